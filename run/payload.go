@@ -1,0 +1,293 @@
+package run
+
+// Blob is a reference into the store, with what people want to know about the text.
+type Blob struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`            // bytes
+	Chars  int    `json:"chars,omitempty"` // characters, of texts
+}
+
+// Place is where in the plan a run stands: what it does next.
+type Place struct {
+	Stage int `json:"stage"` // index into the plan's stages; their number when the run is through
+	Round int `json:"round"` // 1-based
+	Step  int `json:"step"`  // index into the round's steps; their number when the round is through
+}
+
+// ArtifactRef says where a run's artifact is and what it was seeded from.
+type ArtifactRef struct {
+	File string `json:"file"`
+	Seed Blob   `json:"seed"`
+}
+
+// NoteRef names one append-only notes file.
+type NoteRef struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+}
+
+// Budget is a cap on spending in USD; zero is no cap.
+type Budget struct {
+	CapUSD  float64 `json:"cap_usd"`
+	WarnUSD float64 `json:"warn_usd"`
+}
+
+// RunStart opens a run: all that the directory's header needs. Digests name blobs of the store.
+type RunStart struct {
+	Task        string       `json:"task"`
+	RunKind     string       `json:"run_kind"` // "pipeline"
+	Pipeline    string       `json:"pipeline"`
+	RunID       string       `json:"run_id"`
+	ThreadID    string       `json:"thread_id"` // root run of the lineage
+	Epoch       int          `json:"epoch"`
+	CreatedAt   string       `json:"created_at"` // when the directory was claimed
+	Definition  string       `json:"definition"` // the YAML as it was
+	Plan        string       `json:"plan"`
+	Inputs      string       `json:"inputs"` // manifest of every file the run was given
+	Policy      string       `json:"policy"` // what was allowed at the start: agents, budget, definition
+	ConfigHash  string       `json:"config_hash"`
+	Artifact    *ArtifactRef `json:"artifact,omitempty"`
+	Notes       []NoteRef    `json:"notes,omitempty"`
+	Stages      []StageRef   `json:"stages"`
+	TotalPasses int          `json:"total_passes"`
+	MaxRounds   int          `json:"max_rounds"`
+	Threshold   *float64     `json:"threshold,omitempty"` // the score that ends the last repeated stage
+	Budget      Budget       `json:"budget"`
+	Tenant      string       `json:"tenant"` // Temporal namespace
+	Environment string       `json:"environment"`
+	Host        string       `json:"host"`
+	Build       string       `json:"build"`
+}
+
+// StageRef names a stage for the projections that have no plan at hand.
+type StageRef struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // each, once or repeat
+}
+
+// RunEnd closes a run.
+type RunEnd struct {
+	Status Status `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// RunPaused says why a run rests.
+type RunPaused struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// RunResumed goes on after a pause, or opens an epoch after a close; then it carries the state that holds from there.
+type RunResumed struct {
+	Epoch int    `json:"epoch"`
+	From  Status `json:"from"`
+	By    string `json:"by,omitempty"`
+	State *State `json:"state,omitempty"`
+}
+
+// RunReverted goes back to an earlier state. The lines between stay where they are and are abandoned.
+type RunReverted struct {
+	To        int64  `json:"to"`    // the last sequence number that still holds
+	Cause     string `json:"cause"` // "reset", "revert"
+	Abandoned Range  `json:"abandoned"`
+	State     *State `json:"state"`
+}
+
+// Range is a closed range of sequence numbers.
+type Range struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+}
+
+// PhaseStart opens one round of a stage.
+type PhaseStart struct {
+	Key   string `json:"phase_key"`
+	Title string `json:"title"`
+	Round int    `json:"round"`
+	Dir   string `json:"dir,omitempty"` // where a repeated stage keeps the evidence of this round
+}
+
+// PhaseEnd closes one round of a stage. A phase has completed only if its outcome is ok or begins with skipped.
+type PhaseEnd struct {
+	Key     string `json:"phase_key"`
+	Title   string `json:"title"`
+	Outcome string `json:"outcome"`
+	Round   int    `json:"round"`
+	Repeats bool   `json:"repeats,omitempty"` // a round of a repeated stage
+	Next    *Place `json:"next,omitempty"`
+}
+
+// Pass says which pass an event is about. All events of one pass carry the same.
+type Pass struct {
+	Step        string   `json:"step"`             // key in the plan
+	Number      int      `json:"number,omitempty"` // 0 in a repeated stage
+	InRound     int      `json:"in_round"`
+	OfRound     int      `json:"of_round"` // how many steps the round has
+	Set         string   `json:"set,omitempty"`
+	Round       int      `json:"round"`
+	Member      string   `json:"member,omitempty"` // of a group
+	Role        string   `json:"role"`
+	Gives       string   `json:"gives"`
+	Order       string   `json:"order,omitempty"`
+	Title       string   `json:"title"`       // short, for logs
+	Description string   `json:"description"` // long
+	Dir         string   `json:"dir,omitempty"`
+	Files       []string `json:"files,omitempty"`
+	References  []string `json:"references,omitempty"`
+}
+
+// PassStart is on disk before anything else happens.
+type PassStart struct {
+	Pass
+	Call     string `json:"call"`
+	Attempt  int    `json:"attempt"`  // 1-based
+	Attempts int    `json:"attempts"` // at most
+	Prompt   Blob   `json:"prompt"`
+	Before   string `json:"before,omitempty"` // the artifact's digest, backed up when the role gives an artifact
+}
+
+// Spend is what one call cost.
+type Spend struct {
+	Tokens    Tokens  `json:"tokens"`
+	USD       float64 `json:"usd"`
+	Estimated bool    `json:"estimated,omitempty"`
+	Model     string  `json:"model,omitempty"`
+}
+
+// PassAttempt is an attempt that did not settle its pass.
+type PassAttempt struct {
+	Pass
+	Call        string `json:"call"`
+	Attempt     int    `json:"attempt"`
+	Category    string `json:"category"` // one of the 15 of requirement 002, or lost, cancelled
+	Message     string `json:"message"`
+	ExitCode    int    `json:"exit_code,omitempty"`
+	Diagnostics string `json:"diagnostics,omitempty"` // at most 2000 characters
+	Output      *Blob  `json:"output,omitempty"`      // what came back, kept as evidence
+	StartedAt   string `json:"started_at,omitempty"`
+	DurationMS  int64  `json:"duration_ms"`
+	RetryInMS   int64  `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
+	Answered    bool   `json:"answered,omitempty"`    // a reply came and was paid for
+	Spend       *Spend `json:"spend,omitempty"`
+}
+
+// PassEnd settles a pass. It holds the whole record: nothing else is needed to write state.json.
+type PassEnd struct {
+	Pass
+	Call        string     `json:"call"`
+	Outcome     string     `json:"outcome"` // ok, or the category that the pass was given up with
+	StartedAt   string     `json:"started_at"`
+	CompletedAt string     `json:"completed_at"`
+	DurationMS  int64      `json:"duration_ms"`
+	Attempts    int        `json:"attempts"`
+	Reply       *Blob      `json:"reply,omitempty"`
+	Artifact    *Blob      `json:"artifact,omitempty"` // nil: the current one stays
+	Before      string     `json:"before,omitempty"`
+	Modified    bool       `json:"modified,omitempty"`
+	Validation  Validation `json:"validation"`
+	Notes       []string   `json:"notes,omitempty"` // names of the notes it added to
+	Tally       []Count    `json:"tally,omitempty"`
+	Score       *float64   `json:"score,omitempty"`
+	Verdict     string     `json:"verdict,omitempty"`
+	Spend       Spend      `json:"spend"`
+	Reused      bool       `json:"reused,omitempty"` // an answer that was there already
+	Joined      bool       `json:"joined,omitempty"` // a delivery that waited for a running call
+	LastInRound bool       `json:"last_in_round,omitempty"`
+	Next        *Place     `json:"next,omitempty"` // nil while other members of the group are out
+}
+
+// Validation is requirement 002's ValidationResult.
+type Validation struct {
+	Passed   bool     `json:"passed"`
+	Checks   []Check  `json:"checks"`
+	Warnings []string `json:"warnings"`
+}
+
+// Check is one named check.
+type Check struct {
+	Name   string `json:"name"`
+	Passed bool   `json:"passed"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Count is one tallied heading; nil when the heading is missing.
+type Count struct {
+	Name  string `json:"name"`
+	Count *int   `json:"count"`
+}
+
+// ArtifactUpdated says which artifact is current now.
+type ArtifactUpdated struct {
+	Step     string `json:"step"`
+	Artifact Blob   `json:"artifact"`
+}
+
+// NoteAppended adds one entry to a notes file. Whole is the file with the entry in it.
+type NoteAppended struct {
+	Note    string `json:"note"`
+	File    string `json:"file"`
+	Step    string `json:"step"`
+	Heading string `json:"heading"`
+	Entry   Blob   `json:"entry"`
+	Whole   Blob   `json:"whole"`
+}
+
+// Screenshots says which pictures were taken. The manifest in the store lists them.
+type Screenshots struct {
+	Step       string `json:"step"`
+	Round      int    `json:"round"`
+	Dir        string `json:"dir"`
+	Manifest   Blob   `json:"manifest"`
+	Count      int    `json:"count"`
+	Attempts   int    `json:"attempts"`
+	DurationMS int64  `json:"duration_ms"`
+	Degraded   bool   `json:"degraded,omitempty"`
+	Message    string `json:"message,omitempty"`
+	Next       *Place `json:"next,omitempty"`
+}
+
+// Shot is one picture of a manifest.
+type Shot struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+}
+
+// ScoreRecorded is one reading of the score that a loop waits for.
+type ScoreRecorded struct {
+	Name      string   `json:"name"`
+	Step      string   `json:"step"`
+	Round     int      `json:"round"`
+	Score     *float64 `json:"score"`
+	Why       string   `json:"why,omitempty"` // when there is none
+	Threshold *float64 `json:"threshold,omitempty"`
+	Met       bool     `json:"met"`
+	Auditors  int      `json:"auditors"`
+}
+
+// CheckpointCreated names the state before this event. Everything else about it follows from there.
+type CheckpointCreated struct {
+	ID      string   `json:"id"`
+	AtPass  int      `json:"at_pass"`
+	AtRound int      `json:"at_round"` // rounds of the last repeated stage that are through
+	USD     float64  `json:"usd"`
+	Score   *float64 `json:"score"`
+}
+
+// BudgetEvent is payload of budget.warning, budget.exceeded and budget.raised.
+type BudgetEvent struct {
+	Budget
+	TotalUSD float64 `json:"total_usd"`
+	By       string  `json:"by,omitempty"`
+}
+
+// DecisionRefused is a message that could not be acted on.
+type DecisionRefused struct {
+	Verb   string `json:"verb"`
+	Reason string `json:"reason"`
+	By     string `json:"by,omitempty"`
+}

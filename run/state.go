@@ -1,0 +1,155 @@
+package run
+
+// StateVersion is the version of State. A reader upgrades older ones and refuses newer ones.
+const StateVersion = 1
+
+const (
+	keptDurations   = 8
+	keptCheckpoints = 16
+)
+
+// State is the small state: what a run needs to know to go on, under 64 KiB however long it gets. It travels through continue-as-new,
+// stands in meta.json, and is carried by the events that go back or open an epoch.
+type State struct {
+	Version     int             `json:"version"`
+	RunID       string          `json:"run_id"`
+	ThreadID    string          `json:"thread_id"`
+	Pipeline    string          `json:"pipeline"`
+	Task        string          `json:"task"`
+	Status      Status          `json:"status"`
+	Reason      string          `json:"reason,omitempty"`
+	Seq         int64           `json:"seq"`
+	TS          string          `json:"ts"`
+	Epoch       int             `json:"epoch"`
+	Generation  int             `json:"generation"`
+	CreatedAt   string          `json:"created_at,omitempty"`
+	StartedAt   string          `json:"started_at,omitempty"`
+	FinishedAt  string          `json:"finished_at,omitempty"`
+	Starts      int             `json:"starts"` // the first start and every resume
+	Phase       string          `json:"phase,omitempty"`
+	Round       int             `json:"round,omitempty"`
+	Set         string          `json:"set,omitempty"`
+	Next        Place           `json:"next"`
+	Settled     []string        `json:"settled,omitempty"` // members of the group at Next that are through
+	InFlight    []Flight        `json:"in_flight,omitempty"`
+	Artifact    *Blob           `json:"artifact,omitempty"`
+	Notes       []Notes         `json:"notes,omitempty"`
+	Pictures    *Blob           `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
+	Replies     []Reply         `json:"replies,omitempty"`  // the last reply of each step of this round and of each stage
+	Values      []Value         `json:"values,omitempty"`   // what `until` may look at in this round
+	Passes      PassCount       `json:"passes"`
+	Rounds      int             `json:"rounds"` // rounds of the last repeated stage that are through
+	Score       *float64        `json:"score"`
+	Budget      Budget          `json:"budget"`
+	Warned      bool            `json:"warned,omitempty"`
+	Spent       Totals          `json:"spent"`    // of the calls in force
+	SunkUSD     float64         `json:"sunk_usd"` // of calls that a revert left behind
+	ByRole      []Named         `json:"by_role,omitempty"`
+	ByStage     []Named         `json:"by_stage,omitempty"`
+	DurationsMS []int64         `json:"durations_ms,omitempty"` // of the last eight passes, newest last
+	Failure     *Failure        `json:"failure,omitempty"`
+	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
+	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
+	Seen        []string        `json:"seen_phases,omitempty"`
+	Completed   []string        `json:"completed_phases,omitempty"`
+	FailedPhase []string        `json:"failed_phases,omitempty"`
+	Handoff     *Handoff        `json:"handoff,omitempty"`
+	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+}
+
+// Flight is a call that has started and not settled.
+type Flight struct {
+	Step      string `json:"step"`
+	Member    string `json:"member,omitempty"`
+	Role      string `json:"role"`
+	Call      string `json:"call"`
+	Attempt   int    `json:"attempt"`
+	StartedAt string `json:"started_at"`
+}
+
+// Notes is one append-only notes file as it stands.
+type Notes struct {
+	Name    string `json:"name"`
+	File    string `json:"file"`
+	Entries int    `json:"entries"`
+	Whole   Blob   `json:"whole"`
+}
+
+// Reply is the last accepted reply of a step.
+type Reply struct {
+	Step   string `json:"step"`
+	Member string `json:"member,omitempty"`
+	Role   string `json:"role"`
+	Phase  string `json:"phase"`
+	Reply  Blob   `json:"reply"`
+}
+
+// Value is one name that `until` can compare.
+type Value struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// PassCount counts numbered passes.
+type PassCount struct {
+	Total       int `json:"total"`
+	LastSettled int `json:"last_settled"`
+	Invalid     int `json:"invalid"` // settled with failed validation
+	InRow       int `json:"in_row"`  // given up one after another
+	Unmodified  int `json:"unmodified"`
+	Retries     int `json:"retries"`
+	Warnings    int `json:"warnings"`
+}
+
+// Failure counts the starts in which the same pass failed.
+type Failure struct {
+	Step     string `json:"step"`
+	Category string `json:"category"`
+	Message  string `json:"message"`
+	Starts   int    `json:"starts"`
+}
+
+// CheckpointRef names a place to go back to.
+type CheckpointRef struct {
+	ID       string   `json:"id"`
+	Seq      int64    `json:"seq"`
+	TS       string   `json:"ts"`
+	AtPass   int      `json:"at_pass"`
+	AtRound  int      `json:"at_round"`
+	Artifact string   `json:"artifact,omitempty"`
+	USD      float64  `json:"usd"`
+	Score    *float64 `json:"score"`
+}
+
+// Handoff is a question that is open, or was when the run failed.
+type Handoff struct {
+	ID      string   `json:"id"`
+	Phase   string   `json:"phase"`
+	Type    string   `json:"type"`
+	Trigger string   `json:"trigger"`
+	Round   int      `json:"round"`
+	Actions []string `json:"available_actions"`
+}
+
+// Total is what the run has cost, what a revert left behind included.
+func (s State) Total() float64 { return Cents(s.Spent.USD + s.SunkUSD) }
+
+// Value looks up what `until` compares.
+func (s State) Value(name string) (string, bool) {
+	for _, v := range s.Values {
+		if v.Name == name {
+			return v.Text, true
+		}
+	}
+	return "", false
+}
+
+// Note gives one notes file.
+func (s State) Note(name string) (Notes, bool) {
+	for _, n := range s.Notes {
+		if n.Name == name {
+			return n, true
+		}
+	}
+	return Notes{}, false
+}
