@@ -1,10 +1,72 @@
+// Command devserver is the Temporal server and Web UI that Passbook starts on a machine that has none.
+//
+// It understands the command line of `temporal server start-dev`, so either can stand in for the other. It promises more:
+// every commit is on disk before it is acknowledged (WAL, synchronous=full), so kill -9 loses nothing; closed runs are kept
+// for 90 days; and one JSON line on stdout says when, and where, it answers. It listens on loopback, and calls nobody.
+//
+// It is a module and a process of its own: workers and the CLI stay small, and its crash is not theirs.
 package main
 
 import (
-	_ "github.com/temporalio/ui-server/v2/server"
-	_ "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
-	_ "go.temporal.io/server/temporal"
-	_ "modernc.org/sqlite"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
 )
 
-func main() {}
+// Exit codes.
+const (
+	exitOK    = 0
+	exitFault = 1
+	exitUsage = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	opts, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(stderr, "devserver:", err)
+		return exitUsage
+	case opts.version:
+		fmt.Fprintln(stdout, versionLine())
+		return exitOK
+	}
+	if err := serve(ctx, opts, stdout); err != nil {
+		fmt.Fprintln(stderr, "devserver:", err)
+		return exitFault
+	}
+	return exitOK
+}
+
+// serve runs the server from the lock on its database to the end of its context.
+func serve(ctx context.Context, opts options, stdout io.Writer) error {
+	db, err := openDatabase(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := start(opts, db)
+	if err != nil {
+		return err
+	}
+	if err := s.awaitHealth(ctx); err != nil {
+		return errors.Join(err, s.stop())
+	}
+	if err := s.announce(stdout, opts.db); err != nil {
+		return errors.Join(err, s.stop())
+	}
+	<-ctx.Done()
+	return s.stop()
+}

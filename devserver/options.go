@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+// retention is how long a closed run stays readable; a namespace created without it is emptied after a day.
+const retention = 90 * 24 * time.Hour
+
+// options is the command line, checked.
+type options struct {
+	version     bool
+	ip          string
+	port        int
+	headless    bool
+	uiIP        string
+	uiPort      int
+	namespaces  []string
+	db          string // empty: in memory
+	attributes  map[string]enumspb.IndexedValueType
+	dynamic     map[string]any
+	pragmas     map[string]string
+	retention   time.Duration
+	logLevel    string
+	logFormat   string
+	allowRemote bool
+}
+
+func parse(args []string, usage io.Writer) (options, error) {
+	var o options
+	var namespaces, attributes, dynamic, pragmas list
+	fs := flag.NewFlagSet("devserver [server start-dev]", flag.ContinueOnError)
+	fs.SetOutput(usage)
+	fs.BoolVar(&o.version, "version", false, "print the versions and exit")
+	fs.StringVar(&o.ip, "ip", "127.0.0.1", "address of the frontend")
+	fs.IntVar(&o.port, "port", 7233, "port of the frontend; 0: any free one")
+	fs.BoolVar(&o.headless, "headless", false, "no Web UI")
+	fs.StringVar(&o.uiIP, "ui-ip", "", "address of the Web UI (default: --ip)")
+	fs.IntVar(&o.uiPort, "ui-port", 0, "port of the Web UI (default: --port plus 1000)")
+	fs.Var(&namespaces, "namespace", "a namespace besides default; may be repeated")
+	fs.StringVar(&o.db, "db-filename", "", "database file (default: in memory)")
+	fs.Var(&attributes, "search-attribute", "Name=Type; may be repeated")
+	fs.Var(&dynamic, "dynamic-config-value", "key=JSON; may be repeated")
+	fs.Var(&pragmas, "sqlite-pragma", "pragma=value; may be repeated")
+	fs.DurationVar(&o.retention, "retention", retention, "how long closed runs are kept")
+	fs.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn, error or never")
+	fs.StringVar(&o.logFormat, "log-format", "text", "text (or pretty), or json")
+	fs.BoolVar(&o.allowRemote, "allow-remote", false, "allow an --ip that other machines can reach; there is no login")
+	if err := fs.Parse(withoutVerb(args)); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q: see --help", fs.Arg(0))
+	}
+	var errs [3]error
+	o.namespaces = unique(append(namespaces, "default"))
+	o.attributes, errs[0] = attributes.types()
+	o.dynamic, errs[1] = dynamic.values()
+	o.pragmas, errs[2] = pragmas.pairs()
+	return o, errors.Join(errs[0], errs[1], errs[2], o.settle())
+}
+
+// withoutVerb drops a leading `server start-dev`, which callers of the temporal CLI write.
+func withoutVerb(args []string) []string {
+	if len(args) >= 2 && args[0] == "server" && args[1] == "start-dev" {
+		return args[2:]
+	}
+	return args
+}
+
+// settle checks what concerns several flags and fills in what one leaves to another.
+func (o *options) settle() error {
+	if o.uiIP == "" {
+		o.uiIP = o.ip
+	}
+	var errs []error
+	for _, f := range []struct {
+		name string
+		ip   *string
+	}{{"--ip", &o.ip}, {"--ui-ip", &o.uiIP}} {
+		if *f.ip == "localhost" {
+			*f.ip = "127.0.0.1"
+		}
+		errs = append(errs, o.reachable(f.name, *f.ip))
+	}
+	if o.retention < time.Hour {
+		errs = append(errs, fmt.Errorf("--retention %s: the server refuses less than 1h", o.retention))
+	}
+	return errors.Join(append(errs, o.checkLog())...)
+}
+
+func (o *options) reachable(name, ip string) error {
+	parsed := net.ParseIP(ip)
+	switch {
+	case parsed == nil:
+		return fmt.Errorf("%s %q: not an IP address", name, ip)
+	case !parsed.IsLoopback() && !o.allowRemote:
+		return fmt.Errorf("%s %s: other machines could reach this server, which has no login; use 127.0.0.1, or say --allow-remote", name, ip)
+	}
+	return nil
+}

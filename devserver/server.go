@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	uiserver "github.com/temporalio/ui-server/v2/server"
+	uiconfig "github.com/temporalio/ui-server/v2/server/config"
+	uioptions "github.com/temporalio/ui-server/v2/server/server_options"
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/temporal"
+)
+
+const (
+	clusterName = "active"
+	storeName   = "sqlite"
+)
+
+// server is the four Temporal services in this process, and the Web UI.
+type server struct {
+	temporal   temporal.Server
+	ui         *uiserver.Server // nil: headless
+	address    string
+	uiAddress  string
+	namespaces []string
+}
+
+// start binds every port and starts the services; it returns before they answer.
+func start(o options, db *database) (*server, error) {
+	p, err := choosePorts(o)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{address: join(o.ip, p.frontend), namespaces: o.namespaces}
+	hosts := map[primitives.ServiceName]static.Hosts{}
+	for name, port := range p.services() {
+		hosts[name] = static.SingleLocalHost(join(o.ip, port))
+	}
+	s.temporal, err = temporal.NewServer(
+		temporal.WithConfig(serverConfig(o, db.sql, p)),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(hosts),
+		temporal.WithLogger(o.logger()),
+		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("set up the server: %w", err)
+	}
+	if err := s.temporal.Start(); err != nil {
+		return nil, fmt.Errorf("start the server on %s: %w", s.address, err)
+	}
+	if !o.headless {
+		s.startUI(o, p.ui)
+	}
+	return s, nil
+}
+
+func (s *server) stop() error {
+	if s.ui != nil {
+		s.ui.Stop()
+	}
+	if err := s.temporal.Stop(); err != nil {
+		return fmt.Errorf("stop the server: %w", err)
+	}
+	return nil
+}
+
+func serverConfig(o options, db *config.SQL, p ports) *config.Config {
+	address := join(o.ip, p.frontend)
+	c := &config.Config{Services: map[string]config.Service{}}
+	c.Global.Membership.MaxJoinDuration = 30 * time.Second
+	c.Global.Membership.BroadcastAddress = o.ip
+	c.Persistence = config.Persistence{
+		DefaultStore:     storeName,
+		VisibilityStore:  storeName,
+		NumHistoryShards: 1,
+		DataStores:       map[string]config.DataStore{storeName: {SQL: db}},
+	}
+	c.ClusterMetadata = &cluster.Config{
+		FailoverVersionIncrement: 10,
+		MasterClusterName:        clusterName,
+		CurrentClusterName:       clusterName,
+		ClusterInformation: map[string]cluster.ClusterInformation{clusterName: {
+			Enabled: true, InitialFailoverVersion: 1, RPCAddress: address, ClusterID: uuid.NewString(),
+		}},
+	}
+	c.DCRedirectionPolicy.Policy = "noop"
+	c.Archival.History.State, c.Archival.Visibility.State = "disabled", "disabled"
+	c.NamespaceDefaults.Archival.History.State, c.NamespaceDefaults.Archival.Visibility.State = "disabled", "disabled"
+	c.PublicClient.HostPort = address
+	for name, port := range p.services() {
+		c.Services[string(name)] = config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: o.ip}}
+	}
+	return c
+}
+
+func (s *server) startUI(o options, port int) {
+	s.uiAddress = join(o.uiIP, port)
+	s.ui = uiserver.NewServer(uioptions.WithConfigProvider(&uiconfig.Config{
+		Host:                urlHost(o.uiIP),
+		Port:                port,
+		TemporalGRPCAddress: s.address,
+		EnableUI:            true,
+		DefaultNamespace:    o.namespaces[0],
+		CORS:                uiconfig.CORS{CookieInsecure: true},
+		DisableNewsFetch:    true,
+		NotifyOnNewVersion:  false,
+		HideLogs:            true,
+	}))
+	go s.ui.Start() // it ends the process itself if it cannot listen, and says why
+}
+
+// ports of this process. Only the first two are anybody else's business.
+type ports struct{ frontend, ui, history, matching, worker int }
+
+func (p ports) services() map[primitives.ServiceName]int {
+	return map[primitives.ServiceName]int{
+		primitives.FrontendService: p.frontend,
+		primitives.HistoryService:  p.history,
+		primitives.MatchingService: p.matching,
+		primitives.WorkerService:   p.worker,
+	}
+}
+
+// choosePorts finds the free ones, all held until all are found, and says early which of the wanted is taken.
+func choosePorts(o options) (p ports, err error) {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	take := func(flag, ip string, port int) (int, error) {
+		l, err := net.Listen("tcp", join(ip, port))
+		if err != nil {
+			return 0, fmt.Errorf("%s %d: %w; stop what uses it, or choose another", flag, port, err)
+		}
+		held = append(held, l)
+		return l.Addr().(*net.TCPAddr).Port, nil
+	}
+	if p.frontend, err = take("--port", o.ip, o.port); err != nil {
+		return p, err
+	}
+	if !o.headless {
+		if p.ui, err = take("--ui-port", o.uiIP, uiPort(o)); err != nil {
+			return p, err
+		}
+	}
+	for _, internal := range []*int{&p.history, &p.matching, &p.worker} {
+		if *internal, err = take("internal port", o.ip, 0); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// uiPort is --port plus 1000, as everywhere in Temporal; 0 (any) stays 0.
+func uiPort(o options) int {
+	if o.uiPort != 0 || o.port == 0 {
+		return o.uiPort
+	}
+	return min(o.port+1000, 65535)
+}
+
+func join(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
+
+// urlHost brackets an IPv6 address.
+func urlHost(ip string) string {
+	if net.ParseIP(ip).To4() == nil {
+		return "[" + ip + "]"
+	}
+	return ip
+}
