@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Exit says how a child ended.
+type Exit struct {
+	Code      int           `json:"code"`             // -1 when a signal ended it
+	Signal    string        `json:"signal,omitempty"` // "killed"
+	Started   time.Time     `json:"started"`
+	Duration  time.Duration `json:"duration"` // monotonic: changes of the wall clock do not count
+	TimedOut  bool          `json:"timed_out,omitempty"`
+	Killed    bool          `json:"killed,omitempty"` // by Kill
+	KillCause string        `json:"kill_cause,omitempty"`
+}
+
+// Child is a running agent. It belongs to this process, not to any context.
+type Child struct {
+	pid     int
+	timeout time.Duration
+	grace   time.Duration
+	kill    chan string   // cause; the first counts
+	ended   chan struct{} // closed when the leader has exited
+	done    chan struct{} // closed when nothing of the group is left and exit is set
+	exit    Exit
+}
+
+// Start starts the process in its own group. An error means that nothing runs; SpawnFailure classifies it.
+func Start(c Command) (*Child, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	cmd, files, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	child := &Child{timeout: c.Timeout, grace: c.Grace, kill: make(chan string, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	if child.grace <= 0 {
+		child.grace = DefaultGrace
+	}
+	started := make(chan error)
+	go child.live(cmd, started)
+	err = <-started
+	closeAll(files)
+	if err != nil {
+		return nil, fmt.Errorf("start agent %s: %w", c.Argv[0], err)
+	}
+	return child, nil
+}
+
+// live starts the process and stays on one OS thread until it is gone: the parent-death signal is sent when the *thread* that forked ends.
+func (c *Child) live(cmd *exec.Cmd, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	c.pid = cmd.Process.Pid
+	c.exit.Started = begun.UTC()
+	started <- nil
+	guarded := make(chan struct{})
+	go func() { defer close(guarded); c.guard() }()
+	err := await(cmd, func() {
+		close(c.ended)
+		<-guarded
+		c.signal(syscall.SIGKILL) // whatever the agent started and left behind
+	})
+	c.exit.Duration = time.Since(begun)
+	c.settle(cmd, err)
+	close(c.done)
+}
+
+// guard ends the group on a kill or at the timeout: SIGTERM, and SIGKILL after the grace.
+func (c *Child) guard() {
+	var timeout <-chan time.Time
+	if c.timeout > 0 {
+		timer := time.NewTimer(c.timeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-c.ended:
+		return
+	case c.exit.KillCause = <-c.kill:
+		c.exit.Killed = true
+	case <-timeout:
+		c.exit.TimedOut = true
+	}
+	c.signal(syscall.SIGTERM)
+	grace := time.NewTimer(c.grace)
+	defer grace.Stop()
+	select {
+	case <-c.ended:
+	case <-grace.C:
+		c.signal(syscall.SIGKILL)
+	}
+}
+
+// signal reaches the whole group. It is only called while the leader is not reaped, so the group's number cannot be a stranger's.
+func (c *Child) signal(s syscall.Signal) {
+	_ = syscall.Kill(-c.pid, s) // ESRCH: the group is gone, which is what was wanted
+}
+
+func (c *Child) settle(cmd *exec.Cmd, err error) {
+	c.exit.Code = cmd.ProcessState.ExitCode()
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		c.exit.Signal = status.Signal().String()
+	}
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) {
+		c.exit.Code, c.exit.Signal = -1, "unknown: "+err.Error()
+	}
+}
+
+// Kill asks for the end of the child's group: SIGTERM now, SIGKILL after the grace. It does not wait; a later cause is ignored.
+func (c *Child) Kill(cause string) {
+	select {
+	case c.kill <- cause:
+	default:
+	}
+}
+
+// Done is closed when the child and its group are gone.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Result waits for Done and says how the child ended.
+func (c *Child) Result() Exit {
+	<-c.done
+	return c.exit
+}
+
+// Pid is the leader's process id and the number of its group.
+func (c *Child) Pid() int { return c.pid }

@@ -1,0 +1,98 @@
+// Package agent runs one agent process and says what came back.
+//
+// It promises that a child gets its prompt from a regular file and leaves its answer in one (a pipe cuts long replies short), that it
+// lives in its own process group with nothing of it left behind, that it ends with this process, and that a reply is either whole or a
+// Failure with one of the categories of requirement 002 §1.5. It does not retry, store, or judge what a reply says.
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// DefaultGrace is how long a child may take to end after SIGTERM.
+const DefaultGrace = 5 * time.Second
+
+// Command is one call of an agent. Paths are absolute.
+type Command struct {
+	Argv     []string
+	Env      []string          // names of variables it may see beside the usual ones
+	From     []string          // KEY=value: where their values come from; nil means os.Environ()
+	ExtraEnv map[string]string // set whatever From says
+	Dir      string            // its scratch directory, made by the caller
+	Prompt   string            // a regular file, its standard input
+	Stdout   string            // created; must not be there yet, so no earlier answer is overwritten
+	Stderr   string            // likewise
+	Timeout  time.Duration     // of the process, on the monotonic clock; 0 is none
+	Grace    time.Duration     // between SIGTERM and SIGKILL; 0 is DefaultGrace
+}
+
+// check says what is wrong with a command before anything is created.
+func (c Command) check() error {
+	if len(c.Argv) == 0 || c.Argv[0] == "" {
+		return errors.New("start agent: no program is given; name one under agent.run in the pipeline file")
+	}
+	for what, path := range map[string]string{"scratch directory": c.Dir, "prompt": c.Prompt, "stdout": c.Stdout, "stderr": c.Stderr} {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("start agent %s: path of the %s must be absolute, got %q", c.Argv[0], what, path)
+		}
+	}
+	info, err := os.Stat(c.Dir)
+	if err != nil {
+		return fmt.Errorf("start agent %s: scratch directory: %w", c.Argv[0], err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("start agent %s: scratch directory %s is not a directory", c.Argv[0], c.Dir)
+	}
+	return nil
+}
+
+// open makes the process's command with its three files. The caller closes the files once the process has started.
+func (c Command) open() (*exec.Cmd, []*os.File, error) {
+	program, err := lookPath(c.Argv[0], c.Dir, c.Environ())
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := &exec.Cmd{Path: program, Args: c.Argv, Env: c.Environ(), Dir: c.Dir, SysProcAttr: attributes()}
+	in, err := openPrompt(c.Prompt)
+	if err != nil {
+		return nil, nil, err
+	}
+	files := []*os.File{in}
+	for _, path := range []string{c.Stdout, c.Stderr} {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			closeAll(files)
+			return nil, nil, fmt.Errorf("start agent %s: create output file: %w", c.Argv[0], err)
+		}
+		files = append(files, f)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[1], files[2]
+	return cmd, files, nil
+}
+
+func openPrompt(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("start agent: open prompt: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("start agent: open prompt: %w", err)
+	}
+	return f, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}

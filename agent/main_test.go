@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The test binary, started again with this variable, is the agent.
+const playing = "AGENT_TEST_PLAYS"
+
+func TestMain(m *testing.M) {
+	play, ok := os.LookupEnv(playing)
+	if !ok {
+		os.Exit(m.Run())
+	}
+	roles := map[string]func(arg string){
+		"say": say, "env": env, "exit": exit, "echo": echo, "stubborn": stubborn, "leave": leave, "wait": wait, "worker": worker,
+	}
+	role, arg, _ := strings.Cut(play, " ")
+	roles[role](arg)
+}
+
+// say prints so many bytes in one go and exits at once, as Node does.
+func say(arg string) {
+	n, _ := strconv.Atoi(arg)
+	fmt.Print(strings.Repeat("x", n))
+}
+
+func env(string) {
+	dir, _ := os.Getwd()
+	fmt.Println("cwd=" + dir)
+	fmt.Println(strings.Join(os.Environ(), "\n"))
+}
+
+func exit(arg string) {
+	code, _ := strconv.Atoi(arg)
+	fmt.Fprintln(os.Stderr, "went wrong")
+	os.Exit(code)
+}
+
+func echo(string) {
+	data, _ := os.ReadFile("/dev/stdin")
+	os.Stdout.Write(data)
+}
+
+// stubborn ignores SIGTERM, and so does its child.
+func stubborn(string) {
+	signal.Ignore(syscall.SIGTERM)
+	grandchild()
+	wait("")
+}
+
+// leave answers and exits while its child goes on.
+func leave(string) {
+	grandchild()
+}
+
+// grandchild prints this process's and the grandchild's pid.
+func grandchild() {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), playing+"=wait")
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println(os.Getpid(), cmd.Process.Pid)
+}
+
+func wait(string) { time.Sleep(time.Hour) }
+
+// worker is a process that has a child through this package, and is killed by the test.
+func worker(dir string) {
+	child, err := Start(commandIn(dir, "wait"))
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pid.tmp"), []byte(strconv.Itoa(child.Pid())), 0o600); err != nil {
+		panic(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "pid.tmp"), filepath.Join(dir, "pid")); err != nil {
+		panic(err)
+	}
+	<-child.Done()
+}
+
+// commandIn is a call of the test binary in one of its roles; dir is its scratch and holds its files.
+func commandIn(dir, play string) Command {
+	prompt := filepath.Join(dir, "prompt.md")
+	if _, err := os.Stat(prompt); err != nil {
+		if err := os.WriteFile(prompt, []byte("do it"), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return Command{
+		Argv: []string{self}, Dir: dir, Prompt: prompt, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+		ExtraEnv: map[string]string{playing: play},
+	}
+}
