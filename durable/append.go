@@ -1,0 +1,123 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrShort says that a file ends before the place where something was to be
+// appended. Nothing was written.
+type ErrShort struct {
+	Path         string
+	Size, Offset int64
+}
+
+func (e *ErrShort) Error() string {
+	return fmt.Sprintf("append to %s at %d: it ends at %d, so what comes before is missing", e.Path, e.Offset, e.Size)
+}
+
+// ErrDiffers says that a file holds something else where data was to be
+// appended. At is the offset in the file of the first byte that differs.
+// Nothing was written.
+type ErrDiffers struct {
+	Path string
+	At   int64
+}
+
+func (e *ErrDiffers) Error() string {
+	return fmt.Sprintf("append to %s: it already holds something else at %d", e.Path, e.At)
+}
+
+// Append makes the file hold data at offset, in one write at its end. Bytes
+// that are there already, from an attempt that was cut off, must equal the
+// beginning of data and are kept; the rest is added. If all of data is there,
+// nothing is written, whatever follows it. On return data is on disk, and so is
+// the file's name; size is the file's length.
+//
+// A file that is missing is created when offset is 0. The errors [ErrShort] and
+// [ErrDiffers] leave it as it was; after any other error it may hold the
+// beginning of data, which the same call completes.
+func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
+	f, err := d.openGrowing(path, offset, perm)
+	if err != nil {
+		return 0, err
+	}
+	size, err = d.complete(f, offset, data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	if offset > 0 {
+		return size, nil
+	}
+	if err := d.syncFolder(filepath.Dir(path)); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", path, err)
+	}
+	return size, nil
+}
+
+func (d Disk) openGrowing(path string, offset int64, perm fs.FileMode) (*os.File, error) {
+	flag := os.O_RDWR | os.O_APPEND
+	if offset == 0 {
+		flag |= os.O_CREATE
+	}
+	f, err := d.open(path, flag, perm)
+	if errors.Is(err, fs.ErrNotExist) && offset > 0 {
+		return nil, &ErrShort{Path: path, Offset: offset}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("append to %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// complete writes what is missing of data and syncs the file. It syncs even
+// when nothing is missing: who wrote it may have died before the sync.
+func (d Disk) complete(f *os.File, offset int64, data []byte) (int64, error) {
+	tail, size, err := readTail(f, offset, len(data))
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.HasPrefix(data, tail) {
+		return 0, &ErrDiffers{Path: f.Name(), At: offset + int64(common(data, tail))}
+	}
+	rest := data[len(tail):]
+	if len(rest) > 0 {
+		if _, err := d.write(f, rest); err != nil {
+			return 0, fmt.Errorf("append to %s: %w", f.Name(), err)
+		}
+	}
+	if err := d.sync(f); err != nil {
+		return 0, fmt.Errorf("append to %s: %w", f.Name(), err)
+	}
+	return size + int64(len(rest)), nil
+}
+
+// readTail gives at most limit bytes from offset on, and the file's size.
+func readTail(f *os.File, offset int64, limit int) ([]byte, int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, fmt.Errorf("append to %s: %w", f.Name(), err)
+	}
+	if info.Size() < offset {
+		return nil, 0, &ErrShort{Path: f.Name(), Size: info.Size(), Offset: offset}
+	}
+	tail := make([]byte, min(info.Size()-offset, int64(limit)))
+	if _, err := f.ReadAt(tail, offset); err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, fmt.Errorf("append to %s: read what is there: %w", f.Name(), err)
+	}
+	return tail, info.Size(), nil
+}
+
+// common counts the leading bytes that a and b share.
+func common(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

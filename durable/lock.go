@@ -1,0 +1,102 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock is an exclusive lock on a path, held by this process until
+// [Lock.Unlock] or its death. Children do not inherit it.
+type Lock struct{ file *os.File }
+
+// ErrHeld says that another holder has a lock.
+type ErrHeld struct {
+	Path  string
+	Owner Owner // from the holder's record; zero when it left none
+}
+
+func (e *ErrHeld) Error() string {
+	return fmt.Sprintf("%s is locked by %s: wait for it to end, or stop it", e.Path, e.Owner)
+}
+
+// TryLock takes the lock at path, or fails at once with [ErrHeld]. The file is
+// created if it is missing, and holds the owner's record while the lock is
+// held. Another open lock of this same process is a holder like any other.
+// The record of a holder that died is overwritten.
+func TryLock(path string, owner Owner) (*Lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	err = flock(f, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		_ = f.Close()
+		return nil, &ErrHeld{Path: path, Owner: ReadOwner(path)}
+	}
+	if err == nil {
+		err = record(f, owner)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return &Lock{file: f}, nil
+}
+
+// WaitLock takes the lock at path, waiting until it is free. When ctx ends
+// first, the error is both the context's and [ErrHeld].
+func WaitLock(ctx context.Context, path string, owner Owner) (*Lock, error) {
+	const every = 20 * time.Millisecond // flock cannot wait for a context
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		l, err := TryLock(path, owner)
+		if held := (*ErrHeld)(nil); !errors.As(err, &held) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// Unlock empties the record and frees the lock. The file stays: removing it
+// would give two holders a lock of the same name.
+func (l *Lock) Unlock() error {
+	err := errors.Join(l.file.Truncate(0), l.file.Close())
+	if err != nil {
+		return fmt.Errorf("unlock %s: %w", l.file.Name(), err)
+	}
+	return nil
+}
+
+// record writes who holds the lock. It need not survive a crash: neither does
+// the lock.
+func record(f *os.File, owner Owner) error {
+	line, err := json.Marshal(owner)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(line, '\n'), 0)
+	return err
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

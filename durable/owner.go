@@ -1,0 +1,51 @@
+package durable
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Owner says who holds a lock. It is for people: what decides is the kernel's
+// lock, which a dead process does not hold.
+type Owner struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Boot  string    `json:"boot,omitempty"` // the kernel's boot id, where there is one
+	Since time.Time `json:"since"`
+	What  string    `json:"what"` // what it does: "worker", "rebuild r-1"
+}
+
+// Self is this process as an owner.
+func Self(what string, now time.Time) Owner {
+	host, _ := os.Hostname()
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return Owner{
+		PID:   os.Getpid(),
+		Host:  host,
+		Boot:  strings.TrimSpace(string(boot)),
+		Since: now.UTC().Truncate(time.Millisecond),
+		What:  what,
+	}
+}
+
+func (o Owner) String() string {
+	if o.PID == 0 {
+		return "a process that left no record"
+	}
+	return fmt.Sprintf("%s (pid %d on %s, since %s)", o.What, o.PID, o.Host, o.Since.Format(time.RFC3339))
+}
+
+// ReadOwner gives the record in a lock file. It is the zero Owner when there is
+// none, or it is being written at this moment. It does not say whether the
+// lock is held.
+func ReadOwner(path string) Owner {
+	var o Owner
+	data, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(data, &o) != nil {
+		return Owner{}
+	}
+	return o
+}

@@ -1,0 +1,97 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Torn is an error for a hook to return before a write: the first Bytes bytes
+// reach the file and the write fails, as on a full disk.
+type Torn struct{ Bytes int }
+
+func (t Torn) Error() string { return fmt.Sprintf("the write stopped after %d bytes", t.Bytes) }
+
+func (d Disk) before(op Op, path string) error {
+	if d.Hook == nil {
+		return nil
+	}
+	if err := d.Hook(Step{Op: op, Path: path}); err != nil {
+		return fmt.Errorf("%s %s: %w", op, path, err)
+	}
+	return nil
+}
+
+func (d Disk) mkdir(path string, perm fs.FileMode) error {
+	if err := d.before(OpMkdir, path); err != nil {
+		return err
+	}
+	return os.Mkdir(path, perm)
+}
+
+func (d Disk) open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+	if err := d.before(OpCreate, path); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, flag, perm)
+}
+
+func (d Disk) write(f *os.File, data []byte) (int, error) {
+	err := d.before(OpWrite, f.Name())
+	if torn := (Torn{}); errors.As(err, &torn) {
+		n, _ := f.Write(data[:min(torn.Bytes, len(data))])
+		return n, err
+	}
+	if err != nil {
+		return 0, err
+	}
+	return f.Write(data)
+}
+
+func (d Disk) sync(f *os.File) error {
+	if err := d.before(OpSync, f.Name()); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func (d Disk) rename(from, to string) error {
+	if err := d.before(OpRename, to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+func (d Disk) link(from, to string) error {
+	if err := d.before(OpLink, to); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+func (d Disk) remove(path string) error {
+	if err := d.before(OpRemove, path); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+func (d Disk) truncate(f *os.File, size int64) error {
+	if err := d.before(OpTruncate, f.Name()); err != nil {
+		return err
+	}
+	return f.Truncate(size)
+}
+
+// syncFolder makes the names in a folder durable.
+func (d Disk) syncFolder(path string) error {
+	if err := d.before(OpSyncFolder, path); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

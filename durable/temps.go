@@ -1,0 +1,47 @@
+package durable
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var tempPattern = regexp.MustCompile(`\.tmp\.[0-9A-Za-z]+$`)
+
+func tempName(path string) string {
+	return path + ".tmp." + strings.ToLower(rand.Text()[:10])
+}
+
+// IsTemp says whether a file's name is one of a temporary file of this package.
+func IsTemp(name string) bool {
+	return tempPattern.MatchString(name)
+}
+
+// CleanTemps removes the temporary files in dir that a crash left, and gives
+// their names. It looks into no other folder. Only the owner of the folder's
+// lock may call it: it cannot tell a leftover from a file that is being written.
+// A folder that is missing is clean.
+func (d Disk) CleanTemps(dir string) (removed []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("clean %s: %w", dir, err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || !IsTemp(e.Name()) {
+			continue
+		}
+		if err := d.remove(filepath.Join(dir, e.Name())); err != nil {
+			return removed, fmt.Errorf("clean %s: %w", dir, err)
+		}
+		removed = append(removed, e.Name())
+	}
+	return removed, nil
+}

@@ -1,0 +1,73 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// StateRefusal is what a failed write of the state file must say (requirement
+// 002 §3.3).
+const StateRefusal = "State file verification failed after write. State NOT updated."
+
+// Verify asks that a file be read back, and compared, before it is renamed.
+type Verify struct {
+	// Parse judges the bytes read back. Nil: being equal is enough.
+	Parse func(back []byte) error
+	// Refusal starts the text of every error that left the old file in place.
+	Refusal string
+}
+
+// VerifyState is the check for a file that says how a run goes on: it must be
+// JSON, and a refusal says [StateRefusal].
+func VerifyState() *Verify { return &Verify{Parse: parseJSON, Refusal: StateRefusal} }
+
+// VerifyError says that a file was not replaced. The old content, if there was
+// any, is at Path, and the temporary file is gone.
+type VerifyError struct {
+	Path    string
+	Refusal string
+	Err     error
+}
+
+func (e *VerifyError) Error() string {
+	if e.Refusal == "" {
+		return fmt.Sprintf("verify %s before it is replaced: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s (%s: %v)", e.Refusal, e.Path, e.Err)
+}
+
+func (e *VerifyError) Unwrap() error { return e.Err }
+
+// refuse wraps an error of a file that stays as it was.
+func (v *Verify) refuse(path string, err error) error {
+	if v == nil || err == nil {
+		return err
+	}
+	return &VerifyError{Path: path, Refusal: v.Refusal, Err: err}
+}
+
+func (v *Verify) check(p *Pending, want []byte) error {
+	if v == nil {
+		return nil
+	}
+	back, err := p.readBack()
+	if err != nil {
+		return fmt.Errorf("read it back: %w", err)
+	}
+	if !bytes.Equal(back, want) {
+		return fmt.Errorf("%d bytes were written and %d other bytes were read back: check the disk", len(want), len(back))
+	}
+	if v.Parse == nil {
+		return nil
+	}
+	return v.Parse(back)
+}
+
+func parseJSON(back []byte) error {
+	if !json.Valid(back) {
+		return errors.New("it is not JSON")
+	}
+	return nil
+}
