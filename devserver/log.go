@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"go.temporal.io/server/common/log"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 func (o *options) checkLog() error {
@@ -20,14 +23,24 @@ func (o *options) checkLog() error {
 	return nil
 }
 
-// logger writes to stderr: stdout belongs to the ready line.
-func (o *options) logger() log.Logger {
-	level, format := o.logLevel, "console"
-	if level == "never" {
-		level = "fatal"
-	}
-	if o.logFormat == "json" {
-		format = "json"
-	}
-	return log.NewZapLogger(log.BuildZapLogger(log.Config{Level: level, Format: format}))
+// levelled is the server's log on stderr (stdout belongs to the ready line), with a level that can change.
+type levelled struct {
+	log.Logger
+	level zap.AtomicLevel
 }
+
+func newLog(level, format string) *levelled {
+	l := zap.NewAtomicLevelAt(log.ParseZapLevel(level))
+	if level == "never" {
+		l.SetLevel(zapcore.FatalLevel)
+	}
+	encoder := zapcore.NewConsoleEncoder(log.DefaultZapEncoderConfig)
+	if format == "json" {
+		encoder = zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig)
+	}
+	core := zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), l)
+	return &levelled{Logger: log.NewZapLogger(zap.New(core)), level: l}
+}
+
+// hush drops what the services say while they go down, each about the other that is already gone.
+func (l *levelled) hush() { l.level.SetLevel(zapcore.FatalLevel) }

@@ -61,12 +61,15 @@ func serve(ctx context.Context, opts options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.awaitHealth(ctx); err != nil {
-		return errors.Join(err, s.stop())
+	err = s.awaitHealth(ctx)
+	if err == nil {
+		err = s.announce(stdout, opts.db)
 	}
-	if err := s.announce(stdout, opts.db); err != nil {
-		return errors.Join(err, s.stop())
+	if err == nil {
+		<-ctx.Done()
 	}
-	<-ctx.Done()
-	return s.stop()
+	if ctx.Err() != nil {
+		err = nil // asked to stop, perhaps while still starting
+	}
+	return errors.Join(err, s.stop())
 }

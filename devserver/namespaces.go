@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	persistencespb "go.temporal.io/server/api/persistence/v1"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/persistence"
 	"go.temporal.io/server/common/persistence/serialization"
 	"go.temporal.io/server/common/persistence/sql"
 	"go.temporal.io/server/common/persistence/sql/sqlplugin"
@@ -65,7 +65,7 @@ func createNamespace(c *config.SQL, name string, o options) error {
 
 func updateNamespace(ctx context.Context, db sqlplugin.DB, row sqlplugin.NamespaceRow, o options) error {
 	serializer := serialization.NewSerializer()
-	detail, err := serializer.NamespaceDetailFromBlob(blob(row))
+	detail, err := serializer.NamespaceDetailFromBlob(persistence.NewDataBlob(row.Data, row.DataEncoding))
 	if err != nil {
 		return err
 	}
@@ -83,10 +83,6 @@ func updateNamespace(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespa
 	row.Data, row.DataEncoding = data.GetData(), data.GetEncodingType().String()
 	_, err = db.UpdateNamespace(ctx, &row)
 	return err
-}
-
-func blob(row sqlplugin.NamespaceRow) *commonpb.DataBlob {
-	return &commonpb.DataBlob{Data: row.Data, EncodingType: enumspb.EncodingType(enumspb.EncodingType_value[row.DataEncoding])}
 }
 
 // want sets the retention and adds the search attributes that are missing. Attributes nobody asked for stay.

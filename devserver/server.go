@@ -30,6 +30,7 @@ type server struct {
 	address    string
 	uiAddress  string
 	namespaces []string
+	log        *levelled
 }
 
 // start binds every port and starts the services; it returns before they answer.
@@ -38,7 +39,7 @@ func start(o options, db *database) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{address: join(o.ip, p.frontend), namespaces: o.namespaces}
+	s := &server{address: join(o.ip, p.frontend), namespaces: o.namespaces, log: newLog(o.logLevel, o.logFormat)}
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	for name, port := range p.services() {
 		hosts[name] = static.SingleLocalHost(join(o.ip, port))
@@ -47,7 +48,7 @@ func start(o options, db *database) (*server, error) {
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithLogger(o.logger()),
+		temporal.WithLogger(s.log),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
 	)
 	if err != nil {
@@ -63,6 +64,7 @@ func start(o options, db *database) (*server, error) {
 }
 
 func (s *server) stop() error {
+	s.log.hush()
 	if s.ui != nil {
 		s.ui.Stop()
 	}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+)
+
+// asServer makes this test binary be the server: the tests then kill real processes, and no second build is needed.
+const asServer = "PASSBOOK_DEVSERVER_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		os.Unsetenv(asServer)
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// child is a running server process and what its ready line said.
+type child struct {
+	cmd *exec.Cmd
+	ready
+}
+
+func launch(t *testing.T, args ...string) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asServer+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
+	c := &child{cmd: cmd}
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err, "the server ended without a ready line")
+	require.NoError(t, json.Unmarshal(line, &c.ready))
+	go io.Copy(io.Discard, out)
+	return c
+}
+
+// stop ends the server with the signal and returns its exit code, or -1 for a signal.
+func (c *child) stop(sig syscall.Signal) int {
+	_ = c.cmd.Process.Signal(sig)
+	_ = c.cmd.Wait()
+	return c.cmd.ProcessState.ExitCode()
+}
+
+func (c *child) dial(t *testing.T) client.Client {
+	t.Helper()
+	cl, err := client.Dial(client.Options{HostPort: c.Address, Namespace: c.Namespace, Logger: quiet{}})
+	require.NoError(t, err)
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// quiet drops the SDK's log.
+type quiet struct{}
+
+var _ sdklog.Logger = quiet{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// fresh starts a server on free ports with a database in its own folder.
+func fresh(t *testing.T, more ...string) (c *child, args []string) {
+	t.Helper()
+	args = append([]string{"--port", "0", "--db-filename", filepath.Join(t.TempDir(), "temporal.db"), "--namespace", "book"}, more...)
+	return launch(t, args...), args
+}
+
+func TestReadyLineNamesWhatAnswers(t *testing.T) {
+	c, args := fresh(t)
+	require.True(t, c.Ready)
+	require.Equal(t, "book", c.Namespace)
+	require.Equal(t, args[3], c.DB)
+	require.Equal(t, c.cmd.Process.Pid, c.PID)
+	require.Equal(t, "1.32.1", c.Version)
+	host, _, err := net.SplitHostPort(c.Address)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", host)
+	require.NoError(t, uiHealth(testContext(t), c.UI[len("http://"):]))
+	_, err = c.dial(t).CheckHealth(testContext(t), nil)
+	require.NoError(t, err)
+	require.Zero(t, c.stop(syscall.SIGTERM))
+}
+
+func TestInMemoryAndHeadless(t *testing.T) {
+	c := launch(t, "--port", "0", "--headless")
+	require.Empty(t, c.DB)
+	require.Empty(t, c.UI)
+	require.Equal(t, "default", c.Namespace)
+	_, err := c.dial(t).CheckHealth(testContext(t), nil)
+	require.NoError(t, err)
+	require.Zero(t, c.stop(syscall.SIGINT))
+}

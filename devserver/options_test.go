@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/common/dynamicconfig"
+)
+
+func TestCommandLine(t *testing.T) {
+	o, err := parse([]string{"server", "start-dev", "--ip", "localhost", "--port=7000", "--namespace", "a", "--namespace", "a",
+		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
+		"--sqlite-pragma", "synchronous=extra", "--log-format", "pretty", "--log-level", "never"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", o.ip)
+	require.Equal(t, 8000, uiPort(o))
+	require.Equal(t, []string{"a", "default"}, o.namespaces)
+	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DATETIME, o.attributes["X"])
+	require.Equal(t, map[string]any{"k": 1, "s": "t"}, o.dynamic)
+	require.Equal(t, map[string]string{"synchronous": "extra"}, o.pragmas)
+}
+
+func TestBadCommandLine(t *testing.T) {
+	for name, row := range map[string]struct {
+		args []string
+		want string
+	}{
+		"remote":            {[]string{"--ip", "0.0.0.0"}, "--ip 0.0.0.0: other machines could reach this server"},
+		"remote UI":         {[]string{"--ui-ip", "192.0.2.1"}, "--ui-ip 192.0.2.1: other machines"},
+		"no address":        {[]string{"--ip", "here"}, `"here": not an IP address`},
+		"attribute":         {[]string{"--search-attribute", "X"}, `--search-attribute "X": want key=value`},
+		"attribute type":    {[]string{"--search-attribute", "X=Word"}, "X=Word: no such type"},
+		"dynamic value":     {[]string{"--dynamic-config-value", "k=word"}, "want JSON"},
+		"two values":        {[]string{"--dynamic-config-value", "k=1 2"}, "more than one value"},
+		"level":             {[]string{"--log-level", "loud"}, `--log-level "loud"`},
+		"format":            {[]string{"--log-format", "xml"}, `--log-format "xml"`},
+		"retention":         {[]string{"--retention", "1m"}, "refuses less than 1h"},
+		"left over":         {[]string{"stop"}, `unexpected argument "stop"`},
+		"a verb but no dev": {[]string{"server", "start"}, `unexpected argument "server"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(row.args, io.Discard)
+			require.ErrorContains(t, err, row.want)
+			require.Equal(t, exitUsage, run(t.Context(), row.args, io.Discard, io.Discard))
+		})
+	}
+}
+
+func TestRemoteIsAllowedOnRequest(t *testing.T) {
+	_, err := parse([]string{"--ip", "0.0.0.0", "--allow-remote"}, io.Discard)
+	require.NoError(t, err)
+}
+
+func TestATakenPortIsSaid(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	var stderr bytes.Buffer
+	require.Equal(t, exitFault, run(context.Background(), []string{"--port", port}, io.Discard, &stderr))
+	require.Contains(t, stderr.String(), "address already in use")
+	require.Contains(t, stderr.String(), "--port "+port)
+}
+
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	require.Zero(t, run(t.Context(), []string{"--version"}, &out, io.Discard))
+	require.Regexp(t, `^passbook devserver \(Server 1\.32\.1, UI [\w.]+\)\n$`, out.String())
+}
+
+func TestDynamicConfigKnowsItsKeysAndLetsTheUserWin(t *testing.T) {
+	c := dynamicconfig.NewCollection(dynamicConfig(map[string]any{"history.timerProcessorMaxPollRPS": 7}), nil)
+	require.Equal(t, 1000, dynamicconfig.TransferProcessorMaxPollRPS.Get(c)())
+	require.Equal(t, 7, dynamicconfig.TimerProcessorMaxPollRPS.Get(c)())
+	require.Equal(t, 10*time.Millisecond, dynamicconfig.TimerProcessorMaxTimeShift.Get(c)())
+	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_WORKFLOW))
+	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_WORKFLOW))
+	require.Equal(t, 128*1024, dynamicconfig.BlobSizeLimitError.Get(c)(""))
+	require.Equal(t, 64*1024, dynamicconfig.BlobSizeLimitWarn.Get(c)(""))
+	require.False(t, dynamicconfig.EnableServerVersionCheck.Get(c)())
+	require.False(t, dynamicconfig.TaskQueueScannerEnabled.Get(c)())
+	require.False(t, dynamicconfig.HistoryScannerEnabled.Get(c)())
+}
