@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
-
-	"github.com/passbook-run/passbook/pipeline"
 )
 
 // Kinds of replies.
@@ -35,6 +33,12 @@ type Tokens struct {
 	CacheWrite int `json:"cache_write"`
 }
 
+// Price is in USD per million tokens. It is only used when a reply carries no cost.
+type Price struct {
+	Input  float64
+	Output float64
+}
+
 // Cached tokens cost this share of an input token; a price list of two numbers does not say it.
 const (
 	cacheReadShare  = 0.1
@@ -46,7 +50,7 @@ const (
 // A whole envelope without is_error is an answer when the process exited with 0, and also when a signal or a timeout ended it afterwards:
 // it is paid for. Cost is the agent's own figure, else tokens times price (nil: 0), the tokens counted as characters / 4 when the agent
 // reports none. A failed attempt that printed nothing is counted as nothing.
-func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *pipeline.Price, promptChars int) (Reply, *Failure) {
+func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
 	var reply Reply
 	var failure *Failure
 	switch kind {
@@ -63,7 +67,7 @@ func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *pipe
 	return reply, failure
 }
 
-func readText(stdout []byte, exit Exit, stderr string, price *pipeline.Price, promptChars int) (Reply, *Failure) {
+func readText(stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
 	text := string(stdout)
 	reply := guess(text, exit, price, promptChars)
 	switch {
@@ -75,7 +79,7 @@ func readText(stdout []byte, exit Exit, stderr string, price *pipeline.Price, pr
 	return reply, nil
 }
 
-func readJSON(stdout []byte, exit Exit, stderr string, price *pipeline.Price, promptChars int) (Reply, *Failure) {
+func readJSON(stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
 	e, err := parseEnvelope(stdout)
 	if err != nil {
 		return guess(string(stdout), exit, price, promptChars), unreadable(err, stdout, exit, stderr)
@@ -130,7 +134,7 @@ func ended(exit Exit) string {
 }
 
 // reply takes the envelope's own figures, and estimates what it leaves out.
-func (e *envelope) reply(exit Exit, price *pipeline.Price, promptChars int) Reply {
+func (e *envelope) reply(exit Exit, price *Price, promptChars int) Reply {
 	r := Reply{Text: e.text(), Model: e.model(), SessionID: e.SessionID, Subtype: e.Subtype, Turns: e.NumTurns}
 	if e.Usage == nil {
 		estimate := guess(r.Text, exit, price, promptChars)
@@ -146,7 +150,7 @@ func (e *envelope) reply(exit Exit, price *pipeline.Price, promptChars int) Repl
 }
 
 // guess counts characters when the agent counted no tokens.
-func guess(text string, exit Exit, price *pipeline.Price, promptChars int) Reply {
+func guess(text string, exit Exit, price *Price, promptChars int) Reply {
 	r := Reply{Text: text, Estimated: true}
 	if text == "" && exit.Code != 0 {
 		return r
@@ -158,7 +162,7 @@ func guess(text string, exit Exit, price *pipeline.Price, promptChars int) Reply
 
 func quarter(chars int) int { return int(math.Round(float64(chars) / 4)) }
 
-func cost(t Tokens, price *pipeline.Price) float64 {
+func cost(t Tokens, price *Price) float64 {
 	if price == nil {
 		return 0
 	}

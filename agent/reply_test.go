@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/stretchr/testify/require"
 )
 
@@ -14,7 +13,7 @@ const whole = `{"type":"result","subtype":"success","is_error":false,"num_turns"
 "usage":{"input_tokens":863,"output_tokens":42656,"cache_read_input_tokens":2684441,"cache_creation_input_tokens":162401,"service_tier":"x"},
 "modelUsage":{"small":{"outputTokens":9,"costUSD":0.1},"large":{"outputTokens":42647,"costUSD":3.3}}}` + "\n"
 
-var price = &pipeline.Price{Input: 15, Output: 75}
+var price = &Price{Input: 15, Output: 75}
 
 func TestReadReplyTakesTheAgentsOwnFigures(t *testing.T) {
 	reply, failure := ReadReply(KindJSON, []byte(whole), Exit{}, "429 retried\n", price, 4000)

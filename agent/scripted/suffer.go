@@ -1,0 +1,117 @@
+package scripted
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// suffer lets a fault happen.
+func (a *agent) suffer(f Fault) int {
+	switch f.Do {
+	case "exit":
+		fmt.Fprintln(a.stderr, f.Stderr)
+		return max(1, f.Code)
+	case "rate_limit":
+		fmt.Fprintln(a.stderr, "API Error: 429 rate limit exceeded, try again later")
+		return exitFailed
+	case "hang":
+		return a.hang()
+	case "slow":
+		time.Sleep(time.Duration(f.Seconds * float64(time.Second)))
+		return a.answer(request{})
+	case "empty":
+		return exitOK
+	case "kill_engine":
+		return a.killEngine(f.When)
+	case "no_html":
+		return a.answer(request{noHTML: true})
+	case "no_sections":
+		return a.answer(request{noSections: true})
+	case "no_markers":
+		return a.answer(request{noMarkers: true})
+	case "width":
+		return a.answer(request{width: cmp.Or(f.Width, 800)})
+	}
+	return a.garble(f)
+}
+
+// garble spoils a reply that is otherwise right.
+func (a *agent) garble(f Fault) int {
+	text, err := a.call.reply(request{})
+	if err != nil {
+		return a.fail(err)
+	}
+	switch f.Do {
+	case "say":
+		text = f.Text
+	case "truncate":
+		text = cut(text)
+	case "big":
+		text += "\n" + strings.Repeat("This goes on and on. ", max(0, f.Bytes-len(text)-1)/21)
+		text += strings.Repeat(".", max(0, f.Bytes-len(text)))
+	}
+	e := newEnvelope(a.prompt, text)
+	switch f.Do {
+	case "is_error":
+		e.IsError, e.Result = true, cmp.Or(f.Text, "API Error: something went wrong")
+	case "bad_json":
+		return a.printHalf(e)
+	}
+	return a.print(e)
+}
+
+// cut ends a page in its middle, as a model does that ran out of tokens; without a page, the text.
+func cut(text string) string {
+	if page, _, ok := strings.Cut(text, "</html>"); ok {
+		text = page
+	}
+	return strings.ToValidUTF8(text[:len(text)*2/3], "")
+}
+
+func (a *agent) printHalf(e envelope) int {
+	data, err := e.bytes()
+	if err == nil {
+		_, err = a.stdout.Write(data[:len(data)/2])
+	}
+	if err != nil {
+		return a.fail(err)
+	}
+	return exitOK
+}
+
+// hang never answers, ignores SIGTERM, and has a child that does the same.
+func (a *agent) hang() int {
+	signal.Ignore(syscall.SIGTERM)
+	child := exec.Command("sleep", "3600")
+	if err := child.Start(); err != nil {
+		return a.fail(err)
+	}
+	_ = child.Wait()
+	return exitFailed
+}
+
+// killEngine kills the process that started this one, before or after answering.
+func (a *agent) killEngine(when string) int {
+	if when == "after" {
+		if code := a.answer(request{}); code != exitOK {
+			return code
+		}
+	}
+	parent := os.Getppid()
+	if parent <= 1 {
+		return a.fail(fmt.Errorf("kill the engine: it is gone already (parent is %d)", parent))
+	}
+	if err := syscall.Kill(parent, syscall.SIGKILL); err != nil {
+		return a.fail(fmt.Errorf("kill the engine: %w", err))
+	}
+	if when == "after" {
+		return exitOK
+	}
+	return exitFailed
+}
