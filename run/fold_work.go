@@ -34,7 +34,7 @@ func (s State) startPhase(e Event) State {
 	e.Decode(&p)
 	key := phaseKey(p.Key, p.Title, e.Phase)
 	s.Phase, s.Round, s.Seen = key, p.Round, with(s.Seen, key)
-	s.Values, s.Pictures = nil, nil
+	s.Values, s.Pictures, s.PhaseOpen = nil, nil, true
 	return s
 }
 
@@ -50,6 +50,7 @@ func (s State) endPhase(e Event) State {
 	case outcome == "failed" || outcome == "rejected" || outcome == "error":
 		s.Completed, s.FailedPhase = without(s.Completed, key), with(s.FailedPhase, key)
 	}
+	s.PhaseOpen = false
 	if p.Repeats {
 		s.Rounds = p.Round
 	}
@@ -59,7 +60,7 @@ func (s State) endPhase(e Event) State {
 // move goes to the place an event names. There is no other way to move.
 func (s State) move(next *Place) State {
 	if next != nil {
-		s.Next, s.Settled = *next, nil
+		s.Next, s.Settled, s.Tries = *next, nil, nil
 	}
 	return s
 }
@@ -89,7 +90,21 @@ func (s State) attemptPass(e Event) State {
 	if p.RetryInMS > 0 {
 		s.Passes.Retries++
 	}
+	if p.Judged {
+		s.Tries = countTry(s.Tries, p.Member)
+	}
 	return s
+}
+
+func countTry(list []Tries, member string) []Tries {
+	out := slices.Clone(list)
+	for i := range out {
+		if out[i].Member == member {
+			out[i].Judged++
+			return out
+		}
+	}
+	return append(out, Tries{Member: member, Judged: 1})
 }
 
 func phaseName(e Event) string {

@@ -169,7 +169,7 @@ type PassAttempt struct {
 	StartedAt   string `json:"started_at,omitempty"`
 	DurationMS  int64  `json:"duration_ms"`
 	RetryInMS   int64  `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
-	Answered    bool   `json:"answered,omitempty"`    // a reply came and was paid for
+	Judged      bool   `json:"judged,omitempty"`      // a result came back: the next attempt is another call
 	Spend       *Spend `json:"spend,omitempty"`
 }
 
@@ -187,7 +187,7 @@ type PassEnd struct {
 	Before      string     `json:"before,omitempty"`
 	Modified    bool       `json:"modified,omitempty"`
 	Validation  Validation `json:"validation"`
-	Notes       []string   `json:"notes,omitempty"` // names of the notes it added to
+	Notes       []string   `json:"notes,omitempty"` // files of the notes it added to
 	Tally       []Count    `json:"tally,omitempty"`
 	Score       *float64   `json:"score,omitempty"`
 	Verdict     string     `json:"verdict,omitempty"`

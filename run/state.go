@@ -28,9 +28,11 @@ type State struct {
 	Starts      int             `json:"starts"` // the first start and every resume
 	Phase       string          `json:"phase,omitempty"`
 	Round       int             `json:"round,omitempty"`
+	PhaseOpen   bool            `json:"phase_open,omitempty"`
 	Set         string          `json:"set,omitempty"`
 	Next        Place           `json:"next"`
 	Settled     []string        `json:"settled,omitempty"` // members of the group at Next that are through
+	Tries       []Tries         `json:"tries,omitempty"`   // judged calls of the step at Next
 	InFlight    []Flight        `json:"in_flight,omitempty"`
 	Artifact    *Blob           `json:"artifact,omitempty"`
 	Notes       []Notes         `json:"notes,omitempty"`
@@ -65,6 +67,12 @@ type Flight struct {
 	Call      string `json:"call"`
 	Attempt   int    `json:"attempt"`
 	StartedAt string `json:"started_at"`
+}
+
+// Tries counts the calls of one step, or of one member of a group, that were judged. The next call has this number plus one.
+type Tries struct {
+	Member string `json:"member,omitempty"`
+	Judged int    `json:"judged"`
 }
 
 // Notes is one append-only notes file as it stands.
@@ -142,6 +150,16 @@ func (s State) Value(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Try is the number of the next call of a member of the step at Next; member is empty outside groups.
+func (s State) Try(member string) int {
+	for _, t := range s.Tries {
+		if t.Member == member {
+			return t.Judged + 1
+		}
+	}
+	return 1
 }
 
 // Note gives one notes file.

@@ -1,0 +1,15 @@
+package run
+
+// Claim is run.json: whose directory this is. It is created exclusively, before the workflow starts, and never changed.
+type Claim struct {
+	Version    int    `json:"version"`
+	RunID      string `json:"run_id"` // also the workflow's id
+	ThreadID   string `json:"thread_id"`
+	CreatedAt  string `json:"created_at"`
+	Pipeline   string `json:"pipeline"`
+	ConfigHash string `json:"config_hash"`
+	Store      string `json:"store"` // bucket URL
+	Host       string `json:"host"`  // id of the host that the directory is on
+	Namespace  string `json:"namespace"`
+	TaskQueue  string `json:"task_queue"`
+}

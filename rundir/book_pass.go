@@ -1,0 +1,221 @@
+package rundir
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+func (b *PipelineState) startPass(e run.Event) {
+	var p run.PassStart
+	e.Decode(&p)
+	if p.Gives == "artifact" {
+		b.addBackup(backupFile(p.Pass, b.CurrentArtifactPath))
+	}
+	if p.Number > 0 {
+		b.InFlightPass = &InFlightPass{GlobalPassNumber: p.Number, StartedAt: e.TS, AgentRole: p.Role, SubsetID: p.Set}
+	}
+}
+
+func (b *PipelineState) addBackup(file string) {
+	if !slices.Contains(b.ArtifactBackups, file) {
+		b.ArtifactBackups = append(b.ArtifactBackups, file)
+	}
+}
+
+func (b *PipelineState) endPass(e run.Event, s run.State) {
+	var p run.PassEnd
+	e.Decode(&p)
+	ok := p.Outcome == "ok"
+	if p.Number > 0 {
+		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p)
+		b.InFlightPass = nil
+	}
+	if p.Set != "" {
+		addCost(b.Cost.BySubset, p.Set, p.Spend)
+	}
+	if b.OpenCycle != nil && p.Number == 0 {
+		b.cycleCall(p)
+	}
+	at := p.Attempts
+	b.settleErrors(errorContext(p.Pass), ok, &at)
+}
+
+func (b *PipelineState) record(p run.PassEnd) PassRecord {
+	r := PassRecord{
+		GlobalPassNumber: p.Number, SubsetPassNumber: p.InRound, SubsetID: p.Set, Rotation: p.Order, AgentRole: p.Role,
+		Description: p.Description, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
+		RetryCount: p.Attempts - 1, PromptPath: promptFile(p.Pass), RawOutputPath: replyFile(p.Pass, false),
+		ValidationPassed: p.Validation.Passed, ValidationDetails: p.Validation,
+		Tokens: PassTokens{
+			InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output, CacheReadTokens: p.Spend.Tokens.CacheRead,
+			CacheWriteTokens: p.Spend.Tokens.CacheWrite, EstimatedCostUSD: p.Spend.USD, Estimated: p.Spend.Estimated,
+		},
+		CorpusFilesLoaded: list(p.Files), ReferenceFilesLoaded: list(p.References), Outcome: p.Outcome,
+	}
+	r.HasConvictionAddition, r.HasDiscoveryAddition = b.added(p.Notes)
+	if p.Outcome != "ok" {
+		r.RawOutputPath = failedFile(p.Pass, 1)
+	}
+	if p.Gives == "artifact" {
+		r.BackupPath = text(backupFile(p.Pass, b.CurrentArtifactPath))
+	}
+	if p.Artifact != nil {
+		r.ArtifactPath, r.ArtifactHash = text(b.CurrentArtifactPath), text(p.Artifact.Digest)
+	}
+	return r
+}
+
+// added says which of the first two notes a pass added to: conviction and discovery in the words of requirement 002.
+func (b *PipelineState) added(notes []string) (first, second bool) {
+	for _, file := range notes {
+		first = first || noteFile(file) == b.ConvictionLayerPath
+		second = second || noteFile(file) == b.DiscoveryLogPath
+	}
+	return first, second
+}
+
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+func (b *PipelineState) attempt(e run.Event) {
+	var p run.PassAttempt
+	e.Decode(&p)
+	if p.Output != nil {
+		b.FailedOutputs[failedKey(p.Pass)]++
+	}
+	if p.Category == "cancelled" || p.Category == "lost" {
+		return
+	}
+	b.PendingErrors = append(b.PendingErrors, ErrorRecord{
+		Timestamp: e.TS, Context: errorContext(p.Pass), Category: p.Category, Message: p.Message, Diagnostics: p.Diagnostics,
+	})
+}
+
+func failedKey(p run.Pass) string { return failedFile(p, 1) }
+
+// errorContext names what an error happened in: pass-34, pa-cycle-2-auditor-B.
+func errorContext(p run.Pass) string {
+	switch {
+	case p.Number > 0:
+		return "pass-" + strconv.Itoa(p.Number)
+	case p.Dir != "":
+		return fmt.Sprintf("pa-cycle-%d-%s", p.Round, member(p))
+	default:
+		return p.Step
+	}
+}
+
+// settleErrors moves the errors of a pass into the history once it is known whether a later attempt recovered them.
+func (b *PipelineState) settleErrors(of string, recovered bool, attempt *int) {
+	pending := []ErrorRecord{}
+	for _, e := range b.PendingErrors {
+		if e.Context != of {
+			pending = append(pending, e)
+			continue
+		}
+		e.Recovered = recovered
+		if recovered {
+			e.RecoveredAtAttempt = attempt
+		}
+		b.ErrorHistory = append(b.ErrorHistory, e)
+	}
+	b.PendingErrors = pending
+}
+
+func (b *PipelineState) openCycle(e run.Event) {
+	var p run.PhaseStart
+	e.Decode(&p)
+	b.OpenCycle, b.InFlightPACycle = nil, nil
+	if p.Dir == "" {
+		return
+	}
+	b.OpenCycle = &PACycleRecord{CycleNumber: p.Round, StartedAt: e.TS, ScreenshotDir: path.Join(orchestrator, p.Dir), Auditors: []AuditorRecord{}}
+	b.InFlightPACycle = &InFlightCycle{Cycle: p.Round, StartedAt: e.TS, Done: map[string]bool{}}
+}
+
+func (b *PipelineState) pictures(e run.Event) {
+	var p run.Screenshots
+	e.Decode(&p)
+	if b.OpenCycle == nil {
+		return
+	}
+	b.OpenCycle.ScreenshotCount = p.Count
+	b.InFlightPACycle.Done["screenshots"] = true
+	if p.Degraded {
+		b.ErrorHistory = append(b.ErrorHistory, ErrorRecord{
+			Timestamp: e.TS, Context: fmt.Sprintf("pa-cycle-%d-screenshot", p.Round), Category: "screenshot-failed", Message: p.Message,
+		})
+	}
+}
+
+func (b *PipelineState) cycleCall(p run.PassEnd) {
+	c := b.OpenCycle
+	tokens := CallTokens{InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output, EstimatedCostUSD: p.Spend.USD}
+	c.TotalCycleCostUSD = run.Cents(c.TotalCycleCostUSD + p.Spend.USD)
+	addCost(b.Cost.ByPACycle, strconv.Itoa(c.CycleNumber), p.Spend)
+	b.InFlightPACycle.Done[member(p.Pass)] = true
+	switch {
+	case p.Member != "":
+		c.Auditors = append(c.Auditors, AuditorRecord{ID: p.Member, ReportPath: replyFile(p.Pass, false), Tokens: tokens, DurationMS: p.DurationMS, Score: p.Score})
+		slices.SortFunc(c.Auditors, func(x, y AuditorRecord) int { return compare(x.ID, y.ID) })
+	case p.Gives == "artifact":
+		c.Refine = &RefineRecord{
+			ArtifactPath: nil, BackupPath: backupFile(p.Pass, b.CurrentArtifactPath), Tokens: tokens, DurationMS: p.DurationMS,
+			ValidationPassed: p.Validation.Passed,
+		}
+		if p.Artifact != nil {
+			c.Refine.ArtifactPath = text(b.CurrentArtifactPath)
+		}
+	default:
+		c.Weaver = &ReportRecord{ReportPath: replyFile(p.Pass, true), Tokens: tokens, DurationMS: p.DurationMS}
+	}
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (b *PipelineState) score(e run.Event) {
+	var p run.ScoreRecorded
+	e.Decode(&p)
+	if b.OpenCycle != nil {
+		b.OpenCycle.PAScore, b.OpenCycle.MetThreshold = p.Score, p.Met
+	}
+}
+
+func (b *PipelineState) closeCycle(e run.Event) {
+	var p run.PhaseEnd
+	e.Decode(&p)
+	if b.OpenCycle == nil || !p.Repeats {
+		return
+	}
+	c := *b.OpenCycle
+	c.CompletedAt, c.DurationMS = e.TS, between(c.StartedAt, e.TS)
+	b.PACycleRecords[strconv.Itoa(c.CycleNumber)] = c
+	b.OpenCycle, b.InFlightPACycle = nil, nil
+}
+
+// between gives the milliseconds from one time of our format to another; 0 where one of them is of a foreign format.
+func between(from, to string) int64 {
+	a, err1 := time.Parse(run.TimeFormat, from)
+	b, err2 := time.Parse(run.TimeFormat, to)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return b.Sub(a).Milliseconds()
+}

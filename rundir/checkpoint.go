@@ -1,0 +1,59 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// checkpoint queues the directory form of a named checkpoint (requirement 002 §5): the state as it was before the checkpoint itself, the
+// artifact, the notes, and a manifest with their hashes. The record goes into the state as well.
+func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) error {
+	var c run.CheckpointCreated
+	e.Decode(&c)
+	dir := checkpointDir(c.ID)
+	if e.Seq <= p.book.LastSeq {
+		return nil // state.json, written after the directory, has it
+	}
+	snapshot, err := marshal(p.book)
+	if err != nil {
+		return err
+	}
+	rec := CheckpointRecord{
+		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound, CheckpointDir: dir,
+		StateHash: digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),
+	}
+	if before.Artifact != nil {
+		rec.ArtifactHash = before.Artifact.Digest
+		if err := p.put(w, path.Join(dir, "artifact"+path.Ext(p.book.CurrentArtifactPath)), before.Artifact.Digest); err != nil {
+			return err
+		}
+	}
+	for _, n := range before.Notes {
+		if err := p.put(w, path.Join(dir, n.File), n.Whole.Digest); err != nil {
+			return err
+		}
+	}
+	manifest, err := marshal(rec)
+	if err != nil {
+		return err
+	}
+	w.add(p.dir.Path(path.Join(dir, "state-snapshot.json")), snapshot)
+	w.add(p.dir.Path(path.Join(dir, "manifest.json")), manifest)
+	p.book.Checkpoints = append(p.book.Checkpoints, rec)
+	return nil
+}
+
+func (p *projector) quality(s run.State) QualitySnapshot {
+	return QualitySnapshot{
+		LastPAScore: s.Score, ValidationFailureCount: s.Passes.Invalid,
+		ConvictionEntries: p.book.ConvictionEntryCount, DiscoveryEntries: p.book.DiscoveryEntryCount,
+	}
+}
+
+func digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,175 @@
+package rundir
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Inputs is the manifest of the files a run was given: path beside the definition, and digest.
+type Inputs struct {
+	Version int         `json:"version"`
+	Files   []InputFile `json:"files"`
+}
+
+// InputFile is one file of the manifest.
+type InputFile struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// evidence queues the files that follow from one event. before is the small state that held until then.
+func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) error {
+	switch e.Kind {
+	case run.KindRunStart:
+		return p.inputs(w, e)
+	case run.KindPassStart:
+		return p.prompt(w, e)
+	case run.KindPassAttempt:
+		return p.failedOutput(w, e)
+	case run.KindPassEnd:
+		return p.reply(w, e)
+	case run.KindArtifactUpdated:
+		var u run.ArtifactUpdated
+		e.Decode(&u)
+		return p.put(w, p.book.CurrentArtifactPath, u.Artifact.Digest)
+	case run.KindNoteAppended:
+		var n run.NoteAppended
+		e.Decode(&n)
+		return p.put(w, noteFile(n.File), n.Whole.Digest)
+	case run.KindScreenshots:
+		return p.shots(w, e)
+	case run.KindCheckpointCreated:
+		return p.checkpoint(w, e, before)
+	case run.KindRunReverted:
+		return p.restore(w, p.meta.State)
+	}
+	return nil
+}
+
+// put queues a file whose bytes are a blob of the store.
+func (p *projector) put(w *batchWriter, name, digest string) error {
+	if digest == "" || name == "" {
+		return nil
+	}
+	data, err := p.blobs.Get(p.ctx, digest)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	w.add(p.dir.Path(name), data)
+	return nil
+}
+
+func (p *projector) inputs(w *batchWriter, e run.Event) error {
+	var s run.RunStart
+	e.Decode(&s)
+	if err := p.put(w, DefinitionFile, s.Definition); err != nil {
+		return err
+	}
+	if err := p.put(w, PlanFile, s.Plan); err != nil {
+		return err
+	}
+	if s.Inputs != "" {
+		if err := p.inputFiles(w, s.Inputs); err != nil {
+			return err
+		}
+	}
+	if s.Artifact == nil {
+		return nil
+	}
+	return p.put(w, s.Artifact.File, s.Artifact.Seed.Digest)
+}
+
+func (p *projector) inputFiles(w *batchWriter, manifest string) error {
+	raw, err := p.blobs.Get(p.ctx, manifest)
+	if err != nil {
+		return err
+	}
+	var in Inputs
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return fmt.Errorf("manifest of inputs %s: %w", manifest, err)
+	}
+	for _, f := range in.Files {
+		if err := p.put(w, path.Join(inputsDir, f.Path), f.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *projector) prompt(w *batchWriter, e run.Event) error {
+	var s run.PassStart
+	e.Decode(&s)
+	if err := p.put(w, promptFile(s.Pass), s.Prompt.Digest); err != nil {
+		return err
+	}
+	if s.Gives != "artifact" {
+		return nil
+	}
+	return p.put(w, backupFile(s.Pass, p.book.CurrentArtifactPath), s.Before)
+}
+
+func (p *projector) failedOutput(w *batchWriter, e run.Event) error {
+	var a run.PassAttempt
+	e.Decode(&a)
+	if a.Output == nil {
+		return nil
+	}
+	nth := p.book.FailedOutputs[failedKey(a.Pass)] + 1
+	if e.Seq <= p.book.LastSeq {
+		nth-- // the records have this one already: the same name again
+	}
+	return p.put(w, failedFile(a.Pass, nth), a.Output.Digest)
+}
+
+func (p *projector) reply(w *batchWriter, e run.Event) error {
+	var r run.PassEnd
+	e.Decode(&r)
+	if r.Reply == nil || r.Outcome != "ok" {
+		return nil // what a pass was given up with lies there as a failed output
+	}
+	return p.put(w, replyFile(r.Pass, scored(r)), r.Reply.Digest)
+}
+
+// scored says that a report judges its round.
+func scored(r run.PassEnd) bool { return r.Number == 0 && r.Member == "" && r.Gives == "report" }
+
+func (p *projector) shots(w *batchWriter, e run.Event) error {
+	var s run.Screenshots
+	e.Decode(&s)
+	if s.Count == 0 {
+		return nil
+	}
+	raw, err := p.blobs.Get(p.ctx, s.Manifest.Digest)
+	if err != nil {
+		return err
+	}
+	var shots []run.Shot
+	if err := json.Unmarshal(raw, &shots); err != nil {
+		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
+	}
+	for _, shot := range shots {
+		if err := p.put(w, path.Join(orchestrator, s.Dir, shot.Name), shot.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts back what a carried state says is current.
+func (p *projector) restore(w *batchWriter, s run.State) error {
+	if s.Artifact != nil {
+		if err := p.put(w, p.book.CurrentArtifactPath, s.Artifact.Digest); err != nil {
+			return err
+		}
+	}
+	for _, n := range s.Notes {
+		if err := p.put(w, noteFile(n.File), n.Whole.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}

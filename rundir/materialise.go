@@ -1,0 +1,104 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
+)
+
+// materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then state.json, and meta.json
+// last. It can be cut off anywhere and done again.
+func (p *projector) materialise() error {
+	w := &batchWriter{disk: p.dir.Disk}
+	for _, e := range p.unseen {
+		before := p.meta.State
+		p.meta.fold(e)
+		if err := p.evidence(w, e, before); err != nil {
+			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
+		}
+		p.applyBook(e, p.meta.State)
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := p.writeBook(); err != nil {
+		return err
+	}
+	return p.writeMeta()
+}
+
+// applyBook folds an event into the records unless state.json has it already.
+func (p *projector) applyBook(e run.Event, s run.State) {
+	if s.Seq > p.book.LastSeq {
+		p.book.apply(e, s)
+	}
+}
+
+func (p *projector) writeBook() error {
+	raw, err := marshal(p.book)
+	if err != nil {
+		return err
+	}
+	return p.replace(StateFile, raw)
+}
+
+func (p *projector) writeMeta() error {
+	p.meta.Events = EventsMark{Seq: p.last, Chain: p.chain, Size: p.size}
+	raw, err := marshal(p.meta)
+	if err != nil {
+		return err
+	}
+	return p.replace(MetaFile, raw)
+}
+
+// replace writes a whole JSON file and reads it back before it counts (requirement 002 §3.3).
+func (p *projector) replace(name string, raw []byte) error {
+	return p.dir.Disk.WriteAll([]durable.File{{Path: p.dir.Path(name), Data: raw, Perm: filePerm, Verify: durable.VerifyState()}})
+}
+
+// batchWriter collects whole files, so that each folder is synced once.
+type batchWriter struct {
+	disk  durable.Disk
+	files []durable.File
+}
+
+func (w *batchWriter) add(path string, data []byte) {
+	for i := range w.files {
+		if w.files[i].Path == path {
+			w.files[i].Data = data
+			return
+		}
+	}
+	w.files = append(w.files, durable.File{Path: path, Data: data, Perm: filePerm})
+}
+
+func (w *batchWriter) flush() error {
+	made := map[string]bool{}
+	for _, f := range w.files {
+		dir := filepath.Dir(f.Path)
+		if made[dir] {
+			continue
+		}
+		if err := w.disk.Mkdir(dir, dirPerm); err != nil {
+			return err
+		}
+		made[dir] = true
+	}
+	return w.disk.WriteAll(w.files)
+}
+
+func (d Dir) eventsSize() (int64, error) {
+	fi, err := os.Stat(d.Path(EventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return fi.Size(), nil
+}

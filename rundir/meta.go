@@ -1,0 +1,150 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// MetaVersion is the version of meta.json.
+const MetaVersion = 1
+
+// Meta is meta.json: a pure materialisation of the fold with a header (requirement 003 §5, requirement 000). It is written last, so it is
+// also the commit: every derived file is complete up to its seq.
+type Meta struct {
+	Version                int      `json:"version"`
+	RunID                  string   `json:"run_id"`
+	ThreadID               string   `json:"thread_id"`
+	SkillID                string   `json:"skill_id"`
+	SkillVersion           string   `json:"skill_version"`
+	Status                 string   `json:"status"`
+	RFCStatus              string   `json:"rfc_status"`
+	Reason                 string   `json:"reason"`
+	CreatedAt              string   `json:"created_at"`
+	StartedAt              string   `json:"started_at"`
+	FinishedAt             *string  `json:"finished_at"`
+	CurrentStepID          *string  `json:"current_step_id"`
+	CheckpointHead         *string  `json:"checkpoint_head"`
+	ResumeFromCheckpointID *string  `json:"resume_from_checkpoint_id"`
+	TraceID                string   `json:"trace_id"`
+	TenantID               string   `json:"tenant_id"`
+	Environment            string   `json:"environment"`
+	Versions               Versions `json:"versions"`
+	PolicySnapshotID       string   `json:"policy_snapshot_id"`
+	Result                 *string  `json:"result"`
+	Error                  *string  `json:"error"`
+	Task                   string   `json:"task"`
+	RunKind                string   `json:"run_kind"`
+	Project                string   `json:"project"`
+	Profile                string   `json:"profile"`
+	Epoch                  int      `json:"epoch"`
+
+	PhaseHandoff *run.Handoff `json:"phase_handoff,omitempty"`
+
+	Events      EventsMark    `json:"events"`
+	SegmentHead string        `json:"segment_head"`
+	Derived     []DerivedMark `json:"derived"`
+	State       run.State     `json:"state"`
+}
+
+// Versions is the versions block of RunStore v2.
+type Versions struct {
+	Capabilities []string `json:"capabilities"`
+	Bindings     string   `json:"bindings"`
+	RegistryRef  string   `json:"registry_ref"`
+}
+
+// EventsMark is how far events.jsonl is folded into this file.
+type EventsMark struct {
+	Seq   int64     `json:"seq"`
+	Chain run.Chain `json:"chain"`
+	Size  int64     `json:"size"` // bytes
+}
+
+// DerivedMark is how far one growing file is written.
+type DerivedMark struct {
+	File string `json:"file"`
+	Size int64  `json:"size"`
+	Seq  int64  `json:"seq"`
+}
+
+// ErrDamaged marks a file of the directory that cannot be read as what it should be.
+var ErrDamaged = errors.New("damaged")
+
+// Meta reads meta.json. A missing one is fs.ErrNotExist, an unreadable one ErrDamaged; both are written again from the events.
+func (d Dir) Meta() (Meta, error) {
+	var m Meta
+	return m, d.readJSON(MetaFile, &m)
+}
+
+// State reads state.json.
+func (d Dir) State() (PipelineState, error) {
+	b := newState()
+	return b, d.readJSON(StateFile, &b)
+}
+
+func (d Dir) readJSON(name string, v any) error {
+	raw, err := os.ReadFile(d.Path(name))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("%s is %w: %v", d.Path(name), ErrDamaged, err)
+	}
+	return nil
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
+
+// fold takes one event into the header.
+func (m *Meta) fold(e run.Event) {
+	m.State = run.Apply(m.State, e)
+	if e.Kind == run.KindRunStart {
+		m.head(e)
+	}
+	s := m.State
+	m.Status, m.RFCStatus, m.Reason, m.Epoch = string(s.Status), s.Status.RFC(), s.Reason, s.Epoch
+	m.StartedAt, m.FinishedAt, m.PhaseHandoff = s.StartedAt, text(s.FinishedAt), s.Handoff
+	m.CurrentStepID, m.CheckpointHead = nil, nil
+	if len(s.InFlight) > 0 {
+		m.CurrentStepID = text(s.InFlight[0].Step)
+	}
+	if s.Checkpoint != nil {
+		m.CheckpointHead = text(s.Checkpoint.ID)
+	}
+	m.outcome(s)
+}
+
+func (m *Meta) outcome(s run.State) {
+	m.Result, m.Error = nil, nil
+	switch {
+	case s.Status == run.Done && s.Artifact != nil:
+		m.Result = text(s.Artifact.Digest)
+	case s.Status == run.Failed:
+		m.Error = text(s.Reason)
+	}
+}
+
+func (m *Meta) head(e run.Event) {
+	var p run.RunStart
+	e.Decode(&p)
+	m.Version, m.RunID, m.ThreadID = MetaVersion, p.RunID, p.ThreadID
+	m.SkillID, m.SkillVersion, m.PolicySnapshotID = p.Pipeline, p.Definition, p.Policy
+	m.CreatedAt, m.TenantID, m.Environment = p.CreatedAt, p.Tenant, p.Environment
+	m.Task, m.RunKind = p.Task, p.RunKind
+	m.Versions = Versions{Capabilities: []string{}, Bindings: p.Build, RegistryRef: p.Definition}
+	m.TraceID = traceID(p.RunID)
+	m.Derived = []DerivedMark{}
+}
+
+// traceID derives a 16-byte trace id from the run's id, so that every tool finds the same without being told.
+func traceID(runID string) string {
+	sum := sha256.Sum256([]byte("passbook trace " + runID))
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,139 @@
+package rundir
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Outcomes of a projection. They are results, not errors: the workflow decides on them.
+const (
+	Written  = "written"  // the lines are on disk, and everything derived from them
+	Gap      = "gap"      // the directory ends before the lines begin; nothing written
+	Diverged = "diverged" // the directory holds other lines there; nothing written, nothing cut
+	Stale    = "stale"    // a later epoch owns the directory; nothing written
+)
+
+// Batch is a piece of the journal: event lines from First on, and the chain before them.
+type Batch struct {
+	Epoch int       `json:"epoch"`
+	First int64     `json:"first"`
+	Prev  run.Chain `json:"prev"`
+	Lines []string  `json:"lines"`
+	Head  string    `json:"head,omitempty"` // newest segment
+}
+
+// Projected says where the directory's journal ends now.
+type Projected struct {
+	Outcome string   `json:"outcome"`
+	Tail    run.Tail `json:"tail"`
+}
+
+// Blobs is what the projector needs of a store.
+type Blobs interface {
+	Get(ctx context.Context, digest string) ([]byte, error)
+	Put(ctx context.Context, data []byte) (string, error)
+}
+
+// Project appends a batch to the directory and brings everything derived up to date, under the directory's lock. On return with Written the
+// lines are fsynced, and so are the files that follow from them. Lines that are there already are skipped if they are byte-equal.
+func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, error) {
+	if err := d.Disk.Mkdir(d.Root, dirPerm); err != nil {
+		return Projected{}, err
+	}
+	lock, err := d.lock(ctx, "project")
+	if err != nil {
+		return Projected{}, err
+	}
+	defer lock.Unlock()
+	p, err := d.open(ctx, blobs)
+	if err != nil {
+		return Projected{}, err
+	}
+	return p.project(b)
+}
+
+func (p *projector) project(b Batch) (Projected, error) {
+	tail := p.tail()
+	if b.Epoch < p.epoch() {
+		return Projected{Outcome: Stale, Tail: tail}, nil
+	}
+	fresh, outcome, err := p.compare(b, tail)
+	if err != nil || outcome != Written {
+		return Projected{Outcome: outcome, Tail: tail}, err
+	}
+	if err := p.append(fresh); err != nil {
+		return Projected{}, err
+	}
+	if b.Head != "" {
+		p.meta.SegmentHead = b.Head
+	}
+	if err := p.materialise(); err != nil {
+		return Projected{}, err
+	}
+	return Projected{Outcome: Written, Tail: p.tail()}, nil
+}
+
+// compare says which lines of the batch are not on disk yet, or why none may be written.
+func (p *projector) compare(b Batch, tail run.Tail) ([]string, string, error) {
+	switch {
+	case b.First > tail.Seq+1:
+		return nil, Gap, nil
+	case b.First == tail.Seq+1:
+		if b.Prev != tail.Chain {
+			return nil, Diverged, nil
+		}
+		return b.Lines, Written, nil
+	}
+	all, err := p.dir.readStream(0)
+	if err != nil {
+		return nil, "", err
+	}
+	before := all.lines[:b.First-1]
+	if run.Chain("").Over(before) != b.Prev {
+		return nil, Diverged, nil
+	}
+	onDisk := all.lines[b.First-1:]
+	for i, line := range onDisk {
+		if i == len(b.Lines) || b.Lines[i] != line {
+			return nil, Diverged, nil
+		}
+	}
+	return b.Lines[len(onDisk):], Written, nil
+}
+
+// append writes the lines in one write. An unterminated piece at the end is completed if it begins the next line; else it is moved aside.
+func (p *projector) append(lines []string) error {
+	if err := p.tidyTail(lines); err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	data := []byte(strings.Join(lines, "\n") + "\n")
+	size, err := p.dir.Disk.Append(p.dir.Path(EventsFile), p.size, data, filePerm)
+	if err != nil {
+		return fmt.Errorf("append events %d to %d: %w", p.last+1, p.last+int64(len(lines)), err)
+	}
+	p.size, p.torn = size, nil
+	p.extend(lines)
+	return nil
+}
+
+func (p *projector) tidyTail(next []string) error {
+	if len(p.torn) == 0 {
+		return nil
+	}
+	if len(next) > 0 && bytes.HasPrefix([]byte(strings.Join(next, "\n")+"\n"), p.torn) {
+		return nil
+	}
+	if err := p.dir.Disk.Mkdir(p.dir.Path(tornDir), dirPerm); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s/events-after-%d-%s.txt", tornDir, p.last, digest(p.torn)[:8])
+	p.torn = nil
+	return p.dir.Disk.CutTail(p.dir.Path(EventsFile), p.size, p.dir.Path(name))
+}

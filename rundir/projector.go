@@ -1,0 +1,117 @@
+package rundir
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
+)
+
+// projector holds a locked directory while it is written.
+type projector struct {
+	ctx    context.Context
+	dir    Dir
+	blobs  Blobs
+	meta   Meta          // as far as it was committed
+	book   PipelineState // as far as it was written
+	unseen []run.Event   // on disk, not in meta
+	last   int64         // last seq on disk
+	chain  run.Chain
+	size   int64
+	torn   []byte
+}
+
+// open reads what there is. The cost does not grow with the length of the run: meta.json says how far everything is, and only what stands
+// behind it is read.
+func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
+	p := &projector{ctx: ctx, dir: d, blobs: blobs}
+	meta, err := d.Meta()
+	if err != nil && !missing(err) {
+		return nil, err
+	}
+	if err == nil {
+		p.meta = meta
+	}
+	p.last, p.chain, p.size = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size
+	if err := p.readRest(); err != nil {
+		return nil, err
+	}
+	return p, p.readBook()
+}
+
+// readRest reads the lines that meta.json has not seen. If the stream is shorter than meta.json says, the whole of it is unseen.
+func (p *projector) readRest() error {
+	if size, err := p.dir.eventsSize(); err != nil {
+		return err
+	} else if size < p.size {
+		p.meta, p.last, p.chain, p.size = Meta{}, 0, "", 0
+	}
+	rest, err := p.dir.readStream(p.size)
+	if err != nil {
+		return err
+	}
+	p.size, p.torn = rest.size, rest.torn
+	p.extend(rest.lines)
+	return nil
+}
+
+// readBook reads state.json. If it is lost, damaged, or behind meta.json, everything is made again from the first event on.
+func (p *projector) readBook() error {
+	book, err := p.dir.State()
+	if err != nil && !missing(err) {
+		return err
+	}
+	if err == nil && book.LastSeq >= p.meta.Events.Seq && book.LastSeq <= p.last {
+		p.book = book
+		return nil
+	}
+	p.book = newState()
+	if p.meta.Events.Seq == 0 {
+		return nil
+	}
+	head := p.meta.SegmentHead
+	p.meta, p.last, p.chain, p.size, p.unseen = Meta{SegmentHead: head}, 0, "", 0, nil
+	return p.readRest()
+}
+
+// lenient reads a line as an event; a line that is none becomes an event that changes nothing.
+func lenient(line string) run.Event {
+	e, err := run.ParseEvent([]byte(line))
+	if err != nil {
+		return run.Event{}
+	}
+	return e
+}
+
+// extend takes note of lines that are on disk.
+func (p *projector) extend(lines []string) {
+	for _, line := range lines {
+		p.last++
+		p.chain = p.chain.Then(line)
+		e := lenient(line)
+		e.Seq = p.last
+		p.unseen = append(p.unseen, e)
+	}
+}
+
+func (p *projector) tail() run.Tail { return run.Tail{Seq: p.last, Chain: p.chain} }
+
+// epoch is the newest epoch on disk.
+func (p *projector) epoch() int {
+	s := p.meta.State
+	for _, e := range p.unseen {
+		s = run.Apply(s, e)
+	}
+	return s.Epoch
+}
+
+// lock takes the directory's lock, waiting for whoever writes at the moment.
+func (d Dir) lock(ctx context.Context, what string) (*durable.Lock, error) {
+	l, err := durable.WaitLock(ctx, d.Path(LockFile), durable.Self(what, time.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
+	}
+	return l, nil
+}

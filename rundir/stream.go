@@ -1,0 +1,77 @@
+package rundir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// stream is what a part of events.jsonl holds.
+type stream struct {
+	lines []string // complete ones, without their line feed
+	size  int64    // bytes of the file up to the last line feed
+	torn  []byte   // what stands after it
+}
+
+// readStream reads events.jsonl from an offset that is the start of a line. A missing file is empty.
+func (d Dir) readStream(from int64) (stream, error) {
+	f, err := os.Open(d.Path(EventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return stream{}, nil
+	}
+	if err != nil {
+		return stream{}, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return stream{}, err
+	}
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return stream{}, fmt.Errorf("read %s: %w", d.Path(EventsFile), err)
+	}
+	return split(raw, from), nil
+}
+
+// split cuts at line feeds only: other line separators may stand inside strings.
+func split(raw []byte, from int64) stream {
+	s := stream{size: from}
+	for {
+		i := bytes.IndexByte(raw, '\n')
+		if i < 0 {
+			s.torn = raw
+			return s
+		}
+		s.lines = append(s.lines, string(raw[:i]))
+		s.size += int64(i) + 1
+		raw = raw[i+1:]
+	}
+}
+
+// Events reads every complete line of the stream. Lines that are not JSON objects are skipped and counted.
+func (d Dir) Events() (events []run.Event, damaged int, err error) {
+	s, err := d.readStream(0)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, l := range s.lines {
+		e, err := run.ParseEvent([]byte(l))
+		if err != nil {
+			damaged++
+			continue
+		}
+		events = append(events, e)
+	}
+	return events, damaged, nil
+}
+
+// Follow reads the complete lines behind an offset, and the offset to go on from: for tools that watch a run.
+func (d Dir) Follow(from int64) (lines []string, next int64, err error) {
+	s, err := d.readStream(from)
+	return s.lines, s.size, err
+}

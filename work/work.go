@@ -1,0 +1,221 @@
+// Package work says what activities are asked and what they answer: names and types, shared by the workflow that asks and the activities
+// that do. It is pure. Everything big is a digest of the store; no value here may grow over 64 KiB.
+package work
+
+import (
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Names of the activities.
+const (
+	Open            = "Open"
+	Project         = "Project"
+	Rebuild         = "Rebuild"
+	Seal            = "Seal"
+	ReadRound       = "ReadRound"
+	Compose         = "Compose"
+	RunPass         = "RunPass"
+	TakeScreenshots = "TakeScreenshots"
+)
+
+// Target says which run, where its directory is and where its blobs are.
+type Target struct {
+	RunID string `json:"run_id"`
+	Dir   string `json:"dir"`
+	Store string `json:"store"`
+}
+
+// OpenInput asks for the directory to be looked at before an execution writes to it.
+type OpenInput struct {
+	Target
+	Claim run.Claim `json:"claim"`
+	Epoch int       `json:"epoch"`
+}
+
+// OpenResult says what the directory holds.
+type OpenResult struct {
+	Tail run.Tail `json:"tail"`
+	Host string   `json:"host"`
+}
+
+// ProjectInput is a piece of the journal. These bytes, as they were scheduled, are the record.
+type ProjectInput struct {
+	Target
+	Epoch int       `json:"epoch"`
+	First int64     `json:"first"`
+	Prev  run.Chain `json:"prev"`
+	Lines []string  `json:"lines"`
+	Head  string    `json:"head,omitempty"` // newest segment
+}
+
+// ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged or stale.
+type ProjectResult struct {
+	Outcome string   `json:"outcome"`
+	Tail    run.Tail `json:"tail"`
+}
+
+// RebuildInput asks for a lost directory to be written again from segments and this workflow's history.
+type RebuildInput struct {
+	Target
+	Claim run.Claim `json:"claim"`
+	Head  string    `json:"head"`
+}
+
+// SealInput asks for the lines from First to Tail to be put into the store behind Head.
+type SealInput struct {
+	Target
+	Head  string   `json:"head"`
+	First int64    `json:"first"`
+	Tail  run.Tail `json:"tail"`
+}
+
+// SealResult is the new newest segment, and the last line in it.
+type SealResult struct {
+	Head string `json:"head"`
+	Last int64  `json:"last"`
+}
+
+// RoundInput asks for one round of a stage of the stored plan.
+type RoundInput struct {
+	Store string `json:"store"`
+	Plan  string `json:"plan"`
+	Stage int    `json:"stage"`
+	Round int    `json:"round"`
+}
+
+// Round is one walk through a stage's steps, with what the workflow needs to decide.
+type Round struct {
+	Stages     int              `json:"stages"` // of the plan
+	Stage      string           `json:"stage"`
+	Title      string           `json:"title"`
+	Kind       string           `json:"kind"`
+	Repeat     *pipeline.Repeat `json:"repeat,omitempty"`
+	Rounds     int              `json:"rounds"` // of this stage; 0 where it repeats
+	Set        string           `json:"set,omitempty"`
+	Dir        string           `json:"dir,omitempty"`
+	Checkpoint string           `json:"checkpoint,omitempty"`
+	Threshold  *float64         `json:"threshold,omitempty"`
+	Steps      []Step           `json:"steps"`
+}
+
+// Step is one step with its roles: one, or the members of a group.
+type Step struct {
+	pipeline.PlanStep
+	Roles []Role `json:"roles,omitempty"`
+}
+
+// Role is what the workflow needs to know of a role.
+type Role struct {
+	Name   string          `json:"name"`
+	Gives  string          `json:"gives"`
+	Score  string          `json:"score,omitempty"` // name of the score it gives
+	Limits pipeline.Limits `json:"limits"`
+}
+
+// StepRef names one call in the stored plan.
+type StepRef struct {
+	Plan   string `json:"plan"`
+	Inputs string `json:"inputs"`
+	Stage  int    `json:"stage"`
+	Round  int    `json:"round"`
+	Step   int    `json:"step"`
+	Member string `json:"member,omitempty"`
+}
+
+// ComposeInput asks for a prompt.
+type ComposeInput struct {
+	Store string  `json:"store"`
+	At    StepRef `json:"at"`
+	Given Given   `json:"given"`
+}
+
+// Given is what a step is given of the run's state.
+type Given struct {
+	Artifact *run.Blob   `json:"artifact,omitempty"`
+	Notes    []run.Notes `json:"notes,omitempty"`
+	Replies  []run.Reply `json:"replies,omitempty"`
+	Pictures *run.Blob   `json:"pictures,omitempty"`
+}
+
+// ComposeResult is the stored prompt and what went into it.
+type ComposeResult struct {
+	Prompt     run.Blob `json:"prompt"`
+	Files      []string `json:"files"`
+	References []string `json:"references"`
+}
+
+// PassInput asks for one call.
+type PassInput struct {
+	RunID       string      `json:"run_id"`
+	Store       string      `json:"store"`
+	Title       string      `json:"title"` // for people
+	Call        string      `json:"call"`
+	Attempt     int         `json:"attempt"`
+	At          StepRef     `json:"at"`
+	Heading     string      `json:"heading"` // of what it adds to notes
+	Prompt      run.Blob    `json:"prompt"`
+	Artifact    *run.Blob   `json:"artifact,omitempty"`
+	Notes       []run.Notes `json:"notes,omitempty"`
+	Pictures    *run.Blob   `json:"pictures,omitempty"`
+	TimeoutMS   int64       `json:"timeout_ms"`
+	HeartbeatMS int64       `json:"heartbeat_ms"`
+}
+
+// PassResult is a call that was judged.
+type PassResult struct {
+	Outcome     string             `json:"outcome"` // ok or one of the categories
+	Message     string             `json:"message,omitempty"`
+	Structural  bool               `json:"structural,omitempty"`   // the reply cannot be used; the agent is well
+	RateLimited bool               `json:"rate_limited,omitempty"` // the provider is overloaded
+	Permanent   bool               `json:"permanent,omitempty"`    // another attempt cannot help
+	ExitCode    int                `json:"exit_code,omitempty"`
+	Diagnostics string             `json:"diagnostics,omitempty"`
+	Reply       *run.Blob          `json:"reply,omitempty"`
+	Output      *run.Blob          `json:"output,omitempty"` // what came back from a failed call
+	Artifact    *run.Blob          `json:"artifact,omitempty"`
+	Modified    bool               `json:"modified,omitempty"`
+	Validation  run.Validation     `json:"validation"`
+	Notes       []run.NoteAppended `json:"notes,omitempty"`
+	Tally       []run.Count        `json:"tally,omitempty"`
+	Score       *float64           `json:"score,omitempty"`
+	ScoreWhy    string             `json:"score_why,omitempty"`
+	Verdict     string             `json:"verdict,omitempty"`
+	Spend       run.Spend          `json:"spend"`
+	StartedAt   string             `json:"started_at"`
+	DurationMS  int64              `json:"duration_ms"`
+	Reused      bool               `json:"reused,omitempty"`
+	Joined      bool               `json:"joined,omitempty"`
+}
+
+// Heartbeat is what a running pass reports.
+type Heartbeat struct {
+	Host  string `json:"host"`
+	Call  string `json:"call"`
+	Bytes int64  `json:"bytes"` // of the reply so far
+}
+
+// Types of errors that RunPass fails with, beside those of Temporal.
+const (
+	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
+	ErrForced         = "Forced"         // paused, reset or cancelled by a person
+)
+
+// ShotsInput asks for pictures of the artifact.
+type ShotsInput struct {
+	RunID       string               `json:"run_id"`
+	Store       string               `json:"store"`
+	Artifact    run.Blob             `json:"artifact"`
+	Name        string               `json:"name"`
+	Shots       pipeline.Screenshots `json:"shots"`
+	HeartbeatMS int64                `json:"heartbeat_ms"`
+}
+
+// ShotsResult is the stored manifest of the pictures, or why there are none.
+type ShotsResult struct {
+	Manifest   run.Blob `json:"manifest"`
+	Count      int      `json:"count"`
+	DurationMS int64    `json:"duration_ms"`
+	Message    string   `json:"message,omitempty"` // empty: it worked
+	Permanent  bool     `json:"permanent,omitempty"`
+}
