@@ -102,6 +102,13 @@ func operations() []operation {
 			done: map[string]string{"log": "one\n", "log.torn": "tw"},
 		},
 		{
+			name:    "settle",
+			prepare: map[string]string{"a": "there"},
+			do:      func(d durable.Disk, dir string) error { return d.Settle(filepath.Join(dir, "a")) },
+			ok:      func(f map[string]string) bool { return f["a"] == "there" },
+			done:    map[string]string{"a": "there"},
+		},
+		{
 			name: "make folders",
 			do: func(d durable.Disk, dir string) error {
 				return d.Mkdir(filepath.Join(dir, "x", "y", "z"), 0o700)
@@ -168,6 +175,7 @@ func TestSteps(t *testing.T) {
 			"create T", "write T", "sync T", "link log.torn", "remove T", "sync folder .",
 			"create log", "truncate log", "sync log",
 		},
+		"settle": {"sync a", "sync folder ."},
 		"make folders": {
 			"sync folder ..", "mkdir x", "sync folder .", "mkdir x/y", "sync folder x", "mkdir x/y/z", "sync folder x/y",
 		},

@@ -1,7 +1,10 @@
 package durable
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 )
@@ -94,4 +97,20 @@ func (d Disk) CreateExclusive(path string, data []byte, perm fs.FileMode) (creat
 		return false, err
 	}
 	return p.CommitNew()
+}
+
+// Settle makes a file that is there durable, with its name, as it is: whoever
+// wrote it may have died before doing so.
+func (d Disk) Settle(path string) error {
+	f, err := os.Open(path)
+	if err == nil {
+		err = errors.Join(d.sync(f), f.Close())
+	}
+	if err == nil {
+		err = d.syncFolder(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("make %s durable: %w", path, err)
+	}
+	return nil
 }
