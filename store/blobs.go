@@ -1,0 +1,121 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+// Put makes data durable and gives its digest. Data that is there already is
+// not written again.
+func (s *Store) Put(ctx context.Context, data []byte) (Digest, error) {
+	d := DigestOf(data)
+	err := s.medium.putBlob(ctx, d, func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(data)), nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("put blob %s: %w", d, err)
+	}
+	return d, nil
+}
+
+// PutFile does as [Store.Put] with a file, without holding it in memory, and
+// gives its size too. A file that changes meanwhile is an error.
+func (s *Store) PutFile(ctx context.Context, path string) (Digest, int64, error) {
+	from := func() (io.ReadCloser, error) { return os.Open(path) }
+	d, size, err := digestSource(from)
+	if err == nil {
+		err = s.medium.putBlob(ctx, d, from)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("put file %s: %w", path, err)
+	}
+	return d, size, nil
+}
+
+// Has says whether a blob is there. It does not read it.
+func (s *Store) Has(ctx context.Context, d Digest) (bool, error) {
+	if err := d.check(); err != nil {
+		return false, err
+	}
+	there, err := s.medium.has(ctx, d.name())
+	if err != nil {
+		return false, fmt.Errorf("look for blob %s: %w", d, err)
+	}
+	return there, nil
+}
+
+// Get gives a blob's bytes, checked. The error is [ErrMissing], [DamagedError]
+// or one of the medium.
+func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
+	var data bytes.Buffer
+	if err := s.copyOut(ctx, d, &data); err != nil {
+		return nil, err
+	}
+	return data.Bytes(), nil
+}
+
+// GetFile writes a blob to path, over what is there. The file appears under
+// that name only when its content was checked, and is on disk on return. Its
+// folder must exist; its mode is 0644 cut by the umask.
+func (s *Store) GetFile(ctx context.Context, d Digest, path string) error {
+	p, err := durable.Disk{}.Create(path, 0o644)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	if err := s.copyOut(ctx, d, p); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return p.Commit()
+}
+
+// copyOut writes a blob to w. When the error is nil, what was written has the
+// digest.
+func (s *Store) copyOut(ctx context.Context, d Digest, w io.Writer) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	r, err := s.medium.open(ctx, d.name())
+	if err != nil {
+		return fmt.Errorf("read blob %s in %s: %w", d, s.medium.where(d.name()), err)
+	}
+	found, _, err := copyDigest(w, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return fmt.Errorf("read blob %s in %s: %w", d, s.medium.where(d.name()), err)
+	}
+	if found != d {
+		return &DamagedError{Digest: d, Found: found, Where: s.medium.where(d.name())}
+	}
+	return nil
+}
+
+func digestSource(from source) (Digest, int64, error) {
+	r, err := from()
+	if err != nil {
+		return "", 0, err
+	}
+	d, size, err := copyDigest(io.Discard, r)
+	return d, size, errors.Join(err, r.Close())
+}
+
+// copySource writes the source to w, and fails if it is not what it was.
+func copySource(w io.Writer, from source, want Digest) error {
+	r, err := from()
+	if err != nil {
+		return err
+	}
+	d, _, err := copyDigest(w, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return err
+	}
+	if d != want {
+		return errors.New("it changed while it was being stored: try again when nobody writes to it")
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+// bucket is a store in a bucket of a service.
+type bucket struct {
+	b   *blob.Bucket
+	url string
+}
+
+func openBucket(ctx context.Context, u *url.URL) (*bucket, error) {
+	if !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
+		return nil, fmt.Errorf("this program has no store of kind %q: use file:///path, s3://, gs:// or azblob://", u.Scheme)
+	}
+	b, err := blob.DefaultURLMux().OpenBucketURL(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return &bucket{b: b, url: u.Scheme + "://" + u.Host + u.Path}, nil
+}
+
+func (b *bucket) close() error { return b.b.Close() }
+
+func (b *bucket) where(name string) string { return b.url + "/" + name }
+
+// putBlob always writes: that is one round trip, as asking would be, and it
+// heals what is damaged.
+func (b *bucket) putBlob(ctx context.Context, d Digest, from source) error {
+	return b.write(ctx, d.name(), nil, func(w io.Writer) error { return copySource(w, from, d) })
+}
+
+func (b *bucket) create(ctx context.Context, name string, data []byte) (bool, error) {
+	err := b.write(ctx, name, &blob.WriterOptions{IfNotExist: true}, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	})
+	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// write stores what fill gives, or nothing: a writer whose context was
+// cancelled before its Close leaves no trace.
+func (b *bucket) write(ctx context.Context, name string, o *blob.WriterOptions, fill func(io.Writer) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opts := blob.WriterOptions{ContentType: "application/octet-stream"}
+	if o != nil {
+		opts.IfNotExist = o.IfNotExist
+	}
+	w, err := b.b.NewWriter(ctx, name, &opts)
+	if err != nil {
+		return err
+	}
+	if err := fill(w); err != nil {
+		cancel()
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := b.b.NewReader(ctx, name, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, ErrMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (b *bucket) has(ctx context.Context, name string) (bool, error) { return b.b.Exists(ctx, name) }
+
+func (b *bucket) list(ctx context.Context, prefix string) ([]string, error) {
+	var names []string
+	all := b.b.List(&blob.ListOptions{Prefix: prefix})
+	for {
+		o, err := all.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, o.Key)
+	}
+}

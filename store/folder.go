@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+// folder is a store in a folder of this host, one file a blob or name. The
+// names are those of gocloud's fileblob, which writes no fsync, so it is not
+// used here.
+type folder struct {
+	root string
+	disk durable.Disk
+	made sync.Map // folders below root that this process knows to be on disk
+}
+
+func openFolder(u *url.URL) (*folder, error) {
+	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
+		return nil, errors.New("a folder is given by an absolute path after file://, like file:///var/lib/passbook/store")
+	}
+	f := &folder{root: filepath.Clean(u.Path)}
+	return f, f.disk.Mkdir(f.root, 0o700)
+}
+
+func (f *folder) close() error { return nil }
+
+func (f *folder) where(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }
+
+// place gives the path for a name, in a folder that is on disk.
+func (f *folder) place(name string) (string, error) {
+	path := f.where(name)
+	dir := filepath.Dir(path)
+	if _, known := f.made.Load(dir); known {
+		return path, nil
+	}
+	if err := f.disk.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	f.made.Store(dir, true)
+	return path, nil
+}
+
+func (f *folder) putBlob(ctx context.Context, d Digest, from source) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	path, err := f.place(d.name())
+	if err != nil {
+		return err
+	}
+	if holds(path, d) {
+		return f.disk.Settle(path)
+	}
+	p, err := f.disk.Create(path, 0o600)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	if err := copySource(p, from, d); err != nil {
+		return err
+	}
+	return p.Commit()
+}
+
+// holds says whether the file has the digest. A file that cannot be read, or is
+// damaged, is written again.
+func holds(path string, d Digest) bool {
+	found, _, err := digestSource(func() (io.ReadCloser, error) { return os.Open(path) })
+	return err == nil && found == d
+}
+
+func (f *folder) create(ctx context.Context, name string, data []byte) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	path, err := f.place(name)
+	if err != nil {
+		return false, err
+	}
+	return f.disk.CreateExclusive(path, data, 0o600)
+}
+
+func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(f.where(name))
+	if isMissing(err) {
+		return nil, ErrMissing
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		return file, nil
+	}
+	_ = file.Close()
+	if err == nil && info.IsDir() {
+		return nil, ErrMissing // the beginning of other names
+	}
+	return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", file.Name()))
+}
+
+func (f *folder) has(ctx context.Context, name string) (bool, error) {
+	r, err := f.open(ctx, name)
+	if errors.Is(err, ErrMissing) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, r.Close()
+}
+
+func (f *folder) list(ctx context.Context, prefix string) ([]string, error) {
+	var names []string
+	start := f.where(prefix[:strings.LastIndexByte(prefix, '/')+1])
+	err := filepath.WalkDir(start, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case isMissing(err):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && path == f.where(blobs):
+			return fs.SkipDir
+		case e.IsDir():
+			return ctx.Err()
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, f.root+string(filepath.Separator)))
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob/fileblob"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+func openTestFolder(t *testing.T) (*Store, *folder) {
+	t.Helper()
+	s, err := Open(t.Context(), "file://"+filepath.Join(t.TempDir(), "store"))
+	require.NoError(t, err)
+	return s, s.medium.(*folder)
+}
+
+func TestDamageIsSeenAndHealed(t *testing.T) {
+	injuries := []struct {
+		name string
+		hurt func(data []byte) []byte
+	}{
+		{"a flipped byte", func(data []byte) []byte { data[3] ^= 1; return data }},
+		{"cut short", func(data []byte) []byte { return data[:3] }},
+		{"emptied", func([]byte) []byte { return nil }},
+		{"longer", func(data []byte) []byte { return append(data, 'x') }},
+	}
+	for _, tt := range injuries {
+		t.Run(tt.name, func(t *testing.T) {
+			s, f := openTestFolder(t)
+			d, err := s.Put(t.Context(), []byte("precious"))
+			require.NoError(t, err)
+			path := f.where(d.name())
+			require.NoError(t, os.WriteFile(path, tt.hurt([]byte("precious")), 0o600))
+
+			_, err = s.Get(t.Context(), d)
+			require.ErrorIs(t, err, ErrDamaged)
+			damaged := (*DamagedError)(nil)
+			require.ErrorAs(t, err, &damaged)
+			require.Equal(t, d, damaged.Digest)
+			require.Equal(t, path, damaged.Where)
+
+			out := filepath.Join(t.TempDir(), "out")
+			require.ErrorIs(t, s.GetFile(t.Context(), d, out), ErrDamaged)
+			left, err := os.ReadDir(filepath.Dir(out))
+			require.NoError(t, err)
+			require.Empty(t, left, "damaged bytes became visible")
+
+			_, err = s.Put(t.Context(), []byte("precious"))
+			require.NoError(t, err)
+			got, err := s.Get(t.Context(), d)
+			require.NoError(t, err)
+			require.Equal(t, "precious", string(got))
+		})
+	}
+}
+
+// TestPutSyncs counts what a put asks of the disk: this is its cost and its
+// promise.
+func TestPutSyncs(t *testing.T) {
+	s, f := openTestFolder(t)
+	var steps []string
+	f.disk.Hook = func(st durable.Step) error {
+		if st.Op == durable.OpSync || st.Op == durable.OpSyncFolder || st.Op == durable.OpWrite {
+			steps = append(steps, string(st.Op))
+		}
+		return nil
+	}
+	put := func(data string) []string {
+		steps = nil
+		_, err := s.Put(t.Context(), []byte(data))
+		require.NoError(t, err)
+		return steps
+	}
+	first, second := twoInOneFolder()
+	require.Equal(t, []string{"sync folder", "sync folder", "sync folder", "write", "sync", "sync folder"}, put(first), "with two new folders")
+	require.Equal(t, []string{"write", "sync", "sync folder"}, put(second))
+	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that is there is made durable, not written")
+}
+
+// twoInOneFolder gives two texts whose blobs share a folder.
+func twoInOneFolder() (string, string) {
+	seen := map[string]string{}
+	for i := 0; ; i++ {
+		text := fmt.Sprint(i)
+		key := filepath.Dir(DigestOf([]byte(text)).name())
+		if other, ok := seen[key]; ok {
+			return other, text
+		}
+		seen[key] = text
+	}
+}
+
+// TestFaultAtEveryStepOfAPut stops each step; a later put in a new process
+// succeeds, and in between the blob is whole or missing.
+func TestFaultAtEveryStepOfAPut(t *testing.T) {
+	errStop := errors.New("stop")
+	for k := 0; ; k++ {
+		s, f := openTestFolder(t)
+		n := 0
+		f.disk.Hook = func(durable.Step) error {
+			if n++; n > k {
+				return errStop
+			}
+			return nil
+		}
+		d, err := s.Put(t.Context(), []byte("precious"))
+		if err == nil {
+			require.Greater(t, k, 8, "the hook never fired")
+			require.Equal(t, k, n)
+			return
+		}
+		require.ErrorIs(t, err, errStop)
+		require.Empty(t, d)
+
+		s, err = Open(t.Context(), s.URL())
+		require.NoError(t, err)
+		d = DigestOf([]byte("precious"))
+		if _, err := s.Get(t.Context(), d); err != nil {
+			require.ErrorIs(t, err, ErrMissing)
+		}
+		_, err = s.Put(t.Context(), []byte("precious"))
+		require.NoError(t, err)
+		_, err = s.Get(t.Context(), d)
+		require.NoError(t, err)
+	}
+}
+
+func TestAFileThatChangesIsNotStored(t *testing.T) {
+	_, f := openTestFolder(t)
+	opened := 0
+	from := func() (io.ReadCloser, error) {
+		opened++
+		return io.NopCloser(strings.NewReader(fmt.Sprintf("version %d", opened))), nil
+	}
+	d, _, err := digestSource(from)
+	require.NoError(t, err)
+	require.ErrorContains(t, f.putBlob(t.Context(), d, from), "changed while it was being stored")
+	there, err := f.has(t.Context(), d.name())
+	require.NoError(t, err)
+	require.False(t, there)
+}
+
+func TestTheFolderIsPrivateAndReadableByOthersTools(t *testing.T) {
+	s, f := openTestFolder(t)
+	info, err := os.Stat(f.root)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	require.True(t, s.Local())
+
+	d, err := s.Put(t.Context(), []byte("hello"))
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "calls/r~1/claim-1", []byte("mine"))
+	require.NoError(t, err)
+	b, err := fileblob.OpenBucket(f.root, nil)
+	require.NoError(t, err)
+	defer b.Close()
+	for name, want := range map[string]string{d.name(): "hello", "calls/r~1/claim-1": "mine"} {
+		got, err := b.ReadAll(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+	}
+}
+
+func TestLeftoversOfACrashAreNotListed(t *testing.T) {
+	s, f := openTestFolder(t)
+	_, err := s.Create(t.Context(), "calls/a", nil)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(f.where("calls/b.tmp.abcdef"), nil, 0o600))
+	names, err := s.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"calls/a"}, names)
+}

@@ -1,0 +1,281 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "gocloud.dev/blob/memblob"
+
+	"github.com/passbook-run/passbook/store"
+)
+
+// conformance is what every store promises, whatever it is made of.
+var conformance = []struct {
+	name string
+	test func(*testing.T, *store.Store)
+}{
+	{"blobs", testBlobs},
+	{"files", testFiles},
+	{"json", testJSON},
+	{"missing", testMissing},
+	{"bad digests", testBadDigests},
+	{"names", testNames},
+	{"bad names", testBadNames},
+	{"list", testList},
+	{"one winner", testOneWinner},
+	{"many puts of one blob", testManyPuts},
+	{"cancelled", testCancelled},
+}
+
+func TestConformance(t *testing.T) {
+	media := []struct {
+		name string
+		url  func(*testing.T) string
+	}{
+		{"file", folderURL},
+		{"mem", func(*testing.T) string { return "mem://" }},
+		{"mem with a prefix", func(*testing.T) string { return "mem://?prefix=runs/" }},
+	}
+	for _, m := range media {
+		for _, c := range conformance {
+			t.Run(m.name+"/"+c.name, func(t *testing.T) {
+				s, err := store.Open(t.Context(), m.url(t))
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, s.Close()) })
+				c.test(t, s)
+			})
+		}
+	}
+}
+
+func folderURL(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "deep", "store") }
+
+func testBlobs(t *testing.T, s *store.Store) {
+	for _, data := range [][]byte{nil, []byte("hello"), bytes.Repeat([]byte{0, 0xff}, 1<<20)} {
+		d, err := s.Put(t.Context(), data)
+		require.NoError(t, err)
+		require.Equal(t, store.DigestOf(data), d)
+		again, err := s.Put(t.Context(), data)
+		require.NoError(t, err)
+		require.Equal(t, d, again)
+		got, err := s.Get(t.Context(), d)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, got))
+		there, err := s.Has(t.Context(), d)
+		require.NoError(t, err)
+		require.True(t, there)
+	}
+	require.Equal(t, store.Digest("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"), store.DigestOf([]byte("hello")))
+}
+
+func testFiles(t *testing.T, s *store.Store) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	data := bytes.Repeat([]byte("0123456789"), 1<<17)
+	require.NoError(t, os.WriteFile(in, data, 0o600))
+	d, size, err := s.PutFile(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, store.DigestOf(data), d)
+	require.EqualValues(t, len(data), size)
+
+	require.NoError(t, os.WriteFile(out, []byte("old"), 0o600))
+	require.NoError(t, s.GetFile(t.Context(), d, out))
+	got, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got))
+
+	_, _, err = s.PutFile(t.Context(), filepath.Join(dir, "nowhere"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func testJSON(t *testing.T, s *store.Store) {
+	type plan struct{ Name string }
+	d, err := s.PutJSON(t.Context(), plan{"p"})
+	require.NoError(t, err)
+	var got plan
+	require.NoError(t, s.GetJSON(t.Context(), d, &got))
+	require.Equal(t, plan{"p"}, got)
+
+	d, err = s.Put(t.Context(), []byte("{"))
+	require.NoError(t, err)
+	require.ErrorContains(t, s.GetJSON(t.Context(), d, &got), string(d))
+}
+
+func testMissing(t *testing.T, s *store.Store) {
+	d := store.DigestOf([]byte("never put"))
+	_, err := s.Get(t.Context(), d)
+	require.ErrorIs(t, err, store.ErrMissing)
+	require.ErrorContains(t, err, string(d))
+
+	out := filepath.Join(t.TempDir(), "out")
+	require.ErrorIs(t, s.GetFile(t.Context(), d, out), store.ErrMissing)
+	left, err := os.ReadDir(filepath.Dir(out))
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	there, err := s.Has(t.Context(), d)
+	require.NoError(t, err)
+	require.False(t, there)
+	_, err = s.ReadName(t.Context(), "calls/none")
+	require.ErrorIs(t, err, store.ErrMissing)
+	names, err := s.List(t.Context(), "calls/")
+	require.NoError(t, err)
+	require.Empty(t, names)
+}
+
+func testBadDigests(t *testing.T, s *store.Store) {
+	good := string(store.DigestOf(nil))
+	for _, bad := range []string{"", "abc", strings.ToUpper(good), good + "0", "../" + good[3:], good[:63] + "g"} {
+		require.False(t, store.Digest(bad).Valid(), bad)
+		_, err := s.Get(t.Context(), store.Digest(bad))
+		require.ErrorContains(t, err, "is not a digest")
+		require.ErrorContains(t, s.GetFile(t.Context(), store.Digest(bad), filepath.Join(t.TempDir(), "x")), "is not a digest")
+		_, err = s.Has(t.Context(), store.Digest(bad))
+		require.ErrorContains(t, err, "is not a digest")
+	}
+}
+
+func testNames(t *testing.T, s *store.Store) {
+	const name = "calls/r-1~a/g0.035.1.-.1/claim-1"
+	won, err := s.Create(t.Context(), name, []byte("mine"))
+	require.NoError(t, err)
+	require.True(t, won)
+	won, err = s.Create(t.Context(), name, []byte("yours"))
+	require.NoError(t, err)
+	require.False(t, won)
+	got, err := s.ReadName(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(got))
+
+	_, err = s.ReadName(t.Context(), "calls/r-1~a")
+	require.ErrorIs(t, err, store.ErrMissing, "the beginning of a name is no name")
+	_, err = s.ReadName(t.Context(), name+"/below")
+	require.ErrorIs(t, err, store.ErrMissing)
+}
+
+func testBadNames(t *testing.T, s *store.Store) {
+	bad := []string{
+		"", "/a", "a/", "a//b", ".", "..", "a/../b", "a b", "ä", "a\x00", `a\b`, "a:b", "blobs/ab/cd",
+		"x.tmp.abc", strings.Repeat("a", 201),
+	}
+	for _, name := range bad {
+		_, err := s.Create(t.Context(), name, nil)
+		require.ErrorContains(t, err, "is not a name", "%q", name)
+		_, err = s.ReadName(t.Context(), name)
+		require.ErrorContains(t, err, "is not a name", "%q", name)
+	}
+	for _, prefix := range []string{"../", "/", "blobs/"} {
+		_, err := s.List(t.Context(), prefix)
+		require.Error(t, err, "%q", prefix)
+	}
+}
+
+func testList(t *testing.T, s *store.Store) {
+	for _, name := range []string{"a/2", "a/10", "a/1/x", "ab", "b/1"} {
+		_, err := s.Create(t.Context(), name, nil)
+		require.NoError(t, err)
+	}
+	_, err := s.Put(t.Context(), []byte("a blob is no name"))
+	require.NoError(t, err)
+	tests := []struct {
+		prefix string
+		want   []string
+	}{
+		{"", []string{"a/1/x", "a/10", "a/2", "ab", "b/1"}},
+		{"a", []string{"a/1/x", "a/10", "a/2", "ab"}},
+		{"a/", []string{"a/1/x", "a/10", "a/2"}},
+		{"a/1", []string{"a/1/x", "a/10"}},
+		{"a/1/x/", []string{}},
+		{"c", []string{}},
+	}
+	for _, tt := range tests {
+		got, err := s.List(t.Context(), tt.prefix)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, got, "prefix %q", tt.prefix)
+	}
+}
+
+func testOneWinner(t *testing.T, s *store.Store) {
+	const callers = 50
+	won := make([]bool, callers)
+	seen := make([]string, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			var err error
+			if won[i], err = s.Create(t.Context(), "calls/c/result", fmt.Appendf(nil, "from %d", i)); err != nil {
+				t.Error(err)
+			}
+			data, err := s.ReadName(t.Context(), "calls/c/result")
+			if err != nil {
+				t.Error(err)
+			}
+			seen[i] = string(data)
+		})
+	}
+	all.Wait()
+	winner := slices.Index(won, true)
+	require.GreaterOrEqual(t, winner, 0, "nobody won")
+	require.False(t, slices.Contains(won[winner+1:], true), "two won")
+	for _, data := range seen {
+		require.Equal(t, fmt.Sprintf("from %d", winner), data)
+	}
+}
+
+func testManyPuts(t *testing.T, s *store.Store) {
+	data := bytes.Repeat([]byte("same"), 1000)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			d, err := s.Put(t.Context(), data)
+			if err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Get(t.Context(), d); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func testCancelled(t *testing.T, s *store.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Put(ctx, []byte("late"))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Create(ctx, "late", nil)
+	require.ErrorIs(t, err, context.Canceled)
+
+	there, err := s.Has(t.Context(), store.DigestOf([]byte("late")))
+	require.NoError(t, err)
+	require.False(t, there)
+	_, err = s.ReadName(t.Context(), "late")
+	require.ErrorIs(t, err, store.ErrMissing)
+}
+
+func TestOpenRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	tests := []struct{ url, want string }{
+		{"", "no store of kind"},
+		{"/var/lib/passbook", "no store of kind"},
+		{"ftp://host/x", `no store of kind "ftp"`},
+		{"file://relative/path", "absolute path"},
+		{"file:///x?a=b", "absolute path"},
+		{"file://" + file, "not a directory"},
+		{"%", "open the store"},
+	}
+	for _, tt := range tests {
+		_, err := store.Open(t.Context(), tt.url)
+		require.ErrorContains(t, err, tt.want, tt.url)
+	}
+}
