@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/passbook-run/passbook/process"
 )
 
 // Exit says how a child ended.
@@ -22,7 +24,7 @@ type Exit struct {
 
 // Child is a running agent. It belongs to this process, not to any context.
 type Child struct {
-	pid     int
+	id      process.Identity
 	timeout time.Duration
 	grace   time.Duration
 	kill    chan string   // cause; the first counts
@@ -59,11 +61,10 @@ func (c *Child) live(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := c.launch(cmd); err != nil {
 		started <- err
 		return
 	}
-	c.pid = cmd.Process.Pid
 	c.exit.Started = begun.UTC()
 	started <- nil
 	guarded := make(chan struct{})
@@ -76,6 +77,19 @@ func (c *Child) live(cmd *exec.Cmd, started chan<- error) {
 	c.exit.Duration = time.Since(begun)
 	c.settle(cmd, err)
 	close(c.done)
+}
+
+// launch starts the process and notes who it is; a process that cannot be named is not kept, as nobody could find it after a crash.
+func (c *Child) launch(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	var err error
+	if c.id, err = process.Of(cmd.Process.Pid); err != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	}
+	return err
 }
 
 // guard ends the group on a kill or at the timeout: SIGTERM, and SIGKILL after the grace.
@@ -106,7 +120,7 @@ func (c *Child) guard() {
 
 // signal reaches the whole group. It is only called while the leader is not reaped, so the group's number cannot be a stranger's.
 func (c *Child) signal(s syscall.Signal) {
-	_ = syscall.Kill(-c.pid, s) // ESRCH: the group is gone, which is what was wanted
+	_ = syscall.Kill(-c.id.PID, s) // ESRCH: the group is gone, which is what was wanted
 }
 
 func (c *Child) settle(cmd *exec.Cmd, err error) {
@@ -138,5 +152,5 @@ func (c *Child) Result() Exit {
 	return c.exit
 }
 
-// Pid is the leader's process id and the number of its group.
-func (c *Child) Pid() int { return c.pid }
+// Identity names the leader of the group: it is found again by it after a crash.
+func (c *Child) Identity() process.Identity { return c.id }

@@ -122,7 +122,7 @@ func TestTimeoutEndsAStubbornAgentAndItsChild(t *testing.T) {
 	c.Timeout, c.Grace = time.Second, 100*time.Millisecond
 	child := start(t, c)
 	self, grandchild := pids(t, c)
-	require.Equal(t, child.Pid(), self)
+	require.Equal(t, child.Identity().PID, self)
 	exit := result(t, child)
 	require.True(t, exit.TimedOut)
 	require.False(t, exit.Killed)
@@ -154,6 +154,14 @@ func TestKillIsGentleFirst(t *testing.T) {
 	require.Equal(t, "terminated", result(t, child).Signal)
 }
 
+func TestChildCanBeFoundAgain(t *testing.T) {
+	child := start(t, commandIn(t.TempDir(), "wait"))
+	require.True(t, child.Identity().Alive())
+	require.NoError(t, child.Identity().KillGroup(), "as a redelivery does")
+	require.Equal(t, "killed", result(t, child).Signal)
+	require.False(t, child.Identity().Alive())
+}
+
 func TestKillAfterTheEndChangesNothing(t *testing.T) {
 	child := start(t, commandIn(t.TempDir(), "say 1"))
 	exit := result(t, child)
@@ -172,9 +180,9 @@ func TestNothingStaysBehindANormalExit(t *testing.T) {
 
 func TestChildIsInItsOwnGroup(t *testing.T) {
 	child := start(t, commandIn(t.TempDir(), "wait"))
-	group, err := syscall.Getpgid(child.Pid())
+	group, err := syscall.Getpgid(child.Identity().PID)
 	require.NoError(t, err)
-	require.Equal(t, child.Pid(), group, "a terminal's Ctrl+C must not reach it")
+	require.Equal(t, child.Identity().PID, group, "a terminal's Ctrl+C must not reach it")
 }
 
 func TestStartRefuses(t *testing.T) {

@@ -81,7 +81,7 @@ func worker(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pid.tmp"), []byte(strconv.Itoa(child.Pid())), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pid.tmp"), []byte(strconv.Itoa(child.Identity().PID)), 0o600); err != nil {
 		panic(err)
 	}
 	if err := os.Rename(filepath.Join(dir, "pid.tmp"), filepath.Join(dir, "pid")); err != nil {
