@@ -103,8 +103,9 @@ type Set struct {
 // Role says what an agent is asked and what is taken from its reply.
 type Role struct {
 	Name    string    `json:"name"`
-	Prompt  string    `json:"prompt"` // path of the template
-	Gives   string    `json:"gives"`  // artifact, report or changes
+	Prompt  string    `json:"prompt"`           // path of the template
+	Places  []string  `json:"places,omitempty"` // Part…: what the template places itself, and so is always given
+	Gives   string    `json:"gives"`            // artifact, report or changes
 	Checks  []Check   `json:"checks,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
 	Tally   []Tally   `json:"tally,omitempty"`
@@ -159,7 +160,7 @@ type Stage struct {
 	Repeat     *Repeat
 	Checkpoint string // name with {set} or {n}
 	Dir        string // folder of the evidence, with {n}
-	PauseAfter bool
+	PauseAfter bool   // rest for a review after each round
 }
 
 // Order is how far along the file list to start reading, wrapping round: floor(len * Num / Den).

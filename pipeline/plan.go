@@ -40,32 +40,33 @@ type PlanStage struct {
 type PlanRound struct {
 	Set        string     `json:"set,omitempty"`        // "S5"
 	Theme      string     `json:"theme,omitempty"`      // "Grammar + Compositional Rules"
-	Checkpoint string     `json:"checkpoint,omitempty"` // "cp-S5"
+	Checkpoint string     `json:"checkpoint,omitempty"` // "cp-S5"; in a repeated stage still with {n}
 	Steps      []PlanStep `json:"steps"`
 }
 
 // PlanStep is one step, with everything resolved that can be.
 type PlanStep struct {
-	// Key names the step within the run and is part of call ids: "035" for a numbered pass, "<stage>/3" in a repeated stage.
+	// Key names the step within the run and is part of call ids: "035" for a numbered pass, "<stage>/3" in a repeated stage and for what
+	// is not a pass in a stage without sets, "<stage>/S2/3" for the latter in a stage with sets.
 	Key         string       `json:"key"`
 	Number      int          `json:"number,omitempty"`      // 1-based over all stages that do not repeat; 0 in a repeated one
 	InRound     int          `json:"in_round"`              // 1-based
 	Kind        string       `json:"kind"`                  // role, together, run, screenshots or ask
 	Role        string       `json:"role,omitempty"`        // kind role
 	Members     []string     `json:"members,omitempty"`     // kind together: role names
-	Run         string       `json:"run,omitempty"`         // kind run: a shell command
+	Run         string       `json:"run,omitempty"`         // kind run: a shell command; its value in `until` is ok or failed
 	Ask         string       `json:"ask,omitempty"`         // kind ask: the question
 	Shots       *Screenshots `json:"shots,omitempty"`       // kind screenshots
 	As          string       `json:"as,omitempty"`          // name its result is known under in `until` and `see`
 	Order       string       `json:"order,omitempty"`       // "B"
 	OrderLabel  string       `json:"order_label,omitempty"` // "Mid files promoted"
 	Files       []string     `json:"files,omitempty"`       // labels of the set's files, in reading order
-	Gets        []string     `json:"gets,omitempty"`        // parts its prompt is given, see Part…
-	Sees        string       `json:"sees,omitempty"`        // key of the step whose reply it is given; of a group: all members'
+	Gets        []string     `json:"gets,omitempty"`        // parts its prompt is given, see Part…; of a group see Plan.PartsOf
+	Sees        string       `json:"sees,omitempty"`        // key of the step whose reply it is given; of a group: all members'. In a repeated stage the step's latest reply, in round 1 maybe none
 	SeesStage   string       `json:"sees_stage,omitempty"`  // or a stage: its last reply
 	Description string       `json:"description"`           // "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules"
 	LogTitle    string       `json:"log_title"`             // the shorter form of 002 §2.2
-	Limits      *Limits      `json:"limits,omitempty"`      // complete, when the step overrides its role's
+	Limits      *Limits      `json:"limits,omitempty"`      // complete, when the step overrides its role's, and for kind run; see Plan.RoleLimits
 }
 
 // Parts of a prompt, in the order in which they stand when the template does not place them.

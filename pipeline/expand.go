@@ -1,0 +1,110 @@
+package pipeline
+
+import "fmt"
+
+// Kinds of a stage.
+const (
+	StageEach   = "each"
+	StageOnce   = "once"
+	StageRepeat = "repeat"
+)
+
+// expander numbers the steps of a definition. keys holds each step's key by stage, round and step.
+type expander struct {
+	def  *Definition
+	plan *Plan
+	keys [][][]string
+}
+
+// Expand turns a checked definition into its plan. The same definition always gives the same plan.
+func Expand(d *Definition) *Plan {
+	e := &expander{def: d, plan: &Plan{
+		Version: PlanVersion, Pipeline: d.Name, ConfigHash: ConfigHash(d),
+		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
+		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
+	}}
+	e.number()
+	for si := range d.Stages {
+		e.plan.Stages = append(e.plan.Stages, e.stage(si))
+	}
+	return e.plan
+}
+
+// number gives every step its key, before any step refers to another's.
+func (e *expander) number() {
+	e.keys = make([][][]string, len(e.def.Stages))
+	for si, s := range e.def.Stages {
+		e.keys[si] = make([][]string, e.rounds(s))
+		for ri := range e.keys[si] {
+			for pi, p := range s.Steps {
+				e.keys[si][ri] = append(e.keys[si][ri], e.key(s, ri, pi, p))
+			}
+		}
+	}
+}
+
+func (e *expander) rounds(s Stage) int {
+	if s.ForEach != "" {
+		return len(e.def.Corpus)
+	}
+	return 1
+}
+
+func (e *expander) key(s Stage, round, step int, p Step) string {
+	switch {
+	case p.Role != "" && s.Repeat == nil:
+		e.plan.Total++
+		if r, _ := e.plan.Role(p.Role); r.Builds() {
+			e.plan.Builders++
+		}
+		return fmt.Sprintf("%03d", e.plan.Total)
+	case s.ForEach != "":
+		return fmt.Sprintf("%s/%s/%d", s.Name, e.def.Corpus[round].ID, step+1)
+	default:
+		return fmt.Sprintf("%s/%d", s.Name, step+1)
+	}
+}
+
+// Builds says whether a role's passes change the artifact or the workspace.
+func (r Role) Builds() bool { return r.Gives == GivesArtifact || r.Gives == GivesChanges }
+
+func (e *expander) stage(si int) PlanStage {
+	s := e.def.Stages[si]
+	ps := PlanStage{
+		Name: s.Name, Title: words(s.Name), Kind: stageKind(s), Repeat: s.Repeat,
+		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter,
+	}
+	if s.Repeat != nil {
+		e.plan.MaxRounds = s.Repeat.Max
+	}
+	for ri := range e.keys[si] {
+		ps.Rounds = append(ps.Rounds, e.round(si, ri))
+	}
+	return ps
+}
+
+func stageKind(s Stage) string {
+	switch {
+	case s.ForEach != "":
+		return StageEach
+	case s.Repeat != nil:
+		return StageRepeat
+	default:
+		return StageOnce
+	}
+}
+
+func (e *expander) round(si, ri int) PlanRound {
+	s := e.def.Stages[si]
+	r := PlanRound{Checkpoint: s.Checkpoint}
+	var set Set
+	if s.ForEach != "" {
+		set = e.def.Corpus[ri]
+		r.Set, r.Theme = set.ID, set.Theme
+		r.Checkpoint = Fill(s.Checkpoint, set.ID, 0)
+	}
+	for pi := range s.Steps {
+		r.Steps = append(r.Steps, e.step(place{si, ri, pi}, set))
+	}
+	return r
+}

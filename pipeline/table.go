@@ -1,0 +1,139 @@
+package pipeline
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteTable prints the plan for people: one line a step, a block a stage, and what it comes to.
+func WriteTable(w io.Writer, p *Plan) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s, configuration %s\n", p.Pipeline, p.ConfigHash)
+	for _, s := range p.Stages {
+		fmt.Fprintf(&out, "\n%s: %s\n", s.Name, s.sentence())
+		s.writeSteps(&out)
+	}
+	fmt.Fprintf(&out, "\n%s\n", p.sentence())
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func (s PlanStage) sentence() string {
+	switch s.Kind {
+	case StageEach:
+		return "once for each of " + count(len(s.Rounds), "set")
+	case StageRepeat:
+		sentence := fmt.Sprintf("repeated up to %s until %s", count(s.Repeat.Max, "time"), s.Repeat.Until)
+		if s.Repeat.Otherwise != "" {
+			sentence += ", otherwise " + s.Repeat.Otherwise
+		}
+		return sentence
+	default:
+		return "once"
+	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (s PlanStage) writeSteps(out *bytes.Buffer) {
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	columns := []string{"", "#", "set", "step", "role", "order", "files", "sees"}
+	if s.Kind != StageEach {
+		columns = []string{"", "#", "step", "role", "sees"}
+	}
+	fmt.Fprintln(w, strings.Join(columns, "\t"))
+	for _, r := range s.Rounds {
+		for _, step := range r.Steps {
+			fmt.Fprintln(w, strings.Join(s.cells(r, step), "\t"))
+		}
+	}
+	_ = w.Flush() // into memory
+	for line := range strings.Lines(table.String()) {
+		out.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+func (s PlanStage) cells(r PlanRound, step PlanStep) []string {
+	number, sees := "", cmp.Or(strings.TrimLeft(step.Sees, "0"), step.SeesStage)
+	if step.Number > 0 {
+		number = fmt.Sprintf("%3d", step.Number)
+	}
+	place := fmt.Sprintf("%d/%d", step.InRound, len(r.Steps))
+	if s.Kind != StageEach {
+		return []string{"", number, place, step.subject(), sees}
+	}
+	return []string{"", number, r.Set, place, step.subject(), step.Order, strings.Join(step.Files, " → "), sees}
+}
+
+// subject is who or what acts in a step.
+func (s PlanStep) subject() string {
+	switch s.Kind {
+	case KindRole:
+		return s.Role
+	case KindTogether:
+		return strings.Join(s.Members, " + ")
+	case KindRun:
+		return "run: " + oneLine(s.Run)
+	case KindAsk:
+		return "ask: " + oneLine(s.Ask)
+	default:
+		return s.Kind
+	}
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// sentence says what the plan comes to: "56 passes: 35 builder, 21 verifier; then up to 6 cycles of weaver, refine".
+func (p *Plan) sentence() string {
+	var parts []string
+	if p.Total > 0 {
+		passes := "passes"
+		if p.Total == 1 {
+			passes = "pass"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s: %s", p.Total, passes, strings.Join(p.byRole(), ", ")))
+	}
+	for _, s := range p.Stages {
+		if s.Kind != StageRepeat {
+			continue
+		}
+		var subjects []string
+		for _, step := range s.Rounds[0].Steps {
+			subjects = append(subjects, step.subject())
+		}
+		parts = append(parts, fmt.Sprintf("up to %s of %s", count(s.Repeat.Max, "cycle"), strings.Join(subjects, ", ")))
+	}
+	return strings.Join(parts, "; then ")
+}
+
+// byRole counts the numbered passes of each role, in the order of the first pass.
+func (p *Plan) byRole() []string {
+	var order []string
+	counts := map[string]int{}
+	for _, s := range p.Stages {
+		for _, r := range s.Rounds {
+			for _, step := range r.Steps {
+				if step.Number == 0 {
+					continue
+				}
+				if counts[step.Role]++; counts[step.Role] == 1 {
+					order = append(order, step.Role)
+				}
+			}
+		}
+	}
+	for i, role := range order {
+		order[i] = fmt.Sprintf("%d %s", counts[role], role)
+	}
+	return order
+}

@@ -1,0 +1,62 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Parts lists the parts of a prompt that a template may place, in the order in which they stand when it does not.
+func Parts() []string {
+	return []string{"context", "references", "notes", "replies", "pictures", "artifact", "files", "content"}
+}
+
+// Feedback places the operator's words for an extra round.
+const Feedback = "feedback"
+
+// Variables lists the placeholders that stand for a word or a number. {{with.KEY}} comes on top.
+func Variables() []string {
+	return []string{"description", "role", "pass", "passes", "set", "theme", "n", "max"}
+}
+
+// Problem is a placeholder that means nothing.
+type Problem struct {
+	Line int
+	What string
+}
+
+// Check lists the placeholders of src that nothing can be put in for. with are the keys that the role offers; nil offers all.
+func Check(src string, with []string) []Problem {
+	var out []Problem
+	for _, p := range Scan(src) {
+		if what := unknown(p, with); what != "" {
+			out = append(out, Problem{Line: p.Line, What: what})
+		}
+	}
+	return out
+}
+
+func unknown(p Piece, with []string) string {
+	known := slices.Concat(Parts(), []string{Feedback}, Variables())
+	key, isWith := WithKey(p.Name)
+	switch {
+	case p.Name == "", slices.Contains(known, p.Name):
+		return ""
+	case isWith && (with == nil || slices.Contains(with, key)):
+		return ""
+	case isWith:
+		return fmt.Sprintf("%s has nothing to stand for; write with: {%s: ...} in the role, or drop it here", p.Text, key)
+	default:
+		return fmt.Sprintf(`%s is not a placeholder; write one of {{%s}} or {{with.KEY}}, or \%s for the text itself`,
+			p.Text, strings.Join(known, "}}, {{"), p.Text)
+	}
+}
+
+// Placed lists the parts that src places itself, in the order of Parts.
+func Placed(src string) []string {
+	found := map[string]bool{}
+	for _, p := range Scan(src) {
+		found[p.Name] = true
+	}
+	return slices.DeleteFunc(Parts(), func(part string) bool { return !found[part] })
+}

@@ -1,0 +1,38 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var pathShape = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:md|css|html)\b`)
+
+// folderFor is a folder with every file that a definition names.
+func folderFor(src []byte) fstest.MapFS {
+	folder := fstest.MapFS{}
+	for _, p := range pathShape.FindAllString(string(src), -1) {
+		folder[p] = &fstest.MapFile{Data: []byte("text of " + p + "\n")}
+	}
+	return folder
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return src
+}
+
+// parsed is the definition of a source without problems.
+func parsed(t testing.TB, src []byte) *Definition {
+	t.Helper()
+	def, problems := Parse("x.yaml", src, folderFor(src))
+	require.Empty(t, problems)
+	require.NotNil(t, def)
+	return def
+}

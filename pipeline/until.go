@@ -1,0 +1,169 @@
+package pipeline
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Until is a parsed stop condition of a repeated stage: comparisons joined by and/or, and binding tighter.
+// It is met when every comparison of at least one group holds.
+type Until struct {
+	groups [][]comparison
+}
+
+type comparison struct {
+	name  string // score, verdict or the `as` of a step
+	op    string
+	value string
+}
+
+var (
+	untilToken = regexp.MustCompile(`^\s*(==|!=|>=|<=|>|<|"[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+|\S)`)
+	untilName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	untilValue = regexp.MustCompile(`^("[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+)$`)
+	untilNum   = regexp.MustCompile(`^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?$`)
+)
+
+// ParseUntil reads a condition such as: verdict == done and tests == ok.
+func ParseUntil(src string) (Until, error) {
+	var u Until
+	words := untilWords(src)
+	group := []comparison{}
+	for {
+		c, rest, err := readComparison(src, words)
+		if err != nil {
+			return Until{}, err
+		}
+		group = append(group, c)
+		if len(rest) > 0 && rest[0] == "and" {
+			words = rest[1:]
+			continue
+		}
+		u.groups = append(u.groups, group)
+		if len(rest) == 0 {
+			return u, nil
+		}
+		if rest[0] != "or" {
+			return Until{}, fmt.Errorf("cannot read %q after %s in %q; join comparisons with and, or", rest[0], c, src)
+		}
+		group, words = nil, rest[1:]
+	}
+}
+
+func untilWords(src string) []string {
+	var words []string
+	for m := untilToken.FindString(src); m != ""; m = untilToken.FindString(src) {
+		words = append(words, strings.TrimSpace(m))
+		src = src[len(m):]
+	}
+	return words
+}
+
+func readComparison(src string, words []string) (comparison, []string, error) {
+	if len(words) < 3 {
+		return comparison{}, nil, fmt.Errorf("%q ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5", src)
+	}
+	c := comparison{name: words[0], op: words[1], value: unquote(words[2])}
+	switch {
+	case !untilName.MatchString(c.name) || c.name == "and" || c.name == "or":
+		return c, nil, fmt.Errorf("%q is not a name in %q; write score, verdict, or the `as` of a step", c.name, src)
+	case !slices.Contains([]string{"==", "!=", ">=", ">", "<=", "<"}, c.op):
+		return c, nil, fmt.Errorf("%q is not a comparison in %q; write ==, !=, >=, >, <= or <", c.op, src)
+	case !untilValue.MatchString(words[2]):
+		return c, nil, fmt.Errorf("%q is not a value in %q; write a number, a word, or a text in quotes", words[2], src)
+	case c.op[0] != '=' && c.op[0] != '!' && !untilNum.MatchString(c.value):
+		return c, nil, fmt.Errorf("%q is not a number in %q; only == and != compare words", c.value, src)
+	case c.name == "score" && !untilNum.MatchString(c.value):
+		return c, nil, fmt.Errorf("%q is not a number in %q; compare score with a number", c.value, src)
+	}
+	return c, words[3:], nil
+}
+
+func unquote(word string) string {
+	if word[0] == '"' || word[0] == '\'' {
+		return word[1:max(len(word)-1, 1)]
+	}
+	return word
+}
+
+func (c comparison) String() string { return c.name + " " + c.op + " " + c.value }
+
+// Names lists what the condition asks for, each once, in the order of its first use.
+func (u Until) Names() []string {
+	var names []string
+	for _, group := range u.groups {
+		for _, c := range group {
+			if !slices.Contains(names, c.name) {
+				names = append(names, c.name)
+			}
+		}
+	}
+	return names
+}
+
+// Eval says whether the condition is met, and known only once every name has a value. Scores are decimal strings. The value "null", and
+// no text at all, mean that a reply held none: that is known, and meets nothing.
+func (u Until) Eval(values map[string]string) (met, known bool) {
+	for _, name := range u.Names() {
+		if _, ok := values[name]; !ok {
+			return false, false
+		}
+	}
+	for _, group := range u.groups {
+		all := !slices.ContainsFunc(group, func(c comparison) bool { return !c.holds(values[c.name]) })
+		met = met || all
+	}
+	return met, true
+}
+
+func (c comparison) holds(value string) bool {
+	if value == "" || value == "null" {
+		return false
+	}
+	a, aOK := untilNumber(value)
+	b, bOK := untilNumber(c.value)
+	if !aOK || !bOK {
+		return c.op == "==" && value == c.value || c.op == "!=" && value != c.value
+	}
+	switch c.op {
+	case "==":
+		return a == b
+	case "!=":
+		return a != b
+	case ">=":
+		return a >= b
+	case ">":
+		return a > b
+	case "<=":
+		return a <= b
+	default:
+		return a < b
+	}
+}
+
+func untilNumber(s string) (float64, bool) {
+	if !untilNum.MatchString(s) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil
+}
+
+// shape is the condition without its thresholds, for ConfigHash: raising a bar does not make another pipeline.
+func (u Until) shape() string {
+	var groups []string
+	for _, group := range u.groups {
+		var parts []string
+		for _, c := range group {
+			if untilNum.MatchString(c.value) {
+				c.value = "#"
+			}
+			parts = append(parts, c.String())
+		}
+		groups = append(groups, strings.Join(parts, " and "))
+	}
+	return strings.Join(groups, " or ")
+}

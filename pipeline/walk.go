@@ -1,0 +1,57 @@
+package pipeline
+
+import "slices"
+
+// Role returns the role of that name.
+func (p *Plan) Role(name string) (Role, bool) {
+	i := slices.IndexFunc(p.Roles, func(r Role) bool { return r.Name == name })
+	if i < 0 {
+		return Role{}, false
+	}
+	return p.Roles[i], true
+}
+
+// Agent returns the agent of that name; "" is the default one.
+func (p *Plan) Agent(name string) (Agent, bool) {
+	i := slices.IndexFunc(p.Agents, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return p.Agents[i], true
+}
+
+// RoleLimits are the limits of one call of role in step: the step's own where it has some, otherwise the role's.
+func (p *Plan) RoleLimits(step PlanStep, role string) Limits {
+	if step.Limits != nil {
+		return *step.Limits
+	}
+	r, _ := p.Role(role)
+	return r.Limits
+}
+
+// PartsOf is what role's prompt in step is given. In a group it can be more than step.Gets: what that role's own template places.
+func (p *Plan) PartsOf(step PlanStep, role string) []string {
+	r, _ := p.Role(role)
+	return inOrder(append(slices.Clone(step.Gets), r.Places...))
+}
+
+// RoundAt is round n of the stage, from 1. In a repeated stage every round is the template, {n} still to be filled in. A round that the
+// stage does not have is empty.
+func (s PlanStage) RoundAt(n int) PlanRound {
+	switch {
+	case n < 1 || n > s.MaxRounds():
+		return PlanRound{}
+	case s.Kind == StageRepeat:
+		return s.Rounds[0]
+	default:
+		return s.Rounds[n-1]
+	}
+}
+
+// MaxRounds is how many rounds the stage has at most.
+func (s PlanStage) MaxRounds() int {
+	if s.Kind == StageRepeat {
+		return s.Repeat.Max
+	}
+	return len(s.Rounds)
+}
