@@ -18,6 +18,7 @@ func newState() PipelineState {
 		Checkpoints:     []CheckpointRecord{},
 		ErrorHistory:    []ErrorRecord{},
 		PendingErrors:   []ErrorRecord{},
+		PendingSpend:    []PendingSpend{},
 		FailedOutputs:   map[string]int{},
 		Cost:            CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{}, ByPACycle: map[string]RoleCost{}},
 	}

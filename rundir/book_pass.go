@@ -31,6 +31,7 @@ func (b *PipelineState) endPass(e run.Event, s run.State) {
 	var p run.PassEnd
 	e.Decode(&p)
 	ok := p.Outcome == "ok"
+	p.Spend = b.takeSpend(errorContext(p.Pass), p.Spend)
 	if p.Number > 0 {
 		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p)
 		b.InFlightPass = nil
@@ -92,12 +93,34 @@ func (b *PipelineState) attempt(e run.Event) {
 	if p.Output != nil {
 		b.FailedOutputs[failedKey(p.Pass)]++
 	}
+	if p.Spend != nil {
+		b.PendingSpend = append(b.PendingSpend, PendingSpend{Context: errorContext(p.Pass), Spend: *p.Spend})
+	}
 	if p.Category == "cancelled" || p.Category == "lost" {
 		return
 	}
 	b.PendingErrors = append(b.PendingErrors, ErrorRecord{
 		Timestamp: e.TS, Context: errorContext(p.Pass), Category: p.Category, Message: p.Message, Diagnostics: p.Diagnostics,
 	})
+}
+
+// takeSpend adds what earlier attempts of a pass have cost to what its last call cost: the total is the sum of the records.
+func (b *PipelineState) takeSpend(of string, last run.Spend) run.Spend {
+	rest := []PendingSpend{}
+	for _, w := range b.PendingSpend {
+		if w.Context != of {
+			rest = append(rest, w)
+			continue
+		}
+		last.Tokens.Input += w.Spend.Tokens.Input
+		last.Tokens.Output += w.Spend.Tokens.Output
+		last.Tokens.CacheRead += w.Spend.Tokens.CacheRead
+		last.Tokens.CacheWrite += w.Spend.Tokens.CacheWrite
+		last.USD = run.Cents(last.USD + w.Spend.USD)
+		last.Estimated = last.Estimated || w.Spend.Estimated
+	}
+	b.PendingSpend = rest
+	return last
 }
 
 func failedKey(p run.Pass) string { return failedFile(p, 1) }

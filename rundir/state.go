@@ -43,8 +43,15 @@ type PipelineState struct {
 	Generation      int            `json:"generation"`      // counts reverts
 	SunkCostUSD     float64        `json:"sunkCostUsd"`     // cost of reverted passes
 	PendingErrors   []ErrorRecord  `json:"pendingErrors"`   // of attempts whose pass has not ended
+	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
 	LastSeq         int64          `json:"lastSeq"`
+}
+
+// PendingSpend is what the attempts of one pass have cost that did not settle it.
+type PendingSpend struct {
+	Context string    `json:"context"`
+	Spend   run.Spend `json:"spend"`
 }
 
 // PassRecord is one settled numbered pass (requirement 002 §1.2).

@@ -1,0 +1,203 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// start writes down that an attempt begins.
+func (p *pass) start(ctx workflow.Context) error {
+	p.tried++
+	p.id = p.nextCall()
+	ev := run.PassStart{Pass: p.about(), Call: p.id, Attempt: p.tried, Attempts: p.role.Limits.Attempts, Prompt: p.asked.Prompt}
+	if p.given.Artifact != nil {
+		ev.Before = p.given.Artifact.Digest
+	}
+	return p.e.j.emit(ctx, run.KindPassStart, p.e.round.Stage, ev)
+}
+
+// run makes attempts until the pass has a result, or is given up, or a pause ends it. The first start is on disk already. Calls hang on a
+// context of their own, so that a forced pause ends them and nothing else.
+func (p *pass) run(calls, ctx workflow.Context) error {
+	for {
+		res, err := p.deliver(calls, ctx)
+		if err != nil || res == nil {
+			return err
+		}
+		if p.began == "" {
+			p.began = res.StartedAt
+		}
+		if res.Outcome == "ok" {
+			p.result = res
+			return nil
+		}
+		again, err := p.failed(ctx, res)
+		if err != nil || !again {
+			return err
+		}
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+		if err := p.e.j.flush(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// failed decides on a failure by its category: another attempt, on with the next pass, or a pause.
+func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, err error) {
+	l := p.role.Limits
+	most := l.Attempts
+	switch {
+	case res.Permanent:
+		most = p.tried
+	case res.RateLimited:
+		most = l.RateLimit.Attempts
+	case res.Structural && res.Outcome != "output-truncated":
+		most = l.Structural
+	}
+	ev := p.attemptEvent(res.Outcome, res.Message)
+	ev.ExitCode, ev.Diagnostics, ev.Output = res.ExitCode, res.Diagnostics, res.Output
+	ev.StartedAt, ev.DurationMS, ev.Judged = res.StartedAt, res.DurationMS, true
+	var delay time.Duration
+	if p.tried < most {
+		delay = l.Delay(res.RateLimited, p.tried, random(ctx))
+		ev.RetryInMS = delay.Milliseconds()
+	}
+	lastStructural := p.tried >= most && res.Structural
+	if paid(res.Spend) && !lastStructural {
+		ev.Spend = &res.Spend
+	}
+	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
+		return false, err
+	}
+	if lastStructural { // the pass is settled with the artifact as it was; the next one still runs
+		p.result = res
+		return false, nil
+	}
+	if p.tried >= most {
+		p.why, p.detail = run.PassFailed, fmt.Sprintf("%s failed %d times: %s", p.title(), p.tried, res.Message)
+		return false, nil
+	}
+	return p.e.wait(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale))
+}
+
+func paid(s run.Spend) bool { return s.USD > 0 || s.Tokens != (run.Tokens{}) }
+
+// random is recorded in history, so that a replay waits as long.
+func random(ctx workflow.Context) float64 {
+	var x float64
+	enc := workflow.SideEffect(ctx, func(workflow.Context) any { return rand.Float64() }) //workflowcheck:ignore inside a side effect
+	if err := enc.Get(&x); err != nil {
+		return 0
+	}
+	return x
+}
+
+func (p *pass) attemptEvent(category, message string) run.PassAttempt {
+	return run.PassAttempt{Pass: p.about(), Call: p.id, Attempt: p.tried, Category: category, Message: message}
+}
+
+// deliver hands the call to a worker, and to the next one if a worker is lost: the id stays, so a call that still runs is joined and one that
+// was answered is not paid for again. nil: a pause ended it.
+func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
+	queue, wait := p.e.in.Calls, time.Duration(0)
+	for lost := 0; ; {
+		var res work.PassResult
+		err := workflow.ExecuteActivity(p.options(calls, queue, wait), work.RunPass, p.input()).Get(calls, &res)
+		if err == nil {
+			return &res, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if calls.Err() != nil || isType(err, work.ErrForced) {
+			return nil, p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("cancelled", "the call was ended by a person"))
+		}
+		queue, wait = p.e.in.Calls, 0
+		if startedNowhere(err) {
+			continue
+		}
+		if lost++; lost > 1 {
+			if whole, err := p.e.wait(ctx, time.Duration(min(lost, 6))*5*time.Second); err != nil || !whole {
+				return nil, err
+			}
+		}
+		if host := lastHost(err); host != "" {
+			queue, wait = "passbook-calls-"+host, 30*time.Second
+		}
+		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", lostMessage(err))); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration) workflow.Context {
+	id := "pass-" + p.step.Key
+	if p.step.Number == 0 {
+		id = fmt.Sprintf("%s-%d", p.step.Key, p.at.Round)
+	}
+	if p.member != "" {
+		id += "-" + p.member
+	}
+	return p.e.call(ctx, queue, id, p.e.fill(p.step.Description, p.at), p.timeout(), wait)
+}
+
+func (p *pass) timeout() time.Duration { return p.role.Limits.TimeoutFor(p.tried) }
+
+func (p *pass) input() work.PassInput {
+	return work.PassInput{
+		RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.e.fill(p.step.Description, p.at), Call: p.id, Attempt: p.tried,
+		At: p.ref(), Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
+		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
+	}
+}
+
+// heading is what an entry of a notes file begins with; it also makes the entry unique.
+func (p *pass) heading() string {
+	if p.step.Number == 0 {
+		return fmt.Sprintf("## %s, round %d (%s)", p.e.round.Title, p.at.Round, p.role.Name)
+	}
+	return fmt.Sprintf("## Pass %d (%s, Rotation %s, %s)", p.step.Number, p.e.round.Set, p.step.Order, p.role.Name)
+}
+
+func isType(err error, name string) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.Type() == name
+}
+
+// startedNowhere says that no worker took the delivery from its queue.
+func startedNowhere(err error) bool {
+	var t *temporal.TimeoutError
+	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
+}
+
+// lastHost is the host whose worker was heard of last.
+func lastHost(err error) string {
+	var t *temporal.TimeoutError
+	var beat work.Heartbeat
+	if errors.As(err, &t) && t.HasLastHeartbeatDetails() && t.LastHeartbeatDetails(&beat) == nil {
+		return beat.Host
+	}
+	return ""
+}
+
+func lostMessage(err error) string {
+	var t *temporal.TimeoutError
+	if errors.As(err, &t) {
+		return "the worker was not heard of any more"
+	}
+	if isType(err, work.ErrWorkerStopping) {
+		return "the worker stopped"
+	}
+	return err.Error()
+}

@@ -1,0 +1,177 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Names of the messages. Each is a signal and an Update; both end in control.apply.
+const (
+	VerbPause  = "pause"
+	VerbResume = "resume"
+	VerbBudget = "budget"
+)
+
+// Message is what a person sends. Its keys are lower-case because people type them.
+type Message struct {
+	By   string  `json:"by,omitempty"`
+	Note string  `json:"note,omitempty"`
+	Now  bool    `json:"now,omitempty"` // pause: do not wait for the running call, end it
+	USD  float64 `json:"usd,omitempty"` // budget: the new cap
+}
+
+// Ack is the answer to an Update.
+type Ack struct {
+	RunID  string     `json:"run_id"`
+	Status run.Status `json:"status"`
+	Said   string     `json:"said"`
+}
+
+// Control is what messages have asked for and the main loop has not acted on yet.
+type Control struct {
+	Pause   bool   `json:"pause,omitempty"`
+	PauseBy string `json:"pause_by,omitempty"`
+	Now     bool   `json:"now,omitempty"`
+	Resume  bool   `json:"resume,omitempty"`
+	By      string `json:"by,omitempty"`
+}
+
+type control struct {
+	e *engine
+	Control
+	dirty bool // an event waits for the directory
+}
+
+func descriptions() []struct{ verb, signal, update string } {
+	return []struct{ verb, signal, update string }{
+		{VerbPause, "Pause after the running pass. {\"now\":true} ends the running call instead.", "Pause; answers when it is noted."},
+		{VerbResume, "Go on after a pause.", "Go on after a pause; refused while the cause is there."},
+		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is not above what is spent."},
+	}
+}
+
+// listen registers the handlers. It must be called before the workflow yields for the first time.
+func (c *control) listen(ctx workflow.Context) error {
+	for _, d := range descriptions() {
+		verb := d.verb
+		handle := func(ctx workflow.Context, m Message) (Ack, error) { return c.apply(ctx, verb, m) }
+		opts := workflow.UpdateHandlerOptions{
+			Description: d.update,
+			Validator:   func(_ workflow.Context, m Message) error { return c.check(verb, m) },
+		}
+		if err := workflow.SetUpdateHandlerWithOptions(ctx, verb, handle, opts); err != nil {
+			return err
+		}
+		ch := workflow.GetSignalChannelWithOptions(ctx, verb, workflow.SignalChannelOptions{Description: d.signal})
+		workflow.GoNamed(ctx, "signal "+verb, func(ctx workflow.Context) {
+			for {
+				var m Message
+				ch.Receive(ctx, &m)
+				c.signalled(ctx, verb, m)
+			}
+		})
+	}
+	return nil
+}
+
+// drain takes the signals that have arrived and were not received: nothing sent is lost at the end of an execution.
+func (c *control) drain(ctx workflow.Context) {
+	for _, d := range descriptions() {
+		ch := workflow.GetSignalChannel(ctx, d.verb)
+		for m := (Message{}); ch.ReceiveAsync(&m); m = (Message{}) {
+			c.signalled(ctx, d.verb, m)
+		}
+	}
+}
+
+// signalled acts on a signal. One that cannot be acted on is written down and ignored: it never fails the run.
+func (c *control) signalled(ctx workflow.Context, verb string, m Message) {
+	err := c.check(verb, m)
+	if err == nil {
+		_, err = c.apply(ctx, verb, m)
+	}
+	if err != nil {
+		c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By})
+	}
+}
+
+// note writes an event down and has it carried to the directory by the courier.
+func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
+	if err := c.e.j.emit(ctx, kind, c.e.j.state.Phase, payload); err != nil {
+		workflow.GetLogger(ctx).Error("event not written down", "kind", kind, "error", err)
+		return
+	}
+	c.dirty = true
+}
+
+// check says whether a message can be acted on now. It changes nothing.
+func (c *control) check(verb string, m Message) error {
+	s := c.e.j.state
+	switch verb {
+	case VerbPause:
+		if s.Status != run.Running && s.Status != run.Replaying && s.Status != run.Unknown && s.Status != "" {
+			return refuse("the run is %s: there is nothing to pause", s.Status)
+		}
+	case VerbResume:
+		if s.Status != run.Paused && !c.Pause {
+			return refuse("the run is %s: only a paused run can be resumed", s.Status)
+		}
+		if s.Reason == run.BudgetThreshold && s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD {
+			return refuse("%.2f USD are spent and the budget is %.2f: raise it first (budget {\"usd\": N})", s.Total(), s.Budget.CapUSD)
+		}
+	case VerbBudget:
+		if m.USD <= 0 || m.USD < s.Total() {
+			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
+		}
+	}
+	return nil
+}
+
+func refuse(format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), "Refused", nil)
+}
+
+// apply records what a message asks for and returns at once; the main loop acts at its next boundary.
+func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
+	s := c.e.j.state
+	switch verb {
+	case VerbPause:
+		c.Pause, c.PauseBy, c.Now = true, m.By, c.Now || m.Now
+		if m.Now {
+			c.e.endCalls()
+		}
+		return c.ack("pausing after the running pass"), nil
+	case VerbResume:
+		if s.Status != run.Paused {
+			c.Control = Control{} // the pause had not begun
+			return c.ack("not pausing"), nil
+		}
+		c.Resume, c.By, c.Pause, c.Now = true, m.By, false, false
+		return c.ack("resuming"), nil
+	case VerbBudget:
+		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
+		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By})
+		return c.ack(fmt.Sprintf("the budget is %.2f USD", m.USD)), nil
+	}
+	return Ack{}, refuse("unknown message %q", verb)
+}
+
+func (c *control) ack(said string) Ack {
+	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Said: said}
+}
+
+// courier carries what messages wrote down to the directory while the main loop waits for a pass.
+func (c *control) courier(ctx workflow.Context) {
+	workflow.GoNamed(ctx, "courier", func(ctx workflow.Context) {
+		for workflow.Await(ctx, func() bool { return c.dirty }) == nil {
+			c.dirty = false
+			if err := c.e.j.flush(ctx); err != nil {
+				workflow.GetLogger(ctx).Error("a message waits for the directory", "error", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,57 @@
+// Package workflows holds the Pipeline workflow: the journal, the stages, the messages. It is deterministic and does nothing itself; what it
+// asks of the world are the activities of package work.
+package workflows
+
+import (
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// Input starts one execution of a run.
+type Input struct {
+	Target   work.Target  `json:"target"`
+	Claim    run.Claim    `json:"claim"`
+	Start    run.RunStart `json:"start"`
+	DirQueue string       `json:"dir_queue"` // where the directory is written
+	Calls    string       `json:"calls"`     // where passes run
+	Options  Options      `json:"options"`
+	Carry    *Carry       `json:"carry,omitempty"` // from the execution before, after continue-as-new
+}
+
+// Options tune an execution. Zero values are replaced by defaults.
+type Options struct {
+	HeartbeatMS   int64   `json:"heartbeat_ms"`   // a worker is lost after this long without a sign; 10 s
+	ContinueAfter int     `json:"continue_after"` // steps in one execution; 0: when the server suggests it
+	TimeScale     float64 `json:"time_scale"`     // multiplies waits before another attempt; 1
+}
+
+// Carry is what continue-as-new hands on.
+type Carry struct {
+	State   run.State `json:"state"`
+	Tail    run.Tail  `json:"tail"`
+	Head    string    `json:"head"`   // newest segment
+	Sealed  int64     `json:"sealed"` // last line in it
+	Control Control   `json:"control"`
+}
+
+// Result is how a run ended.
+type Result struct {
+	RunID    string     `json:"run_id"`
+	Status   run.Status `json:"status"`
+	Reason   string     `json:"reason,omitempty"`
+	Artifact string     `json:"artifact,omitempty"` // digest
+	USD      float64    `json:"usd"`
+	Score    *float64   `json:"score,omitempty"`
+	Tail     run.Tail   `json:"tail"`
+	Head     string     `json:"head"`
+}
+
+func (o Options) complete() Options {
+	if o.HeartbeatMS <= 0 {
+		o.HeartbeatMS = 10_000
+	}
+	if o.TimeScale <= 0 {
+		o.TimeScale = 1
+	}
+	return o
+}

@@ -1,0 +1,156 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// maxBatch bounds the lines of one projection, in bytes: no payload in history is over 64 KiB.
+const maxBatch = 48 << 10
+
+// journal is the only place that changes the state. An event is folded when it is written down, and carried to the directory by flush.
+type journal struct {
+	e       *engine
+	state   run.State // with the pending events in it
+	base    run.State // as of tail
+	tail    run.Tail  // on disk, as the last projection said
+	head    string    // newest segment
+	sealed  int64     // last line in it
+	pending []run.Event
+	mu      workflow.Mutex
+}
+
+// emit writes down one event and folds it.
+func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) error {
+	raw, err := run.Payload(payload)
+	if err != nil {
+		return err
+	}
+	ev := run.Event{Seq: j.state.Seq + 1, TS: j.now(ctx), Kind: kind, Payload: raw}
+	if phase != "" {
+		ev.Phase = &phase
+	}
+	j.pending = append(j.pending, ev)
+	j.state = run.Apply(j.state, ev)
+	return nil
+}
+
+// now never goes back.
+func (j *journal) now(ctx workflow.Context) string {
+	return max(j.state.TS, run.Time(workflow.Now(ctx)))
+}
+
+// flush carries what is pending to the directory and waits until it is there.
+func (j *journal) flush(ctx workflow.Context) error {
+	if err := j.mu.Lock(ctx); err != nil {
+		return err
+	}
+	defer j.mu.Unlock()
+	for rebuilt := 0; len(j.pending) > 0; {
+		batch, n, err := j.batch()
+		if err != nil {
+			return err
+		}
+		var res work.ProjectResult
+		if err := workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res); err != nil {
+			return fmt.Errorf("project events from %d on: %w", batch.First, err)
+		}
+		switch res.Outcome {
+		case "written":
+			j.written(n, res.Tail)
+		case "gap":
+			if rebuilt++; rebuilt > 3 {
+				return fmt.Errorf("the run directory %s keeps losing its events", j.e.in.Target.Dir)
+			}
+			err = j.rebuild(ctx)
+		case "diverged":
+			err = j.moveBehind(ctx, res.Tail)
+		default:
+			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir, "Stale", nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch takes as many pending lines as fit.
+func (j *journal) batch() (work.ProjectInput, int, error) {
+	in := work.ProjectInput{Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.tail.Chain, Head: j.head}
+	size := 0
+	for _, ev := range j.pending {
+		line, err := ev.Line()
+		if err != nil {
+			return in, 0, err
+		}
+		if size += len(line); size > maxBatch && len(in.Lines) > 0 {
+			break
+		}
+		in.Lines = append(in.Lines, line)
+	}
+	return in, len(in.Lines), nil
+}
+
+func batchSummary(b work.ProjectInput) string {
+	return fmt.Sprintf("events %d to %d", b.First, b.First+int64(len(b.Lines))-1)
+}
+
+// written takes note of n lines that are on disk. Others may have been written down meanwhile.
+func (j *journal) written(n int, tail run.Tail) {
+	for _, ev := range j.pending[:n] {
+		j.base = run.Apply(j.base, ev)
+	}
+	j.pending, j.tail = j.pending[n:], tail
+}
+
+func (j *journal) rebuild(ctx workflow.Context) error {
+	in := work.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
+	var tail run.Tail
+	if err := workflow.ExecuteActivity(j.e.directory(ctx, "write the lost directory again"), work.Rebuild, in).Get(ctx, &tail); err != nil {
+		return fmt.Errorf("rebuild %s: %w", j.e.in.Target.Dir, err)
+	}
+	return nil
+}
+
+// moveBehind numbers the pending events behind what is on disk. The lines there stay, are sealed into the store, and are named as abandoned.
+func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
+	if err := j.seal(ctx, disk); err != nil {
+		return err
+	}
+	holds := j.base
+	raw, err := run.Payload(run.RunReverted{
+		To: j.tail.Seq, Cause: "reset", Abandoned: run.Range{First: j.tail.Seq + 1, Last: disk.Seq}, State: &holds,
+	})
+	if err != nil {
+		return err
+	}
+	lead := run.Event{TS: j.now(ctx), Kind: run.KindRunReverted, Payload: raw}
+	moved := append([]run.Event{lead}, j.pending...)
+	state := j.base
+	for i := range moved {
+		moved[i].Seq = disk.Seq + 1 + int64(i)
+		state = run.Apply(state, moved[i])
+	}
+	j.pending, j.state, j.tail = moved, state, disk
+	return nil
+}
+
+// seal puts the lines up to tail into the store.
+func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
+	if tail.Seq <= j.sealed {
+		return nil
+	}
+	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
+	var res work.SealResult
+	if err := workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res); err != nil {
+		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)
+	}
+	j.head, j.sealed = res.Head, res.Last
+	return nil
+}

@@ -1,0 +1,193 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// pass is one call of a role: a step by itself, or a member of a group.
+type pass struct {
+	e      *engine
+	at     run.Place
+	step   work.Step
+	role   work.Role
+	member string // empty outside groups
+	given  work.Given
+	asked  work.ComposeResult
+	began  string // when the first attempt of this start began
+	tried  int    // attempts of this start
+	id     string // of the call that is out
+	result *work.PassResult
+	why    string // reason of the pause, when it did not settle
+	detail string
+}
+
+// passes does a step of kind role or together: compose, write the starts down, wait until they are on disk, call, settle. Members run at the
+// same time and are settled in the order of the definition, whoever answered first.
+func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
+	all := e.members(at, s)
+	for _, p := range all {
+		if err := p.compose(ctx); err != nil {
+			return err
+		}
+	}
+	calls, cancel := workflow.WithCancel(ctx)
+	e.calls = cancel
+	defer func() { cancel(); e.calls = nil }()
+	if err := e.attempts(calls, ctx, all); err != nil {
+		return err
+	}
+	return e.settlePasses(ctx, at, all)
+}
+
+// members gives the passes of a step that have not settled.
+func (e *engine) members(at run.Place, s work.Step) []*pass {
+	if s.Kind == "role" {
+		return []*pass{{e: e, at: at, step: s, role: s.Roles[0], given: e.given(s)}}
+	}
+	var all []*pass
+	for _, r := range s.Roles {
+		if !slices.Contains(e.j.state.Settled, r.Name) {
+			all = append(all, &pass{e: e, at: at, step: s, role: r, member: r.Name, given: e.given(s)})
+		}
+	}
+	return all
+}
+
+// given is what a step is given of the state: the artifact, notes, pictures, and the replies of the steps it sees.
+func (e *engine) given(s work.Step) work.Given {
+	st := e.j.state
+	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures}
+	for _, r := range st.Replies {
+		if (s.Sees != "" && r.Step == s.Sees) || (s.SeesStage != "" && r.Phase == s.SeesStage) {
+			g.Replies = append(g.Replies, r)
+		}
+	}
+	if s.SeesStage != "" && len(g.Replies) > 1 {
+		g.Replies = g.Replies[len(g.Replies)-1:]
+	}
+	return g
+}
+
+func (p *pass) ref() work.StepRef {
+	st := p.e.in.Start
+	return work.StepRef{Plan: st.Plan, Inputs: st.Inputs, Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step, Member: p.member}
+}
+
+func (p *pass) compose(ctx workflow.Context) error {
+	in := work.ComposeInput{Store: p.e.in.Target.Store, At: p.ref(), Given: p.given}
+	if err := workflow.ExecuteLocalActivity(local(ctx), work.Compose, in).Get(ctx, &p.asked); err != nil {
+		return fmt.Errorf("compose the prompt of %s: %w", p.title(), err)
+	}
+	return nil
+}
+
+// attempts runs every pass of a step to its end, at the same time. All starts are on disk before the first call.
+func (e *engine) attempts(calls, ctx workflow.Context, all []*pass) error {
+	for _, p := range all {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	errs := make([]error, len(all))
+	wg := workflow.NewWaitGroup(ctx)
+	for i, p := range all {
+		wg.Add(1)
+		workflow.GoNamed(ctx, p.title(), func(ctx workflow.Context) {
+			defer wg.Done()
+			errs[i] = p.run(calls, ctx)
+		})
+	}
+	wg.Wait(ctx)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// settlePasses writes down what the passes of a step came to. A step with a pass that could not settle is done again after the pause.
+func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) error {
+	open := e.unsettled(all)
+	for i, p := range all {
+		if p.result == nil {
+			continue
+		}
+		last := open == nil && i == len(all)-1
+		if err := p.settle(ctx, last); err != nil {
+			return err
+		}
+	}
+	if open != nil {
+		return e.giveUp(ctx, open)
+	}
+	if e.lastInRound(at) && e.round.Kind == "each" && e.round.Checkpoint != "" {
+		return e.checkpoint(ctx, e.round.Checkpoint)
+	}
+	return nil
+}
+
+// unsettled gives the first pass without a result, if the step cannot go on without it. A group goes on with two.
+func (e *engine) unsettled(all []*pass) *pass {
+	var open *pass
+	settled := len(e.j.state.Settled)
+	for _, p := range all {
+		if p.result != nil {
+			settled++
+		} else if open == nil {
+			open = p
+		}
+	}
+	return open
+}
+
+// giveUp pauses the run because of a pass, unless a person already asked for the pause.
+func (e *engine) giveUp(ctx workflow.Context, p *pass) error {
+	if p.why == "" || e.control.Pause {
+		return nil
+	}
+	return e.pause(ctx, p.why, p.detail, "")
+}
+
+// about says which pass events speak of.
+func (p *pass) about() run.Pass {
+	s, r := p.step, p.e.round
+	return run.Pass{
+		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round, Member: p.member,
+		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle, Description: p.e.fill(s.Description, p.at),
+		Dir: p.dir(), Files: p.asked.Files, References: p.asked.References,
+	}
+}
+
+func (p *pass) dir() string {
+	if !p.e.repeats() {
+		return ""
+	}
+	return p.e.round.Dir
+}
+
+func (p *pass) title() string {
+	if p.member != "" {
+		return p.step.Key + " " + p.member
+	}
+	return p.step.Key + " " + p.role.Name
+}
+
+// nextCall is the id of the next call: it changes only after a judged answer.
+func (p *pass) nextCall() string {
+	member := p.member
+	if member == "" {
+		member = "-"
+	}
+	s := p.e.j.state
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", s.ThreadID, s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
+}

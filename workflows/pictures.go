@@ -1,0 +1,57 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// pictures takes screenshots of the artifact, a few times if it must; without them the run goes on, and says so.
+func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error {
+	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Next: e.after(at)}
+	most := max(1, s.Shots.Attempts)
+	for ev.Attempts < most {
+		ev.Attempts++
+		res, err := e.shoot(ctx, at, s)
+		if err != nil {
+			return err
+		}
+		ev.Manifest, ev.Count, ev.DurationMS, ev.Message = res.Manifest, res.Count, ev.DurationMS+res.DurationMS, res.Message
+		if res.Message == "" || res.Permanent {
+			break
+		}
+		if ev.Attempts < most {
+			pause := time.Duration(float64(ev.Attempts)*5*e.in.Options.TimeScale*1000) * time.Millisecond
+			if whole, err := e.wait(ctx, pause); err != nil || !whole {
+				return err
+			}
+		}
+	}
+	ev.Degraded = ev.Count == 0
+	if ev.Degraded && s.Shots.IfFailing == "stop" {
+		return e.pause(ctx, run.PassFailed, "no screenshots: "+ev.Message, "")
+	}
+	return e.j.emit(ctx, run.KindScreenshots, e.round.Stage, ev)
+}
+
+func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.ShotsResult, error) {
+	var res work.ShotsResult
+	if e.j.state.Artifact == nil {
+		return work.ShotsResult{Message: "there is no artifact to take pictures of", Permanent: true}, nil
+	}
+	in := work.ShotsInput{
+		RunID: e.in.Target.RunID, Store: e.in.Target.Store, Artifact: *e.j.state.Artifact, Name: e.in.Start.Artifact.File, Shots: *s.Shots,
+		HeartbeatMS: e.in.Options.HeartbeatMS,
+	}
+	id := fmt.Sprintf("screenshots-%d", at.Round)
+	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
+	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
+	if err != nil && ctx.Err() == nil {
+		return work.ShotsResult{Message: err.Error()}, nil // a browser or worker that died: the next attempt
+	}
+	return res, err
+}

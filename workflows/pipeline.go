@@ -1,0 +1,190 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// engine is one execution of a run.
+type engine struct {
+	in      Input
+	j       *journal
+	control *control
+	round   work.Round // of the plan, as read last
+	readAt  run.Place
+	calls   workflow.CancelFunc // ends the calls that run
+	steps   int                 // done by this execution
+}
+
+// Pipeline runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
+// next step; then close the journal. The run's place, not the code, says what comes next, so an execution can begin anywhere.
+func Pipeline(ctx workflow.Context, in Input) (Result, error) {
+	e, err := begin(ctx, in)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.open(ctx); err != nil {
+		return Result{}, err
+	}
+	for {
+		over, err := e.next(ctx)
+		switch {
+		case temporal.IsCanceledError(err) || ctx.Err() != nil:
+			return e.cancelled(ctx)
+		case err != nil:
+			return Result{}, err
+		case over:
+			return e.close(ctx, run.Done, "")
+		case e.full(ctx):
+			return Result{}, e.goOn(ctx)
+		}
+	}
+}
+
+// begin registers every handler before the workflow yields for the first time.
+func begin(ctx workflow.Context, in Input) (*engine, error) {
+	in.Options = in.Options.complete()
+	e := &engine{in: in}
+	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
+	e.control = &control{e: e}
+	if c := in.Carry; c != nil {
+		e.j.state, e.j.base, e.j.tail, e.j.head, e.j.sealed = c.State, c.State, c.Tail, c.Head, c.Sealed
+		e.control.Control = c.Control
+	}
+	if err := e.answer(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.control.listen(ctx); err != nil {
+		return nil, err
+	}
+	e.control.courier(ctx)
+	return e, nil
+}
+
+// open has the directory looked at, and writes the first event of a new run.
+func (e *engine) open(ctx workflow.Context) error {
+	if e.in.Carry != nil {
+		return nil
+	}
+	in := work.OpenInput{Target: e.in.Target, Claim: e.in.Claim, Epoch: e.in.Start.Epoch}
+	var res work.OpenResult
+	if err := workflow.ExecuteActivity(e.directory(ctx, "open the run directory"), work.Open, in).Get(ctx, &res); err != nil {
+		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
+	}
+	return e.j.emit(ctx, run.KindRunStart, "", e.in.Start)
+}
+
+// next rests where a pause is wanted, or does one step. over: the plan is through.
+func (e *engine) next(ctx workflow.Context) (over bool, err error) {
+	if err := e.rest(ctx); err != nil {
+		return false, err
+	}
+	at := e.j.state.Next
+	if at.Stage >= len(e.in.Start.Stages) {
+		return true, nil
+	}
+	if err := e.read(ctx, at); err != nil {
+		return false, err
+	}
+	if err := e.enter(ctx, at); err != nil {
+		return false, err
+	}
+	if at.Step >= len(e.round.Steps) || e.met() {
+		return false, e.leave(ctx, at)
+	}
+	e.steps++
+	return false, e.step(ctx, at)
+}
+
+// read gets the round at a place from the stored plan.
+func (e *engine) read(ctx workflow.Context, at run.Place) error {
+	if e.readAt == (run.Place{Stage: at.Stage, Round: at.Round}) && e.round.Stage != "" {
+		return nil
+	}
+	in := work.RoundInput{Store: e.in.Target.Store, Plan: e.in.Start.Plan, Stage: at.Stage, Round: at.Round}
+	var r work.Round
+	if err := workflow.ExecuteLocalActivity(local(ctx), work.ReadRound, in).Get(ctx, &r); err != nil {
+		return fmt.Errorf("read round %d of stage %d from the plan: %w", at.Round, at.Stage+1, err)
+	}
+	e.round, e.readAt = r, run.Place{Stage: at.Stage, Round: at.Round}
+	return nil
+}
+
+// full says that this execution has enough history; the next one goes on.
+func (e *engine) full(ctx workflow.Context) bool {
+	limit := e.in.Options.ContinueAfter
+	if limit > 0 {
+		return e.steps >= limit
+	}
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
+// goOn hands over to the next execution: the journal is on disk and sealed, no handler is at work, no signal is lost.
+func (e *engine) goOn(ctx workflow.Context) error {
+	if err := e.settle(ctx); err != nil {
+		return err
+	}
+	in := e.in
+	in.Carry = &Carry{State: e.j.state, Tail: e.j.tail, Head: e.j.head, Sealed: e.j.sealed, Control: e.control.Control}
+	return workflow.NewContinueAsNewError(ctx, Name, in)
+}
+
+// settle brings everything to the directory and into the store.
+func (e *engine) settle(ctx workflow.Context) error {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+		return err
+	}
+	e.control.drain(ctx)
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	return e.j.seal(ctx, e.j.tail)
+}
+
+// close ends the run.
+func (e *engine) close(ctx workflow.Context, status run.Status, reason string) (Result, error) {
+	e.control.drain(ctx)
+	if err := e.j.emit(ctx, run.KindRunEnd, "", run.RunEnd{Status: status, Reason: reason}); err != nil {
+		return Result{}, err
+	}
+	if err := e.settle(ctx); err != nil {
+		return Result{}, err
+	}
+	s := e.j.state
+	r := Result{RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.tail, Head: e.j.head}
+	if s.Artifact != nil {
+		r.Artifact = s.Artifact.Digest
+	}
+	return r, nil
+}
+
+// cancelled closes the run on a context of its own: the workflow's has ended.
+func (e *engine) cancelled(ctx workflow.Context) (Result, error) {
+	free, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	r, err := e.close(free, run.Cancelled, "")
+	if err != nil {
+		return r, err
+	}
+	return r, temporal.NewCanceledError("the run was cancelled")
+}
+
+// endCalls ends the calls that run: a forced pause.
+func (e *engine) endCalls() {
+	if e.calls != nil {
+		e.calls()
+	}
+}
+
+func (e *engine) warnShare() float64 {
+	b := e.in.Start.Budget
+	if b.CapUSD <= 0 {
+		return 0.8
+	}
+	return b.WarnUSD / b.CapUSD
+}

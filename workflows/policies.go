@@ -1,0 +1,51 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// tooLarge is how the server's client reports a payload over its limit: trying again gives the same.
+const tooLarge = "payloadSizeError"
+
+// directory options: short work on the host of the run directory, tried until the disk takes it.
+func (e *engine) directory(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           e.in.DirQueue,
+		StartToCloseTimeout: 5 * time.Minute,
+		HeartbeatTimeout:    0,
+		Summary:             summary,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
+			NonRetryableErrorTypes: []string{tooLarge, "Claimed"},
+		},
+	})
+}
+
+// local options: reads of the store and pure work, done by whichever worker has the workflow.
+func local(ctx workflow.Context) workflow.Context {
+	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
+			NonRetryableErrorTypes: []string{tooLarge, "BadInput"},
+		},
+	})
+}
+
+// call options: one delivery of one call. Temporal never tries it again; the workflow does.
+func (e *engine) call(ctx workflow.Context, queue, id, summary string, timeout, wait time.Duration) workflow.Context {
+	const slack = 10 * time.Minute // for composing, storing and a machine that slept
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             id,
+		TaskQueue:              queue,
+		ScheduleToStartTimeout: wait,
+		StartToCloseTimeout:    timeout + slack,
+		HeartbeatTimeout:       time.Duration(e.in.Options.HeartbeatMS) * time.Millisecond,
+		WaitForCancellation:    true,
+		Summary:                summary,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+}

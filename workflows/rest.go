@@ -1,0 +1,88 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// rest is the boundary between steps: budget, then pause. It returns when the run may go on.
+func (e *engine) rest(ctx workflow.Context) error {
+	if err := e.budget(ctx); err != nil {
+		return err
+	}
+	if e.control.Pause && e.j.state.Status == run.Running {
+		if err := e.pause(ctx, run.UserRequested, "", e.control.PauseBy); err != nil {
+			return err
+		}
+	}
+	if e.j.state.Status != run.Paused {
+		return nil
+	}
+	return e.waitForResume(ctx)
+}
+
+// budget warns once, and pauses before the next call once the cap is reached.
+func (e *engine) budget(ctx workflow.Context) error {
+	s := e.j.state
+	total := s.Total()
+	ev := run.BudgetEvent{Budget: s.Budget, TotalUSD: total}
+	if s.Budget.WarnUSD > 0 && total >= s.Budget.WarnUSD && !s.Warned {
+		if err := e.j.emit(ctx, run.KindBudgetWarning, s.Phase, ev); err != nil {
+			return err
+		}
+	}
+	if s.Status != run.Running || s.Budget.CapUSD <= 0 || total < s.Budget.CapUSD || e.through() {
+		return nil
+	}
+	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, ev); err != nil {
+		return err
+	}
+	return e.pause(ctx, run.BudgetThreshold, fmt.Sprintf("%.2f USD are spent, the budget is %.2f", total, s.Budget.CapUSD), "")
+}
+
+// through says that no call is left to make.
+func (e *engine) through() bool { return e.j.state.Next.Stage >= len(e.in.Start.Stages) }
+
+// pause writes the pause down, and a checkpoint of it where a person asked for it.
+func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
+	phase := e.j.state.Phase
+	if err := e.j.emit(ctx, run.KindRunPaused, phase, run.RunPaused{Reason: reason, Detail: detail, By: by}); err != nil {
+		return err
+	}
+	if reason != run.UserRequested {
+		return nil
+	}
+	return e.checkpoint(ctx, "cp-PAUSE-"+workflow.Now(ctx).UTC().Format("20060102T150405Z"))
+}
+
+func (e *engine) waitForResume(ctx workflow.Context) error {
+	e.control.Pause, e.control.Now = false, false
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	e.show(ctx)
+	if err := workflow.Await(ctx, func() bool { return e.control.Resume }); err != nil {
+		return err
+	}
+	by := e.control.By
+	e.control.Control = Control{}
+	return e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by})
+}
+
+// checkpoint names the state as it is now.
+func (e *engine) checkpoint(ctx workflow.Context, id string) error {
+	s := e.j.state
+	return e.j.emit(ctx, run.KindCheckpointCreated, s.Phase, run.CheckpointCreated{
+		ID: id, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score,
+	})
+}
+
+// wait is a durable timer that a pause cuts short. whole: it ran to its end.
+func (e *engine) wait(ctx workflow.Context, d time.Duration) (whole bool, err error) {
+	cut, err := workflow.AwaitWithTimeout(ctx, d, func() bool { return e.control.Pause })
+	return !cut, err
+}

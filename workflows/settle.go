@@ -1,0 +1,84 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// settle writes down what a pass came to: the whole record, then what follows from it. last: the step is through with it.
+func (p *pass) settle(ctx workflow.Context, last bool) error {
+	res := p.result
+	phase := p.e.round.Stage
+	if err := p.e.j.emit(ctx, run.KindPassEnd, phase, p.record(res, last)); err != nil {
+		return err
+	}
+	if res.Outcome != "ok" {
+		return nil
+	}
+	if res.Artifact != nil && res.Modified {
+		ev := run.ArtifactUpdated{Step: p.step.Key, Artifact: *res.Artifact}
+		if err := p.e.j.emit(ctx, run.KindArtifactUpdated, phase, ev); err != nil {
+			return err
+		}
+	}
+	for _, n := range res.Notes {
+		if err := p.e.j.emit(ctx, run.KindNoteAppended, phase, n); err != nil {
+			return err
+		}
+	}
+	return p.score(ctx, res)
+}
+
+func (p *pass) record(res *work.PassResult, last bool) run.PassEnd {
+	end := run.PassEnd{
+		Pass: p.about(), Call: p.id, Outcome: res.Outcome, StartedAt: p.began, Attempts: p.tried,
+		Reply: res.Reply, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation, Tally: res.Tally,
+		Score: res.Score, Verdict: res.Verdict, Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
+	}
+	end.CompletedAt, end.DurationMS = span(p.began, res.StartedAt, res.DurationMS)
+	if p.given.Artifact != nil {
+		end.Before = p.given.Artifact.Digest
+	}
+	for _, n := range res.Notes {
+		end.Notes = append(end.Notes, n.File)
+	}
+	if last {
+		end.Next = p.e.after(p.at)
+		end.LastInRound = p.e.lastInRound(p.at)
+	}
+	return end
+}
+
+// span gives when the last attempt ended, and the time from the beginning of the first.
+func span(began, started string, durationMS int64) (completed string, total int64) {
+	first, err1 := time.Parse(run.TimeFormat, began)
+	last, err2 := time.Parse(run.TimeFormat, started)
+	if err1 != nil || err2 != nil {
+		return started, durationMS
+	}
+	end := last.Add(time.Duration(durationMS) * time.Millisecond)
+	return run.Time(end), end.Sub(first).Milliseconds()
+}
+
+// score records the number that the loop waits for; only a call outside a group can give it.
+func (p *pass) score(ctx workflow.Context, res *work.PassResult) error {
+	if p.role.Score == "" || p.member != "" {
+		return nil
+	}
+	ev := run.ScoreRecorded{
+		Name: p.role.Score, Step: p.step.Key, Round: p.at.Round, Score: res.Score, Why: res.ScoreWhy, Threshold: p.e.round.Threshold,
+		Auditors: len(p.given.Replies),
+	}
+	ev.Met = res.Score != nil && ev.Threshold != nil && *res.Score >= *ev.Threshold
+	return p.e.j.emit(ctx, run.KindScoreRecorded, p.e.round.Stage, ev)
+}
+
+// fill puts the set and the round into a text of the plan.
+func (e *engine) fill(text string, at run.Place) string {
+	return pipeline.Fill(text, e.round.Set, at.Round)
+}

@@ -1,0 +1,101 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// enter opens a phase: a stage, or each round of a repeated one.
+func (e *engine) enter(ctx workflow.Context, at run.Place) error {
+	s := e.j.state
+	if s.PhaseOpen {
+		return nil
+	}
+	p := run.PhaseStart{Key: e.round.Stage, Title: e.round.Title, Round: e.phaseRound(at)}
+	if e.repeats() {
+		p.Dir = e.round.Dir
+	}
+	return e.j.emit(ctx, run.KindPhaseStart, e.round.Stage, p)
+}
+
+func (e *engine) repeats() bool { return e.round.Repeat != nil }
+
+// phaseRound is the round that a phase counts: a stage over sets is one phase.
+func (e *engine) phaseRound(at run.Place) int {
+	if e.repeats() {
+		return at.Round
+	}
+	return 1
+}
+
+// after is the place behind a step. Sets follow one another without leaving the phase.
+func (e *engine) after(at run.Place) *run.Place {
+	next := run.Place{Stage: at.Stage, Round: at.Round, Step: at.Step + 1}
+	if next.Step >= len(e.round.Steps) && !e.repeats() && at.Round < e.round.Rounds {
+		next = run.Place{Stage: at.Stage, Round: at.Round + 1}
+	}
+	return &next
+}
+
+func (e *engine) lastInRound(at run.Place) bool { return at.Step+1 >= len(e.round.Steps) }
+
+// met evaluates `until` on what this round has given so far.
+func (e *engine) met() bool {
+	r := e.round.Repeat
+	if r == nil || r.Until == "" {
+		return false
+	}
+	until, err := pipeline.ParseUntil(r.Until)
+	if err != nil {
+		return false // it was checked when the definition was read
+	}
+	values := map[string]string{}
+	for _, v := range e.j.state.Values {
+		values[v.Name] = v.Text
+	}
+	met, known := until.Eval(values)
+	return known && met
+}
+
+// leave closes the phase and goes on: to the next round while the condition does not hold and rounds are left, else to the next stage.
+func (e *engine) leave(ctx workflow.Context, at run.Place) error {
+	next := run.Place{Stage: at.Stage + 1, Round: 1}
+	if e.repeats() && !e.met() && at.Round < e.round.Repeat.Max {
+		next = run.Place{Stage: at.Stage, Round: at.Round + 1}
+	}
+	end := run.PhaseEnd{
+		Key: e.round.Stage, Title: e.round.Title, Outcome: "ok", Round: e.phaseRound(at), Repeats: e.repeats(), Next: &next,
+	}
+	name, stage := e.round.Checkpoint, e.round.Kind
+	if err := e.j.emit(ctx, run.KindPhaseEnd, e.round.Stage, end); err != nil {
+		return err
+	}
+	if name == "" || stage == "each" {
+		return nil // sets have theirs at their own end
+	}
+	return e.checkpoint(ctx, name)
+}
+
+// step does one step, whatever its kind.
+func (e *engine) step(ctx workflow.Context, at run.Place) error {
+	e.show(ctx)
+	s := e.round.Steps[at.Step]
+	switch s.Kind {
+	case "role", "together":
+		return e.passes(ctx, at, s)
+	case "screenshots":
+		return e.pictures(ctx, at, s)
+	}
+	return fmt.Errorf("step %s is of kind %q, which this release cannot run", s.Key, s.Kind)
+}
+
+// show puts a few words about the run where the Web UI shows them.
+func (e *engine) show(ctx workflow.Context) {
+	s := e.j.state
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** %s %s — pass %d of %d, %.2f USD of %.2f",
+		s.Pipeline, s.Status, s.Reason, s.Passes.LastSettled, s.Passes.Total, s.Total(), s.Budget.CapUSD))
+}
