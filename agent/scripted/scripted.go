@@ -27,8 +27,8 @@ const (
 	exitMisused = 2 // the fault file is wrong
 )
 
-// agent is one call.
-type agent struct {
+// actor is one call under way.
+type actor struct {
 	stdout, stderr io.Writer
 	log            callLog
 	call           call
@@ -42,7 +42,7 @@ func Main(stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string)
 		fmt.Fprintf(stderr, "scripted agent: read the prompt: %v\n", err)
 		return exitFailed
 	}
-	a := agent{stdout: stdout, stderr: stderr, prompt: string(prompt), call: parse(string(prompt))}
+	a := actor{stdout: stdout, stderr: stderr, prompt: string(prompt), call: parse(string(prompt))}
 	a.log = callLog{file: getenv(CallLogEnv), at: a.call.at()}
 	fault, err := faultFor(getenv(FaultsEnv), a.call.at())
 	if err != nil {
@@ -59,7 +59,7 @@ func Main(stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string)
 }
 
 // answer composes the reply and prints it in an envelope.
-func (a *agent) answer(r request) int {
+func (a *actor) answer(r request) int {
 	text, err := a.call.reply(r)
 	if err != nil {
 		return a.fail(err)
@@ -68,7 +68,7 @@ func (a *agent) answer(r request) int {
 }
 
 // print writes the envelope. The call is logged as answered when only its last byte is missing: a process killed before that has not answered.
-func (a *agent) print(e envelope) int {
+func (a *actor) print(e envelope) int {
 	data, err := e.bytes()
 	if err != nil {
 		return a.fail(err)
@@ -85,7 +85,7 @@ func (a *agent) print(e envelope) int {
 	return exitOK
 }
 
-func (a *agent) fail(err error) int {
+func (a *actor) fail(err error) int {
 	fmt.Fprintf(a.stderr, "scripted agent: %v\n", err)
 	return exitFailed
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // suffer lets a fault happen.
-func (a *agent) suffer(f Fault) int {
+func (a *actor) suffer(f Fault) int {
 	switch f.Do {
 	case "exit":
 		fmt.Fprintln(a.stderr, f.Stderr)
@@ -42,7 +42,7 @@ func (a *agent) suffer(f Fault) int {
 }
 
 // garble spoils a reply that is otherwise right.
-func (a *agent) garble(f Fault) int {
+func (a *actor) garble(f Fault) int {
 	text, err := a.call.reply(request{})
 	if err != nil {
 		return a.fail(err)
@@ -74,7 +74,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:len(text)*2/3], "")
 }
 
-func (a *agent) printHalf(e envelope) int {
+func (a *actor) printHalf(e envelope) int {
 	data, err := e.bytes()
 	if err == nil {
 		_, err = a.stdout.Write(data[:len(data)/2])
@@ -86,7 +86,7 @@ func (a *agent) printHalf(e envelope) int {
 }
 
 // hang never answers, ignores SIGTERM, and has a child that does the same.
-func (a *agent) hang() int {
+func (a *actor) hang() int {
 	signal.Ignore(syscall.SIGTERM)
 	child := exec.Command("sleep", "3600")
 	if err := child.Start(); err != nil {
@@ -97,7 +97,7 @@ func (a *agent) hang() int {
 }
 
 // killEngine kills the process that started this one, before or after answering.
-func (a *agent) killEngine(when string) int {
+func (a *actor) killEngine(when string) int {
 	if when == "after" {
 		if code := a.answer(request{}); code != exitOK {
 			return code

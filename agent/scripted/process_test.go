@@ -1,0 +1,148 @@
+package scripted
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/agent"
+)
+
+const bound = 20 * time.Second
+
+// engine runs the agent as its child, as a worker does, and waits to be killed by it.
+func engine() {
+	child, err := agent.Start(commandIn(os.Getenv("SCRIPTED_TEST_DIR"), os.Getenv(FaultsEnv)))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	<-child.Done()
+	os.Exit(0)
+}
+
+// commandIn is the agent as a process, its prompt and its answer in dir.
+func commandIn(dir, faults string) agent.Command {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	prompt := filepath.Join(dir, "prompt.md")
+	if err := os.WriteFile(prompt, []byte(builderPrompt), 0o600); err != nil {
+		panic(err)
+	}
+	return agent.Command{
+		Argv: []string{self}, Dir: dir, Prompt: prompt, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+		ExtraEnv: map[string]string{playing: "agent", FaultsEnv: faults, CallLogEnv: filepath.Join(dir, "calls.jsonl")},
+	}
+}
+
+func TestHangIgnoresSIGTERMAndHasAChild(t *testing.T) {
+	c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: hang}\n")[FaultsEnv])
+	c.Grace = 50 * time.Millisecond
+	child, err := agent.Start(c)
+	require.NoError(t, err)
+	var grandchild int
+	require.Eventually(t, func() bool {
+		pid := child.Identity().PID
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", pid))
+		for entry := range strings.FieldsSeq(string(data)) {
+			_, _ = fmt.Sscan(entry, &grandchild)
+		}
+		return grandchild > 0 || len(childrenOf(pid, &grandchild)) > 0
+	}, bound, 5*time.Millisecond)
+	child.Kill("test")
+	exit := child.Result()
+	require.Equal(t, "killed", exit.Signal)
+	require.Eventually(t, func() bool { return gone(grandchild) }, bound, 5*time.Millisecond)
+	require.Equal(t, []string{"start"}, events(t, c.Dir))
+}
+
+// childrenOf asks every thread of a process: any of them may have forked.
+func childrenOf(pid int, found *int) []string {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	var all []string
+	for _, list := range lists {
+		data, _ := os.ReadFile(list)
+		all = append(all, strings.Fields(string(data))...)
+	}
+	if len(all) > 0 {
+		_, _ = fmt.Sscan(all[0], found)
+	}
+	return all
+}
+
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err != nil || strings.HasPrefix(state, "Z")
+}
+
+func TestKillEngineBeforeAndAfterTheReply(t *testing.T) {
+	for when, answered := range map[string]bool{"before": false, "after": true} {
+		t.Run(when, func(t *testing.T) {
+			dir := t.TempDir()
+			self, err := os.Executable()
+			require.NoError(t, err)
+			env := faultFile(t, "- {at: 1, do: kill_engine, when: "+when+"}\n")
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), playing+"=engine", "SCRIPTED_TEST_DIR="+dir, FaultsEnv+"="+env[FaultsEnv])
+			var exited *exec.ExitError
+			require.ErrorAs(t, cmd.Run(), &exited)
+			require.Equal(t, syscall.SIGKILL, exited.Sys().(syscall.WaitStatus).Signal())
+			stdout, err := os.ReadFile(filepath.Join(dir, "stdout"))
+			require.NoError(t, err)
+			require.Equal(t, answered, agent.Complete(agent.KindJSON, stdout))
+			require.Equal(t, answered, len(events(t, dir)) == 2)
+		})
+	}
+}
+
+// events are those of the call log in dir.
+func events(t *testing.T, dir string) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "calls.jsonl"))
+	require.NoError(t, err)
+	var all []string
+	for line := range strings.Lines(string(data)) {
+		_, rest, _ := strings.Cut(line, `"event":"`)
+		event, _, _ := strings.Cut(rest, `"`)
+		all = append(all, event)
+	}
+	return all
+}
+
+func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
+	for fault, category := range map[string]agent.Category{
+		"slow": "", "bad_json": agent.OutputTruncated, "empty": agent.OutputEmpty, "is_error": agent.ExitNonzero, "exit": agent.ExitNonzero,
+		"rate_limit": agent.RateLimit,
+	} {
+		t.Run(fault, func(t *testing.T) {
+			c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: "+fault+"}\n")[FaultsEnv])
+			child, err := agent.Start(c)
+			require.NoError(t, err)
+			exit := child.Result()
+			stdout, err := os.ReadFile(c.Stdout)
+			require.NoError(t, err)
+			stderr, err := os.ReadFile(c.Stderr)
+			require.NoError(t, err)
+			reply, failure := agent.ReadReply(agent.KindJSON, stdout, exit, string(stderr), nil, len(builderPrompt))
+			if category != "" {
+				require.NotNil(t, failure)
+				require.Equal(t, category, failure.Category)
+				return
+			}
+			require.Nil(t, failure)
+			require.Equal(t, "scripted", reply.Model)
+			require.False(t, reply.Estimated)
+			require.Positive(t, reply.CostUSD)
+		})
+	}
+}
