@@ -1,5 +1,7 @@
-// Package pass composes prompts and reads replies. It is pure: text in, text and judgements out (requirement 002 §1.2, §4.3; the
-// formats of corpus pipeline parts 1.5 to 1.8).
+// Package pass composes prompts and reads replies. It is pure: text in, text and judgements out (requirement 002 §1.2, §4.3).
+//
+// It promises that what goes into a prompt is never looked at again, that nothing breaks out of its fence, and that a reply is always
+// judged the same way. It does not count attempts, keep files or decide what follows.
 package pass
 
 // Text is one labelled text of a prompt.
@@ -11,7 +13,8 @@ type Text struct {
 // Request is everything a prompt is made of.
 type Request struct {
 	Template string   // the role's prompt file
-	Gets     []string // pipeline.Part…: what this step is given
+	Gets     []string // pipeline.Part…: what this step is given. What the template places is given in any case
+	Gives    string   // pipeline.Gives…: what it is to produce
 	Vars     Vars
 	// Each is left out of the prompt when empty.
 	References []Text   // always-read files but the one labelled Content
@@ -19,7 +22,7 @@ type Request struct {
 	Notes      []Text   // accumulated notes so far, by name
 	Replies    []Text   // of the steps it sees, by role or member
 	Files      []Text   // in reading order
-	Pictures   []string // paths the agent can open, relative to its working directory
+	Pictures   []string // paths the agent can open, relative to its working directory; without any, Artifact stands in
 	Artifact   Text     // Label is the file name
 	Feedback   string   // the operator's words for an extra round
 }
@@ -40,7 +43,7 @@ type Vars struct {
 // Outcome says how far a reply can be used. The words are the categories of requirement 002 §1.5.
 type Outcome string
 
-// Outcomes of reading a reply. Only OK and ValidationFailed settle a pass; the others ask for another attempt.
+// Outcomes of reading a reply. Only OK settles a pass, also when checks failed (see Validation); the others ask for another attempt.
 const (
 	OK               Outcome = "ok"
 	OutputEmpty      Outcome = "output-empty"

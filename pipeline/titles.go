@@ -91,3 +91,12 @@ func Fill(template, set string, n int) string {
 	}
 	return strings.NewReplacer(pairs...).Replace(template)
 }
+
+// DescriptionOf is the description of one member's call in a group, or of the whole step when member is "". n is the round, from 1.
+func (s PlanStep) DescriptionOf(member string, n int) string {
+	text := s.Description
+	if member != "" && s.Kind == KindTogether {
+		text = strings.Replace(text, Step{Together: s.Members}.title(), words(member), 1)
+	}
+	return Fill(text, "", n)
+}

@@ -1,0 +1,99 @@
+package pass
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/pipeline/template"
+)
+
+// between separates the sections of a prompt.
+const between = "\n\n---\n\n"
+
+// Compose makes a prompt. The template is its last section. The parts the step gets that the template does not place itself come before
+// it, each a section, in the order of the pipeline's Part constants. The operator's feedback stands right before the template.
+func Compose(r Request) string {
+	placed := placedBy(r.Template)
+	var sections []string
+	for _, part := range template.Parts() {
+		if slices.Contains(r.Gets, part) && !placed[part] {
+			sections = append(sections, r.part(part))
+		}
+	}
+	if !placed[template.Feedback] {
+		sections = append(sections, r.feedback())
+	}
+	sections = append(sections, strings.TrimSpace(r.task()))
+	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+	return strings.Join(sections, between) + "\n"
+}
+
+// TemplateProblem is a placeholder of a prompt file that means nothing.
+type TemplateProblem struct {
+	Line int
+	What string
+}
+
+// CheckTemplate lists the unknown placeholders of a prompt file. Any {{with.KEY}} passes: only a role knows its keys.
+func CheckTemplate(src string) []TemplateProblem {
+	var out []TemplateProblem
+	for _, p := range template.Check(src, nil) {
+		out = append(out, TemplateProblem(p))
+	}
+	return out
+}
+
+func placedBy(src string) map[string]bool {
+	placed := map[string]bool{}
+	for _, p := range template.Scan(src) {
+		placed[p.Name] = true
+	}
+	return placed
+}
+
+// task fills the template, going over it once.
+func (r Request) task() string {
+	var b strings.Builder
+	for _, p := range template.Scan(r.Template) {
+		b.WriteString(r.fill(p))
+	}
+	return b.String()
+}
+
+func (r Request) fill(p template.Piece) string {
+	switch {
+	case p.Name == "":
+		return p.Text
+	case p.Name == template.Feedback:
+		return r.feedback()
+	case slices.Contains(template.Parts(), p.Name):
+		return r.part(p.Name)
+	}
+	if text, known := r.Vars.value(p.Name); known {
+		return text
+	}
+	return p.Text
+}
+
+// part is one part of the prompt as a section, or "" when there is nothing in it.
+func (r Request) part(name string) string {
+	switch name {
+	case pipeline.PartContext:
+		return r.context()
+	case pipeline.PartReferences:
+		return fenced(r.References)
+	case pipeline.PartNotes:
+		return introduced(notesIntro, fenced(r.Notes))
+	case pipeline.PartReplies:
+		return introduced(repliesIntro, fenced(r.Replies))
+	case pipeline.PartPictures:
+		return r.pictures()
+	case pipeline.PartArtifact:
+		return r.artifact()
+	case pipeline.PartFiles:
+		return r.files()
+	default:
+		return fenced(r.Content)
+	}
+}

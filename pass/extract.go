@@ -1,0 +1,90 @@
+package pass
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+var (
+	fenceOpen = regexp.MustCompile("(?im)^[ \t]*(`{3,})html[^\n`]*\n")
+	doctype   = regexp.MustCompile(`(?is)<!DOCTYPE\s+html.*?</html\s*>`)
+	htmlRoot  = regexp.MustCompile(`(?is)<html\b.*?</html\s*>`)
+	htmlStart = regexp.MustCompile(`(?i)<!DOCTYPE\s+html|<html\b`)
+	htmlEnd   = regexp.MustCompile(`(?i)</html\s*>`)
+	bodyEnd   = regexp.MustCompile(`(?i)</body\s*>`)
+)
+
+// extract finds the page in a reply: in an html fence that holds its end; else from <!DOCTYPE html to </html>; else from <html to
+// </html>; else it is "". A page inside a page's code sample may end the fence early, and the next rung then finds the whole.
+func extract(reply string) string {
+	for rest := reply; ; {
+		body, after, found := nextFence(rest)
+		if !found {
+			break
+		}
+		if ends := htmlEnd.FindAllStringIndex(body, -1); ends != nil {
+			return body[:ends[len(ends)-1][1]]
+		}
+		rest = after
+	}
+	for _, rung := range []*regexp.Regexp{doctype, htmlRoot} {
+		if page := bestPage(rung.FindAllString(reply, -1)); page != "" {
+			return page
+		}
+	}
+	return ""
+}
+
+// nextFence is the body of the next html fence, and the text behind its opening line.
+func nextFence(text string) (body, after string, found bool) {
+	open := fenceOpen.FindStringSubmatchIndex(text)
+	if open == nil {
+		return "", "", false
+	}
+	after = text[open[1]:]
+	mark := text[open[2]:open[3]]
+	for at := 0; at < len(after); {
+		line, _, _ := strings.Cut(after[at:], "\n")
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), mark) {
+			return after[:at], after, true
+		}
+		at += len(line) + 1
+	}
+	return after, after, true // never closed: its end decides whether it is whole
+}
+
+// bestPage prefers a page with a body to the mere mention of the two tags in a sentence.
+func bestPage(pages []string) string {
+	for _, p := range pages {
+		if bodyEnd.MatchString(p) {
+			return p
+		}
+	}
+	if len(pages) == 0 {
+		return ""
+	}
+	return pages[0]
+}
+
+// truncated says whether a text in which no whole page was found breaks off in the middle of one.
+func truncated(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return begunHTML(trimmed) || strings.HasSuffix(trimmed, "...") || strings.HasSuffix(trimmed, "<!-- rest")
+}
+
+// begunHTML says whether a page begins in text and does not end.
+func begunHTML(text string) bool {
+	start := htmlStart.FindStringIndex(text)
+	return start != nil && !htmlEnd.MatchString(text[start[0]:])
+}
+
+// stored is the form in which an artifact is kept: trimmed, and one newline.
+func stored(artifact string) []byte {
+	return []byte(strings.TrimSpace(artifact) + "\n")
+}
+
+// modified compares two artifacts, white space around them aside.
+func modified(before, after []byte) bool {
+	return !bytes.Equal(bytes.TrimSpace(before), bytes.TrimSpace(after))
+}
