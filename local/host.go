@@ -1,0 +1,40 @@
+package local
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+var hostID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// HostID is this machine's name in queue names: 16 random hex digits, made at the first call and kept. Of callers that come
+// at once, all get the same.
+func HostID(stateDir string) (string, error) {
+	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
+		return "", fmt.Errorf("make a host id: %w", err)
+	}
+	path := filepath.Join(stateDir, hostFile)
+	fresh := make([]byte, 8)
+	if _, err := rand.Read(fresh); err != nil {
+		return "", fmt.Errorf("make a host id: %w", err)
+	}
+	if _, err := (durable.Disk{}).CreateExclusive(path, []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("make a host id: %w", err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the host id: %w", err)
+	}
+	id := strings.TrimSpace(string(data))
+	if !hostID.MatchString(id) {
+		return "", fmt.Errorf("read the host id: %s holds %q, want 16 hex digits; runs that are bound to this host need the old one", path, id)
+	}
+	return id, nil
+}

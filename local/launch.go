@@ -1,0 +1,172 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/process"
+)
+
+type launchSpec struct {
+	exec string
+	args []string
+	env  []string // nil: this process's
+	dir  string
+	log  string
+	mute bool // it writes no ready line
+}
+
+// daemon is a process that this one started and that does not depend on it: its own session, no terminal, a log file.
+type daemon struct {
+	id     process.Identity
+	log    string
+	mute   bool
+	offset int64 // where its part of the log begins
+	exited chan struct{}
+	err    error // how it ended; valid when exited is closed
+}
+
+func launch(s launchSpec) (*daemon, error) {
+	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open its log: %w", err)
+	}
+	defer log.Close()
+	at, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("open its log: %w", err)
+	}
+	cmd := exec.Command(s.exec, s.args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	d := &daemon{log: s.log, mute: s.mute, offset: at, exited: make(chan struct{})}
+	// It is not reaped before it has a name: not even a quick end can give its pid to a stranger.
+	d.id, err = process.Of(cmd.Process.Pid)
+	if err != nil {
+		return nil, errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+	}
+	go func() {
+		d.err = cmd.Wait()
+		close(d.exited)
+	}()
+	return d, nil
+}
+
+// said is what it has written so far.
+func (d *daemon) said() ([]byte, error) {
+	f, err := os.Open(d.log)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 1 << 20
+	return io.ReadAll(io.NewSectionReader(f, d.offset, most))
+}
+
+// explain turns a failed start into an error that a person can use. A process that is not ready in time is ended; one whose
+// starter was interrupted goes on.
+func (d *daemon) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; it goes on starting (pid %d, log %s)", err, d.id.PID, d.log)
+	}
+	if d.id.Alive() {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return errors.Join(fmt.Errorf("%w; it was stopped; see %s", err, d.log), end(stop, d.id, 10*time.Second))
+	}
+	<-d.exited
+	text, _ := d.said()
+	if last := lastLine(text); last != "" {
+		return fmt.Errorf("it ended (%w): %s; see %s", d.how(), last, d.log)
+	}
+	return fmt.Errorf("it ended (%w) and said nothing; see %s", d.how(), d.log)
+}
+
+// how it ended, as an error also when it thought all was well.
+func (d *daemon) how() error {
+	if d.err == nil {
+		return errors.New("exit status 0")
+	}
+	return d.err
+}
+
+func lastLine(text []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return strings.TrimSpace(string(lines[len(lines)-1]))
+}
+
+// errEnded ends a wait: nothing more will come.
+var errEnded = errors.New("it ended before it was ready")
+
+// await polls check until it holds, the process ends, or the time is up. A nil daemon is another starter's process.
+func (d *daemon) await(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not ready after %s", timeout))
+	defer cancel()
+	var exited chan struct{}
+	if d != nil {
+		exited = d.exited
+	}
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	var last error
+	for {
+		err := once(ctx, check)
+		if err == nil || errors.Is(err, errEnded) {
+			return err
+		}
+		if ctx.Err() == nil {
+			last = err // what is said after the time is up is only that
+		}
+		select {
+		case <-exited:
+			return errEnded
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), last)
+		case <-tick.C:
+		}
+	}
+}
+
+// once checks with little patience: a client that tries again by itself would not let the loop see that the process ended.
+func once(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return check(ctx)
+}
+
+// end stops a process: SIGTERM, then after the grace SIGKILL for its whole group. No error when it has ended already.
+func end(ctx context.Context, id process.Identity, grace time.Duration) error {
+	if err := id.Signal(syscall.SIGTERM); err != nil {
+		return unlessGone(err)
+	}
+	patient, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if id.AwaitEnd(patient) == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("process %d was told to stop and still runs: %w", id.PID, context.Cause(ctx))
+	}
+	if err := id.KillGroup(); err != nil {
+		return unlessGone(err)
+	}
+	return id.AwaitEnd(ctx)
+}
+
+func unlessGone(err error) error {
+	if errors.Is(err, process.ErrGone) {
+		return nil
+	}
+	return err
+}
