@@ -18,21 +18,30 @@ type callLine struct {
 	PID          int    `json:"pid"`
 	Dir          string `json:"dir"`
 	PromptSHA256 string `json:"prompt_sha256"`
+	ReplySHA256  string `json:"reply_sha256,omitempty"` // of the reply's text, when answered
 }
 
-func (l callLog) write(event, prompt string) error {
+func (l callLog) started(prompt string) error {
+	return l.write(callLine{Event: "start", PromptSHA256: digest(prompt)})
+}
+
+func (l callLog) answered(prompt, reply string) error {
+	return l.write(callLine{Event: "answered", PromptSHA256: digest(prompt), ReplySHA256: digest(reply)})
+}
+
+func (l callLog) write(line callLine) (err error) {
 	if l.file == "" {
 		return nil
 	}
-	dir, err := os.Getwd()
+	line.At, line.PID = l.at, os.Getpid()
+	if line.Dir, err = os.Getwd(); err != nil {
+		return fmt.Errorf("write call log: %w", err)
+	}
+	text, err := json.Marshal(line)
 	if err != nil {
 		return fmt.Errorf("write call log: %w", err)
 	}
-	line, err := json.Marshal(callLine{Event: event, At: l.at, PID: os.Getpid(), Dir: dir, PromptSHA256: digest(prompt)})
-	if err != nil {
-		return fmt.Errorf("write call log: %w", err)
-	}
-	return appendLine(l.file, string(line))
+	return appendLine(l.file, string(text))
 }
 
 // appendLine adds one line with a single write.

@@ -24,10 +24,10 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	builderPrompt = "# DETERMINISTIC ORCHESTRATOR — [S1] Pass 1/8 — Rotation A (Base ordering) — Builder — Research\n\n---\n\n" +
+	builderPrompt = "# DETERMINISTIC ORCHESTRATOR — [S1] Pass 1/8 — Rotation A (Base ordering) — Builder — Research\n\nRole: builder\nPass: 1 of 56\nSet: S1 — Research\n\n---\n\n" +
 		"```html\n<!DOCTYPE html>\n<main data-polish=\"1\">\n<ul class=\"woven\"></ul>\n</main></html>\n```\n\n---\n\n" +
 		"## [1/2] R1 (PRIMACY POSITION)\n\n# One\n\ninsight: Less & more\n\n## [2/2] R2\n\ninsight: Two\n\n---\n\nWeave.\n"
-	verifierPrompt = "# DETERMINISTIC ORCHESTRATOR — [S1] Pass 2/8 — Rotation A — Verifier — Research\n\n---\n\n" +
+	verifierPrompt = "# DETERMINISTIC ORCHESTRATOR — [S1] Pass 2/8 — Rotation A — Verifier — Research\n\nRole: verifier\nPass: 2 of 56\nSet: S1 — Research\n\n---\n\n" +
 		"```html\n<ul class=\"woven\">\n<li data-src=\"R1\" data-depth=\"2\">x</li>\n<li data-src=\"R2\" data-depth=\"1\">x</li>\n</ul></html>\n```\n\n---\n\n" +
 		"## [1/3] R1 (PRIMACY POSITION)\n\ninsight: One\n\n## [2/3] R2\n\ninsight: Two\n\n## [3/3] R3\n\ninsight: Three\n"
 )
@@ -95,8 +95,8 @@ func TestEnvelopeCountsCharacters(t *testing.T) {
 }
 
 func TestWithoutAPageThereIsNothingToBuildOn(t *testing.T) {
-	for _, role := range []string{"Builder", "Verifier", "Refine", "Auditor A"} {
-		code, stdout, stderr := run("# DETERMINISTIC ORCHESTRATOR — [S1] Pass 1/8 — "+role+" — X\n", nil)
+	for _, role := range []string{"builder", "verifier", "refine", "auditor-A"} {
+		code, stdout, stderr := run("# DETERMINISTIC ORCHESTRATOR — X\n\nRole: "+role+"\nPass: 1 of 56\n", nil)
 		require.Equal(t, 1, code)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "the prompt holds")
@@ -105,43 +105,47 @@ func TestWithoutAPageThereIsNothingToBuildOn(t *testing.T) {
 
 func TestCallLogHasALineForEachStartAndAnswer(t *testing.T) {
 	file := t.TempDir() + "/calls.jsonl"
-	answerOf(t, builderPrompt, map[string]string{CallLogEnv: file})
+	e := answerOf(t, builderPrompt, map[string]string{CallLogEnv: file})
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	want := []callLine{
+		{Event: "start", At: "001", PID: os.Getpid(), Dir: dir, PromptSHA256: digest(builderPrompt)},
+		{Event: "answered", At: "001", PID: os.Getpid(), Dir: dir, PromptSHA256: digest(builderPrompt), ReplySHA256: digest(e.Result)},
+	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	require.Len(t, lines, 2)
-	for i, event := range []string{"start", "answered"} {
+	require.Len(t, lines, len(want))
+	for i := range want {
 		var line callLine
 		require.NoError(t, json.Unmarshal([]byte(lines[i]), &line))
-		dir, err := os.Getwd()
-		require.NoError(t, err)
-		require.Equal(t, callLine{event, "001", os.Getpid(), dir, digest(builderPrompt)}, line)
+		require.Equal(t, want[i], line)
 	}
 }
 
-func TestCallsAreNamedByTheirDescription(t *testing.T) {
-	for description, at := range map[string]string{
-		"[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules": "035",
-		"[S1] Pass 2/8 — Verifier — Research":                                                  "002",
-		"[pa-hardening] Cycle 2 — Auditor B":                                                   "auditor-B-2",
-		"PA cycle 3/6 — auditor-C":                                                             "auditor-C-3",
-		"[pa-hardening] Cycle 1 — Weaver":                                                      "weaver-1",
-		"[pa-hardening] Cycle 10 — Refine":                                                     "refine-10",
-		"[review] Cycle 2 — Implementer":                                                       "implementer-2",
-		"[S2] Pass 1/8 — Rotation A — Builder — The Weaver's":                                  "009",
+func TestCallsAreNamedByTheirContext(t *testing.T) {
+	for lines, at := range map[string]string{
+		"Role: builder\nPass: 35 of 56\nSet: S5 — The Weaver's": "035",
+		"Role: Verifier\nPass: 2 of 56\n":                       "002",
+		"Role: auditor-B\nRound: 2 of 6":                        "auditor-B-2",
+		"Role: Auditor C\nRound: 3":                             "auditor-C-3",
+		"Role: weaver\nRound: 1 of 6":                           "weaver-1",
+		"Role: refine\nRound: 10 of 12":                         "refine-10",
+		"Role: implementer\nRound: 2 of 3":                      "implementer-2",
 	} {
-		c := parse("# DETERMINISTIC ORCHESTRATOR — " + description + "\n\nwords\n")
-		require.Equal(t, at, c.at(), description)
+		c := parse("# DETERMINISTIC ORCHESTRATOR — [S5] Pass 3/8 — Cycle 7\n\n" + lines + "\n\n---\n\nRole: refine\nPass: 9 of 9\nRound: 9\n")
+		require.Equal(t, at, c.at(), lines)
 	}
+	require.Equal(t, "S5", parse("# DETERMINISTIC ORCHESTRATOR — X\n\nSet: S5 — Grammar\n").set)
 }
 
 func TestUnknownRolesGetAReport(t *testing.T) {
-	require.Contains(t, answerOf(t, "# DETERMINISTIC ORCHESTRATOR — [review] Cycle 2 — Implementer\n", nil).Result, `"implementer"`)
+	require.Contains(t, answerOf(t, "# DETERMINISTIC ORCHESTRATOR — X\n\nRole: implementer\nRound: 2 of 3\n", nil).Result, `"implementer"`)
 }
 
 func TestWeaverTakesTheMeanOfWhatItGets(t *testing.T) {
 	weigh := func(reports string) string {
-		reply := answerOf(t, "# DETERMINISTIC ORCHESTRATOR — [pa] Cycle 1 — Weaver\n\n---\n\n"+reports, nil).Result
+		reply := answerOf(t, "# DETERMINISTIC ORCHESTRATOR — X\n\nRole: weaver\nRound: 1 of 6\n\n---\n\n"+reports, nil).Result
 		lines := strings.Split(strings.TrimSpace(reply), "\n")
 		return lines[len(lines)-1]
 	}

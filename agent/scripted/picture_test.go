@@ -26,7 +26,7 @@ func shoot(t *testing.T, name string, mark color.Color) {
 }
 
 func auditorPrompt(letter, what string) string {
-	return "# DETERMINISTIC ORCHESTRATOR — [pa-hardening] Cycle 1 — Auditor " + letter + "\n\n---\n\n" + what + "\n\n---\n\nAnswer PA-03, PA-01.\n"
+	return "# DETERMINISTIC ORCHESTRATOR — [pa-hardening] Cycle 1 — Auditor " + letter + "\n\nRole: auditor-" + letter + "\nRound: 1 of 6\n\n---\n\n" + what + "\n\n---\n\nAnswer PA-03, PA-01.\n"
 }
 
 const pictures = "- pictures/full-200x100.png\n- pictures/viewport-200x100.png\n- pictures/scroll-200x100-step1.png"

@@ -24,16 +24,18 @@ type call struct {
 type source struct{ label, insight string }
 
 var (
-	headline   = regexp.MustCompile(`(?m)^# DETERMINISTIC ORCHESTRATOR\s*[—–-]+\s*(.+)$`)
-	passInSet  = regexp.MustCompile(`\[(\w*?(\d+))\]\s*Pass (\d+)/(\d+)`)
-	roleWord   = regexp.MustCompile(`(?i)\b(builder|verifier|auditor|weaver|refine)\b(?:[ -]+([A-Z])\b)?`)
-	roundWord  = regexp.MustCompile(`(?i)\b(?:cycle|round|iteration|turn)\s+(\d+)`)
+	headline   = regexp.MustCompile(`(?m)^# DETERMINISTIC ORCHESTRATOR\b.*$`)
+	passLine   = regexp.MustCompile(`(?m)^Pass: (\d+)`)
+	roundLine  = regexp.MustCompile(`(?m)^Round: (\d+)`)
+	roleLine   = regexp.MustCompile(`(?m)^Role: (.+)$`)
+	setLine    = regexp.MustCompile(`(?m)^Set: (\S+)`)
+	knownRole  = regexp.MustCompile(`(?i)\b(builder|verifier|auditor|weaver|refine)\b(?:[ -]+([A-Z])\b)?`)
 	fileHead   = regexp.MustCompile(`(?m)^## \[\d+/\d+\] (.+?)(?: \(PRIMACY POSITION\))?\s*$`)
 	insight    = regexp.MustCompile(`(?m)^insight:\s*(.+?)\s*$`)
 	sectionEnd = regexp.MustCompile(`(?m)^---\s*$`)
 	htmlFence  = regexp.MustCompile("(?ms)^(`{3,})html[^\n]*\n(.*?)^`{3,}\\s*$")
 	picture    = regexp.MustCompile(`[\w./~-]+\.png`)
-	otherRole  = regexp.MustCompile(`[^\p{L}\p{N}]+`)
+	notName    = regexp.MustCompile(`[^\p{L}\p{N}]+`)
 )
 
 func parse(prompt string) call {
@@ -44,25 +46,31 @@ func parse(prompt string) call {
 			break
 		}
 	}
-	c.describe(first(headline, prompt))
+	c.describe(context(prompt))
 	c.files = readFiles(c.seen)
 	return c
 }
 
-// describe reads "[S5] Pass 3/8 — Rotation A — Builder — …" or "PA cycle 2/6 — Auditor B — …".
-func (c *call) describe(text string) {
-	if m := passInSet.FindStringSubmatch(text); m != nil {
-		c.set = m[1]
-		c.number = (number(m[2])-1)*number(m[4]) + number(m[3])
-	} else {
-		c.round = max(1, number(first(roundWord, text)))
+// context is the section that says where the call stands: from its heading to the next rule.
+func context(prompt string) string {
+	at := headline.FindStringIndex(prompt)
+	if at == nil {
+		return ""
 	}
-	if m := roleWord.FindStringSubmatch(text); m != nil {
+	return sectionEnd.Split(prompt[at[1]:], 2)[0]
+}
+
+// describe reads the lines of the context section.
+func (c *call) describe(context string) {
+	c.number = number(first(passLine, context))
+	c.round = max(1, number(first(roundLine, context)))
+	c.set = first(setLine, context)
+	role := first(roleLine, context)
+	if m := knownRole.FindStringSubmatch(role); m != nil {
 		c.role, c.letter = strings.ToLower(m[1]), strings.ToUpper(m[2])
 		return
 	}
-	parts := strings.Split(text, " — ")
-	c.role = strings.Trim(otherRole.ReplaceAllString(strings.ToLower(parts[len(parts)-1]), "-"), "-")
+	c.role = strings.Trim(notName.ReplaceAllString(strings.ToLower(role), "-"), "-")
 }
 
 // at is the call's name in fault files and call logs: "035", "auditor-B-1", "weaver-2".

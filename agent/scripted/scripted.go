@@ -49,7 +49,7 @@ func Main(stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string)
 		fmt.Fprintf(stderr, "scripted agent: %v\n", err)
 		return exitMisused
 	}
-	if err := a.log.write("start", a.prompt); err != nil {
+	if err := a.log.started(a.prompt); err != nil {
 		return a.fail(err)
 	}
 	if fault != nil {
@@ -76,7 +76,7 @@ func (a *actor) print(e envelope) int {
 	if _, err := a.stdout.Write(data[:len(data)-1]); err != nil {
 		return a.fail(err)
 	}
-	if err := a.log.write("answered", a.prompt); err != nil {
+	if err := a.log.answered(a.prompt, e.Result); err != nil {
 		return a.fail(err)
 	}
 	if _, err := a.stdout.Write(data[len(data)-1:]); err != nil {

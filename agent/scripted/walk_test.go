@@ -1,242 +1,199 @@
 package scripted
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/pass"
+	"github.com/passbook-run/passbook/pipeline"
 )
 
 const example = "../../examples/corpus"
 
-// walker is the pipeline in small: it composes prompts in the fixed order, and keeps page and notes.
+var noteHeading = regexp.MustCompile(`(?m)^## Pass \d+ \(`)
+
+// walker is an engine in small: it asks the agent what the plan says, and keeps page, notes and replies in memory.
 type walker struct {
-	t          *testing.T
-	page       string
-	notes      map[string][]string
-	lastReply  string
-	references []labelled
-	passes     int
-	cost       float64
-	costAt     []float64
-	unchanged  []int
+	t         *testing.T
+	plan      *pipeline.Plan
+	page      string
+	notes     []pass.Text
+	replies   []pass.Text // of the step before
+	costAt    []float64   // after each call
+	unchanged []int
 }
 
-type labelled struct{ label, body string }
-
-type set struct {
-	id    string
-	theme string
-	files []labelled
-}
-
-func newWalker(t *testing.T) *walker {
-	return &walker{t: t, page: load(t, "seed/page.html"), notes: map[string][]string{}}
+func newWalker(t *testing.T, file string) *walker {
+	t.Helper()
+	folder := os.DirFS(example)
+	d, problems := pipeline.Parse(file, []byte(load(t, file)), folder)
+	require.Empty(t, problems)
+	return &walker{t: t, plan: pipeline.Expand(d), page: load(t, d.Artifact.Seed)}
 }
 
 func load(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(example, path))
+	data, err := os.ReadFile(example + "/" + path)
 	require.NoError(t, err)
 	return string(data)
 }
 
-// sets reads the example's corpus in order, and its references.
-func sets(t *testing.T, file string) (sets []set, references []labelled) {
-	var root yaml.Node
-	require.NoError(t, yaml.Unmarshal([]byte(load(t, file)), &root))
-	top := root.Content[0]
-	references = files(t, value(top, "always_read"))
-	corpus := value(top, "corpus")
-	for i := 0; i < len(corpus.Content); i += 2 {
-		sets = append(sets, set{corpus.Content[i].Value, value(corpus.Content[i+1], "theme").Value, files(t, value(corpus.Content[i+1], "files"))})
-	}
-	return sets, references
-}
+func (w *walker) cost() float64 { return w.costAt[len(w.costAt)-1] }
 
-func files(t *testing.T, n *yaml.Node) []labelled {
-	var out []labelled
-	for _, entry := range n.Content {
-		out = append(out, labelled{entry.Content[0].Value, load(t, entry.Content[1].Value)})
+// texts reads files by label, in the order of the labels; nil takes all.
+func (w *walker) texts(files []pipeline.File, labels []string) []pass.Text {
+	if labels == nil {
+		for _, f := range files {
+			labels = append(labels, f.Label)
+		}
+	}
+	var out []pass.Text
+	for _, label := range labels {
+		i := slices.IndexFunc(files, func(f pipeline.File) bool { return f.Label == label })
+		out = append(out, pass.Text{Label: label, Body: load(w.t, files[i].Path)})
 	}
 	return out
 }
 
-func value(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// ask runs the agent once.
-func (w *walker) ask(sections ...string) string {
+// call asks one role and reads its reply. Pictures are never taken: auditors look at the source.
+func (w *walker) call(step pipeline.PlanStep, set pipeline.Set, round int, roleName string) pass.Reading {
 	w.t.Helper()
-	var stdout, stderr bytes.Buffer
-	prompt := strings.Join(sections, "\n\n---\n\n")
-	require.Zero(w.t, Main(strings.NewReader(prompt), &stdout, &stderr, func(string) string { return "" }), stderr.String())
-	var e envelope
-	require.NoError(w.t, json.Unmarshal(stdout.Bytes(), &e))
-	w.cost += e.CostUSD
-	w.costAt = append(w.costAt, w.cost)
-	w.lastReply = e.Result
-	return e.Result
+	role, _ := w.plan.Role(roleName)
+	always := w.texts(w.plan.AlwaysRead, nil)
+	r := pass.Request{
+		Template: load(w.t, role.Prompt), Gets: w.plan.PartsOf(step, roleName), Gives: role.Gives,
+		Vars:       pass.Vars{Description: step.DescriptionOf(roleName, round), Role: roleName, Pass: step.Number, Set: set.ID, Theme: set.Theme},
+		References: always[:5], Content: always[5:], Notes: w.notes, Replies: w.replies, Artifact: pass.Text{Label: "artifact.html", Body: w.page},
+	}
+	for _, with := range role.With {
+		r.Vars.With = append(r.Vars.With, pass.Text{Label: with.Key, Body: with.Text})
+	}
+	if step.Number > 0 {
+		r.Vars.Passes, r.Files = w.plan.Total, w.texts(set.Files, step.Files)
+	} else {
+		r.Vars.Round, r.Vars.Rounds = round, w.plan.MaxRounds
+	}
+	e := answerOf(w.t, pass.Compose(r), nil)
+	if len(w.costAt) > 0 {
+		e.CostUSD += w.cost()
+	}
+	w.costAt = append(w.costAt, e.CostUSD)
+	reading := pass.Read(role, w.plan.Notes, e.Result, nil, []byte(w.page))
+	require.Equal(w.t, pass.OK, reading.Outcome, reading.Message)
+	require.True(w.t, reading.Validation.Passed, "%s: %v", step.Description, reading.Validation)
+	w.keep(step, set, role, reading)
+	w.replies = append(w.replies, pass.Text{Label: roleName, Body: e.Result})
+	return reading
 }
 
-func (w *walker) fence() string { return "# The page\n\n```html\n" + w.page + "```" }
-
-// pass is one of the eight of a set.
-func (w *walker) pass(s set, n int) string {
-	w.passes++
-	role := map[int]string{2: "Verifier", 5: "Verifier", 8: "Verifier"}[n]
-	if role == "" {
-		role = "Builder"
-	}
-	rotation, shift, label := "A", 0, "Base ordering"
-	if n > 3 {
-		rotation, shift, label = "B", 2, "Mid files promoted"
-	}
-	if n > 6 {
-		rotation, shift, label = "C", 4, "Last files promoted"
-	}
-	sections := []string{fmt.Sprintf("# DETERMINISTIC ORCHESTRATOR — [%s] Pass %d/8 — Rotation %s (%s) — %s — %s\n\nYou are the %s of pass %d of 56.",
-		s.id, n, rotation, label, role, s.theme, strings.ToLower(role), w.passes)}
-	for _, r := range w.references[:5] {
-		sections = append(sections, "## "+r.label+"\n\n```\n"+r.body+"```")
-	}
-	for _, name := range []string{"CONVICTION_ADDITION", "DISCOVERY_LOG"} {
-		if len(w.notes[name]) > 0 {
-			sections = append(sections, "# "+name+"\n\n"+strings.Join(w.notes[name], "\n"))
+func (w *walker) keep(step pipeline.PlanStep, set pipeline.Set, role pipeline.Role, r pass.Reading) {
+	if role.Builds() {
+		w.page = string(r.Artifact)
+		if !r.Modified {
+			w.unchanged = append(w.unchanged, step.Number)
 		}
 	}
-	if n == 3 || n == 6 {
-		sections = append(sections, "# Observations\n\n"+w.lastReply)
-	}
-	sections = append(sections, w.fence(), w.corpus(s, shift), w.references[5].body, load(w.t, "prompts/"+strings.ToLower(role)+".md"))
-	reply := w.ask(sections...)
-	if role == "Builder" {
-		w.keepPage(reply)
-	}
-	w.keepNotes(reply, fmt.Sprintf("## Pass %d (%s, Rotation %s, %s)", w.passes, s.id, rotation, strings.ToLower(role)))
-	return reply
-}
-
-func (w *walker) corpus(s set, shift int) string {
-	var b strings.Builder
-	for i := range s.files {
-		file := s.files[(i+shift)%len(s.files)]
-		primacy := ""
-		if i == 0 {
-			primacy = " (PRIMACY POSITION)"
+	for _, n := range r.Notes {
+		i := slices.IndexFunc(w.notes, func(t pass.Text) bool { return t.Label == n.Label })
+		if i < 0 {
+			i, w.notes = len(w.notes), append(w.notes, pass.Text{Label: n.Label})
 		}
-		fmt.Fprintf(&b, "## [%d/%d] %s%s\n\n%s\n", i+1, len(s.files), file.label, primacy, file.body)
+		w.notes[i].Body += fmt.Sprintf("## Pass %d (%s, Rotation %s, %s)\n%s\n", step.Number, set.ID, step.Order, role.Name, n.Body)
 	}
-	return b.String()
 }
 
-func (w *walker) keepPage(reply string) {
+// set walks a set's passes and says what its verifiers found: deep/surface/absent.
+func (w *walker) set(round pipeline.PlanRound) (found []string) {
 	w.t.Helper()
-	m := htmlFence.FindStringSubmatch(reply)
-	require.NotNil(w.t, m, "no page in the reply of pass %d", w.passes)
-	require.True(w.t, strings.HasSuffix(m[2], "</html>\n"))
-	if m[2] == w.page {
-		w.unchanged = append(w.unchanged, w.passes)
-	}
-	w.page = m[2]
-}
-
-func (w *walker) keepNotes(reply, heading string) {
-	for _, name := range []string{"CONVICTION_ADDITION", "DISCOVERY_LOG"} {
-		_, rest, begun := strings.Cut(reply, "<!-- "+name+"_START -->\n")
-		text, _, ended := strings.Cut(rest, "\n<!-- "+name+"_END -->")
-		if begun && ended {
-			w.notes[name] = append(w.notes[name], heading+"\n"+text+"\n")
+	i := slices.IndexFunc(w.plan.Sets, func(s pipeline.Set) bool { return s.ID == round.Set })
+	for _, step := range round.Steps {
+		seen := w.replies
+		w.replies = nil
+		if step.Sees != "" {
+			w.replies = seen[len(seen)-1:]
+		}
+		reading := w.call(step, w.plan.Sets[i], 0, step.Role)
+		w.replies = w.replies[len(w.replies)-1:]
+		if len(reading.Tally) == 3 {
+			found = append(found, fmt.Sprintf("%d/%d/%d", *reading.Tally[0].Count, *reading.Tally[1].Count, *reading.Tally[2].Count))
 		}
 	}
+	return found
 }
 
-// cycle is one look at the page, by its source. It returns the weaver's report.
-func (w *walker) cycle(n int) string {
-	head := func(who string) string {
-		return fmt.Sprintf("# DETERMINISTIC ORCHESTRATOR — PA cycle %d/6 — %s", n, who)
+// cycle looks at the page once, and refines it unless it is good.
+func (w *walker) cycle(steps []pipeline.PlanStep, n int) (auditors []float64, weaver float64) {
+	w.t.Helper()
+	w.replies = nil
+	var reports []pass.Text
+	for _, member := range steps[1].Members {
+		auditors = append(auditors, *w.call(steps[1], pipeline.Set{}, n, member).Score)
+		reports, w.replies = append(reports, w.replies...), nil
 	}
-	var reports []string
-	for _, letter := range []string{"A", "B", "C"} {
-		reports = append(reports, "## auditor-"+letter+"\n\n"+w.ask(head("Auditor "+letter), w.fence(), load(w.t, "prompts/auditor.md")))
+	w.replies = reports
+	weaver = *w.call(steps[2], pipeline.Set{}, n, steps[2].Role).Score
+	w.replies = w.replies[len(w.replies)-1:]
+	if weaver < 3.5 {
+		w.call(steps[3], pipeline.Set{}, n, steps[3].Role)
 	}
-	synthesis := w.ask(append([]string{head("Weaver")}, append(reports, load(w.t, "prompts/weaver.md"))...)...)
-	if !strings.HasSuffix(synthesis, "PA-05: 3.5/4\n") {
-		w.keepPage(w.ask(head("Refine"), synthesis, w.fence(), load(w.t, "prompts/refine.md")))
-	}
-	return synthesis
-}
-
-// depth counts the list items under the first three headings of a verifier's report.
-func depth(reply string) string {
-	var counts []string
-	for _, heading := range []string{deep, surface, absent} {
-		_, rest, _ := strings.Cut(reply, "## "+heading+"\n")
-		section, _, _ := strings.Cut(rest, "\n## ")
-		counts = append(counts, fmt.Sprint(strings.Count("\n"+section, "\n- ")))
-	}
-	return strings.Join(counts, "/")
+	return auditors, weaver
 }
 
 func TestTheWholePipeline(t *testing.T) {
-	all, references := sets(t, "pipeline.yaml")
-	require.Len(t, all, 7)
-	w := newWalker(t)
-	w.references = references
-	for _, s := range all {
-		require.Len(t, s.files, 5)
-		var seen []string
-		for n := 1; n <= 8; n++ {
-			reply := w.pass(s, n)
-			if n == 2 || n == 5 || n == 8 {
-				seen = append(seen, depth(reply))
-				require.Greater(t, len(reply), 500, "the check minimum-length")
-				require.NotContains(t, reply, "<html")
-			}
-		}
-		require.Equal(t, []string{"0/3/2", "3/2/0", "5/0/0"}, seen, s.id)
+	w := newWalker(t, "pipeline.yaml")
+	require.Len(t, w.plan.Stages[0].Rounds, 7)
+	for _, round := range w.plan.Stages[0].Rounds {
+		require.Equal(t, []string{"0/3/2", "3/2/0", "5/0/0"}, w.set(round), round.Set)
 	}
 	require.Equal(t, []int{15, 31}, w.unchanged)
-	require.Len(t, w.notes["CONVICTION_ADDITION"], 56)
-	require.Len(t, w.notes["DISCOVERY_LOG"], 55)
-	require.Equal(t, 35, strings.Count(w.page, "<li data-src="))
-	corpus := w.cost
-	var scores []string
+	require.Equal(t, []int{56, 55}, []int{entries(w.notes[0]), entries(w.notes[1])})
+	corpus := w.cost()
+	var scores []float64
+	var auditors [][]float64
 	for n := 1; n <= 3; n++ {
-		lines := strings.Split(strings.TrimSpace(w.cycle(n)), "\n")
-		scores = append(scores, lines[len(lines)-1])
+		each, score := w.cycle(w.plan.Stages[1].Rounds[0].Steps, n)
+		scores, auditors = append(scores, score), append(auditors, each)
 	}
-	require.Equal(t, []string{"PA-05: 2.5/4", "PA-05: 3.0/4", "PA-05: 3.5/4"}, scores)
-	t.Logf("corpus $%.4f, total $%.4f, page %d bytes", corpus, w.cost, len(w.page))
-	require.Contains(t, w.page, `data-polish="2"`)
+	require.Equal(t, []float64{2.5, 3, 3.5}, scores)
+	require.Equal(t, [][]float64{{2, 2.5, 3}, {2.5, 3, 3.5}, {3, 3.5, 4}}, auditors)
+	require.Contains(t, w.page, `<main data-polish="2">`)
+	require.Len(t, w.costAt, 70)
+	t.Logf("corpus $%.2f, total $%.2f; the page has %d bytes", corpus, w.cost(), len(w.page))
 	requireBudgets(t, w.costAt)
+}
+
+// entries counts the headings of a note.
+func entries(note pass.Text) int {
+	return len(noteHeading.FindAllString(note.Body, -1))
 }
 
 // requireBudgets: the example's budget of 6 warns late and never pauses; one of 3 pauses in the middle.
 func requireBudgets(t *testing.T, costAt []float64) {
+	t.Helper()
 	crossed := func(usd float64) int {
-		for i, cost := range costAt {
-			if cost >= usd {
-				return i + 1
-			}
-		}
-		return 0
+		return 1 + slices.IndexFunc(costAt, func(cost float64) bool { return cost >= usd })
 	}
-	t.Logf("calls: $3 at %d, $4.80 at %d, $6 at %d", crossed(3), crossed(4.8), crossed(6))
+	t.Logf("$3 is reached by call %d, $4.80 by call %d", crossed(3), crossed(4.8))
 	require.Zero(t, crossed(6))
 	require.Greater(t, crossed(4.8), 45)
 	require.Greater(t, crossed(3), 25)
 	require.Less(t, crossed(3), 45)
+}
+
+func TestTheTinyPipeline(t *testing.T) {
+	w := newWalker(t, "corpus-tiny.yaml")
+	require.Equal(t, 16, w.plan.Total)
+	for _, round := range w.plan.Stages[0].Rounds {
+		require.Equal(t, []string{"0/3/2", "3/2/0", "5/0/0"}, w.set(round), round.Set)
+	}
+	_, first := w.cycle(w.plan.Stages[1].Rounds[0].Steps, 1)
+	_, second := w.cycle(w.plan.Stages[1].Rounds[0].Steps, 2)
+	require.Equal(t, []float64{2.5, 3}, []float64{first, second})
+	require.Equal(t, 2, w.plan.MaxRounds)
+	require.Less(t, w.cost(), w.plan.Budget.USD*w.plan.Budget.WarnAt)
 }

@@ -51,12 +51,8 @@ func TestHangIgnoresSIGTERMAndHasAChild(t *testing.T) {
 	require.NoError(t, err)
 	var grandchild int
 	require.Eventually(t, func() bool {
-		pid := child.Identity().PID
-		data, _ := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", pid))
-		for entry := range strings.FieldsSeq(string(data)) {
-			_, _ = fmt.Sscan(entry, &grandchild)
-		}
-		return grandchild > 0 || len(childrenOf(pid, &grandchild)) > 0
+		grandchild = childOf(child.Identity().PID)
+		return grandchild > 0
 	}, bound, 5*time.Millisecond)
 	child.Kill("test")
 	exit := child.Result()
@@ -65,18 +61,16 @@ func TestHangIgnoresSIGTERMAndHasAChild(t *testing.T) {
 	require.Equal(t, []string{"start"}, events(t, c.Dir))
 }
 
-// childrenOf asks every thread of a process: any of them may have forked.
-func childrenOf(pid int, found *int) []string {
+// childOf asks every thread of a process for its children: any of them may have forked. 0 is none.
+func childOf(pid int) (child int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	var all []string
 	for _, list := range lists {
 		data, _ := os.ReadFile(list)
-		all = append(all, strings.Fields(string(data))...)
+		if n, _ := fmt.Sscan(string(data), &child); n == 1 {
+			return child
+		}
 	}
-	if len(all) > 0 {
-		_, _ = fmt.Sscan(all[0], found)
-	}
-	return all
+	return 0
 }
 
 func gone(pid int) bool {
