@@ -1,0 +1,122 @@
+// Package activities does what the workflow asks for: directories, prompts, passes, pictures. It is glue without decisions: outcomes are
+// results, and what is to follow from them is the workflow's business.
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// Config is what activities depend on.
+type Config struct {
+	Host     string                       // id of this host
+	Worker   process.Identity             // this process
+	Scratch  string                       // folder for scratch directories
+	Scripted []string                     // argv of the built-in agent
+	Browser  browser.Options              // how to start a browser
+	Redact   func(string) string          // every persisted text goes through it; nil keeps it
+	History  History                      // to write a lost directory again
+	Open     func(root string) rundir.Dir // nil: rundir.At
+	Now      func() time.Time
+}
+
+// History gives what an execution has projected so far.
+type History interface {
+	Source(ctx context.Context, workflowID, runID string) (rundir.Source, error)
+}
+
+// Activities are the activities of one worker process.
+type Activities struct {
+	cfg     Config
+	flights agent.Flights
+	mu      sync.Mutex
+	stores  map[string]*store.Store
+	plans   map[string]*pipeline.Plan
+	settled map[string]*settlement
+}
+
+// New makes the activities of a worker.
+func New(cfg Config) *Activities {
+	if cfg.Redact == nil {
+		cfg.Redact = func(s string) string { return s }
+	}
+	if cfg.Open == nil {
+		cfg.Open = rundir.At
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Activities{cfg: cfg, stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}}
+}
+
+// RegisterDirectory makes the work on directories known to a worker.
+func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
+	register(r, work.Open, a.Open)
+	register(r, work.Project, a.Project)
+	register(r, work.Rebuild, a.Rebuild)
+	register(r, work.Seal, a.Seal)
+}
+
+// RegisterLocal makes the local activities known to the worker that has the workflow.
+func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
+	register(r, work.ReadRound, a.ReadRound)
+	register(r, work.Compose, a.Compose)
+}
+
+// RegisterCalls makes passes and screenshots known to a worker.
+func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
+	register(r, work.RunPass, a.RunPass)
+	register(r, work.TakeScreenshots, a.TakeScreenshots)
+}
+
+func register(r worker.ActivityRegistry, name string, f any) {
+	r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+}
+
+// Stop ends every running agent and waits until it is gone.
+func (a *Activities) Stop() { a.flights.KillAll("the worker stops") }
+
+// store opens a store once.
+func (a *Activities) store(ctx context.Context, url string) (*store.Store, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s, ok := a.stores[url]; ok {
+		return s, nil
+	}
+	s, err := store.Open(context.WithoutCancel(ctx), url)
+	if err != nil {
+		return nil, err
+	}
+	a.stores[url] = s
+	return s, nil
+}
+
+// plan reads a stored plan once; it never changes.
+func (a *Activities) plan(ctx context.Context, s *store.Store, digest string) (*pipeline.Plan, error) {
+	a.mu.Lock()
+	p, ok := a.plans[digest]
+	a.mu.Unlock()
+	if ok {
+		return p, nil
+	}
+	p = &pipeline.Plan{}
+	if err := s.GetJSON(ctx, store.Digest(digest), p); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.plans[digest] = p
+	return p, nil
+}

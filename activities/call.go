@@ -1,0 +1,121 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+)
+
+// callVersion is the version of claims and results in the store.
+const callVersion = 1
+
+// claim is one delivery of a call, made exclusively before a process starts. A claim without a result is a call whose outcome is unknown.
+type claim struct {
+	Version int              `json:"version"`
+	Call    string           `json:"call"`
+	Request string           `json:"request"` // digest of what is asked
+	Host    string           `json:"host"`
+	Worker  process.Identity `json:"worker"`
+	Scratch string           `json:"scratch"`
+	At      string           `json:"at"`
+}
+
+// answer is what came back, before anybody judged it. The first one of a call wins.
+type answer struct {
+	Version   int            `json:"version"`
+	Call      string         `json:"call"`
+	Delivery  int            `json:"delivery"`
+	Host      string         `json:"host"`
+	Exit      agent.Exit     `json:"exit"`
+	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
+	Stdout    run.Blob       `json:"stdout"`
+	Stderr    run.Blob       `json:"stderr"`
+	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
+	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
+}
+
+// ledger is one call in the store: calls/<id>/claim-<n> and calls/<id>/result.
+type ledger struct {
+	s    *store.Store
+	call string
+}
+
+func (l ledger) name(of string) string { return "calls/" + l.call + "/" + of }
+
+// result gives the answer, if there is one.
+func (l ledger) result(ctx context.Context) (*answer, error) {
+	raw, err := l.s.ReadName(ctx, l.name("result"))
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ans answer
+	if err := json.Unmarshal(raw, &ans); err != nil {
+		return nil, fmt.Errorf("result of call %s: %w", l.call, err)
+	}
+	return &ans, nil
+}
+
+// put stores an answer. The first wins; a second is kept as superseded, because it was paid for too. won says which this one was.
+func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
+	raw, err := json.Marshal(ans)
+	if err != nil {
+		return false, err
+	}
+	won, err = l.s.Create(ctx, l.name("result"), raw)
+	if err != nil || won {
+		return won, err
+	}
+	_, err = l.s.Create(ctx, l.name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
+	return false, err
+}
+
+// claims gives the deliveries so far.
+func (l ledger) claims(ctx context.Context) ([]claim, error) {
+	names, err := l.s.List(ctx, l.name("claim-"))
+	if err != nil {
+		return nil, err
+	}
+	var out []claim
+	for _, name := range names {
+		raw, err := l.s.ReadName(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		var c claim
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// claim takes the next delivery. Another worker may be faster: then it is tried with the next number.
+func (l ledger) claim(ctx context.Context, c claim) (delivery int, err error) {
+	for n := 1; ; n++ {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return 0, err
+		}
+		won, err := l.s.Create(ctx, l.name(fmt.Sprintf("claim-%03d", n)), raw)
+		if err != nil || won {
+			return n, err
+		}
+	}
+}
+
+// scratchName makes a folder's name of a call id.
+func scratchName(call string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(call) }
+
+func since(t time.Time) int64 { return time.Since(t).Milliseconds() }

@@ -1,0 +1,72 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/work"
+)
+
+// Open looks at the directory before an execution writes to it: it must be this run's.
+func (a *Activities) Open(_ context.Context, in work.OpenInput) (work.OpenResult, error) {
+	d := a.cfg.Open(in.Dir)
+	if err := d.Take(in.Claim); err != nil {
+		return work.OpenResult{}, foreign(err)
+	}
+	tail, err := d.Tail()
+	return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+}
+
+// foreign marks an error that trying again cannot help.
+func foreign(err error) error {
+	var c *rundir.ClaimedError
+	if errors.As(err, &c) {
+		return temporal.NewNonRetryableApplicationError(err.Error(), "Claimed", err)
+	}
+	return err
+}
+
+// Project appends a piece of the journal to the directory.
+func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.ProjectResult{}, err
+	}
+	d := a.cfg.Open(in.Dir)
+	if claim, err := d.Claim(); err == nil && claim.RunID != in.RunID {
+		return work.ProjectResult{}, foreign(&rundir.ClaimedError{Dir: in.Dir, Holder: claim})
+	}
+	batch := rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head}
+	p, err := d.Project(ctx, blobs{s}, batch)
+	return work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail}, err
+}
+
+// Seal puts a piece of the journal into the store.
+func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.SealResult{}, err
+	}
+	head, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, in.RunID, in.Head, in.First, in.Tail)
+	return work.SealResult{Head: head, Last: in.Tail.Seq}, err
+}
+
+// Rebuild writes a lost directory again, from segments and from this workflow's own history.
+func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (run.Tail, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return run.Tail{}, err
+	}
+	exec := activity.GetInfo(ctx).WorkflowExecution
+	src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
+	if err != nil {
+		return run.Tail{}, err
+	}
+	src.Claim, src.Head = in.Claim, in.Head
+	return a.cfg.Open(in.Dir).Rebuild(ctx, blobs{s}, src)
+}

@@ -1,0 +1,230 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// settlement is a call that runs in this worker. When done is closed, ans is what came back, or err says why there is nothing.
+type settlement struct {
+	done   chan struct{}
+	ans    *answer
+	err    error
+	l      ledger
+	number int    // of the delivery
+	dir    string // scratch directory of the delivery
+	file   string // where the agent finds the artifact, if it is given one
+	before []byte // the artifact as it was given
+	kind   string // of replies
+}
+
+const (
+	stdoutFile = "stdout"
+	stderrFile = "stderr"
+	childFile  = "child.json"
+	promptFile = "prompt.md"
+	workDir    = "work"
+)
+
+func (a *Activities) flying(call string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.settled[call]
+	return ok
+}
+
+// bytes is how long the reply of a running call is so far.
+func (a *Activities) bytes(call string) int64 {
+	a.mu.Lock()
+	st := a.settled[call]
+	a.mu.Unlock()
+	if st == nil {
+		return 0
+	}
+	fi, err := os.Stat(filepath.Join(st.dir, stdoutFile))
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
+}
+
+// fly starts the call's process, or joins it if it runs here.
+func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput) (*settlement, bool, error) {
+	var st *settlement
+	flight, joined, err := a.flights.Join(in.Call, func() (*agent.Child, error) {
+		var child *agent.Child
+		var err error
+		st, child, err = a.launch(ctx, l, in)
+		if err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		a.settled[in.Call] = st
+		a.mu.Unlock()
+		return child, nil
+	})
+	var spawn *spawnError
+	if errors.As(err, &spawn) {
+		return spawn.st, joined, nil
+	}
+	if err != nil {
+		return nil, joined, err
+	}
+	if joined {
+		a.mu.Lock()
+		st = a.settled[in.Call]
+		a.mu.Unlock()
+		if st == nil { // it settled in this very moment: its result is in the store
+			ans, err := l.result(ctx)
+			return &settlement{done: closed(), ans: ans, err: err}, true, nil
+		}
+		return st, true, nil
+	}
+	go a.supervise(context.WithoutCancel(ctx), flight, in, st)
+	return st, false, nil
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// spawnError carries a call that never became a process; that is an answer too.
+type spawnError struct {
+	st  *settlement
+	err error
+}
+
+func (e *spawnError) Error() string { return e.err.Error() }
+
+// launch claims the delivery, lays out its scratch directory and starts the process.
+func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*settlement, *agent.Child, error) {
+	plan, err := a.plan(ctx, l.s, in.At.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, _, step, role, err := find(plan, in.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	ag, ok := plan.Agent(role.Agent)
+	if !ok {
+		return nil, nil, badInput("the plan has no agent %q", role.Agent)
+	}
+	st := &settlement{done: make(chan struct{}), l: l, kind: ag.Reply}
+	cmd := agent.Command{Argv: a.argv(ag), Env: ag.Env, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
+	if err := a.claim(ctx, st, in, cmd); err != nil {
+		return nil, nil, err
+	}
+	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
+		return nil, nil, err
+	}
+	cmd.Dir = filepath.Join(st.dir, workDir)
+	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
+	child, err := agent.Start(cmd)
+	if err != nil {
+		return nil, nil, a.neverStarted(ctx, st, err)
+	}
+	return st, child, writeIdentity(st.dir, child.Identity())
+}
+
+// argv is the command of an agent; the built-in one is this program.
+func (a *Activities) argv(ag pipeline.Agent) []string {
+	if len(ag.Run) > 0 && ag.Run[0] == "scripted" {
+		return append(append([]string(nil), a.cfg.Scripted...), ag.Run[1:]...)
+	}
+	return ag.Run
+}
+
+func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command) error {
+	request, err := json.Marshal(struct {
+		Prompt, Artifact string
+		Argv, Env        []string
+	}{in.Prompt.Digest, digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
+	if err != nil {
+		return err
+	}
+	root := filepath.Join(a.cfg.Scratch, scratchName(in.Call))
+	c := claim{
+		Version: callVersion, Call: in.Call, Request: string(store.DigestOf(request)), Host: a.cfg.Host, Worker: a.cfg.Worker,
+		Scratch: root, At: run.Time(a.cfg.Now()),
+	}
+	if st.number, err = st.l.claim(ctx, c); err != nil {
+		return err
+	}
+	st.dir = filepath.Join(root, strconv.Itoa(st.number))
+	return nil
+}
+
+func digestOf(b *run.Blob) string {
+	if b == nil {
+		return ""
+	}
+	return b.Digest
+}
+
+func writeIdentity(dir string, id process.Identity) error {
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, childFile), raw, 0o600)
+}
+
+// neverStarted stores that the program could not be started: the workflow decides what follows.
+func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause error) error {
+	f := agent.SpawnFailure(cause)
+	ans := answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
+	ans.Exit.Started = a.cfg.Now()
+	if _, err := st.l.put(ctx, ans); err != nil {
+		return err
+	}
+	st.ans = &ans
+	close(st.done)
+	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
+}
+
+// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it.
+func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
+	exit := flight.Child.Result()
+	st.ans, st.err = a.collect(ctx, st, exit)
+	a.mu.Lock()
+	delete(a.settled, in.Call)
+	a.mu.Unlock()
+	a.flights.Forget(flight)
+	close(st.done)
+}
+
+// collect puts what came back into the store. A child that was killed on purpose has no answer, unless it had given it already.
+func (a *Activities) collect(ctx context.Context, st *settlement, exit agent.Exit) (*answer, error) {
+	stdout, err := os.ReadFile(filepath.Join(st.dir, stdoutFile))
+	if err != nil {
+		return nil, err
+	}
+	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, stdout) {
+		return nil, fmt.Errorf("the agent was stopped: %s", exit.KillCause)
+	}
+	ans, err := a.answerFrom(ctx, st, stdout)
+	if err != nil {
+		return nil, err
+	}
+	ans.Exit = exit
+	if _, err := st.l.put(ctx, *ans); err != nil {
+		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)
+	}
+	return ans, os.RemoveAll(filepath.Dir(st.dir))
+}

@@ -1,0 +1,101 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// TemporalHistory reads histories from a server.
+type TemporalHistory struct{ Client client.Client }
+
+// Source gives what an execution has projected: its claim, its newest segment, and the pieces of the journal that were written.
+func (h TemporalHistory) Source(ctx context.Context, workflowID, runID string) (rundir.Source, error) {
+	r := historyReader{inputs: map[int64]work.ProjectInput{}, seals: map[int64]bool{}}
+	it := h.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		ev, err := it.Next()
+		if err != nil {
+			return rundir.Source{}, fmt.Errorf("history of %s: %w", workflowID, err)
+		}
+		if err := r.take(ev); err != nil {
+			return rundir.Source{}, fmt.Errorf("history of %s, event %d: %w", workflowID, ev.EventId, err)
+		}
+	}
+	return r.src, nil
+}
+
+type historyReader struct {
+	src    rundir.Source
+	inputs map[int64]work.ProjectInput // by the id of the event that scheduled them
+	seals  map[int64]bool
+}
+
+func (r *historyReader) take(ev *historypb.HistoryEvent) error {
+	switch {
+	case ev.GetWorkflowExecutionStartedEventAttributes() != nil:
+		return r.started(ev.GetWorkflowExecutionStartedEventAttributes())
+	case ev.GetActivityTaskScheduledEventAttributes() != nil:
+		return r.scheduled(ev.EventId, ev.GetActivityTaskScheduledEventAttributes())
+	case ev.GetActivityTaskCompletedEventAttributes() != nil:
+		return r.completed(ev.GetActivityTaskCompletedEventAttributes())
+	}
+	return nil
+}
+
+func (r *historyReader) started(at *historypb.WorkflowExecutionStartedEventAttributes) error {
+	var in workflows.Input
+	if err := converter.GetDefaultDataConverter().FromPayloads(at.Input, &in); err != nil {
+		return err
+	}
+	r.src.Claim = in.Claim
+	if in.Carry != nil {
+		r.src.Head = in.Carry.Head
+	}
+	return nil
+}
+
+func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledEventAttributes) error {
+	switch at.ActivityType.GetName() {
+	case work.Project:
+		var in work.ProjectInput
+		if err := converter.GetDefaultDataConverter().FromPayloads(at.Input, &in); err != nil {
+			return err
+		}
+		r.inputs[id] = in
+	case work.Seal:
+		r.seals[id] = true
+	}
+	return nil
+}
+
+func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttributes) error {
+	if r.seals[at.ScheduledEventId] {
+		var res work.SealResult
+		if err := converter.GetDefaultDataConverter().FromPayloads(at.Result, &res); err != nil {
+			return err
+		}
+		r.src.Head = res.Head
+		return nil
+	}
+	in, ok := r.inputs[at.ScheduledEventId]
+	if !ok {
+		return nil
+	}
+	var res work.ProjectResult
+	if err := converter.GetDefaultDataConverter().FromPayloads(at.Result, &res); err != nil {
+		return err
+	}
+	if res.Outcome == rundir.Written {
+		r.src.Batches = append(r.src.Batches, rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head})
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/process"
+)
+
+// inherit looks for the answer of a call that another worker of this host has claimed. A living one is waited for. Of a dead one the child is
+// ended, if it still lives, and what it left is read: a whole envelope is an answer. nil: there is nothing to inherit.
+func (a *Activities) inherit(ctx context.Context, l ledger) (ans *answer, joined bool, err error) {
+	claims, err := l.claims(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, c := range claims {
+		if c.Host != a.cfg.Host || c.Worker == a.cfg.Worker {
+			continue
+		}
+		if c.Worker.Alive() {
+			if ans, err = waitForOther(ctx, l, c.Worker); ans != nil || err != nil {
+				return ans, true, err
+			}
+		}
+		if ans, err = a.leftBehind(ctx, l, i+1, filepath.Join(c.Scratch, strconv.Itoa(i+1))); ans != nil || err != nil {
+			return ans, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+// waitForOther waits until another worker's call has its result, or that worker is gone.
+func waitForOther(ctx context.Context, l ledger, other process.Identity) (*answer, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		alive := other.Alive()
+		ans, err := l.result(ctx)
+		if ans != nil || err != nil || !alive {
+			return ans, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// leftBehind ends what still runs of a dead worker's delivery and reads its output.
+func (a *Activities) leftBehind(ctx context.Context, l ledger, number int, dir string) (*answer, error) {
+	if err := reap(ctx, dir); err != nil {
+		return nil, err
+	}
+	stdout, err := os.ReadFile(filepath.Join(dir, stdoutFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !agent.Complete(agent.KindJSON, stdout) {
+		return nil, err
+	}
+	st := &settlement{l: l, number: number, dir: dir}
+	ans, err := a.answerFrom(ctx, st, stdout)
+	if err != nil {
+		return nil, err
+	}
+	ans.Recovered = true
+	if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
+		ans.Exit.Started = fi.ModTime()
+	}
+	if _, err := l.put(ctx, *ans); err != nil {
+		return nil, err
+	}
+	return l.result(ctx)
+}
+
+// reap ends exactly the child that a dead worker recorded, never a stranger with its number.
+func reap(ctx context.Context, dir string) error {
+	raw, err := os.ReadFile(filepath.Join(dir, childFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var id process.Identity
+	if err := json.Unmarshal(raw, &id); err != nil {
+		return nil // written half when the worker died: its child died with it
+	}
+	if !id.Alive() {
+		return nil
+	}
+	if err := id.KillGroup(); err != nil && !errors.Is(err, process.ErrGone) {
+		return err
+	}
+	return id.AwaitEnd(ctx)
+}

@@ -1,0 +1,101 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// RunPass makes one call, or finds its answer: in the store, in this worker, in another one, or in the files of a dead one. The child does
+// not hang on the activity's context: only a person, its own timeout or the end of the worker ends it.
+func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.PassResult{}, err
+	}
+	l := ledger{s: s, call: in.Call}
+	stop := a.heartbeat(ctx, in)
+	defer stop()
+	ans, err := l.result(ctx)
+	if err != nil {
+		return work.PassResult{}, err
+	}
+	if ans != nil {
+		return a.judged(ctx, s, in, ans, true, false)
+	}
+	ans, joined, err := a.obtain(ctx, l, in)
+	if err != nil {
+		return work.PassResult{}, err
+	}
+	return a.judged(ctx, s, in, ans, false, joined)
+}
+
+// obtain waits for the call's answer, starting a process only if nobody else has.
+func (a *Activities) obtain(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
+	if !a.flying(in.Call) {
+		ans, joined, err = a.inherit(ctx, l)
+		if ans != nil || err != nil {
+			return ans, joined, err
+		}
+	}
+	st, joined, err := a.fly(ctx, l, in)
+	if err != nil {
+		return nil, joined, err
+	}
+	ans, err = a.await(ctx, in, st)
+	return ans, joined, err
+}
+
+// await waits for a flight. A person's word or the end of the worker ends the child; a lost context leaves it running.
+func (a *Activities) await(ctx context.Context, in work.PassInput, st *settlement) (*answer, error) {
+	select {
+	case <-st.done:
+		return st.ans, st.err
+	case <-ctx.Done():
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case temporal.IsCanceledError(cause), errors.Is(cause, activity.ErrActivityPaused), errors.Is(cause, activity.ErrActivityReset):
+		a.flights.Kill(in.Call, "ended by a person")
+		<-st.done
+		if st.ans != nil {
+			return st.ans, nil // it had answered: the answer counts
+		}
+		if temporal.IsCanceledError(cause) {
+			return nil, temporal.NewCanceledError("the call was ended")
+		}
+		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), work.ErrForced, cause)
+	case errors.Is(cause, worker.ErrWorkerShutdown):
+		a.flights.Kill(in.Call, "the worker stops")
+		<-st.done
+		return st.ans, orStopping(st.ans)
+	}
+	return nil, cause
+}
+
+func orStopping(ans *answer) error {
+	if ans != nil {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError("the worker stopped before the agent answered", work.ErrWorkerStopping, nil)
+}
+
+// heartbeat reports from entry until stop: where the call runs and how long the reply is so far.
+func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop func()) {
+	return beatEvery(ctx, in.HeartbeatMS, func() any {
+		return work.Heartbeat{Host: a.cfg.Host, Call: in.Call, Bytes: a.bytes(in.Call)}
+	})
+}
+
+// judged reads what came back. It gives the same for the same answer, whoever asks and however often.
+func (a *Activities) judged(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, reused, joined bool) (work.PassResult, error) {
+	res, err := a.judge(ctx, s, in, ans)
+	res.Reused, res.Joined = reused || ans.Recovered, joined
+	return res, err
+}

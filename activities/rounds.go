@@ -1,0 +1,73 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/work"
+)
+
+// ReadRound reads one round of a stage from the stored plan.
+func (a *Activities) ReadRound(ctx context.Context, in work.RoundInput) (work.Round, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.Round{}, err
+	}
+	plan, err := a.plan(ctx, s, in.Plan)
+	if err != nil {
+		return work.Round{}, err
+	}
+	if in.Stage < 0 || in.Stage >= len(plan.Stages) {
+		return work.Round{}, badInput("the plan has %d stages, not %d", len(plan.Stages), in.Stage+1)
+	}
+	return round(plan, in)
+}
+
+func badInput(format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), "BadInput", nil)
+}
+
+func round(plan *pipeline.Plan, in work.RoundInput) (work.Round, error) {
+	stage := plan.Stages[in.Stage]
+	pr := stage.RoundAt(in.Round)
+	r := work.Round{
+		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, Kind: stage.Kind, Repeat: stage.Repeat, Set: pr.Set,
+		Dir: pipeline.Fill(stage.Dir, pr.Set, in.Round), Checkpoint: pipeline.Fill(pr.Checkpoint, pr.Set, in.Round),
+	}
+	if stage.Repeat == nil {
+		r.Rounds = len(stage.Rounds)
+	} else {
+		r.Threshold = stage.Repeat.Threshold()
+	}
+	for _, ps := range pr.Steps {
+		step, err := stepOf(plan, ps)
+		if err != nil {
+			return r, err
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	return r, nil
+}
+
+func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
+	step := work.Step{PlanStep: ps}
+	names := ps.Members
+	if ps.Role != "" {
+		names = []string{ps.Role}
+	}
+	for _, name := range names {
+		role, ok := plan.Role(name)
+		if !ok {
+			return step, badInput("the plan has no role %q", name)
+		}
+		r := work.Role{Name: name, Gives: role.Gives, Limits: plan.RoleLimits(ps, name)}
+		if role.Score != nil {
+			r.Score = role.Score.Name
+		}
+		step.Roles = append(step.Roles, r)
+	}
+	return step, nil
+}

@@ -1,0 +1,100 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// layOut makes the scratch directory of a delivery: the prompt, and beside the agent's working directory nothing it could hurt.
+func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInput, plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) error {
+	dir := filepath.Join(st.dir, workDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := fetch(ctx, st.l.s, in.Prompt.Digest, filepath.Join(st.dir, promptFile)); err != nil {
+		return err
+	}
+	parts := plan.PartsOf(step, role.Name)
+	if in.Artifact != nil && slices.Contains(parts, pipeline.PartArtifact) {
+		before, err := load(ctx, st.l.s, in.Artifact.Digest)
+		if err != nil {
+			return err
+		}
+		st.file, st.before = filepath.Join(dir, plan.Artifact.File), before
+		if err := os.WriteFile(st.file, before, 0o600); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(parts, pipeline.PartPictures) {
+		return nil
+	}
+	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
+}
+
+func layOutPictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {
+	shots, err := readShots(ctx, s, manifest)
+	if err != nil || len(shots) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, shot := range shots {
+		if err := fetch(ctx, s, shot.Digest, filepath.Join(dir, shot.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch writes a blob to a scratch file. It need not survive a crash.
+func fetch(ctx context.Context, s *store.Store, digest, path string) error {
+	raw, err := load(ctx, s, digest)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, raw, 0o600)
+}
+
+// answerFrom stores the outputs of a delivery.
+func (a *Activities) answerFrom(ctx context.Context, st *settlement, stdout []byte) (*answer, error) {
+	stderr, err := os.ReadFile(filepath.Join(st.dir, stderrFile))
+	if err != nil {
+		return nil, err
+	}
+	ans := &answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host}
+	if ans.Stdout, err = a.keep(ctx, st.l.s, string(stdout)); err != nil {
+		return nil, err
+	}
+	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
+		return nil, err
+	}
+	ans.File, err = writtenFile(ctx, st)
+	return ans, err
+}
+
+// writtenFile stores the artifact if the agent changed it in its working directory.
+func writtenFile(ctx context.Context, st *settlement) (*run.Blob, error) {
+	if st.file == "" {
+		return nil, nil
+	}
+	now, err := os.ReadFile(st.file)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && bytes.Equal(now, st.before)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := keepData(ctx, st.l.s, now)
+	return &b, err
+}

@@ -1,0 +1,54 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// TakeScreenshots takes pictures of the artifact with one browser and stores them. That it could not is a result: the workflow decides
+// whether to try again or to go on without.
+func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (work.ShotsResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.ShotsResult{}, err
+	}
+	page, err := load(ctx, s, in.Artifact.Digest)
+	if err != nil {
+		return work.ShotsResult{}, err
+	}
+	defer beatEvery(ctx, in.HeartbeatMS, func() any { return work.Heartbeat{Host: a.cfg.Host} })()
+	began := time.Now()
+	req := browser.Request{Kinds: in.Shots.Kinds}
+	for _, size := range in.Shots.Sizes {
+		req.Sizes = append(req.Sizes, browser.Size{W: size.Width, H: size.Height})
+	}
+	shots, err := browser.Shoot(ctx, a.cfg.Browser, browser.Page{HTML: page, Name: in.Name}, req)
+	if err != nil {
+		return work.ShotsResult{DurationMS: since(began), Message: err.Error(), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
+	}
+	manifest, err := storeShots(ctx, s, shots)
+	return work.ShotsResult{Manifest: manifest, Count: len(shots), DurationMS: since(began)}, err
+}
+
+func storeShots(ctx context.Context, s *store.Store, shots []browser.Shot) (run.Blob, error) {
+	var list []run.Shot
+	for _, shot := range shots {
+		b, err := keepData(ctx, s, shot.PNG)
+		if err != nil {
+			return run.Blob{}, err
+		}
+		list = append(list, run.Shot{Name: shot.Name, Digest: b.Digest, Size: b.Size, Width: shot.Width, Height: shot.Height})
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return run.Blob{}, err
+	}
+	return keepData(ctx, s, raw)
+}
