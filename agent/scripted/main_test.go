@@ -3,11 +3,15 @@ package scripted
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/agent"
 )
 
 // The test binary, started again with this variable, is the agent itself, or an engine that runs it as its child.
@@ -21,6 +25,33 @@ func TestMain(m *testing.M) {
 		engine()
 	}
 	os.Exit(m.Run())
+}
+
+// engine runs the agent as its child, as a worker does, and waits to be killed by it.
+func engine() {
+	child, err := agent.Start(commandIn(os.Getenv("SCRIPTED_TEST_DIR"), os.Getenv(FaultsEnv)))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	<-child.Done()
+	os.Exit(0)
+}
+
+// commandIn is the agent as a process, its prompt and its answer in dir.
+func commandIn(dir, faults string) agent.Command {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	prompt := filepath.Join(dir, "prompt.md")
+	if err := os.WriteFile(prompt, []byte(builderPrompt), 0o600); err != nil {
+		panic(err)
+	}
+	return agent.Command{
+		Argv: []string{self}, Dir: dir, Prompt: prompt, Stdout: filepath.Join(dir, "stdout"), Stderr: filepath.Join(dir, "stderr"),
+		ExtraEnv: map[string]string{playing: "agent", FaultsEnv: faults, CallLogEnv: filepath.Join(dir, "calls.jsonl")},
+	}
 }
 
 const (
