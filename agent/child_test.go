@@ -119,7 +119,7 @@ func TestChildSeesOnlyWhatItMay(t *testing.T) {
 
 func TestTimeoutEndsAStubbornAgentAndItsChild(t *testing.T) {
 	c := commandIn(t.TempDir(), "stubborn")
-	c.Timeout, c.Grace = time.Second, 100*time.Millisecond
+	c.Timeout, c.Grace = 2*time.Second, 100*time.Millisecond
 	child := start(t, c)
 	self, grandchild := pids(t, c)
 	require.Equal(t, child.Identity().PID, self)
