@@ -18,14 +18,17 @@ import (
 var (
 	desktop = browser.Size{W: 1440, H: 900}
 	tablet  = browser.Size{W: 768, H: 1024}
-	all     = []string{browser.Full, browser.Viewport, browser.Scroll}
+	cycle   = browser.Request{
+		Sizes: []browser.Size{desktop, tablet},
+		Kinds: []string{browser.Full, browser.Viewport, browser.Scroll},
+	}
 )
 
 // shoot fails where there is no browser: without one these tests say nothing.
-func shoot(t *testing.T, html string, r browser.Request) browser.Result {
+func shoot(t *testing.T, html []byte, r browser.Request) browser.Result {
 	t.Helper()
 	temp := t.TempDir()
-	res, err := browser.Shoot(t.Context(), browser.Options{TempDir: temp}, browser.Page{HTML: []byte(html), Name: "test page"}, r)
+	res, err := browser.Shoot(t.Context(), browser.Options{TempDir: temp}, browser.Page{HTML: html, Name: "test page"}, r)
 	if errors.Is(err, browser.ErrNotFound) {
 		t.Fatalf("these tests need a browser, run `make chromium`: %v", err)
 	}
@@ -34,11 +37,11 @@ func shoot(t *testing.T, html string, r browser.Request) browser.Result {
 	return res
 }
 
-func markerPage(t *testing.T) string {
+func markerPage(t testing.TB) []byte {
 	t.Helper()
 	html, err := os.ReadFile("testdata/page.html")
 	require.NoError(t, err)
-	return string(html)
+	return html
 }
 
 func decode(t *testing.T, s browser.Shot) image.Image {
@@ -56,7 +59,7 @@ func at(t *testing.T, img image.Image, x, y int, want uint32) {
 }
 
 func TestACycle(t *testing.T) {
-	res := shoot(t, markerPage(t), browser.Request{Sizes: []browser.Size{desktop, tablet}, Kinds: all})
+	res := shoot(t, markerPage(t), cycle)
 	if dir := os.Getenv("BROWSER_TEST_KEEP"); dir != "" {
 		for _, s := range res.Shots {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, s.Name), s.PNG, 0o600))

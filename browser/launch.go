@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -140,8 +142,8 @@ func flags(s *site) []chromedp.ExecAllocatorOption {
 		"no-sandbox": os.Geteuid() == 0,
 	}
 	var opts []chromedp.ExecAllocatorOption
-	for name, value := range values {
-		opts = append(opts, chromedp.Flag(name, value))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		opts = append(opts, chromedp.Flag(name, values[name]))
 	}
 	return opts
 }

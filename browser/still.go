@@ -1,6 +1,6 @@
 package browser
 
-// stillCSS runs in every document before its own scripts: finite motion is at
+// stillJS runs in every document before its own scripts: finite motion is at
 // its end at once, endless motion at its beginning.
 const stillJS = `
 const still = new CSSStyleSheet();
@@ -33,6 +33,5 @@ const frameJS = `(async () => {
   for (const a of document.getAnimations()) {
     try { a.finish() } catch { a.cancel() } // endless ones cannot finish
   }
-  await frame();
   await frame();
 })()`

@@ -42,8 +42,8 @@ func (b *chromium) shootSize(size Size, kinds []string) (Result, error) {
 	}
 	t := &tab{size: size, target: chromedp.FromContext(ctx).Target}
 	res, err := t.work(ctx, b.site.url(), kinds)
-	if err != nil && crash.Err() != nil {
-		err = context.Cause(crash)
+	if err != nil && errors.Is(context.Cause(crash), errCrashed) {
+		err = errCrashed // all else follows from that
 	}
 	res.Blocked = g.seen()
 	return res, err
