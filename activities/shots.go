@@ -29,12 +29,12 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	for _, size := range in.Shots.Sizes {
 		req.Sizes = append(req.Sizes, browser.Size{W: size.Width, H: size.Height})
 	}
-	shots, err := browser.Shoot(ctx, a.cfg.Browser, browser.Page{HTML: page, Name: in.Name}, req)
+	taken, err := browser.Shoot(ctx, a.cfg.Browser, browser.Page{HTML: page, Name: in.Name}, req)
 	if err != nil {
 		return work.ShotsResult{DurationMS: since(began), Message: err.Error(), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
 	}
-	manifest, err := storeShots(ctx, s, shots)
-	return work.ShotsResult{Manifest: manifest, Count: len(shots), DurationMS: since(began)}, err
+	manifest, err := storeShots(ctx, s, taken.Shots)
+	return work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began)}, err
 }
 
 func storeShots(ctx context.Context, s *store.Store, shots []browser.Shot) (run.Blob, error) {

@@ -133,7 +133,7 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			}
 		}
 		if host := lastHost(err); host != "" {
-			queue, wait = "passbook-calls-"+host, 30*time.Second
+			queue, wait = work.QueuesOf(p.e.in.Claim.TaskQueue, host).HostCalls, 30*time.Second
 		}
 		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", lostMessage(err))); err != nil {
 			return nil, err

@@ -1,0 +1,155 @@
+// Package config holds the settings of starter and worker: a file, PASSBOOK_* variables, flags; later ones win. The connection to Temporal is
+// not among them: that is envconfig's, shared with the temporal CLI (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, temporal.toml).
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// Settings are all of them. The names are those of the file; the variable of a setting is PASSBOOK_ and its name in capitals.
+type Settings struct {
+	StateDir      string        `mapstructure:"state_dir"`      // records of background processes, database, scratch, default store
+	RunRoot       string        `mapstructure:"run_root"`       // where runs without --output-dir go
+	Store         string        `mapstructure:"store"`          // bucket URL; empty: file:// in the state directory
+	TaskQueue     string        `mapstructure:"task_queue"`     // base name of the queues
+	Calls         int           `mapstructure:"calls"`          // passes at the same time in one worker
+	Browser       string        `mapstructure:"browser"`        // path of Chromium; empty: looked for
+	Heartbeat     time.Duration `mapstructure:"heartbeat"`      // a worker is lost after this long without a sign
+	Idle          time.Duration `mapstructure:"idle"`           // a background worker stops after this long without work
+	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
+	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
+	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
+}
+
+// defaults are also the list of settings that exist.
+func defaults() map[string]any {
+	return map[string]any{
+		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
+		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
+	}
+}
+
+// stateHome is where the operating system keeps state of this user.
+func stateHome() string {
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "passbook")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), "passbook")
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", "Passbook")
+	}
+	return filepath.Join(home, ".local", "state", "passbook")
+}
+
+// Flags adds the settings' flags: --state-dir for state_dir, and --settings for the file.
+func Flags(fs *pflag.FlagSet) {
+	fs.String("settings", "", "settings file (default: passbook/config.yaml in the user's configuration folder)")
+	for _, name := range names() {
+		fs.String(flagName(name), "", "setting "+name)
+		if err := fs.MarkHidden(flagName(name)); err != nil {
+			panic(err) // the flag was defined in the line above
+		}
+	}
+}
+
+func names() []string {
+	var out []string
+	for name := range defaults() {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func flagName(setting string) string { return strings.ReplaceAll(setting, "_", "-") }
+
+// Load reads the settings. Unknown names in the file and values of a wrong type are errors, all at once.
+func Load(fs *pflag.FlagSet) (Settings, error) {
+	v := viper.New()
+	for name, value := range defaults() {
+		v.SetDefault(name, value)
+	}
+	v.SetEnvPrefix("passbook")
+	v.AutomaticEnv()
+	if err := readFile(v, fs); err != nil {
+		return Settings{}, err
+	}
+	if fs != nil {
+		fs.Visit(func(f *pflag.Flag) {
+			name := strings.ReplaceAll(f.Name, "-", "_")
+			if _, ok := defaults()[name]; ok {
+				v.Set(name, f.Value.String())
+			}
+		})
+	}
+	var s Settings
+	if err := v.UnmarshalExact(&s, viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())); err != nil {
+		return s, fmt.Errorf("settings: %w", err)
+	}
+	return s.complete()
+}
+
+func readFile(v *viper.Viper, fs *pflag.FlagSet) error {
+	path, explicit := "", false
+	if fs != nil {
+		path, _ = fs.GetString("settings")
+	}
+	if path == "" {
+		path = os.Getenv("PASSBOOK_SETTINGS")
+	}
+	explicit = path != ""
+	if !explicit {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil //nolint:nilerr // without a home there is no file, and that is fine
+		}
+		path = filepath.Join(dir, "passbook", "config.yaml")
+	}
+	v.SetConfigFile(path)
+	err := v.ReadInConfig()
+	if err == nil || (!explicit && errors.Is(err, os.ErrNotExist)) {
+		return nil
+	}
+	return fmt.Errorf("settings file %s: %w", path, err)
+}
+
+func (s Settings) complete() (Settings, error) {
+	for _, p := range []*string{&s.StateDir, &s.RunRoot} {
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return s, err
+		}
+		*p = abs
+	}
+	if s.Store == "" {
+		s.Store = "file://" + filepath.ToSlash(filepath.Join(s.StateDir, "store"))
+	}
+	var errs []error
+	if s.Calls < 1 {
+		errs = append(errs, fmt.Errorf("settings: calls is %d; it must be at least 1", s.Calls))
+	}
+	if s.Heartbeat < time.Second {
+		errs = append(errs, fmt.Errorf("settings: heartbeat is %s; it must be at least 1s", s.Heartbeat))
+	}
+	return s, errors.Join(errs...)
+}
+
+// Scratch is where agents work.
+func (s Settings) Scratch() string { return filepath.Join(s.StateDir, "scratch") }
+
+// LocalStore says that the store is a folder of this host, so all work on a run stays here.
+func (s Settings) LocalStore() bool { return strings.HasPrefix(s.Store, "file://") }

@@ -1,0 +1,62 @@
+package operate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Index remembers where a run's directory is, so that people can name the run by its id.
+func Index(stateDir, runID, dir string) error {
+	folder := filepath.Join(stateDir, "runs")
+	var disk durable.Disk
+	if err := disk.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	return disk.WriteFile(filepath.Join(folder, runID), []byte(dir+"\n"), 0o600)
+}
+
+// Find gives the directory that a person means: a path, or a run's id or the beginning of one.
+func Find(stateDir, what string) (rundir.Dir, error) {
+	if what == "" {
+		what = "."
+	}
+	if fi, err := os.Stat(what); err == nil && fi.IsDir() {
+		abs, err := filepath.Abs(what)
+		if err != nil {
+			return rundir.Dir{}, err
+		}
+		d := rundir.At(abs)
+		_, err = d.Claim()
+		return d, err
+	}
+	return byID(stateDir, what)
+}
+
+func byID(stateDir, what string) (rundir.Dir, error) {
+	folder := filepath.Join(stateDir, "runs")
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return rundir.Dir{}, err
+	}
+	var found []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), what) && !durable.IsTemp(e.Name()) {
+			found = append(found, e.Name())
+		}
+	}
+	switch len(found) {
+	case 0:
+		return rundir.Dir{}, fmt.Errorf("%s is no run directory, and no run of this machine begins with it: give a directory or a run id", what)
+	case 1:
+		raw, err := os.ReadFile(filepath.Join(folder, found[0]))
+		return rundir.At(strings.TrimSpace(string(raw))), err
+	}
+	return rundir.Dir{}, fmt.Errorf("%s is ambiguous: it is the beginning of %s", what, strings.Join(found, ", "))
+}

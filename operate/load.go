@@ -1,0 +1,125 @@
+// Package operate starts runs and speaks to them: what the CLI does with a live run, as library calls. Each call is idempotent; what a run's
+// state does not allow is a typed error that names the next command that works.
+package operate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+)
+
+// Definition is a definition that was read and found good.
+type Definition struct {
+	Folder fs.FS
+	Name   string // file, in the folder
+	Source []byte
+	Parsed *pipeline.Definition
+	Plan   *pipeline.Plan
+}
+
+// Load reads a definition. Problems are all of them, with file and line.
+func Load(folder fs.FS, name, shown string) (Definition, error) {
+	src, err := fs.ReadFile(folder, name)
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
+	}
+	parsed, problems := pipeline.Parse(shown, src, folder)
+	if len(problems) > 0 {
+		return Definition{}, problems
+	}
+	return Definition{Folder: folder, Name: name, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// Stored are the digests of a run's inputs.
+type Stored struct {
+	Definition string
+	Plan       string
+	Inputs     string
+	Policy     string
+	Seed       *run.Blob
+}
+
+// Upload puts everything a run is given into the store: the definition, the plan, prompts, files, the seed of the artifact.
+func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) {
+	var st Stored
+	source, err := s.Put(ctx, d.Source)
+	if err != nil {
+		return st, err
+	}
+	plan, err := s.PutJSON(ctx, d.Plan)
+	if err != nil {
+		return st, err
+	}
+	policy, err := s.PutJSON(ctx, map[string]any{"version": 1, "agents": d.Plan.Agents, "budget": d.Plan.Budget, "definition": source})
+	if err != nil {
+		return st, err
+	}
+	st.Definition, st.Plan, st.Policy = string(source), string(plan), string(policy)
+	return st, d.uploadFiles(ctx, s, &st)
+}
+
+func (d Definition) uploadFiles(ctx context.Context, s *store.Store, st *Stored) error {
+	manifest := rundir.Inputs{Version: 1}
+	for _, name := range d.files() {
+		data, err := fs.ReadFile(d.Folder, path.Join(path.Dir(d.Name), name))
+		if err != nil {
+			return err
+		}
+		digest, err := s.Put(ctx, data)
+		if err != nil {
+			return err
+		}
+		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: string(digest), Size: int64(len(data))})
+		if d.Plan.Artifact != nil && d.Plan.Artifact.Seed == name {
+			if err := d.seed(ctx, s, data, st); err != nil {
+				return err
+			}
+		}
+	}
+	inputs, err := s.PutJSON(ctx, manifest)
+	st.Inputs = string(inputs)
+	return err
+}
+
+// seed stores the artifact that the run starts from: as artifacts are kept, trimmed and with one line feed at the end.
+func (d Definition) seed(ctx context.Context, s *store.Store, data []byte, st *Stored) error {
+	text := trimmed(data)
+	digest, err := s.Put(ctx, text)
+	if err != nil {
+		return err
+	}
+	st.Seed = &run.Blob{Digest: string(digest), Size: int64(len(text)), Chars: len([]rune(string(text)))}
+	return nil
+}
+
+// files are the paths that the definition names, each once, relative to its folder.
+func (d Definition) files() []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if d.Plan.Artifact != nil {
+		add(d.Plan.Artifact.Seed)
+	}
+	for _, r := range d.Plan.Roles {
+		add(r.Prompt)
+	}
+	for _, f := range d.Plan.AlwaysRead {
+		add(f.Path)
+	}
+	for _, set := range d.Plan.Sets {
+		for _, f := range set.Files {
+			add(f.Path)
+		}
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package operate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Operator speaks to Temporal for people on this host.
+type Operator struct {
+	Client    client.Client
+	Namespace string
+	Settings  config.Settings
+	Host      string
+	Build     string
+	By        string // who is at work, for the journal
+}
+
+// Started says what a start found or made.
+type Started struct {
+	RunID  string
+	Dir    rundir.Dir
+	Status run.Status
+	New    bool
+}
+
+// ChangedError says that a directory holds a run of another definition.
+type ChangedError struct {
+	Dir      string
+	Old, New string
+}
+
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("%s holds a run of another definition (configuration %s, now %s): nothing was changed. Take another --output-dir, or move that one away", e.Dir, e.Old, e.New)
+}
+
+// Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
+// left as it is.
+func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
+	claim, err := dir.Claim()
+	switch {
+	case errors.Is(err, rundir.ErrNoRun):
+		return o.fresh(ctx, def, dir)
+	case err != nil:
+		return Started{}, err
+	case claim.ConfigHash != def.Plan.ConfigHash:
+		return Started{}, &ChangedError{Dir: dir.Root, Old: claim.ConfigHash, New: def.Plan.ConfigHash}
+	}
+	return o.found(ctx, def, dir, claim)
+}
+
+// found goes on with what a directory holds.
+func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
+	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending}
+	meta, err := dir.Meta()
+	if err == nil {
+		st.Status = run.Status(meta.Status)
+	}
+	if st.Status.Closed() {
+		return st, nil
+	}
+	open, err := o.Open(ctx, claim.RunID)
+	if err != nil || open {
+		return st, err
+	}
+	if tail, err := dir.Tail(); err != nil || tail.Seq > 0 {
+		return st, errors.Join(err, fmt.Errorf("run %s is %s in %s, but Temporal has no open workflow of it: look at it with `starter status %s`", claim.RunID, st.Status, dir.Root, dir.Root))
+	}
+	return o.launch(ctx, def, dir, claim) // claimed, and the starter died before the workflow began
+}
+
+// Open says whether Temporal has an open workflow of a run.
+func (o Operator) Open(ctx context.Context, runID string) (bool, error) {
+	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	var missing *serviceerror.NotFound
+	if errors.As(err, &missing) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask Temporal about run %s: %w", runID, err)
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+}
+
+// fresh claims an empty directory and starts.
+func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return Started{}, err
+	}
+	claim := run.Claim{
+		Version: 1, RunID: id.String(), ThreadID: id.String(), CreatedAt: run.Time(time.Now()), Pipeline: def.Plan.Pipeline,
+		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
+	}
+	if err := dir.Take(claim); err != nil {
+		return Started{}, err
+	}
+	return o.launch(ctx, def, dir, claim)
+}
+
+// launch stores the inputs and starts the workflow.
+func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return Started{}, err
+	}
+	s, err := store.Open(ctx, claim.Store)
+	if err != nil {
+		return Started{}, err
+	}
+	defer s.Close()
+	stored, err := def.Upload(ctx, s)
+	if err != nil {
+		return Started{}, fmt.Errorf("store the inputs in %s: %w", claim.Store, err)
+	}
+	in := o.input(def, dir, claim, stored)
+	queue := work.QueuesOf(claim.TaskQueue, claim.Host).Shared
+	if s.Local() {
+		queue = in.DirQueue
+	}
+	opts := client.StartWorkflowOptions{
+		ID: claim.RunID, TaskQueue: queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		StaticSummary:            fmt.Sprintf("%s in %s", def.Plan.Pipeline, dir.Root),
+		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", def.Plan.Total, dir.Root, claim.Store),
+	}
+	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, in)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if err != nil && !errors.As(err, &already) {
+		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)
+	}
+	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}, nil
+}
+
+func (o Operator) input(def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {
+	q := work.QueuesOf(claim.TaskQueue, claim.Host)
+	in := workflows.Input{
+		Target:   work.Target{RunID: claim.RunID, Dir: dir.Root, Store: claim.Store},
+		Claim:    claim,
+		Start:    startEvent(def, claim, st),
+		DirQueue: q.Dir, Calls: q.Calls,
+		Options: workflows.Options{HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: def.Plan.TimeScale, ContinueAfter: o.Settings.ContinueAfter},
+	}
+	in.Start.Tenant, in.Start.Environment, in.Start.Host, in.Start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	if o.Settings.LocalStore() {
+		in.Calls = q.HostCalls
+	}
+	return in
+}
+
+func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
+	p := def.Plan
+	ev := run.RunStart{
+		Task: p.Pipeline, RunKind: "pipeline", Pipeline: p.Pipeline, RunID: claim.RunID, ThreadID: claim.ThreadID, Epoch: 1,
+		CreatedAt: claim.CreatedAt, Definition: st.Definition, Plan: st.Plan, Inputs: st.Inputs, Policy: st.Policy, ConfigHash: p.ConfigHash,
+		TotalPasses: p.Total, MaxRounds: p.MaxRounds,
+		Budget: run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)},
+	}
+	if p.Artifact != nil && st.Seed != nil {
+		ev.Artifact = &run.ArtifactRef{File: p.Artifact.File, Seed: *st.Seed}
+	}
+	for _, n := range p.Notes {
+		ev.Notes = append(ev.Notes, run.NoteRef{Name: n.Name, File: n.File})
+	}
+	for _, stage := range p.Stages {
+		ev.Stages = append(ev.Stages, run.StageRef{Name: stage.Name, Kind: stage.Kind})
+		if stage.Repeat != nil {
+			ev.Threshold = stage.Repeat.Threshold()
+		}
+	}
+	return ev
+}
+
+func trimmed(data []byte) []byte {
+	return append(bytes.TrimRight(data, " \t\r\n"), '\n')
+}

@@ -1,0 +1,58 @@
+package serve
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/local"
+)
+
+// IdleStop gives the Idle of a background worker: it returns when, for the whole time, no run was open and nobody was attached. It then
+// stops the embedded server too, while nobody can attach.
+func IdleStop(c client.Client, namespace, stateDir string, idle time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		tick := time.NewTicker(max(idle/10, 200*time.Millisecond))
+		defer tick.Stop()
+		busy := time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case now := <-tick.C:
+				if inUse(ctx, c, namespace, stateDir) {
+					busy = now
+				}
+				if now.Sub(busy) < idle {
+					continue
+				}
+			}
+			if stopped, err := stopServer(ctx, stateDir); stopped || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// inUse is true when it cannot be told.
+func inUse(ctx context.Context, c client.Client, namespace, stateDir string) bool {
+	if nobody, err := local.NobodyAttached(stateDir); err != nil || !nobody {
+		return true
+	}
+	open, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: "ExecutionStatus = 'Running'"})
+	return err != nil || open.GetCount() > 0
+}
+
+// stopServer stops the embedded server if nobody came meanwhile.
+func stopServer(ctx context.Context, stateDir string) (bool, error) {
+	release, alone, err := local.Alone(stateDir)
+	if err != nil || !alone {
+		return false, err
+	}
+	if _, err := local.StopServer(ctx, stateDir, 10*time.Second); err != nil {
+		return true, err
+	}
+	return true, release()
+}

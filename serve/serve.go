@@ -1,0 +1,89 @@
+// Package serve is a worker as a library: what it registers, which queues it polls, and when a background one stops.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Options are what a worker needs.
+type Options struct {
+	Settings config.Settings
+	Client   client.Client
+	Host     string   // id of this host
+	Scripted []string // argv of the built-in agent
+	Ready    func() error
+	Idle     func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
+}
+
+// Run polls until ctx ends or Idle returns. Running passes get a little time to end; then their agents are ended with the worker.
+func Run(ctx context.Context, o Options) error {
+	self, err := process.Self()
+	if err != nil {
+		return err
+	}
+	acts := activities.New(activities.Config{
+		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
+		Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client},
+	})
+	defer acts.Stop()
+	group := workers(o, acts)
+	for i, w := range group {
+		if err := w.Start(); err != nil {
+			stop(group[:i])
+			return fmt.Errorf("start polling: %w", err)
+		}
+	}
+	defer stop(group)
+	if o.Ready != nil {
+		if err := o.Ready(); err != nil {
+			return err
+		}
+	}
+	if o.Idle == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if err := o.Idle(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func workers(o Options, acts *activities.Activities) []worker.Worker {
+	q := work.QueuesOf(o.Settings.TaskQueue, o.Host)
+	short := worker.Options{MaxHeartbeatThrottleInterval: 2 * time.Second, DisableRegistrationAliasing: true}
+	calls := short
+	calls.MaxConcurrentActivityExecutionSize = o.Settings.Calls
+	calls.DisableWorkflowWorker = true
+	calls.WorkerStopTimeout = 10 * time.Second
+	shared := worker.New(o.Client, q.Shared, short)
+	dir := worker.New(o.Client, q.Dir, short)
+	for _, w := range []worker.Worker{shared, dir} {
+		workflows.Register(w)
+		acts.RegisterLocal(w)
+	}
+	acts.RegisterDirectory(dir)
+	any, host := worker.New(o.Client, q.Calls, calls), worker.New(o.Client, q.HostCalls, calls)
+	acts.RegisterCalls(any)
+	acts.RegisterCalls(host)
+	return []worker.Worker{dir, host, shared, any}
+}
+
+func stop(group []worker.Worker) {
+	for _, w := range group {
+		w.Stop()
+	}
+}
