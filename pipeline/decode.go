@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -45,28 +43,15 @@ func (d *decoder) document(src []byte) *yaml.Node {
 		d.problemAt(1, "the file is empty; begin with pipeline: NAME")
 		return nil
 	} else if err != nil {
-		d.syntax(err)
+		d.syntax(err, src)
 		return nil
 	}
 	if err := dec.Decode(&second); err == nil {
 		d.problem(&second, "the file holds a second YAML document; keep one pipeline in a file")
 	} else if !errors.Is(err, io.EOF) {
-		d.syntax(err)
+		d.syntax(err, src)
 	}
 	return resolve(doc.Content[0])
-}
-
-var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
-
-func (d *decoder) syntax(err error) {
-	line, what := 1, err.Error()
-	if m := yamlError.FindStringSubmatch(what); m != nil {
-		what = m[2]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line = n
-		}
-	}
-	d.problemAt(line, "not valid YAML: %s; check the indentation, quotes and brackets here and on the line before", what)
 }
 
 func (d *decoder) definition(root *yaml.Node) {

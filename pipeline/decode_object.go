@@ -12,19 +12,20 @@ type object struct {
 	d      *decoder
 	node   *yaml.Node
 	path   string // "roles.builder", for messages
+	keys   map[string]*yaml.Node
 	values map[string]*yaml.Node
 }
 
 // object reads n as a mapping that may have the known keys and no other. What is not a mapping reads as one without keys, and ok is false.
 func (d *decoder) object(n *yaml.Node, path string, known ...string) (o object, ok bool) {
-	o = object{d: d, node: n, path: path, values: map[string]*yaml.Node{}}
+	o = object{d: d, node: n, path: path, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
 	entries, ok := d.mapping(n, path)
 	for _, e := range entries {
 		if !slices.Contains(known, e.key.Value) {
 			d.problem(e.key, "unknown key %q in %s; %s", e.key.Value, path, suggest(e.key.Value, known))
 			continue
 		}
-		o.values[e.key.Value] = e.value
+		o.keys[e.key.Value], o.values[e.key.Value] = e.key, e.value
 	}
 	return o, ok
 }
@@ -38,9 +39,9 @@ func (o object) at(key string) string {
 
 func (o object) has(key string) bool { return o.values[key] != nil }
 
-// line is where key's value is written, or where the object begins.
+// line is where key is written, or where the object begins.
 func (o object) line(key string) int {
-	if n := o.values[key]; n != nil {
+	if n := o.keys[key]; n != nil {
 		return n.Line
 	}
 	return o.node.Line

@@ -99,9 +99,11 @@ func (d *decoder) nameTemplate(o object, key string, s Stage) string {
 		return ""
 	}
 	if key == "dir" {
-		if clean, ok := d.localPath(o.values[key], o.at(key), text); ok {
-			text = clean
+		clean, ok := d.localPath(o.values[key], o.at(key), text)
+		if !ok {
+			return ""
 		}
+		text = clean
 	} else if strings.Contains(text, "/") {
 		d.problemAt(o.line(key), "%s is %q; write a name without folders", o.at(key), text)
 	}

@@ -64,7 +64,7 @@ func (s PlanStage) writeSteps(out *bytes.Buffer) {
 }
 
 func (s PlanStage) cells(r PlanRound, step PlanStep) []string {
-	number, sees := "", cmp.Or(strings.TrimLeft(step.Sees, "0"), step.SeesStage)
+	number, sees := "", s.seen(step)
 	if step.Number > 0 {
 		number = fmt.Sprintf("%3d", step.Number)
 	}
@@ -73,6 +73,14 @@ func (s PlanStage) cells(r PlanRound, step PlanStep) []string {
 		return []string{"", number, place, step.subject(), sees}
 	}
 	return []string{"", number, r.Set, place, step.subject(), step.Order, strings.Join(step.Files, " → "), sees}
+}
+
+// seen names whose reply a step sees: a pass by its number, a step of the same stage by its place in the round.
+func (s PlanStage) seen(step PlanStep) string {
+	if place, same := strings.CutPrefix(step.Sees, s.Name+"/"); same && s.Kind != StageEach {
+		return "step " + place
+	}
+	return cmp.Or(strings.TrimLeft(step.Sees, "0"), step.SeesStage)
 }
 
 // subject is who or what acts in a step.

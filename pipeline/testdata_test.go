@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var pathShape = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:md|css|html)\b`)
 
@@ -35,4 +38,16 @@ func parsed(t testing.TB, src []byte) *Definition {
 	require.Empty(t, problems)
 	require.NotNil(t, def)
 	return def
+}
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
+// golden compares text with a file that people read.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	require.Equal(t, string(read(t, name)), got)
 }

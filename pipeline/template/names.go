@@ -58,5 +58,11 @@ func Placed(src string) []string {
 	for _, p := range Scan(src) {
 		found[p.Name] = true
 	}
-	return slices.DeleteFunc(Parts(), func(part string) bool { return !found[part] })
+	var placed []string
+	for _, part := range Parts() {
+		if found[part] {
+			placed = append(placed, part)
+		}
+	}
+	return placed
 }

@@ -1,0 +1,233 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// healthy is the definition that the injuries are done to.
+const healthy = `pipeline: demo
+agent: {run: [claude, -p], reply: text}
+limits: {timeout: 10m}
+artifact: {file: page.html, seed: seed.html}
+notes:
+  log: {file: log.md, marker: LOG}
+always_read:
+  - World: world.md
+roles:
+  writer: {prompt: prompts/writer.md, gives: artifact, notes: [log], checks: [{name: non-empty}]}
+  judge: {prompt: prompts/judge.md, gives: report, score: {find: '(\d)/4', range: [0, 4]}}
+corpus:
+  S1: {theme: One, files: [A: a.md, B: b.md]}
+stages:
+  - name: write
+    for_each: corpus
+    orders: {X: 0, Y: 1/2}
+    passes:
+      - {role: writer, order: X}
+      - {role: judge, order: Y, see: last}
+    checkpoint: cp-{set}
+  - name: polish
+    repeat: {max: 3, until: score >= 3}
+    checkpoint: cp-{n}
+    steps:
+      - {role: judge}
+      - {run: make test, as: tests}
+      - {role: writer, see: last}
+`
+
+// injury is one edit of the healthy definition and everything that Parse then says.
+type injury struct {
+	name string
+	old  string // "" appends new
+	new  string
+	want string // lines
+}
+
+var injuries = []injury{
+	{"unknown key at the top", "limits: {", "limit: {", `x.yaml:3: unknown key "limit" in the pipeline; did you mean "limits"?`},
+	{"unknown key in a role", "gives: report,", "gives: report, promt: x,", `x.yaml:11: unknown key "promt" in roles.judge; did you mean "prompt"?`},
+	{"unknown key that is like none", "agent: {", "agent: {zzzzzzzzz: 1, ", `x.yaml:2: unknown key "zzzzzzzzz" in agent; write one of: run, reply, price, env`},
+	{"a key of a later version", "repeat: {max: 3,", "repeat: {max: 3, gate: x,", `x.yaml:23: unknown key "gate" in stage "polish".repeat; write one of: max, until, otherwise`},
+	{"time scale outside the top", "gives: report,", "gives: report, limits: {time_scale: 2},", `x.yaml:11: unknown key "time_scale" in roles.judge.limits; write one of: timeout, attempts, structural, backoff, rate_limit`},
+	{"duplicate key", "limits: {timeout: 10m}", "limits: {timeout: 10m}\npipeline: again", `x.yaml:4: "pipeline" is there twice in the pipeline, first on line 1; keep one of them`},
+	{"duplicate role", "  judge: {", "  writer: {", "x.yaml:11: \"writer\" is there twice in roles, first on line 10; keep one of them\n" +
+		"x.yaml:20: role \"judge\" is not one of roles; write one of: writer\nx.yaml:23: stage \"polish\" until asks for score, and no role step of the stage gives one; write score: {find: ..., range: ...} in the role that does\nx.yaml:26: role \"judge\" is not one of roles; write one of: writer"},
+	{"duplicate set", "stages:", "  S1: {theme: Again, files: [A: a.md]}\nstages:", `x.yaml:14: "S1" is there twice in corpus, first on line 13; keep one of them`},
+	{"duplicate label", "B: b.md", "A: b.md", `x.yaml:13: label "A" is there twice in corpus.S1.files, first on line 13; give each file a label of its own`},
+	{"duplicate stage", "- name: polish", "- name: write", `x.yaml:22: stage "write" is there twice, first on line 15; give each stage a name of its own`},
+	{"duplicate step name", "{role: writer, see: last}", "{role: writer, see: last, as: tests}", `x.yaml:28: stage "polish" step 3: as "tests" is there twice, first on line 27; give each step a name of its own`},
+	{"duplicate check", "checks: [{name: non-empty}]", "checks: [{name: non-empty}, {name: non-empty}]", `x.yaml:10: check "non-empty" is there twice in roles.writer.checks, first on line 10; keep one of them`},
+	{"duplicate marker", "  log: {file: log.md, marker: LOG}", "  log: {file: log.md, marker: LOG}\n  two: {file: two.md, marker: LOG}", `x.yaml:7: notes.two.marker is LOG, the same as in log; choose another`},
+	{"duplicate checkpoint", "checkpoint: cp-{n}", "checkpoint: cp-{set}", "x.yaml:24: stage \"polish\".checkpoint has {set}, which nothing stands for here; write {n} where the rounds differ\n" +
+		"x.yaml:24: stage \"polish\".checkpoint is \"cp-{set}\" for every round; write {n} where the rounds differ\nx.yaml:24: stage \"polish\".checkpoint is cp-{set}, the same as in stage write; choose another"},
+	{"wrong type, mapping", "limits: {timeout: 10m}", "limits: 3", `x.yaml:3: limits is the number 3; write a mapping of keys and values`},
+	{"wrong type, list", "run: [claude, -p]", "run: claude -p", `x.yaml:2: agent.run is the text "claude -p"; write a list`},
+	{"wrong type, text", "pipeline: demo", "pipeline: 12", `x.yaml:1: pipeline is the number 12, not a text; put it in quotes: "12"`},
+	{"wrong type in a list", "run: [claude, -p]", "run: [claude, 1]", `x.yaml:2: agent.run is the number 1, not a text; put it in quotes: "1"`},
+	{"wrong type, number", "max: 3", "max: many", `x.yaml:23: stage "polish".repeat.max is the text "many"; write a whole number from 1 to 1000`},
+	{"number out of bounds", "max: 3", "max: 0", `x.yaml:23: stage "polish".repeat.max is the number 0; write a whole number from 1 to 1000`},
+	{"not a truth value", "checkpoint: cp-{n}", "pause_after: maybe", `x.yaml:24: stage "polish".pause_after is the text "maybe"; write true or false`},
+	{"not a number", "timeout: 10m", "backoff: {jitter: .nan}", `x.yaml:3: limits.backoff.jitter is the number .nan; write a number from 0 to 1`},
+	{"an empty value", "limits: {timeout: 10m}", "limits:", `x.yaml:3: limits is empty; write a mapping of keys and values`},
+	{"a blank text", "theme: One", "theme: ' '", `x.yaml:13: corpus.S1.theme is blank; write a text or leave the key out`},
+	{"an empty list", "files: [A: a.md, B: b.md]", "files: []", `x.yaml:13: corpus.S1.files is an empty list; put something in it or leave the key out`},
+	{"an unlabelled file", "A: a.md", "a.md", `x.yaml:13: an entry of corpus.S1.files is the text "a.md"; write one label and its path, such as Rules: grammar/rules.md`},
+	{"a plain number as duration", "timeout: 10m", "timeout: 600", `x.yaml:3: limits.timeout is the plain number 600; write its unit too, such as 600s or 10m`},
+	{"not a duration", "timeout: 10m", "timeout: soon", `x.yaml:3: limits.timeout is "soon", not a duration; write one such as 5s, 10m or 1h30m`},
+	{"a duration below zero", "timeout: 10m", "timeout: -5s", `x.yaml:3: limits.timeout is -5s; write a duration above zero`},
+	{"a first wait above the last", "timeout: 10m", "backoff: {first: 5m}", `x.yaml:3: limits.backoff waits 5m0s first and at most 2m0s; write a max that is not below first`},
+	{"missing name", "pipeline: demo\n", "", `x.yaml:1: pipeline is missing in the pipeline; write pipeline: NAME`},
+	{"missing agent", "agent: {run: [claude, -p], reply: text}\n", "", `x.yaml:1: agent is missing in the pipeline; write agent: {run: [COMMAND, ...], reply: text}`},
+	{"missing reply", ", reply: text", "", `x.yaml:2: reply is missing in agent; write reply: claude-json or reply: text`},
+	{"missing prompt key", "prompt: prompts/judge.md, ", "", `x.yaml:11: prompt is missing in roles.judge; write prompt: the path of its prompt file`},
+	{"missing gives", "gives: report, ", "", `x.yaml:11: gives is missing in roles.judge; write gives: artifact, report or changes`},
+	{"missing seed key", ", seed: seed.html", "", `x.yaml:4: seed is missing in artifact; write seed: the path of the page a run starts from`},
+	{"missing until", ", until: score >= 3", "", `x.yaml:23: until is missing in stage "polish".repeat; write until: score >= 3.5, or another condition`},
+	{"missing stage name", "- name: polish\n    repeat", "- repeat", `x.yaml:22: name is missing in a stage; write name: NAME`},
+	{"missing range", ", range: [0, 4]", "", `x.yaml:11: range is missing in roles.judge.score; write range: [0, 4]`},
+	{"missing steps", "    steps:\n      - {role: judge}\n      - {run: make test, as: tests}\n      - {role: writer, see: last}\n", "", "x.yaml:22: steps is missing in stage \"polish\"; write steps: [{role: ROLE}, ...]\n" +
+		"x.yaml:23: stage \"polish\" until asks for score, and no role step of the stage gives one; write score: {find: ..., range: ...} in the role that does"},
+	{"missing prompt file", "prompts/judge.md", "prompts/gone.md", `x.yaml:11: roles.judge.prompt names prompts/gone.md, and there is no such file; create it or correct the path`},
+	{"missing corpus file", "b.md", "gone.md", `x.yaml:13: corpus.S1.files B names gone.md, and there is no such file; create it or correct the path`},
+	{"missing file always read", "world.md", "gone.md", `x.yaml:8: always_read World names gone.md, and there is no such file; create it or correct the path`},
+	{"missing seed", "seed.html", "gone.html", `x.yaml:4: artifact.seed names gone.html, and there is no such file; create it or correct the path`},
+	{"a folder for a file", "world.md", "prompts", `x.yaml:8: always_read World names prompts, which is a folder; name a file`},
+	{"an absolute path", "world.md", "/etc/passwd", `x.yaml:8: always_read World is the absolute path /etc/passwd; write it relative to the folder of this file`},
+	{"a drive", "world.md", "C:/world.md", `x.yaml:8: always_read World is the absolute path C:/world.md; write it relative to the folder of this file`},
+	{"a path outside", "world.md", "x/../../world.md", `x.yaml:8: always_read World is x/../../world.md, outside the folder of this file; move what it names into the folder`},
+	{"backslashes", "world.md", `docs\world.md`, `x.yaml:8: always_read World is "docs\\world.md"; write a path with forward slashes`},
+	{"a blank prompt", "prompts/judge.md", "prompts/blank.md", `x.yaml:11: roles.judge.prompt names prompts/blank.md, which is blank; write what the role is asked`},
+	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md", `prompts/bad.md:2: {{refrences}} is not a placeholder; write one of {{context}}, {{references}}, {{notes}}, {{replies}}, {{pictures}}, {{artifact}}, {{files}}, {{content}}, {{feedback}}, {{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}} or {{with.KEY}}, or \{{refrences}} for the text itself` +
+		"\n" + `prompts/bad.md:3: {{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here`},
+	{"no such role in a step", "{role: judge}", "{role: juge}", "x.yaml:23: stage \"polish\" until asks for score, and no role step of the stage gives one; write score: {find: ..., range: ...} in the role that does\n" +
+		`x.yaml:26: role "juge" is not one of roles; did you mean "judge"?`},
+	{"no such role together", "{role: judge, order: Y, see: last}", "{together: [judge, jury]}", `x.yaml:20: role "jury" is not one of roles; write one of: writer, judge`},
+	{"together alone", "{role: judge, order: Y, see: last}", "{together: [judge]}", `x.yaml:20: together has one role; write role: judge`},
+	{"together with a builder", "{role: judge, order: Y, see: last}", "{together: [judge, writer, judge]}", "x.yaml:20: role \"writer\" gives artifact, and roles together can only give reports; make it a step of its own\nx.yaml:20: role \"judge\" is in together twice; keep one"},
+	{"no such order", "order: Y", "order: Z", `x.yaml:20: stage "write" step 2: order "Z" is not one of the stage's orders; did you mean "X"?`},
+	{"an order without orders", "{role: judge}", "{role: judge, order: X}", `x.yaml:26: stage "polish" step 1: order "X" is not one of the stage's orders; there is none to choose from`},
+	{"no such note", "notes: [log]", "notes: [lug]", `x.yaml:10: roles.writer.notes has "lug", not a note of this pipeline; did you mean "log"?`},
+	{"no such agent", "gives: report,", "gives: report, agent: other,", `x.yaml:11: roles.judge.agent is "other", not one of agents; there is none to choose from`},
+	{"no default agent", "agent: {run: [claude, -p], reply: text}", "agents: {one: {run: [claude], reply: text}}", "x.yaml:10: roles.writer names no agent, and there is no default one; write one of: one\nx.yaml:11: roles.judge names no agent, and there is no default one; write one of: one"},
+	{"no such step to see", "{role: writer, see: last}", "{role: writer, see: test}", `x.yaml:28: see is "test", not a stage and not the ` + "`as`" + ` of a step; did you mean "tests"?`},
+	{"nothing before to see", "{role: writer, order: X}", "{role: writer, see: last}", `x.yaml:19: see is last, and no step before it in the round gives a reply; drop see, or name a stage or the ` + "`as`" + ` of a step`},
+	{"a later stage to see", "{role: writer, order: X}", "{role: writer, see: polish}", `x.yaml:19: see is "polish", a stage that has not finished by then; name an earlier one, or last`},
+	{"a later step to see", "{role: writer, order: X}", "{role: writer, see: tests}", `x.yaml:19: see is "tests", a step that has not run by then; name an earlier one`},
+	{"no such name in until", "until: score >= 3", "until: test == ok", `x.yaml:23: stage "polish" until asks for test, which no step of the stage is called; did you mean "tests"?`},
+	{"no verdict for until", "until: score >= 3", "until: verdict == ok", `x.yaml:23: stage "polish" until asks for verdict, and no role step of the stage gives one; write verdict: {find: ...} in the role that does`},
+	{"unparsable until", "until: score >= 3", "until: score => 3", `x.yaml:23: stage "polish".repeat.until: "=" is not a comparison in "score => 3"; write ==, !=, >=, >, <= or <`},
+	{"bad regexp", `(\d)/4`, `(\d/4`, "x.yaml:11: roles.judge.score.find is not a regular expression: missing closing ): `(\\d/4`; correct it (the syntax is RE2)"},
+	{"a regexp without a group", `(\d)/4`, `\d/4`, `x.yaml:11: roles.judge.score.find has 0 groups; put round brackets around exactly the part to take, and (?:...) around others`},
+	{"bad range", "range: [0, 4]", "range: [4, 0]", `x.yaml:11: roles.judge.score.range does not go up from one number to another; write the lowest and the highest allowed, such as [0, 4]`},
+	{"half a range", "range: [0, 4]", "range: [4]", `x.yaml:11: roles.judge.score.range is not a list of two numbers; write the lowest and the highest allowed, such as [0, 4]`},
+	{"a word that is not one of the choices", "gives: report", "gives: reports", `x.yaml:11: roles.judge.gives is "reports"; did you mean "report"?`},
+	{"no artifact to give", "artifact: {file: page.html, seed: seed.html}\n", "", `x.yaml:9: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: PATH} at the top`},
+	{"no workspace to change", "gives: report", "gives: changes", `x.yaml:11: roles.judge.gives is changes, and the pipeline has no workspace; write workspace: {git: worktree} at the top`},
+	{"an artifact and a workspace", "notes:\n", "workspace: {dir: .}\nnotes:\n", `x.yaml:5: there is an artifact and a workspace; keep the one that the passes revise`},
+	{"a reserved file name", "file: page.html", "file: meta.json", `x.yaml:4: artifact.file is meta.json, which the run directory keeps for itself; choose another name`},
+	{"a file name with a folder", "file: log.md", "file: notes/log.md", `x.yaml:6: notes.log.file "notes/log.md" cannot be a name; use letters, digits, dots, dashes and underscores, at most 64`},
+	{"a bad marker", "marker: LOG", "marker: the log", `x.yaml:6: notes.log.marker is "the log"; write capitals, digits and underscores, such as DISCOVERY_LOG`},
+	{"a bad name", "S1:", "../S1:", `x.yaml:13: set "../S1" cannot be a name; use letters, digits, dots, dashes and underscores, at most 64`},
+	{"two kinds in a step", "{role: judge}", "{role: judge, run: make}", `x.yaml:26: stage "polish" step 1 has role and run; keep one, and make each of the others a step of its own`},
+	{"no kind in a step", "{role: judge}", "{as: first}", "x.yaml:23: stage \"polish\" until asks for score, and no role step of the stage gives one; write score: {find: ..., range: ...} in the role that does\n" +
+		`x.yaml:26: stage "polish" step 1 says nothing to do; write one of: role, together, run, screenshots, ask`},
+	{"see in a command", "{run: make test, as: tests}", "{run: make test, as: tests, see: last}", `x.yaml:27: stage "polish" step 2: see does not go with run; leave it out`},
+	{"a name that until cannot tell apart", "as: tests", "as: score", `x.yaml:27: stage "polish" step 2: as is "score", which until and see could not tell apart; begin with a letter, then letters, digits, dashes or underscores, and not last, score, verdict, and, or`},
+	{"a step called like a stage", "as: tests", "as: write", `x.yaml:27: as "write" is the name of a stage too; choose another`},
+	{"an argument that a check does not use", "{name: non-empty}", "{name: non-empty, over: 3}", `x.yaml:10: check "non-empty" does not use over; leave it out`},
+	{"a check without its argument", "{name: non-empty}", "{name: minimum-length}", `x.yaml:10: check "minimum-length" needs over; write over: 500`},
+	{"a check of one's own without words", "{name: non-empty}", "{name: non-emtpy}", `x.yaml:10: check "non-emtpy" says nothing to look for; write any: [...] or none: [...], or did you mean "non-empty"?`},
+	{"steps in a stage of sets", "passes:", "steps:", `x.yaml:18: stage "write" has steps; a stage with for_each has passes, any other has steps: write passes`},
+	{"repeat in a stage of sets", "checkpoint: cp-{set}", "repeat: {max: 2, until: score > 1}", `x.yaml:21: stage "write" has for_each and repeat; keep one, and put the other in a stage of its own`},
+	{"for_each without a corpus", "corpus:\n  S1: {theme: One, files: [A: a.md, B: b.md]}\n", "", `x.yaml:14: stage "write".for_each goes through the corpus, and the pipeline has none; write corpus: {NAME: {theme: ..., files: [...]}} at the top`},
+	{"orders without sets", "checkpoint: cp-{n}", "orders: {A: 0}", `x.yaml:24: stage "polish" has orders but no for_each, so there are no files to order; drop orders or write for_each: corpus`},
+	{"a whole turn as order", "Y: 1/2", "Y: 2/2", `x.yaml:17: stage "write".orders.Y is the text "2/2"; write 0, or a share of the files below one, such as 2/5`},
+	{"a number as order", "Y: 1/2", "Y: 0.5", `x.yaml:17: stage "write".orders.Y is the number 0.5; write 0, or a share of the files below one, such as 2/5`},
+	{"a checkpoint that does not differ", "checkpoint: cp-{set}", "checkpoint: cp", `x.yaml:21: stage "write".checkpoint is "cp" for every round; write {set} where the rounds differ`},
+	{"a checkpoint in a folder", "checkpoint: cp-{set}", "checkpoint: a/cp-{set}", `x.yaml:21: stage "write".checkpoint is "a/cp-{set}"; write a name without folders`},
+	{"an odd size", "{role: judge}", "{screenshots: {sizes: [big]}}\n      - {role: judge}", `x.yaml:26: stage "polish" step 1 screenshots.sizes has "big"; write width x height in pixels, such as 1440x900`},
+	{"a value where env wants names", "reply: text", "reply: text, env: [KEY=1]", `x.yaml:2: agent.env has "KEY=1", not the name of an environment variable; write names only, such as [API_KEY]`},
+	{"nothing to repeat a merge of", "limits: {timeout: 10m}", "limits: {<<: 3}", `x.yaml:3: << in limits merges the number 3; write the alias of a mapping`},
+	{"a second document", "", "---\npipeline: two\n", `x.yaml:29: the file holds a second YAML document; keep one pipeline in a file`},
+	{"not YAML", "limits: {timeout: 10m}", "limits: {timeout: 10m", `x.yaml:3: not valid YAML: did not find expected ',' or '}'; check the indentation, quotes and brackets here and on the line before`},
+	{"not YAML for the scanner", "theme: One,", "theme: 'One,", `x.yaml:13: not valid YAML: found unexpected end of stream; check the indentation, quotes and brackets here and on the line before`},
+	{"an alias of nothing", "{role: judge}", "{role: *judge}", `x.yaml:26: *judge stands for nothing; write &judge in front of what it stands for, further up`},
+}
+
+func TestParseNamesEveryInjury(t *testing.T) {
+	for _, c := range injuries {
+		t.Run(c.name, func(t *testing.T) {
+			src := healthy + c.new
+			if c.old != "" {
+				require.Contains(t, healthy, c.old)
+				src = strings.Replace(healthy, c.old, c.new, 1)
+			}
+			folder := folderFor([]byte(healthy))
+			folder["prompts/blank.md"] = file(" \n")
+			folder["prompts/bad.md"] = file("Judge.\n{{refrences}}\n{{with.focus}} {{content}}\n")
+			def, problems := Parse("x.yaml", []byte(src), folder)
+			require.Nil(t, def)
+			require.Equal(t, c.want, problems.Error())
+		})
+	}
+}
+
+func TestTheHealthyDefinitionHasNoProblem(t *testing.T) {
+	parsed(t, []byte(healthy))
+}
+
+func TestParseReportsWhatIsNoPipelineAtAll(t *testing.T) {
+	for name, c := range map[string]struct{ src, want string }{
+		"nothing":   {"", "x.yaml:1: the file is empty; begin with pipeline: NAME"},
+		"a comment": {"# later\n", "x.yaml:1: the file is empty; begin with pipeline: NAME"},
+		"a list":    {"- a\n", "x.yaml:1: the pipeline is a list; write a mapping of keys and values"},
+		"too much":  {strings.Repeat("#", maxSource+1), "x.yaml:1: the file has 1048577 bytes; a pipeline has at most 1048576, keep long texts in files of their own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			def, problems := Parse("x.yaml", []byte(c.src), folderFor(nil))
+			require.Nil(t, def)
+			require.Equal(t, c.want, problems.Error())
+		})
+	}
+}
+
+func TestParseReportsTenProblemsAtOnce(t *testing.T) {
+	src := read(t, "ten-problems.yaml")
+	def, problems := Parse("ten-problems.yaml", src, folderFor([]byte("prompts/writer.md seed.html")))
+	require.Nil(t, def)
+	golden(t, "ten-problems.txt", problems.Error()+"\n")
+	require.Len(t, problems, 10)
+}
+
+func TestParseChecksWhatALastStageRefersTo(t *testing.T) {
+	start, _, _ := strings.Cut(healthy, "  - name: polish")
+	start = strings.Replace(start, "{role: writer, order: X}", "{role: writer, order: X, as: draft}", 1)
+	for name, c := range map[string]struct{ stage, want string }{
+		"a step called for each set": {"  - name: end\n    steps: [{role: judge, see: draft}]",
+			"x.yaml:23: see is \"draft\", a step with one reply for each set; name its stage \"write\" for the last"},
+		"a stage without replies": {"  - {name: tests, steps: [{run: make}]}\n  - name: end\n    steps: [{role: judge, see: tests}]",
+			"x.yaml:24: see is \"tests\", a stage in which no role replies; name another"},
+		"its own stage": {"  - name: end\n    steps: [{role: judge}, {role: judge, see: end}]",
+			"x.yaml:23: see is \"end\", a stage that has not finished by then; name an earlier one, or last"},
+		"a step without a value in until": {"  - name: end\n    repeat: {max: 2, until: done == ok}\n    steps: [{role: writer, as: done}]",
+			"x.yaml:23: stage \"end\" until asks for done, a step without a score, a verdict or an exit code; give its role a score or a verdict, or name another step"},
+		"a stage of sets":          {"  - name: end\n    steps: [{role: judge, see: write}]", ""},
+		"a later step of a loop":   {"  - name: end\n    repeat: {max: 2, until: b > 1}\n    steps: [{role: judge, see: b}, {role: judge, as: b}]", ""},
+		"an early step of a loop":  {"  - name: end\n    repeat: {max: 2, until: score > 1}\n    steps: [{role: judge, see: last}]", ""},
+		"a command":                {"  - name: end\n    steps: [{run: make, as: tests}, {role: judge, see: tests}]", ""},
+		"steps written as passes":  {"  - name: end\n    passes: [{role: judge}]", "x.yaml:23: stage \"end\" has passes; a stage with for_each has passes, any other has steps: write steps"},
+		"passes and steps":         {"  - name: end\n    passes: [{role: judge}]\n    steps: [{role: judge}]", "x.yaml:23: stage \"end\" has passes and steps; keep steps"},
+		"a slot in the only round": {"  - name: end\n    dir: out/{n}\n    steps: [{role: judge}]", "x.yaml:23: stage \"end\".dir has {n}, which nothing stands for here; the stage has one round, so drop it"},
+		"a folder outside":         {"  - name: end\n    dir: ../out\n    steps: [{role: judge}]", "x.yaml:23: stage \"end\".dir is ../out, outside the folder of this file; move what it names into the folder"},
+		"limits of a question":     {"  - name: end\n    steps: [{ask: 'Fine?', limits: {timeout: 5m}}]", "x.yaml:23: stage \"end\" step 1: limits does not go with ask; leave it out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := start + c.stage + "\n"
+			_, problems := Parse("x.yaml", []byte(src), folderFor([]byte(healthy)))
+			require.Equal(t, c.want, problems.Error())
+		})
+	}
+}
