@@ -1,0 +1,24 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+)
+
+// Rebuild writes a lost run directory again, from the newest execution's history and the segments it names.
+func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
+	src, err := activities.TemporalHistory{Client: o.Client}.Source(ctx, runID, "")
+	if err != nil {
+		return run.Tail{}, err
+	}
+	s, err := store.Open(ctx, src.Claim.Store)
+	if err != nil {
+		return run.Tail{}, err
+	}
+	defer s.Close()
+	return rundir.At(dir).Rebuild(ctx, activities.Blobs(s), src)
+}

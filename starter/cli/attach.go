@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// refresh is how often an attached terminal looks at the directory.
+const refresh = 150 * time.Millisecond
+
+// attach shows a run until it rests or is over. Detaching never cancels it; Ctrl+C pauses it.
+func (a *app) attach(ctx context.Context, s *session, st operate.Started) error {
+	sigs := make(chan os.Signal, 4)
+	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(sigs)
+	v := newView(a.out, st.Dir)
+	defer v.clear()
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	watch := time.NewTicker(5 * time.Second)
+	defer watch.Stop()
+	interrupts := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case sig := <-sigs:
+			if sig != syscall.SIGINT {
+				return nil // the terminal is gone: the run goes on
+			}
+			interrupts++
+			go a.interrupt(ctx, s, st.RunID, interrupts, v)
+		case <-watch.C:
+			if err := s.ensure(ctx); err != nil {
+				v.say("The server or the worker cannot be started again: " + err.Error())
+			}
+		case now := <-tick.C:
+			rests, err := v.update(now)
+			if err != nil {
+				return err
+			}
+			if rests {
+				return a.goodbye(v, interrupts)
+			}
+		}
+	}
+}
+
+// interrupt turns Ctrl+C into a message (requirement 002 §8.4).
+func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *view) {
+	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
+	if nth == 1 {
+		v.say("Graceful shutdown requested. Finishing current pass...")
+		v.say("Press Ctrl+C again to force exit.")
+	} else {
+		v.say("Force exit. State saved at last completed pass.")
+	}
+	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
+	var refused *operate.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		v.say("The pause did not reach the run: " + err.Error())
+	}
+}
+
+// goodbye says where the run stands, and what to type next.
+func (a *app) goodbye(v *view, interrupts int) error {
+	v.clear()
+	s := v.state
+	where := v.dir.Root
+	switch {
+	case s.Status == run.Done:
+		fmt.Fprintf(a.out, "\nDone: %d of %d passes, %d rounds, %d calls, %s.%s\n", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls,
+			usd(s.Total()), scoreWords(s))
+	case s.Status == run.Paused && s.Reason == run.UserRequested:
+		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: starter resume %s\n", where)
+	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
+		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\nRaise it and go on: starter budget %s --usd N && starter resume %s\n",
+			usd(s.Total()), usd(s.Budget.CapUSD), where, where)
+	case s.Status.Class() == run.OperatorPause:
+		fmt.Fprintf(a.out, "\nPaused (%s). Look: starter status %s. Go on: starter resume %s\n", s.Reason, where, where)
+	default:
+		fmt.Fprintf(a.out, "\nThe run is %s. Look: starter status %s\n", s.Status, where)
+	}
+	if interrupts > 1 && s.Status == run.Paused {
+		return quiet(exitForced)
+	}
+	return outcome(s)
+}
+
+func scoreWords(s run.State) string {
+	if s.Score == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Score %.1f.", *s.Score)
+}
+
+func usd(v float64) string { return fmt.Sprintf("$%.2f", v) }

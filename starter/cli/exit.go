@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Exit codes of all verbs.
+const (
+	exitFine      = 0   // done, or paused by a person
+	exitError     = 1   // something went wrong
+	exitUsage     = 2   // usage, or input that is refused
+	exitAttention = 3   // paused for a cause, issues found
+	exitOperator  = 4   // an operator must decide
+	exitForced    = 130 // ended by a second Ctrl+C
+)
+
+const exitCodesHelp = `Exit codes: 0 fine (done, or paused by you); 1 error; 2 usage or refused input; 3 needs attention (paused for a cause);
+4 needs an operator's decision; 130 ended by a second Ctrl+C.`
+
+// usageError is a misuse; nothing was started or changed.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func asUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// quiet ends with a code; what there was to say has been said.
+type quiet int
+
+func (q quiet) Error() string { return "" }
+
+// exitCode is the only place that decides on exit codes.
+func exitCode(err error) int {
+	var q quiet
+	var usage usageError
+	var problems pipeline.Problems
+	var refused *operate.RefusedError
+	var changed *operate.ChangedError
+	switch {
+	case err == nil:
+		return exitFine
+	case errors.As(err, &q):
+		return int(q)
+	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.Is(err, rundir.ErrNoRun),
+		strings.HasPrefix(err.Error(), "unknown command"):
+		return exitUsage
+	}
+	return exitError
+}

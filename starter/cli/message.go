@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+func (a *app) pause() *cobra.Command {
+	var m workflows.Message
+	cmd := a.message(workflows.VerbPause, "Pause a run after the running pass", &m)
+	cmd.Flags().BoolVar(&m.Now, "now", false, "end the running call instead of waiting for it; its pass is done again on resume")
+	return cmd
+}
+
+func (a *app) resume() *cobra.Command {
+	var m workflows.Message
+	return a.message(workflows.VerbResume, "Go on with a paused run", &m)
+}
+
+func (a *app) budget() *cobra.Command {
+	var m workflows.Message
+	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
+	cmd.Flags().Float64Var(&m.USD, "usd", 0, "the new cap, in USD")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if m.USD <= 0 {
+			return asUsage(errors.New("say the new cap: --usd 500"))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// message sends one message to a live run.
+func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
+	var dir string
+	cmd := a.target(&cobra.Command{Use: verb + " [RUN]", Short: short, Long: short + ".\n\n" + exitCodesHelp}, &dir)
+	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		claim, err := d.Claim()
+		if err != nil {
+			return err
+		}
+		s, err := a.connect(cmd.Context(), true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		ack, err := s.Send(cmd.Context(), claim.RunID, verb, *m)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
+		return nil
+	}
+	return cmd
+}

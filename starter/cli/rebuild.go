@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+)
+
+func (a *app) rebuild() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use: "rebuild RUN-ID --output-dir DIR", Short: "Write a lost run directory again, from Temporal's history and the store",
+		Long: `Write a run directory that was lost again: events.jsonl byte for byte, and everything that follows from it. What is there already must be
+the beginning of it; nothing is cut or replaced.
+
+` + exitCodesHelp,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || dir == "" {
+				return asUsage(errors.New("say which run and where to: starter rebuild RUN-ID --output-dir DIR"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.connect(cmd.Context(), false)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			tail, err := s.Rebuild(cmd.Context(), args[0], dir)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", dir, tail.Seq)
+			return operate.Index(a.settings.StateDir, args[0], dir)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "output-dir", "", "where the directory is to be")
+	return cmd
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/local"
+)
+
+func (a *app) server() *cobra.Command {
+	cmd := &cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"}
+	cmd.AddCommand(
+		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
+		&cobra.Command{Use: "stop", Short: "Stop worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
+		a.serverStatus(),
+	)
+	return cmd
+}
+
+func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
+	srv, err := a.ensureLocal(cmd.Context(), true)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Temporal  %s (namespace %s)\nWeb UI    %s\n", srv.Address, srv.Namespace, srv.UI)
+	return nil
+}
+
+func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
+	was, err := local.Stop(cmd.Context(), a.settings.StateDir, 20*time.Second)
+	if err != nil {
+		return err
+	}
+	if was.Server == nil && was.Worker == nil {
+		fmt.Fprintln(a.out, "Nothing was running.")
+		return nil
+	}
+	fmt.Fprintln(a.out, "Stopped.")
+	return nil
+}
+
+func (a *app) serverStatus() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{Use: "status", Short: "What runs on this machine", Args: cobra.NoArgs}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		st, err := local.Read(a.settings.StateDir)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return json.NewEncoder(a.out).Encode(st)
+		}
+		a.printServer(st)
+		return nil
+	}
+	return cmd
+}
+
+func (a *app) printServer(st local.Status) {
+	if st.Server == nil {
+		fmt.Fprintln(a.out, "Server    not running (it is started when it is needed, or with `starter server start`)")
+	} else {
+		fmt.Fprintf(a.out, "Server    %s, pid %d, since %s\nWeb UI    %s\nDatabase  %s\nLog       %s\n", st.Server.Address, st.Server.Process.PID,
+			st.Server.Started.Local().Format(time.DateTime), st.Server.UI, st.Server.Database, st.Server.Log)
+	}
+	if st.Worker == nil {
+		fmt.Fprintln(a.out, "Worker    not running")
+		return
+	}
+	fmt.Fprintf(a.out, "Worker    pid %d, since %s\nLog       %s\n", st.Worker.Process.PID, st.Worker.Started.Local().Format(time.DateTime), st.Worker.Log)
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/serve"
+)
+
+// worker is the worker process: what the program `worker` runs, and what the starter starts in the background.
+func (a *app) worker() *cobra.Command {
+	var background bool
+	var key string
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Run a worker (in the foreground)", Args: cobra.NoArgs,
+		Long: `Run a worker against the Temporal server of TEMPORAL_ADDRESS or the profile, or against the embedded server of this machine.
+SIGTERM and SIGINT stop it: running passes get a little time, then their agents are ended and the calls are delivered again elsewhere.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return a.serve(ctx, background, key)
+		},
+	}
+	cmd.Flags().BoolVar(&background, "background", false, "stop when there is no work and nobody is attached")
+	cmd.Flags().StringVar(&key, "key", "", "what the starter knows the worker by")
+	hide(cmd, "background", "key")
+	return cmd
+}
+
+func hide(cmd *cobra.Command, flags ...string) {
+	for _, f := range flags {
+		if err := cmd.Flags().MarkHidden(f); err != nil {
+			panic(err) // the flag was defined just before
+		}
+	}
+}
+
+func (a *app) serve(ctx context.Context, background bool, key string) error {
+	conn, err := serve.FindConnection()
+	if err != nil {
+		return err
+	}
+	host, err := local.HostID(a.settings.StateDir)
+	if err != nil {
+		return err
+	}
+	address, err := a.localAddress(ctx, conn, background)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cl, err := conn.Dial(ctx, address, log)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o := serve.Options{
+		Settings: a.settings, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
+		Ready: func() error { return local.AnnounceReady(a.settings.StateDir, key, time.Now()) },
+	}
+	if background {
+		o.Idle = serve.IdleStop(cl, conn.Options.Namespace, a.settings.StateDir, a.settings.Idle)
+	}
+	return serve.Run(ctx, o)
+}
+
+// localAddress is the embedded server's, where no other was named; a worker in the foreground starts it.
+func (a *app) localAddress(ctx context.Context, conn serve.Connection, background bool) (string, error) {
+	if conn.Explicit {
+		return "", nil
+	}
+	if !background {
+		srv, err := a.ensureLocal(ctx, false)
+		return srv.Address, err
+	}
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil || st.Server == nil {
+		return client.DefaultHostPort, err
+	}
+	return st.Server.Address, nil
+}
