@@ -196,3 +196,13 @@ func TestKeysAreUnique(t *testing.T) {
 	}
 	require.Len(t, seen, 9)
 }
+
+func TestExpandFindsAStepOfAnEarlierStage(t *testing.T) {
+	src := strings.Replace(healthy, "  - name: polish", "  - {name: check, steps: [{run: \"make\\n  all\", as: all}, {role: judge, as: first}]}\n  - name: polish", 1)
+	for see, want := range map[string]string{"all": "check/1", "first": "003", "tests": "polish/2"} {
+		d := parsed(t, []byte(strings.Replace(src, "- {role: writer, see: last}", "- {role: writer, see: "+see+"}", 1)))
+		p := Expand(d)
+		require.Equal(t, want, p.Stages[2].Rounds[0].Steps[2].Sees, see)
+		require.Equal(t, "[check] Step 1/2 — make all", p.Stages[1].Rounds[0].Steps[0].Description, "one line")
+	}
+}

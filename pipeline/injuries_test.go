@@ -153,6 +153,16 @@ var injuries = []injury{
 	{"nothing to repeat a merge of", "limits: {timeout: 10m}", "limits: {<<: 3}", `x.yaml:3: << in limits merges the number 3; write the alias of a mapping`},
 	{"a second document", "", "---\npipeline: two\n", `x.yaml:29: the file holds a second YAML document; keep one pipeline in a file`},
 	{"not YAML", "limits: {timeout: 10m}", "limits: {timeout: 10m", `x.yaml:3: not valid YAML: did not find expected ',' or '}'; check the indentation, quotes and brackets here and on the line before`},
+	{"a file with two labels", "- World: world.md", "- {World: world.md, Other: a.md}", `x.yaml:8: an entry of always_read is a mapping with several keys; write one label and its path, such as Rules: grammar/rules.md`},
+	{"a label of two lines", "A: a.md", "\"A\\nB\": a.md", `x.yaml:13: label "A\nB" cannot be a label; write one line of at most 200 characters`},
+	{"words that are a mapping", "gives: report,", "gives: report, with: {a: {b: c}},", `x.yaml:11: roles.judge.with.a is a mapping; write a text or a list of texts`},
+	{"no words at all", "gives: report,", "gives: report, with: {},", `x.yaml:11: roles.judge.with is an empty mapping; put something in it or leave the key out`},
+	{"a key that is a list", "limits: {timeout: 10m}", "limits: {[a]: 10m}", `x.yaml:3: a key in limits is a list; write a word`},
+	{"a tag of one's own", "pipeline: demo", "pipeline: !name demo", `x.yaml:1: pipeline is "demo" with the tag !name, not a text; put it in quotes: "demo"`},
+	{"a check without a name", "{name: non-empty}", "{over: 3}", `x.yaml:10: name is missing in roles.writer.checks; write name: what the check is called`},
+	{"screenshots of nothing", "{role: judge}", "{role: judge}\n      - {screenshots: 3}", `x.yaml:27: stage "polish" step 2 screenshots is the number 3; write a mapping of keys and values`},
+	{"a workspace of both kinds", "artifact: {file: page.html, seed: seed.html}", "workspace: {git: worktree, dir: .}", "x.yaml:4: workspace needs git or dir; write {git: worktree} or {dir: FOLDER}\n" +
+		"x.yaml:10: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: PATH} at the top"},
 	{"not YAML for the scanner", "theme: One,", "theme: 'One,", `x.yaml:13: not valid YAML: found unexpected end of stream; check the indentation, quotes and brackets here and on the line before`},
 	{"an alias of nothing", "{role: judge}", "{role: *judge}", `x.yaml:26: *judge stands for nothing; write &judge in front of what it stands for, further up`},
 }
@@ -230,4 +240,16 @@ func TestParseChecksWhatALastStageRefersTo(t *testing.T) {
 			require.Equal(t, c.want, problems.Error())
 		})
 	}
+}
+
+func TestParsePutsItsOwnFileFirst(t *testing.T) {
+	folder := folderFor([]byte(healthy))
+	folder["prompts/judge.md"] = file("{{x}}")
+	folder["prompts/writer.md"] = file("a\n{{y}}\n{{x}}")
+	_, problems := Parse("zz.yaml", []byte(strings.Replace(healthy, "{timeout: 10m}", "{timeout: 10}", 1)), folder)
+	var places []string
+	for _, p := range problems {
+		places = append(places, strings.SplitAfterN(p.String(), ": ", 2)[0])
+	}
+	require.Equal(t, []string{"zz.yaml:3: ", "prompts/judge.md:1: ", "prompts/writer.md:2: ", "prompts/writer.md:3: "}, places)
 }

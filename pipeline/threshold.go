@@ -1,21 +1,17 @@
 package pipeline
 
-import (
-	"regexp"
-	"strconv"
-)
-
-var scoreBound = regexp.MustCompile(`\bscore\s*>=?\s*([0-9]+(?:\.[0-9]+)?)`)
-
-// Threshold is the score that a loop waits for, or nil when its condition names none.
+// Threshold is the score that a loop waits for: the number of its first score >= or score >. It is nil when its condition names none.
 func (r Repeat) Threshold() *float64 {
-	m := scoreBound.FindStringSubmatch(r.Until)
-	if m == nil {
-		return nil
-	}
-	v, err := strconv.ParseFloat(m[1], 64)
+	u, err := ParseUntil(r.Until)
 	if err != nil {
 		return nil
 	}
-	return &v
+	for _, group := range u.groups {
+		for _, c := range group {
+			if v, ok := untilNumber(c.value); ok && c.name == "score" && c.op[0] == '>' {
+				return &v
+			}
+		}
+	}
+	return nil
 }

@@ -64,11 +64,11 @@ func (p Step) title() string {
 		}
 		return strings.Join(titles, ", ")
 	case KindRun:
-		return p.Run
+		return oneLine(p.Run)
 	case KindScreenshots:
 		return "Screenshots"
 	default:
-		return p.Ask
+		return oneLine(p.Ask)
 	}
 }
 

@@ -55,9 +55,9 @@ func ParseUntil(src string) (Until, error) {
 
 func untilWords(src string) []string {
 	var words []string
-	for m := untilToken.FindString(src); m != ""; m = untilToken.FindString(src) {
-		words = append(words, strings.TrimSpace(m))
-		src = src[len(m):]
+	for m := untilToken.FindStringSubmatch(src); m != nil; m = untilToken.FindStringSubmatch(src) {
+		words = append(words, m[1])
+		src = src[len(m[0]):]
 	}
 	return words
 }

@@ -73,3 +73,17 @@ func TestUntilNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"verdict", "tests"}, u.Names())
 }
+
+func TestThreshold(t *testing.T) {
+	bar := 3.5
+	for until, want := range map[string]*float64{
+		"score >= 3.5":                    &bar,
+		"verdict == done and score > 3.5": &bar,
+		"myscore >= 3.5":                  nil,
+		"score < 3.5":                     nil,
+		"verdict == 'score >= 3.5'":       nil,
+		"score":                           nil,
+	} {
+		require.Equal(t, want, Repeat{Until: until}.Threshold(), until)
+	}
+}
