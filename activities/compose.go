@@ -97,7 +97,7 @@ func (c *composer) request() (pass.Request, error) {
 	if err != nil {
 		return pass.Request{}, err
 	}
-	r := pass.Request{Template: template, Gets: c.plan.PartsOf(c.step, c.role.Name), Vars: c.vars()}
+	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name), Vars: c.vars()}
 	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.pictures, c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
@@ -109,11 +109,8 @@ func (c *composer) request() (pass.Request, error) {
 
 func (c *composer) vars() pass.Vars {
 	v := pass.Vars{
-		Description: pipeline.Fill(c.step.Description, c.round.Set, c.in.At.Round), Role: c.role.Name, Pass: c.step.Number, Passes: c.plan.Total,
+		Description: c.step.DescriptionOf(c.in.At.Member, c.in.At.Round), Role: c.role.Name, Pass: c.step.Number, Passes: c.plan.Total,
 		Set: c.round.Set, Theme: c.round.Theme, Round: c.in.At.Round, Rounds: c.stage.MaxRounds(),
-	}
-	if c.in.At.Member != "" {
-		v.Description += " — " + c.role.Name
 	}
 	for _, w := range c.role.With {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
@@ -126,7 +127,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
 	st := &settlement{done: make(chan struct{}), l: l, kind: ag.Reply}
-	cmd := agent.Command{Argv: a.argv(ag), Env: ag.Env, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
+	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
 	if err := a.claim(ctx, st, in, cmd); err != nil {
 		return nil, nil, err
 	}
@@ -144,10 +145,20 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*
 
 // argv is the command of an agent; the built-in one is this program.
 func (a *Activities) argv(ag pipeline.Agent) []string {
-	if len(ag.Run) > 0 && ag.Run[0] == "scripted" {
-		return append(append([]string(nil), a.cfg.Scripted...), ag.Run[1:]...)
+	if !isScripted(ag) {
+		return ag.Run
 	}
-	return ag.Run
+	return append(append([]string(nil), a.cfg.Scripted...), ag.Run[1:]...)
+}
+
+func isScripted(ag pipeline.Agent) bool { return len(ag.Run) > 0 && ag.Run[0] == pipeline.Scripted }
+
+// env names the variables an agent may see; the built-in one is steered by some of its own.
+func (a *Activities) env(ag pipeline.Agent) []string {
+	if !isScripted(ag) {
+		return ag.Env
+	}
+	return append(scripted.EnvNames(), ag.Env...)
 }
 
 func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command) error {

@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the examples' folders.
 //
-//go:embed corpus
+//go:embed all:corpus
 var Files embed.FS

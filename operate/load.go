@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/passbook-run/passbook/pipeline"
@@ -17,14 +16,13 @@ import (
 
 // Definition is a definition that was read and found good.
 type Definition struct {
-	Folder fs.FS
-	Name   string // file, in the folder
+	Folder fs.FS // the definition's own
 	Source []byte
 	Parsed *pipeline.Definition
 	Plan   *pipeline.Plan
 }
 
-// Load reads a definition. Problems are all of them, with file and line.
+// Load reads the definition of that name in its folder; shown is the name for messages. Problems are all of them, with file and line.
 func Load(folder fs.FS, name, shown string) (Definition, error) {
 	src, err := fs.ReadFile(folder, name)
 	if err != nil {
@@ -34,7 +32,7 @@ func Load(folder fs.FS, name, shown string) (Definition, error) {
 	if len(problems) > 0 {
 		return Definition{}, problems
 	}
-	return Definition{Folder: folder, Name: name, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+	return Definition{Folder: folder, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
 }
 
 // Stored are the digests of a run's inputs.
@@ -68,7 +66,7 @@ func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) 
 func (d Definition) uploadFiles(ctx context.Context, s *store.Store, st *Stored) error {
 	manifest := rundir.Inputs{Version: 1}
 	for _, name := range d.files() {
-		data, err := fs.ReadFile(d.Folder, path.Join(path.Dir(d.Name), name))
+		data, err := fs.ReadFile(d.Folder, name)
 		if err != nil {
 			return err
 		}

@@ -56,12 +56,10 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 // failed decides on a failure by its category: another attempt, on with the next pass, or a pause.
 func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, err error) {
 	l := p.role.Limits
-	most := l.Attempts
+	most := l.AttemptsFor(res.RateLimited)
 	switch {
 	case res.Permanent:
 		most = p.tried
-	case res.RateLimited:
-		most = l.RateLimit.Attempts
 	case res.Structural && res.Outcome != "output-truncated":
 		most = l.Structural
 	}
@@ -149,14 +147,14 @@ func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration) w
 	if p.member != "" {
 		id += "-" + p.member
 	}
-	return p.e.call(ctx, queue, id, p.e.fill(p.step.Description, p.at), p.timeout(), wait)
+	return p.e.call(ctx, queue, id, p.step.DescriptionOf(p.member, p.at.Round), p.timeout(), wait)
 }
 
 func (p *pass) timeout() time.Duration { return p.role.Limits.TimeoutFor(p.tried) }
 
 func (p *pass) input() work.PassInput {
 	return work.PassInput{
-		RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.e.fill(p.step.Description, p.at), Call: p.id, Attempt: p.tried,
+		RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.step.DescriptionOf(p.member, p.at.Round), Call: p.id, Attempt: p.tried,
 		At: p.ref(), Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}

@@ -36,10 +36,8 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 			return err
 		}
 	}
-	calls, cancel := workflow.WithCancel(ctx)
-	e.calls = cancel
-	defer func() { cancel(); e.calls = nil }()
-	if err := e.attempts(calls, ctx, all); err != nil {
+	defer func() { e.calls = nil }()
+	if err := e.attempts(ctx, all); err != nil {
 		return err
 	}
 	return e.settlePasses(ctx, at, all)
@@ -88,7 +86,7 @@ func (p *pass) compose(ctx workflow.Context) error {
 }
 
 // attempts runs every pass of a step to its end, at the same time. All starts are on disk before the first call.
-func (e *engine) attempts(calls, ctx workflow.Context, all []*pass) error {
+func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
 		if err := p.start(ctx); err != nil {
 			return err
@@ -103,6 +101,9 @@ func (e *engine) attempts(calls, ctx workflow.Context, all []*pass) error {
 		wg.Add(1)
 		workflow.GoNamed(ctx, p.title(), func(ctx workflow.Context) {
 			defer wg.Done()
+			calls, cancel := workflow.WithCancel(ctx)
+			defer cancel()
+			e.calls = append(e.calls, cancel)
 			errs[i] = p.run(calls, ctx)
 		})
 	}
@@ -163,7 +164,7 @@ func (p *pass) about() run.Pass {
 	s, r := p.step, p.e.round
 	return run.Pass{
 		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round, Member: p.member,
-		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle, Description: p.e.fill(s.Description, p.at),
+		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle, Description: s.DescriptionOf(p.member, p.at.Round),
 		Dir: p.dir(), Files: p.asked.Files, References: p.asked.References,
 	}
 }

@@ -17,8 +17,8 @@ type engine struct {
 	control *control
 	round   work.Round // of the plan, as read last
 	readAt  run.Place
-	calls   workflow.CancelFunc // ends the calls that run
-	steps   int                 // done by this execution
+	calls   []workflow.CancelFunc // each ends a call that runs
+	steps   int                   // done by this execution
 }
 
 // Pipeline runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
@@ -176,8 +176,8 @@ func (e *engine) cancelled(ctx workflow.Context) (Result, error) {
 
 // endCalls ends the calls that run: a forced pause.
 func (e *engine) endCalls() {
-	if e.calls != nil {
-		e.calls()
+	for _, end := range e.calls {
+		end()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
 )
@@ -76,9 +75,4 @@ func (p *pass) score(ctx workflow.Context, res *work.PassResult) error {
 	}
 	ev.Met = res.Score != nil && ev.Threshold != nil && *res.Score >= *ev.Threshold
 	return p.e.j.emit(ctx, run.KindScoreRecorded, p.e.round.Stage, ev)
-}
-
-// fill puts the set and the round into a text of the plan.
-func (e *engine) fill(text string, at run.Place) string {
-	return pipeline.Fill(text, e.round.Set, at.Round)
 }

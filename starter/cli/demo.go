@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"time"
@@ -21,11 +22,15 @@ func (a *app) demo() *cobra.Command {
 		Long: `Run the corpus example from nothing: an embedded Temporal server, a worker, 56 passes and the hardening cycles with real
 screenshots. No account is needed and nothing is paid: the agent is built in. The run directory stays, to look at.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			name := "corpus/pipeline.yaml"
+			name := "pipeline.yaml"
 			if tiny {
-				name = "corpus/corpus-tiny.yaml"
+				name = "corpus-tiny.yaml"
 			}
-			def, err := operate.Load(examples.Files, name, path.Join("examples", name))
+			folder, err := fs.Sub(examples.Files, "corpus")
+			if err != nil {
+				return err
+			}
+			def, err := operate.Load(folder, name, path.Join("examples/corpus", name))
 			if err != nil {
 				return err
 			}
