@@ -17,7 +17,7 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 	res := work.PassResult{StartedAt: run.Time(ans.Exit.Started), DurationMS: ans.Exit.Duration.Milliseconds(), ExitCode: ans.Exit.Code}
 	res.Validation = run.Validation{Checks: []run.Check{}, Warnings: []string{}}
 	if ans.Spawn != nil {
-		fail(&res, ans.Spawn)
+		a.fail(&res, ans.Spawn)
 		return res, nil
 	}
 	plan, err := a.plan(ctx, s, in.At.Plan)
@@ -35,7 +35,7 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 	}
 	res.Spend = spend(reply)
 	if failure != nil {
-		fail(&res, failure)
+		a.fail(&res, failure)
 		out := ans.Stdout
 		res.Output = &out
 		return res, nil
@@ -53,8 +53,9 @@ type judge struct {
 	role pipeline.Role
 }
 
-func fail(res *work.PassResult, f *agent.Failure) {
-	res.Outcome, res.Message, res.Diagnostics = string(f.Category), f.Message, f.Diagnostics
+// fail takes a failure over. Its words go into the journal, so they pass the redaction here.
+func (a *Activities) fail(res *work.PassResult, f *agent.Failure) {
+	res.Outcome, res.Message, res.Diagnostics = string(f.Category), a.cfg.Redact(f.Message), a.cfg.Redact(f.Diagnostics)
 	res.RateLimited, res.Permanent, res.ExitCode = f.RateLimited, f.Permanent, f.ExitCode
 }
 

@@ -36,11 +36,15 @@ func IdleStop(c client.Client, namespace, stateDir string, idle time.Duration) f
 	}
 }
 
-// inUse is true when it cannot be told.
 func inUse(ctx context.Context, c client.Client, namespace, stateDir string) bool {
 	if nobody, err := local.NobodyAttached(stateDir); err != nil || !nobody {
 		return true
 	}
+	return AnyOpen(ctx, c, namespace)
+}
+
+// AnyOpen says whether a run is open. It is true when it cannot be told.
+func AnyOpen(ctx context.Context, c client.Client, namespace string) bool {
 	open, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: "ExecutionStatus = 'Running'"})
 	return err != nil || open.GetCount() > 0
 }

@@ -21,11 +21,16 @@ func (a *app) server() *cobra.Command {
 }
 
 func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
-	srv, err := a.ensureLocal(cmd.Context(), true)
+	s, err := a.connect(cmd.Context(), true)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "Temporal  %s (namespace %s)\nWeb UI    %s\n", srv.Address, srv.Namespace, srv.UI)
+	defer s.Close()
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil {
+		return err
+	}
+	a.printServer(st)
 	return nil
 }
 

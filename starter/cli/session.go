@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
+	"strings"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
@@ -45,14 +47,11 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if s.release, err = local.Attach(ctx, a.settings.StateDir); err != nil {
 			return nil, err
 		}
-		s.ensure = func(ctx context.Context) error {
-			srv, err := a.ensureLocal(ctx, worker)
-			address, s.ui = srv.Address, srv.UI
-			return err
-		}
-		if err := s.ensure(ctx); err != nil {
+		srv, err := a.ensureServer(ctx)
+		if err != nil {
 			return nil, err
 		}
+		address, s.ui = srv.Address, srv.UI
 	}
 	cl, err := conn.Dial(ctx, address, quietLog(a.err))
 	if err != nil {
@@ -61,27 +60,59 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 	s.Operator = operate.Operator{
 		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(),
 	}
-	return s, nil
+	if conn.Explicit || !worker {
+		return s, nil
+	}
+	s.ensure = func(ctx context.Context) error {
+		srv, err := a.ensureServer(ctx)
+		if err != nil {
+			return err
+		}
+		return a.ensureWorker(ctx, srv, func() bool { return serve.AnyOpen(ctx, cl, conn.Options.Namespace) })
+	}
+	return s, s.ensure(ctx)
 }
 
 func quietLog(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
-// ensureLocal starts what is missing on this machine: the embedded server, and a worker.
-func (a *app) ensureLocal(ctx context.Context, worker bool) (local.Server, error) {
-	say := func(line string) { fmt.Fprintln(a.err, line) }
-	srv, err := local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace}, say)
-	if err != nil || !worker {
-		return srv, err
-	}
+func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
+
+// ensureServer starts the embedded server if it does not run.
+func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
+	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace}, a.progress)
+}
+
+// ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when no run is open; a running
+// call is worth more than a new build.
+func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bool) error {
 	self, err := os.Executable()
 	if err != nil {
-		return srv, err
+		return err
 	}
-	key := srv.Address + " " + srv.Namespace + " " + filepath.Base(self)
-	_, err = local.EnsureWorker(ctx, local.WorkerOptions{
-		StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key,
-	}, say)
-	return srv, err
+	key := srv.Address + " " + srv.Namespace + " " + buildID(self)
+	o := local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key}
+	_, err = local.EnsureWorker(ctx, o, a.progress)
+	var other *local.ErrOtherWorker
+	if !errors.As(err, &other) {
+		return err
+	}
+	if strings.HasPrefix(other.Running.Key, srv.Address+" "+srv.Namespace+" ") && busy() {
+		return nil // used on: a later starter replaces it
+	}
+	if _, err := local.StopWorker(ctx, a.settings.StateDir, 20*time.Second); err != nil {
+		return err
+	}
+	_, err = local.EnsureWorker(ctx, o, a.progress)
+	return err
+}
+
+// buildID tells one build of this program from another.
+func buildID(exe string) string {
+	fi, err := os.Stat(exe)
+	if err != nil {
+		return version()
+	}
+	return fmt.Sprintf("%s-%d-%d", version(), fi.Size(), fi.ModTime().UnixNano())
 }

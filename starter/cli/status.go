@@ -60,7 +60,7 @@ func (a *app) printStatus(d rundir.Dir, b rundir.PipelineState, m rundir.Meta, n
 	s := m.State
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(a.out, "%-11s%s\n", name+":", fmt.Sprintf(format, args...))
+		fmt.Fprintf(a.out, "%-12s %s\n", name+":", fmt.Sprintf(format, args...))
 	}
 	row("Run ID", "%s", b.RunID)
 	row("Pipeline", "%s", s.Pipeline)

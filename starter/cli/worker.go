@@ -82,7 +82,7 @@ func (a *app) localAddress(ctx context.Context, conn serve.Connection, backgroun
 		return "", nil
 	}
 	if !background {
-		srv, err := a.ensureLocal(ctx, false)
+		srv, err := a.ensureServer(ctx)
 		return srv.Address, err
 	}
 	st, err := local.Read(a.settings.StateDir)
