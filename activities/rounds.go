@@ -3,9 +3,11 @@ package activities
 import (
 	"context"
 	"fmt"
+	"path"
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/work"
 )
@@ -63,11 +65,23 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 		if !ok {
 			return step, badInput("the plan has no role %q", name)
 		}
-		r := work.Role{Name: name, Gives: role.Gives, Limits: plan.RoleLimits(ps, name)}
+		r := work.Role{Name: name, Gives: role.Gives, Notes: role.Notes, Agent: agentName(plan, role), Limits: plan.RoleLimits(ps, name)}
 		if role.Score != nil {
 			r.Score = role.Score.Name
 		}
 		step.Roles = append(step.Roles, r)
 	}
 	return step, nil
+}
+
+// agentName is what people call the agent of a role.
+func agentName(plan *pipeline.Plan, role pipeline.Role) string {
+	ag, _ := plan.Agent(role.Agent)
+	switch {
+	case len(ag.Run) == 0:
+		return "agent"
+	case ag.Reply == agent.KindJSON || isScripted(ag):
+		return "claude -p" // the built-in agent answers as claude does
+	}
+	return path.Base(ag.Run[0])
 }

@@ -142,6 +142,7 @@ type Pass struct {
 type PassStart struct {
 	Pass
 	Call     string `json:"call"`
+	Agent    string `json:"agent"`    // for people: claude -p
 	Attempt  int    `json:"attempt"`  // 1-based
 	Attempts int    `json:"attempts"` // at most
 	Prompt   Blob   `json:"prompt"`
@@ -187,7 +188,8 @@ type PassEnd struct {
 	Before      string     `json:"before,omitempty"`
 	Modified    bool       `json:"modified,omitempty"`
 	Validation  Validation `json:"validation"`
-	Notes       []string   `json:"notes,omitempty"` // files of the notes it added to
+	Notes       []Added    `json:"notes,omitempty"` // what it added to notes files
+	Lacks       []string   `json:"lacks,omitempty"` // names of the notes that its role adds to and it did not
 	Tally       []Count    `json:"tally,omitempty"`
 	Score       *float64   `json:"score,omitempty"`
 	Verdict     string     `json:"verdict,omitempty"`
@@ -196,6 +198,13 @@ type PassEnd struct {
 	Joined      bool       `json:"joined,omitempty"` // a delivery that waited for a running call
 	LastInRound bool       `json:"last_in_round,omitempty"`
 	Next        *Place     `json:"next,omitempty"` // nil while other members of the group are out
+}
+
+// Added is one addition to a notes file.
+type Added struct {
+	Name  string `json:"name"`
+	File  string `json:"file"`
+	Chars int    `json:"chars"`
 }
 
 // Validation is requirement 002's ValidationResult.

@@ -72,10 +72,10 @@ func (b *PipelineState) record(p run.PassEnd) PassRecord {
 }
 
 // added says which of the first two notes a pass added to: conviction and discovery in the words of requirement 002.
-func (b *PipelineState) added(notes []string) (first, second bool) {
-	for _, file := range notes {
-		first = first || noteFile(file) == b.ConvictionLayerPath
-		second = second || noteFile(file) == b.DiscoveryLogPath
+func (b *PipelineState) added(notes []run.Added) (first, second bool) {
+	for _, n := range notes {
+		first = first || noteFile(n.File) == b.ConvictionLayerPath
+		second = second || noteFile(n.File) == b.DiscoveryLogPath
 	}
 	return first, second
 }

@@ -109,6 +109,8 @@ type Step struct {
 type Role struct {
 	Name   string          `json:"name"`
 	Gives  string          `json:"gives"`
+	Agent  string          `json:"agent"`           // for people: claude -p
+	Notes  []string        `json:"notes,omitempty"` // names of the notes it adds to
 	Score  string          `json:"score,omitempty"` // name of the score it gives
 	Limits pipeline.Limits `json:"limits"`
 }

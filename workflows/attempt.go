@@ -18,12 +18,15 @@ import (
 func (p *pass) start(ctx workflow.Context) error {
 	p.tried++
 	p.id = p.nextCall()
-	ev := run.PassStart{Pass: p.about(), Call: p.id, Attempt: p.tried, Attempts: p.role.Limits.Attempts, Prompt: p.asked.Prompt}
+	ev := run.PassStart{Pass: p.about(), Call: p.id, Agent: p.role.Agent, Attempt: p.tried, Attempts: p.attempts(), Prompt: p.asked.Prompt}
 	if p.given.Artifact != nil {
 		ev.Before = p.given.Artifact.Digest
 	}
 	return p.e.j.emit(ctx, run.KindPassStart, p.e.round.Stage, ev)
 }
+
+// attempts is how many there are at most, as things stand.
+func (p *pass) attempts() int { return max(p.tried, p.role.Limits.AttemptsFor(p.limited)) }
 
 // run makes attempts until the pass has a result, or is given up, or a pause ends it. The first start is on disk already. Calls hang on a
 // context of their own, so that a forced pause ends them and nothing else.
@@ -56,6 +59,7 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 // failed decides on a failure by its category: another attempt, on with the next pass, or a pause.
 func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, err error) {
 	l := p.role.Limits
+	p.limited = res.RateLimited
 	most := l.AttemptsFor(res.RateLimited)
 	switch {
 	case res.Permanent:

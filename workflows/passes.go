@@ -12,19 +12,20 @@ import (
 
 // pass is one call of a role: a step by itself, or a member of a group.
 type pass struct {
-	e      *engine
-	at     run.Place
-	step   work.Step
-	role   work.Role
-	member string // empty outside groups
-	given  work.Given
-	asked  work.ComposeResult
-	began  string // when the first attempt of this start began
-	tried  int    // attempts of this start
-	id     string // of the call that is out
-	result *work.PassResult
-	why    string // reason of the pause, when it did not settle
-	detail string
+	e       *engine
+	at      run.Place
+	step    work.Step
+	role    work.Role
+	member  string // empty outside groups
+	given   work.Given
+	asked   work.ComposeResult
+	began   string // when the first attempt of this start began
+	tried   int    // attempts of this start
+	limited bool   // the last one met an overloaded provider
+	id      string // of the call that is out
+	result  *work.PassResult
+	why     string // reason of the pause, when it did not settle
+	detail  string
 }
 
 // passes does a step of kind role or together: compose, write the starts down, wait until they are on disk, call, settle. Members run at the

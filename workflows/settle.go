@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -43,14 +44,28 @@ func (p *pass) record(res *work.PassResult, last bool) run.PassEnd {
 	if p.given.Artifact != nil {
 		end.Before = p.given.Artifact.Digest
 	}
-	for _, n := range res.Notes {
-		end.Notes = append(end.Notes, n.File)
-	}
+	end.Notes, end.Lacks = added(res.Notes, p.role.Notes)
 	if last {
 		end.Next = p.e.after(p.at)
 		end.LastInRound = p.e.lastInRound(p.at)
 	}
 	return end
+}
+
+// added says what was added to notes, and which of the wanted notes nothing was added to.
+func added(notes []run.NoteAppended, wanted []string) (got []run.Added, lacks []string) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(notes, func(n run.NoteAppended) bool { return n.Note == name })
+	}
+	for _, n := range notes {
+		got = append(got, run.Added{Name: n.Note, File: n.File, Chars: n.Entry.Chars})
+	}
+	for _, name := range wanted {
+		if !has(name) {
+			lacks = append(lacks, name)
+		}
+	}
+	return got, lacks
 }
 
 // span gives when the last attempt ended, and the time from the beginning of the first.
