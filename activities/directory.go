@@ -13,13 +13,19 @@ import (
 )
 
 // Open looks at the directory before an execution writes to it: it must be this run's.
-func (a *Activities) Open(_ context.Context, in work.OpenInput) (work.OpenResult, error) {
+func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResult, error) {
+	defer a.alive(ctx)()
 	d := a.cfg.Open(in.Dir)
 	if err := d.Take(in.Claim); err != nil {
 		return work.OpenResult{}, foreign(err)
 	}
 	tail, err := d.Tail()
 	return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+}
+
+// alive reports that work on the directory goes on, so that a worker that dies in the middle of it is noticed as soon as one that dies in a call.
+func (a *Activities) alive(ctx context.Context) (stop func()) {
+	return beatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host} })
 }
 
 // foreign marks an error that trying again cannot help.
@@ -33,6 +39,7 @@ func foreign(err error) error {
 
 // Project appends a piece of the journal to the directory.
 func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
+	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.ProjectResult{}, err
@@ -48,6 +55,7 @@ func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.Pr
 
 // Seal puts a piece of the journal into the store.
 func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResult, error) {
+	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.SealResult{}, err
@@ -58,6 +66,7 @@ func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResu
 
 // Rebuild writes a lost directory again, from segments and from this workflow's own history.
 func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (run.Tail, error) {
+	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return run.Tail{}, err

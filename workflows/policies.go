@@ -15,7 +15,7 @@ func (e *engine) directory(ctx workflow.Context, summary string) workflow.Contex
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           e.in.DirQueue,
 		StartToCloseTimeout: 5 * time.Minute,
-		HeartbeatTimeout:    0,
+		HeartbeatTimeout:    time.Duration(e.in.Options.HeartbeatMS) * time.Millisecond,
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
