@@ -37,7 +37,7 @@ func lookup(pid int) (entry, error) {
 // parseStat reads state (field 3) and start time (field 22) of proc_pid_stat(5). The name in field 2 may hold anything,
 // brackets and newlines too, so what counts begins after the last bracket.
 func parseStat(stat []byte) (entry, error) {
-	const state, start = 3 - 3, 22 - 3
+	const state, start = 0, 22 - 3
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= start {
 		return entry{}, fmt.Errorf("process table: cannot read %q", stat)
