@@ -40,6 +40,17 @@ func Cached(o Options) (path string, ok bool, err error) {
 	return path, err == nil, nil
 }
 
+// Build makes the server that [Ensure] would run, unless it is there already, and gives its path. It starts nothing.
+func Build(ctx context.Context, o Options, progress func(string)) (string, error) {
+	if err := o.settle(); err != nil {
+		return "", err
+	}
+	if o.Binary != "" {
+		return o.Binary, nil
+	}
+	return o.built(ctx, orSilent(progress))
+}
+
 // target says from where and to where a server is built.
 func (o *Options) target() (source, path string, err error) {
 	source, err = o.source()
@@ -77,8 +88,9 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 	}
 	progress(BuildNotice)
 	var said bytes.Buffer
-	// The flags are the same as everywhere else in the project: others would not find what is compiled already.
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-o", path+".new", ".")
+	// No other flags than everywhere else in the project: -trimpath would not find what is compiled already. The stamp of the
+	// version control is left out, since git refuses to speak of a checkout of another user.
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path+".new", ".")
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
 	switch {

@@ -67,6 +67,11 @@ func TestTheServerIsBuiltOncePerSource(t *testing.T) {
 	require.Equal(t, 0, builds(), "a test is no part of the server")
 	edit("devserver/more.go", "package main\n")
 	require.Equal(t, 1, builds())
+	edit("devserver/beforehand.go", "package main\n")
+	path, err := local.Build(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.FileExists(t, path)
+	require.Equal(t, 0, builds())
 
 	deep := filepath.Join(root, "some", "folder")
 	require.NoError(t, os.MkdirAll(deep, 0o700))

@@ -15,6 +15,7 @@ func (a *app) server() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
 		&cobra.Command{Use: "stop", Short: "Stop worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
+		&cobra.Command{Use: "build", Short: "Build the server into the user's cache, unless it is there; nothing starts", Args: cobra.NoArgs, RunE: a.serverBuild},
 		a.serverStatus(),
 	)
 	return cmd
@@ -31,6 +32,15 @@ func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	a.printServer(st)
+	return nil
+}
+
+func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
+	path, err := local.Build(cmd.Context(), local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server}, a.progress)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "Temporal server:", path)
 	return nil
 }
 
