@@ -230,6 +230,7 @@ type Count struct {
 // ArtifactUpdated says which artifact is current now.
 type ArtifactUpdated struct {
 	Step     string `json:"step"`
+	Call     string `json:"call,omitempty"`
 	Artifact Blob   `json:"artifact"`
 }
 

@@ -14,9 +14,6 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	var c run.CheckpointCreated
 	e.Decode(&c)
 	dir := checkpointDir(c.ID)
-	if e.Seq <= p.book.LastSeq {
-		return nil // state.json, written after the directory, has it
-	}
 	snapshot, err := marshal(p.book)
 	if err != nil {
 		return err

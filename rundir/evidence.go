@@ -119,9 +119,6 @@ func (p *projector) failedOutput(w *batchWriter, e run.Event) error {
 		return nil
 	}
 	nth := p.book.FailedOutputs[failedKey(a.Pass)] + 1
-	if e.Seq <= p.book.LastSeq {
-		nth-- // the records have this one already: the same name again
-	}
 	return p.put(w, failedFile(a.Pass, nth), a.Output.Digest)
 }
 

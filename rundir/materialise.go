@@ -8,35 +8,32 @@ import (
 	"path/filepath"
 
 	"github.com/passbook-run/passbook/durable"
-	"github.com/passbook-run/passbook/run"
 )
 
-// materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then state.json, and meta.json
-// last. It can be cut off anywhere and done again.
+// materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then the logs, then state.json,
+// and meta.json last. It can be cut off anywhere and done again.
 func (p *projector) materialise() error {
-	w := &batchWriter{disk: p.dir.Disk}
+	w, logs := &batchWriter{disk: p.dir.Disk}, newLogbook()
 	for _, e := range p.unseen {
 		before := p.meta.State
 		p.meta.fold(e)
 		if err := p.evidence(w, e, before); err != nil {
 			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
 		}
-		p.applyBook(e, p.meta.State)
+		pending := p.book.PendingErrors
+		p.book.apply(e, p.meta.State)
+		logs.log(entry{Event: e, before: before, after: p.meta.State, book: &p.book, pending: pending})
 	}
 	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := p.growAll(logs); err != nil {
 		return err
 	}
 	if err := p.writeBook(); err != nil {
 		return err
 	}
 	return p.writeMeta()
-}
-
-// applyBook folds an event into the records unless state.json has it already.
-func (p *projector) applyBook(e run.Event, s run.State) {
-	if s.Seq > p.book.LastSeq {
-		p.book.apply(e, s)
-	}
 }
 
 func (p *projector) writeBook() error {

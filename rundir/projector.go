@@ -57,13 +57,14 @@ func (p *projector) readRest() error {
 	return nil
 }
 
-// readBook reads state.json. If it is lost, damaged, or behind meta.json, everything is made again from the first event on.
+// readBook reads state.json. If it does not go exactly as far as meta.json, or a log has shrunk, everything is made again from the first event
+// on: that is rare, and always right.
 func (p *projector) readBook() error {
 	book, err := p.dir.State()
 	if err != nil && !missing(err) {
 		return err
 	}
-	if err == nil && book.LastSeq >= p.meta.Events.Seq && book.LastSeq <= p.last {
+	if err == nil && book.LastSeq == p.meta.Events.Seq && !p.shrunk() {
 		p.book = book
 		return nil
 	}
@@ -71,8 +72,7 @@ func (p *projector) readBook() error {
 	if p.meta.Events.Seq == 0 {
 		return nil
 	}
-	head := p.meta.SegmentHead
-	p.meta, p.last, p.chain, p.size, p.unseen = Meta{SegmentHead: head}, 0, "", 0, nil
+	p.meta, p.last, p.chain, p.size, p.unseen = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil
 	return p.readRest()
 }
 

@@ -21,7 +21,7 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 		return nil
 	}
 	if res.Artifact != nil && res.Modified {
-		ev := run.ArtifactUpdated{Step: p.step.Key, Artifact: *res.Artifact}
+		ev := run.ArtifactUpdated{Step: p.step.Key, Call: p.id, Artifact: *res.Artifact}
 		if err := p.e.j.emit(ctx, run.KindArtifactUpdated, phase, ev); err != nil {
 			return err
 		}
