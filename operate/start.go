@@ -32,20 +32,18 @@ type Operator struct {
 
 // Started says what a start found or made.
 type Started struct {
-	RunID  string
-	Dir    rundir.Dir
-	Status run.Status
-	New    bool
+	RunID    string
+	Dir      rundir.Dir
+	Status   run.Status
+	New      bool
+	Warnings []string
 }
 
-// ChangedError says that a directory holds a run of another definition.
-type ChangedError struct {
-	Dir      string
-	Old, New string
-}
+// LiveError says that a directory's run is open, so something cannot be done to it.
+type LiveError struct{ Dir, RunID, What string }
 
-func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s holds a run of another definition (configuration %s, now %s): nothing was changed. Take another --output-dir, or move that one away", e.Dir, e.Old, e.New)
+func (e *LiveError) Error() string {
+	return fmt.Sprintf("%s: run %s in %s is live; nothing was changed. Pause or end it first (starter pause %s), or take another --output-dir", e.What, e.RunID, e.Dir, e.Dir)
 }
 
 // Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
@@ -58,9 +56,28 @@ func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (St
 	case err != nil:
 		return Started{}, err
 	case claim.ConfigHash != def.Plan.ConfigHash:
-		return Started{}, &ChangedError{Dir: dir.Root, Old: claim.ConfigHash, New: def.Plan.ConfigHash}
+		return o.changed(ctx, def, dir, claim)
 	}
 	return o.found(ctx, def, dir, claim)
+}
+
+// changed archives the run of another definition, unless it is live, and starts afresh (requirement 002 §3.1).
+func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
+	open, err := o.Open(ctx, claim.RunID)
+	if err != nil {
+		return Started{}, err
+	}
+	if open {
+		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: fmt.Sprintf("the definition has changed (configuration %s, now %s)", claim.ConfigHash, def.Plan.ConfigHash)}
+	}
+	to, err := dir.Archive(ctx)
+	if err != nil {
+		return Started{}, fmt.Errorf("archive the run in %s: %w", dir.Root, err)
+	}
+	st, err := o.fresh(ctx, def, dir)
+	st.Warnings = append(st.Warnings, fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.", claim.ConfigHash, def.Plan.ConfigHash),
+		"The old run is in "+dir.Path(to))
+	return st, err
 }
 
 // found goes on with what a directory holds.

@@ -134,23 +134,10 @@ func (l *logbook) cost(e entry, p run.Pass, c run.Spend) {
 	if p.Number == 0 {
 		cycle = p.Round
 	}
-	l.row(CostLog, struct {
-		TS         string  `json:"ts"`
-		Pass       int     `json:"pass,omitempty"`
-		PACycle    int     `json:"paCycle,omitempty"`
-		Role       string  `json:"role"`
-		Subset     string  `json:"subset,omitempty"`
-		Model      string  `json:"model"`
-		Input      int64   `json:"inputTokens"`
-		Output     int64   `json:"outputTokens"`
-		CacheRead  int64   `json:"cacheRead"`
-		CacheWrite int64   `json:"cacheWrite"`
-		USD        float64 `json:"costUsd"`
-		Cumulative float64 `json:"cumulativeCostUsd"`
-		Estimated  bool    `json:"estimated,omitempty"`
-		Seq        int64   `json:"seq"`
-	}{e.TS, p.Number, cycle, p.Role, p.Set, c.Model, c.Tokens.Input, c.Tokens.Output, c.Tokens.CacheRead, c.Tokens.CacheWrite,
-		c.USD, e.after.Total(), c.Estimated, e.Seq})
+	l.row(CostLog, CostRow{
+		TS: e.TS, Pass: p.Number, PACycle: cycle, Role: p.Role, Subset: p.Set, Model: c.Model, Input: c.Tokens.Input, Output: c.Tokens.Output,
+		CacheRead: c.Tokens.CacheRead, CacheWrite: c.Tokens.CacheWrite, USD: c.USD, Cumulative: e.after.Total(), Estimated: c.Estimated, Seq: e.Seq,
+	})
 }
 
 // summary is one row of passes.jsonl.

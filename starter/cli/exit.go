@@ -45,7 +45,7 @@ func exitCode(err error) int {
 	var usage usageError
 	var problems pipeline.Problems
 	var refused *operate.RefusedError
-	var changed *operate.ChangedError
+	var changed *operate.LiveError
 	switch {
 	case err == nil:
 		return exitFine

@@ -79,7 +79,7 @@ func (a *app) finished(d rundir.Dir, configHash string) (bool, error) {
 		return false, err
 	}
 	if claim.ConfigHash != configHash {
-		return false, &operate.ChangedError{Dir: d.Root, Old: claim.ConfigHash, New: configHash}
+		return false, nil // archived, if it is not live
 	}
 	meta, err := d.Meta()
 	if err != nil || !run.Status(meta.Status).Closed() {
@@ -93,6 +93,9 @@ func (a *app) greet(s *session, st operate.Started) {
 	word := "Attached to"
 	if st.New {
 		word = "Started"
+	}
+	for _, w := range st.Warnings {
+		fmt.Fprintln(a.err, "Warning:", w)
 	}
 	fmt.Fprintf(a.out, "%s run %s\n  directory  %s\n", word, st.RunID, st.Dir.Root)
 	if s.ui != "" {

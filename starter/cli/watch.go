@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) watch() *cobra.Command {
+	var dir string
+	cmd := a.target(&cobra.Command{
+		Use: "watch [RUN]", Short: "Watch a run, from its directory alone",
+		Long: "Show what has happened and what happens, until the run rests or is over. No server is asked or needed; leaving changes nothing.\n\n" + exitCodesHelp,
+	}, &dir)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		v := newView(a.out, d)
+		defer v.clear()
+		return every(ctx, refresh, func(now time.Time) (bool, error) {
+			rests, err := v.update(now)
+			if !rests || err != nil {
+				return false, err
+			}
+			return true, a.goodbye(v, 0)
+		})
+	}
+	return cmd
+}
+
+// every calls f until it says that it is over or the context ends, which is no error.
+func every(ctx context.Context, d time.Duration, f func(time.Time) (over bool, err error)) error {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for now := time.Now(); ; {
+		if over, err := f(now); over || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case now = <-tick.C:
+		}
+	}
+}
+
+func (a *app) logs() *cobra.Command {
+	var dir string
+	var follow bool
+	cmd := a.target(&cobra.Command{
+		Use: "logs [RUN]", Short: "Print a run's log", Long: "Print orchestrator.log. No server is asked or needed.\n\n" + exitCodesHelp,
+	}, &dir)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until the run is over or Ctrl+C")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return a.tail(ctx, d, follow)
+	}
+	return cmd
+}
+
+func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
+	f, err := os.Open(d.Path(rundir.TextLog))
+	if err != nil {
+		return fmt.Errorf("the run has no log yet: %w", err)
+	}
+	defer f.Close()
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		closed := false
+		if m, err := d.Meta(); err == nil {
+			closed = m.State.Status.Closed()
+		}
+		if _, err := io.Copy(a.out, f); err != nil {
+			return false, err
+		}
+		return !follow || closed, nil
+	})
+}
