@@ -1,0 +1,36 @@
+# Passbook's commands; `make` alone lists them. What a target needs and does not find, it installs or builds, and says so.
+
+# No VCS stamp: git refuses to speak of a checkout of another user. Never -trimpath: it would compile everything a second time.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build server chromium test lint check clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+demo: build ## run the whole example pipeline here and now, offline and free; the run stays in runs/
+	@scripts/chromium || echo "The demo goes on without a browser: its screenshots are left out."
+	@bin/starter server build
+	@bin/starter demo
+
+build: ## build starter and worker into bin/
+	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
+	@go build -o bin/ ./starter ./worker
+
+server: build ## build the embedded Temporal server into the user's cache (first time only, a few minutes)
+	@bin/starter server build
+
+chromium: ## install Chromium for the screenshots, unless there is a browser
+	@scripts/chromium
+
+test: chromium server ## run all tests of all modules
+	@scripts/test
+
+lint: ## format, vet, staticcheck, deterministic workflows, tidy modules
+	@scripts/lint
+
+check: lint test ## all that CI runs
+
+clean: ## remove what was built; runs/ and the user's cache stay
+	rm -rf bin .cache
