@@ -1,0 +1,104 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strconv"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/process"
+)
+
+// callLine is one line of the agent's own call log: it counts what was really asked, outside every run directory.
+type callLine struct {
+	Event        string `json:"event"` // start, answered
+	At           string `json:"at"`
+	PID          int    `json:"pid"`
+	PromptSHA256 string `json:"prompt_sha256"`
+	ReplySHA256  string `json:"reply_sha256"`
+}
+
+// calls reads the call log.
+func (h *house) calls() []callLine {
+	raw, err := os.ReadFile(h.log)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(h.t, err)
+	var out []callLine
+	for line := range bytes.Lines(raw) {
+		var c callLine
+		require.NoError(h.t, json.Unmarshal(line, &c), "call log: %s", line)
+		out = append(out, c)
+	}
+	return out
+}
+
+// count says how often a call was started or answered; at "" is any.
+func (h *house) count(event, at string) int {
+	n := 0
+	for _, c := range h.calls() {
+		if c.Event == event && (at == "" || c.At == at) {
+			n++
+		}
+	}
+	return n
+}
+
+// mid waits until a call runs, and gives its process.
+func (h *house) mid(at string) process.Identity {
+	h.t.Helper()
+	until(h.t, "call "+at+" runs", func() bool { return h.count("start", at) > h.count("answered", at) })
+	var id process.Identity
+	for _, c := range h.calls() {
+		if found, alive := agentOf(c); c.At == at && c.Event == "start" && alive {
+			id = found
+		}
+	}
+	require.NotZero(h.t, id.PID, "call %s does not run", at)
+	return id
+}
+
+// oncePerAnswer wants every call answered exactly once, and started once more at most for each kill.
+func (h *house) oncePerAnswer(calls, kills int) {
+	h.t.Helper()
+	starts, answers := map[string]int{}, map[string]int{}
+	for _, c := range h.calls() {
+		if c.Event == "start" {
+			starts[c.At]++
+		} else {
+			answers[c.At]++
+		}
+	}
+	require.Len(h.t, answers, calls)
+	again := 0
+	for at, n := range starts {
+		require.Equal(h.t, 1, answers[at], "call %s was answered %d times, started %d times", at, answers[at], n)
+		again += n - 1
+	}
+	require.LessOrEqual(h.t, again, kills*3, "calls that were started again (three run at a time at most)")
+	for at, n := range starts {
+		require.LessOrEqual(h.t, n, 1+kills, "call %s", at)
+	}
+}
+
+// noAgents wants no agent of the house alive.
+func (h *house) noAgents() {
+	h.t.Helper()
+	for _, c := range h.calls() {
+		_, alive := agentOf(c)
+		require.False(h.t, alive, "the agent of call %s survives (pid %d)", c.At, c.PID)
+	}
+}
+
+// agentOf finds the process of a call, if its number still belongs to an agent.
+func agentOf(c callLine) (process.Identity, bool) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(c.PID) + "/cmdline")
+	if err != nil || !bytes.Contains(raw, []byte("scripted-agent")) {
+		return process.Identity{}, false
+	}
+	id, err := process.Of(c.PID)
+	return id, err == nil && id.Alive()
+}

@@ -1,0 +1,163 @@
+package e2e_test
+
+import (
+	"math/rand"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// slow lets one call think for a while, the first time that it is made.
+func slow(at, seconds string) string {
+	return "- {at: " + at + ", do: slow, seconds: " + seconds + "}\n"
+}
+
+// begin starts the small pipeline and does not stay.
+func (h *house) begin(dir string) {
+	h.t.Helper()
+	h.starter("run", "--config", tiny(), "--output-dir", dir, "--detach")
+}
+
+// finish attaches to the run and stays to its end.
+func (h *house) finish(dir string) string {
+	h.t.Helper()
+	return h.starter("run", "--config", tiny(), "--output-dir", dir)
+}
+
+// undisturbed wants what a run without any disturbance gives: the same page, every call answered once, nobody left.
+func (h *house) undisturbed(dir string, kills int) []run.Event {
+	h.t.Helper()
+	events := complete(h.t, dir)
+	require.Equal(h.t, foretell(h.t, tiny()).artifact(), artifactOf(h.t, dir))
+	h.oncePerAnswer(tinyCalls, kills)
+	h.noAgents()
+	return events
+}
+
+// tinyCalls is how many calls the small pipeline makes.
+const tinyCalls = 25
+
+func TestKillWorker(t *testing.T) {
+	h := newHouse(t)
+	h.spoil(slow("5", "600"))
+	dir := h.dir("run")
+	h.begin(dir)
+	agent := h.mid("005")
+	before := read(t, dir+"/events.jsonl")
+	h.kill(h.worker())
+	until(t, "the agent died with its worker", func() bool { return !agent.Alive() })
+	h.finish(dir)
+	h.undisturbed(dir, 1)
+	require.Equal(t, 2, h.count("start", "005"))
+	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]), "what was written before the crash is not the beginning of it any more")
+}
+
+func TestKillServerAndWorker(t *testing.T) {
+	h := newHouse(t)
+	h.spoil(slow("5", "600"))
+	dir := h.dir("run")
+	h.begin(dir)
+	h.mid("005")
+	worker, server := h.worker(), h.server()
+	h.kill(server)
+	h.kill(worker)
+	h.finish(dir)
+	h.undisturbed(dir, 1)
+	require.Equal(t, 2, h.count("start", "005"))
+}
+
+// TestKillEverywhere kills the worker at random moments. Where each kill hit is in the log of a failed test.
+func TestKillEverywhere(t *testing.T) {
+	const kills = 8
+	h := newHouse(t)
+	dir := h.dir("run")
+	random := rand.New(rand.NewSource(11))
+	var faults string
+	for _, at := range []string{"2", "4", "6", "9", "12", "15", "auditor-B-1", "weaver-1"} {
+		faults += slow(at, "0.4")
+	}
+	h.spoil(faults)
+	var journal []byte
+	h.begin(dir)
+	for k := 1; k <= kills; k++ {
+		progress(h, dir, 1+random.Intn(2))
+		after(time.Duration(random.Intn(400)) * time.Millisecond)
+		if statusIs(dir, run.Done) {
+			break
+		}
+		t.Logf("kill %d: %d calls started, %d answered", k, h.count("start", ""), h.count("answered", ""))
+		h.kill(h.worker())
+		whole(t, dir, journal)
+		journal = read(t, dir+"/events.jsonl")
+		h.starter("server", "start")
+	}
+	h.finish(dir)
+	whole(t, dir, journal)
+	h.undisturbed(dir, kills)
+}
+
+// progress waits until some more calls were started, or the run is through.
+func progress(h *house, dir string, calls int) {
+	h.t.Helper()
+	before := h.count("start", "")
+	until(h.t, "the run goes on", func() bool { return h.count("start", "") >= before+calls || statusIs(dir, run.Done) })
+}
+
+// after lets a random time pass: not a wait for anything, but the moment of a kill.
+func after(d time.Duration) { <-time.After(d) }
+
+// whole looks at a directory in the instant after a crash: both state files can be read, complete lines are events in order, and nothing that
+// was written before has changed.
+func whole(t *testing.T, dir string, before []byte) {
+	t.Helper()
+	meta, book := metaOf(t, dir), stateOf(t, dir)
+	now := read(t, dir+"/events.jsonl")
+	require.GreaterOrEqual(t, len(now), len(before))
+	require.Equal(t, string(before), string(now[:len(before)]))
+	lines, _, err := rundir.At(dir).Follow(0)
+	require.NoError(t, err)
+	for i, line := range lines {
+		e, err := run.ParseEvent([]byte(line))
+		require.NoError(t, err)
+		require.Equal(t, int64(i+1), e.Seq)
+	}
+	require.LessOrEqual(t, meta.Events.Seq, int64(len(lines)))
+	require.LessOrEqual(t, meta.Events.Seq, book.LastSeq)
+}
+
+// TestFrozen stops server and worker past every timeout, as a closed lid does, and lets them go on.
+func TestFrozen(t *testing.T) {
+	for name, agentToo := range map[string]bool{"agent goes on": false, "agent frozen too": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.spoil(slow("4", "8"))
+			dir := h.dir("run")
+			h.begin(dir)
+			agent, worker, server := h.mid("004"), h.worker(), h.server()
+			frozen := []interface{ Signal(syscall.Signal) error }{server, worker}
+			if agentToo {
+				frozen = append(frozen, agent)
+			}
+			for _, p := range frozen {
+				require.NoError(t, p.Signal(syscall.SIGSTOP))
+			}
+			after(4 * time.Second) // four times the heartbeat
+			for _, p := range frozen {
+				require.NoError(t, p.Signal(syscall.SIGCONT))
+			}
+			h.finish(dir)
+			events := h.undisturbed(dir, 0)
+			require.Equal(t, 1, h.count("start", "004"))
+			for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
+				if p.Number == 4 {
+					require.True(t, p.Joined || p.Reused, "the journal does not say that the call was found again")
+				}
+			}
+		})
+	}
+}
