@@ -67,6 +67,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, work.Project, a.Project)
 	register(r, work.Rebuild, a.Rebuild)
 	register(r, work.Seal, a.Seal)
+	register(r, work.Inspect, a.Inspect)
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.

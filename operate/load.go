@@ -20,6 +20,8 @@ type Definition struct {
 	Source []byte
 	Parsed *pipeline.Definition
 	Plan   *pipeline.Plan
+	// Warnings are what was found before the start; they go into the run's log.
+	Warnings []string
 }
 
 // Load reads the definition of that name in its folder; shown is the name for messages. Problems are all of them, with file and line.

@@ -74,9 +74,10 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	if err != nil {
 		return Started{}, fmt.Errorf("archive the run in %s: %w", dir.Root, err)
 	}
+	def.Warnings = append(def.Warnings, fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.",
+		claim.ConfigHash, def.Plan.ConfigHash), "The old run is in "+to)
 	st, err := o.fresh(ctx, def, dir)
-	st.Warnings = append(st.Warnings, fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.", claim.ConfigHash, def.Plan.ConfigHash),
-		"The old run is in "+dir.Path(to))
+	st.Warnings = def.Warnings
 	return st, err
 }
 
@@ -184,7 +185,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	ev := run.RunStart{
 		Task: p.Pipeline, RunKind: "pipeline", Pipeline: p.Pipeline, RunID: claim.RunID, ThreadID: claim.ThreadID, Epoch: 1,
 		CreatedAt: claim.CreatedAt, Definition: st.Definition, Plan: st.Plan, Inputs: st.Inputs, Policy: st.Policy, ConfigHash: p.ConfigHash,
-		TotalPasses: p.Total, MaxRounds: p.MaxRounds,
+		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Warnings: def.Warnings,
 		Budget: run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)},
 	}
 	if p.Artifact != nil && st.Seed != nil {

@@ -1,5 +1,7 @@
 package run
 
+import "math"
+
 // Tokens are what a provider counted for one call.
 type Tokens struct {
 	Input      int64 `json:"input"`
@@ -29,13 +31,11 @@ func (t *Totals) Add(tok Tokens, usd float64, estimated bool) {
 	}
 }
 
-// Cents rounds USD to a millionth of a cent, so that sums do not show binary dust and agree in every tool.
+// Cents rounds USD to a millionth of a cent, so that sums do not show binary dust and agree in every tool. No sum leaves what JSON can carry:
+// a line that another program wrote must not make a state that cannot be written.
 func Cents(usd float64) float64 {
-	const unit = 1e8
-	if usd < 0 {
-		return -Cents(-usd)
-	}
-	return float64(int64(usd*unit+0.5)) / unit
+	const unit, most = 1e8, 1e12
+	return math.Round(max(-most, min(most, usd))*unit) / unit
 }
 
 // Named is one row of a breakdown. Breakdowns are lists, not maps: their order is the order of first appearance, everywhere.

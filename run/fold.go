@@ -75,30 +75,35 @@ func (s State) applyWork(e Event) State {
 	return s
 }
 
-// become changes the status if the table allows it. What it does not allow is named and changes nothing.
+// become changes the status if the table allows it. What it does not allow is named and changes nothing; a closed run changes only through
+// the events that open an epoch.
 func (s State) become(to Status, reason string) State {
-	if err := Transition(s.Status, to); err != nil {
-		s.Illegal = err.Error()
-		return s
+	if err := Transition(s.Status, to); err != nil || s.Status.Closed() {
+		return s.refuse(to)
 	}
 	s.Status, s.Reason = to, reason
+	return s
+}
+
+// refuse names an event that would make an illegal transition.
+func (s State) refuse(to Status) State {
+	s.Illegal = (&TransitionError{From: s.Status, To: to, Allowed: allowed(s.Status)}).Error()
 	return s
 }
 
 func (s State) start(e Event) State {
 	var p RunStart
 	e.Decode(&p)
-	from := s.Status
-	if from == "" {
-		from = Unknown
-	}
-	if from.Closed() && p.Epoch <= s.Epoch {
-		s.Illegal = (&TransitionError{From: from, To: Running, Allowed: allowed(from)}).Error()
-		return s
+	if !s.mayStart(p.Epoch) {
+		return s.refuse(Running)
 	}
 	s.Version, s.Status, s.Reason = StateVersion, Running, ""
 	s.RunID, s.ThreadID, s.Pipeline, s.Task = p.RunID, p.ThreadID, p.Pipeline, p.Task
-	s.Epoch, s.Starts, s.StartedAt, s.CreatedAt = p.Epoch, 1, e.TS, p.CreatedAt
+	s.Epoch, s.CreatedAt, s.FinishedAt = p.Epoch, p.CreatedAt, ""
+	s.Starts++
+	if s.StartedAt == "" {
+		s.StartedAt = e.TS
+	}
 	s.Next, s.Budget = Place{Round: 1}, p.Budget
 	s.Passes = PassCount{Total: p.TotalPasses}
 	if p.Artifact != nil {
@@ -112,30 +117,47 @@ func (s State) start(e Event) State {
 	return s.head(e)
 }
 
+// mayStart says whether run.start may open an epoch here. Streams of other programs number no epochs: there a start follows every end that
+// does not settle the run.
+func (s State) mayStart(epoch int) bool {
+	from := s.Status
+	if from == "" {
+		from = Unknown
+	}
+	if Transition(from, Running) != nil {
+		return false
+	}
+	foreign := epoch == 0 && s.Epoch == 0 && !from.Settled()
+	return !from.Closed() || epoch > s.Epoch || foreign
+}
+
 func (s State) pause(e Event) State {
 	var p RunPaused
 	e.Decode(&p)
-	s = s.become(Paused, p.Reason)
+	if s = s.become(Paused, p.Reason); s.Illegal != "" {
+		return s
+	}
 	s.InFlight = nil
 	return s.head(e)
 }
 
-// resume goes on in place, or adopts the state that opens an epoch.
+// resume goes on in place, or opens an epoch, from the state that it carries.
 func (s State) resume(e Event) State {
 	var p RunResumed
 	e.Decode(&p)
-	if p.State == nil {
-		s = s.become(Running, "")
-		if s.Illegal == "" {
+	if p.State == nil && !s.Status.Closed() {
+		if s = s.become(Running, ""); s.Illegal == "" {
 			s.Starts++
 		}
 		return s
 	}
 	if s.Status == Done || p.Epoch <= s.Epoch {
-		s.Illegal = (&TransitionError{From: s.Status, To: Running, Allowed: allowed(s.Status)}).Error()
-		return s
+		return s.refuse(Running)
 	}
-	next := p.State.at(s)
+	next := s
+	if p.State != nil {
+		next = p.State.at(s)
+	}
 	next.Status, next.Reason, next.Epoch, next.FinishedAt = Running, "", p.Epoch, ""
 	next.Starts++
 	return next
@@ -162,12 +184,16 @@ func (s State) end(e Event) State {
 	if !p.Status.Known() {
 		return s
 	}
-	return s.close(p.Status, p.Reason, e.TS).head(e)
+	if s = s.close(p.Status, p.Reason, e.TS); s.Illegal != "" {
+		return s
+	}
+	return s.head(e)
 }
 
-// close ends a run. A settled one carries no open question; a failed one keeps it.
+// close ends a run. A settled one carries no open question; a failed one keeps it. A halt is its decision and one run.end, so halted may be
+// said twice.
 func (s State) close(to Status, reason, ts string) State {
-	if s.Status == to && to.Closed() {
+	if s.Status == Halted && to == Halted {
 		return s
 	}
 	if s = s.become(to, reason); s.Illegal != "" {
@@ -181,7 +207,9 @@ func (s State) close(to Status, reason, ts string) State {
 }
 
 func (s State) interrupt(e Event) State {
-	s = s.become(Interrupted, "")
+	if s = s.become(Interrupted, ""); s.Illegal != "" {
+		return s
+	}
 	s.InFlight, s.FinishedAt = nil, e.TS
 	return s
 }

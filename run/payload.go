@@ -57,6 +57,7 @@ type RunStart struct {
 	Environment string       `json:"environment"`
 	Host        string       `json:"host"`
 	Build       string       `json:"build"`
+	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
 }
 
 // StageRef names a stage for the projections that have no plan at hand.
@@ -231,6 +232,7 @@ type Count struct {
 type ArtifactUpdated struct {
 	Step     string `json:"step"`
 	Call     string `json:"call,omitempty"`
+	Cause    string `json:"cause,omitempty"` // edited, restored: not by a call, but found on disk
 	Artifact Blob   `json:"artifact"`
 }
 

@@ -39,6 +39,9 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := d.moveLink(to); err != nil {
+		return "", err
+	}
 	for _, name := range names {
 		if err := d.move(name, path.Join(to, strings.TrimPrefix(name, orchestrator+"/"))); err != nil {
 			return "", err
@@ -94,7 +97,19 @@ func (d Dir) toArchive() ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	return append(names, EventsFile, TracesFile, ProvenanceFile, SpendFile, MetaFile, ClaimFile), nil
+	return append(names, EventsFile, TracesFile, ProvenanceFile, MetaFile, ClaimFile), nil
+}
+
+// moveLink makes the link to the cost log anew: what it points to has moved.
+func (d Dir) moveLink(to string) error {
+	if err := os.Remove(d.Path(SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Symlink(strings.TrimPrefix(CostLog, orchestrator+"/"), d.Path(path.Join(to, SpendFile)))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 func (d Dir) move(from, to string) error {

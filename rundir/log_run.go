@@ -11,7 +11,12 @@ func (l *logbook) started(e entry) {
 	e.Decode(&p)
 	l.line(e.Event, info, "Pipeline started. Run ID: %s", p.RunID)
 	l.line(e.Event, info, "Config hash: %s", p.ConfigHash)
-	l.decide(e, decision{Decision: "fresh-start", Reason: "no run was here"})
+	reason := "no run was here"
+	for _, w := range p.Warnings {
+		l.line(e.Event, warn, "%s", w)
+		reason = p.Warnings[0]
+	}
+	l.decide(e, decision{Decision: "fresh-start", Reason: reason})
 }
 
 // resumed says where the run goes on, and names every pass that is not done again.
@@ -159,6 +164,14 @@ func (l *logbook) refused(e entry) {
 func (l *logbook) artifact(e entry) {
 	var p run.ArtifactUpdated
 	e.Decode(&p)
+	switch p.Cause {
+	case "edited":
+		l.line(e.Event, warn, "Artifact modified outside orchestrator. Updating hash.")
+		l.decide(e, decision{Decision: "accept-edit", Reason: "nothing was in flight, so it is somebody's edit", ArtifactHash: p.Artifact.Digest})
+	case "restored":
+		l.line(e.Event, warn, "Artifact missing. Restored.")
+		l.decide(e, decision{Decision: "restore-artifact", Reason: "the file was missing", ArtifactHash: p.Artifact.Digest})
+	}
 	before := ""
 	if e.before.Artifact != nil {
 		before = e.before.Artifact.Digest

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/local"
@@ -41,12 +40,6 @@ func inUse(ctx context.Context, c client.Client, namespace, stateDir string) boo
 		return true
 	}
 	return AnyOpen(ctx, c, namespace)
-}
-
-// AnyOpen says whether a run is open. It is true when it cannot be told.
-func AnyOpen(ctx context.Context, c client.Client, namespace string) bool {
-	open, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: "ExecutionStatus = 'Running'"})
-	return err != nil || open.GetCount() > 0
 }
 
 // stopServer stops the embedded server if nobody came meanwhile.

@@ -17,6 +17,7 @@ const (
 	Compose         = "Compose"
 	RunPass         = "RunPass"
 	TakeScreenshots = "TakeScreenshots"
+	Inspect         = "Inspect"
 )
 
 // Target says which run, where its directory is and where its blobs are.
@@ -74,6 +75,19 @@ type SealInput struct {
 type SealResult struct {
 	Head string `json:"head"`
 	Last int64  `json:"last"`
+}
+
+// InspectInput asks whether the artifact on disk is the one the run knows.
+type InspectInput struct {
+	Target
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+}
+
+// InspectResult says what was found: nothing, an edit by somebody else (stored), or a missing file (put back).
+type InspectResult struct {
+	Edited   *run.Blob `json:"edited,omitempty"`
+	Restored bool      `json:"restored,omitempty"`
 }
 
 // RoundInput asks for one round of a stage of the stored plan.

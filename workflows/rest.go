@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
 )
 
 // rest is the boundary between steps: budget, then pause. It returns when the run may go on.
@@ -70,7 +71,31 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 	}
 	by := e.control.By
 	e.control.Control = Control{}
-	return e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by})
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by}
+	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	return e.inspect(ctx)
+}
+
+// inspect takes over what was done to the artifact while the run rested: nothing was in flight, so a difference is somebody's edit.
+func (e *engine) inspect(ctx workflow.Context) error {
+	known := e.j.state.Artifact
+	if known == nil || e.in.Start.Artifact == nil {
+		return nil
+	}
+	in := work.InspectInput{Target: e.in.Target, File: e.in.Start.Artifact.File, Digest: known.Digest}
+	var res work.InspectResult
+	if err := workflow.ExecuteActivity(e.directory(ctx, "look at the artifact"), work.Inspect, in).Get(ctx, &res); err != nil {
+		return fmt.Errorf("look at %s: %w", in.File, err)
+	}
+	switch {
+	case res.Edited != nil:
+		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{Artifact: *res.Edited, Cause: "edited"})
+	case res.Restored:
+		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{Artifact: *known, Cause: "restored"})
+	}
+	return nil
 }
 
 // checkpoint names the state as it is now.

@@ -68,7 +68,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err != nil {
 			return err
 		}
-		return a.ensureWorker(ctx, srv, func() bool { return serve.AnyOpen(ctx, cl, conn.Options.Namespace) })
+		return a.ensureWorker(ctx, srv, func() bool { return serve.AnyCall(ctx, cl, conn.Options.Namespace) })
 	}
 	return s, s.ensure(ctx)
 }
@@ -84,7 +84,7 @@ func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
 	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace}, a.progress)
 }
 
-// ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when no run is open; a running
+// ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when it makes no call; a running
 // call is worth more than a new build.
 func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bool) error {
 	self, err := os.Executable()

@@ -1,0 +1,33 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/passbook-run/passbook/work"
+)
+
+// Inspect compares the artifact on disk with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
+func (a *Activities) Inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.InspectResult{}, err
+	}
+	known, err := load(ctx, s, in.Digest)
+	if err != nil {
+		return work.InspectResult{}, err
+	}
+	d := a.cfg.Open(in.Dir)
+	found, err := os.ReadFile(d.Path(in.File))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return work.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, 0o644)
+	case err != nil || bytes.Equal(found, known):
+		return work.InspectResult{}, err
+	}
+	b, err := keepData(ctx, s, found)
+	return work.InspectResult{Edited: &b}, err
+}

@@ -1,0 +1,308 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// row is one event over a state, and what must have changed. Everything else must not have.
+type row struct {
+	name    string
+	kind    run.Kind
+	phase   string
+	payload any
+	before  func(*run.State) // changes the state of a running run
+	want    func(*run.State) // changes that to what is expected
+	illegal bool             // the status is kept, and the event named
+}
+
+const now = "2026-01-02T04:00:00.000Z"
+
+func running() run.State {
+	return fold(run.State{}, passes(nil, 0).events[:1])
+}
+
+func check(t *testing.T, r row) {
+	t.Helper()
+	s := running()
+	if r.before != nil {
+		r.before(&s)
+	}
+	raw, err := run.Payload(r.payload)
+	require.NoError(t, err)
+	e := run.Event{Seq: 9, TS: now, Kind: r.kind, Payload: raw}
+	if r.phase != "" {
+		e.Phase = &r.phase
+	}
+	got := run.Apply(s, e)
+	want := s
+	want.Seq, want.TS = 9, now
+	if r.want != nil {
+		r.want(&want)
+	}
+	if r.illegal {
+		require.NotEmpty(t, got.Illegal)
+		want.Illegal = got.Illegal
+	}
+	require.Equal(t, picture(t, want), picture(t, got))
+}
+
+func becomes(to run.Status) func(*run.State) { return func(s *run.State) { s.Status = to } }
+
+// headed is the checkpoint that every settling event makes.
+func headed(s *run.State) {
+	s.Checkpoint = &run.CheckpointRef{ID: "cp-9", Seq: 9, TS: now, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score}
+	if s.Artifact != nil {
+		s.Checkpoint.Artifact = s.Artifact.Digest
+	}
+}
+
+func TestFoldOfStatuses(t *testing.T) {
+	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "001"}} }
+	question := func(to run.Status) func(*run.State) {
+		return func(s *run.State) { s.Status, s.Handoff = to, &run.Handoff{ID: "h1"} }
+	}
+	rows := []row{
+		{name: "a second start", kind: run.KindRunStart, payload: opening(), illegal: true},
+		{name: "started by another program", kind: run.KindRunStarted, illegal: true},
+		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done), illegal: true},
+		{name: "start after failed, same epoch", kind: run.KindRunStart, payload: run.RunStart{Epoch: 1}, before: becomes(run.Failed), illegal: true},
+		{name: "replaying", kind: run.KindRunReplaying, want: becomes(run.Replaying)},
+		{name: "paused", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull}, before: flying, want: func(s *run.State) {
+			s.Status, s.Reason, s.InFlight = run.Paused, run.DiskFull, nil
+			headed(s)
+		}},
+		{name: "paused when done", kind: run.KindRunPaused, before: func(s *run.State) { s.Status = run.Done; flying(s) }, illegal: true},
+		{name: "paused twice", kind: run.KindRunPaused, before: becomes(run.Paused), illegal: true},
+		{name: "resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, before: becomes(run.Paused), want: func(s *run.State) {
+			s.Status, s.Starts = run.Running, 2
+		}},
+		{name: "resumed while running", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, illegal: true},
+		{name: "a failed run is not resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, before: becomes(run.Failed), illegal: true},
+		{name: "a new epoch without a state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2}, before: func(s *run.State) {
+			s.Status, s.FinishedAt = run.Failed, now
+		}, want: func(s *run.State) { s.Status, s.Epoch, s.Starts, s.FinishedAt = run.Running, 2, 2, "" }},
+		{name: "a new epoch with its state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{Status: run.Halted, Rounds: 3}},
+			before: becomes(run.Halted), want: func(s *run.State) {
+				*s = run.State{Status: run.Running, Rounds: 3, Epoch: 2, Starts: 1, Seq: 9, TS: now}
+			}},
+		{name: "no epoch after done", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{}}, before: becomes(run.Done), illegal: true},
+		{name: "an epoch twice", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1, State: &run.State{}}, before: becomes(run.Failed), illegal: true},
+		{name: "reverted", kind: run.KindRunReverted, payload: run.RunReverted{State: &run.State{Status: run.Running, Rounds: 2}}, want: func(s *run.State) {
+			*s = run.State{Status: run.Running, Rounds: 2, Seq: 9, TS: now}
+		}},
+		{name: "reverted to nothing", kind: run.KindRunReverted, payload: run.RunReverted{}},
+		{name: "ended", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: question(run.Running), want: func(s *run.State) {
+			s.Status, s.FinishedAt, s.Handoff = run.Done, now, nil
+			headed(s)
+		}},
+		{name: "failed keeps the question", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "why"}, before: question(run.AwaitingPhaseHandoff),
+			want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt = run.Failed, "why", now
+				headed(s)
+			}},
+		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done), illegal: true},
+		{name: "failed after done", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed}, before: becomes(run.Done), illegal: true},
+		{name: "ended with an unknown word", kind: run.KindRunEnd, payload: run.RunEnd{Status: "perfect"}},
+		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused), want: func(s *run.State) {
+			s.Status, s.FinishedAt, s.Handoff = run.Halted, now, nil
+		}},
+		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted}, before: becomes(run.Halted), want: headed},
+		{name: "interrupted keeps the question", kind: run.KindRunInterrupted, before: func(s *run.State) {
+			question(run.AwaitingPhaseHandoff)(s)
+			flying(s)
+		}, want: func(s *run.State) { s.Status, s.FinishedAt, s.InFlight = run.Interrupted, now, nil }},
+		{name: "interrupted after done", kind: run.KindRunInterrupted, before: becomes(run.Done), illegal: true},
+		{name: "asked", kind: run.KindHandoffRequested, payload: map[string]any{
+			"handoff_id": "h2", "phase": "plan", "handoff_type": "human_bypass", "trigger": "rejected", "round": 2, "available_actions": []string{"halt"},
+		}, want: func(s *run.State) {
+			s.Status = run.AwaitingPhaseHandoff
+			s.Handoff = &run.Handoff{ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2, Actions: []string{"halt"}}
+			headed(s)
+		}},
+		{name: "asked after done", kind: run.KindHandoffRequested, before: becomes(run.Done), illegal: true},
+		{name: "decided: on", kind: run.KindHandoffDecided, payload: map[string]any{"action": "retry_feedback"}, before: question(run.AwaitingPhaseHandoff),
+			want: func(s *run.State) { s.Status, s.Handoff = run.Running, nil }},
+		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "}, before: question(run.AwaitingPhaseHandoff),
+			want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt, s.Handoff = run.Halted, "phase_handoff_halt", now, nil
+			}},
+		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided, payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},
+		{name: "gate asked", kind: run.KindGateRequested, want: becomes(run.AwaitingGateDecision)},
+		{name: "delivery asked", kind: run.KindDeliveryRequested, want: becomes(run.AwaitingGateDecision)},
+		{name: "review asked", kind: run.KindReviewRequested, want: becomes(run.AwaitingHumanReview)},
+		{name: "gate decided", kind: run.KindGateDecided, before: becomes(run.AwaitingGateDecision), want: becomes(run.Running)},
+		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"}, before: becomes(run.AwaitingGateDecision),
+			want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt = run.Halted, "delivery.decided", now
+			}},
+		{name: "review decided when nothing was asked", kind: run.KindReviewDecided, illegal: true},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
+func TestFoldOfWork(t *testing.T) {
+	spend := run.Spend{USD: 0.5, Tokens: run.Tokens{Input: 7}, Estimated: true}
+	paid := run.Totals{Calls: 1, Tokens: run.Tokens{Input: 7}, USD: 0.5, EstimatedUSD: 0.5}
+	builder := run.Pass{Step: "002", Number: 2, InRound: 2, Set: "S1", Role: "builder", Gives: "artifact"}
+	auditor := run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Round: 1}
+	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}} }
+	count := func(s *run.State, role string) {
+		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}}, []run.Named{{Name: "write", Totals: paid}}
+	}
+	rows := []row{
+		{name: "phase begins", kind: run.KindPhaseStart, payload: run.PhaseStart{Key: "write", Round: 2}, before: func(s *run.State) {
+			s.Values, s.Pictures = []run.Value{{Name: "score"}}, ptr(blob("old"))
+		}, want: func(s *run.State) {
+			s.Phase, s.Round, s.PhaseOpen, s.Seen, s.Values, s.Pictures = "write", 2, true, []string{"write"}, nil, nil
+		}},
+		{name: "phase without a key", kind: run.KindPhaseStart, phase: "PLAN", payload: map[string]any{"title": "Plan"}, want: func(s *run.State) {
+			s.Phase, s.PhaseOpen, s.Seen = "Plan", true, []string{"Plan"}
+		}},
+		{name: "phase with nothing but its line's", kind: run.KindPhaseStart, phase: "PLAN", want: func(s *run.State) {
+			s.Phase, s.PhaseOpen, s.Seen = "PLAN", true, []string{"PLAN"}
+		}},
+		{name: "phase through", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: " OK ", Round: 3, Repeats: true, Next: &run.Place{Stage: 1}},
+			before: func(s *run.State) { s.PhaseOpen, s.FailedPhase, s.Settled = true, []string{"write"}, []string{"A"} },
+			want: func(s *run.State) {
+				s.PhaseOpen, s.Completed, s.FailedPhase, s.Rounds, s.Next, s.Settled = false, []string{"write"}, nil, 3, run.Place{Stage: 1}, nil
+			}},
+		{name: "phase skipped", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "fix", Outcome: "skipped: clean"}, want: func(s *run.State) {
+			s.Completed = []string{"fix"}
+		}},
+		{name: "phase failed", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: "rejected"}, before: func(s *run.State) {
+			s.Completed = []string{"write"}
+		}, want: func(s *run.State) { s.Completed, s.FailedPhase = nil, []string{"write"} }},
+		{name: "phase with an outcome of its own", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: "DONE"}},
+		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2}, want: func(s *run.State) {
+			s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2, StartedAt: now}}
+		}},
+		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write", payload: run.PassAttempt{Pass: builder, Judged: true, RetryInMS: 5, Spend: &spend},
+			before: flying, want: func(s *run.State) {
+				s.InFlight = s.InFlight[1:]
+				s.Passes.Retries, s.Tries = 1, []run.Tries{{Judged: 1}}
+				count(s, "builder")
+			}},
+		{name: "a worker is lost: the call keeps its number", kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: auditor, Category: "lost"}, before: flying,
+			want: func(s *run.State) { s.InFlight = s.InFlight[:1] }},
+		{name: "artifact", kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Artifact: blob("new")}, want: func(s *run.State) { s.Artifact = ptr(blob("new")) }},
+		{name: "note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "discovery", Whole: blob("whole")}, want: func(s *run.State) {
+			s.Notes = []run.Notes{s.Notes[0], {Name: "discovery", File: "discovery.md", Entries: 1, Whole: blob("whole")}}
+		}},
+		{name: "no such note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "other"}},
+		{name: "pictures", kind: run.KindScreenshots, payload: run.Screenshots{Count: 2, Manifest: blob("m"), Next: &run.Place{Step: 1}}, want: func(s *run.State) {
+			s.Pictures, s.Next = ptr(blob("m")), run.Place{Step: 1}
+		}},
+		{name: "no pictures", kind: run.KindScreenshots, payload: run.Screenshots{Degraded: true}, before: func(s *run.State) { s.Pictures = ptr(blob("m")) },
+			want: func(s *run.State) { s.Pictures = nil }},
+		{name: "score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{Score: ptr(3.5)}, want: func(s *run.State) {
+			s.Score, s.Values = ptr(3.5), []run.Value{{Name: "score", Text: "3.5"}}
+		}},
+		{name: "no score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{}, before: func(s *run.State) {
+			s.Score, s.Values = ptr(1.0), []run.Value{{Name: "score", Text: "1"}}
+		}, want: func(s *run.State) { s.Score, s.Values = nil, []run.Value{{Name: "score", Text: "null"}} }},
+		{name: "checkpoint", kind: run.KindCheckpointCreated, payload: run.CheckpointCreated{ID: "cp-S1", AtPass: 8, USD: 1}, want: func(s *run.State) {
+			s.Checkpoint = &run.CheckpointRef{ID: "cp-S1", Seq: 9, TS: now, AtPass: 8, USD: 1, Artifact: s.Artifact.Digest}
+			s.Checkpoints = []run.CheckpointRef{*s.Checkpoint}
+		}},
+		{name: "warned", kind: run.KindBudgetWarning, want: func(s *run.State) { s.Warned = true }},
+		{name: "exceeded changes nothing: the pause does", kind: run.KindBudgetExceeded},
+		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}}, before: func(s *run.State) { s.Warned = true },
+			want: func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
+		{name: "refused decisions change nothing", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}},
+		{name: "unknown kind", kind: "weather.changed", payload: map[string]any{"status": "done"}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
+func TestFoldOfAPassThatEnds(t *testing.T) {
+	before := running()
+	before.InFlight, before.Failure = []run.Flight{{Step: "002"}}, &run.Failure{Step: "002"}
+	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
+	end := run.PassEnd{
+		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok", DurationMS: 12, Verdict: "APPROVED",
+		Reply: ptr(blob("reply")), Validation: run.Validation{Warnings: []string{"a", "b"}}, Spend: run.Spend{USD: 1}, LastInRound: true,
+		Next: &run.Place{Round: 1, Step: 2},
+	}
+	after := fold(before, []run.Event{event(t, run.KindPassEnd, "write", end)})
+
+	require.Empty(t, after.InFlight)
+	require.Nil(t, after.Failure)
+	require.Equal(t, run.PassCount{Total: 16, LastSettled: 2, Invalid: 1, Warnings: 2}, after.Passes)
+	require.Equal(t, []int64{12}, after.DurationsMS)
+	require.Equal(t, run.Place{Round: 1, Step: 2}, after.Next)
+	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write", Reply: blob("reply")}}, after.Replies)
+	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
+	require.Equal(t, "cp-9", after.Checkpoint.ID)
+	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
+}
+
+// TestMembersOfAGroup settle one by one; the place moves with the last.
+func TestMembersOfAGroup(t *testing.T) {
+	member := func(name string, next *run.Place) run.Event {
+		return event(t, run.KindPassEnd, "audit", run.PassEnd{Pass: run.Pass{Step: "audit", Member: name, Role: name}, Outcome: "ok", Next: next})
+	}
+	s := fold(running(), []run.Event{member("A", nil), member("B", nil)})
+	require.Equal(t, []string{"A", "B"}, s.Settled)
+	require.Equal(t, run.Place{Round: 1}, s.Next)
+	require.Equal(t, "pa", s.ByRole[0].Name, "requirement 002 counts passes without a number together")
+	s = fold(s, []run.Event{member("C", &run.Place{Round: 1, Step: 1})})
+	require.Empty(t, s.Settled)
+	require.Equal(t, run.Place{Round: 1, Step: 1}, s.Next)
+}
+
+// TestStreamsOfAnotherProgram end as that program's own snapshot says, whatever it leaves out: epochs, decisions, ends of interrupted runs.
+func TestStreamsOfAnotherProgram(t *testing.T) {
+	all := excerpts(t)
+	s := fold(run.State{}, all["another-program-done"])
+	require.Equal(t, run.Done, s.Status)
+	require.Equal(t, []string{"plan", "validate_plan", "implement", "review_changes", "repair_changes", "final_acceptance"}, s.Completed)
+
+	events := all["another-program-asked"]
+	s = fold(run.State{}, events[:10])
+	require.Equal(t, run.AwaitingPhaseHandoff, s.Status)
+	require.Equal(t, "validate_plan:plan_round:1", s.Handoff.ID)
+	s = fold(s, events[10:12])
+	require.Equal(t, run.Interrupted, s.Status)
+	require.NotNil(t, s.Handoff, "an interrupted run keeps its question")
+	s = fold(s, events[12:])
+	require.Equal(t, run.Done, s.Status)
+	require.Nil(t, s.Handoff)
+	require.Equal(t, 4, s.Starts)
+}
+
+// TestTimeNeverGoesBack, and the lookups.
+func TestTimeNeverGoesBack(t *testing.T) {
+	s := running()
+	at := s.TS
+	s = run.Apply(s, run.Event{Seq: 2, TS: "2020-01-01T00:00:00.000Z"})
+	require.Equal(t, at, s.TS)
+	require.Equal(t, int64(2), s.Seq)
+
+	s.Tries, s.Values = []run.Tries{{Member: "A", Judged: 2}}, []run.Value{{Name: "score", Text: "3"}}
+	require.Equal(t, 3, s.Try("A"))
+	require.Equal(t, 1, s.Try(""))
+	text, ok := s.Value("score")
+	require.True(t, ok)
+	require.Equal(t, "3", text)
+	_, ok = s.Value("verdict")
+	require.False(t, ok)
+	_, ok = s.Note("discovery")
+	require.True(t, ok)
+	_, ok = s.Note("other")
+	require.False(t, ok)
+}
+
+func event(t *testing.T, kind run.Kind, phase string, payload any) run.Event {
+	t.Helper()
+	raw, err := run.Payload(payload)
+	require.NoError(t, err)
+	return run.Event{Seq: 9, TS: now, Kind: kind, Phase: &phase, Payload: raw}
+}

@@ -1,0 +1,123 @@
+package run_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// asked is a journal with everything that short runs meet: questions, pauses, a revert, an end, a new epoch.
+func asked(t testing.TB) []run.Event {
+	s := passes(t, 3)
+	before := fold(run.State{}, s.events)
+	s.add(run.KindRunPaused, "write", run.RunPaused{Reason: run.UserRequested})
+	s.add(run.KindRunResumed, "write", run.RunResumed{Epoch: 1, From: run.Paused})
+	s.add(run.KindHandoffRequested, "write", map[string]any{"handoff_id": "h1", "handoff_type": "human_bypass", "available_actions": []string{"halt"}})
+	s.add(run.KindHandoffDecided, "write", map[string]any{"handoff_id": "h1", "action": "continue"})
+	s.add(run.KindScreenshots, "write", run.Screenshots{Step: "shots", Count: 3, Manifest: blob("manifest")})
+	s.add(run.KindScoreRecorded, "write", run.ScoreRecorded{Name: "score", Score: ptr(2.5)})
+	s.add(run.KindBudgetWarning, "write", run.BudgetEvent{})
+	s.pass(4)
+	s.add(run.KindRunReverted, "write", run.RunReverted{To: before.Seq, Cause: "reset", State: &before})
+	s.pass(4)
+	s.add(run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write", Outcome: "ok", Round: 1, Repeats: true, Next: &run.Place{Stage: 1, Round: 1}})
+	s.add(run.KindRunEnd, "", run.RunEnd{Status: run.Failed, Reason: "no disk"})
+	closed := fold(run.State{}, s.events)
+	s.add(run.KindRunResumed, "", run.RunResumed{Epoch: 2, From: run.Failed, State: &closed})
+	s.add(run.KindRunEnd, "", run.RunEnd{Status: run.Done})
+	return s.events
+}
+
+func journals(t testing.TB) map[string][]run.Event {
+	all := excerpts(t)
+	all["asked"] = asked(t)
+	all["twenty passes"] = passes(t, 20).events
+	return all
+}
+
+// TestFoldGoesOnFromACarriedState cuts a journal at every event, takes the state through JSON as continue-as-new does, and goes on.
+func TestFoldGoesOnFromACarriedState(t *testing.T) {
+	for name, events := range journals(t) {
+		whole := carried(t, fold(run.State{}, events))
+		for cut := range events {
+			half := carried(t, fold(run.State{}, events[:cut]))
+			require.Equal(t, whole, carried(t, fold(half, events[cut:])), "%s, cut before event %d", name, cut+1)
+		}
+	}
+}
+
+// TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the same event was folded
+// over it twice: a slice shared with a later state would show.
+func TestApplyLeavesItsArgument(t *testing.T) {
+	for name, events := range journals(t) {
+		states, pictures := []run.State{{}}, []string{picture(t, run.State{})}
+		for i, e := range events {
+			next := run.Apply(states[i], e)
+			require.Equal(t, picture(t, next), picture(t, run.Apply(states[i], e)), "%s, event %d twice over one state", name, e.Seq)
+			states, pictures = append(states, next), append(pictures, picture(t, next))
+		}
+		for i, s := range states {
+			require.Equal(t, pictures[i], picture(t, s), "%s: the state after event %d changed later", name, i)
+		}
+	}
+}
+
+func picture(t testing.TB, s run.State) string {
+	t.Helper()
+	raw, err := json.Marshal(s)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// TestStateStaysSmall is what lets it travel: it does not grow with the run.
+func TestStateStaysSmall(t *testing.T) {
+	s := passes(t, 5000)
+	short, long := len(picture(t, fold(run.State{}, s.events[:600]))), len(picture(t, fold(run.State{}, s.events)))
+	require.Less(t, long, 64<<10)
+	require.Less(t, long, short+512, "only numbers may get longer")
+}
+
+// TestTotals holds the sums against the calls, one by one.
+func TestTotals(t *testing.T) {
+	const n = 2000
+	s := fold(run.State{}, passes(t, n).events)
+	calls := n + n/5
+	require.InDelta(t, 0.1*float64(calls), s.Spent.USD, 1e-6)
+	require.Equal(t, calls, s.Spent.Calls)
+	require.Equal(t, run.Tokens{Input: 1000 * int64(calls), Output: 200 * int64(calls), CacheRead: 30 * int64(calls), CacheWrite: 4 * int64(calls)}, s.Spent.Tokens)
+	for name, rows := range map[string][]run.Named{"role": s.ByRole, "stage": s.ByStage} {
+		var sum run.Totals
+		for _, r := range rows {
+			sum.Calls += r.Calls
+			sum.USD += r.USD
+			sum.Tokens.Input += r.Tokens.Input
+		}
+		require.InDelta(t, s.Spent.USD, sum.USD, 1e-6, name)
+		require.Equal(t, s.Spent.Calls, sum.Calls, name)
+		require.Equal(t, s.Spent.Tokens.Input, sum.Tokens.Input, name)
+	}
+}
+
+// BenchmarkApply shows that an event costs the same however many came before.
+func BenchmarkApply(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10000} {
+		b.Run(plural(n), func(b *testing.B) {
+			s := passes(b, n/4+1)
+			state := fold(run.State{}, s.events[:n])
+			s.pass(n/4 + 2)
+			next := s.events[len(s.events)-4:]
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				run.Apply(state, next[i%len(next)])
+			}
+		})
+	}
+}
+
+func plural(n int) string {
+	raw, _ := json.Marshal(n)
+	return "after " + string(raw) + " events"
+}
