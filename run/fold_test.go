@@ -21,13 +21,13 @@ type row struct {
 
 const now = "2026-01-02T04:00:00.000Z"
 
-func running() run.State {
-	return fold(run.State{}, passes(nil, 0).events[:1])
+func running(t testing.TB) run.State {
+	return fold(run.State{}, passes(t, 0).events[:1])
 }
 
 func check(t *testing.T, r row) {
 	t.Helper()
-	s := running()
+	s := running(t)
 	if r.before != nil {
 		r.before(&s)
 	}
@@ -151,7 +151,9 @@ func TestFoldOfWork(t *testing.T) {
 	paid := run.Totals{Calls: 1, Tokens: run.Tokens{Input: 7}, USD: 0.5, EstimatedUSD: 0.5}
 	builder := run.Pass{Step: "002", Number: 2, InRound: 2, Set: "S1", Role: "builder", Gives: "artifact"}
 	auditor := run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Round: 1}
-	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}} }
+	flying := func(s *run.State) {
+		s.InFlight = []run.Flight{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}}
+	}
 	count := func(s *run.State, role string) {
 		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}}, []run.Named{{Name: "write", Totals: paid}}
 	}
@@ -223,7 +225,7 @@ func TestFoldOfWork(t *testing.T) {
 }
 
 func TestFoldOfAPassThatEnds(t *testing.T) {
-	before := running()
+	before := running(t)
 	before.InFlight, before.Failure = []run.Flight{{Step: "002"}}, &run.Failure{Step: "002"}
 	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
 	end := run.PassEnd{
@@ -249,7 +251,7 @@ func TestMembersOfAGroup(t *testing.T) {
 	member := func(name string, next *run.Place) run.Event {
 		return event(t, run.KindPassEnd, "audit", run.PassEnd{Pass: run.Pass{Step: "audit", Member: name, Role: name}, Outcome: "ok", Next: next})
 	}
-	s := fold(running(), []run.Event{member("A", nil), member("B", nil)})
+	s := fold(running(t), []run.Event{member("A", nil), member("B", nil)})
 	require.Equal(t, []string{"A", "B"}, s.Settled)
 	require.Equal(t, run.Place{Round: 1}, s.Next)
 	require.Equal(t, "pa", s.ByRole[0].Name, "requirement 002 counts passes without a number together")
@@ -280,7 +282,7 @@ func TestStreamsOfAnotherProgram(t *testing.T) {
 
 // TestTimeNeverGoesBack, and the lookups.
 func TestTimeNeverGoesBack(t *testing.T) {
-	s := running()
+	s := running(t)
 	at := s.TS
 	s = run.Apply(s, run.Event{Seq: 2, TS: "2020-01-01T00:00:00.000Z"})
 	require.Equal(t, at, s.TS)
