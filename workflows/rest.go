@@ -75,7 +75,10 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}
-	return e.inspect(ctx)
+	if err := e.inspect(ctx); err != nil {
+		return err
+	}
+	return e.j.flush(ctx) // whoever looks at the directory sees at once that it goes on
 }
 
 // inspect takes over what was done to the artifact while the run rested: nothing was in flight, so a difference is somebody's edit.

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -35,6 +39,17 @@ func (a *app) budget() *cobra.Command {
 	return cmd
 }
 
+// awaitResumed returns when the directory says that the run goes on, so that whoever looks next does not see the pause. If no worker takes
+// the run up for a while, the message is not lost.
+func awaitResumed(ctx context.Context, d rundir.Dir) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		m, err := d.Meta()
+		return err == nil && m.State.Status != run.Paused, nil //nolint:nilerr // meta.json may be replaced at this moment
+	})
+}
+
 // message sends one message to a live run.
 func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 	var dir string
@@ -59,7 +74,10 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 			return err
 		}
 		fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
-		return nil
+		if verb != workflows.VerbResume {
+			return nil
+		}
+		return awaitResumed(cmd.Context(), d)
 	}
 	return cmd
 }
