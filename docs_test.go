@@ -1,0 +1,117 @@
+package passbook_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goMod is what `go mod edit -json` says of a module.
+type goMod struct {
+	Require []struct {
+		Path     string
+		Indirect bool
+	}
+	Tool []struct{ Path string }
+}
+
+// direct are the modules that were chosen: required for an import or for a tool.
+func (m goMod) direct() []string {
+	var out []string
+	for _, r := range m.Require {
+		tool := slices.ContainsFunc(m.Tool, func(t struct{ Path string }) bool {
+			return t.Path == r.Path || strings.HasPrefix(t.Path, r.Path+"/")
+		})
+		if !r.Indirect || tool {
+			out = append(out, r.Path)
+		}
+	}
+	return out
+}
+
+func TestEveryDependencyHasItsReason(t *testing.T) {
+	page := read(t, "docs/dependencies.md")
+	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools"} {
+		t.Run(heading, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "mod", "edit", "-json").Output()
+			require.NoError(t, err)
+			var mod goMod
+			require.NoError(t, json.Unmarshal(out, &mod))
+			require.NotEmpty(t, mod.direct())
+			_, section, ok := strings.Cut(page, "\n## "+heading+"\n")
+			require.True(t, ok)
+			section, _, _ = strings.Cut(section, "\n## ")
+			require.ElementsMatch(t, mod.direct(), firsts(section), "docs/dependencies.md has one line for each direct dependency")
+		})
+	}
+}
+
+// firsts are the names in the first column of a table whose four cells are all filled.
+func firsts(table string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(table, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+func TestTheMapShowsEveryFolder(t *testing.T) {
+	_, section, ok := strings.Cut(read(t, "README.md"), "\n## Map\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	out, err := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files").Output()
+	if err != nil {
+		t.Skip("no checkout: the map can be compared with what git keeps, and with nothing else")
+	}
+	there := map[string]bool{}
+	for path := range strings.FieldsSeq(string(out)) {
+		if dir, _, in := strings.Cut(path, "/"); in {
+			there[dir+"/"] = true
+		}
+	}
+	for _, m := range regexp.MustCompile("`([a-z0-9.]+/)`").FindAllStringSubmatch(section, -1) {
+		require.DirExists(t, m[1], "the map shows what is not there")
+		delete(there, m[1])
+	}
+	require.Empty(t, there, "folders that the map of README.md does not show")
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, page := range append(pages, "README.md", "CHANGELOG.md", "examples/README.md") {
+		for _, m := range regexp.MustCompile(`\]\(([^)#\s]+)`).FindAllStringSubmatch(read(t, page), -1) {
+			if !strings.Contains(m[1], "://") {
+				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
+				require.NoError(t, err, "%s links to %s", page, m[1])
+			}
+		}
+	}
+}
+
+// One list of browsers is in Go, for the pictures; the other in a script, which runs before there is anything built.
+func TestTheScriptLooksWhereThePicturesLook(t *testing.T) {
+	_, list, ok := strings.Cut(read(t, "browser/find.go"), "var usual = []string{")
+	require.True(t, ok)
+	list, _, _ = strings.Cut(list, "\n}")
+	names := regexp.MustCompile(`"(.+)"`).FindAllStringSubmatch(list, -1)
+	require.NotEmpty(t, names)
+	script := read(t, "scripts/chromium")
+	for _, m := range names {
+		require.Contains(t, script, m[1])
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
