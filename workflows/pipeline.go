@@ -134,16 +134,35 @@ func (e *engine) goOn(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, Name, in)
 }
 
-// settle brings everything to the directory and into the store.
+// settle brings everything to the directory and into the store, also what messages write down meanwhile. On return nothing is pending and no
+// signal that has arrived is unread.
 func (e *engine) settle(ctx workflow.Context) error {
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+	for {
+		if err := e.hear(ctx); err != nil {
+			return err
+		}
+		if len(e.j.pending) == 0 && e.j.sealed >= e.j.tail.Seq {
+			return nil
+		}
+		if err := e.j.flush(ctx); err != nil {
+			return err
+		}
+		if err := e.j.seal(ctx, e.j.tail); err != nil {
+			return err
+		}
+	}
+}
+
+// hear gives every handler its turn. A signal may have been handed to its coroutine in this very workflow task, where no drain finds it: a
+// coroutine that is started now runs after all of them.
+func (e *engine) hear(ctx workflow.Context) error {
+	turned := false
+	workflow.GoNamed(ctx, "after all handlers", func(workflow.Context) { turned = true })
+	if err := workflow.Await(ctx, func() bool { return turned && workflow.AllHandlersFinished(ctx) }); err != nil {
 		return err
 	}
 	e.control.drain(ctx)
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
-	return e.j.seal(ctx, e.j.tail)
+	return nil
 }
 
 // close ends the run.

@@ -1,0 +1,134 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// script is how a call goes once.
+type script func(ok work.PassResult) (work.PassResult, error)
+
+// fakeAgent answers calls by their id without the root run; what has no script goes well.
+type fakeAgent struct {
+	mu      sync.Mutex
+	plan    *pipeline.Plan
+	scripts map[string][]script
+	calls   map[string]int // deliveries by id
+	ids     []string       // in the order of delivery
+	queues  []string
+	times   []time.Duration // timeouts
+	scores  []float64       // of the calls that give one, in order
+	usd     float64         // of each call
+	note    func(string)
+}
+
+// will gives the next deliveries of a call their scripts.
+func (a *fakeAgent) will(call string, s ...script) { a.scripts[call] = append(a.scripts[call], s...) }
+
+func (a *fakeAgent) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
+	id := strings.TrimPrefix(in.Call, "run-1/")
+	a.note("RunPass " + id)
+	a.mu.Lock()
+	a.calls[id]++
+	a.ids = append(a.ids, id)
+	a.queues = append(a.queues, activity.GetInfo(ctx).TaskQueue)
+	a.times = append(a.times, time.Duration(in.TimeoutMS)*time.Millisecond)
+	ok := a.good(in)
+	var next script
+	if s := a.scripts[id]; len(s) > 0 {
+		next, a.scripts[id] = s[0], s[1:]
+	}
+	a.mu.Unlock()
+	if next == nil {
+		return ok, nil
+	}
+	return next(ok)
+}
+
+// good is the result of a call that goes well.
+func (a *fakeAgent) good(in work.PassInput) work.PassResult {
+	step := a.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+	name := step.Role
+	if in.At.Member != "" {
+		name = in.At.Member
+	}
+	role, _ := a.plan.Role(name)
+	res := work.PassResult{
+		Outcome: "ok", Reply: &run.Blob{Digest: "reply of " + in.Call}, Validation: run.Validation{Passed: true},
+		Spend: run.Spend{USD: a.usd}, StartedAt: run.Time(begin), DurationMS: 1000,
+	}
+	if role.Gives == pipeline.GivesArtifact {
+		res.Artifact, res.Modified = &run.Blob{Digest: "page of " + in.Call}, true
+	}
+	if role.Score != nil && len(a.scores) > 0 {
+		score := a.scores[0]
+		res.Score, a.scores = &score, a.scores[1:]
+	}
+	return res
+}
+
+// goes is a failure that was judged.
+func goes(wrong work.PassResult) script {
+	return func(ok work.PassResult) (work.PassResult, error) {
+		wrong.StartedAt, wrong.DurationMS, wrong.Spend = ok.StartedAt, ok.DurationMS, ok.Spend
+		return wrong, nil
+	}
+}
+
+// after calls f and then goes well.
+func after(f func()) script {
+	return func(ok work.PassResult) (work.PassResult, error) {
+		f()
+		return ok, nil
+	}
+}
+
+// breaks is a delivery that ends with an error of Temporal's.
+func breaks(err error) script {
+	return func(work.PassResult) (work.PassResult, error) { return work.PassResult{}, err }
+}
+
+func times(n int, s script) []script {
+	var out []script
+	for range n {
+		out = append(out, s)
+	}
+	return out
+}
+
+var (
+	transient  = work.PassResult{Outcome: "claude-p-exit-nonzero", Message: "exit 1", ExitCode: 1}
+	rateLimit  = work.PassResult{Outcome: "rate-limit", Message: "429", RateLimited: true}
+	noSections = work.PassResult{Outcome: "output-no-artifact", Message: "no page", Structural: true}
+	cutShort   = work.PassResult{Outcome: "output-truncated", Message: "no end", Structural: true}
+	permanent  = work.PassResult{Outcome: "claude-p-spawn-failed", Message: "no such program", Permanent: true, ExitCode: 127}
+)
+
+// fakeCamera fails as often as it is told.
+type fakeCamera struct {
+	mu        sync.Mutex
+	fails     int
+	permanent bool
+	taken     int
+	note      func(string)
+}
+
+func (c *fakeCamera) TakeScreenshots(context.Context, work.ShotsInput) (work.ShotsResult, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken++
+	c.note(fmt.Sprintf("TakeScreenshots %d", c.taken))
+	if c.taken <= c.fails {
+		return work.ShotsResult{Message: "the browser died", Permanent: c.permanent, DurationMS: 10}, nil
+	}
+	return work.ShotsResult{Manifest: run.Blob{Digest: "pictures"}, Count: 2, DurationMS: 10}, nil
+}

@@ -1,0 +1,169 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// fakeDirectory promises what rundir.Dir.Project promises, in memory. Tests injure it; it answers by what it holds.
+type fakeDirectory struct {
+	mu      sync.Mutex
+	epoch   int
+	lines   []string
+	written []string // what history and segments hold: a rebuild gives it back
+	batches []work.ProjectInput
+	seals   []work.SealInput
+	before  map[int]func()      // the nth batch, from 1
+	on      map[run.Kind]func() // once, when such an event has been written
+	sealing func()              // while a segment is written
+	edited  *run.Blob           // what Inspect finds
+	note    func(string)
+}
+
+func (d *fakeDirectory) Inspect(context.Context, work.InspectInput) (work.InspectResult, error) {
+	d.note("Inspect")
+	return work.InspectResult{Edited: d.edited}, nil
+}
+
+func (d *fakeDirectory) tail() run.Tail {
+	return run.Tail{Seq: int64(len(d.lines)), Chain: run.Chain("").Over(d.lines)}
+}
+
+func (d *fakeDirectory) Open(context.Context, work.OpenInput) (work.OpenResult, error) {
+	d.note("Open")
+	return work.OpenResult{Host: "here"}, nil
+}
+
+func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.ProjectResult, error) {
+	d.mu.Lock()
+	d.batches = append(d.batches, in)
+	hook := d.before[len(d.batches)]
+	d.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	res := d.project(in)
+	d.note(fmt.Sprintf("Project %d-%d %s", in.First, in.First+int64(len(in.Lines))-1, res.Outcome))
+	if res.Outcome == "written" {
+		d.tell(in.Lines)
+	}
+	return res, nil
+}
+
+func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	tail := d.tail()
+	switch {
+	case in.Epoch < d.epoch:
+		return work.ProjectResult{Outcome: "stale", Tail: tail}
+	case in.First > tail.Seq+1:
+		return work.ProjectResult{Outcome: "gap", Tail: tail}
+	case run.Chain("").Over(d.lines[:in.First-1]) != in.Prev:
+		return work.ProjectResult{Outcome: "diverged", Tail: tail}
+	}
+	have := d.lines[in.First-1:]
+	if len(have) > len(in.Lines) || !slices.Equal(have, in.Lines[:len(have)]) {
+		return work.ProjectResult{Outcome: "diverged", Tail: tail}
+	}
+	d.lines = append(d.lines, in.Lines[len(have):]...)
+	d.written = slices.Clone(d.lines)
+	return work.ProjectResult{Outcome: "written", Tail: d.tail()}
+}
+
+// tell calls the hooks of the kinds that were written.
+func (d *fakeDirectory) tell(lines []string) {
+	for _, line := range lines {
+		e, err := run.ParseEvent([]byte(line))
+		if err != nil {
+			panic(err)
+		}
+		d.mu.Lock()
+		hook := d.on[e.Kind]
+		delete(d.on, e.Kind)
+		d.mu.Unlock()
+		if hook != nil {
+			hook()
+		}
+	}
+}
+
+func (d *fakeDirectory) Rebuild(context.Context, work.RebuildInput) (run.Tail, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.note("Rebuild")
+	d.lines = slices.Clone(d.written)
+	return d.tail(), nil
+}
+
+func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealResult, error) {
+	d.mu.Lock()
+	d.seals = append(d.seals, in)
+	hook := d.sealing
+	d.sealing = nil
+	d.mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	d.note(fmt.Sprintf("Seal %d-%d", in.First, in.Tail.Seq))
+	return work.SealResult{Head: fmt.Sprintf("segment-%d", in.Tail.Seq), Last: in.Tail.Seq}, nil
+}
+
+// when has f called once, after an event of a kind was written.
+func (d *fakeDirectory) when(kind run.Kind, f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.on == nil {
+		d.on = map[run.Kind]func(){}
+	}
+	d.on[kind] = f
+}
+
+// lose is a directory whose events are gone.
+func (d *fakeDirectory) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = nil
+}
+
+// intrude is a line that this execution did not write.
+func (d *fakeDirectory) intrude(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, line)
+}
+
+// events reads the lines, which must be numbered without gaps, in times that never go back.
+func (d *fakeDirectory) events(t *testing.T) []run.Event {
+	t.Helper()
+	var out []run.Event
+	ts := ""
+	for i, line := range d.lines {
+		e, err := run.ParseEvent([]byte(line))
+		require.NoError(t, err)
+		require.EqualValues(t, i+1, e.Seq)
+		require.GreaterOrEqual(t, e.TS, ts)
+		ts = e.TS
+		out = append(out, e)
+	}
+	return out
+}
+
+// state is what the events on disk fold into.
+func (d *fakeDirectory) state(t *testing.T) run.State {
+	t.Helper()
+	var s run.State
+	for _, e := range d.events(t) {
+		s = run.Apply(s, e)
+		require.Empty(t, s.Illegal, "event %d (%s)", e.Seq, e.Kind)
+	}
+	return s
+}

@@ -1,0 +1,71 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+func TestACancelledRunSaysSoOnDisk(t *testing.T) {
+	t.Run("while a call runs", func(t *testing.T) {
+		w := newWorld(t, twoPasses)
+		ended := make(chan struct{})
+		w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
+		w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
+		w.cancelled()
+	})
+	t.Run("while it waits for another attempt", func(t *testing.T) {
+		w := newWorld(t, twoPasses)
+		w.agent.will(call(1, 1), goes(rateLimit))
+		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 30*time.Second)
+		w.cancelled()
+	})
+	t.Run("while it rests", func(t *testing.T) {
+		w := newWorld(t, twoPasses)
+		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+		w.onPause(func() { w.env.CancelWorkflow() })
+		w.cancelled()
+	})
+}
+
+func (w *world) cancelled() {
+	w.t.Helper()
+	_, err := w.execute()
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(w.t, err, &cancelled)
+	require.Equal(w.t, []run.RunEnd{{Status: run.Cancelled}}, payloads[run.RunEnd](w, run.KindRunEnd))
+	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
+	require.Equal(w.t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail, "all of it is in the store")
+	require.Equal(w.t, []string{call(1, 1)}, w.agent.ids)
+}
+
+// A signal that cannot be acted on any more is written down, however late it comes.
+func TestSignalsAtTheVeryEndAreWrittenDown(t *testing.T) {
+	late := func(w *world) { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
+	tests := []struct {
+		name string
+		send func(w *world)
+	}{
+		{"while the end is written", func(w *world) { w.dir.before = map[int]func(){3: func() { late(w) }} }},
+		{"while it is sealed", func(w *world) { w.dir.sealing = func() { late(w) } }},
+		{"in the last workflow task", func(w *world) {
+			w.dir.sealing = func() { w.env.SignalWorkflowSkippingWorkflowTask("pause", message{"by": "ada"}) }
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			tt.send(w)
+			r := w.done()
+			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+			require.Len(t, refused, 1)
+			require.Equal(t, "ada", refused[0].By)
+			require.Equal(t, w.dir.tail(), r.Tail)
+			require.Equal(t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail)
+		})
+	}
+}

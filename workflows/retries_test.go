@@ -1,0 +1,123 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+func call(pass, try int) string { return fmt.Sprintf("g0.%03d.1.-.%d", pass, try) }
+
+// failing gives the first n calls of pass 1 a failure each.
+func failing(t *testing.T, n int, how work.PassResult) *world {
+	w := newWorld(t, twoPasses)
+	for i := range n {
+		w.agent.will(call(1, i+1), goes(how))
+	}
+	return w
+}
+
+// within says that every wait lies between its delay without and with the whole jitter, and under the cap.
+func within(t *testing.T, waits []time.Duration, most time.Duration, bare ...time.Duration) {
+	t.Helper()
+	require.Len(t, waits, len(bare))
+	for i, d := range bare {
+		require.GreaterOrEqual(t, waits[i], min(d, most))
+		require.LessOrEqual(t, waits[i], min(d+d/5, most))
+	}
+}
+
+func TestATransientFailureIsTriedThreeTimes(t *testing.T) {
+	w := failing(t, 2, transient)
+	w.done()
+	require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3), call(2, 1)}, w.agent.ids)
+	within(t, w.waits, 2*time.Minute, 5*time.Second, 10*time.Second)
+	require.Equal(t, []time.Duration{10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 10 * time.Minute}, w.agent.times)
+	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
+	require.Len(t, attempts, 2)
+	require.True(t, attempts[0].Judged)
+	require.Equal(t, w.waits[0].Milliseconds(), attempts[0].RetryInMS)
+	require.InDelta(t, 4, w.dir.state(t).Total(), 1e-9, "failed calls are paid too")
+	require.Equal(t, 3, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
+}
+
+func TestTheThirdTransientFailurePauses(t *testing.T) {
+	w := failing(t, 3, transient)
+	w.onPause(func() {
+		require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3)}, w.agent.ids)
+		w.signal("resume", message{})
+	})
+	w.done()
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "exit 1")
+	require.Len(t, w.waits, 2, "nobody waits for an attempt that is not made")
+	require.Equal(t, []string{call(1, 4), call(2, 1)}, w.agent.ids[3:], "attempts begin anew, call ids do not")
+}
+
+func TestARateLimitIsTriedFiveTimes(t *testing.T) {
+	w := failing(t, 4, rateLimit)
+	w.done()
+	within(t, w.waits, 5*time.Minute, time.Minute, 2*time.Minute, 4*time.Minute, 8*time.Minute)
+	require.Equal(t, 5*time.Minute, w.waits[3])
+	require.Equal(t, call(1, 5), w.agent.ids[4])
+	require.Empty(t, w.story(run.KindRunPaused))
+
+	w = failing(t, 5, rateLimit)
+	w.onPause(func() { w.env.CancelWorkflow() })
+	_, err := w.execute()
+	require.Error(t, err)
+	require.Len(t, w.agent.ids, 5)
+}
+
+func TestAReplyThatCannotBeUsedSettlesThePassInTheEnd(t *testing.T) {
+	tests := []struct {
+		name  string
+		how   work.PassResult
+		calls int
+	}{
+		{"no artifact", noSections, 2},
+		{"cut short", cutShort, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := failing(t, tt.calls, tt.how)
+			w.done()
+			require.Len(t, w.agent.ids, tt.calls+1, "the next pass still runs")
+			require.Len(t, w.waits, tt.calls-1)
+			ends := payloads[run.PassEnd](w, run.KindPassEnd)
+			require.Equal(t, tt.how.Outcome, ends[0].Outcome)
+			require.False(t, ends[0].Validation.Passed)
+			require.Nil(t, ends[0].Artifact)
+			require.Equal(t, "seed", ends[1].Before, "the artifact is as it was")
+			require.Empty(t, w.story(run.KindRunPaused))
+			require.InDelta(t, float64(tt.calls+1), w.dir.state(t).Total(), 1e-9, "each call counts once")
+		})
+	}
+}
+
+func TestAPermanentFailurePausesAtOnce(t *testing.T) {
+	w := failing(t, 1, permanent)
+	w.onPause(func() {
+		require.Equal(t, []string{call(1, 1)}, w.agent.ids)
+		w.signal("resume", message{})
+	})
+	w.done()
+	require.Empty(t, w.waits)
+	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed", "pass.end 001", "pass.end 002"},
+		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed, run.KindPassEnd))
+}
+
+func TestWaitsAreScaledAndLogsAreNot(t *testing.T) {
+	w := failing(t, 1, transient)
+	w.in.Options.TimeScale = 0.01
+	w.done()
+	require.LessOrEqual(t, w.waits[0], 60*time.Millisecond)
+	require.GreaterOrEqual(t, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].RetryInMS, int64(5000))
+}

@@ -1,0 +1,76 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+var roundKinds = []run.Kind{run.KindPhaseStart, run.KindScreenshots, run.KindPassEnd, run.KindScoreRecorded, run.KindPhaseEnd, run.KindCheckpointCreated}
+
+func TestALoopEndsWhenItsConditionHolds(t *testing.T) {
+	w := newWorld(t, aLoop)
+	w.agent.scores = []float64{2, 3}
+	r := w.done()
+	require.Equal(t, []string{
+		"phase.start", "pass.end 001", "phase.end",
+		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B", "pass.end polish/3",
+		"score.recorded polish/3", "pass.end polish/4", "phase.end", "checkpoint.created cp-1",
+		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B", "pass.end polish/3",
+		"score.recorded polish/3", "phase.end", "checkpoint.created cp-2", // met: nothing is refined
+	}, w.story(roundKinds...))
+	require.InDelta(t, 3, *r.Score, 1e-9)
+	scores := payloads[run.ScoreRecorded](w, run.KindScoreRecorded)
+	require.Equal(t, []bool{false, true}, []bool{scores[0].Met, scores[1].Met})
+	require.Equal(t, 2, w.dir.state(t).Rounds)
+}
+
+func TestALoopEndsWhenItsRoundsAreUsedUp(t *testing.T) {
+	w := newWorld(t, aLoop)
+	w.agent.scores = []float64{1, 2, 2.5}
+	w.done()
+	require.Equal(t, 1, w.agent.calls["g0.polish/4.3.-.1"], "the last round refines too")
+	require.Equal(t, 3, w.dir.state(t).Rounds)
+	require.Len(t, w.agent.ids, 1+3*4)
+}
+
+func TestALoopWithoutAScoreIsNotMet(t *testing.T) {
+	w := newWorld(t, aLoop)
+	w.done()
+	require.Equal(t, 3, w.dir.state(t).Rounds)
+	require.Nil(t, payloads[run.ScoreRecorded](w, run.KindScoreRecorded)[0].Score)
+}
+
+func TestScreenshotsThatFailAreDoneWithout(t *testing.T) {
+	tests := []struct {
+		name      string
+		fails     int
+		permanent bool
+		taken     int
+		degraded  bool
+	}{
+		{"twice", 2, false, 3, false},
+		{"three times", 3, false, 3, true},
+		{"no browser here", 1, true, 1, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, aLoop)
+			w.agent.scores = []float64{4}
+			w.shots.fails, w.shots.permanent = tt.fails, tt.permanent
+			var given []bool
+			w.composing = func(in work.ComposeInput) { given = append(given, in.Given.Pictures != nil) }
+			w.done()
+			shots := payloads[run.Screenshots](w, run.KindScreenshots)
+			require.Len(t, shots, 1)
+			require.Equal(t, tt.taken, shots[0].Attempts)
+			require.Equal(t, tt.degraded, shots[0].Degraded)
+			require.Equal(t, tt.taken, w.shots.taken)
+			require.Equal(t, []bool{false, !tt.degraded, !tt.degraded, !tt.degraded}, given, "builder, two critics, judge")
+			require.Len(t, w.waits, tt.taken-1)
+		})
+	}
+}

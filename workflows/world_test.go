@@ -1,0 +1,176 @@
+package workflows_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// world is one execution in Temporal's test environment: the real workflow on a real plan, with a fake directory and a fake agent.
+type world struct {
+	t     *testing.T
+	env   *testsuite.TestWorkflowEnvironment
+	plan  *pipeline.Plan
+	in    workflows.Input
+	dir   *fakeDirectory
+	agent *fakeAgent
+	shots *fakeCamera
+	waits []time.Duration // timers, in order
+	mu    sync.Mutex
+	trace []string // what was asked of the world, in order
+
+	composing func(work.ComposeInput)
+}
+
+type activityInfo = activity.Info
+
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// parse makes a plan of a definition whose files are all there.
+func parse(t *testing.T, src string) *pipeline.Plan {
+	t.Helper()
+	folder := fstest.MapFS{"prompt.md": {Data: []byte("Do it.\n")}, "seed.html": {Data: []byte("<!DOCTYPE html>\n")}}
+	def, problems := pipeline.Parse("small.yaml", []byte(src), folder)
+	require.Empty(t, problems)
+	return pipeline.Expand(def)
+}
+
+func newWorld(t *testing.T, src string) *world {
+	t.Helper()
+	plan := parse(t, src)
+	url := "file://" + t.TempDir()
+	s, err := store.Open(context.Background(), url)
+	require.NoError(t, err)
+	stored, err := s.PutJSON(context.Background(), plan)
+	require.NoError(t, err)
+	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}}
+	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
+	w.in = input(plan, url, string(stored))
+	w.dir.note, w.agent.note, w.shots.note = w.note, w.note, w.note
+	w.fresh()
+	return w
+}
+
+func input(plan *pipeline.Plan, url, stored string) workflows.Input {
+	start := run.RunStart{
+		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: stored, TotalPasses: plan.Total,
+		Budget:   run.Budget{CapUSD: plan.Budget.USD, WarnUSD: run.Cents(plan.Budget.USD * plan.Budget.WarnAt)},
+		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
+	}
+	for _, s := range plan.Stages {
+		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: s.Kind})
+	}
+	q := work.QueuesOf("passbook", "here")
+	return workflows.Input{
+		Target: work.Target{RunID: "run-1", Dir: "/runs/1", Store: url}, Claim: run.Claim{RunID: "run-1", TaskQueue: "passbook", Host: "here"},
+		Start: start, DirQueue: q.Dir, Calls: q.Calls,
+	}
+}
+
+// fresh makes a new execution on the same directory, with the same agent.
+func (w *world) fresh() {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 4}))))
+	w.env = suite.NewTestWorkflowEnvironment()
+	w.env.SetStartTime(begin)
+	w.env.SetTestTimeout(time.Minute)
+	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
+	workflows.Register(w.env)
+	acts := activities.New(activities.Config{})
+	for name, f := range map[string]any{
+		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
+		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,
+	} {
+		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+func (w *world) compose(_ context.Context, in work.ComposeInput) (work.ComposeResult, error) {
+	if w.composing != nil {
+		w.composing(in)
+	}
+	return work.ComposeResult{Prompt: run.Blob{Digest: "prompt", Chars: 8}}, nil
+}
+
+func (w *world) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace = append(w.trace, what)
+}
+
+// execute runs the workflow to its end.
+func (w *world) execute() (workflows.Result, error) {
+	w.t.Helper()
+	w.env.ExecuteWorkflow(workflows.Name, w.in)
+	require.True(w.t, w.env.IsWorkflowCompleted())
+	var r workflows.Result
+	if err := w.env.GetWorkflowError(); err != nil {
+		return r, err
+	}
+	return r, w.env.GetWorkflowResult(&r)
+}
+
+// done runs the workflow to its end, which must be a good one.
+func (w *world) done() workflows.Result {
+	w.t.Helper()
+	r, err := w.execute()
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.Done, r.Status)
+	return r
+}
+
+// story is the kinds of events on disk, one word each, without what no test of order is about.
+func (w *world) story(kinds ...run.Kind) []string {
+	var out []string
+	for _, e := range w.dir.events(w.t) {
+		for _, k := range kinds {
+			if e.Kind == k {
+				out = append(out, strings.TrimSpace(string(e.Kind)+" "+about(e)))
+			}
+		}
+	}
+	return out
+}
+
+// about says which pass or round an event speaks of.
+func about(e run.Event) string {
+	var p run.Pass
+	e.Decode(&p)
+	var c run.CheckpointCreated
+	e.Decode(&c)
+	if p.Step == "" {
+		return c.ID
+	}
+	return strings.TrimSuffix(p.Step+" "+p.Member, " ")
+}
+
+// payloads decodes every event of a kind.
+func payloads[T any](w *world, kind run.Kind) []T {
+	w.t.Helper()
+	var out []T
+	for _, e := range w.dir.events(w.t) {
+		if e.Kind == kind {
+			var p T
+			e.Decode(&p)
+			out = append(out, p)
+		}
+	}
+	return out
+}
