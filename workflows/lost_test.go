@@ -1,0 +1,61 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+func TestALostDeliveryKeepsItsCall(t *testing.T) {
+	stopping := temporal.NewNonRetryableApplicationError("the worker stopped", work.ErrWorkerStopping, nil)
+	tests := []struct {
+		name    string
+		err     error
+		message string
+		queue   string // of the redelivery
+	}{
+		{"heard of before", temporal.NewHeartbeatTimeoutError(work.Heartbeat{Host: "far"}), "the worker was not heard of any more", "passbook-calls-far"},
+		{"never heard of", temporal.NewHeartbeatTimeoutError(), "the worker was not heard of any more", "passbook-calls"},
+		{"stopping", stopping, "the worker stopped", "passbook-calls"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			w.agent.will(call(1, 1), breaks(tt.err))
+			w.done()
+			require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids, "the same call is delivered again")
+			require.Equal(t, []string{"passbook-calls", tt.queue, "passbook-calls"}, w.agent.queues)
+			attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
+			require.Len(t, attempts, 1)
+			require.Equal(t, "lost", attempts[0].Category)
+			require.Equal(t, tt.message, attempts[0].Message)
+			require.False(t, attempts[0].Judged)
+			require.Equal(t, 1, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
+			require.Empty(t, w.waits, "the first loss is not waited for")
+		})
+	}
+}
+
+func TestWorkersThatAreLostAgainAndAgainAreWaitedFor(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), times(7, breaks(errors.New("the store is away")))...)
+	w.done()
+	require.Equal(t, 8, w.agent.calls[call(1, 1)])
+	require.Equal(t, []time.Duration{10 * time.Second, 15 * time.Second, 20 * time.Second, 25 * time.Second, 30 * time.Second, 30 * time.Second}, w.waits)
+}
+
+func TestAHostThatTakesNothingIsNotAskedTwice(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	nowhere := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	w.agent.will(call(1, 1), breaks(temporal.NewHeartbeatTimeoutError(work.Heartbeat{Host: "far"})), breaks(nowhere))
+	w.done()
+	require.Equal(t, []string{"passbook-calls", "passbook-calls-far", "passbook-calls", "passbook-calls"}, w.agent.queues)
+	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 1, "a delivery that nobody took is no attempt")
+}
