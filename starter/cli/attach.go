@@ -49,10 +49,22 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 				return err
 			}
 			if rests {
+				s.awaitClose(ctx, v.state)
 				return a.goodbye(v, interrupts)
 			}
 		}
 	}
+}
+
+// awaitClose gives a run that is over a moment to close its books: the directory does not change after that. What the directory says of the run
+// holds in any case, so a server that does not answer is no error here.
+func (s *session) awaitClose(ctx context.Context, st run.State) {
+	if !st.Status.Closed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	_ = s.Client.GetWorkflow(ctx, st.RunID, "").Get(ctx, nil)
 }
 
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).

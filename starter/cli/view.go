@@ -58,7 +58,13 @@ func (v *view) update(now time.Time) (rests bool, err error) {
 	}
 	v.bar(now)
 	s := v.state.Status
-	return s.Closed() && s != "" || s.Class() == run.OperatorPause, nil
+	return (s.Closed() && s != "" || s.Class() == run.OperatorPause) && v.committed(), nil
+}
+
+// committed says that everything that follows from the last line is on disk too: lines are written first, meta.json last.
+func (v *view) committed() bool {
+	meta, err := v.dir.Meta()
+	return err == nil && meta.Events.Seq >= v.state.Seq
 }
 
 // headline is what one event says to somebody who watches; most say nothing.
