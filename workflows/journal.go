@@ -135,6 +135,7 @@ func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
 	state := j.base
 	for i := range moved {
 		moved[i].Seq = disk.Seq + 1 + int64(i)
+		moved[i].TS = max(moved[i].TS, lead.TS) // they were written down before the lead, and time never goes back in a journal
 		state = run.Apply(state, moved[i])
 	}
 	j.pending, j.state, j.tail = moved, state, disk
