@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 
 func workers(o Options, acts *activities.Activities) []worker.Worker {
 	q := work.QueuesOf(o.Settings.TaskQueue, o.Host)
-	short := worker.Options{MaxHeartbeatThrottleInterval: 2 * time.Second, DisableRegistrationAliasing: true}
+	short := worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true}
 	calls := short
 	calls.MaxConcurrentActivityExecutionSize = o.Settings.Calls
 	calls.DisableWorkflowWorker = true
@@ -81,6 +81,9 @@ func workers(o Options, acts *activities.Activities) []worker.Worker {
 	acts.RegisterCalls(host)
 	return []worker.Worker{dir, host, shared, any}
 }
+
+// signs is how often a worker shows that it lives. The SDK's own choice leaves a fifth of the time to a busy machine; then it counts as lost.
+func signs(heartbeat time.Duration) time.Duration { return min(heartbeat/4, 2*time.Second) }
 
 func stop(group []worker.Worker) {
 	for _, w := range group {
