@@ -107,6 +107,23 @@ func tree(t *testing.T, dir string) map[string]string {
 	return out
 }
 
+// sameTree wants two directories to hold the same files, byte for byte, and names those that differ.
+func sameTree(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	var other []string
+	for name, digest := range want {
+		if got[name] != digest {
+			other = append(other, name)
+		}
+	}
+	for name := range got {
+		if want[name] == "" {
+			other = append(other, name)
+		}
+	}
+	require.Empty(t, other, "files that differ, or are only in one of both")
+}
+
 // complete wants a run that is done and whose files agree on it: invariants 1, 2, 3, 6 and 10 of recovery.
 func complete(t *testing.T, dir string) []run.Event {
 	t.Helper()

@@ -18,7 +18,9 @@ func TestOracle(t *testing.T) {
 		change func(t *testing.T, folder string)
 	}{
 		{"as it is", func(*testing.T, string) {}},
-		{"another insight", func(t *testing.T, folder string) { replace(t, folder, "research/creative-layouts.md", "insight: ", "insight: Turned round, ") }},
+		{"another insight", func(t *testing.T, folder string) {
+			replace(t, folder, "research/creative-layouts.md", "insight: ", "insight: Turned round, ")
+		}},
 		{"two files swapped", func(t *testing.T, folder string) {
 			replace(t, folder, "corpus-tiny.yaml",
 				"      - R2: research/creative-layouts.md\n      - R3: research/density-dimensions.md\n",
@@ -36,6 +38,14 @@ func TestOracle(t *testing.T) {
 		require.Empty(t, seen[o.artifact()], "%q gives what %q gave", c.name, seen[o.artifact()])
 		seen[o.artifact()] = c.name
 	}
+}
+
+// copyExample gives a folder with the examples that a test may change.
+func (h *house) copyExample() string {
+	h.t.Helper()
+	folder := h.dir("example")
+	require.NoError(h.t, os.CopyFS(folder, os.DirFS(filepath.Dir(tiny()))))
+	return folder
 }
 
 // replace changes a text in a file, where it must stand.

@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestReset has an operator reset the workflow to an earlier point. The directory is not cut: the journal goes on behind its tail.
+func TestReset(t *testing.T) {
+	h := newHouse(t)
+	h.spoil(slow("7", "2"))
+	dir := h.dir("run")
+	h.begin(dir)
+	h.mid("007")
+	h.starter("pause", dir)
+	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
+	before := read(t, dir+"/events.jsonl")
+	c, id := h.dial(), metaOf(t, dir).RunID
+	_, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: uuid.NewString(),
+		WorkflowTaskFinishEventId: middle(t, c, id),
+		ResetReapplyExcludeTypes:  []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
+	})
+	require.NoError(t, err)
+	until(t, "the journal goes on", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
+	h.finish(dir)
+
+	events := h.undisturbed(dir, 0)
+	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
+	back := of[run.RunReverted](events, run.KindRunReverted)
+	require.Len(t, back, 1)
+	tail := lastOf(t, before)
+	require.Equal(t, "reset", back[0].Cause)
+	require.Equal(t, run.Range{First: back[0].To + 1, Last: tail}, back[0].Abandoned)
+	require.Less(t, back[0].To, tail-5, "the reset did not go far back")
+	require.Equal(t, run.KindRunReverted, events[tail].Kind, "the first line behind the tail says what was abandoned")
+	for _, n := range stateOf(t, dir).PassRecords {
+		require.Zero(t, n.RetryCount)
+	}
+	require.Len(t, stateOf(t, dir).PassRecords, 16)
+}
+
+// lastOf is the sequence number of the last line.
+func lastOf(t *testing.T, raw []byte) int64 {
+	t.Helper()
+	n := int64(0)
+	for _, b := range raw {
+		if b == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+// middle is a completed workflow task in the middle of an open run's history.
+func middle(t *testing.T, c client.Client, id string) int64 {
+	t.Helper()
+	var tasks []int64
+	it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		ev, err := it.Next()
+		require.NoError(t, err)
+		if ev.GetWorkflowTaskCompletedEventAttributes() != nil {
+			tasks = append(tasks, ev.EventId)
+		}
+	}
+	require.Greater(t, len(tasks), 8)
+	return tasks[len(tasks)/2]
+}
