@@ -14,23 +14,30 @@ import (
 	"github.com/passbook-run/passbook/process"
 )
 
-// inherit looks for the answer of a call that another worker of this host has claimed. A living one is waited for. Of a dead one the child is
-// ended, if it still lives, and what it left is read: a whole envelope is an answer. nil: there is nothing to inherit.
+// inherit looks for the answer of a call that a worker of this host has claimed. Another living one is waited for. Of a dead one the child is
+// ended, if it still lives. Then what is left is read: a whole envelope is an answer, also one that this worker could not store before. nil:
+// there is nothing to inherit.
 func (a *Activities) inherit(ctx context.Context, l ledger) (ans *answer, joined bool, err error) {
 	claims, err := l.claims(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	for i, c := range claims {
-		if c.Host != a.cfg.Host || c.Worker == a.cfg.Worker {
+		if c.Host != a.cfg.Host {
 			continue
 		}
-		if c.Worker.Alive() {
+		mine, dir := c.Worker == a.cfg.Worker, filepath.Join(c.Scratch, strconv.Itoa(i+1))
+		if !mine && c.Worker.Alive() {
 			if ans, err = waitForOther(ctx, l, c.Worker); ans != nil || err != nil {
 				return ans, true, err
 			}
 		}
-		if ans, err = a.leftBehind(ctx, l, i+1, filepath.Join(c.Scratch, strconv.Itoa(i+1))); ans != nil || err != nil {
+		if !mine { // a child of mine has ended, or was started this moment by a delivery that I am about to join
+			if err := reap(ctx, dir); err != nil {
+				return nil, false, err
+			}
+		}
+		if ans, err = a.leftBehind(ctx, l, i+1, dir); ans != nil || err != nil {
 			return ans, false, err
 		}
 	}
@@ -55,11 +62,8 @@ func waitForOther(ctx context.Context, l ledger, other process.Identity) (*answe
 	}
 }
 
-// leftBehind ends what still runs of a dead worker's delivery and reads its output.
+// leftBehind reads the output of a delivery that nobody waits for any more.
 func (a *Activities) leftBehind(ctx context.Context, l ledger, number int, dir string) (*answer, error) {
-	if err := reap(ctx, dir); err != nil {
-		return nil, err
-	}
 	stdout, err := os.ReadFile(filepath.Join(dir, stdoutFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

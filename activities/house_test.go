@@ -1,0 +1,169 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// house is a worker's activities with a store and a plan whose agent is this test binary.
+type house struct {
+	t    *testing.T
+	dir  string // shared with the agents
+	acts *Activities
+	s    *store.Store
+	plan string
+	in   work.PassInput
+}
+
+const definition = `
+pipeline: small
+agent: {run: [AGENT], reply: claude-json, env: [ACTIVITIES_TEST_PLAYS, ACTIVITIES_TEST_FOLDER]}
+artifact: {file: page.html, seed: seed.html}
+roles:
+  builder: {prompt: builder.md, gives: artifact}
+  reader: {prompt: reader.md, gives: report}
+  auditor-A: {prompt: auditor.md, gives: report, with: {focus: colours}}
+  auditor-B: {prompt: auditor.md, gives: report, with: {focus: words}}
+  judge: {prompt: reader.md, gives: report, verdict: {find: 'VERDICT: (good|bad)'}}
+always_read:
+  - Brief: brief.md
+stages:
+  - name: build
+    steps: [{role: builder}, {role: reader}]
+  - name: look
+    repeat: {max: 2, until: verdict == good}
+    steps:
+      - screenshots: {sizes: [800x600], kinds: [full]}
+      - together: [auditor-A, auditor-B]
+      - role: judge
+`
+
+var files = map[string]string{
+	"reader.md": "Read it.\n", "brief.md": "Be brief.\n",
+	"builder.md": "Build the page: {{description}}\n", "auditor.md": "Look at {{with.focus}}: {{description}}\n\n{{pictures}}\n", "seed.html": "<!DOCTYPE html>\n<html>seed</html>\n",
+}
+
+func newHouse(t *testing.T, play string) *house {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	h := &house{t: t, dir: t.TempDir()}
+	t.Setenv(playing, play)
+	t.Setenv(folder, h.dir)
+	h.s, err = store.Open(context.Background(), "file://"+filepath.Join(h.dir, "store"))
+	require.NoError(t, err)
+	h.acts = h.worker()
+	h.lay(self)
+	t.Cleanup(func() { h.acts.Stop() })
+	return h
+}
+
+// worker makes the activities of a worker process that is this one.
+func (h *house) worker() *Activities {
+	self, err := process.Self()
+	require.NoError(h.t, err)
+	return New(Config{Host: "here", Worker: self, Scratch: filepath.Join(h.dir, "scratch")})
+}
+
+// lay stores the inputs of a run, and asks for pass 1.
+func (h *house) lay(agent string) {
+	sources := fstest.MapFS{}
+	manifest := rundir.Inputs{Version: 1}
+	for name, text := range files {
+		sources[name] = &fstest.MapFile{Data: []byte(text)}
+		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: h.put(text).Digest})
+	}
+	def, problems := pipeline.Parse("small.yaml", []byte(replaceAgent(agent)), sources)
+	require.Empty(h.t, problems)
+	plan, err := h.s.PutJSON(context.Background(), pipeline.Expand(def))
+	require.NoError(h.t, err)
+	inputs, err := h.s.PutJSON(context.Background(), manifest)
+	require.NoError(h.t, err)
+	h.plan = string(plan)
+	seed := h.put(files["seed.html"])
+	h.in = work.PassInput{
+		RunID: "run-1", Store: h.s.URL(), Call: "run-1/g0.002.1.-.1", Attempt: 1, At: work.StepRef{Plan: h.plan, Inputs: string(inputs), Round: 1, Step: 1},
+		Prompt: h.put("Do it.\n"), Artifact: &seed, TimeoutMS: time.Minute.Milliseconds(), HeartbeatMS: 10_000,
+	}
+}
+
+func (h *house) put(text string) run.Blob {
+	b, err := keepData(context.Background(), h.s, []byte(text))
+	require.NoError(h.t, err)
+	return b
+}
+
+// builder asks for the pass that gives the artifact.
+func (h *house) builder() { h.in.At.Step, h.in.Call = 0, "run-1/g0.001.1.-.1" }
+
+// env is where one activity is executed; ctx is the worker's, so its cause is what an activity sees.
+func env(ctx context.Context) *testsuite.TestActivityEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	e := suite.NewTestActivityEnvironment()
+	e.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	return e
+}
+
+// pass executes RunPass.
+func (h *house) pass(ctx context.Context) (work.PassResult, error) {
+	return h.passOf(ctx, h.acts)
+}
+
+func (h *house) passOf(ctx context.Context, acts *Activities) (work.PassResult, error) {
+	e := env(ctx)
+	e.RegisterActivity(acts.RunPass)
+	got, err := e.ExecuteActivity(acts.RunPass, h.in)
+	if err != nil {
+		return work.PassResult{}, err
+	}
+	var res work.PassResult
+	return res, got.Get(&res)
+}
+
+func (h *house) ledger() ledger { return ledger{s: h.s, call: h.in.Call} }
+
+// started is how many agents were started.
+func (h *house) started() int {
+	h.t.Helper()
+	names, err := filepath.Glob(filepath.Join(h.dir, "started-*"))
+	require.NoError(h.t, err)
+	return len(names)
+}
+
+// awaitStart waits until so many agents run.
+func (h *house) awaitStart(n int) {
+	h.t.Helper()
+	require.Eventually(h.t, func() bool { return h.started() == n }, 20*time.Second, 5*time.Millisecond)
+}
+
+func (h *house) letGo() { require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600)) }
+
+// noScratch says that nothing is left of any delivery.
+func (h *house) noScratch() {
+	h.t.Helper()
+	left, err := os.ReadDir(filepath.Join(h.dir, "scratch"))
+	if err == nil {
+		require.Empty(h.t, left)
+	}
+}
+
+func replaceAgent(path string) string { return strings.Replace(definition, "AGENT", path, 1) }

@@ -1,0 +1,143 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/work"
+)
+
+func TestAnAnswerIsPaidForOnce(t *testing.T) {
+	h := newHouse(t, "answer")
+	first, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", first.Outcome, first.Message)
+	require.False(t, first.Reused)
+	require.InDelta(t, 0.25, first.Spend.USD, 1e-9)
+	h.noScratch()
+
+	again, err := h.passOf(context.Background(), h.worker())
+	require.NoError(t, err)
+	require.True(t, again.Reused)
+	require.Equal(t, 1, h.started(), "no process for an answer that is there")
+	again.Reused = false
+	require.Equal(t, first, again, "the same answer is judged the same")
+}
+
+func TestTwoDeliveriesOfOneCallShareAProcess(t *testing.T) {
+	h := newHouse(t, "wait")
+	type outcome struct {
+		res work.PassResult
+		err error
+	}
+	done := make(chan outcome, 2)
+	deliver := func() {
+		res, err := h.pass(context.Background())
+		done <- outcome{res, err}
+	}
+	go deliver()
+	h.awaitStart(1)
+	go deliver()
+	h.letGo()
+	a, b := <-done, <-done
+	require.NoError(t, errors.Join(a.err, b.err))
+	require.Equal(t, 1, h.started())
+	require.Equal(t, a.res.Reply, b.res.Reply)
+	other := func(r work.PassResult) bool { return r.Joined || r.Reused }
+	require.NotEqual(t, other(a.res), other(b.res), "one paid, the other did not")
+}
+
+func TestACallOutlivesItsActivity(t *testing.T) {
+	h := newHouse(t, "wait")
+	ctx, lose := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(ctx); done <- err }()
+	h.awaitStart(1)
+	lose() // the server is away
+	require.Error(t, <-done)
+	require.True(t, h.acts.flying(h.in.Call), "the child goes on")
+
+	h.letGo()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 1, h.started())
+	require.True(t, res.Joined || res.Reused)
+	h.noScratch()
+}
+
+func TestWhoEndsACallEndsItsChild(t *testing.T) {
+	tests := []struct {
+		name  string
+		cause error
+		check func(t *testing.T, err error)
+	}{
+		{"a person", temporal.NewCanceledError(), func(t *testing.T, err error) {
+			require.True(t, temporal.IsCanceledError(err), "%v", err)
+		}},
+		{"the worker's stop", worker.ErrWorkerShutdown, func(t *testing.T, err error) {
+			var app *temporal.ApplicationError
+			require.ErrorAs(t, err, &app)
+			require.Equal(t, work.ErrWorkerStopping, app.Type())
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse(t, "hang")
+			ctx, end := context.WithCancelCause(context.Background())
+			done := make(chan error, 1)
+			go func() { _, err := h.pass(ctx); done <- err }()
+			h.awaitStart(1)
+			end(tt.cause)
+			tt.check(t, <-done)
+			require.False(t, h.acts.flying(h.in.Call))
+			ans, err := h.ledger().result(context.Background())
+			require.NoError(t, err)
+			require.Nil(t, ans, "half an answer is none")
+		})
+	}
+}
+
+func TestAProgramThatIsMissingIsAnAnswer(t *testing.T) {
+	h := newHouse(t, "answer")
+	h.lay(filepath.Join(h.dir, "no-such-agent"))
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "claude-p-spawn-failed", res.Outcome)
+	require.True(t, res.Permanent)
+	require.Equal(t, 127, res.ExitCode)
+	require.Contains(t, res.Message, "no-such-agent")
+}
+
+func TestWhatTheAgentWroteIsTheArtifact(t *testing.T) {
+	h := newHouse(t, "write")
+	h.builder()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome, res.Message)
+	require.True(t, res.Modified)
+	got, err := load(context.Background(), h.s, res.Artifact.Digest)
+	require.NoError(t, err)
+	require.Equal(t, "<!DOCTYPE html>\n<html>written</html>\n", string(got))
+	h.noScratch()
+}
+
+func TestAnAnswerThatCouldNotBeStoredIsNotPaidForAgain(t *testing.T) {
+	h := newHouse(t, "lose the store")
+	_, err := h.pass(context.Background())
+	require.Error(t, err, "the store is away")
+	require.NoError(t, os.Remove(filepath.Join(h.dir, "store", "blobs")))
+	require.NoError(t, os.Rename(filepath.Join(h.dir, "store", "away"), filepath.Join(h.dir, "store", "blobs")))
+
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 1, h.started(), "the answer lies in the scratch directory")
+}
