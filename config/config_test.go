@@ -1,0 +1,157 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// alone is a process without settings of its own. file is the settings file; empty: there is none.
+func alone(t *testing.T, file string) {
+	t.Helper()
+	home := t.TempDir()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PASSBOOK_") {
+			t.Setenv(name, "")
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	if file == "" {
+		return
+	}
+	dir, err := os.UserConfigDir()
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "passbook"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "passbook", "config.yaml"), []byte(file), 0o644))
+}
+
+func flags(t *testing.T, args ...string) *pflag.FlagSet {
+	t.Helper()
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	Flags(fs)
+	require.NoError(t, fs.Parse(args))
+	return fs
+}
+
+// every names each setting with a value that is not its default, as text and as it is read.
+var every = map[string]struct {
+	text string
+	get  func(Settings) any
+	want any
+}{
+	"state_dir":      {"/elsewhere/state", func(s Settings) any { return s.StateDir }, "/elsewhere/state"},
+	"run_root":       {"/elsewhere/runs", func(s Settings) any { return s.RunRoot }, "/elsewhere/runs"},
+	"store":          {"s3://bucket", func(s Settings) any { return s.Store }, "s3://bucket"},
+	"task_queue":     {"other", func(s Settings) any { return s.TaskQueue }, "other"},
+	"calls":          {"9", func(s Settings) any { return s.Calls }, 9},
+	"browser":        {"/opt/chromium", func(s Settings) any { return s.Browser }, "/opt/chromium"},
+	"heartbeat":      {"25s", func(s Settings) any { return s.Heartbeat }, 25 * time.Second},
+	"idle":           {"3h", func(s Settings) any { return s.Idle }, 3 * time.Hour},
+	"continue_after": {"12", func(s Settings) any { return s.ContinueAfter }, 12},
+	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
+	"environment":    {"laptop", func(s Settings) any { return s.Environment }, "laptop"},
+}
+
+func TestEverySettingIsKnownHere(t *testing.T) {
+	require.Len(t, every, len(names()))
+	for _, name := range names() {
+		require.Contains(t, every, name)
+	}
+}
+
+func TestEverySettingCanBeSetInEveryWay(t *testing.T) {
+	for name, s := range every {
+		ways := map[string]func(t *testing.T) *pflag.FlagSet{
+			"file": func(t *testing.T) *pflag.FlagSet { alone(t, name+": "+s.text+"\n"); return flags(t) },
+			"variable": func(t *testing.T) *pflag.FlagSet {
+				alone(t, "")
+				t.Setenv("PASSBOOK_"+strings.ToUpper(name), s.text)
+				return flags(t)
+			},
+			"flag": func(t *testing.T) *pflag.FlagSet { alone(t, ""); return flags(t, "--"+flagName(name), s.text) },
+		}
+		for way, set := range ways {
+			t.Run(name+" by "+way, func(t *testing.T) {
+				got, err := Load(set(t))
+				require.NoError(t, err)
+				require.Equal(t, s.want, s.get(got))
+			})
+		}
+	}
+}
+
+func TestLaterOnesWin(t *testing.T) {
+	alone(t, "task_queue: of-the-file\ncalls: 2\nenvironment: of-the-file\n")
+	t.Setenv("PASSBOOK_TASK_QUEUE", "of-the-variable")
+	t.Setenv("PASSBOOK_CALLS", "3")
+	s, err := Load(flags(t, "--task-queue", "of-the-flag"))
+	require.NoError(t, err)
+	require.Equal(t, "of-the-flag", s.TaskQueue)
+	require.Equal(t, 3, s.Calls)
+	require.Equal(t, "of-the-file", s.Environment)
+}
+
+func TestDefaults(t *testing.T) {
+	alone(t, "")
+	s, err := Load(flags(t))
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(os.Getenv("XDG_STATE_HOME"), "passbook"), s.StateDir)
+	require.Equal(t, "file://"+s.StateDir+"/store", s.Store)
+	require.True(t, s.LocalStore())
+	require.Equal(t, filepath.Join(s.StateDir, "scratch"), s.Scratch())
+	wd, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(wd, "runs"), s.RunRoot)
+	require.Equal(t, 10*time.Second, s.Heartbeat)
+}
+
+func TestStateHome(t *testing.T) {
+	alone(t, "")
+	t.Setenv("XDG_STATE_HOME", "")
+	require.True(t, strings.HasPrefix(stateHome(), os.Getenv("HOME")), "%s is the user's own", stateHome())
+}
+
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	tests := []struct {
+		name, file string
+		args       []string
+		says       []string
+	}{
+		{"unknown key", "task_que: x\n", nil, []string{"settings:", "task_que"}},
+		{"wrong types, all at once", "calls: many\nheartbeat: soon\n", nil, []string{"calls", "heartbeat"}},
+		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil, []string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
+		{"no YAML", "calls: [\n", nil, []string{"settings file", "config.yaml"}},
+		{"named file that is missing", "", []string{"--settings", "/gone/settings.yaml"}, []string{"/gone/settings.yaml"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			alone(t, tt.file)
+			_, err := Load(flags(t, tt.args...))
+			require.Error(t, err)
+			for _, s := range tt.says {
+				require.ErrorContains(t, err, s)
+			}
+		})
+	}
+}
+
+func TestTheFileCanBeNamed(t *testing.T) {
+	alone(t, "task_queue: usual\n")
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("task_queue: mine\n"), 0o644))
+	s, err := Load(flags(t, "--settings", path))
+	require.NoError(t, err)
+	require.Equal(t, "mine", s.TaskQueue)
+	t.Setenv("PASSBOOK_SETTINGS", path)
+	s, err = Load(flags(t))
+	require.NoError(t, err)
+	require.Equal(t, "mine", s.TaskQueue)
+}
