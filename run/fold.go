@@ -138,7 +138,19 @@ func (s State) pause(e Event) State {
 		return s
 	}
 	s.InFlight = nil
+	if p.Failed != nil {
+		s.Failure = s.failedAgain(p)
+	}
 	return s.head(e)
+}
+
+// failedAgain counts the starts in which the same pass failed.
+func (s State) failedAgain(p RunPaused) *Failure {
+	f := Failure{FailedPass: *p.Failed, Message: p.Detail, Starts: 1}
+	if s.Failure != nil && s.Failure.Same(f.FailedPass) {
+		f.Starts += s.Failure.Starts
+	}
+	return &f
 }
 
 // resume goes on in place, or opens an epoch, from the state that it carries.
@@ -148,6 +160,9 @@ func (s State) resume(e Event) State {
 	if p.State == nil && !s.Status.Closed() {
 		if s = s.become(Running, ""); s.Illegal == "" {
 			s.Starts++
+		}
+		if p.Force {
+			s.Failure = nil
 		}
 		return s
 	}

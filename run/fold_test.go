@@ -226,7 +226,7 @@ func TestFoldOfWork(t *testing.T) {
 
 func TestFoldOfAPassThatEnds(t *testing.T) {
 	before := running(t)
-	before.InFlight, before.Failure = []run.Flight{{Step: "002"}}, &run.Failure{Step: "002"}
+	before.InFlight, before.Failure = []run.Flight{{Step: "002"}}, &run.Failure{FailedPass: run.FailedPass{Step: "002"}}
 	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
 	end := run.PassEnd{
 		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok", DurationMS: 12, Verdict: "APPROVED",

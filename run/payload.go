@@ -75,9 +75,17 @@ type RunEnd struct {
 
 // RunPaused says why a run rests.
 type RunPaused struct {
-	Reason string `json:"reason"`
-	Detail string `json:"detail,omitempty"`
-	By     string `json:"by,omitempty"`
+	Reason string      `json:"reason"`
+	Detail string      `json:"detail,omitempty"`
+	By     string      `json:"by,omitempty"`
+	Failed *FailedPass `json:"failed,omitempty"` // the pass that the pause is about
+}
+
+// FailedPass says which pass failed, and what with.
+type FailedPass struct {
+	Step     string `json:"step"`
+	Member   string `json:"member,omitempty"`
+	Category string `json:"category"`
 }
 
 // RunResumed goes on after a pause, or opens an epoch after a close; then it carries the state that holds from there.
@@ -85,6 +93,7 @@ type RunResumed struct {
 	Epoch int    `json:"epoch"`
 	From  Status `json:"from"`
 	By    string `json:"by,omitempty"`
+	Force bool   `json:"force,omitempty"` // failures counted so far are forgiven
 	State *State `json:"state,omitempty"`
 }
 

@@ -111,11 +111,13 @@ type PassCount struct {
 
 // Failure counts the starts in which the same pass failed.
 type Failure struct {
-	Step     string `json:"step"`
-	Category string `json:"category"`
-	Message  string `json:"message"`
-	Starts   int    `json:"starts"`
+	FailedPass
+	Message string `json:"message"`
+	Starts  int    `json:"starts"`
 }
+
+// Same says whether another failure is of the same pass.
+func (f Failure) Same(other FailedPass) bool { return f.Step == other.Step && f.Member == other.Member }
 
 // CheckpointRef names a place to go back to.
 type CheckpointRef struct {

@@ -87,7 +87,7 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 		return false, nil
 	}
 	if p.tried >= most {
-		p.why, p.detail = run.PassFailed, fmt.Sprintf("%s failed %d times: %s", p.title(), p.tried, res.Message)
+		p.failure, p.detail = res, fmt.Sprintf("%s failed %d times: %s", p.title(), p.tried, res.Message)
 		return false, nil
 	}
 	return p.e.wait(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale))

@@ -18,10 +18,11 @@ const (
 
 // Message is what a person sends. Its keys are lower-case because people type them.
 type Message struct {
-	By   string  `json:"by,omitempty"`
-	Note string  `json:"note,omitempty"`
-	Now  bool    `json:"now,omitempty"` // pause: do not wait for the running call, end it
-	USD  float64 `json:"usd,omitempty"` // budget: the new cap
+	By    string  `json:"by,omitempty"`
+	Note  string  `json:"note,omitempty"`
+	Now   bool    `json:"now,omitempty"`   // pause: do not wait for the running call, end it
+	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
+	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
 }
 
 // Ack is the answer to an Update.
@@ -38,6 +39,7 @@ type Control struct {
 	Now     bool   `json:"now,omitempty"`
 	Resume  bool   `json:"resume,omitempty"`
 	By      string `json:"by,omitempty"`
+	Force   bool   `json:"force,omitempty"`
 }
 
 type control struct {
@@ -123,12 +125,23 @@ func (c *control) check(verb string, m Message) error {
 		if s.Reason == run.BudgetThreshold && s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD {
 			return refuse("%.2f USD are spent and the budget is %.2f: raise it first (budget {\"usd\": N})", s.Total(), s.Budget.CapUSD)
 		}
+		if s.Reason == run.ConsecutiveFailures && !m.Force {
+			return refuse("%s. Mend the cause, then resume with force ({\"force\":true}, starter resume --force)", repeated(s))
+		}
 	case VerbBudget:
 		if m.USD <= 0 || m.USD < s.Total() {
 			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
 		}
 	}
 	return nil
+}
+
+// repeated says what failed again and again.
+func repeated(s run.State) string {
+	if f := s.Failure; f != nil {
+		return fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
+	}
+	return fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
 }
 
 func refuse(format string, args ...any) error {
@@ -150,7 +163,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			c.Control = Control{} // the pause had not begun
 			return c.ack("not pausing"), nil
 		}
-		c.Resume, c.By, c.Pause, c.Now = true, m.By, false, false
+		c.Resume, c.By, c.Force, c.Pause, c.Now = true, m.By, m.Force, false, false
 		return c.ack("resuming"), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}

@@ -24,7 +24,7 @@ type pass struct {
 	limited bool   // the last one met an overloaded provider
 	id      string // of the call that is out
 	result  *work.PassResult
-	why     string // reason of the pause, when it did not settle
+	failure *work.PassResult // the last one, when no attempt is left and the run cannot go on without
 	detail  string
 }
 
@@ -133,31 +133,68 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 		return e.giveUp(ctx, open)
 	}
 	if e.lastInRound(at) && e.round.Kind == "each" && e.round.Checkpoint != "" {
-		return e.checkpoint(ctx, e.round.Checkpoint)
+		if err := e.checkpoint(ctx, e.round.Checkpoint); err != nil {
+			return err
+		}
+	}
+	return e.floor(ctx)
+}
+
+// enoughMembers is with how many reports a group goes on when others have failed for good.
+const enoughMembers = 2
+
+// unsettled gives the first pass without a result, if the step cannot go on without it. In a group, members that failed for good are settled
+// as failed once enough others have answered.
+func (e *engine) unsettled(all []*pass) *pass {
+	var open *pass
+	answered, gone := len(e.j.state.Settled), true
+	for _, p := range all {
+		switch {
+		case p.result != nil:
+			answered++
+		case open == nil:
+			open = p
+		}
+		gone = gone && (p.result != nil || p.failure != nil)
+	}
+	if open == nil || open.member == "" || !gone || answered < enoughMembers {
+		return open
+	}
+	for _, p := range all {
+		if p.result == nil {
+			failed := *p.failure
+			failed.Spend = run.Spend{} // counted with the attempt
+			p.result = &failed
+		}
 	}
 	return nil
 }
 
-// unsettled gives the first pass without a result, if the step cannot go on without it. A group goes on with two.
-func (e *engine) unsettled(all []*pass) *pass {
-	var open *pass
-	settled := len(e.j.state.Settled)
-	for _, p := range all {
-		if p.result != nil {
-			settled++
-		} else if open == nil {
-			open = p
-		}
-	}
-	return open
-}
-
-// giveUp pauses the run because of a pass, unless a person already asked for the pause.
+// giveUp pauses the run because of a pass, unless a person already asked for the pause. The third start in which the same pass fails has a
+// reason of its own.
 func (e *engine) giveUp(ctx workflow.Context, p *pass) error {
-	if p.why == "" || e.control.Pause {
+	if p.failure == nil || e.control.Pause {
 		return nil
 	}
-	return e.pause(ctx, p.why, p.detail, "")
+	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
+	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}
+	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= failuresInRow {
+		ev.Reason = run.ConsecutiveFailures
+	}
+	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)
+}
+
+// failuresInRow is after how many failures on end a run pauses with a reason of its own: starts of one pass, or passes.
+const failuresInRow = 3
+
+// floor pauses when passes were given up one after another: going on would spend money on nothing.
+func (e *engine) floor(ctx workflow.Context) error {
+	n := e.j.state.Passes.InRow
+	if n < failuresInRow || n%failuresInRow != 0 {
+		return nil
+	}
+	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d passes in a row were given up", n)}
+	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)
 }
 
 // about says which pass events speak of.

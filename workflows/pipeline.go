@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -37,7 +38,7 @@ func Pipeline(ctx workflow.Context, in Input) (Result, error) {
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.cancelled(ctx)
 		case err != nil:
-			return Result{}, err
+			return e.failed(ctx, err)
 		case over:
 			return e.close(ctx, run.Done, "")
 		case e.full(ctx):
@@ -180,6 +181,18 @@ func (e *engine) close(ctx workflow.Context, status run.Status, reason string) (
 		r.Artifact = s.Artifact.Digest
 	}
 	return r, nil
+}
+
+// failed closes the run because of something that no later attempt can mend.
+func (e *engine) failed(ctx workflow.Context, cause error) (Result, error) {
+	if isType(cause, "Stale") {
+		return Result{}, cause // another start owns the directory: there is nothing to write
+	}
+	r, err := e.close(ctx, run.Failed, cause.Error())
+	if err != nil {
+		return r, errors.Join(cause, err)
+	}
+	return r, temporal.NewNonRetryableApplicationError(cause.Error(), "Failed", cause)
 }
 
 // cancelled closes the run on a context of its own: the workflow's has ended.

@@ -69,9 +69,9 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 	if err := workflow.Await(ctx, func() bool { return e.control.Resume }); err != nil {
 		return err
 	}
-	by := e.control.By
+	by, force := e.control.By, e.control.Force
 	e.control.Control = Control{}
-	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by}
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by, Force: force}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}

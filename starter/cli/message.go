@@ -23,7 +23,9 @@ func (a *app) pause() *cobra.Command {
 
 func (a *app) resume() *cobra.Command {
 	var m workflows.Message
-	return a.message(workflows.VerbResume, "Go on with a paused run", &m)
+	cmd := a.message(workflows.VerbResume, "Go on with a paused run", &m)
+	cmd.Flags().BoolVar(&m.Force, "force", false, "although the same pass has failed again and again; its failures are forgiven")
+	return cmd
 }
 
 func (a *app) budget() *cobra.Command {

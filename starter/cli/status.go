@@ -194,6 +194,8 @@ func nextCommand(d rundir.Dir, s run.State) string {
 	switch {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
 		return fmt.Sprintf("starter budget %s --usd N, then starter resume %s", d.Root, d.Root)
+	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
+		return "mend the cause, then starter resume --force " + d.Root
 	case s.Status == run.Paused:
 		return "starter resume " + d.Root
 	}
