@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -29,12 +30,16 @@ the beginning of it; nothing is cut or replaced.
 				return err
 			}
 			defer s.Close()
-			tail, err := s.Rebuild(cmd.Context(), args[0], dir)
+			abs, err := filepath.Abs(dir)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", dir, tail.Seq)
-			return operate.Index(a.settings.StateDir, args[0], dir)
+			tail, err := s.Rebuild(cmd.Context(), args[0], abs)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", abs, tail.Seq)
+			return operate.Index(a.settings.StateDir, args[0], abs)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "output-dir", "", "where the directory is to be")
