@@ -1,0 +1,82 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+const fivePasses = head + `
+stages:
+  - name: build
+    steps: [{role: builder}, {role: builder}, {role: builder}, {role: builder}, {role: builder}]
+`
+
+func TestAGroupGoesOnWithTwoOfThree(t *testing.T) {
+	w := newWorld(t, aGroup)
+	w.agent.will(groupCall("critic-B", "1"), goes(permanent))
+	w.done()
+	require.Empty(t, w.story(run.KindRunPaused))
+	ends := payloads[run.PassEnd](w, run.KindPassEnd)
+	require.Len(t, ends, 4)
+	require.Equal(t, []string{"ok", permanent.Outcome, "ok", "ok"}, []string{ends[0].Outcome, ends[1].Outcome, ends[2].Outcome, ends[3].Outcome})
+	require.InDelta(t, 4, w.dir.state(t).Total(), 1e-9, "the failed call counts once")
+}
+
+func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	for try := 1; try <= 3; try++ {
+		w.agent.will(call(1, try), goes(permanent))
+	}
+	var refused error
+	pauses := 0
+	var paused func()
+	paused = func() {
+		if pauses++; pauses < 3 {
+			w.onPause(paused)
+			w.signal("resume", message{})
+			return
+		}
+		answer := w.update("resume", message{})
+		w.env.RegisterDelayedCallback(func() {
+			refused = answer.refused
+			w.signal("resume", message{"force": true})
+		}, time.Second)
+	}
+	w.onPause(paused)
+	w.done()
+	reasons := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, reasons, 3)
+	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures}, []string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
+	require.ErrorContains(t, refused, "001 failed in 3 starts")
+	require.True(t, payloads[run.RunResumed](w, run.KindRunResumed)[2].Force)
+	require.Nil(t, w.dir.state(t).Failure)
+}
+
+func TestThreePassesGivenUpInARowPause(t *testing.T) {
+	w := newWorld(t, fivePasses)
+	for pass := 1; pass <= 3; pass++ {
+		for try := 1; try <= 2; try++ {
+			w.agent.will(call(pass, try), goes(noSections))
+		}
+	}
+	w.onPause(func() {
+		require.NotContains(t, w.agent.ids, call(4, 1), "the fourth is not called")
+		w.signal("resume", message{"force": true})
+	})
+	w.done()
+	require.Equal(t, run.ConsecutiveFailures, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, "ok", payloads[run.PassEnd](w, run.KindPassEnd)[4].Outcome)
+}
+
+func TestWhatCannotBeMendedFailsTheRunOnDiskToo(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.in.Start.Stages = append(w.in.Start.Stages, run.StageRef{Name: "more than the plan has"})
+	_, err := w.execute()
+	require.ErrorContains(t, err, "the plan has 1 stages")
+	require.Equal(t, run.Failed, w.dir.state(t).Status)
+	require.NotEmpty(t, payloads[run.RunEnd](w, run.KindRunEnd)[0].Reason)
+}
