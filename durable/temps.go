@@ -22,6 +22,39 @@ func IsTemp(name string) bool {
 	return tempPattern.MatchString(name)
 }
 
+// CleanTempsOf removes the temporary files that a crash left of the files at
+// these paths. Only their one writer may call it, as with [Disk.CleanTemps].
+func (d Disk) CleanTempsOf(paths ...string) error {
+	for dir, names := range byFolder(paths) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("clean %s: %w", dir, err)
+		}
+		for _, e := range entries {
+			of := tempPattern.ReplaceAllString(e.Name(), "")
+			if e.IsDir() || of == e.Name() || !names[of] {
+				continue
+			}
+			if err := d.remove(filepath.Join(dir, e.Name())); err != nil {
+				return fmt.Errorf("clean %s: %w", dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+func byFolder(paths []string) map[string]map[string]bool {
+	folders := map[string]map[string]bool{}
+	for _, p := range paths {
+		dir := filepath.Dir(p)
+		if folders[dir] == nil {
+			folders[dir] = map[string]bool{}
+		}
+		folders[dir][filepath.Base(p)] = true
+	}
+	return folders
+}
+
 // CleanTemps removes the temporary files in dir that a crash left, and gives
 // their names. It looks into no other folder. Only the owner of the folder's
 // lock may call it: it cannot tell a leftover from a file that is being written.

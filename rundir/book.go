@@ -1,8 +1,6 @@
 package rundir
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/passbook-run/passbook/run"
@@ -12,15 +10,15 @@ import (
 func newState() PipelineState {
 	return PipelineState{
 		SchemaVersion:   StateSchema,
-		PassRecords:     map[string]PassRecord{},
-		PACycleRecords:  map[string]PACycleRecord{},
+		PassRecords:     ByNumber[PassRecord]{},
+		PACycleRecords:  ByNumber[PACycleRecord]{},
 		ArtifactBackups: []string{},
 		Checkpoints:     []CheckpointRecord{},
 		ErrorHistory:    []ErrorRecord{},
 		PendingErrors:   []ErrorRecord{},
 		PendingSpend:    []PendingSpend{},
 		FailedOutputs:   map[string]int{},
-		Cost:            CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{}, ByPACycle: map[string]RoleCost{}},
+		Cost:            CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{}, ByPACycle: ByNumber[RoleCost]{}},
 	}
 }
 
@@ -45,8 +43,8 @@ func (b *PipelineState) apply(e run.Event, s run.State) {
 		b.score(e)
 	case run.KindRunPaused:
 		b.pause(e)
-	case run.KindRunReverted:
-		b.revert(s)
+	case run.KindRunEnd, run.KindRunHalted, run.KindRunInterrupted:
+		b.giveUpErrors()
 	}
 	b.refresh(e, s)
 }
@@ -144,9 +142,10 @@ func (b *PipelineState) costs(s run.State) {
 	c.BudgetWarningThresholdUSD, c.BudgetHardCapUSD = s.Budget.WarnUSD, s.Budget.CapUSD
 	c.WarningThresholdHit = s.Warned
 	c.HardCapHit = s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD
+	counted := c.ByRole // passes, where the small state counts calls
 	c.ByRole = map[string]RoleCost{}
 	for _, r := range s.ByRole {
-		c.ByRole[r.Name] = RoleCost{InputTokens: r.Tokens.Input, OutputTokens: r.Tokens.Output, CostUSD: r.USD, PassCount: r.Calls}
+		c.ByRole[r.Name] = RoleCost{InputTokens: r.Tokens.Input, OutputTokens: r.Tokens.Output, CostUSD: r.USD, PassCount: counted[r.Name].PassCount}
 	}
 }
 
@@ -164,37 +163,15 @@ func (b *PipelineState) pause(e run.Event) {
 	var p run.RunPaused
 	e.Decode(&p)
 	if p.Reason == run.PassFailed || p.Reason == run.ConsecutiveFailures {
-		for len(b.PendingErrors) > 0 {
-			b.settleErrors(b.PendingErrors[0].Context, false, nil)
-		}
+		b.giveUpErrors()
 	}
 }
 
-// revert takes back the records that no longer hold. They stay in the logs and in the event stream.
-func (b *PipelineState) revert(s run.State) {
-	for key, r := range b.PassRecords {
-		if r.GlobalPassNumber > s.Passes.LastSettled {
-			delete(b.PassRecords, key)
-		}
+// giveUpErrors settles what nobody will recover any more.
+func (b *PipelineState) giveUpErrors() {
+	for len(b.PendingErrors) > 0 {
+		b.settleErrors(b.PendingErrors[0].Context, false, nil)
 	}
-	maps.DeleteFunc(b.PACycleRecords, func(_ string, c PACycleRecord) bool { return c.CycleNumber > s.Rounds })
-	b.ArtifactBackups = b.backupsInForce()
-	b.InFlightPass = nil
-}
-
-func (b *PipelineState) backupsInForce() []string {
-	in := map[string]bool{}
-	for _, r := range b.PassRecords {
-		if r.BackupPath != nil {
-			in[*r.BackupPath] = true
-		}
-	}
-	for _, c := range b.PACycleRecords {
-		if c.Refine != nil {
-			in[c.Refine.BackupPath] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(b.ArtifactBackups), func(p string) bool { return !in[p] })
 }
 
 // text is a nullable string: empty is null.

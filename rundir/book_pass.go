@@ -13,7 +13,7 @@ import (
 func (b *PipelineState) startPass(e run.Event) {
 	var p run.PassStart
 	e.Decode(&p)
-	if p.Gives == "artifact" {
+	if p.Gives == "artifact" && p.Before != "" {
 		b.addBackup(backupFile(p.Pass, b.CurrentArtifactPath))
 	}
 	if p.Number > 0 {
@@ -36,6 +36,7 @@ func (b *PipelineState) endPass(e run.Event, s run.State) {
 		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p)
 		b.InFlightPass = nil
 	}
+	b.countPass(p.Pass)
 	if p.Set != "" {
 		addCost(b.Cost.BySubset, p.Set, p.Spend)
 	}
@@ -44,6 +45,17 @@ func (b *PipelineState) endPass(e run.Event, s run.State) {
 	}
 	at := p.Attempts
 	b.settleErrors(errorContext(p.Pass), ok, &at)
+}
+
+// countPass counts a pass in its role. Passes without a number are "pa", as in the small state.
+func (b *PipelineState) countPass(p run.Pass) {
+	role := p.Role
+	if p.Number == 0 {
+		role = "pa"
+	}
+	r := b.Cost.ByRole[role]
+	r.PassCount++
+	b.Cost.ByRole[role] = r
 }
 
 func (b *PipelineState) record(p run.PassEnd) PassRecord {
@@ -60,9 +72,9 @@ func (b *PipelineState) record(p run.PassEnd) PassRecord {
 	}
 	r.HasConvictionAddition, r.HasDiscoveryAddition = b.added(p.Notes)
 	if p.Outcome != "ok" {
-		r.RawOutputPath = failedFile(p.Pass, 1)
+		r.RawOutputPath = failedFile(p.Pass, max(1, b.FailedOutputs[failedKey(p.Pass)]))
 	}
-	if p.Gives == "artifact" {
+	if p.Gives == "artifact" && p.Before != "" {
 		r.BackupPath = text(backupFile(p.Pass, b.CurrentArtifactPath))
 	}
 	if p.Artifact != nil {
@@ -132,6 +144,8 @@ func errorContext(p run.Pass) string {
 		return "pass-" + strconv.Itoa(p.Number)
 	case p.Dir != "":
 		return fmt.Sprintf("pa-cycle-%d-%s", p.Round, member(p))
+	case p.Member != "":
+		return p.Step + "-" + p.Member
 	default:
 		return p.Step
 	}

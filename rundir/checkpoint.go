@@ -14,16 +14,11 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	var c run.CheckpointCreated
 	e.Decode(&c)
 	dir := checkpointDir(c.ID)
-	snapshot, err := marshal(p.book)
+	rec, snapshot, err := p.name(e, before)
 	if err != nil {
 		return err
 	}
-	rec := CheckpointRecord{
-		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound, CheckpointDir: dir,
-		StateHash: digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),
-	}
 	if before.Artifact != nil {
-		rec.ArtifactHash = before.Artifact.Digest
 		if err := p.put(w, path.Join(dir, "artifact"+path.Ext(p.book.CurrentArtifactPath)), before.Artifact.Digest); err != nil {
 			return err
 		}
@@ -41,6 +36,21 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	w.add(p.dir.Path(path.Join(dir, "manifest.json")), manifest)
 	p.book.Checkpoints = append(p.book.Checkpoints, rec)
 	return nil
+}
+
+// name gives the record of a checkpoint, and the records as they were before it.
+func (p *projector) name(e run.Event, before run.State) (CheckpointRecord, []byte, error) {
+	var c run.CheckpointCreated
+	e.Decode(&c)
+	snapshot, err := marshal(p.book)
+	rec := CheckpointRecord{
+		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound, CheckpointDir: checkpointDir(c.ID),
+		StateHash: digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),
+	}
+	if before.Artifact != nil {
+		rec.ArtifactHash = before.Artifact.Digest
+	}
+	return rec, snapshot, err
 }
 
 func (p *projector) quality(s run.State) QualitySnapshot {

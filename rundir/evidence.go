@@ -164,6 +164,10 @@ func (p *projector) restore(w *batchWriter, s run.State) error {
 		}
 	}
 	for _, n := range s.Notes {
+		if n.Whole.Digest == "" { // the first entry was left behind
+			w.add(p.dir.Path(noteFile(n.File)), []byte{})
+			continue
+		}
 		if err := p.put(w, noteFile(n.File), n.Whole.Digest); err != nil {
 			return err
 		}

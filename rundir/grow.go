@@ -23,6 +23,7 @@ func (p *projector) growAll(l *logbook) error {
 		data := l.added[file]
 		mark := p.mark(file)
 		if len(data) == 0 && mark.Seq > 0 {
+			p.setMark(DerivedMark{File: file, Size: mark.Size, Seq: p.last})
 			continue
 		}
 		size, err := p.grow(file, mark.Size, data)

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
 )
 
 // materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then the logs, then state.json,
@@ -21,7 +23,9 @@ func (p *projector) materialise() error {
 			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
 		}
 		pending := p.book.PendingErrors
-		p.book.apply(e, p.meta.State)
+		if err := p.applyBook(e); err != nil {
+			return err
+		}
 		logs.log(entry{Event: e, before: before, after: p.meta.State, book: &p.book, pending: pending})
 	}
 	if err := w.flush(); err != nil {
@@ -53,8 +57,22 @@ func (p *projector) writeMeta() error {
 	return p.replace(MetaFile, raw)
 }
 
+// applyBook folds one event into the records. A revert takes them back to where it goes.
+func (p *projector) applyBook(e run.Event) error {
+	if e.Kind == run.KindRunReverted {
+		if err := p.revertBook(e); err != nil {
+			return fmt.Errorf("take the records back at event %d: %w", e.Seq, err)
+		}
+	}
+	p.book.apply(e, p.meta.State)
+	return nil
+}
+
 // replace writes a whole JSON file and reads it back before it counts (requirement 002 §3.3).
 func (p *projector) replace(name string, raw []byte) error {
+	if err := p.dir.Disk.CleanTempsOf(p.dir.Path(name)); err != nil {
+		return err
+	}
 	return p.dir.Disk.WriteAll([]durable.File{{Path: p.dir.Path(name), Data: raw, Perm: filePerm, Verify: durable.VerifyState()}})
 }
 
@@ -86,7 +104,25 @@ func (w *batchWriter) flush() error {
 		}
 		made[dir] = true
 	}
-	return w.disk.WriteAll(w.files)
+	const atOnce = 64 // every file of a call is open at the same time
+	for files := range slices.Chunk(w.files, atOnce) {
+		if err := w.write(files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write replaces the files, and removes what a crash left of earlier attempts at them.
+func (w *batchWriter) write(files []durable.File) error {
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	if err := w.disk.CleanTempsOf(paths...); err != nil {
+		return err
+	}
+	return w.disk.WriteAll(files)
 }
 
 func (d Dir) eventsSize() (int64, error) {

@@ -86,7 +86,19 @@ func (d Dir) Meta() (Meta, error) {
 // State reads state.json.
 func (d Dir) State() (PipelineState, error) {
 	b := newState()
-	return b, d.readJSON(StateFile, &b)
+	err := d.readJSON(StateFile, &b)
+	if err == nil && !b.sound() {
+		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), ErrDamaged)
+	}
+	return b, err
+}
+
+// sound says that events can be folded over the records.
+func (b *PipelineState) sound() bool {
+	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
+		b.Cost.ByPACycle != nil
+	cycle := b.OpenCycle == nil || b.InFlightPACycle != nil && b.InFlightPACycle.Done != nil
+	return b.SchemaVersion == StateSchema && maps && cycle
 }
 
 func (d Dir) readJSON(name string, v any) error {

@@ -58,6 +58,9 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 
 func (p *projector) project(b Batch) (Projected, error) {
 	tail := p.tail()
+	if b.First < 1 {
+		return Projected{}, fmt.Errorf("project events from %d on: the first event of a run is 1", b.First)
+	}
 	if b.Epoch < p.epoch() {
 		return Projected{Outcome: Stale, Tail: tail}, nil
 	}
@@ -91,6 +94,9 @@ func (p *projector) compare(b Batch, tail run.Tail) ([]string, string, error) {
 	all, err := p.dir.readStream(0)
 	if err != nil {
 		return nil, "", err
+	}
+	if int64(len(all.lines)) < b.First-1 {
+		return nil, Diverged, nil // the file was exchanged under meta.json
 	}
 	before := all.lines[:b.First-1]
 	if run.Chain("").Over(before) != b.Prev {

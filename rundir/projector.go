@@ -46,7 +46,7 @@ func (p *projector) readRest() error {
 	if size, err := p.dir.eventsSize(); err != nil {
 		return err
 	} else if size < p.size {
-		p.meta, p.last, p.chain, p.size = Meta{}, 0, "", 0
+		p.meta, p.last, p.chain, p.size = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0
 	}
 	rest, err := p.dir.readStream(p.size)
 	if err != nil {

@@ -60,6 +60,9 @@ func (p *projector) segment(runID, head string, first int64, tail run.Tail) (Seg
 	if err != nil {
 		return Segment{}, err
 	}
+	if first < 1 {
+		return Segment{}, fmt.Errorf("store events from %d on: the first event of a run is 1", first)
+	}
 	if int64(len(all.lines)) < tail.Seq {
 		return Segment{}, fmt.Errorf("%s ends at event %d, before %d: rebuild it first", p.dir.Path(EventsFile), len(all.lines), tail.Seq)
 	}
@@ -74,6 +77,7 @@ func (p *projector) segment(runID, head string, first int64, tail run.Tail) (Seg
 // Segments reads the journal that a head stands for, from the first line on.
 func Segments(ctx context.Context, blobs Blobs, head string) ([]string, error) {
 	var parts [][]string
+	var behind *Segment // the one read before, which follows in the journal
 	for head != "" {
 		raw, err := blobs.Get(ctx, head)
 		if err != nil {
@@ -89,8 +93,14 @@ func Segments(ctx context.Context, blobs Blobs, head string) ([]string, error) {
 		if s.Prev.Over(s.Lines) != s.Chain {
 			return nil, fmt.Errorf("segment %s is %w: its lines do not give its chain", head, ErrDamaged)
 		}
-		parts = append(parts, s.Lines)
+		if behind != nil && (behind.Prev != s.Chain || behind.First != s.Last+1 || behind.RunID != s.RunID) {
+			return nil, fmt.Errorf("segment %s is %w: it does not end where the next one begins", head, ErrDamaged)
+		}
+		parts, behind = append(parts, s.Lines), &s
 		head = s.Previous
+	}
+	if behind != nil && (behind.First != 1 || behind.Prev != "") {
+		return nil, fmt.Errorf("the first segment is %w: it begins at event %d", ErrDamaged, behind.First)
 	}
 	slices.Reverse(parts)
 	return slices.Concat(parts...), nil

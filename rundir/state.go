@@ -8,34 +8,34 @@ const StateSchema = 3
 // PipelineState is state.json: requirement 002's names, exactly. The fields at the end are ours: lastSeq says up to which event the file
 // is written, which is how a crash between two files is healed.
 type PipelineState struct {
-	SchemaVersion           int                      `json:"schemaVersion"`
-	RunID                   string                   `json:"runId"`
-	ConfigHash              string                   `json:"configHash"`
-	StartedAt               string                   `json:"startedAt"`
-	LastSavedAt             string                   `json:"lastSavedAt"`
-	CompletedAt             *string                  `json:"completedAt"`
-	CurrentPhase            string                   `json:"currentPhase"`
-	PhaseReason             *string                  `json:"phaseReason"`
-	TotalCorpusPasses       int                      `json:"totalCorpusPasses"`
-	LastCompletedCorpusPass int                      `json:"lastCompletedCorpusPass"`
-	CurrentSubsetID         *string                  `json:"currentSubsetId"`
-	CompletedPACycles       int                      `json:"completedPACycles"`
-	MaxPACycles             int                      `json:"maxPACycles"`
-	LastPAScore             *float64                 `json:"lastPAScore"`
-	PAScoreThreshold        *float64                 `json:"paScoreThreshold"`
-	PassRecords             map[string]PassRecord    `json:"passRecords"`
-	PACycleRecords          map[string]PACycleRecord `json:"paCycleRecords"`
-	CurrentArtifactPath     string                   `json:"currentArtifactPath"`
-	CurrentArtifactHash     string                   `json:"currentArtifactHash"`
-	ArtifactBackups         []string                 `json:"artifactBackups"`
-	ConvictionLayerPath     string                   `json:"convictionLayerPath"`
-	DiscoveryLogPath        string                   `json:"discoveryLogPath"`
-	ConvictionEntryCount    int                      `json:"convictionEntryCount"`
-	DiscoveryEntryCount     int                      `json:"discoveryEntryCount"`
-	Checkpoints             []CheckpointRecord       `json:"checkpoints"`
-	Cost                    CostTracker              `json:"cost"`
-	ErrorHistory            []ErrorRecord            `json:"errorHistory"`
-	InFlightPass            *InFlightPass            `json:"inFlightPass"`
+	SchemaVersion           int                     `json:"schemaVersion"`
+	RunID                   string                  `json:"runId"`
+	ConfigHash              string                  `json:"configHash"`
+	StartedAt               string                  `json:"startedAt"`
+	LastSavedAt             string                  `json:"lastSavedAt"`
+	CompletedAt             *string                 `json:"completedAt"`
+	CurrentPhase            string                  `json:"currentPhase"`
+	PhaseReason             *string                 `json:"phaseReason"`
+	TotalCorpusPasses       int                     `json:"totalCorpusPasses"`
+	LastCompletedCorpusPass int                     `json:"lastCompletedCorpusPass"`
+	CurrentSubsetID         *string                 `json:"currentSubsetId"`
+	CompletedPACycles       int                     `json:"completedPACycles"`
+	MaxPACycles             int                     `json:"maxPACycles"`
+	LastPAScore             *float64                `json:"lastPAScore"`
+	PAScoreThreshold        *float64                `json:"paScoreThreshold"`
+	PassRecords             ByNumber[PassRecord]    `json:"passRecords"`
+	PACycleRecords          ByNumber[PACycleRecord] `json:"paCycleRecords"`
+	CurrentArtifactPath     string                  `json:"currentArtifactPath"`
+	CurrentArtifactHash     string                  `json:"currentArtifactHash"`
+	ArtifactBackups         []string                `json:"artifactBackups"`
+	ConvictionLayerPath     string                  `json:"convictionLayerPath"`
+	DiscoveryLogPath        string                  `json:"discoveryLogPath"`
+	ConvictionEntryCount    int                     `json:"convictionEntryCount"`
+	DiscoveryEntryCount     int                     `json:"discoveryEntryCount"`
+	Checkpoints             []CheckpointRecord      `json:"checkpoints"`
+	Cost                    CostTracker             `json:"cost"`
+	ErrorHistory            []ErrorRecord           `json:"errorHistory"`
+	InFlightPass            *InFlightPass           `json:"inFlightPass"`
 
 	InFlightPACycle *InFlightCycle `json:"inFlightPACycle"` // I-19: a cycle under way and what of it is done
 	OpenCycle       *PACycleRecord `json:"openCycle"`       // its record so far
@@ -180,7 +180,7 @@ type CostTracker struct {
 	TotalEstimatedCostUSD     float64             `json:"totalEstimatedCostUsd"`
 	ByRole                    map[string]RoleCost `json:"byRole"`
 	BySubset                  map[string]RoleCost `json:"bySubset"`
-	ByPACycle                 map[string]RoleCost `json:"byPACycle"`
+	ByPACycle                 ByNumber[RoleCost]  `json:"byPACycle"`
 	BudgetWarningThresholdUSD float64             `json:"budgetWarningThresholdUsd"`
 	BudgetHardCapUSD          float64             `json:"budgetHardCapUsd"`
 	WarningThresholdHit       bool                `json:"warningThresholdHit"`
