@@ -43,6 +43,7 @@ func (h *house) undisturbed(dir string, kills int) []run.Event {
 const tinyCalls = 25
 
 func TestKillWorker(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("5", "600"))
 	dir := h.dir("run")
@@ -58,6 +59,7 @@ func TestKillWorker(t *testing.T) {
 }
 
 func TestKillServerAndWorker(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("5", "600"))
 	dir := h.dir("run")
@@ -73,6 +75,7 @@ func TestKillServerAndWorker(t *testing.T) {
 
 // TestKillEverywhere kills the worker at random moments. Where each kill hit is in the log of a failed test.
 func TestKillEverywhere(t *testing.T) {
+	t.Parallel()
 	const kills = 8
 	h := newHouse(t)
 	dir := h.dir("run")
@@ -132,8 +135,10 @@ func whole(t *testing.T, dir string, before []byte) {
 
 // TestFrozen stops server and worker past every timeout, as a closed lid does, and lets them go on.
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	for name, agentToo := range map[string]bool{"agent goes on": false, "agent frozen too": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHouse(t)
 			h.spoil(slow("4", "8"))
 			dir := h.dir("run")

@@ -21,6 +21,7 @@ func TestFinishedIsFinal(t *testing.T) {
 }
 
 func TestDetach(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("1", "1"))
 	dir := h.dir("run")
@@ -126,6 +127,7 @@ func TestBudget(t *testing.T) {
 
 // TestIdle: what was started in the background stops by itself when nobody needs it.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, "PASSBOOK_IDLE=2s")
 	dir := h.dir("run")
 	h.spoil(slow("2", "4"))
