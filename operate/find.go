@@ -22,6 +22,19 @@ func Index(stateDir, runID, dir string) error {
 	return disk.WriteFile(filepath.Join(folder, runID), []byte(dir+"\n"), 0o600)
 }
 
+// NameError says that a name means no run, or more than one.
+type NameError struct {
+	What  string
+	Found []string // the runs that it is the beginning of
+}
+
+func (e *NameError) Error() string {
+	if len(e.Found) == 0 {
+		return e.What + " is no run directory, and no run of this machine begins with it: give a directory or a run id"
+	}
+	return fmt.Sprintf("%s is ambiguous: it is the beginning of %s", e.What, strings.Join(e.Found, ", "))
+}
+
 // Find gives the directory that a person means: a path, or a run's id or the beginning of one.
 func Find(stateDir, what string) (rundir.Dir, error) {
 	if what == "" {
@@ -53,10 +66,10 @@ func byID(stateDir, what string) (rundir.Dir, error) {
 	}
 	switch len(found) {
 	case 0:
-		return rundir.Dir{}, fmt.Errorf("%s is no run directory, and no run of this machine begins with it: give a directory or a run id", what)
+		return rundir.Dir{}, &NameError{What: what}
 	case 1:
 		raw, err := os.ReadFile(filepath.Join(folder, found[0]))
 		return rundir.At(strings.TrimSpace(string(raw))), err
 	}
-	return rundir.Dir{}, fmt.Errorf("%s is ambiguous: it is the beginning of %s", what, strings.Join(found, ", "))
+	return rundir.Dir{}, &NameError{What: what, Found: found}
 }

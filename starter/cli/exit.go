@@ -46,13 +46,14 @@ func exitCode(err error) int {
 	var problems pipeline.Problems
 	var refused *operate.RefusedError
 	var changed *operate.LiveError
+	var name *operate.NameError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &q):
 		return int(q)
-	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.Is(err, rundir.ErrNoRun),
-		strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name),
+		errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	}
 	return exitError

@@ -1,0 +1,44 @@
+package operate
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func TestFind(t *testing.T) {
+	state, here, there := t.TempDir(), filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
+	for id, dir := range map[string]string{"aa11": here, "aa22": there} {
+		require.NoError(t, rundir.At(dir).Take(run.Claim{Version: 1, RunID: id}))
+		require.NoError(t, Index(state, id, dir))
+	}
+	t.Chdir(here)
+	tests := []struct{ name, what, want string }{
+		{"directory", there, there},
+		{"nothing is the current directory", "", here},
+		{"relative directory", "../here", here},
+		{"id", "aa22", there},
+		{"beginning of an id", "aa1", here},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := Find(state, tt.what)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, d.Root)
+		})
+	}
+
+	var name *NameError
+	_, err := Find(state, "aa")
+	require.ErrorAs(t, err, &name)
+	require.Equal(t, []string{"aa11", "aa22"}, name.Found)
+	_, err = Find(state, "bb")
+	require.ErrorAs(t, err, &name)
+	require.Empty(t, name.Found)
+	_, err = Find(state, t.TempDir())
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+}

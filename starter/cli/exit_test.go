@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func TestExitCodes(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"fine", nil, 0},
+		{"anything else", errors.New("the disk is full"), 1},
+		{"misuse", asUsage(errors.New("say which")), 2},
+		{"problems of a definition", pipeline.Problems{{}}, 2},
+		{"refused message", &operate.RefusedError{}, 2},
+		{"live run", &operate.LiveError{}, 2},
+		{"unknown name", &operate.NameError{}, 2},
+		{"no run in the directory", rundir.ErrNoRun, 2},
+		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},
+		{"needs attention", quiet(exitAttention), 3},
+		{"needs an operator", quiet(exitOperator), 4},
+		{"second Ctrl+C", quiet(exitForced), 130},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, exitCode(tt.err))
+			if tt.err != nil && tt.name != "unknown verb" { // cobra's own error is never wrapped
+				require.Equal(t, tt.want, exitCode(fmt.Errorf("while at work: %w", tt.err)))
+			}
+		})
+	}
+}
+
+func TestTheExitCodeOfARun(t *testing.T) {
+	tests := []struct {
+		status run.Status
+		reason string
+		want   int
+	}{
+		{run.Done, "", 0},
+		{run.Paused, run.UserRequested, 0},
+		{run.Paused, run.UserReview, 0},
+		{run.Paused, run.BudgetThreshold, 3},
+		{run.Paused, run.PassFailed, 3},
+		{run.Paused, run.ConsecutiveFailures, 3},
+		{run.AwaitingPhaseHandoff, "", 4},
+		{run.AwaitingGateDecision, "", 4},
+		{run.AwaitingHumanReview, "", 4},
+		{run.Failed, "", 1},
+		{run.Cancelled, "", 1},
+		{run.Halted, "", 1},
+		{run.Interrupted, "", 1},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.status)+" "+tt.reason, func(t *testing.T) {
+			require.Equal(t, tt.want, exitCode(outcome(run.State{Status: tt.status, Reason: tt.reason})))
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/passbook-run/passbook/examples"
+	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+
+	"github.com/passbook-run/passbook/activities"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"starter": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// Scripts are one behaviour each. They have a state directory of their own; [server] says that a Temporal server is at hand.
+func TestScripts(t *testing.T) {
+	server, ok, err := local.Cached(local.Options{StateDir: t.TempDir()})
+	if err != nil {
+		ok = false
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			state := filepath.Join(e.WorkDir, "state")
+			e.Setenv("PASSBOOK_STATE_DIR", state)
+			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
+			if ok {
+				e.Setenv("PASSBOOK_SERVER", server)
+			}
+			e.Defer(func() { _, _ = local.Stop(context.Background(), state, 20*time.Second) })
+			return nil
+		},
+		Condition: func(c string) (bool, error) {
+			if c == "server" {
+				return ok && !testing.Short(), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", c)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests, "overwrite": overwrite,
+		},
+	})
+}
+
+// exits N ARG...: the starter ends with this code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec("starter", args[1:]...)
+	got := 0
+	var exit interface{ ExitCode() int }
+	if err != nil {
+		if !asExit(err, &exit) {
+			ts.Fatalf("starter: %v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func asExit(err error, exit *interface{ ExitCode() int }) bool {
+	e, ok := err.(interface{ ExitCode() int })
+	if ok {
+		*exit = e
+	}
+	return ok
+}
+
+// pipeline NAME: the definition of that name and the table it is to give.
+func definitionOf(ts *testscript.TestScript, _ bool, args []string) {
+	for _, suffix := range []string{".yaml", ".table.txt"} {
+		raw, err := os.ReadFile(filepath.Join(source, "pipeline", "testdata", args[0]+suffix))
+		if suffix != ".yaml" && os.IsNotExist(err) {
+			continue
+		}
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]+suffix), raw, 0o644))
+	}
+}
+
+// source is the root of the source tree: scripts run elsewhere.
+var source = func() string {
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+var pathShape = regexp.MustCompile(`[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:md|css|html)\b`)
+
+// stubs FILE: everything that a definition names is there.
+func stubs(ts *testscript.TestScript, _ bool, args []string) {
+	for _, p := range pathShape.FindAllString(ts.ReadFile(args[0]), -1) {
+		path := filepath.Join(filepath.Dir(ts.MkAbs(args[0])), p)
+		ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+		ts.Check(os.WriteFile(path, []byte("text of "+p+"\n"), 0o644))
+	}
+}
+
+// example DIR: a copy of the corpus example.
+func example(ts *testscript.TestScript, _ bool, args []string) {
+	sub, err := fs.Sub(examples.Files, "corpus")
+	ts.Check(err)
+	ts.Check(os.CopyFS(ts.MkAbs(args[0]), sub))
+}
+
+// overwrite FILE TEXT: damage.
+func overwrite(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]), 0o644))
+}
+
+// rests FILE DIR ID REASON: a run of a definition that was paused before its first pass.
+func rests(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	path, dir, id := ts.MkAbs(args[0]), ts.MkAbs(args[1]), args[2]
+	def, err := operate.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path), args[0])
+	ts.Check(err)
+	s, err := store.Open(ctx, "file://"+ts.MkAbs("state/store"))
+	ts.Check(err)
+	stored, err := def.Upload(ctx, s)
+	ts.Check(err)
+	claim := run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z", Pipeline: def.Plan.Pipeline, ConfigHash: def.Plan.ConfigHash, Store: s.URL()}
+	d := rundir.At(dir)
+	ts.Check(d.Take(claim))
+	ts.Check(operate.Index(ts.MkAbs("state"), id, dir))
+	start := run.RunStart{
+		Pipeline: claim.Pipeline, RunID: id, ThreadID: id, Epoch: 1, CreatedAt: claim.CreatedAt, Definition: stored.Definition, Plan: stored.Plan,
+		Inputs: stored.Inputs, Policy: stored.Policy, ConfigHash: claim.ConfigHash, TotalPasses: def.Plan.Total, Budget: run.Budget{CapUSD: 5, WarnUSD: 4},
+		Artifact: &run.ArtifactRef{File: def.Plan.Artifact.File, Seed: *stored.Seed}, Stages: []run.StageRef{{Name: "build", Kind: "once"}},
+	}
+	batch := rundir.Batch{Epoch: 1, First: 1, Lines: []string{line(ts, 1, run.KindRunStart, start), line(ts, 2, run.KindRunPaused, run.RunPaused{Reason: args[3]})}}
+	p, err := d.Project(ctx, activities.Blobs(s), batch)
+	ts.Check(err)
+	if p.Outcome != rundir.Written {
+		ts.Fatalf("projection: %s", p.Outcome)
+	}
+}
+
+func line(ts *testscript.TestScript, seq int64, kind run.Kind, payload any) string {
+	raw, err := run.Payload(payload)
+	ts.Check(err)
+	text, err := run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
+	ts.Check(err)
+	return text
+}
