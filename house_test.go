@@ -28,7 +28,7 @@ var house = []layer{
 	{"top", []string{"examples"}},
 	{"top", []string{"starter"}},
 	{"top", []string{"worker"}},
-	{"top", []string{"e2e"}},
+	{"top", []string{"conformance", "e2e"}},
 }
 
 func TestImportsGoDown(t *testing.T) {
