@@ -208,6 +208,12 @@ func (h *house) kill(id process.Identity) {
 	require.NoError(h.t, id.AwaitEnd(ctx))
 }
 
+// signal sends a signal to a process.
+func (h *house) signal(id process.Identity, sig syscall.Signal) {
+	h.t.Helper()
+	require.NoError(h.t, id.Signal(sig))
+}
+
 // dial is a client of the house's server.
 func (h *house) dial() client.Client {
 	h.t.Helper()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -144,17 +146,19 @@ func TestFrozen(t *testing.T) {
 			dir := h.dir("run")
 			h.begin(dir)
 			agent, worker, server := h.mid("004"), h.worker(), h.server()
-			frozen := []interface{ Signal(syscall.Signal) error }{server, worker}
+			c, id := h.dial(), metaOf(t, dir).RunID
+			h.signal(server, syscall.SIGSTOP)
+			h.signal(worker, syscall.SIGSTOP)
 			if agentToo {
-				frozen = append(frozen, agent)
+				h.signal(agent, syscall.SIGSTOP)
 			}
-			for _, p := range frozen {
-				require.NoError(t, p.Signal(syscall.SIGSTOP))
+			after(2 * time.Second) // twice the heartbeat
+			h.signal(server, syscall.SIGCONT)
+			until(t, "the server gives the delivery up", func() bool { return timedOut(t, c, id) })
+			if agentToo {
+				h.signal(agent, syscall.SIGCONT)
 			}
-			after(4 * time.Second) // four times the heartbeat
-			for _, p := range frozen {
-				require.NoError(t, p.Signal(syscall.SIGCONT))
-			}
+			h.signal(worker, syscall.SIGCONT)
 			h.finish(dir)
 			events := h.undisturbed(dir, 0)
 			require.Equal(t, 1, h.count("start", "004"))
@@ -165,4 +169,18 @@ func TestFrozen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// timedOut says whether a delivery of a run has timed out.
+func timedOut(t *testing.T, c client.Client, id string) bool {
+	t.Helper()
+	it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		ev, err := it.Next()
+		require.NoError(t, err)
+		if ev.GetActivityTaskTimedOutEventAttributes() != nil {
+			return true
+		}
+	}
+	return false
 }
