@@ -1,10 +1,7 @@
 package rundir
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -123,15 +120,4 @@ func (w *batchWriter) write(files []durable.File) error {
 		return err
 	}
 	return w.disk.WriteAll(files)
-}
-
-func (d Dir) eventsSize() (int64, error) {
-	fi, err := os.Stat(d.Path(EventsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return fi.Size(), nil
 }

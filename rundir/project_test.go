@@ -233,6 +233,25 @@ func TestAShorterStreamIsAGap(t *testing.T) {
 	}
 }
 
+// TestAnExchangedStream: lines of another length under meta.json are noticed though there are enough bytes.
+func TestAnExchangedStream(t *testing.T) {
+	s := whole(t)
+	n := len(s.lines)
+	for name, text := range map[string]string{
+		"other lines": strings.Repeat(`{"kind":"someone.else"}`+"\n", 4000), "one long line": strings.Repeat("x", 1<<20), "torn at once": "{",
+	} {
+		for _, first := range []int{2, n - 3, n + 1} {
+			d := written(t, s)
+			write(t, d, rundir.EventsFile, text)
+			b := rundir.Batch{Epoch: 1, First: int64(first), Prev: run.Chain("").Over(s.lines[:first-1]), Lines: []string{`{"kind":"next"}`}}
+			p, err := d.Project(context.Background(), s.blobs, b)
+			require.NoError(t, err)
+			require.Contains(t, []string{rundir.Gap, rundir.Diverged}, p.Outcome, name)
+			require.Equal(t, text, look(t, d)[rundir.EventsFile], name)
+		}
+	}
+}
+
 func appendTo(t *testing.T, d rundir.Dir, name, text string) {
 	t.Helper()
 	raw, err := os.ReadFile(d.Path(name))

@@ -41,11 +41,12 @@ func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
 	return p, p.readBook()
 }
 
-// readRest reads the lines that meta.json has not seen. If the stream is shorter than meta.json says, the whole of it is unseen.
+// readRest reads the lines that meta.json has not seen. If the stream is shorter than meta.json says, or no line ends there, the whole of it is
+// unseen.
 func (p *projector) readRest() error {
-	if size, err := p.dir.eventsSize(); err != nil {
+	if ends, err := p.dir.lineEnds(p.size); err != nil {
 		return err
-	} else if size < p.size {
+	} else if !ends {
 		p.meta, p.last, p.chain, p.size = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0
 	}
 	rest, err := p.dir.readStream(p.size)

@@ -38,6 +38,28 @@ func (d Dir) readStream(from int64) (stream, error) {
 	return split(raw, from), nil
 }
 
+// lineEnds says whether the stream has that many bytes and a line ends with them.
+func (d Dir) lineEnds(size int64) (bool, error) {
+	if size == 0 {
+		return true, nil
+	}
+	f, err := os.Open(d.Path(EventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return last[0] == '\n', nil
+}
+
 // split cuts at line feeds only: other line separators may stand inside strings.
 func split(raw []byte, from int64) stream {
 	s := stream{size: from}
