@@ -84,7 +84,12 @@ func TestTheChildOfADeadWorkerIsEndedAndNobodyElse(t *testing.T) {
 	go func() { waited <- orphan.Wait() }()
 	_, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Error(t, <-waited, "killed")
+	select {
+	case err := <-waited:
+		require.Error(t, err, "killed")
+	case <-time.After(20 * time.Second):
+		t.Fatal("the orphan goes on")
+	}
 	require.Equal(t, 1, h.started())
 }
 
