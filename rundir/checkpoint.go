@@ -32,8 +32,8 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	if err != nil {
 		return err
 	}
-	w.add(p.dir.Path(path.Join(dir, "state-snapshot.json")), snapshot)
-	w.add(p.dir.Path(path.Join(dir, "manifest.json")), manifest)
+	w.add(wholeFile{path: p.dir.Path(path.Join(dir, "state-snapshot.json")), data: snapshot})
+	w.add(wholeFile{path: p.dir.Path(path.Join(dir, "manifest.json")), data: manifest})
 	p.book.Checkpoints = append(p.book.Checkpoints, rec)
 	return nil
 }

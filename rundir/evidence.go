@@ -52,14 +52,9 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 
 // put queues a file whose bytes are a blob of the store.
 func (p *projector) put(w *batchWriter, name, digest string) error {
-	if digest == "" || name == "" {
-		return nil
+	if digest != "" && name != "" {
+		w.add(wholeFile{path: p.dir.Path(name), digest: digest})
 	}
-	data, err := p.blobs.Get(p.ctx, digest)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	w.add(p.dir.Path(name), data)
 	return nil
 }
 
@@ -165,7 +160,7 @@ func (p *projector) restore(w *batchWriter, s run.State) error {
 	}
 	for _, n := range s.Notes {
 		if n.Whole.Digest == "" { // the first entry was left behind
-			w.add(p.dir.Path(noteFile(n.File)), []byte{})
+			w.add(wholeFile{path: p.dir.Path(noteFile(n.File))})
 			continue
 		}
 		if err := p.put(w, noteFile(n.File), n.Whole.Digest); err != nil {

@@ -12,7 +12,7 @@ import (
 // materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then the logs, then state.json,
 // and meta.json last. It can be cut off anywhere and done again.
 func (p *projector) materialise() error {
-	w, logs := &batchWriter{disk: p.dir.Disk}, newLogbook()
+	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
 	for _, e := range p.unseen {
 		before := p.meta.State
 		p.meta.fold(e)
@@ -73,26 +73,39 @@ func (p *projector) replace(name string, raw []byte) error {
 	return p.dir.Disk.WriteAll([]durable.File{{Path: p.dir.Path(name), Data: raw, Perm: filePerm, Verify: durable.VerifyState()}})
 }
 
-// batchWriter collects whole files, so that each folder is synced once.
+// batchWriter collects whole files, so that each folder is synced once. Blobs are read when they are written, a few at a time: a directory
+// that is made again from the first event on need not fit into memory.
 type batchWriter struct {
 	disk  durable.Disk
-	files []durable.File
+	load  func(digest string) ([]byte, error)
+	files []wholeFile
+	index map[string]int
 }
 
-func (w *batchWriter) add(path string, data []byte) {
-	for i := range w.files {
-		if w.files[i].Path == path {
-			w.files[i].Data = data
-			return
-		}
+// wholeFile is a file to be written: a blob of the store, or data.
+type wholeFile struct {
+	path   string
+	digest string // empty: data counts
+	data   []byte
+}
+
+// add queues a file; a later one of the same path replaces it.
+func (w *batchWriter) add(f wholeFile) {
+	if w.index == nil {
+		w.index = map[string]int{}
 	}
-	w.files = append(w.files, durable.File{Path: path, Data: data, Perm: filePerm})
+	if i, ok := w.index[f.path]; ok {
+		w.files[i] = f
+		return
+	}
+	w.index[f.path] = len(w.files)
+	w.files = append(w.files, f)
 }
 
 func (w *batchWriter) flush() error {
 	made := map[string]bool{}
 	for _, f := range w.files {
-		dir := filepath.Dir(f.Path)
+		dir := filepath.Dir(f.path)
 		if made[dir] {
 			continue
 		}
@@ -103,11 +116,31 @@ func (w *batchWriter) flush() error {
 	}
 	const atOnce = 64 // every file of a call is open at the same time
 	for files := range slices.Chunk(w.files, atOnce) {
-		if err := w.write(files); err != nil {
+		whole, err := w.read(files)
+		if err != nil {
+			return err
+		}
+		if err := w.write(whole); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// read gets the bytes of some files.
+func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
+	out := make([]durable.File, len(files))
+	for i, f := range files {
+		data := f.data
+		if f.digest != "" {
+			var err error
+			if data, err = w.load(f.digest); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.path, err)
+			}
+		}
+		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm}
+	}
+	return out, nil
 }
 
 // write replaces the files, and removes what a crash left of earlier attempts at them.

@@ -76,7 +76,7 @@ func (p *projector) lacks(lines []string) ([]string, error) {
 			return nil, nil
 		}
 		if lines[i] != line {
-			return nil, fmt.Errorf("event %d of %s is not the one in history: nothing was written; run `starter check`", i+1, p.dir.Root)
+			return nil, fmt.Errorf("event %d of %s is not the one in history: nothing was written. Rebuild into another directory and compare the two", i+1, p.dir.Root)
 		}
 	}
 	return lines[len(all.lines):], nil

@@ -125,7 +125,7 @@ func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
 	}
 	holds := j.base
 	raw, err := run.Payload(run.RunReverted{
-		To: j.tail.Seq, Cause: "reset", Abandoned: run.Range{First: j.tail.Seq + 1, Last: disk.Seq}, State: &holds,
+		To: holds.Seq, Cause: "reset", Abandoned: run.Range{First: holds.Seq + 1, Last: disk.Seq}, State: &holds,
 	})
 	if err != nil {
 		return err
