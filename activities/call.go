@@ -80,6 +80,27 @@ func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
 	return false, err
 }
 
+// superseded gives the answers that came after the one that counts.
+func (l ledger) superseded(ctx context.Context) ([]answer, error) {
+	names, err := l.s.List(ctx, l.name("superseded-"))
+	if err != nil {
+		return nil, err
+	}
+	var out []answer
+	for _, name := range names {
+		raw, err := l.s.ReadName(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		var ans answer
+		if err := json.Unmarshal(raw, &ans); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, ans)
+	}
+	return out, nil
+}
+
 // claims gives the deliveries so far.
 func (l ledger) claims(ctx context.Context) ([]claim, error) {
 	names, err := l.s.List(ctx, l.name("claim-"))

@@ -12,12 +12,13 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/work"
 )
 
 // inherit looks for the answer of a call that a worker of this host has claimed. Another living one is waited for. Of a dead one the child is
 // ended, if it still lives. Then what is left is read: a whole envelope is an answer, also one that this worker could not store before. nil:
 // there is nothing to inherit.
-func (a *Activities) inherit(ctx context.Context, l ledger) (ans *answer, joined bool, err error) {
+func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
 	claims, err := l.claims(ctx)
 	if err != nil {
 		return nil, false, err
@@ -37,7 +38,7 @@ func (a *Activities) inherit(ctx context.Context, l ledger) (ans *answer, joined
 				return nil, false, err
 			}
 		}
-		if ans, err = a.leftBehind(ctx, l, i+1, dir); ans != nil || err != nil {
+		if ans, err = a.leftBehind(ctx, l, in, i+1, dir); ans != nil || err != nil {
 			return ans, false, err
 		}
 	}
@@ -63,7 +64,7 @@ func waitForOther(ctx context.Context, l ledger, other process.Identity) (*answe
 }
 
 // leftBehind reads the output of a delivery that nobody waits for any more.
-func (a *Activities) leftBehind(ctx context.Context, l ledger, number int, dir string) (*answer, error) {
+func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput, number int, dir string) (*answer, error) {
 	stdout, err := os.ReadFile(filepath.Join(dir, stdoutFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -72,15 +73,22 @@ func (a *Activities) leftBehind(ctx context.Context, l ledger, number int, dir s
 		return nil, err
 	}
 	st := &settlement{l: l, number: number, dir: dir}
+	if err := a.placeFile(ctx, st, in); err != nil {
+		return nil, err
+	}
 	ans, err := a.answerFrom(ctx, st, stdout)
 	if err != nil {
 		return nil, err
 	}
 	ans.Recovered = true
+	ans.Exit = agent.Exit{Code: -1, Signal: "killed"}
 	if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
 		ans.Exit.Started = fi.ModTime()
 	}
 	if _, err := l.put(ctx, *ans); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
 	return l.result(ctx)

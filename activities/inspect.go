@@ -12,6 +12,7 @@ import (
 
 // Inspect compares the artifact on disk with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
 func (a *Activities) Inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
+	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.InspectResult{}, err

@@ -34,6 +34,9 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 		return res, err
 	}
 	res.Spend = spend(reply)
+	if res.Superseded, err = j.superseded(); err != nil {
+		return res, err
+	}
 	if failure != nil {
 		a.fail(&res, failure)
 		out := ans.Stdout
@@ -64,13 +67,36 @@ func spend(r agent.Reply) run.Spend {
 	return run.Spend{Tokens: t, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model}
 }
 
+// superseded adds up what later answers of the same call have cost.
+func (j judge) superseded() (*run.Spend, error) {
+	later, err := ledger{s: j.s, call: j.in.Call}.superseded(j.ctx)
+	if err != nil || len(later) == 0 {
+		return nil, err
+	}
+	var sum run.Totals
+	for _, ans := range later {
+		reply, _, err := j.replyOf(&ans)
+		if err != nil {
+			return nil, err
+		}
+		c := spend(reply)
+		sum.Add(c.Tokens, c.USD, c.Estimated)
+	}
+	return &run.Spend{Tokens: sum.Tokens, USD: sum.USD, Estimated: sum.EstimatedUSD > 0}, nil
+}
+
 // reply reads the envelope.
-func (j judge) reply() (agent.Reply, *agent.Failure, error) {
-	stdout, err := load(j.ctx, j.s, j.ans.Stdout.Digest)
+func (j judge) reply() (agent.Reply, *agent.Failure, error) { return j.replyOf(j.ans) }
+
+func (j judge) replyOf(ans *answer) (agent.Reply, *agent.Failure, error) {
+	if ans.Spawn != nil {
+		return agent.Reply{}, nil, nil
+	}
+	stdout, err := load(j.ctx, j.s, ans.Stdout.Digest)
 	if err != nil {
 		return agent.Reply{}, nil, err
 	}
-	stderr, err := load(j.ctx, j.s, j.ans.Stderr.Digest)
+	stderr, err := load(j.ctx, j.s, ans.Stderr.Digest)
 	if err != nil {
 		return agent.Reply{}, nil, err
 	}
@@ -79,7 +105,7 @@ func (j judge) reply() (agent.Reply, *agent.Failure, error) {
 	if ag.Price != nil {
 		price = &agent.Price{Input: ag.Price.Input, Output: ag.Price.Output}
 	}
-	reply, failure := agent.ReadReply(ag.Reply, stdout, j.ans.Exit, string(stderr), price, j.in.Prompt.Chars)
+	reply, failure := agent.ReadReply(ag.Reply, stdout, ans.Exit, string(stderr), price, j.in.Prompt.Chars)
 	return reply, failure, nil
 }
 

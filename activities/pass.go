@@ -39,7 +39,7 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 // obtain waits for the call's answer, starting a process only if nobody else has.
 func (a *Activities) obtain(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
 	if !a.flying(in.Call) {
-		ans, joined, err = a.inherit(ctx, l)
+		ans, joined, err = a.inherit(ctx, l, in)
 		if ans != nil || err != nil {
 			return ans, joined, err
 		}

@@ -29,7 +29,7 @@ func (a *Activities) ReadRound(ctx context.Context, in work.RoundInput) (work.Ro
 }
 
 func badInput(format string, args ...any) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), "BadInput", nil)
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), work.ErrBadInput, nil)
 }
 
 func round(plan *pipeline.Plan, in work.RoundInput) (work.Round, error) {

@@ -24,21 +24,33 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	if err := fetch(ctx, st.l.s, in.Prompt.Digest, filepath.Join(st.dir, promptFile)); err != nil {
 		return err
 	}
-	parts := plan.PartsOf(step, role.Name)
-	if in.Artifact != nil && slices.Contains(parts, pipeline.PartArtifact) {
-		before, err := load(ctx, st.l.s, in.Artifact.Digest)
-		if err != nil {
-			return err
-		}
-		st.file, st.before = filepath.Join(dir, plan.Artifact.File), before
-		if err := os.WriteFile(st.file, before, 0o600); err != nil {
+	if err := a.placeFile(ctx, st, in); err != nil {
+		return err
+	}
+	if st.file != "" {
+		if err := os.WriteFile(st.file, st.before, 0o600); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains(parts, pipeline.PartPictures) {
+	if !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartPictures) {
 		return nil
 	}
 	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
+}
+
+// placeFile says where the agent finds the artifact, if its step is given one, and what it held before.
+func (a *Activities) placeFile(ctx context.Context, st *settlement, in work.PassInput) error {
+	plan, err := a.plan(ctx, st.l.s, in.At.Plan)
+	if err != nil {
+		return err
+	}
+	_, _, step, role, err := find(plan, in.At)
+	if err != nil || in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
+		return err
+	}
+	st.file = filepath.Join(st.dir, workDir, plan.Artifact.File)
+	st.before, err = load(ctx, st.l.s, in.Artifact.Digest)
+	return err
 }
 
 func layOutPictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {

@@ -108,7 +108,7 @@ func (b *PipelineState) attempt(e run.Event) {
 	if p.Spend != nil {
 		b.PendingSpend = append(b.PendingSpend, PendingSpend{Context: errorContext(p.Pass), Spend: *p.Spend})
 	}
-	if p.Category == "cancelled" || p.Category == "lost" {
+	if p.Category == "cancelled" || p.Category == "lost" || p.Category == "superseded" {
 		return
 	}
 	b.PendingErrors = append(b.PendingErrors, ErrorRecord{

@@ -47,7 +47,7 @@ func (l *logbook) attempted(e entry) {
 		}
 		l.decide(e, decision{Decision: "resume", Reason: p.Message}.about(p.Pass))
 		return
-	case "cancelled":
+	case "cancelled", "superseded":
 		l.line(e.Event, warn, "  %s", p.Message)
 		return
 	}

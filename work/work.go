@@ -202,6 +202,7 @@ type PassResult struct {
 	DurationMS  int64              `json:"duration_ms"`
 	Reused      bool               `json:"reused,omitempty"`
 	Joined      bool               `json:"joined,omitempty"`
+	Superseded  *run.Spend         `json:"superseded,omitempty"` // what later answers of the same call have cost
 }
 
 // Heartbeat is what a running pass reports.
@@ -215,6 +216,7 @@ type Heartbeat struct {
 const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
 	ErrForced         = "Forced"         // paused, reset or cancelled by a person
+	ErrBadInput       = "BadInput"       // no worker can do what was asked
 )
 
 // ShotsInput asks for pictures of the artifact.

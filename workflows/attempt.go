@@ -39,6 +39,9 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if p.began == "" {
 			p.began = res.StartedAt
 		}
+		if err := p.superseded(ctx, res); err != nil {
+			return err
+		}
 		if res.Outcome == "ok" {
 			p.result = res
 			return nil
@@ -54,6 +57,16 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 			return err
 		}
 	}
+}
+
+// superseded journals what answers have cost that came after the one that counts.
+func (p *pass) superseded(ctx workflow.Context, res *work.PassResult) error {
+	if res.Superseded == nil {
+		return nil
+	}
+	ev := p.attemptEvent("superseded", "another answer of this call came later; it was paid for too")
+	ev.Spend = res.Superseded
+	return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev)
 }
 
 // failed decides on a failure by its category: another attempt, on with the next pass, or a pause.
@@ -124,6 +137,9 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		}
 		if calls.Err() != nil || isType(err, work.ErrForced) {
 			return nil, p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("cancelled", "the call was ended by a person"))
+		}
+		if isType(err, work.ErrBadInput) || isType(err, tooLarge) {
+			return nil, fmt.Errorf("%s: %w", p.title(), err) // no worker can do it
 		}
 		queue, wait = p.e.in.Calls, 0
 		if startedNowhere(err) {

@@ -98,6 +98,9 @@ func (e *engine) next(ctx workflow.Context) (over bool, err error) {
 	if at.Step >= len(e.round.Steps) || e.met() {
 		return false, e.leave(ctx, at)
 	}
+	if e.spent() { // looked at here, where a call would follow: a run that is through is not paused for money
+		return false, e.overBudget(ctx)
+	}
 	e.steps++
 	return false, e.step(ctx, at)
 }

@@ -5,6 +5,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/work"
 )
 
 // tooLarge is how the server's client reports a payload over its limit: trying again gives the same.
@@ -30,7 +32,7 @@ func local(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, "BadInput"},
+			NonRetryableErrorTypes: []string{tooLarge, work.ErrBadInput},
 		},
 	})
 }

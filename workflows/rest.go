@@ -10,9 +10,9 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
-// rest is the boundary between steps: budget, then pause. It returns when the run may go on.
+// rest is the boundary between steps: the budget's warning, then a pause. It returns when the run may go on.
 func (e *engine) rest(ctx workflow.Context) error {
-	if err := e.budget(ctx); err != nil {
+	if err := e.warn(ctx); err != nil {
 		return err
 	}
 	if e.control.Pause && e.j.state.Status == run.Running {
@@ -26,27 +26,29 @@ func (e *engine) rest(ctx workflow.Context) error {
 	return e.waitForResume(ctx)
 }
 
-// budget warns once, and pauses before the next call once the cap is reached.
-func (e *engine) budget(ctx workflow.Context) error {
+// warn says once that most of the budget is spent.
+func (e *engine) warn(ctx workflow.Context) error {
 	s := e.j.state
-	total := s.Total()
-	ev := run.BudgetEvent{Budget: s.Budget, TotalUSD: total}
-	if s.Budget.WarnUSD > 0 && total >= s.Budget.WarnUSD && !s.Warned {
-		if err := e.j.emit(ctx, run.KindBudgetWarning, s.Phase, ev); err != nil {
-			return err
-		}
-	}
-	if s.Status != run.Running || s.Budget.CapUSD <= 0 || total < s.Budget.CapUSD || e.through() {
+	if s.Budget.WarnUSD <= 0 || s.Total() < s.Budget.WarnUSD || s.Warned {
 		return nil
 	}
-	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, ev); err != nil {
-		return err
-	}
-	return e.pause(ctx, run.BudgetThreshold, fmt.Sprintf("%.2f USD are spent, the budget is %.2f", total, s.Budget.CapUSD), "")
+	return e.j.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
 }
 
-// through says that no call is left to make.
-func (e *engine) through() bool { return e.j.state.Next.Stage >= len(e.in.Start.Stages) }
+// spent says that the cap is reached.
+func (e *engine) spent() bool {
+	s := e.j.state
+	return s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD
+}
+
+// overBudget pauses the run before its next call.
+func (e *engine) overBudget(ctx workflow.Context) error {
+	s := e.j.state
+	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()}); err != nil {
+		return err
+	}
+	return e.pause(ctx, run.BudgetThreshold, fmt.Sprintf("%.2f USD are spent, the budget is %.2f", s.Total(), s.Budget.CapUSD), "")
+}
 
 // pause writes the pause down, and a checkpoint of it where a person asked for it.
 func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {

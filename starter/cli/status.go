@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -48,8 +50,11 @@ func read(d rundir.Dir) (rundir.PipelineState, rundir.Meta, error) {
 		return rundir.PipelineState{}, rundir.Meta{}, err
 	}
 	meta, err := d.Meta()
-	if err != nil {
-		return rundir.PipelineState{}, meta, fmt.Errorf("run %s has not written anything yet (%w)", claim.RunID, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return rundir.PipelineState{}, meta, fmt.Errorf("run %s has not written anything yet: %s is not there; a worker writes it (starter server status)", claim.RunID, rundir.MetaFile)
+	case err != nil:
+		return rundir.PipelineState{}, meta, fmt.Errorf("%w; the run's next event writes it again", err)
 	}
 	book, err := d.State()
 	return book, meta, err
