@@ -126,7 +126,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*
 	if !ok {
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
-	st := &settlement{done: make(chan struct{}), l: l, kind: ag.Reply}
+	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag)}
 	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
 	if err := a.claim(ctx, st, in, cmd); err != nil {
 		return nil, nil, err
@@ -152,6 +152,14 @@ func (a *Activities) argv(ag pipeline.Agent) []string {
 }
 
 func isScripted(ag pipeline.Agent) bool { return len(ag.Run) > 0 && ag.Run[0] == pipeline.Scripted }
+
+// replyKind is the form of an agent's replies; the built-in one answers as claude does.
+func replyKind(ag pipeline.Agent) string {
+	if ag.Reply == "" && isScripted(ag) {
+		return agent.KindJSON
+	}
+	return ag.Reply
+}
 
 // env names the variables an agent may see; the built-in one is steered by some of its own.
 func (a *Activities) env(ag pipeline.Agent) []string {
@@ -234,8 +242,14 @@ func (a *Activities) collect(ctx context.Context, st *settlement, exit agent.Exi
 		return nil, err
 	}
 	ans.Exit = exit
-	if _, err := st.l.put(ctx, *ans); err != nil {
+	won, err := st.l.put(ctx, *ans)
+	if err != nil {
 		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)
+	}
+	if !won { // the one that counts came first
+		if ans, err = st.l.result(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return ans, os.RemoveAll(filepath.Dir(st.dir))
 }

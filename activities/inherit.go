@@ -69,11 +69,11 @@ func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil || !agent.Complete(agent.KindJSON, stdout) {
+	if err != nil {
 		return nil, err
 	}
 	st := &settlement{l: l, number: number, dir: dir}
-	if err := a.placeFile(ctx, st, in); err != nil {
+	if err := a.placeFile(ctx, st, in); err != nil || !agent.Complete(st.kind, stdout) {
 		return nil, err
 	}
 	ans, err := a.answerFrom(ctx, st, stdout)

@@ -105,7 +105,7 @@ func (j judge) replyOf(ans *answer) (agent.Reply, *agent.Failure, error) {
 	if ag.Price != nil {
 		price = &agent.Price{Input: ag.Price.Input, Output: ag.Price.Output}
 	}
-	reply, failure := agent.ReadReply(ag.Reply, stdout, ans.Exit, string(stderr), price, j.in.Prompt.Chars)
+	reply, failure := agent.ReadReply(replyKind(ag), stdout, ans.Exit, string(stderr), price, j.in.Prompt.Chars)
 	return reply, failure, nil
 }
 

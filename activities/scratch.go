@@ -38,14 +38,19 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
 }
 
-// placeFile says where the agent finds the artifact, if its step is given one, and what it held before.
+// placeFile says what form the reply has, where the agent finds the artifact if its step is given one, and what that held before.
 func (a *Activities) placeFile(ctx context.Context, st *settlement, in work.PassInput) error {
 	plan, err := a.plan(ctx, st.l.s, in.At.Plan)
 	if err != nil {
 		return err
 	}
 	_, _, step, role, err := find(plan, in.At)
-	if err != nil || in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
+	if err != nil {
+		return err
+	}
+	ag, _ := plan.Agent(role.Agent)
+	st.kind = replyKind(ag)
+	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
 	st.file = filepath.Join(st.dir, workDir, plan.Artifact.File)

@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 
 func workers(o Options, acts *activities.Activities) []worker.Worker {
 	q := work.QueuesOf(o.Settings.TaskQueue, o.Host)
-	short := worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true}
+	short := worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true, StickyScheduleToStartTimeout: 2 * time.Second}
 	calls := short
 	calls.MaxConcurrentActivityExecutionSize = o.Settings.Calls
 	calls.DisableWorkflowWorker = true

@@ -145,8 +145,8 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		if startedNowhere(err) {
 			continue
 		}
-		if lost++; lost > 1 {
-			if whole, err := p.e.wait(ctx, time.Duration(min(lost, 6))*5*time.Second); err != nil || !whole {
+		if lost++; lost > 1 { // a machine that loses one worker after another is given time: 1 s, 2 s, 4 s, up to half a minute
+			if whole, err := p.e.wait(ctx, min(time.Second<<min(lost-2, 5), 30*time.Second)); err != nil || !whole {
 				return nil, err
 			}
 		}

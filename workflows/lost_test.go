@@ -48,7 +48,7 @@ func TestWorkersThatAreLostAgainAndAgainAreWaitedFor(t *testing.T) {
 	w.agent.will(call(1, 1), times(7, breaks(errors.New("the store is away")))...)
 	w.done()
 	require.Equal(t, 8, w.agent.calls[call(1, 1)])
-	require.Equal(t, []time.Duration{10 * time.Second, 15 * time.Second, 20 * time.Second, 25 * time.Second, 30 * time.Second, 30 * time.Second}, w.waits)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second}, w.waits)
 }
 
 func TestAHostThatTakesNothingIsNotAskedTwice(t *testing.T) {

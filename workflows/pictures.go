@@ -1,9 +1,12 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
@@ -14,12 +17,16 @@ import (
 func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error {
 	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Next: e.after(at)}
 	most := max(1, s.Shots.Attempts)
-	for ev.Attempts < most {
-		ev.Attempts++
+	for lost := 0; ev.Attempts < most; {
 		res, err := e.shoot(ctx, at, s)
+		if lostWorker(err) && lost < maxLostShots {
+			lost++ // the browser was not to blame
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		ev.Attempts++
 		ev.Manifest, ev.Count, ev.DurationMS, ev.Message = res.Manifest, res.Count, ev.DurationMS+res.DurationMS, res.Message
 		if res.Message == "" || res.Permanent {
 			break
@@ -38,6 +45,15 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 	return e.j.emit(ctx, run.KindScreenshots, e.round.Stage, ev)
 }
 
+// maxLostShots is how many workers may be lost over one set of pictures.
+const maxLostShots = 10
+
+// lostWorker says that a delivery ended with its worker.
+func lostWorker(err error) bool {
+	var t *temporal.TimeoutError
+	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT
+}
+
 func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.ShotsResult, error) {
 	var res work.ShotsResult
 	if e.j.state.Artifact == nil {
@@ -50,8 +66,8 @@ func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.Sh
 	id := fmt.Sprintf("screenshots-%d", at.Round)
 	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
-	if err != nil && ctx.Err() == nil {
-		return work.ShotsResult{Message: err.Error()}, nil // a browser or worker that died: the next attempt
+	if err != nil && ctx.Err() == nil && !lostWorker(err) {
+		return work.ShotsResult{Message: err.Error()}, nil
 	}
 	return res, err
 }

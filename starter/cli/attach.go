@@ -93,14 +93,14 @@ func (a *app) goodbye(v *view, interrupts int) error {
 		fmt.Fprintf(a.out, "\nDone: %d of %d passes, %d rounds, %d calls, %s.%s\n", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls,
 			usd(s.Total()), scoreWords(s))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
-		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: starter resume %s\n", where)
+		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s resume %s\n", program(), where)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
-		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\nRaise it and go on: starter budget %s --usd N && starter resume %s\n",
-			usd(s.Total()), usd(s.Budget.CapUSD), where, where)
+		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\nRaise it and go on: %s budget %s --usd N && %s resume %s\n",
+			usd(s.Total()), usd(s.Budget.CapUSD), program(), where, program(), where)
 	case s.Status.Class() == run.OperatorPause:
-		fmt.Fprintf(a.out, "\nPaused (%s). Look: starter status %s. Go on: starter resume %s\n", s.Reason, where, where)
+		fmt.Fprintf(a.out, "\nPaused (%s). Look: %s status %s. Go on: %s resume %s\n", s.Reason, program(), where, program(), where)
 	default:
-		fmt.Fprintf(a.out, "\nThe run is %s. Look: starter status %s\n", s.Status, where)
+		fmt.Fprintf(a.out, "\nThe run is %s. Look: %s status %s\n", s.Status, program(), where)
 	}
 	if interrupts > 1 && s.Status == run.Paused {
 		return quiet(exitForced)

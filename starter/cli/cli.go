@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +76,14 @@ func version() string {
 		return "devel"
 	}
 	return info.Main.Version
+}
+
+// program is how this program was called, so that what it says to type next can be typed.
+func program() string {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "starter") {
+		return os.Args[0]
+	}
+	return "starter"
 }
 
 // who is at work, for the journal.

@@ -67,5 +67,5 @@ func (a *app) tour(dir string) {
 	} {
 		fmt.Fprintf(a.out, "  %-40s %s\n", d.Path(f.name), f.about)
 	}
-	fmt.Fprintf(a.out, "and try: starter status %s\n", d.Root)
+	fmt.Fprintf(a.out, "and try: %s status %s\n", program(), d.Root)
 }

@@ -41,6 +41,17 @@ func (a *app) budget() *cobra.Command {
 	return cmd
 }
 
+// goesOnAnyway tells somebody who resumes a run that goes on already what there is to do instead; everything else is the error that it is.
+func (a *app) goesOnAnyway(d rundir.Dir, verb string, err error) error {
+	var refused *operate.RefusedError
+	m, unread := d.Meta()
+	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
+		return err
+	}
+	fmt.Fprintf(a.out, "Run %s is running: there is nothing to resume. Watch it: %s watch %s\n", m.RunID, program(), d.Root)
+	return nil
+}
+
 // awaitResumed returns when the directory says that the run goes on, so that whoever looks next does not see the pause. If no worker takes
 // the run up for a while, the message is not lost.
 func awaitResumed(ctx context.Context, d rundir.Dir) error {
@@ -73,7 +84,7 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 		defer s.Close()
 		ack, err := s.Send(cmd.Context(), claim.RunID, verb, *m)
 		if err != nil {
-			return err
+			return a.goesOnAnyway(d, verb, err)
 		}
 		fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
 		if verb != workflows.VerbResume {

@@ -63,7 +63,7 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 	}
 	a.greet(s, st)
 	if detach {
-		fmt.Fprintf(a.out, "Detached. Look with: starter status %s\n", d.Root)
+		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), d.Root)
 		return nil
 	}
 	return a.attach(ctx, s, st)

@@ -77,7 +77,7 @@ func (a *app) serverStatus() *cobra.Command {
 
 func (a *app) printServer(st local.Status) {
 	if st.Server == nil {
-		fmt.Fprintln(a.out, "Server    not running (it is started when it is needed, or with `starter server start`)")
+		fmt.Fprintf(a.out, "Server    not running (it is started when it is needed, or with `%s server start`)\n", program())
 	} else {
 		fmt.Fprintf(a.out, "Server    %s, pid %d, since %s\nWeb UI    %s\nDatabase  %s\nLog       %s\n", st.Server.Address, st.Server.Process.PID,
 			st.Server.Started.Local().Format(time.DateTime), st.Server.UI, st.Server.Database, st.Server.Log)

@@ -198,11 +198,11 @@ func checkpointWords(c []rundir.CheckpointRecord) string {
 func nextCommand(d rundir.Dir, s run.State) string {
 	switch {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
-		return fmt.Sprintf("starter budget %s --usd N, then starter resume %s", d.Root, d.Root)
+		return fmt.Sprintf("%s budget %s --usd N, then %s resume %s", program(), d.Root, program(), d.Root)
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
-		return "mend the cause, then starter resume --force " + d.Root
+		return "mend the cause, then " + program() + " resume --force " + d.Root
 	case s.Status == run.Paused:
-		return "starter resume " + d.Root
+		return program() + " resume " + d.Root
 	}
 	return ""
 }
