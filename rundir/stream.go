@@ -95,7 +95,7 @@ func (d Dir) Events() (events []run.Event, damaged int, err error) {
 // Follow reads the complete lines behind an offset, and the offset to go on from: for tools that watch a run.
 func (d Dir) Follow(from int64) (lines []string, next int64, err error) {
 	s, err := d.readStream(from)
-	return s.lines, s.size, err
+	return s.lines, max(s.size, from), err // a directory that is away for a moment is not followed from its beginning again
 }
 
 // Tail says where the stream on disk ends.
