@@ -29,6 +29,7 @@ func (r *Reading) check(role pipeline.Role, subject string) {
 	if r.Outcome == OK && structural(role, failed) {
 		r.fail(OutputNoSections, "the reply has none of the sections it was asked for (%s)", strings.Join(failed, ", "))
 	}
+	r.Validation.Passed = r.Validation.Passed && r.Outcome == OK // without checks, too, nothing is not valid
 	if n := CountChars(string(r.Artifact)); r.Artifact != nil && n < shortArtifact {
 		r.warn("Artifact is short: %d characters", n)
 	}

@@ -91,6 +91,7 @@ func TestReadRefusesWhatCannotBeUsed(t *testing.T) {
 		"a file that breaks off":            {role: builder, reply: page("x"), file: cut, want: OutputTruncated, message: "the file the agent wrote breaks off"},
 		"words only":                        {role: builder, reply: "I changed nothing.", want: OutputNoArtifact, message: "no whole page"},
 		"a fragment":                        {role: builder, reply: "```html\n<div>a</div>\n```", want: OutputNoArtifact, message: "no whole page"},
+		"words only, and no checks":         {role: pipeline.Role{Gives: pipeline.GivesArtifact}, reply: "I changed nothing.", want: OutputNoArtifact, message: "no whole page"},
 		"a file without a page":             {role: builder, reply: "done", file: "done", want: OutputNoArtifact, message: "holds no page"},
 		"a report without its sections":     {role: verifier, reply: long, want: OutputNoSections, message: "none of the sections it was asked for (has-observations)"},
 	} {
@@ -99,6 +100,7 @@ func TestReadRefusesWhatCannotBeUsed(t *testing.T) {
 			require.Equal(t, c.want, r.Outcome)
 			require.Contains(t, r.Message, c.message)
 			require.Nil(t, r.Artifact)
+			require.False(t, r.Validation.Passed, "also where the role has no checks")
 			require.False(t, r.Modified)
 		})
 	}
