@@ -23,6 +23,7 @@ type Message struct {
 	Now   bool    `json:"now,omitempty"`   // pause: do not wait for the running call, end it
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
 	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
+	Dir   string  `json:"dir,omitempty"`   // where the run directory is now: it may be moved while the run rests
 }
 
 // Ack is the answer to an Update.
@@ -151,6 +152,9 @@ func refuse(format string, args ...any) error {
 // apply records what a message asks for and returns at once; the main loop acts at its next boundary.
 func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
 	s := c.e.j.state
+	if m.Dir != "" && s.Status == run.Paused {
+		c.e.in.Target.Dir = m.Dir
+	}
 	switch verb {
 	case VerbPause:
 		c.Pause, c.PauseBy, c.Now = true, m.By, c.Now || m.Now

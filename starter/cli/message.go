@@ -82,6 +82,10 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 			return err
 		}
 		defer s.Close()
+		m.Dir = d.Root
+		if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
+			return err
+		}
 		ack, err := s.Send(cmd.Context(), claim.RunID, verb, *m)
 		if err != nil {
 			return a.goesOnAnyway(d, verb, err)
