@@ -1,0 +1,78 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// testSyncs looks over the worker's shoulder: each time state.json is replaced, the new file was synced before, and the folder is after.
+func testSyncs(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed; the steps of a write are also shown by durable's own tests")
+	}
+	spoil(t, "[]")
+	starter(t, "server", "start")
+	var status struct {
+		Worker struct {
+			Process struct {
+				PID int `json:"pid"`
+			} `json:"process"`
+		} `json:"worker"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(starter(t, "server", "status", "--json")), &status))
+	trace, dir := filepath.Join(base, "strace.txt"), filepath.Join(base, "synced")
+	cmd := exec.Command(strace, "-f", "-y", "-s", "200", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", trace, "-p", strconv.Itoa(status.Worker.Process.PID))
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	if line, _ := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "attached") {
+		_ = cmd.Wait()
+		t.Skip("strace may not look at other processes here: " + line)
+	}
+	starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", dir)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	_ = cmd.Wait() // it ends with the signal
+	raw, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, replacements(t, string(raw), dir), 16)
+}
+
+var (
+	synced  = regexp.MustCompile(`f(?:data)?sync\(\d+<([^>]+)>`)
+	renamed = regexp.MustCompile(`rename(?:at2?)?\((?:[^,]+, )?"([^"]+)", (?:[^,]+, )?"([^"]+)"`)
+)
+
+// replacements counts how often state.json was replaced as it must be.
+func replacements(t *testing.T, trace, dir string) int {
+	t.Helper()
+	folder, n, pending := filepath.Join(dir, "_orchestrator"), 0, false
+	known := map[string]bool{}
+	for line := range strings.Lines(trace) {
+		if m := synced.FindStringSubmatch(line); m != nil {
+			known[m[1]] = true
+			if m[1] == folder {
+				pending = false
+			}
+		}
+		m := renamed.FindStringSubmatch(line)
+		if m == nil || m[2] != filepath.Join(folder, "state.json") {
+			continue
+		}
+		require.False(t, pending, "the folder was not synced after the rename before this one")
+		require.True(t, known[m[1]], "%s was renamed without a sync", m[1])
+		n, pending = n+1, true
+	}
+	require.False(t, pending)
+	return n
+}
