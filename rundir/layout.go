@@ -40,6 +40,8 @@ const (
 type Dir struct {
 	Root string
 	Disk durable.Disk // its zero value is the real one
+
+	FullRecords int // up to how many records state.json is written after every batch; 0: a thousand
 }
 
 // At is the run directory at a path.

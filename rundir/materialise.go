@@ -12,6 +12,11 @@ import (
 // materialise writes everything that follows from the unseen events: evidence, artifact, notes, checkpoints, then the logs, then state.json,
 // and meta.json last. It can be cut off anywhere and done again.
 func (p *projector) materialise() error {
+	due := p.due()
+	if err := p.readBook(due); err != nil {
+		return err
+	}
+	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
 	for _, e := range p.unseen {
 		before := p.meta.State
@@ -31,10 +36,23 @@ func (p *projector) materialise() error {
 	if err := p.growAll(logs); err != nil {
 		return err
 	}
-	if err := p.writeBook(); err != nil {
+	if err := p.keepBook(due, from); err != nil {
 		return err
 	}
 	return p.writeMeta()
+}
+
+// keepBook writes state.json, or says in meta.json how far behind it stays.
+func (p *projector) keepBook(due bool, from Behind) error {
+	if due || from.Seq == 0 {
+		p.meta.Behind = nil
+		return p.writeBook()
+	}
+	if p.meta.Behind == nil {
+		p.meta.Behind = &from
+	}
+	p.meta.Behind.Book = p.book.light()
+	return nil
 }
 
 func (p *projector) writeBook() error {

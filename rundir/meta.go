@@ -51,6 +51,7 @@ type Meta struct {
 	SegmentHead string        `json:"segment_head"`
 	Derived     []DerivedMark `json:"derived"`
 	State       run.State     `json:"state"`
+	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 }
 
 // Versions is the versions block of RunStore v2.
@@ -83,8 +84,21 @@ func (d Dir) Meta() (Meta, error) {
 	return m, d.readJSON(MetaFile, &m)
 }
 
-// State reads state.json.
+// State reads the records as of meta.json: state.json, and what came since it was written.
 func (d Dir) State() (PipelineState, error) {
+	b, err := d.written()
+	if err != nil {
+		return b, err
+	}
+	m, err := d.Meta()
+	if err != nil || m.Behind == nil || m.Behind.Seq != b.LastSeq {
+		return b, nil //nolint:nilerr // meta.json is of another moment, or is to be made again: state.json counts
+	}
+	return d.goneOn(b, m)
+}
+
+// written reads state.json.
+func (d Dir) written() (PipelineState, error) {
 	b := newState()
 	err := d.readJSON(StateFile, &b)
 	if err == nil && !b.sound() {

@@ -35,10 +35,7 @@ func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
 		p.meta = meta
 	}
 	p.last, p.chain, p.size = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size
-	if err := p.readRest(); err != nil {
-		return nil, err
-	}
-	return p, p.readBook()
+	return p, p.readRest()
 }
 
 // readRest reads the lines that meta.json has not seen. If the stream is shorter than meta.json says, or no line ends there, the whole of it is
@@ -58,16 +55,27 @@ func (p *projector) readRest() error {
 	return nil
 }
 
-// readBook reads state.json. If it does not go exactly as far as meta.json, or a log has shrunk, everything is made again from the first event
-// on: that is rare, and always right.
-func (p *projector) readBook() error {
-	book, err := p.dir.State()
+// readBook reads the records as of meta.json, as far as this batch needs them. If state.json does not stand where meta.json says, or a log has
+// shrunk, everything is made again from the first event on: that is rare, and always right.
+func (p *projector) readBook(due bool) error {
+	if b := p.meta.Behind; b != nil && !due && b.Book.sound() && b.Book.LastSeq == p.meta.Events.Seq && !p.shrunk() {
+		p.book = b.Book
+		return nil
+	}
+	stands := p.meta.Events.Seq
+	if p.meta.Behind != nil {
+		stands = p.meta.Behind.Seq
+	}
+	book, err := p.dir.written()
 	if err != nil && !missing(err) {
 		return err
 	}
-	if err == nil && book.LastSeq == p.meta.Events.Seq && !p.shrunk() {
+	if err == nil && book.LastSeq == stands && !p.shrunk() {
 		p.book = book
-		return nil
+		if p.meta.Behind != nil {
+			p.book, err = p.dir.goneOn(book, p.meta)
+		}
+		return err
 	}
 	p.book = newState()
 	if p.meta.Events.Seq == 0 {
