@@ -178,13 +178,9 @@ func agentRows() rows {
 			bare := r.record(t, numberOf(t, "bare")).in(t, "tokens")
 			require.EqualValues(t, quarter(r.prompt(t, numberOf(t, "bare"))), bare.number(t, "inputTokens"))
 			require.EqualValues(t, quarter(string(r.file(t, passDir(numberOf(t, "bare"))+"raw-output.txt"))), bare.number(t, "outputTokens"))
-			for _, row := range r.log(t, "cost.jsonl") {
-				n := int(row.number(t, "pass"))
-				guessed := n == numberOf(t, "costless") || n == numberOf(t, "bare") || row.number(t, "costUsd") == 0
-				_, broken := map[int]bool{numberOf(t, "broken"): true, numberOf(t, "silent"): true}[n]
-				if !broken {
-					require.Equal(t, guessed, row["estimated"] == true, "%v", row)
-				}
+			for _, name := range []string{"nine", "look", "cached", "costless", "bare"} {
+				row := where(r.log(t, "cost.jsonl"), "pass", float64(numberOf(t, name)))[0]
+				require.Equal(t, name == "costless" || name == "bare", row["estimated"] == true, name)
 			}
 			require.Equal(t, true, costless["estimated"])
 			require.Equal(t, true, bare["estimated"])

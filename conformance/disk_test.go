@@ -83,12 +83,16 @@ func refuse(t *testing.T, disk string) {
 	require.NoError(t, mount("-o", "remount,rw", disk))
 }
 
-// begun waits until a pass runs.
+// begun waits until a pass runs, as state.json says.
 func begun(t *testing.T, r result, n int) {
 	t.Helper()
 	until(t, "pass "+padded(n)+" runs", func() bool {
-		raw, err := os.ReadFile(r.path(logs + "orchestrator.log"))
-		return err == nil && strings.Contains(string(raw), "PASS "+strings.TrimLeft(padded(n), "0")+"/16")
+		raw, err := os.ReadFile(r.path(statePathIn))
+		if err != nil {
+			return false
+		}
+		running, _ := parse(t, raw)["inFlightPass"].(map[string]any)
+		return running["globalPassNumber"] == float64(n)
 	})
 }
 

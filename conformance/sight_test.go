@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type sight struct {
 	shrunk  []string          // logs that got shorter, or began otherwise
 	files   map[string]bool   // every file that ever was there, temporary ones aside
 	told    told
+	looked  atomic.Int64
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -51,6 +53,7 @@ func watch(t *testing.T, dir string) *sight {
 		defer tick.Stop()
 		for {
 			s.look()
+			s.looked.Add(1)
 			select {
 			case <-s.stop:
 				s.look()
@@ -60,6 +63,13 @@ func watch(t *testing.T, dir string) *sight {
 		}
 	})
 	return s
+}
+
+// await waits until the watcher has looked at a file as it is now.
+func (s *sight) await(t *testing.T, file string) {
+	t.Helper()
+	s.looked.Store(0)
+	until(t, "the watcher has seen "+file, func() bool { return s.looked.Load() > 1 })
 }
 
 func (s *sight) end() *sight {
