@@ -3,6 +3,7 @@ package conformance
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -31,8 +32,19 @@ func listen(t *testing.T, s *sight) {
 	s.done.Go(e.hear)
 	go func() {
 		<-s.stop
-		e.f.Close()
+		e.finish()
 	}()
+}
+
+// finish stops listening when everything that was said has been heard. TIOCINQ is FIONREAD: how many bytes wait to be read.
+func (e *ears) finish() {
+	for {
+		if n, err := unix.IoctlGetInt(e.fd, unix.TIOCINQ); err != nil || n == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	e.f.Close()
 }
 
 func (e *ears) add(folder string) {
