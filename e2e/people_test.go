@@ -44,7 +44,7 @@ func TestCtrlC(t *testing.T) {
 	require.Zero(t, a.wait(), a.said())
 	for _, line := range []string{
 		"Graceful shutdown requested. Finishing current pass...", "Press Ctrl+C again to force exit.",
-		"Pipeline paused by user. Resume with: starter resume " + dir,
+		"Pipeline paused by user. Resume with: ", " resume " + dir,
 	} {
 		require.Contains(t, a.said(), line)
 	}
