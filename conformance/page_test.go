@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	pageRow  = regexp.MustCompile("(?m)^\\| ([A-Z]{2}-\\d\\d) \\| ([^|]+) \\| ([^|]+) \\|$")
+	pageRow  = regexp.MustCompile(`(?m)^\| ([A-Z]{2}-\d\d) \| ([^|]+) \| ([^|]+) \|$`)
 	testName = regexp.MustCompile("`((?:e2e\\.)?Test\\w+(?:/[A-Z]{2}-\\d\\d)?)`")
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )

@@ -18,11 +18,20 @@ type shared struct {
 	make func(t *testing.T) result
 	r    result
 	ok   bool
+
+	skipped bool
 }
 
 func (s *shared) get(t *testing.T) result {
 	t.Helper()
-	s.once.Do(func() { s.r = s.make(t); s.ok = true })
+	s.once.Do(func() {
+		defer func() { s.skipped = t.Skipped() }()
+		s.r = s.make(t)
+		s.ok = true
+	})
+	if s.skipped {
+		t.Skip("the run that this row looks at cannot be made here; the first row that was skipped says why")
+	}
 	require.True(t, s.ok, "the run that this row looks at could not be made; see the first row that failed")
 	return s.r
 }
