@@ -13,7 +13,7 @@ import (
 
 var (
 	pageRow  = regexp.MustCompile(`(?m)^\| ([A-Z]{2}-\d\d) \| ([^|]+) \| ([^|]+) \|$`)
-	testName = regexp.MustCompile("`((?:e2e\\.)?Test\\w+(?:/[A-Z]{2}-\\d\\d)?)`")
+	testName = regexp.MustCompile("\x60" + `((?:e2e\.)?Test\w+(?:/[A-Z]{2}-\d\d)?)` + "\x60")
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
