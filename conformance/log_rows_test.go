@@ -76,6 +76,10 @@ func logRows() rows {
 		"LG-22": func(t *testing.T) {
 			rows, total := demoRun.get(t).log(t, "cost.jsonl"), 0.0
 			require.Len(t, rows, 70)
+			for cycle, n := range []int{56, 5, 5, 4} {
+				of := func(row object) bool { c, _ := row["paCycle"].(float64); return int(c) == cycle }
+				require.Len(t, slices.DeleteFunc(slices.Clone(rows), func(row object) bool { return !of(row) }), n, "lines of cycle %d", cycle)
+			}
 			for _, row := range rows {
 				require.Subset(t, row.keys(), []string{"ts", "role", "model", "inputTokens", "outputTokens", "cacheRead", "cacheWrite", "costUsd", "cumulativeCostUsd"})
 				_, cycle := row["paCycle"]

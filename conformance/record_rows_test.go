@@ -255,6 +255,7 @@ func cycleRows() rows {
 			begun := where(troubledRun.get(t).decisions(t, "execute-pass"), "context", "pa-cycle-2-auditor-A")
 			ended := where(where(troubledRun.get(t).log(t, "cost.jsonl"), "paCycle", 2.0), "role", "weaver")
 			took := elapsed(t, begun[0].text(t, "ts"), ended[0].text(t, "ts"))
+			require.Positive(t, took)
 			require.Less(t, took, time.Duration(all)*time.Millisecond*9/10, "one after the other they take %v ms", all)
 		},
 		"PX-14": func(t *testing.T) {
