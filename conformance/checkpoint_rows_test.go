@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -82,7 +83,25 @@ func checkpointRows() rows {
 				require.InDelta(t, c.number(t, "costAtCheckpoint"), snapshot.number(t, "cost.totalEstimatedCostUsd"), 1e-6)
 			})
 		},
+		"CK-17": testCheckpointList,
 	}
+}
+
+// testCheckpointList compares what the verb lists with what the state holds.
+func testCheckpointList(t *testing.T) {
+	var listed []object
+	require.NoError(t, json.Unmarshal([]byte(starter(t, "checkpoints", "--json", demoRun.get(t).dir)), &listed))
+	require.Len(t, listed, 10)
+	said := starter(t, "checkpoints", "--output-dir", demoRun.get(t).dir)
+	i := 0
+	eachCheckpoint(t, func(_ result, c object) {
+		require.Equal(t, object{
+			"id": c["id"], "createdAt": c["createdAt"], "atPass": c["atPassNumber"], "atPACycle": c["atPACycle"], "cost": c["costAtCheckpoint"],
+			"paScore": c.at(t, "qualitySnapshot.lastPAScore"), "validationFailures": c.at(t, "qualitySnapshot.validationFailureCount"),
+		}, listed[i])
+		require.Regexp(t, fmt.Sprintf(`(?m)^%s +\S.* UTC +%v +%v +\$%.2f `, c["id"], c["atPassNumber"], c["atPACycle"], c["costAtCheckpoint"]), said)
+		i++
+	})
 }
 
 // names lists a folder.
