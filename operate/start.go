@@ -49,6 +49,9 @@ func (e *LiveError) Error() string {
 // Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
 // left as it is.
 func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
+	if problems := def.Parsed.NotCarriedOut(); len(problems) > 0 {
+		return Started{}, problems
+	}
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):

@@ -109,6 +109,7 @@ type Round struct {
 	Set        string           `json:"set,omitempty"`
 	Dir        string           `json:"dir,omitempty"`
 	Checkpoint string           `json:"checkpoint,omitempty"`
+	PauseAfter bool             `json:"pause_after,omitempty"` // rest for a review when the round is through
 	Threshold  *float64         `json:"threshold,omitempty"`
 	Steps      []Step           `json:"steps"`
 }

@@ -132,12 +132,34 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 	if open != nil {
 		return e.giveUp(ctx, open)
 	}
-	if e.lastInRound(at) && e.round.Kind == "each" && e.round.Checkpoint != "" {
-		if err := e.checkpoint(ctx, e.round.Checkpoint); err != nil {
+	if e.lastInRound(at) && e.round.Kind == "each" {
+		if err := e.endSet(ctx); err != nil {
 			return err
 		}
 	}
 	return e.floor(ctx)
+}
+
+// endSet names the place at the end of a set, and rests where the definition wants a review. What the set came to is on disk first, so that
+// state.json is written for the pass and for the checkpoint (requirement 002 §1.1).
+func (e *engine) endSet(ctx workflow.Context) error {
+	if e.round.Checkpoint != "" {
+		if err := e.j.flush(ctx); err != nil {
+			return err
+		}
+		if err := e.checkpoint(ctx, e.round.Checkpoint); err != nil {
+			return err
+		}
+	}
+	return e.review(ctx)
+}
+
+// review rests for a person to look, where the definition says so.
+func (e *engine) review(ctx workflow.Context) error {
+	if !e.round.PauseAfter {
+		return nil
+	}
+	return e.pause(ctx, run.UserReview, "a review is wanted after "+e.round.Stage+" "+e.round.Set, "")
 }
 
 // enoughMembers is with how many reports a group goes on when others have failed for good.
@@ -190,7 +212,7 @@ const failuresInRow = 3
 // floor pauses when passes were given up one after another: going on would spend money on nothing.
 func (e *engine) floor(ctx workflow.Context) error {
 	n := e.j.state.Passes.InRow
-	if n < failuresInRow || n%failuresInRow != 0 {
+	if e.j.state.Status != run.Running || n < failuresInRow || n%failuresInRow != 0 {
 		return nil
 	}
 	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d passes in a row were given up", n)}

@@ -74,10 +74,15 @@ func (e *engine) leave(ctx workflow.Context, at run.Place) error {
 	if err := e.j.emit(ctx, run.KindPhaseEnd, e.round.Stage, end); err != nil {
 		return err
 	}
-	if name == "" || stage == "each" {
+	if stage == "each" {
 		return nil // sets have theirs at their own end
 	}
-	return e.checkpoint(ctx, name)
+	if name != "" {
+		if err := e.checkpoint(ctx, name); err != nil {
+			return err
+		}
+	}
+	return e.review(ctx)
 }
 
 // step does one step, whatever its kind.

@@ -74,3 +74,31 @@ func TestScreenshotsThatFailAreDoneWithout(t *testing.T) {
 		})
 	}
 }
+
+const twoSets = head + `
+corpus:
+  one: {theme: First, files: [a: a.md]}
+  two: {theme: Second, files: [b: b.md]}
+stages:
+  - name: weave
+    for_each: corpus
+    orders: {A: 0}
+    passes: [{role: builder, order: A}]
+    checkpoint: cp-{set}
+    pause_after: true
+`
+
+func TestAReviewIsWaitedForAfterEachSet(t *testing.T) {
+	w := newWorld(t, twoSets)
+	var resume func()
+	resume = func() {
+		w.onPause(resume)
+		w.signal("resume", message{})
+	}
+	w.onPause(resume)
+	w.done()
+	require.Equal(t, []string{
+		"pass.end 001", "checkpoint.created cp-one", "run.paused", "run.resumed", "pass.end 002", "checkpoint.created cp-two", "run.paused", "run.resumed",
+	}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunResumed))
+	require.Equal(t, run.UserReview, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+}

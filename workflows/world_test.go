@@ -46,7 +46,7 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // parse makes a plan of a definition whose files are all there.
 func parse(t *testing.T, src string) *pipeline.Plan {
 	t.Helper()
-	folder := fstest.MapFS{"prompt.md": {Data: []byte("Do it.\n")}, "seed.html": {Data: []byte("<!DOCTYPE html>\n")}}
+	folder := fstest.MapFS{"a.md": {Data: []byte("a")}, "b.md": {Data: []byte("b")}, "prompt.md": {Data: []byte("Do it.\n")}, "seed.html": {Data: []byte("<!DOCTYPE html>\n")}}
 	def, problems := pipeline.Parse("small.yaml", []byte(src), folder)
 	require.Empty(t, problems)
 	return pipeline.Expand(def)

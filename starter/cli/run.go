@@ -44,6 +44,9 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 	if dir == "" {
 		dir = filepath.Join(a.settings.RunRoot, def.Plan.Pipeline)
 	}
+	if problems := def.Parsed.NotCarriedOut(); len(problems) > 0 {
+		return problems // before a server is started
+	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
