@@ -122,18 +122,34 @@ func (l ledger) claims(ctx context.Context) ([]claim, error) {
 	return out, nil
 }
 
-// claim takes the next delivery. Another worker may be faster: then it is tried with the next number.
-func (l ledger) claim(ctx context.Context, c claim) (delivery int, err error) {
-	for n := 1; ; n++ {
-		raw, err := json.Marshal(c)
-		if err != nil {
-			return 0, err
-		}
-		won, err := l.s.Create(ctx, l.name(fmt.Sprintf("claim-%03d", n)), raw)
-		if err != nil || won {
-			return n, err
-		}
+// errTaken says that another worker took the delivery first.
+var errTaken = errors.New("another worker took this delivery")
+
+// claim takes delivery n: the one after all that were seen, so whoever claims has seen how every earlier one ended.
+func (l ledger) claim(ctx context.Context, c claim, n int) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
 	}
+	won, err := l.s.Create(ctx, l.name(fmt.Sprintf("claim-%03d", n)), raw)
+	if err == nil && !won {
+		return errTaken
+	}
+	return err
+}
+
+// end says that a delivery will have no result, so nobody waits for it.
+func (l ledger) end(ctx context.Context, n int) error {
+	_, err := l.s.Create(ctx, l.name(fmt.Sprintf("ended-%03d", n)), []byte("{}"))
+	return err
+}
+
+func (l ledger) ended(ctx context.Context, n int) (bool, error) {
+	_, err := l.s.ReadName(ctx, l.name(fmt.Sprintf("ended-%03d", n)))
+	if errors.Is(err, store.ErrMissing) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // scratchName makes a folder's name of a call id.

@@ -61,6 +61,9 @@ func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResu
 		return work.SealResult{}, err
 	}
 	head, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, in.RunID, in.Head, in.First, in.Tail)
+	if errors.Is(err, rundir.ErrShorter) {
+		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrShorter, err)
+	}
 	return work.SealResult{Head: head, Last: in.Tail.Seq}, err
 }
 

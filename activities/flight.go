@@ -63,12 +63,12 @@ func (a *Activities) bytes(call string) int64 {
 }
 
 // fly starts the call's process, or joins it if it runs here.
-func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput) (*settlement, bool, error) {
+func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput, delivery int) (*settlement, bool, error) {
 	var st *settlement
 	flight, joined, err := a.flights.Join(in.Call, func() (*agent.Child, error) {
 		var child *agent.Child
 		var err error
-		st, child, err = a.launch(ctx, l, in)
+		st, child, err = a.launch(ctx, l, in, delivery)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ type spawnError struct {
 func (e *spawnError) Error() string { return e.err.Error() }
 
 // launch claims the delivery, lays out its scratch directory and starts the process.
-func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*settlement, *agent.Child, error) {
+func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, delivery int) (*settlement, *agent.Child, error) {
 	plan, err := a.plan(ctx, l.s, in.At.Plan)
 	if err != nil {
 		return nil, nil, err
@@ -128,11 +128,11 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*
 	}
 	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag)}
 	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
-	if err := a.claim(ctx, st, in, cmd); err != nil {
+	if err := a.claim(ctx, st, in, cmd, delivery); err != nil {
 		return nil, nil, err
 	}
 	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
-		return nil, nil, err
+		return nil, nil, st.over(ctx, err)
 	}
 	cmd.Dir = filepath.Join(st.dir, workDir)
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
@@ -140,7 +140,17 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput) (*
 	if err != nil {
 		return nil, nil, a.neverStarted(ctx, st, err)
 	}
-	return st, child, writeIdentity(st.dir, child.Identity())
+	if err := writeIdentity(st.dir, child.Identity()); err != nil {
+		child.Kill("it could not be recorded, so nobody would find it again")
+		<-child.Done()
+		return nil, nil, st.over(ctx, err)
+	}
+	return st, child, nil
+}
+
+// over notes that a delivery ends without a result, because of an error that is given back.
+func (st *settlement) over(ctx context.Context, cause error) error {
+	return errors.Join(cause, st.l.end(context.WithoutCancel(ctx), st.number))
 }
 
 // argv is the command of an agent; the built-in one is this program.
@@ -169,7 +179,7 @@ func (a *Activities) env(ag pipeline.Agent) []string {
 	return append(scripted.EnvNames(), ag.Env...)
 }
 
-func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command) error {
+func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command, delivery int) error {
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
@@ -182,9 +192,10 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 		Version: callVersion, Call: in.Call, Request: string(store.DigestOf(request)), Host: a.cfg.Host, Worker: a.cfg.Worker,
 		Scratch: root, At: run.Time(a.cfg.Now()),
 	}
-	if st.number, err = st.l.claim(ctx, c); err != nil {
+	if err := st.l.claim(ctx, c, delivery); err != nil {
 		return err
 	}
+	st.number = delivery
 	st.dir = filepath.Join(root, strconv.Itoa(st.number))
 	return nil
 }
@@ -220,7 +231,9 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 // supervise waits for the child and makes its answer durable, whether or not an activity still waits for it.
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
-	st.ans, st.err = a.collect(ctx, st, exit)
+	if st.ans, st.err = a.collect(ctx, st, exit); st.ans == nil {
+		st.err = st.over(ctx, st.err)
+	}
 	a.mu.Lock()
 	delete(a.settled, in.Call)
 	a.mu.Unlock()

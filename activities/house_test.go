@@ -139,7 +139,7 @@ func (h *house) passOf(ctx context.Context, acts *Activities) (work.PassResult, 
 	return res, got.Get(&res)
 }
 
-func (h *house) ledger() ledger { return ledger{s: h.s, call: h.in.Call} }
+func (h *house) ledger() ledger { return ledger{s: h.s, call: asked(h.in)} }
 
 // started is how many agents were started.
 func (h *house) started() int {

@@ -18,10 +18,13 @@ import (
 // inherit looks for the answer of a call that a worker of this host has claimed. Another living one is waited for. Of a dead one the child is
 // ended, if it still lives. Then what is left is read: a whole envelope is an answer, also one that this worker could not store before. nil:
 // there is nothing to inherit.
-func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
+func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (ans *answer, deliveries int, joined bool, err error) {
 	claims, err := l.claims(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
+	}
+	if ans, err = l.result(ctx); ans != nil || err != nil {
+		return ans, len(claims), true, err // it came while we looked
 	}
 	for i, c := range claims {
 		if c.Host != a.cfg.Host {
@@ -29,24 +32,24 @@ func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (
 		}
 		mine, dir := c.Worker == a.cfg.Worker, filepath.Join(c.Scratch, strconv.Itoa(i+1))
 		if !mine && c.Worker.Alive() {
-			if ans, err = waitForOther(ctx, l, c.Worker); ans != nil || err != nil {
-				return ans, true, err
+			if ans, err = waitForOther(ctx, l, i+1, c.Worker); ans != nil || err != nil {
+				return ans, len(claims), true, err
 			}
 		}
 		if !mine { // a child of mine has ended, or was started this moment by a delivery that I am about to join
 			if err := reap(ctx, dir); err != nil {
-				return nil, false, err
+				return nil, len(claims), false, err
 			}
 		}
 		if ans, err = a.leftBehind(ctx, l, in, i+1, dir); ans != nil || err != nil {
-			return ans, false, err
+			return ans, len(claims), false, err
 		}
 	}
-	return nil, false, nil
+	return nil, len(claims), false, nil
 }
 
-// waitForOther waits until another worker's call has its result, or that worker is gone.
-func waitForOther(ctx context.Context, l ledger, other process.Identity) (*answer, error) {
+// waitForOther waits until another worker's delivery has its result, or has ended without one, or that worker is gone.
+func waitForOther(ctx context.Context, l ledger, number int, other process.Identity) (*answer, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -54,6 +57,9 @@ func waitForOther(ctx context.Context, l ledger, other process.Identity) (*answe
 		ans, err := l.result(ctx)
 		if ans != nil || err != nil || !alive {
 			return ans, err
+		}
+		if over, err := l.ended(ctx, number); over || err != nil {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():

@@ -38,8 +38,8 @@ func gone(t *testing.T) process.Identity {
 // leave is what a dead worker of this host left of a delivery.
 func (h *house) leave(worker, child process.Identity, stdout string) {
 	h.t.Helper()
-	root := filepath.Join(h.dir, "scratch", scratchName(h.in.Call))
-	_, err := h.ledger().claim(context.Background(), claim{Version: callVersion, Call: h.in.Call, Host: "here", Worker: worker, Scratch: root})
+	root := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)))
+	err := h.ledger().claim(context.Background(), claim{Version: callVersion, Call: asked(h.in), Host: "here", Worker: worker, Scratch: root}, 1)
 	require.NoError(h.t, err)
 	dir := filepath.Join(root, "1")
 	require.NoError(h.t, os.MkdirAll(dir, 0o700))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/store"
 )
 
@@ -16,26 +17,36 @@ func newLedger(t *testing.T) ledger {
 	return ledger{s: s, call: "run-1/g0.001.1.-.1"}
 }
 
-func TestEachClaimHasItsOwnNumber(t *testing.T) {
+func TestOneWorkerTakesADelivery(t *testing.T) {
 	ctx, l := context.Background(), newLedger(t)
-	numbers := make(chan int, 8)
 	errs := make(chan error, 8)
 	for range 8 {
-		go func() {
-			n, err := l.claim(ctx, claim{Version: callVersion, Call: l.call, Host: "here"})
-			errs <- err
-			numbers <- n
-		}()
+		go func() { errs <- l.claim(ctx, claim{Version: callVersion, Call: l.call, Host: "here"}, 1) }()
 	}
-	seen := map[int]bool{}
+	won := 0
 	for range 8 {
-		require.NoError(t, <-errs)
-		seen[<-numbers] = true
+		if err := <-errs; err == nil {
+			won++
+		} else {
+			require.ErrorIs(t, err, errTaken)
+		}
 	}
-	require.Len(t, seen, 8)
+	require.Equal(t, 1, won)
 	claims, err := l.claims(ctx)
 	require.NoError(t, err)
-	require.Len(t, claims, 8)
+	require.Len(t, claims, 1)
+	require.NoError(t, l.claim(ctx, claim{Version: callVersion}, 2))
+}
+
+func TestADeliveryThatEndedIsNotWaitedFor(t *testing.T) {
+	ctx, l := context.Background(), newLedger(t)
+	self, err := process.Self()
+	require.NoError(t, err)
+	require.NoError(t, l.claim(ctx, claim{Version: callVersion, Host: "here", Worker: self}, 1))
+	require.NoError(t, l.end(ctx, 1))
+	ans, err := waitForOther(ctx, l, 1, self) // this very process: it lives
+	require.NoError(t, err)
+	require.Nil(t, ans)
 }
 
 func TestTheFirstResultWinsAndTheSecondIsKept(t *testing.T) {

@@ -19,6 +19,7 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 	if err != nil {
 		return work.PassResult{}, err
 	}
+	in.Call = asked(in)
 	l := ledger{s: s, call: in.Call}
 	stop := a.heartbeat(ctx, in)
 	defer stop()
@@ -36,19 +37,40 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 	return a.judged(ctx, s, in, ans, false, joined)
 }
 
-// obtain waits for the call's answer, starting a process only if nobody else has.
+// asked is the call's id with a digest of the question: after a reset or an edit the same step asks something else, and the answer to
+// another question is no answer.
+func asked(in work.PassInput) string {
+	question := in.Prompt.Digest + " " + digestOf(in.Artifact) + " " + digestOf(in.Pictures)
+	return in.Call + "." + string(store.DigestOf([]byte(question)))[:12]
+}
+
+// obtain waits for the call's answer, starting a process only if nobody else has. If another worker claims the call at this very moment, it
+// looks again.
 func (a *Activities) obtain(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
+	for {
+		ans, joined, err = a.obtainOnce(ctx, l, in)
+		if !errors.Is(err, errTaken) {
+			return ans, joined, err
+		}
+	}
+}
+
+func (a *Activities) obtainOnce(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
+	deliveries := 0
 	if !a.flying(in.Call) {
-		ans, joined, err = a.inherit(ctx, l, in)
+		ans, deliveries, joined, err = a.inherit(ctx, l, in)
 		if ans != nil || err != nil {
 			return ans, joined, err
 		}
 	}
-	st, joined, err := a.fly(ctx, l, in)
+	st, joined, err := a.fly(ctx, l, in, deliveries+1)
 	if err != nil {
 		return nil, joined, err
 	}
 	ans, err = a.await(ctx, in, st)
+	if ans == nil && err == nil { // it ended without an answer just as it was joined
+		err = orStopping(nil)
+	}
 	return ans, joined, err
 }
 

@@ -62,7 +62,7 @@ func TestACallOutlivesItsActivity(t *testing.T) {
 	h.awaitStart(1)
 	lose() // the server is away
 	require.Error(t, <-done)
-	require.True(t, h.acts.flying(h.in.Call), "the child goes on")
+	require.True(t, h.acts.flying(asked(h.in)), "the child goes on")
 
 	h.letGo()
 	res, err := h.pass(context.Background())
@@ -97,7 +97,7 @@ func TestWhoEndsACallEndsItsChild(t *testing.T) {
 			h.awaitStart(1)
 			end(tt.cause)
 			tt.check(t, <-done)
-			require.False(t, h.acts.flying(h.in.Call))
+			require.False(t, h.acts.flying(asked(h.in)))
 			ans, err := h.ledger().result(context.Background())
 			require.NoError(t, err)
 			require.Nil(t, ans, "half an answer is none")

@@ -164,6 +164,12 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if err != nil && !errors.As(err, &already) {
 		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)
 	}
+	if err != nil { // somebody was faster, or it is over and its files are gone
+		if open, err := o.Open(ctx, claim.RunID); err != nil || !open {
+			return Started{}, errors.Join(err, fmt.Errorf("run %s is over, and its files are missing from %s: write them again with `starter rebuild %s --output-dir %s`",
+				claim.RunID, dir.Root, claim.RunID, dir.Root))
+		}
+	}
 	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}, nil
 }
 

@@ -3,6 +3,7 @@ package rundir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,11 +25,17 @@ type Segment struct {
 	Lines    []string  `json:"lines"`
 }
 
+// ErrShorter says that a directory lacks lines that were on it: it was lost, or put back from an old copy. It is to be rebuilt.
+var ErrShorter = errors.New("the directory is shorter than its journal: rebuild it first")
+
 // Seal puts the lines from first to last, as they are on disk, into the store as a segment behind head, and notes it in meta.json. chain is
 // what they must end in. The result is the new head; without new lines it is the old one.
 func (d Dir) Seal(ctx context.Context, blobs Blobs, runID, head string, first int64, tail run.Tail) (string, error) {
 	if tail.Seq < first {
 		return head, nil
+	}
+	if err := d.Disk.Mkdir(d.Root, dirPerm); err != nil {
+		return "", err
 	}
 	lock, err := d.lock(ctx, "seal")
 	if err != nil {
@@ -64,7 +71,7 @@ func (p *projector) segment(runID, head string, first int64, tail run.Tail) (Seg
 		return Segment{}, fmt.Errorf("store events from %d on: the first event of a run is 1", first)
 	}
 	if int64(len(all.lines)) < tail.Seq {
-		return Segment{}, fmt.Errorf("%s ends at event %d, before %d: rebuild it first", p.dir.Path(EventsFile), len(all.lines), tail.Seq)
+		return Segment{}, fmt.Errorf("%s ends at event %d, before %d: %w", p.dir.Path(EventsFile), len(all.lines), tail.Seq, ErrShorter)
 	}
 	prev := run.Chain("").Over(all.lines[:first-1])
 	lines := all.lines[first-1 : tail.Seq]

@@ -218,6 +218,7 @@ const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
 	ErrForced         = "Forced"         // paused, reset or cancelled by a person
 	ErrBadInput       = "BadInput"       // no worker can do what was asked
+	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
 )
 
 // ShotsInput asks for pictures of the artifact.

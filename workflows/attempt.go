@@ -122,6 +122,9 @@ func (p *pass) attemptEvent(category, message string) run.PassAttempt {
 	return run.PassAttempt{Pass: p.about(), Call: p.id, Attempt: p.tried, Category: category, Message: message}
 }
 
+// mostLost is after how many lost deliveries of one call a person is asked to look.
+const mostLost = 20
+
 // deliver hands the call to a worker, and to the next one if a worker is lost: the id stays, so a call that still runs is joined and one that
 // was answered is not paid for again. nil: a pause ended it.
 func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
@@ -155,6 +158,11 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		}
 		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", lostMessage(err))); err != nil {
 			return nil, err
+		}
+		p.e.control.dirty = true // the courier carries it: the wait for the next worker may be long
+		if lost >= mostLost {
+			p.failure, p.detail = &work.PassResult{Outcome: "unknown", Message: lostMessage(err)}, fmt.Sprintf("%s was lost %d times: %s", p.title(), lost, lostMessage(err))
+			return nil, nil
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
@@ -25,6 +26,7 @@ type fakeDirectory struct {
 	on      map[run.Kind]func() // once, when such an event has been written
 	sealing func()              // while a segment is written
 	edited  *run.Blob           // what Inspect finds
+	shorter bool                // it is lost before it is sealed
 	note    func(string)
 }
 
@@ -106,6 +108,11 @@ func (d *fakeDirectory) Rebuild(context.Context, work.RebuildInput) (run.Tail, e
 
 func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealResult, error) {
 	d.mu.Lock()
+	if d.shorter {
+		d.shorter = false
+		d.mu.Unlock()
+		return work.SealResult{}, temporal.NewNonRetryableApplicationError("the directory is gone", work.ErrShorter, nil)
+	}
 	d.seals = append(d.seals, in)
 	hook := d.sealing
 	d.sealing = nil

@@ -149,7 +149,14 @@ func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
 	}
 	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
 	var res work.SealResult
-	if err := workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res); err != nil {
+	err := workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res)
+	if isType(err, work.ErrShorter) {
+		if err := j.rebuild(ctx); err != nil {
+			return err
+		}
+		err = workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res)
+	}
+	if err != nil {
 		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)
 	}
 	j.head, j.sealed = res.Head, res.Last

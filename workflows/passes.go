@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,10 +39,29 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 		}
 	}
 	defer func() { e.calls = nil }()
+	if e.control.Pause {
+		return nil // asked for while the prompts were composed: nothing is called any more
+	}
 	if err := e.attempts(ctx, all); err != nil {
+		if kept := e.keepAnswers(ctx, all); kept != nil {
+			return errors.Join(err, kept)
+		}
 		return err
 	}
 	return e.settlePasses(ctx, at, all)
+}
+
+// keepAnswers writes down what was answered and paid for before the step was cut off.
+func (e *engine) keepAnswers(ctx workflow.Context, all []*pass) error {
+	for _, p := range all {
+		if p.result == nil {
+			continue
+		}
+		if err := p.settle(ctx, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // members gives the passes of a step that have not settled.
@@ -105,6 +125,9 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 			calls, cancel := workflow.WithCancel(ctx)
 			defer cancel()
 			e.calls = append(e.calls, cancel)
+			if e.control.Now { // asked for before the call was there to be ended
+				cancel()
+			}
 			errs[i] = p.run(calls, ctx)
 		})
 	}

@@ -77,6 +77,9 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}
+	if err := e.j.flush(ctx); err != nil { // the directory is in line with the journal before anybody looks at what lies in it
+		return err
+	}
 	if err := e.inspect(ctx); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 	defer tick.Stop()
 	watch := time.NewTicker(5 * time.Second)
 	defer watch.Stop()
-	interrupts := 0
+	interrupts, gone := 0, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,11 +37,18 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 			if sig != syscall.SIGINT {
 				return nil // the terminal is gone: the run goes on
 			}
-			interrupts++
+			if interrupts++; interrupts > 2 {
+				return quiet(exitForced) // nobody answers: the run goes on or rests without us
+			}
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
 		case <-watch.C:
 			if err := s.ensure(ctx); err != nil {
 				v.say("The server or the worker cannot be started again: " + err.Error())
+			}
+			if open, err := s.Open(ctx, st.RunID); err == nil && !open {
+				if gone++; gone > 2 {
+					return fmt.Errorf("run %s is not open in Temporal any more, and its directory says %s: look with `%s status %s`", st.RunID, v.state.Status, program(), st.Dir.Root)
+				}
 			}
 		case now := <-tick.C:
 			rests, err := v.update(now)

@@ -82,7 +82,9 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		m.Dir = d.Root
+		if claim.Host == s.Host { // elsewhere the same folder may have another name
+			m.Dir = d.Root
+		}
 		if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
 			return err
 		}
