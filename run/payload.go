@@ -93,6 +93,7 @@ type RunResumed struct {
 	Epoch int    `json:"epoch"`
 	From  Status `json:"from"`
 	By    string `json:"by,omitempty"`
+	Note  string `json:"note,omitempty"`
 	Force bool   `json:"force,omitempty"` // failures counted so far are forgiven
 	State *State `json:"state,omitempty"`
 }
@@ -304,6 +305,7 @@ type BudgetEvent struct {
 	Budget
 	TotalUSD float64 `json:"total_usd"`
 	By       string  `json:"by,omitempty"`
+	Note     string  `json:"note,omitempty"`
 }
 
 // DecisionRefused is a message that could not be acted on.

@@ -40,6 +40,7 @@ type Control struct {
 	Now     bool   `json:"now,omitempty"`
 	Resume  bool   `json:"resume,omitempty"`
 	By      string `json:"by,omitempty"`
+	Note    string `json:"note,omitempty"`
 	Force   bool   `json:"force,omitempty"`
 }
 
@@ -157,7 +158,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	}
 	switch verb {
 	case VerbPause:
-		c.Pause, c.PauseBy, c.Now = true, m.By, c.Now || m.Now
+		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
 		if m.Now {
 			c.e.endCalls()
 		}
@@ -167,11 +168,11 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			c.Control = Control{} // the pause had not begun
 			return c.ack("not pausing"), nil
 		}
-		c.Resume, c.By, c.Force, c.Pause, c.Now = true, m.By, m.Force, false, false
+		c.Resume, c.By, c.Note, c.Force, c.Pause, c.Now = true, m.By, m.Note, m.Force, false, false
 		return c.ack("resuming"), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
-		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By})
+		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note})
 		return c.ack(fmt.Sprintf("the budget is %.2f USD", m.USD)), nil
 	}
 	return Ack{}, refuse("unknown message %q", verb)

@@ -16,7 +16,7 @@ func (e *engine) rest(ctx workflow.Context) error {
 		return err
 	}
 	if e.control.Pause && e.j.state.Status == run.Running {
-		if err := e.pause(ctx, run.UserRequested, "", e.control.PauseBy); err != nil {
+		if err := e.pause(ctx, run.UserRequested, e.control.Note, e.control.PauseBy); err != nil {
 			return err
 		}
 	}
@@ -71,9 +71,9 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 	if err := workflow.Await(ctx, func() bool { return e.control.Resume }); err != nil {
 		return err
 	}
-	by, force := e.control.By, e.control.Force
+	c := e.control.Control
 	e.control.Control = Control{}
-	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: by, Force: force}
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}
