@@ -56,7 +56,7 @@ func (a *app) tour(dir string) {
 		abs = dir
 	}
 	d := rundir.At(abs)
-	fmt.Fprintf(a.out, "\nLook at\n")
+	fmt.Fprintf(a.out, "\nLook into %s\n", d.Root)
 	for _, f := range []struct{ name, about string }{
 		{"artifact.html", "the page as the passes left it"},
 		{"events.jsonl", "every transition, one line each"},
@@ -65,7 +65,7 @@ func (a *app) tour(dir string) {
 		{"_orchestrator/screenshots", "what the auditors saw"},
 		{"_orchestrator/checkpoints", "named places to go back to"},
 	} {
-		fmt.Fprintf(a.out, "  %-40s %s\n", d.Path(f.name), f.about)
+		fmt.Fprintf(a.out, "  %-27s %s\n", f.name, f.about)
 	}
 	fmt.Fprintf(a.out, "and try: %s status %s\n", program(), d.Root)
 }
