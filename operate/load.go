@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/passbook-run/passbook/pass"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -88,9 +89,9 @@ func (d Definition) uploadFiles(ctx context.Context, s *store.Store, st *Stored)
 	return err
 }
 
-// seed stores the artifact that the run starts from: as artifacts are kept, trimmed and with one line feed at the end.
+// seed stores the artifact that the run starts from, in the form in which artifacts are kept.
 func (d Definition) seed(ctx context.Context, s *store.Store, data []byte, st *Stored) error {
-	text := trimmed(data)
+	text := pass.Stored(string(data))
 	digest, err := s.Put(ctx, text)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -210,8 +209,4 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 		}
 	}
 	return ev
-}
-
-func trimmed(data []byte) []byte {
-	return append(bytes.TrimRight(data, " \t\r\n"), '\n')
 }

@@ -79,8 +79,8 @@ func begunHTML(text string) bool {
 	return start != nil && !htmlEnd.MatchString(text[start[0]:])
 }
 
-// stored is the form in which an artifact is kept: trimmed, and one newline.
-func stored(artifact string) []byte {
+// Stored is the form in which an artifact is kept: trimmed, and one newline.
+func Stored(artifact string) []byte {
 	return []byte(strings.TrimSpace(artifact) + "\n")
 }
 

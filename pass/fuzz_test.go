@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 		if (r.Message == "") != (r.Outcome == OK) {
 			t.Fatalf("outcome %s with the message %q", r.Outcome, r.Message)
 		}
-		if r.Artifact != nil && !bytes.Equal(r.Artifact, stored(string(r.Artifact))) {
+		if r.Artifact != nil && !bytes.Equal(r.Artifact, Stored(string(r.Artifact))) {
 			t.Fatalf("the artifact %q is not in its stored form", r.Artifact)
 		}
 		if len(r.Validation.Checks) != len(role.Checks) || len(r.Tally) != len(role.Tally) {

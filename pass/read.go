@@ -66,7 +66,7 @@ func (r *Reading) takeReply(reply string, before []byte) string {
 }
 
 func (r *Reading) keep(artifact string, before []byte) string {
-	r.Artifact = stored(artifact)
+	r.Artifact = Stored(artifact)
 	r.Modified = modified(before, r.Artifact)
 	return string(r.Artifact)
 }
