@@ -29,21 +29,6 @@ func Compose(r Request) string {
 	return strings.Join(sections, between) + "\n"
 }
 
-// TemplateProblem is a placeholder of a prompt file that means nothing.
-type TemplateProblem struct {
-	Line int
-	What string
-}
-
-// CheckTemplate lists the unknown placeholders of a prompt file. Any {{with.KEY}} passes: only a role knows its keys.
-func CheckTemplate(src string) []TemplateProblem {
-	var out []TemplateProblem
-	for _, p := range template.Check(src, nil) {
-		out = append(out, TemplateProblem(p))
-	}
-	return out
-}
-
 func placedBy(src string) map[string]bool {
 	placed := map[string]bool{}
 	for _, p := range template.Scan(src) {

@@ -228,12 +228,3 @@ func TestLanguageOfAFence(t *testing.T) {
 		require.Equal(t, want, language(file), file)
 	}
 }
-
-func TestCheckTemplate(t *testing.T) {
-	require.Empty(t, CheckTemplate("{{content}} {{with.any}} {{n}} \\{{x}} {{feedback}}"))
-	problems := CheckTemplate("a\n{{refs}}\n\n{{task}}")
-	require.Len(t, problems, 2)
-	require.Equal(t, 2, problems[0].Line)
-	require.Contains(t, problems[0].What, "{{refs}} is not a placeholder; write one of {{context}}, {{references}}, ")
-	require.Equal(t, 4, problems[1].Line)
-}
