@@ -148,7 +148,11 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		if startedNowhere(err) {
 			continue
 		}
-		if lost++; lost > 1 { // a machine that loses one worker after another is given time: 1 s, 2 s, 4 s, up to half a minute
+		lost++
+		if err := p.lost(ctx, lost, err); err != nil || p.failure != nil {
+			return nil, err
+		}
+		if lost > 1 { // a machine that loses one worker after another is given time: 1 s, 2 s, 4 s, up to half a minute
 			if whole, err := p.e.wait(ctx, min(time.Second<<min(lost-2, 5), 30*time.Second)); err != nil || !whole {
 				return nil, err
 			}
@@ -156,15 +160,22 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		if host := lastHost(err); host != "" {
 			queue, wait = work.QueuesOf(p.e.in.Claim.TaskQueue, host).HostCalls, 30*time.Second
 		}
-		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", lostMessage(err))); err != nil {
-			return nil, err
-		}
-		p.e.control.dirty = true // the courier carries it: the wait for the next worker may be long
-		if lost >= mostLost {
-			p.failure, p.detail = &work.PassResult{Outcome: "unknown", Message: lostMessage(err)}, fmt.Sprintf("%s was lost %d times: %s", p.title(), lost, lostMessage(err))
-			return nil, nil
-		}
 	}
+}
+
+// lost journals a lost delivery, and gives the pass up after too many of them. The courier carries the line to the directory: the wait for the
+// next worker may be long.
+func (p *pass) lost(ctx workflow.Context, n int, cause error) error {
+	why := lostMessage(cause)
+	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", why)); err != nil {
+		return err
+	}
+	p.e.control.dirty = true
+	if n >= mostLost {
+		p.failure = &work.PassResult{Outcome: "unknown", Message: why}
+		p.detail = fmt.Sprintf("%s was lost %d times: %s", p.title(), n, why)
+	}
+	return nil
 }
 
 func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration) workflow.Context {
