@@ -1,0 +1,34 @@
+package run
+
+// Liveness is what Temporal knows of a run's workflow. It is an axis of its own, beside the status.
+type Liveness string
+
+// What Temporal says.
+const (
+	LiveOpen    Liveness = "open"    // an execution is open; a dead worker changes nothing
+	LiveClosed  Liveness = "closed"  // the last execution has ended, however it did
+	LiveGone    Liveness = "gone"    // the server that the run was started on does not know it
+	LiveUnknown Liveness = "unknown" // the server was not asked, or did not answer
+)
+
+// Standing is where a run stands, both axes together: what every tool shows (requirement 000).
+type Standing struct {
+	Status   Status   `json:"status"`   // what is to be shown
+	Recorded Status   `json:"recorded"` // what the events say
+	Liveness Liveness `json:"liveness"`
+	Detail   string   `json:"detail,omitempty"` // for people: terminated, timed out, connection refused, …
+}
+
+// Stands reads a recorded status together with what Temporal says. A run that the events leave open and Temporal has closed or lost is
+// interrupted; only the next epoch writes that down.
+func Stands(recorded Status, l Liveness, detail string) Standing {
+	s := Standing{Status: recorded, Recorded: recorded, Liveness: l, Detail: detail}
+	if recorded == "" {
+		s.Status, s.Recorded = Unknown, Unknown
+	}
+	open := !s.Recorded.Closed() && s.Recorded != Unknown
+	if open && (l == LiveClosed || l == LiveGone) {
+		s.Status = Interrupted
+	}
+	return s
+}
