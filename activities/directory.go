@@ -19,8 +19,14 @@ func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResu
 	if err := d.Take(in.Claim); err != nil {
 		return work.OpenResult{}, foreign(err)
 	}
-	tail, err := d.Tail()
-	return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+	if in.Tail.Seq == 0 {
+		tail, err := d.Tail()
+		return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+	}
+	owner := rundir.Owner{
+		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, OpenedAt: run.Time(a.cfg.Now()),
+	}
+	return work.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, foreign(d.TakeOver(ctx, owner, in.Tail))
 }
 
 // alive reports that work on the directory goes on, so that a worker that dies in the middle of it is noticed as soon as one that dies in a call.
@@ -31,8 +37,12 @@ func (a *Activities) alive(ctx context.Context) (stop func()) {
 // foreign marks an error that trying again cannot help.
 func foreign(err error) error {
 	var c *rundir.ClaimedError
-	if errors.As(err, &c) {
-		return temporal.NewNonRetryableApplicationError(err.Error(), "Claimed", err)
+	var stale *rundir.StaleError
+	switch {
+	case errors.As(err, &c):
+		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrClaimed, err)
+	case errors.As(err, &stale):
+		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrStale, err)
 	}
 	return err
 }

@@ -12,4 +12,6 @@ type Claim struct {
 	Host       string `json:"host"`  // id of the host that the directory is on
 	Namespace  string `json:"namespace"`
 	TaskQueue  string `json:"task_queue"`
+	Cluster    string `json:"cluster"`  // id of the Temporal cluster that the run was started on
+	Embedded   bool   `json:"embedded"` // the cluster is the embedded server of that host
 }

@@ -94,8 +94,17 @@ type RunResumed struct {
 	From  Status `json:"from"`
 	By    string `json:"by,omitempty"`
 	Note  string `json:"note,omitempty"`
-	Force bool   `json:"force,omitempty"` // failures counted so far are forgiven
+	Force bool   `json:"force,omitempty"`  // failures counted so far are forgiven
+	Why   string `json:"reason,omitempty"` // of a forced resume
+	Host  string `json:"host,omitempty"`   // that opened the epoch
+	Build string `json:"build,omitempty"`
 	State *State `json:"state,omitempty"`
+}
+
+// RunInterrupted says that the run's workflow ended without a word of its own. It is journaled by the next epoch.
+type RunInterrupted struct {
+	Reason string `json:"reason"`
+	At     string `json:"interrupted_at"`
 }
 
 // RunReverted goes back to an earlier state. The lines between stay where they are and are abandoned.

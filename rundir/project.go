@@ -61,7 +61,11 @@ func (p *projector) project(b Batch) (Projected, error) {
 	if b.First < 1 {
 		return Projected{}, fmt.Errorf("project events from %d on: the first event of a run is 1", b.First)
 	}
-	if b.Epoch < p.epoch() {
+	owner, err := p.dir.owner()
+	if err != nil {
+		return Projected{}, err
+	}
+	if b.Epoch < max(p.epoch(), owner.Epoch) {
 		return Projected{Outcome: Stale, Tail: tail}, nil
 	}
 	fresh, outcome, err := p.compare(b, tail)

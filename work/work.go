@@ -30,8 +30,10 @@ type Target struct {
 // OpenInput asks for the directory to be looked at before an execution writes to it.
 type OpenInput struct {
 	Target
-	Claim run.Claim `json:"claim"`
-	Epoch int       `json:"epoch"`
+	Claim     run.Claim `json:"claim"`
+	Epoch     int       `json:"epoch"`
+	Tail      run.Tail  `json:"tail"`      // where the directory must end; zero for a new run
+	Execution string    `json:"execution"` // id of the first execution of this epoch
 }
 
 // OpenResult says what the directory holds.
@@ -213,12 +215,14 @@ type Heartbeat struct {
 	Bytes int64  `json:"bytes"` // of the reply so far
 }
 
-// Types of errors that RunPass fails with, beside those of Temporal.
+// Types of errors that activities fail with, beside those of Temporal.
 const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
 	ErrForced         = "Forced"         // paused, reset or cancelled by a person
 	ErrBadInput       = "BadInput"       // no worker can do what was asked
 	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
+	ErrClaimed        = "Claimed"        // the directory belongs to another run
+	ErrStale          = "Stale"          // a later start of the run owns the directory
 )
 
 // ShotsInput asks for pictures of the artifact.

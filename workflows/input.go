@@ -15,7 +15,21 @@ type Input struct {
 	DirQueue string       `json:"dir_queue"` // where the directory is written
 	Calls    string       `json:"calls"`     // where passes run
 	Options  Options      `json:"options"`
-	Carry    *Carry       `json:"carry,omitempty"` // from the execution before, after continue-as-new
+	Carry    *Carry       `json:"carry,omitempty"`  // from the execution before, after continue-as-new or a close
+	Reopen   *Reopen      `json:"reopen,omitempty"` // a closed run goes on in a new epoch; then Carry is what its directory holds
+}
+
+// Reopen opens epoch n+1 of a run that has closed, or whose workflow was lost.
+type Reopen struct {
+	Epoch int        `json:"epoch"`
+	From  run.Status `json:"from"`           // as shown: interrupted where the events say live and the workflow is not
+	Torn  string     `json:"torn,omitempty"` // what became of the workflow of a run that its events leave open; it is journaled as interrupted first
+	By    string     `json:"by,omitempty"`
+	Note  string     `json:"note,omitempty"`
+	Force bool       `json:"force,omitempty"`
+	Why   string     `json:"reason,omitempty"` // of a forced resume
+	Host  string     `json:"host"`
+	Build string     `json:"build"`
 }
 
 // Options tune an execution. Zero values are replaced by defaults.
@@ -23,6 +37,7 @@ type Options struct {
 	HeartbeatMS   int64   `json:"heartbeat_ms"`   // a worker is lost after this long without a sign; 10 s
 	ContinueAfter int     `json:"continue_after"` // steps in one execution; 0: when the server suggests it
 	TimeScale     float64 `json:"time_scale"`     // multiplies waits before another attempt; 1
+	Attributes    bool    `json:"attributes"`     // the namespace knows the search attributes
 }
 
 // Carry is what continue-as-new hands on.

@@ -35,9 +35,10 @@ func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payloa
 	if phase != "" {
 		ev.Phase = &phase
 	}
+	before := j.state
 	j.pending = append(j.pending, ev)
 	j.state = run.Apply(j.state, ev)
-	return nil
+	return j.e.publish(ctx, before)
 }
 
 // now never goes back.
@@ -71,7 +72,7 @@ func (j *journal) flush(ctx workflow.Context) error {
 		case "diverged":
 			err = j.moveBehind(ctx, res.Tail)
 		default:
-			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir, "Stale", nil)
+			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir, work.ErrStale, nil)
 		}
 		if err != nil {
 			return err

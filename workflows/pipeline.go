@@ -69,15 +69,54 @@ func begin(ctx workflow.Context, in Input) (*engine, error) {
 
 // open has the directory looked at, and writes the first event of a new run.
 func (e *engine) open(ctx workflow.Context) error {
+	if e.in.Reopen != nil {
+		return e.reopen(ctx)
+	}
 	if e.in.Carry != nil {
 		return nil
 	}
-	in := work.OpenInput{Target: e.in.Target, Claim: e.in.Claim, Epoch: e.in.Start.Epoch}
+	if err := e.take(ctx, e.in.Start.Epoch); err != nil {
+		return err
+	}
+	return e.j.emit(ctx, run.KindRunStart, "", e.in.Start)
+}
+
+// take makes the directory this epoch's: it must end where the journal does.
+func (e *engine) take(ctx workflow.Context, epoch int) error {
+	in := work.OpenInput{Target: e.in.Target, Claim: e.in.Claim, Epoch: epoch, Tail: e.j.tail, Execution: workflow.GetInfo(ctx).FirstRunID}
 	var res work.OpenResult
 	if err := workflow.ExecuteActivity(e.directory(ctx, "open the run directory"), work.Open, in).Get(ctx, &res); err != nil {
 		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
 	}
-	return e.j.emit(ctx, run.KindRunStart, "", e.in.Start)
+	return nil
+}
+
+// reopen begins a new epoch of a run that had closed: the directory is taken over, what no segment holds yet is stored, and the journal says
+// what happened and from which state it goes on.
+func (e *engine) reopen(ctx workflow.Context) error {
+	r := *e.in.Reopen
+	e.in.Reopen = nil
+	if err := e.take(ctx, r.Epoch); err != nil {
+		return err
+	}
+	if err := e.j.seal(ctx, e.j.tail); err != nil {
+		return err
+	}
+	if r.Torn != "" {
+		if err := e.j.emit(ctx, run.KindRunInterrupted, e.j.state.Phase, run.RunInterrupted{Reason: r.Torn, At: e.j.now(ctx)}); err != nil {
+			return err
+		}
+	}
+	from := e.j.state
+	from.InFlight = nil
+	ev := run.RunResumed{Epoch: r.Epoch, From: r.From, By: r.By, Note: r.Note, Force: r.Force, Why: r.Why, Host: r.Host, Build: r.Build, State: &from}
+	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	return e.inspect(ctx)
 }
 
 // next rests where a pause is wanted, or does one step. over: the plan is through.
@@ -188,7 +227,7 @@ func (e *engine) close(ctx workflow.Context, status run.Status, reason string) (
 
 // failed closes the run because of something that no later attempt can mend.
 func (e *engine) failed(ctx workflow.Context, cause error) (Result, error) {
-	if isType(cause, "Stale") {
+	if isType(cause, work.ErrStale) {
 		return Result{}, cause // another start owns the directory: there is nothing to write
 	}
 	r, err := e.close(ctx, run.Failed, cause.Error())

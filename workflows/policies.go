@@ -21,7 +21,7 @@ func (e *engine) directory(ctx workflow.Context, summary string) workflow.Contex
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, "Claimed"},
+			NonRetryableErrorTypes: []string{tooLarge, work.ErrClaimed, work.ErrStale},
 		},
 	})
 }

@@ -1,0 +1,77 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// OwnerFile says which execution writes the directory since its run went on in a new epoch.
+const OwnerFile = orchestrator + "/owner.json"
+
+// Owner is owner.json. It closes the time between the opening of an epoch and its first event to whoever is left of the epoch before.
+type Owner struct {
+	Epoch     int    `json:"epoch"`
+	RunID     string `json:"run_id"`
+	Execution string `json:"execution"` // Temporal's id of the first execution of the epoch; a reset and continue-as-new keep it
+	Host      string `json:"host"`
+	OpenedAt  string `json:"opened_at"`
+}
+
+// StaleError says that a directory is not where an execution thinks it is, or that another one owns it. Nothing was written.
+type StaleError struct {
+	Dir string
+	Why string
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("%s is not this start's: %s. Look with `starter status %s`", e.Dir, e.Why, e.Dir)
+}
+
+// TakeOver makes the directory a new epoch's, under its lock: it must end at tail, and be no other start's. Who owns it already may ask
+// again, wherever it ends: after a reset the journal goes on behind what is there. On return the owner is on disk, and projections of earlier
+// epochs are stale.
+func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
+	lock, err := d.lock(ctx, "open")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	have, err := d.owner()
+	if err != nil {
+		return err
+	}
+	if have.Epoch > o.Epoch || have.Epoch == o.Epoch && have.Execution != o.Execution {
+		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("epoch %d is that of execution %s", have.Epoch, have.Execution)}
+	}
+	if have.Epoch == o.Epoch {
+		return nil
+	}
+	now, err := d.Tail()
+	if err != nil {
+		return err
+	}
+	if now != tail {
+		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("it ends at event %d (chain %.8s), not at event %d (chain %.8s)", now.Seq, now.Chain, tail.Seq, tail.Chain)}
+	}
+	raw, err := marshal(o)
+	if err != nil {
+		return err
+	}
+	if err := d.Disk.Mkdir(d.Path(orchestrator), dirPerm); err != nil {
+		return err
+	}
+	return d.Disk.WriteFile(d.Path(OwnerFile), raw, filePerm)
+}
+
+// owner reads owner.json; a run in its first epoch has none.
+func (d Dir) owner() (Owner, error) {
+	var o Owner
+	if err := d.readJSON(OwnerFile, &o); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return o, err
+	}
+	return o, nil
+}

@@ -1,0 +1,49 @@
+package workflows
+
+import (
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Search attributes of a run: what a list of runs can be filtered by. They follow the folded state.
+var (
+	attrPipeline = temporal.NewSearchAttributeKeyKeyword("PassbookPipeline")
+	attrStatus   = temporal.NewSearchAttributeKeyKeyword("PassbookStatus")
+	attrStage    = temporal.NewSearchAttributeKeyKeyword("PassbookStage")
+	attrCost     = temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD")
+	attrScore    = temporal.NewSearchAttributeKeyFloat64("PassbookScore")
+	attrThread   = temporal.NewSearchAttributeKeyKeyword("PassbookThread")
+)
+
+// Attributes are the search attributes that a namespace must know before a run is started: name and type.
+func Attributes() map[string]enumspb.IndexedValueType {
+	all := map[string]enumspb.IndexedValueType{}
+	for _, k := range []temporal.SearchAttributeKey{attrPipeline, attrStatus, attrStage, attrCost, attrScore, attrThread} {
+		all[k.GetName()] = k.GetValueType()
+	}
+	return all
+}
+
+// FirstAttributes are those of a run that is being started.
+func FirstAttributes(start run.RunStart) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(attrPipeline.ValueSet(start.Pipeline), attrThread.ValueSet(start.ThreadID), attrStatus.ValueSet(string(run.Pending)))
+}
+
+// publish brings the search attributes in line with the state, when status or stage have changed: one event of history each time.
+func (e *engine) publish(ctx workflow.Context, before run.State) error {
+	s := e.j.state
+	if !e.in.Options.Attributes || (s.Status == before.Status && s.Phase == before.Phase) {
+		return nil
+	}
+	updates := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(string(s.Status)), attrCost.ValueSet(s.Total())}
+	if s.Phase != "" {
+		updates = append(updates, attrStage.ValueSet(s.Phase))
+	}
+	if s.Score != nil {
+		updates = append(updates, attrScore.ValueSet(*s.Score))
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}
