@@ -30,7 +30,22 @@ type Config struct {
 	History  History                      // to write a lost directory again
 	Open     func(root string) rundir.Dir // nil: rundir.At
 	Now      func() time.Time
+
+	OpenStore func(ctx context.Context, url string) (*store.Store, error) // nil: store.Open
+	Reached   func(p Point, call string)                                  // nil in every program: a test stops the worker there
 }
+
+// Point is a place between two writes where a call can be cut off.
+type Point string
+
+// The points of a call, in their order.
+const (
+	Asked    Point = "asked"    // a delivery begins: nobody has looked for an answer yet
+	LaidOut  Point = "laid out" // claimed, the scratch directory is made; no process yet
+	Spawned  Point = "spawned"  // the agent runs, and nobody has recorded it
+	Exited   Point = "exited"   // the agent is gone; nothing of what it said is in the store
+	Answered Point = "answered" // the result is in the store; the workflow does not know
+)
 
 // History gives what an execution has projected so far.
 type History interface {
@@ -57,6 +72,12 @@ func New(cfg Config) *Activities {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.OpenStore == nil {
+		cfg.OpenStore = store.Open
+	}
+	if cfg.Reached == nil {
+		cfg.Reached = func(Point, string) {}
 	}
 	return &Activities{cfg: cfg, stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}}
 }
@@ -96,7 +117,7 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 	if s, ok := a.stores[url]; ok {
 		return s, nil
 	}
-	s, err := store.Open(context.WithoutCancel(ctx), url)
+	s, err := a.cfg.OpenStore(context.WithoutCancel(ctx), url)
 	if err != nil {
 		return nil, err
 	}

@@ -136,10 +136,12 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	}
 	cmd.Dir = filepath.Join(st.dir, workDir)
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
+	a.cfg.Reached(LaidOut, in.Call)
 	child, err := agent.Start(cmd)
 	if err != nil {
 		return nil, nil, a.neverStarted(ctx, st, err)
 	}
+	a.cfg.Reached(Spawned, in.Call)
 	if err := writeIdentity(st.dir, child.Identity()); err != nil {
 		child.Kill("it could not be recorded, so nobody would find it again")
 		<-child.Done()
@@ -231,8 +233,12 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 // supervise waits for the child and makes its answer durable, whether or not an activity still waits for it.
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
+	a.cfg.Reached(Exited, in.Call)
 	if st.ans, st.err = a.collect(ctx, st, exit); st.ans == nil {
 		st.err = st.over(ctx, st.err)
+	}
+	if st.ans != nil {
+		a.cfg.Reached(Answered, in.Call)
 	}
 	a.mu.Lock()
 	delete(a.settled, in.Call)

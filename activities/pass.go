@@ -23,6 +23,7 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 	l := ledger{s: s, call: in.Call}
 	stop := a.heartbeat(ctx, in)
 	defer stop()
+	a.cfg.Reached(Asked, in.Call)
 	ans, err := l.result(ctx)
 	if err != nil {
 		return work.PassResult{}, err

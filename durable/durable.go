@@ -27,6 +27,7 @@ type Disk struct {
 type Step struct {
 	Op   Op
 	Path string
+	Data []byte // of a write: what is to be added at the end of the file; not to be changed
 }
 
 // Op names a kind of step.

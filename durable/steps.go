@@ -13,12 +13,14 @@ type Torn struct{ Bytes int }
 
 func (t Torn) Error() string { return fmt.Sprintf("the write stopped after %d bytes", t.Bytes) }
 
-func (d Disk) before(op Op, path string) error {
+func (d Disk) before(op Op, path string) error { return d.step(Step{Op: op, Path: path}) }
+
+func (d Disk) step(s Step) error {
 	if d.Hook == nil {
 		return nil
 	}
-	if err := d.Hook(Step{Op: op, Path: path}); err != nil {
-		return fmt.Errorf("%s %s: %w", op, path, err)
+	if err := d.Hook(s); err != nil {
+		return fmt.Errorf("%s %s: %w", s.Op, s.Path, err)
 	}
 	return nil
 }
@@ -38,7 +40,7 @@ func (d Disk) open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 }
 
 func (d Disk) write(f *os.File, data []byte) (int, error) {
-	err := d.before(OpWrite, f.Name())
+	err := d.step(Step{Op: OpWrite, Path: f.Name(), Data: data})
 	if torn := (Torn{}); errors.As(err, &torn) {
 		n, _ := f.Write(data[:min(torn.Bytes, len(data))])
 		return n, err

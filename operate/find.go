@@ -14,8 +14,11 @@ import (
 
 // Index remembers where a run's directory is, so that people can name the run by its id.
 func Index(stateDir, runID, dir string) error {
+	return index(durable.Disk{}, stateDir, runID, dir)
+}
+
+func index(disk durable.Disk, stateDir, runID, dir string) error {
 	folder := filepath.Join(stateDir, "runs")
-	var disk durable.Disk
 	if err := disk.Mkdir(folder, 0o700); err != nil {
 		return err
 	}

@@ -134,10 +134,10 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 
 // launch stores the inputs and starts the workflow.
 func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
-	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
 		return Started{}, err
 	}
-	s, err := store.Open(ctx, claim.Store)
+	s, err := store.OpenOn(ctx, dir.Disk, claim.Store)
 	if err != nil {
 		return Started{}, err
 	}

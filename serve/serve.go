@@ -26,6 +26,7 @@ type Options struct {
 	Scripted []string // argv of the built-in agent
 	Ready    func() error
 	Idle     func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
+	Adjust   func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
 }
 
 // Run polls until ctx ends or Idle returns. Running passes get a little time to end; then their agents are ended with the worker.
@@ -34,10 +35,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	acts := activities.New(activities.Config{
-		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client},
-	})
+	acts := activities.New(o.activities(self))
 	defer acts.Stop()
 	group := workers(o, acts)
 	for i, w := range group {
@@ -60,6 +58,17 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	return nil
+}
+
+func (o Options) activities(self process.Identity) activities.Config {
+	c := activities.Config{
+		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
+		Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client},
+	}
+	if o.Adjust != nil {
+		o.Adjust(&c)
+	}
+	return c
 }
 
 func workers(o Options, acts *activities.Activities) []worker.Worker {

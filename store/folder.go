@@ -25,11 +25,11 @@ type folder struct {
 	made sync.Map // folders below root that this process knows to be on disk
 }
 
-func openFolder(u *url.URL) (*folder, error) {
+func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
 		return nil, errors.New("a folder is given by an absolute path after file://, like file:///var/lib/passbook/store")
 	}
-	f := &folder{root: filepath.Clean(u.Path)}
+	f := &folder{root: filepath.Clean(u.Path), disk: disk}
 	return f, f.disk.Mkdir(f.root, 0o700)
 }
 

@@ -178,3 +178,21 @@ func TestLeftoversOfACrashAreNotListed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"calls/a"}, names)
 }
+
+// TestAHookSeesEveryStepOfAFolder: what dies or fails under a store is decided by the disk that it was opened on.
+func TestAHookSeesEveryStepOfAFolder(t *testing.T) {
+	var steps []string
+	disk := durable.Disk{Hook: func(s durable.Step) error {
+		steps = append(steps, strings.TrimSpace(fmt.Sprintf("%s %s", s.Op, s.Data)))
+		return nil
+	}}
+	s, err := OpenOn(t.Context(), disk, "file://"+filepath.Join(t.TempDir(), "store"))
+	require.NoError(t, err)
+	won, err := s.Create(t.Context(), "claim", []byte("mine"))
+	require.NoError(t, err)
+	require.True(t, won)
+	require.Equal(t, []string{
+		"sync folder", "mkdir", "sync folder", // the store's own folder
+		"sync folder", "create", "write mine", "sync", "link", "remove", "sync folder",
+	}, steps)
+}

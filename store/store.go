@@ -20,6 +20,8 @@ import (
 	"io"
 	"net/url"
 	"sort"
+
+	"github.com/passbook-run/passbook/durable"
 )
 
 // Errors that a caller tests for.
@@ -71,13 +73,18 @@ type Store struct {
 // The folder of a file:// URL is created, readable by this user only. A bucket
 // must exist; whether it does shows at the first use.
 func Open(ctx context.Context, rawURL string) (*Store, error) {
+	return OpenOn(ctx, durable.Disk{}, rawURL)
+}
+
+// OpenOn does as [Open]; what a file:// store writes goes through disk, whose hook sees each step.
+func OpenOn(ctx context.Context, disk durable.Disk, rawURL string) (*Store, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	var m medium
 	if u.Scheme == "file" {
-		m, err = openFolder(u)
+		m, err = openFolder(u, disk)
 	} else {
 		m, err = openBucket(ctx, u)
 	}
