@@ -44,16 +44,15 @@ type Named struct {
 	Totals
 }
 
-// add counts one call in the row with this name.
-func add(rows []Named, name string, tok Tokens, usd float64, estimated bool) []Named {
+// add counts one call in the row with this name. It changes the rows in place.
+func add(rows []Named, name string, c Spend) []Named {
 	for i := range rows {
 		if rows[i].Name == name {
-			out := append([]Named(nil), rows...)
-			out[i].Add(tok, usd, estimated)
-			return out
+			rows[i].Add(c.Tokens, c.USD, c.Estimated)
+			return rows
 		}
 	}
 	row := Named{Name: name}
-	row.Add(tok, usd, estimated)
-	return append(append([]Named(nil), rows...), row)
+	row.Add(c.Tokens, c.USD, c.Estimated)
+	return append(rows, row)
 }

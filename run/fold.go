@@ -1,129 +1,139 @@
 package run
 
-import "strings"
-
 // Apply folds one event into a state. It is pure and total, takes the same time for every event, and never changes s: slices that change are
 // copied, so states taken earlier stay as they were.
 func Apply(s State, e Event) State {
-	s.Seq, s.Illegal = e.Seq, ""
-	if e.TS > s.TS {
-		s.TS = e.TS
+	f := folder{State: s}
+	f.apply(&e)
+	return f.State
+}
+
+// folder is a state that events are folded into, one after another.
+type folder struct {
+	State
+	own bool // nobody else holds the state's slices: they are changed in place
+}
+
+func (f *folder) apply(e *Event) {
+	f.Seq, f.Illegal = max(f.Seq, e.Seq), ""
+	if e.TS > f.TS {
+		f.TS = e.TS
 	}
 	switch e.Kind {
 	case KindRunStart, KindRunStarted:
-		return s.start(e)
+		f.start(e)
 	case KindRunPaused:
-		return s.pause(e)
+		f.pause(e)
 	case KindRunResumed:
-		return s.resume(e)
+		f.resume(e)
 	case KindRunReverted:
-		return s.revert(e)
+		f.revert(e)
 	case KindRunReplaying:
-		return s.become(Replaying, "")
+		f.become(Replaying, "")
 	case KindRunEnd:
-		return s.end(e)
+		f.end(e)
 	case KindRunHalted:
-		return s.close(Halted, "", e.TS)
+		f.halt(e)
 	case KindRunInterrupted:
-		return s.interrupt(e)
+		f.interrupt(e)
 	case KindPhaseStart:
-		return s.startPhase(e)
+		f.startPhase(e)
 	case KindPhaseEnd:
-		return s.endPhase(e)
+		f.endPhase(e)
 	case KindHandoffRequested:
-		return s.requestHandoff(e)
+		f.requestHandoff(e)
 	case KindHandoffDecided:
-		return s.decideHandoff(e)
-	case KindGateRequested, KindDeliveryRequested:
-		return s.become(AwaitingGateDecision, "")
-	case KindReviewRequested:
-		return s.become(AwaitingHumanReview, "")
+		f.decideHandoff(e)
+	case KindGateRequested, KindDeliveryRequested, KindReviewRequested:
+		f.ask(e)
 	case KindGateDecided, KindDeliveryDecided, KindReviewDecided:
-		return s.decideWait(e)
+		f.answer(e)
+	default:
+		f.applyWork(e)
 	}
-	return s.applyWork(e)
 }
 
 // applyWork folds the events of the work itself; they leave the status alone.
-func (s State) applyWork(e Event) State {
+func (f *folder) applyWork(e *Event) {
 	switch e.Kind {
 	case KindPassStart:
-		return s.startPass(e)
+		f.startPass(e)
 	case KindPassAttempt:
-		return s.attemptPass(e)
+		f.attemptPass(e)
 	case KindPassEnd:
-		return s.endPass(e)
+		f.endPass(e)
 	case KindArtifactUpdated:
 		var p ArtifactUpdated
 		e.Decode(&p)
-		s.Artifact = &p.Artifact
+		f.Artifact = &p.Artifact
 	case KindNoteAppended:
-		return s.appendNote(e)
+		f.appendNote(e)
 	case KindScreenshots:
-		return s.takePictures(e)
+		f.takePictures(e)
 	case KindScoreRecorded:
-		return s.recordScore(e)
+		f.recordScore(e)
 	case KindCheckpointCreated:
-		return s.checkpoint(e)
+		f.checkpoint(e)
 	case KindBudgetWarning:
-		s.Warned = true
+		f.Warned = true
 	case KindBudgetRaised:
 		var p BudgetEvent
 		e.Decode(&p)
-		s.Budget, s.Warned = p.Budget, p.WarnUSD > 0 && s.Total() >= p.WarnUSD
+		f.Budget, f.Warned = p.Budget, p.WarnUSD > 0 && f.Total() >= p.WarnUSD
 	}
-	return s
 }
 
-// become changes the status if the table allows it. What it does not allow is named and changes nothing; a closed run changes only through
-// the events that open an epoch.
-func (s State) become(to Status, reason string) State {
-	if err := Transition(s.Status, to); err != nil || s.Status.Closed() {
-		return s.refuse(to)
+// take goes over to the state that an owner of owners.go made. What the table refuses is named and changes nothing.
+func (f *folder) take(s State, err error) bool {
+	if err != nil {
+		f.Illegal = err.Error()
+		return false
 	}
-	s.Status, s.Reason = to, reason
-	return s
+	f.State = s
+	return true
 }
 
-// refuse names an event that would make an illegal transition.
-func (s State) refuse(to Status) State {
-	s.Illegal = (&TransitionError{From: s.Status, To: to, Allowed: allowed(s.Status)}).Error()
-	return s
+// become changes the status if the table allows it. A closed run changes only through the events that open an epoch.
+func (f *folder) become(to Status, reason string) bool {
+	if err := f.mayBecome(to); err != nil {
+		f.Illegal = err.Error()
+		return false
+	}
+	f.Status, f.Reason = to, reason
+	return true
 }
 
-func (s State) start(e Event) State {
+func (f *folder) start(e *Event) {
 	var p RunStart
 	e.Decode(&p)
-	if !s.mayStart(p.Epoch) {
-		return s.refuse(Running)
+	if !f.mayStart(p.Epoch) {
+		f.Illegal = f.refusal(Running).Error()
+		return
 	}
-	s.Version, s.Status, s.Reason = StateVersion, Running, ""
-	s.RunID, s.ThreadID, s.Pipeline, s.Task = p.RunID, p.ThreadID, p.Pipeline, p.Task
-	s.Epoch, s.CreatedAt, s.FinishedAt = p.Epoch, p.CreatedAt, ""
-	s.Starts++
-	if s.StartedAt == "" {
-		s.StartedAt = e.TS
+	f.Version, f.Status, f.Reason, f.Markers = StateVersion, Running, "", f.Markers.reopened()
+	f.RunID, f.ThreadID, f.RunKind, f.Pipeline, f.Task = p.RunID, p.ThreadID, p.RunKind, p.Pipeline, p.Task
+	f.Epoch, f.CreatedAt, f.FinishedAt = p.Epoch, p.CreatedAt, ""
+	f.Starts++
+	if f.StartedAt == "" {
+		f.StartedAt = e.TS
 	}
-	s.Next, s.Budget = Place{Round: 1}, p.Budget
-	s.Passes = PassCount{Total: p.TotalPasses}
+	f.Next, f.Budget = Place{Round: 1}, p.Budget
+	f.Passes = PassCount{Total: p.TotalPasses}
 	if p.Artifact != nil {
 		seed := p.Artifact.Seed
-		s.Artifact = &seed
+		f.Artifact = &seed
 	}
-	s.Notes = nil
+	f.Notes = nil
 	for _, n := range p.Notes {
-		s.Notes = append(s.Notes, Notes{Name: n.Name, File: n.File})
+		f.Notes = append(f.Notes, Notes{Name: n.Name, File: n.File})
 	}
-	return s.head(e)
+	f.head(e)
 }
 
 // mayStart says whether run.start may open an epoch here. Streams of other programs number no epochs: there a start follows every end that
 // does not settle the run.
-func (s State) mayStart(epoch int) bool {
-	from := s.Status
-	if from == "" {
-		from = Unknown
-	}
+func (s *State) mayStart(epoch int) bool {
+	from := s.standing()
 	if Transition(from, Running) != nil {
 		return false
 	}
@@ -131,21 +141,21 @@ func (s State) mayStart(epoch int) bool {
 	return !from.Closed() || epoch > s.Epoch || foreign
 }
 
-func (s State) pause(e Event) State {
+func (f *folder) pause(e *Event) {
 	var p RunPaused
 	e.Decode(&p)
-	if s = s.become(Paused, p.Reason); s.Illegal != "" {
-		return s
+	if !f.become(Paused, p.Reason) {
+		return
 	}
-	s.InFlight = nil
+	f.InFlight = nil
 	if p.Failed != nil {
-		s.Failure = s.failedAgain(p)
+		f.Failure = f.failedAgain(p)
 	}
-	return s.head(e)
+	f.head(e)
 }
 
 // failedAgain counts the starts in which the same pass failed.
-func (s State) failedAgain(p RunPaused) *Failure {
+func (s *State) failedAgain(p RunPaused) *Failure {
 	f := Failure{FailedPass: *p.Failed, Message: p.Detail, Starts: 1}
 	if s.Failure != nil && s.Failure.Same(f.FailedPass) {
 		f.Starts += s.Failure.Starts
@@ -154,117 +164,94 @@ func (s State) failedAgain(p RunPaused) *Failure {
 }
 
 // resume goes on in place, or opens an epoch, from the state that it carries.
-func (s State) resume(e Event) State {
+func (f *folder) resume(e *Event) {
 	var p RunResumed
 	e.Decode(&p)
-	if p.State == nil && !s.Status.Closed() {
-		if s = s.become(Running, ""); s.Illegal == "" {
-			s.Starts++
+	if p.State == nil && !f.Status.Closed() {
+		if f.become(Running, "") {
+			f.Starts++
 		}
 		if p.Force {
-			s.Failure = nil
+			f.Failure = nil
 		}
-		return s
+		return
 	}
-	if s.Status == Done || p.Epoch <= s.Epoch {
-		return s.refuse(Running)
+	if f.Status == Done || p.Epoch <= f.Epoch {
+		f.Illegal = f.refusal(Running).Error()
+		return
 	}
-	next := s
 	if p.State != nil {
-		next = p.State.at(s)
+		f.adopt(p.State)
 	}
-	next.Status, next.Reason, next.Epoch, next.FinishedAt = Running, "", p.Epoch, ""
-	next.Starts++
-	return next
+	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", f.Markers.reopened()
+	f.Starts++
 }
 
-func (s State) revert(e Event) State {
+func (f *folder) revert(e *Event) {
 	var p RunReverted
 	e.Decode(&p)
-	if p.State == nil {
-		return s
+	if p.State != nil {
+		f.adopt(p.State)
 	}
-	return p.State.at(s)
 }
 
-// at takes over a carried state at the place in the stream where now stands.
-func (s State) at(now State) State {
-	s.Seq, s.TS, s.Illegal = now.Seq, now.TS, ""
-	return s
+// adopt takes over a carried state at the place in the stream where the fold stands.
+func (f *folder) adopt(carried *State) {
+	seq, ts := f.Seq, f.TS
+	f.State = *carried
+	f.Seq, f.TS, f.Illegal = seq, ts, ""
 }
 
-func (s State) end(e Event) State {
+// end folds run.end. A program that leaves while a run waits says so with the status that the run has already.
+func (f *folder) end(e *Event) {
 	var p RunEnd
 	e.Decode(&p)
-	if !p.Status.Known() {
-		return s
+	if !p.Status.Known() || p.Status == f.Status && p.Status.Class() == OperatorPause {
+		return
 	}
-	if s = s.close(p.Status, p.Reason, e.TS); s.Illegal != "" {
-		return s
+	var ended bool
+	switch p.Status {
+	case Done:
+		ended = f.approved() || f.take(MarkRunDone(f.State, p.Reason, e.TS))
+	case Halted:
+		ended = f.Status == Halted || f.take(MarkRunHalted(f.State, p.Reason, e.TS))
+	case Cancelled:
+		ended = f.take(settle(f.State, Cancelled, p.Reason, e.TS))
+	case Failed:
+		ended = f.take(MarkRunFailed(f.State, p.Reason, p.Type, e.TS))
+	case Interrupted:
+		ended = f.take(MarkRunInterrupted(f.State, p.Reason, e.TS))
+	default:
+		ended = f.become(p.Status, p.Reason)
 	}
-	return s.head(e)
+	if ended {
+		f.Markers = f.Markers.outcome(p.Outcome)
+		f.head(e)
+	}
 }
 
-// close ends a run. A settled one carries no open question; a failed one keeps it. A halt is its decision and one run.end, so halted may be
-// said twice.
-func (s State) close(to Status, reason, ts string) State {
-	if s.Status == Halted && to == Halted {
-		return s
-	}
-	if s = s.become(to, reason); s.Illegal != "" {
-		return s
-	}
-	s.FinishedAt, s.InFlight, s.Set = ts, nil, ""
-	if to.Settled() {
-		s.Handoff = nil
-	}
-	return s
-}
+// approved says that an approved review has ended the run already: like a halt, it is its decision and one run.end.
+func (s *State) approved() bool { return s.Status == Done && s.Reason == ReasonReviewApproved }
 
-func (s State) interrupt(e Event) State {
-	if s = s.become(Interrupted, ""); s.Illegal != "" {
-		return s
-	}
-	s.InFlight, s.FinishedAt = nil, e.TS
-	return s
-}
-
-func (s State) requestHandoff(e Event) State {
-	if s = s.become(AwaitingPhaseHandoff, ""); s.Illegal != "" {
-		return s
-	}
+// halt folds run.halted of other programs. A halt is its decision and one end, so halted may be said twice.
+func (f *folder) halt(e *Event) {
 	var p struct {
-		ID string `json:"handoff_id"`
-		Handoff
-		Type string `json:"handoff_type"`
+		Reason string `json:"reason"`
 	}
 	e.Decode(&p)
-	p.Handoff.ID, p.Handoff.Type = p.ID, p.Type
-	s.Handoff = &p.Handoff
-	return s.head(e)
+	if f.Status != Halted {
+		f.take(MarkRunHalted(f.State, p.Reason, e.TS))
+	}
 }
 
-func (s State) decideHandoff(e Event) State {
-	if isHalt(e) {
-		return s.close(Halted, "phase_handoff_halt", e.TS)
-	}
-	if s = s.become(Running, ""); s.Illegal == "" {
-		s.Handoff = nil
-	}
-	return s
-}
-
-func (s State) decideWait(e Event) State {
-	if isHalt(e) {
-		return s.close(Halted, string(e.Kind), e.TS)
-	}
-	return s.become(Running, "")
-}
-
-func isHalt(e Event) bool {
-	var p struct {
-		Action string `json:"action"`
-	}
+func (f *folder) interrupt(e *Event) {
+	var p RunInterrupted
 	e.Decode(&p)
-	return strings.EqualFold(strings.TrimSpace(p.Action), "halt")
+	at := p.At
+	if at == "" {
+		at = e.TS
+	}
+	if f.take(MarkRunInterrupted(f.State, p.Reason, at)) {
+		f.FinishedAt = e.TS
+	}
 }

@@ -60,6 +60,10 @@ func headed(s *run.State) {
 	}
 }
 
+func halted(s *run.State, reason string) {
+	s.Markers.HaltReason, s.Markers.HaltedAt, s.Markers.Halt = reason, now, &run.Halt{Reason: reason}
+}
+
 func TestFoldOfStatuses(t *testing.T) {
 	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "001"}} }
 	question := func(to run.Status) func(*run.State) {
@@ -102,6 +106,7 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "failed keeps the question", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "why"}, before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt = run.Failed, "why", now
+				s.Markers.Failure = &run.RunFailure{Error: "why"}
 				headed(s)
 			}},
 		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done), illegal: true},
@@ -109,18 +114,23 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "ended with an unknown word", kind: run.KindRunEnd, payload: run.RunEnd{Status: "perfect"}},
 		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused), want: func(s *run.State) {
 			s.Status, s.FinishedAt, s.Handoff = run.Halted, now, nil
+			s.Markers.HaltedAt, s.Markers.Halt = now, &run.Halt{}
 		}},
 		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted}, before: becomes(run.Halted), want: headed},
 		{name: "interrupted keeps the question", kind: run.KindRunInterrupted, before: func(s *run.State) {
 			question(run.AwaitingPhaseHandoff)(s)
 			flying(s)
-		}, want: func(s *run.State) { s.Status, s.FinishedAt, s.InFlight = run.Interrupted, now, nil }},
+		}, want: func(s *run.State) {
+			s.Status, s.FinishedAt, s.InFlight, s.Markers.InterruptedAt = run.Interrupted, now, nil, now
+		}},
 		{name: "interrupted after done", kind: run.KindRunInterrupted, before: becomes(run.Done), illegal: true},
 		{name: "asked", kind: run.KindHandoffRequested, payload: map[string]any{
 			"handoff_id": "h2", "phase": "plan", "handoff_type": "human_bypass", "trigger": "rejected", "round": 2, "available_actions": []string{"halt"},
 		}, want: func(s *run.State) {
 			s.Status = run.AwaitingPhaseHandoff
-			s.Handoff = &run.Handoff{ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2, Actions: []string{"halt"}}
+			s.Handoff = &run.Handoff{
+				ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2, Actions: []string{"halt"}, Artifacts: []run.Attached{}, RequestedAt: now,
+			}
 			headed(s)
 		}},
 		{name: "asked after done", kind: run.KindHandoffRequested, before: becomes(run.Done), illegal: true},
@@ -129,15 +139,14 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "}, before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt, s.Handoff = run.Halted, "phase_handoff_halt", now, nil
+				halted(s, "phase_handoff_halt")
 			}},
 		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided, payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},
-		{name: "gate asked", kind: run.KindGateRequested, want: becomes(run.AwaitingGateDecision)},
-		{name: "delivery asked", kind: run.KindDeliveryRequested, want: becomes(run.AwaitingGateDecision)},
-		{name: "review asked", kind: run.KindReviewRequested, want: becomes(run.AwaitingHumanReview)},
 		{name: "gate decided", kind: run.KindGateDecided, before: becomes(run.AwaitingGateDecision), want: becomes(run.Running)},
 		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"}, before: becomes(run.AwaitingGateDecision),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt = run.Halted, "delivery.decided", now
+				halted(s, "delivery.decided")
 			}},
 		{name: "review decided when nothing was asked", kind: run.KindReviewDecided, illegal: true},
 	}
@@ -161,26 +170,19 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "phase begins", kind: run.KindPhaseStart, payload: run.PhaseStart{Key: "write", Round: 2}, before: func(s *run.State) {
 			s.Values, s.Pictures = []run.Value{{Name: "score"}}, ptr(blob("old"))
 		}, want: func(s *run.State) {
-			s.Phase, s.Round, s.PhaseOpen, s.Seen, s.Values, s.Pictures = "write", 2, true, []string{"write"}, nil, nil
+			s.Phase, s.Round, s.PhaseOpen, s.Values, s.Pictures = "write", 2, true, nil, nil
 		}},
 		{name: "phase without a key", kind: run.KindPhaseStart, phase: "PLAN", payload: map[string]any{"title": "Plan"}, want: func(s *run.State) {
-			s.Phase, s.PhaseOpen, s.Seen = "Plan", true, []string{"Plan"}
+			s.Phase, s.PhaseOpen = "Plan", true
 		}},
 		{name: "phase with nothing but its line's", kind: run.KindPhaseStart, phase: "PLAN", want: func(s *run.State) {
-			s.Phase, s.PhaseOpen, s.Seen = "PLAN", true, []string{"PLAN"}
+			s.Phase, s.PhaseOpen = "PLAN", true
 		}},
 		{name: "phase through", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: " OK ", Round: 3, Repeats: true, Next: &run.Place{Stage: 1}},
-			before: func(s *run.State) { s.PhaseOpen, s.FailedPhase, s.Settled = true, []string{"write"}, []string{"A"} },
+			before: func(s *run.State) { s.PhaseOpen, s.Settled = true, []string{"A"} },
 			want: func(s *run.State) {
-				s.PhaseOpen, s.Completed, s.FailedPhase, s.Rounds, s.Next, s.Settled = false, []string{"write"}, nil, 3, run.Place{Stage: 1}, nil
+				s.PhaseOpen, s.Rounds, s.Next, s.Settled = false, 3, run.Place{Stage: 1}, nil
 			}},
-		{name: "phase skipped", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "fix", Outcome: "skipped: clean"}, want: func(s *run.State) {
-			s.Completed = []string{"fix"}
-		}},
-		{name: "phase failed", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: "rejected"}, before: func(s *run.State) {
-			s.Completed = []string{"write"}
-		}, want: func(s *run.State) { s.Completed, s.FailedPhase = nil, []string{"write"} }},
-		{name: "phase with an outcome of its own", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: "DONE"}},
 		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2}, want: func(s *run.State) {
 			s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2, StartedAt: now}}
 		}},
@@ -265,7 +267,6 @@ func TestStreamsOfAnotherProgram(t *testing.T) {
 	all := excerpts(t)
 	s := fold(run.State{}, all["another-program-done"])
 	require.Equal(t, run.Done, s.Status)
-	require.Equal(t, []string{"plan", "validate_plan", "implement", "review_changes", "repair_changes", "final_acceptance"}, s.Completed)
 
 	events := all["another-program-asked"]
 	s = fold(run.State{}, events[:10])

@@ -17,200 +17,185 @@ func phaseKey(key, title string, phase *string) string {
 	return key
 }
 
-// with returns a copy of list that holds name, once.
-func with(list []string, name string) []string {
-	if name == "" || slices.Contains(list, name) {
-		return list
-	}
-	return append(slices.Clone(list), name)
-}
-
-func without(list []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
-}
-
-func (s State) startPhase(e Event) State {
-	var p PhaseStart
-	e.Decode(&p)
-	key := phaseKey(p.Key, p.Title, e.Phase)
-	s.Phase, s.Round, s.Seen = key, p.Round, with(s.Seen, key)
-	s.Values, s.Pictures, s.PhaseOpen = nil, nil, true
-	return s
-}
-
-// endPhase counts a phase as completed only for the outcomes that say so; unknown words are not completed until they are added.
-func (s State) endPhase(e Event) State {
-	var p PhaseEnd
-	e.Decode(&p)
-	key := phaseKey(p.Key, p.Title, e.Phase)
-	outcome := strings.ToLower(strings.TrimSpace(p.Outcome))
-	switch {
-	case outcome == "ok" || strings.HasPrefix(outcome, "skipped"):
-		s.Completed, s.FailedPhase = with(s.Completed, key), without(s.FailedPhase, key)
-	case outcome == "failed" || outcome == "rejected" || outcome == "error":
-		s.Completed, s.FailedPhase = without(s.Completed, key), with(s.FailedPhase, key)
-	}
-	s.PhaseOpen = false
-	if p.Repeats {
-		s.Rounds = p.Round
-	}
-	return s.move(p.Next)
-}
-
-// move goes to the place an event names. There is no other way to move.
-func (s State) move(next *Place) State {
-	if next != nil {
-		s.Next, s.Settled, s.Tries = *next, nil, nil
-	}
-	return s
-}
-
-func (s State) startPass(e Event) State {
-	var p PassStart
-	e.Decode(&p)
-	s.Set = p.Set
-	s.InFlight = append(s.landed(p.Step, p.Member), Flight{
-		Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call, Attempt: p.Attempt, StartedAt: e.TS,
-	})
-	return s
-}
-
-// landed gives the flights without one.
-func (s State) landed(step, member string) []Flight {
-	return slices.DeleteFunc(slices.Clone(s.InFlight), func(f Flight) bool { return f.Step == step && f.Member == member })
-}
-
-func (s State) attemptPass(e Event) State {
-	var p PassAttempt
-	e.Decode(&p)
-	s.InFlight = s.landed(p.Step, p.Member)
-	if p.Spend != nil {
-		s = s.spend(p.Pass, phaseName(e), *p.Spend)
-	}
-	if p.RetryInMS > 0 {
-		s.Passes.Retries++
-	}
-	if p.Judged {
-		s.Tries = countTry(s.Tries, p.Member)
-	}
-	return s
-}
-
-func countTry(list []Tries, member string) []Tries {
-	out := slices.Clone(list)
-	for i := range out {
-		if out[i].Member == member {
-			out[i].Judged++
-			return out
-		}
-	}
-	return append(out, Tries{Member: member, Judged: 1})
-}
-
-func phaseName(e Event) string {
+func phaseName(e *Event) string {
 	if e.Phase == nil {
 		return ""
 	}
 	return *e.Phase
 }
 
+// list gives a slice that may be changed: the one at hand if nobody else holds it, else a copy.
+func list[T any](f *folder, s []T) []T {
+	if f.own {
+		return s
+	}
+	return slices.Clone(s)
+}
+
+func (f *folder) startPhase(e *Event) {
+	var p PhaseStart
+	e.Decode(&p)
+	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
+	f.Values, f.Pictures = nil, nil
+}
+
+func (f *folder) endPhase(e *Event) {
+	var p PhaseEnd
+	e.Decode(&p)
+	f.PhaseOpen = false
+	if p.Repeats {
+		f.Rounds = p.Round
+	}
+	f.move(p.Next)
+}
+
+// move goes to the place an event names. There is no other way to move.
+func (f *folder) move(next *Place) {
+	if next != nil {
+		f.Next, f.Settled, f.Tries = *next, nil, nil
+	}
+}
+
+func (f *folder) startPass(e *Event) {
+	var p PassStart
+	e.Decode(&p)
+	f.Set = p.Set
+	f.land(p.Step, p.Member)
+	f.InFlight = append(f.InFlight, Flight{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call, Attempt: p.Attempt, StartedAt: e.TS})
+}
+
+// land takes one flight out of those under way. The slice that is left may be appended to.
+func (f *folder) land(step, member string) {
+	f.InFlight = slices.DeleteFunc(list(f, f.InFlight), func(l Flight) bool { return l.Step == step && l.Member == member })
+}
+
+func (f *folder) attemptPass(e *Event) {
+	var p PassAttempt
+	e.Decode(&p)
+	f.land(p.Step, p.Member)
+	if p.Spend != nil {
+		f.spend(p.Pass, phaseName(e), *p.Spend)
+	}
+	if p.RetryInMS > 0 {
+		f.Passes.Retries++
+	}
+	if p.Judged {
+		f.countTry(p.Member)
+	}
+}
+
+func (f *folder) countTry(member string) {
+	f.Tries = list(f, f.Tries)
+	for i := range f.Tries {
+		if f.Tries[i].Member == member {
+			f.Tries[i].Judged++
+			return
+		}
+	}
+	f.Tries = append(f.Tries, Tries{Member: member, Judged: 1})
+}
+
 // spend counts one call. Passes outside the numbered ones are "pa" in the breakdown by role (requirement 002 §1.6).
-func (s State) spend(p Pass, phase string, c Spend) State {
+func (f *folder) spend(p Pass, phase string, c Spend) {
 	role := p.Role
 	if p.Number == 0 {
 		role = "pa"
 	}
-	s.Spent.Add(c.Tokens, c.USD, c.Estimated)
-	s.ByRole = add(s.ByRole, role, c.Tokens, c.USD, c.Estimated)
-	s.ByStage = add(s.ByStage, phase, c.Tokens, c.USD, c.Estimated)
-	return s
+	f.Spent.Add(c.Tokens, c.USD, c.Estimated)
+	f.ByRole = add(list(f, f.ByRole), role, c)
+	f.ByStage = add(list(f, f.ByStage), phase, c)
 }
 
-func (s State) endPass(e Event) State {
+func (f *folder) endPass(e *Event) {
 	var p PassEnd
 	e.Decode(&p)
-	s.InFlight = s.landed(p.Step, p.Member)
-	s = s.spend(p.Pass, phaseName(e), p.Spend).countPass(p).keepReply(p, phaseName(e))
+	f.land(p.Step, p.Member)
+	f.spend(p.Pass, phaseName(e), p.Spend)
+	f.countPass(&p)
+	f.keepReply(&p, phaseName(e))
 	if p.Outcome == "ok" {
-		s.Failure = nil
+		f.Failure = nil
 	}
 	if p.Verdict != "" {
-		s.Values = setValue(s.Values, "verdict", p.Verdict)
+		f.setValue("verdict", p.Verdict)
 	}
 	if p.LastInRound {
-		s.Set = ""
+		f.Set = ""
 	}
-	s.Settled = with(s.Settled, p.Member)
-	return s.move(p.Next).head(e)
+	if p.Member != "" && !slices.Contains(f.Settled, p.Member) {
+		f.Settled = append(list(f, f.Settled), p.Member)
+	}
+	f.move(p.Next)
+	f.head(e)
 }
 
-func (s State) countPass(p PassEnd) State {
-	durations := append(slices.Clone(s.DurationsMS), p.DurationMS)
-	s.DurationsMS = durations[max(0, len(durations)-keptDurations):]
-	s.Passes.Warnings += len(p.Validation.Warnings)
+func (f *folder) countPass(p *PassEnd) {
+	f.DurationsMS = newest(append(list(f, f.DurationsMS), p.DurationMS), keptDurations)
+	f.Passes.Warnings += len(p.Validation.Warnings)
 	if p.Outcome == "ok" {
-		s.Passes.InRow = 0
+		f.Passes.InRow = 0
 	} else {
-		s.Passes.InRow++
+		f.Passes.InRow++
 	}
 	if p.Artifact != nil && !p.Modified {
-		s.Passes.Unmodified++
+		f.Passes.Unmodified++
 	}
 	if p.Number == 0 {
-		return s
+		return
 	}
-	s.Passes.LastSettled = p.Number
+	f.Passes.LastSettled = p.Number
 	if !p.Validation.Passed {
-		s.Passes.Invalid++
+		f.Passes.Invalid++
 	}
-	return s
+}
+
+// newest keeps the last n, in place.
+func newest[T any](s []T, n int) []T {
+	return slices.Delete(s, 0, max(0, len(s)-n))
 }
 
 // keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to see.
-func (s State) keepReply(p PassEnd, phase string) State {
+func (f *folder) keepReply(p *PassEnd, phase string) {
 	if p.Reply == nil {
-		return s
+		return
 	}
-	kept := slices.DeleteFunc(slices.Clone(s.Replies), func(r Reply) bool {
+	kept := slices.DeleteFunc(list(f, f.Replies), func(r Reply) bool {
 		sameStep := r.Step == p.Step && r.Member == p.Member
 		olderPass := p.Number > 0 && r.Phase == phase && p.InRound == 1
 		return sameStep || olderPass
 	})
 	const most = 32
 	kept = append(kept, Reply{Step: p.Step, Member: p.Member, Role: p.Role, Phase: phase, Reply: *p.Reply})
-	s.Replies = kept[max(0, len(kept)-most):]
-	return s
+	f.Replies = newest(kept, most)
 }
 
-func (s State) appendNote(e Event) State {
+func (f *folder) appendNote(e *Event) {
 	var p NoteAppended
 	e.Decode(&p)
-	s.Notes = slices.Clone(s.Notes)
-	for i := range s.Notes {
-		if s.Notes[i].Name == p.Note {
-			s.Notes[i].Entries++
-			s.Notes[i].Whole = p.Whole
+	f.Notes = list(f, f.Notes)
+	for i := range f.Notes {
+		if f.Notes[i].Name == p.Note {
+			f.Notes[i].Entries++
+			f.Notes[i].Whole = p.Whole
 		}
 	}
-	return s
 }
 
-func (s State) takePictures(e Event) State {
+func (f *folder) takePictures(e *Event) {
 	var p Screenshots
 	e.Decode(&p)
-	s.Pictures = nil
+	f.Pictures = nil
 	if p.Count > 0 {
-		s.Pictures = &p.Manifest
+		f.Pictures = &p.Manifest
 	}
-	return s.move(p.Next)
+	f.move(p.Next)
 }
 
-func (s State) recordScore(e Event) State {
+func (f *folder) recordScore(e *Event) {
 	var p ScoreRecorded
 	e.Decode(&p)
-	s.Score = p.Score
-	s.Values = setValue(s.Values, "score", scoreText(p.Score))
-	return s
+	f.Score = p.Score
+	f.setValue("score", scoreText(p.Score))
 }
 
 func scoreText(score *float64) string {
@@ -220,36 +205,49 @@ func scoreText(score *float64) string {
 	return strconv.FormatFloat(*score, 'f', -1, 64)
 }
 
-func setValue(list []Value, name, text string) []Value {
-	out := slices.Clone(list)
-	for i := range out {
-		if out[i].Name == name {
-			out[i].Text = text
-			return out
+func (f *folder) setValue(name, text string) {
+	f.Values = list(f, f.Values)
+	for i := range f.Values {
+		if f.Values[i].Name == name {
+			f.Values[i].Text = text
+			return
 		}
 	}
-	return append(out, Value{Name: name, Text: text})
+	f.Values = append(f.Values, Value{Name: name, Text: text})
 }
 
-func (s State) checkpoint(e Event) State {
+func (f *folder) checkpoint(e *Event) {
 	var p CheckpointCreated
 	e.Decode(&p)
 	ref := CheckpointRef{ID: p.ID, Seq: e.Seq, TS: e.TS, AtPass: p.AtPass, AtRound: p.AtRound, USD: p.USD, Score: p.Score}
-	if s.Artifact != nil {
-		ref.Artifact = s.Artifact.Digest
+	if f.Artifact != nil {
+		ref.Artifact = f.Artifact.Digest
 	}
-	s.Checkpoint = &ref
-	all := append(slices.Clone(s.Checkpoints), ref)
-	s.Checkpoints = all[max(0, len(all)-keptCheckpoints):]
-	return s
+	f.Checkpoint = &ref
+	f.Checkpoints = newest(append(list(f, f.Checkpoints), ref), keptCheckpoints)
 }
 
 // head makes the state after this event the one that a resume starts from. It has no name of its own but its sequence number.
-func (s State) head(e Event) State {
-	ref := CheckpointRef{ID: "cp-" + strconv.FormatInt(e.Seq, 10), Seq: e.Seq, TS: e.TS, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score}
-	if s.Artifact != nil {
-		ref.Artifact = s.Artifact.Digest
+func (f *folder) head(e *Event) {
+	ref := CheckpointRef{
+		ID: "cp-" + strconv.FormatInt(e.Seq, 10), Seq: e.Seq, TS: e.TS, AtPass: f.Passes.LastSettled, AtRound: f.Rounds, USD: f.Total(), Score: f.Score,
 	}
-	s.Checkpoint = &ref
-	return s
+	if f.Artifact != nil {
+		ref.Artifact = f.Artifact.Digest
+	}
+	f.Checkpoint = &ref
+}
+
+// succeeded says that a phase with this outcome is a completed checkpoint. Words that are not listed are not, until they are added.
+func succeeded(outcome string) bool {
+	outcome = word(outcome)
+	return outcome == "ok" || strings.HasPrefix(outcome, "skipped")
+}
+
+func unsuccessful(outcome string) bool {
+	switch word(outcome) {
+	case "failed", "rejected", "error":
+		return true
+	}
+	return false
 }

@@ -68,9 +68,11 @@ type StageRef struct {
 
 // RunEnd closes a run.
 type RunEnd struct {
-	Status Status `json:"status"`
-	Reason string `json:"reason,omitempty"`
-	By     string `json:"by,omitempty"`
+	Status  Status  `json:"status"`
+	Reason  string  `json:"reason,omitempty"`
+	By      string  `json:"by,omitempty"`
+	Type    string  `json:"type,omitempty"`    // of the error that a failed run ended with
+	Outcome Outcome `json:"outcome,omitempty"` // what became of the work, where done or halted does not say it
 }
 
 // RunPaused says why a run rests.

@@ -14,6 +14,7 @@ type State struct {
 	Version     int             `json:"version"`
 	RunID       string          `json:"run_id"`
 	ThreadID    string          `json:"thread_id"`
+	RunKind     string          `json:"run_kind,omitempty"`
 	Pipeline    string          `json:"pipeline"`
 	Task        string          `json:"task"`
 	Status      Status          `json:"status"`
@@ -52,11 +53,10 @@ type State struct {
 	Failure     *Failure        `json:"failure,omitempty"`
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
-	Seen        []string        `json:"seen_phases,omitempty"`
-	Completed   []string        `json:"completed_phases,omitempty"`
-	FailedPhase []string        `json:"failed_phases,omitempty"`
-	Handoff     *Handoff        `json:"handoff,omitempty"`
-	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+	Handoff     *Handoff        `json:"handoff,omitempty"`     // the active hand-off: open, or undecided when the run failed
+	Question    *Question       `json:"question,omitempty"`    // an open gate, delivery or review
+	Markers     Markers         `json:"markers,omitzero"`      // how the run came to stand where it stands
+	Illegal     string          `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
 }
 
 // Flight is a call that has started and not settled.
@@ -129,16 +129,6 @@ type CheckpointRef struct {
 	Artifact string   `json:"artifact,omitempty"`
 	USD      float64  `json:"usd"`
 	Score    *float64 `json:"score"`
-}
-
-// Handoff is a question that is open, or was when the run failed.
-type Handoff struct {
-	ID      string   `json:"id"`
-	Phase   string   `json:"phase"`
-	Type    string   `json:"type"`
-	Trigger string   `json:"trigger"`
-	Round   int      `json:"round"`
-	Actions []string `json:"available_actions"`
 }
 
 // Total is what the run has cost, what a revert left behind included.

@@ -116,6 +116,26 @@ func Transition(from, to Status) error {
 	return &TransitionError{From: from, To: to, Allowed: allowed(from)}
 }
 
+// standing is the status, with its word where a state has none yet.
+func (s *State) standing() Status {
+	if s.Status == "" {
+		return Unknown
+	}
+	return s.Status
+}
+
+// mayBecome asks the table. A closed run changes only through the events that open an epoch, whatever the table holds.
+func (s *State) mayBecome(to Status) error {
+	if s.standing().Closed() {
+		return s.refusal(to)
+	}
+	return Transition(s.standing(), to)
+}
+
+func (s *State) refusal(to Status) *TransitionError {
+	return &TransitionError{From: s.standing(), To: to, Allowed: allowed(s.standing())}
+}
+
 func allowed(from Status) []Status {
 	switch from {
 	case Unknown:

@@ -1,0 +1,102 @@
+package run
+
+import "slices"
+
+// Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because nobody keeps the states in between.
+type Fold struct {
+	state    folder
+	recorder *Recorder
+	illegal  Illegal
+}
+
+// Illegal are the events of a stream that the table of transitions refuses.
+type Illegal struct {
+	Count int64          `json:"count"`
+	First []IllegalEvent `json:"first"` // at most a hundred; never nil
+}
+
+// IllegalEvent is one of them.
+type IllegalEvent struct {
+	Seq     int64  `json:"seq"`
+	Message string `json:"message"`
+}
+
+const keptIllegal = 100
+
+// Snapshot is what a stream says, in one flat object: every key is always there, lists are never null.
+type Snapshot struct {
+	Status             Status   `json:"status"`
+	Seq                int64    `json:"seq"`
+	Terminal           bool     `json:"terminal"` // done, halted, cancelled or failed; an interrupted run is torn, not ended
+	SeenPhases         []string `json:"seen_phases"`
+	CompletedPhases    []string `json:"completed_phases"`
+	FailedPhases       []string `json:"failed_phases"`
+	ActivePhase        *string  `json:"active_phase"`
+	ActiveHandoffID    *string  `json:"active_handoff_id"`
+	ActiveHandoffPhase *string  `json:"active_handoff_phase"`
+	SeenHandoffIDs     []string `json:"seen_handoff_ids"`
+}
+
+// NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from its beginning.
+func NewFold(s State, h History) *Fold {
+	return &Fold{state: folder{State: s.clone(), own: true}, recorder: NewRecorder(h), illegal: Illegal{First: []IllegalEvent{}}}
+}
+
+// Apply folds one event.
+func (f *Fold) Apply(e Event) { f.add(&e) }
+
+func (f *Fold) add(e *Event) {
+	f.state.apply(e)
+	f.recorder.apply(e)
+	if f.state.Illegal == "" {
+		return
+	}
+	f.illegal.Count++
+	if len(f.illegal.First) < keptIllegal {
+		f.illegal.First = append(f.illegal.First, IllegalEvent{Seq: e.Seq, Message: f.state.Illegal})
+	}
+}
+
+// State is the small state after the events so far. Later events do not change it.
+func (f *Fold) State() State { return f.state.State.clone() }
+
+// History is what only grows. Later events do not change it.
+func (f *Fold) History() History { return f.recorder.History() }
+
+// Illegal names the events that the table of transitions refused.
+func (f *Fold) Illegal() Illegal {
+	return Illegal{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
+}
+
+// Snapshot is what the stream says so far.
+func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.recorder.History()) }
+
+// Snapped puts a state and the history up to the same event into one flat object.
+func Snapped(s State, h History) Snapshot {
+	shot := Snapshot{
+		Status: s.standing(), Seq: s.Seq, Terminal: s.Status.Closed() && s.Status.Class() != Torn, SeenPhases: h.SeenPhases(),
+		CompletedPhases: h.CompletedPhases(), FailedPhases: h.FailedPhases(), SeenHandoffIDs: append([]string{}, h.Handoffs...),
+	}
+	if s.PhaseOpen {
+		shot.ActivePhase = filled(s.Phase)
+	}
+	if s.Handoff != nil {
+		shot.ActiveHandoffID, shot.ActiveHandoffPhase = filled(s.Handoff.ID), filled(s.Handoff.Phase)
+	}
+	return shot
+}
+
+func filled(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// clone gives a state that shares no slice with s.
+func (s State) clone() State {
+	s.Settled, s.Tries, s.InFlight, s.Notes = slices.Clone(s.Settled), slices.Clone(s.Tries), slices.Clone(s.InFlight), slices.Clone(s.Notes)
+	s.Replies, s.Values, s.ByRole, s.ByStage = slices.Clone(s.Replies), slices.Clone(s.Values), slices.Clone(s.ByRole), slices.Clone(s.ByStage)
+	s.DurationsMS, s.Checkpoints = slices.Clone(s.DurationsMS), slices.Clone(s.Checkpoints)
+	return s
+}

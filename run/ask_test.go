@@ -1,0 +1,244 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// waiting is a running run that asked for a hand-off, h1.
+func waiting(s *run.State) {
+	s.Status, s.Phase = run.AwaitingPhaseHandoff, "plan"
+	s.Handoff = &run.Handoff{ID: "h1", Phase: "validate", Type: run.HandoffFeedbackOnReject, Trigger: run.TriggerRejected}
+}
+
+func asks(status run.Status, kind run.QuestionKind, trigger string) func(*run.State) {
+	return func(s *run.State) {
+		s.Status, s.Question = status, &run.Question{Kind: kind, ID: "q1", Trigger: trigger}
+	}
+}
+
+func goesOn(s *run.State) { s.Status, s.Handoff, s.Question = run.Running, nil, nil }
+
+func haltedIn(phase, reason string) func(*run.State) {
+	return func(s *run.State) {
+		s.Status, s.Reason, s.FinishedAt, s.Handoff, s.Question = run.Halted, reason, now, nil, nil
+		s.Markers.HaltReason, s.Markers.HaltedAt, s.Markers.Halt = reason, now, &run.Halt{Reason: reason, Phase: phase}
+	}
+}
+
+func TestFoldOfHandoffs(t *testing.T) {
+	yes := true
+	answer := func(id, action string) map[string]any {
+		return map[string]any{"handoff_id": id, "action": action, "feedback": "shorter", "note": "n", "decided_by": "ops", "decided_at": "2026-01-02T03:59:00.000Z"}
+	}
+	closed := func(status run.Status) func(*run.State) {
+		return func(s *run.State) { waiting(s); s.Status = status }
+	}
+	rows := []row{
+		{name: "asked, with all that is shown", kind: run.KindHandoffRequested, phase: "PLAN", payload: run.HandoffRequested{
+			HandoffID: "h2", HandoffType: run.HandoffFeedbackAlways, Trigger: run.TriggerApproved, Round: 2, LoopMaxRounds: 3, Verdict: "APPROVED", Approved: &yes,
+			Actions: []string{"continue"}, Artifacts: []run.Attached{{Name: "plan", Digest: "d1"}}, LastOutput: "d2", Digest: "d3",
+		}, want: func(s *run.State) {
+			s.Status = run.AwaitingPhaseHandoff
+			s.Handoff = &run.Handoff{
+				ID: "h2", Phase: "PLAN", Type: "human_feedback_always", Trigger: "approved", Round: 2, LoopMaxRounds: 3, Verdict: "APPROVED", Approved: &yes,
+				Actions: []string{"continue"}, Artifacts: []run.Attached{{Name: "plan", Digest: "d1"}}, LastOutput: "d2", Digest: "d3", RequestedAt: now,
+			}
+			headed(s)
+		}},
+		{name: "continue", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: waiting, want: goesOn},
+		{name: "retry", kind: run.KindHandoffDecided, payload: answer("h1", "retry_feedback"), before: waiting, want: goesOn},
+		{name: "waiver", kind: run.KindHandoffDecided, payload: answer("h1", "continue_with_waiver"), before: waiting, want: func(s *run.State) {
+			goesOn(s)
+			s.Markers.Waiver = &run.Waiver{
+				HandoffID: "h1", Phase: "validate", Feedback: "shorter", Note: "n", DecidedBy: "ops", DecidedAt: "2026-01-02T03:59:00.000Z",
+			}
+		}},
+		{name: "halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: waiting, want: haltedIn("validate", "phase_handoff_halt")},
+		{name: "no id: the one that is open", kind: run.KindHandoffDecided, payload: answer("", "continue"), before: waiting, want: goesOn},
+		{name: "stale", kind: run.KindHandoffDecided, payload: answer("h0", "continue"), before: waiting, illegal: true},
+		{name: "stale halt", kind: run.KindHandoffDecided, payload: answer("h0", "halt"), before: waiting, illegal: true},
+		{name: "no such action", kind: run.KindHandoffDecided, payload: answer("h1", "perhaps"), before: waiting, illegal: true},
+		{name: "nothing asked", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), illegal: true},
+		{name: "nothing asked, halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), illegal: true},
+		{name: "failed: first an epoch", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: closed(run.Failed), illegal: true},
+		{name: "undecided across an epoch", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: closed(run.Running), want: goesOn},
+		{name: "undecided in a pause: the pause stays", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: closed(run.Paused),
+			want: func(s *run.State) { s.Handoff = nil }},
+		{name: "a review keeps the hand-off", kind: run.KindReviewRequested, payload: run.Asked{ID: "q1"}, before: closed(run.Running), want: func(s *run.State) {
+			asks(run.AwaitingHumanReview, run.QuestionReview, "")(s)
+			s.Question.Actions, s.Question.RequestedAt = []string{}, now
+		}},
+		{name: "a review that another program ends with", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.AwaitingHumanReview}, before: closed(run.Running),
+			want: func(s *run.State) {
+				s.Status = run.AwaitingHumanReview
+				headed(s)
+			}},
+		{name: "interrupted keeps it", kind: run.KindRunInterrupted, payload: map[string]any{"reason": "terminated", "interrupted_at": "2026-01-02T03:59:00.000Z"},
+			before: waiting, want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt, s.Markers.InterruptedAt = run.Interrupted, "terminated", now, "2026-01-02T03:59:00.000Z"
+			}},
+		{name: "cancelled clears it", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Cancelled}, before: waiting, want: func(s *run.State) {
+			s.Status, s.FinishedAt, s.Handoff = run.Cancelled, now, nil
+			headed(s)
+		}},
+		{name: "across projects a failure keeps none", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "r", Type: "timeout"},
+			before: func(s *run.State) { waiting(s); s.RunKind = "cross_project" }, want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt, s.Handoff = run.Failed, "r", now, nil
+				s.Markers.Failure = &run.RunFailure{Phase: "validate", Error: "r", Type: "timeout"}
+				headed(s)
+			}},
+		{name: "across projects an interruption keeps it", kind: run.KindRunInterrupted, before: func(s *run.State) { waiting(s); s.RunKind = "cross" },
+			want: func(s *run.State) { s.Status, s.FinishedAt, s.Markers.InterruptedAt = run.Interrupted, now, now }},
+		{name: "the program leaves while the run waits", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.AwaitingPhaseHandoff}, before: waiting},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
+func TestFoldOfOtherQuestions(t *testing.T) {
+	asked := run.Asked{ID: "q1", Digest: "d", Phase: "build", Round: 2, Trigger: run.TriggerCheckFailed, Actions: []string{"retry"}, Artifacts: []run.Attached{{Name: "log"}}}
+	open := func(status run.Status, kind run.QuestionKind) func(*run.State) {
+		return func(s *run.State) {
+			s.Status = status
+			s.Question = &run.Question{
+				Kind: kind, ID: "q1", Digest: "d", Phase: "build", Round: 2, Trigger: "check_failed", Actions: []string{"retry"},
+				Artifacts: []run.Attached{{Name: "log"}}, RequestedAt: now,
+			}
+		}
+	}
+	gate := asks(run.AwaitingGateDecision, run.QuestionGate, run.TriggerCheckFailed)
+	rejected := asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerRejected)
+	review := asks(run.AwaitingHumanReview, run.QuestionReview, run.TriggerPlanReady)
+	rows := []row{
+		{name: "gate", kind: run.KindGateRequested, payload: asked, want: open(run.AwaitingGateDecision, run.QuestionGate)},
+		{name: "delivery", kind: run.KindDeliveryRequested, payload: asked, want: open(run.AwaitingGateDecision, run.QuestionDelivery)},
+		{name: "review", kind: run.KindReviewRequested, payload: asked, want: open(run.AwaitingHumanReview, run.QuestionReview)},
+		{name: "asked after done", kind: run.KindGateRequested, payload: asked, before: becomes(run.Done), illegal: true},
+		{name: "gate: retry", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: gate, want: goesOn},
+		{name: "gate: halt", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: gate, want: haltedIn("", "gate.decided")},
+		{name: "gate: stale", kind: run.KindGateDecided, payload: run.Answered{ID: "q0", Action: "retry"}, before: gate, illegal: true},
+		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: gate, illegal: true},
+		{name: "halt of what was not asked", kind: run.KindGateDecided, payload: run.Answered{Action: "halt"}, illegal: true},
+		{name: "a gate undecided across an epoch", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: func(s *run.State) {
+			gate(s)
+			s.Status = run.Running
+		}, want: goesOn},
+		{name: "a gate undecided in a failed run", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: func(s *run.State) {
+			gate(s)
+			s.Status = run.Failed
+		}, illegal: true},
+		{name: "delivered over a rejection", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "apply", DecidedBy: "ops"}, before: rejected,
+			want: func(s *run.State) {
+				goesOn(s)
+				s.Markers.DeliveryOverride = &run.Override{Action: "apply", By: "ops", At: now}
+			}},
+		{name: "a rejected delivery skipped", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: rejected, want: goesOn},
+		{name: "a dirty target skipped overrides nothing", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "apply"},
+			before: asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerDirtyTarget), want: goesOn},
+		{name: "review: retry", kind: run.KindReviewDecided, payload: run.Answered{ID: "q1", Action: "retry_feedback"}, before: review, want: goesOn},
+		{name: "review: approve", kind: run.KindReviewDecided, payload: run.Answered{ID: "q1", Action: "approve"}, before: func(s *run.State) {
+			review(s)
+			s.Handoff = &run.Handoff{ID: "h1"}
+		}, want: func(s *run.State) {
+			s.Status, s.Reason, s.FinishedAt, s.Question, s.Handoff = run.Done, "review_approved", now, nil, nil
+		}},
+		{name: "an approved run's end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: func(s *run.State) {
+			s.Status, s.Reason = run.Done, "review_approved"
+		}, want: headed},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
+func TestFoldOfOutcomes(t *testing.T) {
+	end := func(o run.Outcome) run.RunEnd { return run.RunEnd{Status: run.Done, Outcome: o} }
+	done := func(mark func(*run.Markers)) func(*run.State) {
+		return func(s *run.State) {
+			s.Status, s.FinishedAt = run.Done, now
+			mark(&s.Markers)
+			headed(s)
+		}
+	}
+	marked := run.Markers{
+		HaltReason: "r", HaltedAt: now, InterruptedAt: now, Halt: &run.Halt{}, Failure: &run.RunFailure{}, Waiver: &run.Waiver{Note: "n"},
+		DeliveryOverride: &run.Override{}, RejectedOutcome: true, NoOpOutcome: true, NoChangeOutcome: true,
+	}
+	rows := []row{
+		{name: "rejected", kind: run.KindRunEnd, payload: end(run.OutcomeRejected), want: done(func(m *run.Markers) { m.RejectedOutcome = true })},
+		{name: "no-op", kind: run.KindRunEnd, payload: end(run.OutcomeNoOp), want: done(func(m *run.Markers) { m.NoOpOutcome = true })},
+		{name: "no change", kind: run.KindRunEnd, payload: end(run.OutcomeNoChange), want: done(func(m *run.Markers) { m.NoChangeOutcome = true })},
+		{name: "a failure's type from the last failed pass", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "r"}, before: func(s *run.State) {
+			s.Phase, s.Failure = "write", &run.Failure{FailedPass: run.FailedPass{Category: "timeout"}}
+		}, want: func(s *run.State) {
+			s.Status, s.Reason, s.FinishedAt = run.Failed, "r", now
+			s.Markers.Failure = &run.RunFailure{Phase: "write", Error: "r", Type: "timeout"}
+			headed(s)
+		}},
+		{name: "an epoch clears all but the waiver", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2}, before: func(s *run.State) {
+			s.Status, s.Markers = run.Failed, marked
+		}, want: func(s *run.State) {
+			s.Status, s.Epoch, s.Starts, s.Markers = run.Running, 2, 2, run.Markers{Waiver: &run.Waiver{Note: "n"}}
+		}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
+// TestRunEndTakesEveryWord: each status of the table, as the end of a running run. Only those that the table of transitions refuses are named.
+func TestRunEndTakesEveryWord(t *testing.T) {
+	refused := map[run.Status]bool{run.Unknown: true, run.Pending: true, run.Running: true}
+	for _, status := range statuses() {
+		got := fold(running(t), []run.Event{event(t, run.KindRunEnd, "", run.RunEnd{Status: status, Reason: "r"})})
+		if refused[status] {
+			require.NotEmpty(t, got.Illegal, status)
+			require.Equal(t, run.Running, got.Status)
+			continue
+		}
+		require.Empty(t, got.Illegal, status)
+		require.Equal(t, status, got.Status)
+		require.Equal(t, "r", got.Reason)
+		require.Equal(t, status.Closed(), got.FinishedAt != "", status)
+	}
+}
+
+// TestOffered is the table of questions and their answers.
+func TestOffered(t *testing.T) {
+	for _, r := range []struct {
+		kind    run.QuestionKind
+		trigger string
+		want    []string
+	}{
+		{"handoff", "rejected", []string{"continue", "retry_feedback", "halt", "continue_with_waiver"}},
+		{"handoff", "approved", []string{"continue", "retry_feedback", "halt"}},
+		{"handoff", "incomplete", []string{"retry_feedback", "continue_with_waiver", "halt"}},
+		{"handoff", "scope_expansion", []string{"continue", "halt", "continue_with_waiver"}},
+		{"gate", "check_failed", []string{"retry", "continue_with_waiver", "halt"}},
+		{"review", "plan_ready", []string{"approve", "retry_feedback", "halt"}},
+		{"delivery", "rejected", []string{"fix", "approve", "apply", "skip", "halt"}},
+		{"delivery", "dirty_target", []string{"retry", "skip", "halt"}},
+		{"gate", "rejected", nil},
+	} {
+		require.Equal(t, r.want, run.Offered(r.kind, r.trigger), "%s, %s", r.kind, r.trigger)
+	}
+}
+
+func TestAsks(t *testing.T) {
+	s := running(t)
+	_, open := s.Asks()
+	require.False(t, open)
+	waiting(&s)
+	q, open := s.Asks()
+	require.True(t, open)
+	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected"}, q)
+	asks(run.AwaitingHumanReview, run.QuestionReview, "")(&s)
+	q, open = s.Asks()
+	require.True(t, open)
+	require.Equal(t, run.Question{Kind: "review", ID: "q1"}, q)
+}

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+)
+
+// requestHandoff opens a hand-off. One that an earlier epoch left undecided gives way to it.
+func (f *folder) requestHandoff(e *Event) {
+	if !f.become(AwaitingPhaseHandoff, "") {
+		return
+	}
+	var p HandoffRequested
+	e.Decode(&p)
+	if p.Phase == "" {
+		p.Phase = phaseName(e)
+	}
+	f.Handoff = &Handoff{
+		ID: p.HandoffID, Phase: p.Phase, Type: p.HandoffType, Trigger: p.Trigger, Verdict: p.Verdict, Approved: p.Approved, Round: p.Round,
+		LoopMaxRounds: p.LoopMaxRounds, Actions: filledList(p.Actions), Artifacts: filledList(p.Artifacts), LastOutput: p.LastOutput, Digest: p.Digest,
+		RequestedAt: e.TS,
+	}
+	f.head(e)
+}
+
+// decideHandoff folds an answer. One for another hand-off than the active one is stale, and an action without a meaning decides nothing.
+func (f *folder) decideHandoff(e *Event) {
+	var d HandoffDecided
+	e.Decode(&d)
+	if d.DecidedAt == "" {
+		d.DecidedAt = e.TS
+	}
+	switch action := word(d.Action); action {
+	case ActionContinue:
+		f.take(ContinueHandoff(f.State, d))
+	case ActionContinueWithWaiver:
+		f.take(ContinueWithWaiverHandoff(f.State, d))
+	case ActionRetryFeedback:
+		f.take(RetryFeedbackHandoff(f.State, d))
+	case ActionHalt:
+		if err := f.answers(d.HandoffID); err != nil {
+			f.Illegal = err.Error()
+			return
+		}
+		f.take(MarkRunHalted(f.State, ReasonHandoffHalt, e.TS))
+	default:
+		f.Illegal = fmt.Sprintf("a hand-off cannot be decided with %q", d.Action)
+	}
+}
+
+// ask opens a gate, a delivery or a review.
+func (f *folder) ask(e *Event) {
+	kind, status := questionOf(e.Kind)
+	if !f.become(status, "") {
+		return
+	}
+	var p Asked
+	e.Decode(&p)
+	f.Question = &Question{
+		Kind: kind, ID: p.ID, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger, Actions: filledList(p.Actions),
+		Artifacts: p.Artifacts, RequestedAt: e.TS,
+	}
+}
+
+func questionOf(k Kind) (QuestionKind, Status) {
+	switch k {
+	case KindReviewRequested, KindReviewDecided:
+		return QuestionReview, AwaitingHumanReview
+	case KindDeliveryRequested, KindDeliveryDecided:
+		return QuestionDelivery, AwaitingGateDecision
+	}
+	return QuestionGate, AwaitingGateDecision
+}
+
+// answer folds the decision of a gate, a delivery or a review.
+func (f *folder) answer(e *Event) {
+	var p Answered
+	e.Decode(&p)
+	kind, status := questionOf(e.Kind)
+	if err := f.answersQuestion(kind, p.ID); err != nil {
+		f.Illegal = err.Error()
+		return
+	}
+	waiting := f.Status == status
+	if !waiting && (f.Question == nil || f.Status.Closed()) {
+		f.Illegal = f.refusal(Running).Error()
+		return
+	}
+	switch action := word(p.Action); {
+	case action == ActionHalt:
+		f.take(MarkRunHalted(f.State, string(e.Kind), e.TS))
+	case action == ActionApprove && kind == QuestionReview:
+		f.take(MarkRunDone(f.State, ReasonReviewApproved, e.TS))
+	default:
+		f.goOn(action, e.TS, p, waiting)
+	}
+}
+
+// goOn clears the question. A run that waits for it goes on; one that was opened again with the question undecided is at work already.
+func (f *folder) goOn(action, ts string, p Answered, waiting bool) {
+	if q := f.Question; q != nil && q.overridden(action) {
+		f.Markers.DeliveryOverride = &Override{Action: action, By: p.DecidedBy, At: ts}
+	}
+	if waiting {
+		f.Status, f.Reason = Running, ""
+	}
+	f.Question = nil
+}
+
+// overridden says that an action delivers what the last review rejected.
+func (q *Question) overridden(action string) bool {
+	return q.Kind == QuestionDelivery && q.Trigger == TriggerRejected && (action == ActionApprove || action == ActionApply)
+}
+
+// filledList keeps null out of JSON lists.
+func filledList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func word(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

@@ -1,0 +1,187 @@
+package run
+
+import "slices"
+
+// History is what only grows: the phases and hand-offs that a run has been through. It is folded from the same events as State, but stays on
+// disk: it does not travel. A phase stands in the list of each kind of end that it has had; the newest of them, by seq, is the one that counts.
+type History struct {
+	Seen      []PhaseMark `json:"seen_phases"`
+	Completed []PhaseMark `json:"completed_phases"`
+	Failed    []PhaseMark `json:"failed_phases"`
+	Handoffs  []string    `json:"seen_handoff_ids"` // every hand-off ever requested, a revert or not
+}
+
+// PhaseMark says in which event something became of a phase.
+type PhaseMark struct {
+	Phase string `json:"phase"`
+	Seq   int64  `json:"seq"`
+}
+
+// phaseEnd is what the last end of a phase has made of it.
+type phaseEnd int
+
+const (
+	notEnded phaseEnd = iota
+	endedWell
+	endedBadly
+)
+
+// Recorder folds events into a History, each in the same time, however much there is.
+type Recorder struct {
+	h        History
+	ends     map[string]phaseEnd // of every phase that has ended; nil: all lookups are to be made from h
+	begun    map[string]bool
+	handoffs map[string]bool
+}
+
+// NewRecorder goes on from h, which it does not change.
+func NewRecorder(h History) *Recorder {
+	return &Recorder{h: History{
+		Seen: slices.Clip(h.Seen), Completed: slices.Clip(h.Completed), Failed: slices.Clip(h.Failed), Handoffs: slices.Clip(h.Handoffs),
+	}}
+}
+
+// History is what is recorded so far. Later events do not change it.
+func (r *Recorder) History() History {
+	h := r.h
+	return History{Seen: slices.Clip(h.Seen), Completed: slices.Clip(h.Completed), Failed: slices.Clip(h.Failed), Handoffs: slices.Clip(h.Handoffs)}
+}
+
+// Apply folds one event.
+func (r *Recorder) Apply(e Event) { r.apply(&e) }
+
+func (r *Recorder) apply(e *Event) {
+	switch e.Kind {
+	case KindPhaseStart:
+		var p PhaseStart
+		e.Decode(&p)
+		r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
+	case KindPhaseEnd:
+		var p PhaseEnd
+		e.Decode(&p)
+		r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
+	case KindHandoffRequested:
+		var p HandoffRequested
+		e.Decode(&p)
+		r.request(p.HandoffID)
+	case KindRunReverted:
+		var p RunReverted
+		e.Decode(&p)
+		if p.State != nil {
+			r.revert(p.To)
+		}
+	}
+}
+
+func (r *Recorder) begin(phase string, seq int64) {
+	r.index()
+	if phase != "" && !r.begun[phase] {
+		r.begun[phase] = true
+		r.h.Seen = append(r.h.Seen, PhaseMark{phase, max(seq, newestOf(r.h.Seen))})
+	}
+}
+
+func newestOf(marks []PhaseMark) int64 {
+	if len(marks) == 0 {
+		return 0
+	}
+	return marks[len(marks)-1].Seq
+}
+
+// end records an end only if it makes another thing of the phase than the end before, so rounds that all end well take no room. The marks of all
+// ends count upwards, even in a damaged stream that repeats a seq: which one is the newest never depends on where a fold was taken up.
+func (r *Recorder) end(phase, outcome string, seq int64) {
+	r.index()
+	seq = max(seq, newestOf(r.h.Completed)+1, newestOf(r.h.Failed)+1)
+	switch {
+	case phase == "":
+	case succeeded(outcome) && r.ends[phase] != endedWell:
+		r.ends[phase] = endedWell
+		r.h.Completed = append(r.h.Completed, PhaseMark{phase, seq})
+	case unsuccessful(outcome) && r.ends[phase] != endedBadly:
+		r.ends[phase] = endedBadly
+		r.h.Failed = append(r.h.Failed, PhaseMark{phase, seq})
+	}
+}
+
+func (r *Recorder) request(id string) {
+	r.index()
+	if id != "" && !r.handoffs[id] {
+		r.handoffs[id] = true
+		r.h.Handoffs = append(r.h.Handoffs, id)
+	}
+}
+
+// revert forgets what became of phases after to.
+func (r *Recorder) revert(to int64) {
+	r.h.Seen, r.h.Completed, r.h.Failed = upTo(r.h.Seen, to), upTo(r.h.Completed, to), upTo(r.h.Failed, to)
+	r.ends = nil
+}
+
+// upTo cuts off the marks after an event. What is appended to the rest goes into memory of its own: others may still hold the list.
+func upTo(marks []PhaseMark, to int64) []PhaseMark {
+	n := len(marks)
+	for n > 0 && marks[n-1].Seq > to {
+		n--
+	}
+	return slices.Clip(marks[:n])
+}
+
+// index makes the lookups, once and after a revert.
+func (r *Recorder) index() {
+	if r.ends != nil {
+		return
+	}
+	r.ends, r.begun = map[string]phaseEnd{}, map[string]bool{}
+	for _, m := range r.h.Seen {
+		r.begun[m.Phase] = true
+	}
+	r.h.eachEnd(func(m PhaseMark, end phaseEnd) { r.ends[m.Phase] = end })
+	if r.handoffs == nil {
+		r.handoffs = map[string]bool{}
+		for _, id := range r.h.Handoffs {
+			r.handoffs[id] = true
+		}
+	}
+}
+
+// eachEnd walks through the ends of all phases in the order of their events.
+func (h History) eachEnd(visit func(PhaseMark, phaseEnd)) {
+	well, badly := h.Completed, h.Failed
+	for len(well)+len(badly) > 0 {
+		if len(badly) == 0 || len(well) > 0 && well[0].Seq < badly[0].Seq {
+			visit(well[0], endedWell)
+			well = well[1:]
+		} else {
+			visit(badly[0], endedBadly)
+			badly = badly[1:]
+		}
+	}
+}
+
+// SeenPhases are the phases that have begun, in the order of their first beginnings; never nil.
+func (h History) SeenPhases() []string {
+	out := make([]string, len(h.Seen))
+	for i, m := range h.Seen {
+		out[i] = m.Phase
+	}
+	return out
+}
+
+// CompletedPhases are the phases whose newest end counts as completed, in the order of those ends; never nil.
+func (h History) CompletedPhases() []string { return h.ended(h.Completed, endedWell) }
+
+// FailedPhases are the phases whose newest end was a failure, in the order of those ends; never nil.
+func (h History) FailedPhases() []string { return h.ended(h.Failed, endedBadly) }
+
+func (h History) ended(marks []PhaseMark, as phaseEnd) []string {
+	newest, last := map[string]phaseEnd{}, map[string]int64{}
+	h.eachEnd(func(m PhaseMark, end phaseEnd) { newest[m.Phase], last[m.Phase] = end, m.Seq })
+	out := []string{}
+	for _, m := range marks {
+		if newest[m.Phase] == as && last[m.Phase] == m.Seq {
+			out = append(out, m.Phase)
+		}
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package run
+
+// HandoffRequested asks an operator what is to become of a phase. The ID contains the seq of this event and the digest that it judges.
+type HandoffRequested struct {
+	HandoffID     string     `json:"handoff_id"`
+	Phase         string     `json:"phase"`
+	HandoffType   string     `json:"handoff_type"` // one of the Handoff… types
+	Trigger       string     `json:"trigger"`
+	Round         int        `json:"round"`
+	Actions       []string   `json:"available_actions"`
+	Verdict       string     `json:"verdict,omitempty"`
+	Approved      *bool      `json:"approved,omitempty"`
+	LoopMaxRounds int        `json:"loop_max_rounds,omitempty"`
+	Artifacts     []Attached `json:"artifacts,omitempty"`
+	LastOutput    string     `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
+	Digest        string     `json:"digest,omitempty"`      // what is judged
+}
+
+// HandoffDecided is the operator's answer.
+type HandoffDecided struct {
+	HandoffID  string `json:"handoff_id"`
+	Action     string `json:"action"`
+	Feedback   string `json:"feedback"`
+	Note       string `json:"note"`
+	DecidedBy  string `json:"decided_by"`
+	DecisionID string `json:"decision_id"`
+	DecidedAt  string `json:"decided_at"`
+	Implicit   bool   `json:"implicit,omitempty"` // the operator named no hand-off: it was the only one open
+}
+
+// Asked is payload of gate.requested, delivery.requested and review.requested. The ID contains the seq of the event and the digest.
+type Asked struct {
+	ID        string     `json:"id"`
+	Digest    string     `json:"digest"` // what is judged
+	Phase     string     `json:"phase,omitempty"`
+	Round     int        `json:"round,omitempty"`
+	Trigger   string     `json:"trigger"`
+	Actions   []string   `json:"available_actions"`
+	Artifacts []Attached `json:"artifacts,omitempty"`
+}
+
+// Answered is payload of gate.decided, delivery.decided and review.decided.
+type Answered struct {
+	ID         string `json:"id"`
+	Action     string `json:"action"`
+	Feedback   string `json:"feedback"`
+	Note       string `json:"note"`
+	DecidedBy  string `json:"decided_by"`
+	DecisionID string `json:"decision_id"`
+	DecidedAt  string `json:"decided_at"`
+	Implicit   bool   `json:"implicit,omitempty"`
+}
+
+// DeliveryCompleted says what became of a delivery.
+type DeliveryCompleted struct {
+	ID        string `json:"id,omitempty"` // the question that was decided; empty: none was asked
+	Action    string `json:"action"`
+	Delivered bool   `json:"delivered"`
+	Diff      string `json:"diff,omitempty"`   // digest of the diff; empty: there is none
+	Commit    string `json:"commit,omitempty"` // what was made of it
+}
+
+// SnapshotCreated says that the state at a turn was written down for readers.
+type SnapshotCreated struct {
+	Turn   int    `json:"turn"`
+	Digest string `json:"digest"`
+}
+
+// Effect is payload of effect.reused and effect.blocked: an outside call that a replay did not make again.
+type Effect struct {
+	Call   string `json:"call"`
+	Class  string `json:"class"`  // none, read, write or external_action
+	Policy string `json:"policy"` // use_recorded_result, reexecute or require_human
+	Result string `json:"result,omitempty"`
+}
