@@ -37,15 +37,18 @@ type Recorder struct {
 // NewRecorder goes on from h, which it does not change.
 func NewRecorder(h History) *Recorder {
 	return &Recorder{h: History{
-		Seen: slices.Clip(h.Seen), Completed: slices.Clip(h.Completed), Failed: slices.Clip(h.Failed), Handoffs: slices.Clip(h.Handoffs),
+		Seen: kept(h.Seen), Completed: kept(h.Completed), Failed: kept(h.Failed), Handoffs: kept(h.Handoffs),
 	}}
 }
 
 // History is what is recorded so far. Later events do not change it.
 func (r *Recorder) History() History {
 	h := r.h
-	return History{Seen: slices.Clip(h.Seen), Completed: slices.Clip(h.Completed), Failed: slices.Clip(h.Failed), Handoffs: slices.Clip(h.Handoffs)}
+	return History{Seen: kept(h.Seen), Completed: kept(h.Completed), Failed: kept(h.Failed), Handoffs: kept(h.Handoffs)}
 }
+
+// kept gives a list that later appends do not reach, and never null.
+func kept[T any](list []T) []T { return filledList(slices.Clip(list)) }
 
 // Apply folds one event.
 func (r *Recorder) Apply(e Event) { r.apply(&e) }

@@ -51,7 +51,10 @@ type Meta struct {
 	SegmentHead string        `json:"segment_head"`
 	Derived     []DerivedMark `json:"derived"`
 	State       run.State     `json:"state"`
+	History     run.History   `json:"history"`
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
+
+	recorder *run.Recorder // of History, while events are folded
 }
 
 // Versions is the versions block of RunStore v2.
@@ -131,6 +134,11 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.I
 // fold takes one event into the header.
 func (m *Meta) fold(e run.Event) {
 	m.State = run.Apply(m.State, e)
+	if m.recorder == nil {
+		m.recorder = run.NewRecorder(m.History)
+	}
+	m.recorder.Apply(e)
+	m.History = m.recorder.History()
 	if e.Kind == run.KindRunStart {
 		m.head(e)
 	}
