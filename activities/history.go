@@ -56,7 +56,7 @@ func (r *historyReader) started(at *historypb.WorkflowExecutionStartedEventAttri
 	if err := converter.GetDefaultDataConverter().FromPayloads(at.Input, &in); err != nil {
 		return err
 	}
-	r.src.Claim = in.Claim
+	r.src.Claim, r.src.Store = in.Claim, in.Target.Store
 	if in.Carry != nil {
 		r.src.Head = in.Carry.Head
 	}

@@ -15,7 +15,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	s, err := store.Open(ctx, src.Claim.Store)
+	s, err := store.Open(ctx, src.Store)
 	if err != nil {
 		return run.Tail{}, err
 	}

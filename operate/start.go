@@ -15,7 +15,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -27,6 +26,9 @@ type Operator struct {
 	Host      string
 	Build     string
 	By        string // who is at work, for the journal
+
+	Embedded   bool // the server is the embedded one of this host
+	Attributes bool // the namespace knows the search attributes
 }
 
 // Started says what a start found or made.
@@ -122,9 +124,14 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 	if err != nil {
 		return Started{}, err
 	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return Started{}, fmt.Errorf("ask Temporal for its cluster: %w", err)
+	}
 	claim := run.Claim{
 		Version: 1, RunID: id.String(), ThreadID: id.String(), CreatedAt: run.Time(time.Now()), Pipeline: def.Plan.Pipeline,
 		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
+		Cluster: cluster, Embedded: o.Embedded,
 	}
 	if err := dir.Take(claim); err != nil {
 		return Started{}, err
@@ -146,19 +153,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if err != nil {
 		return Started{}, fmt.Errorf("store the inputs in %s: %w", claim.Store, err)
 	}
-	in := o.input(def, dir, claim, stored)
-	queue := work.QueuesOf(claim.TaskQueue, claim.Host).Shared
-	if s.Local() {
-		queue = in.DirQueue
-	}
-	opts := client.StartWorkflowOptions{
-		ID: claim.RunID, TaskQueue: queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		StaticSummary:            fmt.Sprintf("%s in %s", def.Plan.Pipeline, dir.Root),
-		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", def.Plan.Total, dir.Root, claim.Store),
-	}
-	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, in)
+	err = o.execute(ctx, o.input(def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &already) {
 		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)
@@ -173,19 +168,9 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 }
 
 func (o Operator) input(def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {
-	q := work.QueuesOf(claim.TaskQueue, claim.Host)
-	in := workflows.Input{
-		Target:   work.Target{RunID: claim.RunID, Dir: dir.Root, Store: claim.Store},
-		Claim:    claim,
-		Start:    startEvent(def, claim, st),
-		DirQueue: q.Dir, Calls: q.Calls,
-		Options: workflows.Options{HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: def.Plan.TimeScale, ContinueAfter: o.Settings.ContinueAfter},
-	}
-	in.Start.Tenant, in.Start.Environment, in.Start.Host, in.Start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
-	if o.Settings.LocalStore() {
-		in.Calls = q.HostCalls
-	}
-	return in
+	start := startEvent(def, claim, st)
+	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	return o.target(dir, claim, start, def.Plan.TimeScale)
 }
 
 func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {

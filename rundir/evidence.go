@@ -61,11 +61,11 @@ func (p *projector) put(w *batchWriter, name, digest string) error {
 func (p *projector) inputs(w *batchWriter, e run.Event) error {
 	var s run.RunStart
 	e.Decode(&s)
-	if err := p.put(w, DefinitionFile, s.Definition); err != nil {
-		return err
-	}
-	if err := p.put(w, PlanFile, s.Plan); err != nil {
-		return err
+	given := []struct{ name, digest string }{{DefinitionFile, s.Definition}, {PlanFile, s.Plan}, {PolicyFile, s.Policy}, {InputsFile, s.Inputs}}
+	for _, f := range given {
+		if err := p.put(w, f.name, f.digest); err != nil {
+			return err
+		}
 	}
 	if s.Inputs != "" {
 		if err := p.inputFiles(w, s.Inputs); err != nil {
@@ -142,6 +142,9 @@ func (p *projector) shots(w *batchWriter, e run.Event) error {
 	var shots []run.Shot
 	if err := json.Unmarshal(raw, &shots); err != nil {
 		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
+	}
+	if err := p.put(w, path.Join(orchestrator, s.Dir, "manifest.json"), s.Manifest.Digest); err != nil {
+		return err
 	}
 	for _, shot := range shots {
 		if err := p.put(w, path.Join(orchestrator, s.Dir, shot.Name), shot.Digest); err != nil {

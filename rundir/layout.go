@@ -30,6 +30,8 @@ const (
 	StateFile      = orchestrator + "/state.json"
 	DefinitionFile = orchestrator + "/pipeline.yaml"
 	PlanFile       = orchestrator + "/plan.json"
+	InputsFile     = orchestrator + "/inputs.json"
+	PolicyFile     = orchestrator + "/policy.json"
 	inputsDir      = orchestrator + "/inputs"
 	passesDir      = orchestrator + "/passes"
 	checkpointsDir = orchestrator + "/checkpoints"

@@ -19,7 +19,7 @@ func (p *projector) materialise() error {
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
 	for _, e := range p.unseen {
-		before := p.meta.State
+		before, had := p.meta.State, p.book.counted()
 		p.meta.fold(e)
 		if err := p.evidence(w, e, before); err != nil {
 			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
@@ -28,6 +28,7 @@ func (p *projector) materialise() error {
 		if err := p.applyBook(e); err != nil {
 			return err
 		}
+		p.meta.Summary.take(e, had, &p.book)
 		logs.log(entry{Event: e, before: before, after: p.meta.State, book: &p.book, pending: pending})
 	}
 	if err := w.flush(); err != nil {

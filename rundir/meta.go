@@ -52,6 +52,7 @@ type Meta struct {
 	Derived     []DerivedMark `json:"derived"`
 	State       run.State     `json:"state"`
 	History     run.History   `json:"history"`
+	Summary     Summary       `json:"summary"`
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 
 	recorder *run.Recorder // of History, while events are folded

@@ -10,6 +10,7 @@ import (
 // Source is what a lost directory is written again from.
 type Source struct {
 	Claim   run.Claim
+	Store   string  // URL
 	Head    string  // newest segment
 	Batches []Batch // what the current history projected, oldest first
 }

@@ -81,6 +81,15 @@ func (p *projector) segment(runID, head string, first int64, tail run.Tail) (Seg
 	return Segment{Version: SegmentVersion, RunID: runID, First: first, Last: tail.Seq, Prev: prev, Chain: tail.Chain, Previous: head, Lines: lines}, nil
 }
 
+// SegmentEnd gives the last event that the segments up to head hold. Without a head it is 0.
+func SegmentEnd(ctx context.Context, blobs Blobs, head string) (int64, error) {
+	if head == "" {
+		return 0, nil
+	}
+	lines, err := Segments(ctx, blobs, head)
+	return int64(len(lines)), err
+}
+
 // Segments reads the journal that a head stands for, from the first line on.
 func Segments(ctx context.Context, blobs Blobs, head string) ([]string, error) {
 	var parts [][]string

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"sort"
 
@@ -26,8 +27,8 @@ import (
 
 // Errors that a caller tests for.
 var (
-	ErrMissing = errors.New("it is not in the store")
-	ErrDamaged = errors.New("it is damaged in the store")
+	ErrMissing error = missing{}
+	ErrDamaged       = errors.New("it is damaged in the store")
 )
 
 // DamagedError says that a blob's bytes do not have its digest. It is
@@ -178,3 +179,10 @@ func readAll(ctx context.Context, m medium, name string) ([]byte, error) {
 	data, err := io.ReadAll(r)
 	return data, errors.Join(err, r.Close())
 }
+
+// missing is also fs.ErrNotExist, for readers that know no stores.
+type missing struct{}
+
+func (missing) Error() string { return "it is not in the store" }
+
+func (missing) Is(target error) bool { return target == fs.ErrNotExist }

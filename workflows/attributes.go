@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"slices"
+	"strings"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -46,4 +49,18 @@ func (e *engine) publish(ctx workflow.Context, before run.State) error {
 		updates = append(updates, attrScore.ValueSet(*s.Score))
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}
+
+// AttributesQuery names every search attribute: a server that answers it knows them all.
+func AttributesQuery() string {
+	var all []string
+	for name, kind := range Attributes() {
+		value := "'no'"
+		if kind == enumspb.INDEXED_VALUE_TYPE_DOUBLE {
+			value = "0"
+		}
+		all = append(all, name+" = "+value)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " AND ")
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -51,4 +53,21 @@ func (a *app) printCheckpoints(lines []CheckpointLine) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%d\n", l.ID, minute(l.CreatedAt), l.AtPass, l.AtPACycle, usd(l.CostUSD), score, l.ValidationFailures)
 	}
 	w.Flush()
+}
+
+// read gives the records and the header of a run.
+func read(d rundir.Dir) (rundir.PipelineState, rundir.Meta, error) {
+	claim, err := d.Claim()
+	if err != nil {
+		return rundir.PipelineState{}, rundir.Meta{}, err
+	}
+	meta, err := d.Meta()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return rundir.PipelineState{}, meta, fmt.Errorf("run %s has not written anything yet: %s is not there; a worker writes it (starter server status)", claim.RunID, rundir.MetaFile)
+	case err != nil:
+		return rundir.PipelineState{}, meta, fmt.Errorf("%w; the run's next event writes it again", err)
+	}
+	book, err := d.State()
+	return book, meta, err
 }

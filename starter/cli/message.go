@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,13 +20,6 @@ func (a *app) pause() *cobra.Command {
 	return cmd
 }
 
-func (a *app) resume() *cobra.Command {
-	var m workflows.Message
-	cmd := a.message(workflows.VerbResume, "Go on with a paused run", &m)
-	cmd.Flags().BoolVar(&m.Force, "force", false, "although the same pass has failed again and again; its failures are forgiven")
-	return cmd
-}
-
 func (a *app) budget() *cobra.Command {
 	var m workflows.Message
 	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
@@ -39,28 +31,6 @@ func (a *app) budget() *cobra.Command {
 		return nil
 	}
 	return cmd
-}
-
-// goesOnAnyway tells somebody who resumes a run that goes on already what there is to do instead; everything else is the error that it is.
-func (a *app) goesOnAnyway(d rundir.Dir, verb string, err error) error {
-	var refused *operate.RefusedError
-	m, unread := d.Meta()
-	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
-		return err
-	}
-	fmt.Fprintf(a.out, "Run %s is running: there is nothing to resume. Watch it: %s watch %s\n", m.RunID, program(), d.Root)
-	return nil
-}
-
-// awaitResumed returns when the directory says that the run goes on, so that whoever looks next does not see the pause. If no worker takes
-// the run up for a while, the message is not lost.
-func awaitResumed(ctx context.Context, d rundir.Dir) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return every(ctx, refresh, func(time.Time) (bool, error) {
-		m, err := d.Meta()
-		return err == nil && m.State.Status != run.Paused, nil //nolint:nilerr // meta.json may be replaced at this moment
-	})
 }
 
 // message sends one message to a live run.
@@ -82,21 +52,26 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 			return err
 		}
 		defer s.Close()
-		if claim.Host == s.Host { // elsewhere the same folder may have another name
-			m.Dir = d.Root
-		}
-		if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
-			return err
-		}
-		ack, err := s.Send(cmd.Context(), claim.RunID, verb, *m)
-		if err != nil {
-			return a.goesOnAnyway(d, verb, err)
-		}
-		fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
-		if verb != workflows.VerbResume {
-			return nil
-		}
-		return awaitResumed(cmd.Context(), d)
+		return a.send(cmd.Context(), s, d, claim, verb, *m)
 	}
 	return cmd
+}
+
+// send sends a message to an open run, and says what it answered.
+func (a *app) send(ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message) error {
+	if claim.Host == s.Host { // elsewhere the same folder may have another name
+		m.Dir = d.Root
+	}
+	if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
+		return err
+	}
+	ack, err := s.Send(ctx, claim.RunID, verb, m)
+	if err != nil {
+		return a.goesOnAnyway(d, verb, err)
+	}
+	fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
+	if verb != workflows.VerbResume {
+		return nil
+	}
+	return awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused })
 }

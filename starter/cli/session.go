@@ -58,7 +58,12 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		return nil, err
 	}
 	s.Operator = operate.Operator{
-		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(),
+		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
+	}
+	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
+	} else {
+		s.Attributes = true
 	}
 	if conn.Explicit || !worker {
 		return s, nil
@@ -81,7 +86,7 @@ func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
 
 // ensureServer starts the embedded server if it does not run.
 func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
-	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace}, a.progress)
+	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes()}, a.progress)
 }
 
 // ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when it makes no call; a running

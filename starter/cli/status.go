@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,82 +14,100 @@ import (
 
 func (a *app) status() *cobra.Command {
 	var dir string
-	var asJSON bool
+	var asJSON, verbose bool
 	cmd := a.target(&cobra.Command{
-		Use: "status [RUN]", Short: "Where a run stands, from its directory alone",
-		Long: "Where a run stands, as its directory says. No server is asked or needed.\n\n" + exitCodesHelp,
+		Use: "status [RUN]", Short: "Where a run stands, from its directory",
+		Long: `Where a run stands, as its directory says, beside what Temporal says of its workflow if a server can be reached; none is started, none is needed.
+A run that its events leave open and whose workflow has ended is shown as interrupted.
+
+` + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "more: epoch, calls that are out, journal, store, last errors")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := operate.Find(a.settings.StateDir, named(args, dir))
 		if err != nil {
 			return err
 		}
-		book, meta, err := read(d)
+		s, err := a.look(cmd.Context(), d)
 		if err != nil {
 			return err
 		}
 		if asJSON {
-			enc := json.NewEncoder(a.out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(meta.State)
+			return a.json(s.report())
 		}
-		a.printStatus(d, book, meta, time.Now())
+		a.printStatus(s, time.Now())
+		if verbose {
+			if err := a.printMore(s); err != nil {
+				return err
+			}
+		}
+		if s.now.Why != nil {
+			return quiet(exitAttention)
+		}
 		return nil
 	}
 	return cmd
 }
 
-func read(d rundir.Dir) (rundir.PipelineState, rundir.Meta, error) {
-	claim, err := d.Claim()
-	if err != nil {
-		return rundir.PipelineState{}, rundir.Meta{}, err
+// printStatus is requirement 002 §9.1.
+func (a *app) printStatus(s sight, now time.Time) {
+	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
+	row := a.row
+	st, sum := s.now.State, s.now.Meta.Summary
+	row("Run ID", "%s", s.runID())
+	row("Pipeline", "%s", st.Pipeline)
+	row("Status", "%s", standingWords(s.stands))
+	if s.stands.Status == s.stands.Recorded {
+		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}
-	meta, err := d.Meta()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return rundir.PipelineState{}, meta, fmt.Errorf("run %s has not written anything yet: %s is not there; a worker writes it (starter server status)", claim.RunID, rundir.MetaFile)
-	case err != nil:
-		return rundir.PipelineState{}, meta, fmt.Errorf("%w; the run's next event writes it again", err)
+	row("Started", "%s", minute(st.StartedAt))
+	row("Last save", "%s (%s ago)", minute(st.TS), age(st.TS, now))
+	fmt.Fprintln(a.out)
+	row("Progress", "%d/%d corpus passes (%d%%)  +  %d PA cycles", st.Passes.LastSettled, st.Passes.Total, percent(st), st.Rounds)
+	if st.Set != "" {
+		row("Subset", "%s", st.Set)
 	}
-	book, err := d.State()
-	return book, meta, err
+	row("Cost", "%s%s", usd(st.Total()), ofBudget(st))
+	if st.Score != nil {
+		row("Score", "%.1f%s", *st.Score, target(st, sum))
+	}
+	a.lastPasses(sum.LastPasses)
+	row("Checkpoints", "%s", checkpointWords(sum))
+	row("Errors", "%d recovered, %d unrecovered", sum.Recovered, sum.Unrecovered)
+	if s.now.Lag > 0 {
+		row("Journal", "%d events are not folded into %s yet", s.now.Lag, rundir.MetaFile)
+	}
+	if s.now.Why != nil {
+		row("Damage", "%v; what is shown is folded from %s", s.now.Why, rundir.EventsFile)
+	}
+	a.printNext(s)
 }
 
-// printStatus is requirement 002 §9.1.
-func (a *app) printStatus(d rundir.Dir, b rundir.PipelineState, m rundir.Meta, now time.Time) {
-	s := m.State
-	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(a.out, "%-12s %s\n", name+":", fmt.Sprintf(format, args...))
-	}
-	row("Run ID", "%s", b.RunID)
-	row("Pipeline", "%s", s.Pipeline)
-	row("Status", "%s", s.Status)
-	row("Phase", "%s%s", strings.ToUpper(b.CurrentPhase), reason(b.PhaseReason))
-	row("Started", "%s", minute(b.StartedAt))
-	row("Last save", "%s (%s ago)", minute(b.LastSavedAt), age(b.LastSavedAt, now))
-	fmt.Fprintln(a.out)
-	row("Progress", "%d/%d corpus passes (%d%%)  +  %d PA cycles", b.LastCompletedCorpusPass, b.TotalCorpusPasses, percent(b), b.CompletedPACycles)
-	if b.CurrentSubsetID != nil {
-		row("Subset", "%s", *b.CurrentSubsetID)
-	}
-	row("Cost", "%s%s", usd(s.Total()), ofBudget(s))
-	if b.LastPAScore != nil {
-		row("Score", "%.1f%s", *b.LastPAScore, target(b))
-	}
-	a.lastPasses(b)
-	row("Checkpoints", "%s", checkpointWords(b.Checkpoints))
-	recovered := 0
-	for _, e := range b.ErrorHistory {
-		if e.Recovered {
-			recovered++
+// printNext says what to type next.
+func (a *app) printNext(s sight) {
+	for i, next := range nextCommands(s) {
+		if i == 0 {
+			fmt.Fprintln(a.out)
 		}
+		fmt.Fprintf(a.out, "Next: %s\n", next)
 	}
-	row("Errors", "%d recovered, %d unrecovered", recovered, len(b.ErrorHistory)-recovered)
-	if next := nextCommand(d, s); next != "" {
-		fmt.Fprintf(a.out, "\nNext: %s\n", next)
+}
+
+// row prints one named value.
+func (a *app) row(name, format string, args ...any) {
+	fmt.Fprintf(a.out, "%-12s %s\n", name+":", fmt.Sprintf(format, args...))
+}
+
+// standingWords says both axes where they differ, and what is not known.
+func standingWords(s run.Standing) string {
+	switch {
+	case s.Status != s.Recorded:
+		return fmt.Sprintf("%s (recorded: %s; %s)", s.Status, s.Recorded, s.Detail)
+	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
+		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
 	}
+	return string(s.Status)
 }
 
 func reason(r *string) string {
@@ -131,11 +145,11 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%ds", int(d.Seconds()))
 }
 
-func percent(b rundir.PipelineState) int {
-	if b.TotalCorpusPasses == 0 {
+func percent(s run.State) int {
+	if s.Passes.Total == 0 {
 		return 0
 	}
-	return (200*b.LastCompletedCorpusPass + b.TotalCorpusPasses) / (2 * b.TotalCorpusPasses)
+	return (200*s.Passes.LastSettled + s.Passes.Total) / (2 * s.Passes.Total)
 }
 
 func ofBudget(s run.State) string {
@@ -145,26 +159,20 @@ func ofBudget(s run.State) string {
 	return fmt.Sprintf(" / %s (%.0f%%)", usd(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
 }
 
-func target(b rundir.PipelineState) string {
-	if b.PAScoreThreshold == nil {
+func target(s run.State, sum rundir.Summary) string {
+	if sum.Threshold == nil {
 		return ""
 	}
-	if *b.LastPAScore < *b.PAScoreThreshold && b.CurrentPhase == "complete" {
-		return fmt.Sprintf(" — threshold not met (%.1f of %.1f)", *b.LastPAScore, *b.PAScoreThreshold)
+	if *s.Score < *sum.Threshold && s.Status == run.Done {
+		return fmt.Sprintf(" — threshold not met (%.1f of %.1f)", *s.Score, *sum.Threshold)
 	}
-	return fmt.Sprintf(" (target %.1f)", *b.PAScoreThreshold)
+	return fmt.Sprintf(" (target %.1f)", *sum.Threshold)
 }
 
-func (a *app) lastPasses(b rundir.PipelineState) {
-	var all []rundir.PassRecord
-	for _, r := range b.PassRecords {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(x, y rundir.PassRecord) int { return x.GlobalPassNumber - y.GlobalPassNumber })
+func (a *app) lastPasses(all []rundir.PassRecord) {
 	if len(all) == 0 {
 		return
 	}
-	all = all[max(0, len(all)-3):]
 	fmt.Fprintf(a.out, "\nLast %d passes:\n", len(all))
 	for _, r := range all {
 		verdict := "PASS"
@@ -184,25 +192,12 @@ func title(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-func checkpointWords(c []rundir.CheckpointRecord) string {
-	switch len(c) {
+func checkpointWords(s rundir.Summary) string {
+	switch s.Checkpoints {
 	case 0:
 		return "none"
 	case 1:
-		return "1 (" + c[0].ID + ")"
+		return "1 (" + *s.FirstCheckpoint + ")"
 	}
-	return fmt.Sprintf("%d (%s through %s)", len(c), c[0].ID, c[len(c)-1].ID)
-}
-
-// nextCommand is what to type next.
-func nextCommand(d rundir.Dir, s run.State) string {
-	switch {
-	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
-		return fmt.Sprintf("%s budget %s --usd N, then %s resume %s", program(), d.Root, program(), d.Root)
-	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
-		return "mend the cause, then " + program() + " resume --force " + d.Root
-	case s.Status == run.Paused:
-		return program() + " resume " + d.Root
-	}
-	return ""
+	return fmt.Sprintf("%d (%s through %s)", s.Checkpoints, *s.FirstCheckpoint, *s.LastCheckpoint)
 }

@@ -1,0 +1,204 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Reopening says why and how a closed run is to go on.
+type Reopening struct {
+	Force  bool   // although its settings or its status speak against it
+	Reason string // of the force; it is recorded
+	Note   string
+}
+
+// Reopened says how a run goes on.
+type Reopened struct {
+	RunID    string
+	Epoch    int
+	From     run.Status
+	Restored int // files that were put into the store again, because it had lost what the run needs
+}
+
+// Reopen lets a failed, cancelled or interrupted run go on in a new epoch, from the last thing that settled: the same run, the same directory
+// (requirement 003 §6). Its history, where there is one, first completes a directory that lacks events. Of several calls at once one wins.
+func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Reopened{}, err
+	}
+	now, stands, err := o.catchUp(ctx, dir, claim)
+	if err != nil {
+		return Reopened{}, err
+	}
+	if err := mayReopen(now.State, stands, r); err != nil {
+		return Reopened{}, err
+	}
+	in, restored, err := o.reopening(ctx, dir, claim, now, stands, r)
+	if err != nil {
+		return Reopened{}, err
+	}
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return Reopened{}, err
+	}
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if stands.Status == run.Halted {
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	if err := o.execute(ctx, in, reuse); err != nil {
+		var there *serviceerror.WorkflowExecutionAlreadyStarted
+		if errors.As(err, &there) {
+			return Reopened{}, refused("run %s goes on already: somebody else resumed it", claim.RunID)
+		}
+		return Reopened{}, fmt.Errorf("resume run %s: %w", claim.RunID, err)
+	}
+	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: stands.Status, Restored: restored}, nil
+}
+
+func refused(format string, args ...any) error {
+	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...)}
+}
+
+// catchUp gives what the directory says, after Temporal's history has completed it.
+func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Now, run.Standing, error) {
+	now, err := dir.Now()
+	if err != nil {
+		return now, run.Standing{}, err
+	}
+	stands := o.Standing(ctx, claim, now.State.Status)
+	if stands.Liveness != run.LiveClosed {
+		return now, stands, nil
+	}
+	if _, err := o.Rebuild(ctx, claim.RunID, dir.Root); err != nil {
+		return now, stands, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
+	}
+	now, err = dir.Now()
+	return now, run.Stands(now.State.Status, stands.Liveness, stands.Detail), err
+}
+
+// mayReopen holds the preconditions of requirement 003 §6.
+func mayReopen(s run.State, stands run.Standing, r Reopening) error {
+	switch {
+	case stands.Liveness == run.LiveUnknown && !r.Force:
+		return refused("whether the run is alive is unknown (%s). If that server is gone for good, resume with --force --reason TEXT", stands.Detail)
+	case stands.Liveness == run.LiveOpen:
+		return refused("the run is %s and its workflow is open", stands.Status)
+	case stands.Status == run.Unknown:
+		return refused("the run has not begun: start it with `starter run`")
+	case stands.Status == run.Done:
+		return refused("the run is done, and done is final: start another run, or fork this one")
+	case stands.Status == run.Halted && !r.Force:
+		return refused("the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
+	case r.Force && strings.TrimSpace(r.Reason) == "" && (stands.Status == run.Halted || stands.Liveness == run.LiveUnknown):
+		return refused("--force needs a --reason, which is recorded")
+	case s.Handoff != nil:
+		return refused("the question %s is not decided: decide it first; that lets the run go on", s.Handoff.ID)
+	case s.Checkpoint == nil:
+		return refused("the run has no checkpoint to go on from")
+	}
+	return nil
+}
+
+// reopening is the input of the new epoch's first execution: what the directory holds, and nothing from elsewhere.
+func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Now, stands run.Standing, r Reopening) (workflows.Input, int, error) {
+	var in workflows.Input
+	start, err := dir.First()
+	if err != nil {
+		return in, 0, err
+	}
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return in, 0, err
+	}
+	defer s.Close()
+	restored, err := dir.Import(ctx, activities.Blobs(s), start, now.State)
+	if err != nil {
+		return in, restored, err
+	}
+	scale, err := timeScale(ctx, s, start.Plan)
+	if err != nil {
+		return in, restored, err
+	}
+	in = o.target(dir, claim, start, scale)
+	in.Carry = &workflows.Carry{State: now.State, Tail: now.Tail}
+	if last, err := rundir.SegmentEnd(ctx, activities.Blobs(s), now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
+		in.Carry.Head, in.Carry.Sealed = now.Meta.SegmentHead, last
+	}
+	in.Reopen = &workflows.Reopen{
+		Epoch: now.State.Epoch + 1, From: stands.Status, By: o.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: o.Host, Build: o.Build,
+	}
+	if stands.Status == run.Interrupted && stands.Recorded != run.Interrupted {
+		in.Reopen.Torn = stands.Detail
+	}
+	return in, restored, nil
+}
+
+func timeScale(ctx context.Context, s *store.Store, plan string) (float64, error) {
+	var p pipeline.Plan
+	if err := s.GetJSON(ctx, store.Digest(plan), &p); err != nil {
+		return 0, fmt.Errorf("read the plan: %w", err)
+	}
+	return p.TimeScale, nil
+}
+
+// openStore opens the store that a run uses. A file store of another host is replaced by this host's.
+func (o Operator) openStore(ctx context.Context, claim run.Claim) (*store.Store, error) {
+	return store.Open(ctx, o.storeOf(claim))
+}
+
+func (o Operator) storeOf(claim run.Claim) string {
+	if claim.Host != o.Host && strings.HasPrefix(claim.Store, "file:") {
+		return o.Settings.Store
+	}
+	return claim.Store
+}
+
+// target is the part of an input that says where the work is done.
+func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, scale float64) workflows.Input {
+	q := work.QueuesOf(claim.TaskQueue, o.Host)
+	in := workflows.Input{
+		Target: work.Target{RunID: claim.RunID, Dir: dir.Root, Store: o.storeOf(claim)},
+		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.Calls,
+		Options: workflows.Options{
+			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter, Attributes: o.Attributes,
+		},
+	}
+	if strings.HasPrefix(in.Target.Store, "file:") {
+		in.Calls = q.HostCalls
+	}
+	return in
+}
+
+// execute starts an execution of a run.
+func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
+	queue := work.QueuesOf(in.Claim.TaskQueue, o.Host).Shared
+	if strings.HasPrefix(in.Target.Store, "file:") {
+		queue = in.DirQueue
+	}
+	opts := client.StartWorkflowOptions{
+		ID: in.Claim.RunID, TaskQueue: queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		WorkflowIDReusePolicy:    reuse,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		StaticSummary:            fmt.Sprintf("%s in %s", in.Start.Pipeline, in.Target.Dir),
+		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, in.Target.Store),
+	}
+	if o.Attributes {
+		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
+	}
+	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, in)
+	return err
+}

@@ -1,0 +1,68 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Standing says where a run stands: what its directory recorded, beside what Temporal says of its workflow (requirement 001). It changes
+// nothing. A server that does not answer leaves the liveness unknown, which is no error.
+func (o Operator) Standing(ctx context.Context, claim run.Claim, recorded run.Status) run.Standing {
+	live, detail := o.liveness(ctx, claim)
+	return run.Stands(recorded, live, detail)
+}
+
+func (o Operator) liveness(ctx context.Context, claim run.Claim) (run.Liveness, string) {
+	d, err := o.Client.DescribeWorkflowExecution(ctx, claim.RunID, "")
+	var missing *serviceerror.NotFound
+	switch {
+	case errors.As(err, &missing):
+		return o.unknownThere(ctx, claim)
+	case err != nil:
+		return run.LiveUnknown, "Temporal does not answer: " + err.Error()
+	}
+	status := d.GetWorkflowExecutionInfo().GetStatus()
+	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return run.LiveOpen, "its workflow is open"
+	}
+	return run.LiveClosed, "its workflow has " + closedWords(status)
+}
+
+// unknownThere tells a workflow that is gone from one that another server has.
+func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Liveness, string) {
+	id, err := o.cluster(ctx)
+	if err != nil {
+		return run.LiveUnknown, "Temporal does not answer: " + err.Error()
+	}
+	sameHouse := claim.Embedded && o.Embedded && claim.Host == o.Host
+	if claim.Cluster != "" && claim.Cluster != id && !sameHouse {
+		return run.LiveUnknown, fmt.Sprintf("this Temporal server (cluster %.8s) does not know it; it was started on another one (cluster %.8s)", id, claim.Cluster)
+	}
+	return run.LiveGone, "Temporal does not know its workflow any more"
+}
+
+// cluster is the id of the server's cluster.
+func (o Operator) cluster(ctx context.Context) (string, error) {
+	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	return info.GetClusterId(), err
+}
+
+func closedWords(s enumspb.WorkflowExecutionStatus) string {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return "been terminated"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return "timed out"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return "been cancelled"
+	}
+	return strings.ToLower(s.String())
+}

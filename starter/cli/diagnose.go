@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) diagnose() *cobra.Command {
+	var dir string
+	cmd := a.target(&cobra.Command{
+		Use: "diagnose [RUN]", Short: "What state a run is in, why, and what to type next",
+		Long: `What state a run is in, why, and what to type next: from its directory, beside what Temporal says if a server can be reached. It changes nothing.
+For damage to the directory itself see check.
+
+` + exitCodesHelp,
+	}, &dir)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		s, err := a.look(cmd.Context(), d)
+		if err != nil {
+			return err
+		}
+		return a.printDiagnosis(s)
+	}
+	return cmd
+}
+
+func (a *app) printDiagnosis(s sight) error {
+	st := s.now.State
+	a.row("Run", "%s in %s", s.runID(), s.dir.Root)
+	a.row("State", "%s", standingWords(s.stands))
+	for _, why := range causes(s) {
+		a.row("Why", "%s", why)
+	}
+	if err := a.printMore(s); err != nil {
+		return err
+	}
+	a.printNext(s)
+	if s.stands.Status == run.Interrupted {
+		return quiet(exitAttention)
+	}
+	return outcome(st)
+}
+
+// causes are what the journal and Temporal say of how it came to this.
+func causes(s sight) []string {
+	st := s.now.State
+	var out []string
+	if s.stands.Status != s.stands.Recorded {
+		out = append(out, fmt.Sprintf("the events say %s since %s, but %s", s.stands.Recorded, st.TS, s.stands.Detail))
+	}
+	if st.Reason != "" {
+		out = append(out, st.Reason)
+	}
+	if f := st.Failure; f != nil {
+		out = append(out, fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message))
+	}
+	if st.Handoff != nil {
+		out = append(out, fmt.Sprintf("the question %s (%s) waits for a decision", st.Handoff.ID, st.Handoff.Phase))
+	}
+	if s.now.Why != nil {
+		out = append(out, s.now.Why.Error())
+	}
+	if len(out) == 0 && st.Status.Class() == run.Live {
+		out = append(out, "nothing stands in its way")
+	}
+	return out
+}
+
+// printMore is what -v adds: the journal, the calls that are out, where everything lies, the last errors.
+func (a *app) printMore(s sight) error {
+	st, m := s.now.State, s.now.Meta
+	fmt.Fprintln(a.out)
+	a.row("Epoch", "%d, start %d, generation %d", st.Epoch, st.Starts, st.Generation)
+	a.row("Journal", "%d events, chain %.12s, %d not folded into %s yet", s.now.Tail.Seq, s.now.Tail.Chain, s.now.Lag, rundir.MetaFile)
+	if st.Checkpoint != nil {
+		a.row("Goes on from", "%s (event %d, pass %d)", st.Checkpoint.ID, st.Checkpoint.Seq, st.Checkpoint.AtPass)
+	}
+	for _, f := range st.InFlight {
+		a.row("Call out", "%s %s attempt %d since %s (%s)", f.Step, f.Role, f.Attempt, f.StartedAt, f.Call)
+	}
+	if s.claim.RunID != "" {
+		a.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s", s.stands.Detail, s.claim.Namespace, s.claim.TaskQueue, s.claim.Cluster)
+		a.row("Store", "%s", s.claim.Store)
+		a.row("Host", "%s", s.claim.Host)
+	}
+	a.row("Spent", "%d calls, %s; %d retries, %d warnings", st.Spent.Calls, usd(st.Total()), st.Passes.Retries, st.Passes.Warnings)
+	if m.SegmentHead != "" {
+		a.row("Segments", "%.12s", m.SegmentHead)
+	}
+	return a.lastErrors(s.dir)
+}
+
+// lastErrors prints the end of errors.jsonl.
+func (a *app) lastErrors(d rundir.Dir) error {
+	const shown = 5
+	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, rundir.ErrorsLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range rows[max(0, len(rows)-shown):] {
+		word := "unrecovered"
+		if r.Recovered {
+			word = "recovered"
+		}
+		fmt.Fprintf(a.out, "  error %s %s (%s): %s — %s\n", minute(r.Timestamp), r.Context, word, r.Category, r.Message)
+	}
+	return nil
+}

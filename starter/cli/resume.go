@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+func (a *app) resume() *cobra.Command {
+	var m workflows.Message
+	var dir, reason string
+	cmd := a.target(&cobra.Command{
+		Use: "resume [RUN]", Short: "Go on with a run that rests, failed, was cancelled or was interrupted",
+		Long: `Go on with a run. A paused one goes on where it rests, once the cause is gone. One that failed, was cancelled or was interrupted (its workflow was
+terminated, has timed out, or Temporal's database is gone) goes on in a new epoch from the last thing that settled; nothing that was answered
+is paid for again. A directory that was moved is named by its new place: --output-dir NEW.
+
+` + exitCodesHelp,
+	}, &dir)
+	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
+	cmd.Flags().BoolVar(&m.Force, "force", false, "although the same pass has failed again and again, the run was halted, or its old server is out of reach")
+	cmd.Flags().StringVar(&reason, "reason", "", "why it is forced; recorded")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		claim, err := d.Claim()
+		if err != nil {
+			return err
+		}
+		s, err := a.connect(ctx, true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		open, err := s.Open(ctx, claim.RunID)
+		if err != nil {
+			return err
+		}
+		if open {
+			if reason != "" {
+				m.Note = reason
+			}
+			return a.send(ctx, s, d, claim, workflows.VerbResume, m)
+		}
+		return a.reopen(ctx, s, d, operate.Reopening{Force: m.Force, Reason: reason, Note: m.Note})
+	}
+	return cmd
+}
+
+// reopen opens the run's next epoch and waits until its directory says so.
+func (a *app) reopen(ctx context.Context, s *session, d rundir.Dir, r operate.Reopening) error {
+	re, err := s.Reopen(ctx, d, r)
+	if err != nil {
+		return err
+	}
+	if re.Restored > 0 {
+		fmt.Fprintf(a.out, "The store had lost what the run needs: %d files of the directory were put into it again.\n", re.Restored)
+	}
+	fmt.Fprintf(a.out, "Run %s was %s and goes on in epoch %d.\n", re.RunID, re.From, re.Epoch)
+	return awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
+}
+
+// goesOnAnyway tells somebody who resumes a run that goes on already what there is to do instead; everything else is the error that it is.
+func (a *app) goesOnAnyway(d rundir.Dir, verb string, err error) error {
+	var refused *operate.RefusedError
+	m, unread := d.Meta()
+	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
+		return err
+	}
+	fmt.Fprintf(a.out, "Run %s is running: there is nothing to resume. Watch it: %s watch %s\n", m.RunID, program(), d.Root)
+	return nil
+}
+
+// awaitDirectory returns when the directory says that the run goes on, so that whoever looks next does not see what was before. If no worker
+// takes the run up for a while, the message is not lost.
+func awaitDirectory(ctx context.Context, d rundir.Dir, there func(rundir.Meta) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		m, err := d.Meta()
+		return err == nil && there(m), nil //nolint:nilerr // meta.json may be replaced at this moment
+	})
+}

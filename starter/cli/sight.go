@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// sight is a run as a reading verb sees it: its directory, and Temporal's word if it can be had.
+type sight struct {
+	dir    rundir.Dir
+	claim  run.Claim // zero: a directory that another program wrote
+	now    rundir.Now
+	stands run.Standing
+}
+
+// look reads where a run stands. It changes nothing, and needs no server.
+func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
+	s := sight{dir: d}
+	var err error
+	if s.claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
+		return s, err
+	}
+	if s.now, err = d.Now(); err != nil {
+		return s, err
+	}
+	if d.Foreign() {
+		s.stands = run.Stands(s.now.State.Status, run.LiveUnknown, "no workflow of ours: another program wrote the directory")
+		return s, nil
+	}
+	s.stands = a.standing(ctx, d, s.now.State.Status)
+	if s.now.Tail.Seq == 0 {
+		s.stands.Status = run.Pending
+	}
+	return s, nil
+}
+
+func (s sight) runID() string {
+	if s.claim.RunID != "" {
+		return s.claim.RunID
+	}
+	return "– (" + s.dir.Root + ")"
+}
+
+// statusReport is `status --json`.
+type statusReport struct {
+	RunID     string       `json:"run_id"`
+	Directory string       `json:"directory"`
+	Standing  run.Standing `json:"standing"`
+	Snapshot  run.Snapshot `json:"snapshot"` // what the events fold into
+	State     run.State    `json:"state"`
+	Lag       int64        `json:"lag"` // events that meta.json has not seen
+	Next      []string     `json:"next"`
+}
+
+func (s sight) report() statusReport {
+	next := nextCommands(s)
+	if next == nil {
+		next = []string{}
+	}
+	return statusReport{
+		RunID: s.claim.RunID, Directory: s.dir.Root, Standing: s.stands, Snapshot: s.now.Snapshot, State: s.now.State, Lag: s.now.Lag, Next: next,
+	}
+}
+
+func (a *app) json(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// nextCommands are what to type next, the likeliest first.
+func nextCommands(s sight) []string {
+	if s.claim.RunID == "" {
+		return nil // not ours to go on with
+	}
+	st, d := s.now.State, s.dir.Root
+	say := func(format string, args ...any) string { return program() + " " + fmt.Sprintf(format, args...) }
+	switch s.stands.Status {
+	case run.Pending, run.Unknown:
+		return []string{say("server status") + ", then " + say("run --config FILE --output-dir %s", d)}
+	case run.Running, run.Replaying:
+		if s.stands.Liveness == run.LiveUnknown {
+			return []string{say("server start") + ", then " + say("watch %s", d)}
+		}
+		return []string{say("watch %s", d)}
+	case run.Paused:
+		return []string{pauseEnds(st, say, d)}
+	case run.Failed, run.Cancelled, run.Interrupted:
+		return []string{say("diagnose %s", d), say("resume %s", d)}
+	case run.Halted:
+		return []string{say("resume %s --force --reason TEXT", d)}
+	case run.Done:
+		return []string{say("cost-report %s", d)}
+	}
+	return nil
+}
+
+// pauseEnds says how to go on after a pause.
+func pauseEnds(st run.State, say func(string, ...any) string, d string) string {
+	switch st.Reason {
+	case run.BudgetThreshold:
+		return say("budget %s --usd N", d) + ", then " + say("resume %s", d)
+	case run.ConsecutiveFailures:
+		return "mend the cause, then " + say("resume %s --force", d)
+	case run.DiskFull:
+		return "make room on the disk, then " + say("resume %s", d)
+	case run.PassFailed:
+		return "mend the cause, then " + say("resume %s", d)
+	}
+	return say("resume %s", d)
+}
