@@ -1,0 +1,185 @@
+package run_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// operations is requirements 001 and 003 by hand. A cell: + always, - never, f by force only, u if a question is undecided, n if none is.
+const operations = `
+                        observe diagnose pause resume decide cancel revert replay fork follow_up promote repair
+unknown                 +       +        -     -      -      -      -      -      -    -         -       +
+pending                 +       +        -     -      -      +      -      -      -    -         -       -
+running                 +       +        +     -      u      +      -      +      +    -         -       -
+replaying               +       +        +     -      u      +      -      +      +    -         -       -
+paused                  +       +        -     +      u      +      +      +      +    -         -       +
+awaiting_phase_handoff  +       +        -     -      +      +      -      +      +    -         -       +
+awaiting_gate_decision  +       +        -     -      +      +      -      +      +    -         -       +
+awaiting_human_review   +       +        -     -      +      +      -      +      +    -         -       +
+done                    +       +        -     -      -      -      -      +      +    +         +       +
+halted                  +       +        -     f      -      -      f      +      +    +         -       +
+cancelled               +       +        -     +      -      -      +      +      +    +         -       +
+failed                  +       +        -     n      u      -      +      +      +    +         -       +
+interrupted             +       +        -     n      u      -      +      +      +    -         -       +
+`
+
+func TestOperations(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(operations), "\n")
+	heads := strings.Fields(lines[0])
+	require.Len(t, lines, 1+len(statuses()))
+	require.Len(t, run.AllOperations(), len(heads))
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		require.Len(t, cells, 1+len(heads), line)
+		status := run.Status(cells[0])
+		require.True(t, status.Known(), line)
+		for _, terms := range []run.Terms{{}, {Forced: true}, {Undecided: true}, {Forced: true, Undecided: true}} {
+			var want []run.Operation
+			for i, op := range heads {
+				cell := cells[i+1]
+				if cell == "+" || cell == "f" && terms.Forced || cell == "u" && terms.Undecided || cell == "n" && !terms.Undecided {
+					want = append(want, run.Operation(op))
+				}
+			}
+			require.ElementsMatch(t, want, terms.Operations(status), "%s, %+v", status, terms)
+			for _, op := range heads {
+				mayOrConflict(t, status, run.Operation(op), terms, want)
+			}
+		}
+		require.Equal(t, run.Terms{}.Operations(status), run.Operations(status))
+	}
+	require.Error(t, run.May(run.Running, "no such operation", run.Terms{}))
+	require.Error(t, run.May("no such status", run.Fork, run.Terms{}))
+}
+
+func mayOrConflict(t *testing.T, s run.Status, op run.Operation, terms run.Terms, want []run.Operation) {
+	t.Helper()
+	err := run.May(s, op, terms)
+	for _, w := range want {
+		if w == op {
+			require.NoError(t, err, "%s when %s, %+v", op, s, terms)
+			return
+		}
+	}
+	var conflict *run.ConflictError
+	require.ErrorAs(t, err, &conflict, "%s when %s, %+v", op, s, terms)
+	require.Equal(t, op, conflict.Operation)
+	require.Equal(t, s, conflict.From)
+	require.ElementsMatch(t, want, conflict.Allowed)
+}
+
+// TestRFCTransitions is the 8 by 8 of requirement 003: a cell is + for the edges of its §3, x for those that it forgot, - for none.
+func TestRFCTransitions(t *testing.T) {
+	const table = `
+                    pending running waiting_for_human waiting_for_signal replaying completed failed canceled
+pending             x       +       -                 -                  -         -         -      x
+running             -       -       +                 +                  +         +         +      +
+waiting_for_human   -       +       -                 -                  -         x         x      x
+waiting_for_signal  -       +       -                 -                  -         -         x      x
+replaying           -       +       -                 x                  -         -         +      +
+completed           -       -       -                 -                  -         -         -      -
+failed              -       x       -                 -                  -         -         -      -
+canceled            -       x       -                 -                  -         -         -      -
+`
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	heads := strings.Fields(lines[0])
+	require.Len(t, heads, 8)
+	edges := map[string]bool{}
+	for _, from := range statuses() {
+		for _, to := range statuses() {
+			if run.Transition(from, to) == nil {
+				edges[from.RFC()+" "+to.RFC()] = true
+			}
+		}
+	}
+	plus := 0
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		require.Len(t, cells, 9)
+		for i, to := range heads {
+			require.Equal(t, cells[i+1] != "-", edges[cells[0]+" "+to], "%s to %s", cells[0], to)
+			if cells[i+1] == "+" {
+				plus++
+			}
+		}
+	}
+	require.Equal(t, 12, plus, "requirement 003 §3 lists twelve edges")
+}
+
+func TestOwnersRefuse(t *testing.T) {
+	s := running(t)
+	s.Status = run.Done
+	var refused *run.TransitionError
+	for name, owner := range owners() {
+		got, err := owner(s)
+		require.ErrorAs(t, err, &refused, name)
+		require.Equal(t, run.Done, refused.From, name)
+		require.Empty(t, refused.Allowed, name)
+		require.Equal(t, picture(t, s), picture(t, got), name)
+	}
+	s = running(t)
+	waiting(&s)
+	_, err := run.ContinueHandoff(s, run.HandoffDecided{HandoffID: "h0"})
+	var stale *run.StaleError
+	require.ErrorAs(t, err, &stale)
+	require.Equal(t, run.StaleError{What: run.QuestionHandoff, ID: "h0", Active: "h1"}, *stale)
+}
+
+func owners() map[string]func(run.State) (run.State, error) {
+	d := run.HandoffDecided{HandoffID: "h1"}
+	return map[string]func(run.State) (run.State, error){
+		"continue":    func(s run.State) (run.State, error) { return run.ContinueHandoff(s, d) },
+		"waiver":      func(s run.State) (run.State, error) { return run.ContinueWithWaiverHandoff(s, d) },
+		"retry":       func(s run.State) (run.State, error) { return run.RetryFeedbackHandoff(s, d) },
+		"done":        func(s run.State) (run.State, error) { return run.MarkRunDone(s, "", now) },
+		"halted":      func(s run.State) (run.State, error) { return run.MarkRunHalted(s, "r", now) },
+		"failed":      func(s run.State) (run.State, error) { return run.MarkRunFailed(s, "r", "", now) },
+		"interrupted": func(s run.State) (run.State, error) { return run.MarkRunInterrupted(s, "r", now) },
+	}
+}
+
+// TestOwnersMove: from a run that works with a hand-off left undecided, each owner goes where its name says, and keeps the hand-off or not.
+func TestOwnersMove(t *testing.T) {
+	want := map[string]struct {
+		status run.Status
+		keeps  bool
+	}{
+		"continue": {run.Running, false}, "waiver": {run.Running, false}, "retry": {run.Running, false}, "done": {run.Done, false},
+		"halted": {run.Halted, false}, "failed": {run.Failed, true}, "interrupted": {run.Interrupted, true},
+	}
+	for name, owner := range owners() {
+		s := running(t)
+		waiting(&s)
+		s.Status = run.Running
+		got, err := owner(s)
+		require.NoError(t, err, name)
+		require.Equal(t, want[name].status, got.Status, name)
+		require.Equal(t, want[name].keeps, got.Handoff != nil, name)
+	}
+}
+
+// TestWords: each status has a sentence of its own for what it means and what to do, each reason of a pause too.
+func TestWords(t *testing.T) {
+	means := map[string]run.Status{}
+	for _, s := range statuses() {
+		m := run.Means(s, "")
+		require.NotContains(t, means, m, s)
+		means[m] = s
+		for _, text := range []string{m, run.Next(s, "")} {
+			require.True(t, strings.HasSuffix(text, "."), text)
+		}
+	}
+	require.Equal(t, "Diagnose it.", run.Next(run.Unknown, ""))
+	require.Equal(t, "The run rests: the budget is used up.", run.Means(run.Paused, run.BudgetThreshold))
+	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.", run.Next(run.Paused, run.BudgetThreshold))
+	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed, run.ConsecutiveFailures, run.DiskFull}
+	said := map[string]bool{}
+	for _, r := range reasons {
+		said[run.Means(run.Paused, r)] = true
+	}
+	require.Len(t, said, len(reasons))
+}
