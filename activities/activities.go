@@ -4,6 +4,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -93,14 +94,25 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
-	register(r, work.ReadRound, a.ReadRound)
-	register(r, work.Compose, a.Compose)
+	register(r, work.ReadRound, orLost(a.ReadRound))
+	register(r, work.Compose, orLost(a.Compose))
 }
 
 // RegisterCalls makes passes and screenshots known to a worker.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
-	register(r, work.RunPass, a.RunPass)
-	register(r, work.TakeScreenshots, a.TakeScreenshots)
+	register(r, work.RunPass, orLost(a.RunPass))
+	register(r, work.TakeScreenshots, orLost(a.TakeScreenshots))
+}
+
+// orLost makes a blob that the store has lost, or holds damaged, an error that trying again cannot help.
+func orLost[In, Out any](f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, in In) (Out, error) {
+		out, err := f(ctx, in)
+		if errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrDamaged) {
+			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
+		}
+		return out, err
+	}
 }
 
 func register(r worker.ActivityRegistry, name string, f any) {

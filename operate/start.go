@@ -37,6 +37,7 @@ type Started struct {
 	Dir      rundir.Dir
 	Status   run.Status
 	New      bool
+	Reopened *Reopened // it had been interrupted
 	Warnings []string
 }
 
@@ -85,24 +86,26 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	return st, err
 }
 
-// found goes on with what a directory holds.
+// found goes on with what a directory holds. A run whose workflow was lost goes on in a new epoch.
 func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
 	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending}
-	meta, err := dir.Meta()
-	if err == nil {
-		st.Status = run.Status(meta.Status)
-	}
-	if st.Status.Closed() {
-		return st, nil
-	}
-	open, err := o.Open(ctx, claim.RunID)
-	if err != nil || open {
+	now, err := dir.Now()
+	if err != nil {
 		return st, err
 	}
-	if tail, err := dir.Tail(); err != nil || tail.Seq > 0 {
-		return st, errors.Join(err, fmt.Errorf("run %s is %s in %s, but Temporal has no open workflow of it: look at it with `starter status %s`", claim.RunID, st.Status, dir.Root, dir.Root))
+	stands := o.Standing(ctx, claim, now.State.Status)
+	st.Status = stands.Status
+	switch {
+	case now.Tail.Seq == 0 && stands.Liveness == run.LiveGone:
+		return o.launch(ctx, def, dir, claim) // claimed, and the starter died before the workflow began
+	case stands.Recorded.Closed() || stands.Liveness == run.LiveOpen:
+		return st, nil
 	}
-	return o.launch(ctx, def, dir, claim) // claimed, and the starter died before the workflow began
+	re, err := o.Reopen(ctx, dir, Reopening{Note: "run"})
+	if err == nil {
+		st.Reopened = &re
+	}
+	return st, err
 }
 
 // Open says whether Temporal has an open workflow of a run.

@@ -51,7 +51,7 @@ func (d Dir) lacking(ctx context.Context, blobs Blobs, start run.RunStart, s run
 	var out []need
 	for _, n := range needs(start, s) {
 		raw, err := blobs.Get(ctx, n.digest)
-		if errors.Is(err, fs.ErrNotExist) {
+		if lost(err) {
 			out = append(out, n)
 			continue
 		}
@@ -63,7 +63,7 @@ func (d Dir) lacking(ctx context.Context, blobs Blobs, start run.RunStart, s run
 			return nil, err
 		}
 		for _, m := range more {
-			if _, err := blobs.Get(ctx, m.digest); errors.Is(err, fs.ErrNotExist) {
+			if _, err := blobs.Get(ctx, m.digest); lost(err) {
 				out = append(out, m)
 			} else if err != nil {
 				return nil, err
@@ -72,6 +72,9 @@ func (d Dir) lacking(ctx context.Context, blobs Blobs, start run.RunStart, s run
 	}
 	return out, nil
 }
+
+// lost says that the store has no such blob, or not its bytes.
+func lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) }
 
 func needs(start run.RunStart, s run.State) []need {
 	all := []need{{"the plan", start.Plan}, {"the definition", start.Definition}, {"the list of inputs", start.Inputs}}

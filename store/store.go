@@ -27,8 +27,8 @@ import (
 
 // Errors that a caller tests for.
 var (
-	ErrMissing error = missing{}
-	ErrDamaged       = errors.New("it is damaged in the store")
+	ErrMissing error = condition{"it is not in the store", fs.ErrNotExist}
+	ErrDamaged error = condition{"it is damaged in the store", fs.ErrInvalid}
 )
 
 // DamagedError says that a blob's bytes do not have its digest. It is
@@ -180,9 +180,12 @@ func readAll(ctx context.Context, m medium, name string) ([]byte, error) {
 	return data, errors.Join(err, r.Close())
 }
 
-// missing is also fs.ErrNotExist, for readers that know no stores.
-type missing struct{}
+// condition is an error that readers who know no stores recognise too.
+type condition struct {
+	words string
+	like  error // of package fs
+}
 
-func (missing) Error() string { return "it is not in the store" }
+func (c condition) Error() string { return c.words }
 
-func (missing) Is(target error) bool { return target == fs.ErrNotExist }
+func (c condition) Is(target error) bool { return target == c.like }

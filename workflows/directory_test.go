@@ -26,6 +26,7 @@ type fakeDirectory struct {
 	on      map[run.Kind]func() // once, when such an event has been written
 	sealing func()              // while a segment is written
 	edited  *run.Blob           // what Inspect finds
+	taken   error               // by another start
 	shorter bool                // it is lost before it is sealed
 	note    func(string)
 }
@@ -41,7 +42,7 @@ func (d *fakeDirectory) tail() run.Tail {
 
 func (d *fakeDirectory) Open(context.Context, work.OpenInput) (work.OpenResult, error) {
 	d.note("Open")
-	return work.OpenResult{Host: "here"}, nil
+	return work.OpenResult{Host: "here"}, d.taken
 }
 
 func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.ProjectResult, error) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +47,7 @@ func (a *app) printDiagnosis(s sight) error {
 	if err := a.printMore(s); err != nil {
 		return err
 	}
-	a.printNext(s)
+	a.printNext(slices.DeleteFunc(nextCommands(s), func(c string) bool { return strings.Contains(c, " diagnose ") }))
 	if s.stands.Status == run.Interrupted {
 		return quiet(exitAttention)
 	}

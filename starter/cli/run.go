@@ -89,13 +89,19 @@ func (a *app) finished(d rundir.Dir, configHash string) (bool, error) {
 		return false, nil //nolint:nilerr // an unreadable meta.json is the projection's to mend
 	}
 	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, nothing was changed.\n", claim.RunID, d.Root, meta.Status)
+	if status := run.Status(meta.Status); !status.Settled() || status == run.Cancelled {
+		fmt.Fprintf(a.out, "To go on with it: %s resume %s\n", program(), d.Root)
+	}
 	return true, outcome(meta.State)
 }
 
 func (a *app) greet(s *session, st operate.Started) {
 	word := "Attached to"
-	if st.New {
+	switch {
+	case st.New:
 		word = "Started"
+	case st.Reopened != nil:
+		word = fmt.Sprintf("It was %s, and goes on in epoch %d:", st.Reopened.From, st.Reopened.Epoch)
 	}
 	for _, w := range st.Warnings {
 		fmt.Fprintln(a.err, "Warning:", w)

@@ -81,12 +81,12 @@ func (a *app) printStatus(s sight, now time.Time) {
 	if s.now.Why != nil {
 		row("Damage", "%v; what is shown is folded from %s", s.now.Why, rundir.EventsFile)
 	}
-	a.printNext(s)
+	a.printNext(nextCommands(s))
 }
 
 // printNext says what to type next.
-func (a *app) printNext(s sight) {
-	for i, next := range nextCommands(s) {
+func (a *app) printNext(commands []string) {
+	for i, next := range commands {
 		if i == 0 {
 			fmt.Fprintln(a.out)
 		}

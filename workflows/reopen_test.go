@@ -1,0 +1,129 @@
+package workflows_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// reopened is a new epoch on what the directory of w holds.
+func (w *world) reopened(r workflows.Reopen) {
+	w.t.Helper()
+	w.in.Reopen = &r
+	w.in.Carry = &workflows.Carry{State: w.dir.state(w.t), Tail: w.dir.tail()}
+	w.fresh()
+}
+
+// cutOff cancels the run when its first pass has settled.
+func (w *world) cutOff() {
+	w.t.Helper()
+	w.dir.when(run.KindPassEnd, func() { w.env.CancelWorkflow() })
+	_, err := w.execute()
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(w.t, err, &cancelled)
+	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
+}
+
+func TestACancelledRunGoesOnInANewEpoch(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	before := len(w.dir.lines)
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "go on"})
+	w.done()
+	s := w.dir.state(t)
+	require.Equal(t, 2, s.Epoch)
+	require.Equal(t, 2, s.Starts)
+	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
+	require.Len(t, resumed, 1)
+	require.Equal(t, "ada", resumed[0].By)
+	require.Equal(t, run.Cancelled, resumed[0].From)
+	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted), "a run that closed by itself was not interrupted")
+	require.Equal(t, run.KindRunResumed, w.dir.events(t)[before].Kind)
+	require.Equal(t, 1, w.agent.calls[call(1, 1)], "a settled pass was called again")
+	require.Len(t, payloads[run.RunEnd](w, run.KindRunEnd), 2, "one end for each epoch")
+}
+
+func TestATornRunSaysThatItWasInterruptedFirst(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	var torn []string
+	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it: in the middle, and nothing stored
+		if torn = append(torn, w.dir.lines[i]); e.Kind == run.KindPassEnd {
+			break
+		}
+	}
+	w.dir.lines, w.dir.seals = torn, nil
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "its workflow has been terminated"})
+	w.done()
+	events := w.dir.events(t)
+	require.Equal(t, run.KindRunInterrupted, events[len(torn)].Kind)
+	require.Equal(t, run.KindRunResumed, events[len(torn)+1].Kind)
+	said := payloads[run.RunInterrupted](w, run.KindRunInterrupted)[0]
+	require.Equal(t, "its workflow has been terminated", said.Reason)
+	require.NotEmpty(t, said.At)
+	require.Equal(t, int64(1), w.dir.seals[0].First, "what the lost execution had not stored is stored first")
+	require.EqualValues(t, len(torn), w.dir.seals[0].Tail.Seq)
+	require.Equal(t, 1, w.agent.calls[call(1, 1)])
+}
+
+// TestAStaleStartWritesNothing is a second resume that lost: the directory is not where it thinks it is.
+func TestAStaleStartWritesNothing(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	before := len(w.dir.lines)
+	w.dir.taken = temporal.NewNonRetryableApplicationError("it ends elsewhere", work.ErrStale, errors.New("stale"))
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	_, err := w.execute()
+	require.ErrorContains(t, err, "it ends elsewhere")
+	require.Len(t, w.dir.lines, before)
+}
+
+// TestAnEpochIsCutIntoExecutions hands the new epoch on: it is opened once.
+func TestAnEpochIsCutIntoExecutions(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	w.in.Options.ContinueAfter = 1
+	require.Greater(t, w.chain(func(next workflows.Input) { require.Nil(t, next.Reopen) }), 1)
+	require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+}
+
+// TestSearchAttributesFollowTheState compares what was published with what the journal says, change by change.
+func TestSearchAttributesFollowTheState(t *testing.T) {
+	w := newWorld(t, aLoop)
+	w.in.Options.Attributes = true
+	w.agent.scores = []float64{1, 4}
+	published := w.attributes()
+	w.done()
+	var want []string
+	var s run.State
+	for _, e := range w.dir.events(t) {
+		next := run.Apply(s, e)
+		if next.Status != s.Status || next.Phase != s.Phase {
+			want = append(want, string(next.Status)+" "+next.Phase)
+		}
+		s = next
+	}
+	require.Greater(t, len(want), 3)
+	require.Equal(t, want, *published)
+}
+
+// attributes collects status and stage as they are published.
+func (w *world) attributes() *[]string {
+	var all []string
+	w.env.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(a temporal.SearchAttributes) bool {
+		status, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStatus"))
+		stage, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStage"))
+		all = append(all, status+" "+stage)
+		return true
+	})).Return(nil)
+	return &all
+}
