@@ -1,0 +1,144 @@
+package rundir
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Severity says how bad a finding is. Only errors and warnings make a directory not ok.
+type Severity string
+
+// Severities.
+const (
+	SeverityError   Severity = "error"   // the record contradicts itself
+	SeverityWarning Severity = "warning" // somebody has to do something
+	SeverityInfo    Severity = "info"    // worth knowing
+)
+
+// Code names a finding of a check. Codes outlive releases.
+type Code string
+
+// Codes of shapes that other writers of this format name too.
+const (
+	InterruptedWithActiveHandoff          Code = "interrupted_with_active_handoff"
+	TerminalWithStaleHandoff              Code = "terminal_with_stale_handoff"
+	ActiveHandoffWithoutDecision          Code = "active_handoff_without_decision"
+	HaltDecisionWithoutHaltedMeta         Code = "halt_decision_without_halted_meta"
+	MetaHandoffWithoutEvent               Code = "meta_handoff_without_event"
+	CrossTerminalWithStaleHandoff         Code = "cross_terminal_with_stale_handoff"
+	CheckpointPendingWithoutActiveHandoff Code = "checkpoint_pending_without_active_handoff"
+	ActiveHandoffWithoutCheckpointPending Code = "active_handoff_without_checkpoint_pending"
+	CheckpointKindIDMismatch              Code = "checkpoint_kind_id_mismatch"
+	ProjectHandoffMarkerIncomplete        Code = "project_handoff_marker_incomplete"
+	CFAPendingWithoutPausedState          Code = "cfa_pending_without_paused_state"
+	PendingGateAndHandoffActive           Code = "pending_gate_and_handoff_active"
+)
+
+// Codes of our own.
+const (
+	StatusMismatch                         Code = "status_mismatch"
+	TerminalEventWithoutTerminalMeta       Code = "terminal_event_without_terminal_meta"
+	TerminalMetaWithoutTerminalEvent       Code = "terminal_meta_without_terminal_event"
+	HandoffEventWithoutMetaHandoff         Code = "handoff_event_without_meta_handoff"
+	AwaitingWithoutActiveHandoff           Code = "awaiting_without_active_handoff"
+	InterruptedEventWithoutInterruptedMeta Code = "interrupted_event_without_interrupted_meta"
+	MetaUnreadable                         Code = "meta_unreadable"
+	MetaMissing                            Code = "meta_missing"
+	StreamTornTail                         Code = "stream_torn_tail"
+	StreamLineUnreadable                   Code = "stream_line_unreadable"
+	StreamSeqGap                           Code = "stream_seq_gap"
+	StreamSeqDuplicate                     Code = "stream_seq_duplicate"
+	ChainMismatch                          Code = "chain_mismatch"
+	DerivedFileBehind                      Code = "derived_file_behind"
+	ArtifactHashMismatch                   Code = "artifact_hash_mismatch"
+	CheckpointDamaged                      Code = "checkpoint_damaged"
+	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
+)
+
+// Issue is one finding.
+type Issue struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"` // what was found
+	Hint     string   `json:"hint"`    // what to do about it; a command begins with starter
+
+	file string // the derived file, or folder, that is to be made again; empty: none
+}
+
+// rule is what is said of every finding of one code. The words RUN in a hint stand for the directory.
+type rule struct {
+	code     Code
+	severity Severity
+	hint     string
+}
+
+const (
+	hintRepair  = "starter repair-state RUN --apply"
+	hintRebuild = "starter rebuild, into another directory, then compare; a run that goes on records what was changed by itself"
+	hintResume  = "starter resume RUN"
+	hintDecide  = "decide the hand-off"
+	hintLook    = "look at cross_checkpoint.json: nothing is repaired by itself"
+)
+
+// Rules lists every code, in the order in which findings are shown.
+func rules() []rule {
+	return []rule{
+		{MetaMissing, SeverityError, hintRepair},
+		{MetaUnreadable, SeverityError, hintRepair},
+		{ChainMismatch, SeverityError, hintRebuild},
+		{StreamLineUnreadable, SeverityError, hintRebuild},
+		{StreamSeqGap, SeverityError, hintRebuild},
+		{StreamSeqDuplicate, SeverityError, hintRebuild},
+		{HaltDecisionWithoutHaltedMeta, SeverityError, hintRepair},
+		{TerminalEventWithoutTerminalMeta, SeverityError, hintRepair},
+		{TerminalMetaWithoutTerminalEvent, SeverityError, hintRepair},
+		{InterruptedEventWithoutInterruptedMeta, SeverityError, hintRepair},
+		{StatusMismatch, SeverityError, hintRepair},
+		{AwaitingWithoutActiveHandoff, SeverityError, hintRepair},
+		{HandoffEventWithoutMetaHandoff, SeverityError, hintRepair},
+		{MetaHandoffWithoutEvent, SeverityError, hintRepair},
+		{CheckpointPendingWithoutActiveHandoff, SeverityError, hintDecide},
+		{InterruptedWithActiveHandoff, SeverityWarning, hintDecide},
+		{RunningWithoutLiveWorkflow, SeverityWarning, hintResume},
+		{TerminalWithStaleHandoff, SeverityWarning, hintRepair},
+		{CrossTerminalWithStaleHandoff, SeverityWarning, hintRepair},
+		{ActiveHandoffWithoutCheckpointPending, SeverityWarning, hintLook},
+		{CheckpointKindIDMismatch, SeverityWarning, hintLook},
+		{ProjectHandoffMarkerIncomplete, SeverityWarning, hintLook},
+		{CFAPendingWithoutPausedState, SeverityWarning, hintLook},
+		{PendingGateAndHandoffActive, SeverityWarning, hintLook},
+		{DerivedFileBehind, SeverityWarning, hintRepair},
+		{CheckpointDamaged, SeverityWarning, hintRepair},
+		{ArtifactHashMismatch, SeverityWarning, "starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file back"},
+		{StreamTornTail, SeverityInfo, hintRepair},
+		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},
+	}
+}
+
+func ruleOf(c Code) (rule, int) {
+	all := rules()
+	i := slices.IndexFunc(all, func(r rule) bool { return r.code == c })
+	return all[i], i
+}
+
+// issue makes a finding in a directory.
+func (d Dir) issue(c Code, file, message string) Issue {
+	r, _ := ruleOf(c)
+	return Issue{Code: c, Severity: r.severity, Message: message, Hint: strings.ReplaceAll(r.hint, "RUN", d.Root), file: file}
+}
+
+// sorted puts findings in the order of the rules.
+func sorted(list []Issue) []Issue {
+	slices.SortStableFunc(list, func(a, b Issue) int {
+		_, i := ruleOf(a.Code)
+		_, j := ruleOf(b.Code)
+		return cmp.Compare(i, j)
+	})
+	return list
+}
+
+// terminal says that nothing follows a status in the same epoch, and that it was reached by an end.
+func terminal(s run.Status) bool { return s.Settled() || s == run.Failed }

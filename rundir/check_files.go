@@ -1,0 +1,173 @@
+package rundir
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+)
+
+// judgeFiles compares the files that follow from the events with what meta.json says of them. All of this is of Passbook's own directories.
+func (x *examined) judgeFiles() error {
+	if x.stream.beyond > 0 {
+		x.lags(DerivedFileBehind, MetaFile, fmt.Sprintf("%s has not seen the last %d of %d events", MetaFile, x.stream.beyond, x.stream.lines+x.stream.beyond))
+	}
+	if x.meta.good() {
+		if err := errors.Join(x.judgeGrowing(), x.judgeState()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints())
+}
+
+// judgeGrowing looks for files that have lost something. They only grow, so nobody who writes can be the cause.
+func (x *examined) judgeGrowing() error {
+	for _, m := range x.meta.typed.Derived {
+		ends, err := x.dir.endsLine(m.File, m.Size)
+		if err != nil {
+			return err
+		}
+		if !ends {
+			x.findIn(DerivedFileBehind, m.File, fmt.Sprintf("%s has no line that ends at byte %d", m.File, m.Size))
+		}
+	}
+	return nil
+}
+
+// endsLine says whether a file has that many bytes and a line ends with them.
+func (d Dir) endsLine(name string, size int64) (bool, error) {
+	if size == 0 {
+		return true, nil
+	}
+	f, err := os.Open(d.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, size-1)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return last[0] == '\n', err
+}
+
+// judgeState looks where state.json stands. It is written before meta.json, so it may be ahead of it, but not behind.
+func (x *examined) judgeState() error {
+	stands := x.meta.typed.Events.Seq
+	if x.meta.typed.Behind != nil {
+		stands = x.meta.typed.Behind.Seq
+	}
+	book, err := x.dir.written()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.findIn(DerivedFileBehind, StateFile, StateFile+" is missing")
+	case errors.Is(err, ErrDamaged):
+		x.findIn(DerivedFileBehind, StateFile, StateFile+" cannot be read")
+	case err != nil:
+		return err
+	case book.LastSeq < stands:
+		x.findIn(DerivedFileBehind, StateFile, fmt.Sprintf("%s stands at event %d, and %s says %d", StateFile, book.LastSeq, MetaFile, stands))
+	case book.LastSeq > stands:
+		x.lags(DerivedFileBehind, StateFile, fmt.Sprintf("%s stands at event %d already, and %s says %d", StateFile, book.LastSeq, MetaFile, stands))
+	}
+	return nil
+}
+
+// judgeArtifact compares the artifact's bytes with the digest that the events name. Lines that meta.json has not seen may have changed it.
+func (x *examined) judgeArtifact() error {
+	s := x.stream
+	want := s.want.State.Artifact
+	if want == nil || s.artifact == "" {
+		return nil
+	}
+	have, err := x.dir.digestOf(s.artifact)
+	if err != nil || have == want.Digest {
+		return err
+	}
+	if s.beyond > 0 && s.after.Artifact != nil && have == s.after.Artifact.Digest {
+		return nil
+	}
+	said := s.artifact + " is missing"
+	if have != "" {
+		said = fmt.Sprintf("%s is not what the run recorded: its sha-256 is %s, not %s", s.artifact, have[:12], want.Digest[:min(12, len(want.Digest))])
+	}
+	x.lags(ArtifactHashMismatch, s.artifact, said)
+	return nil
+}
+
+// digestOf is the sha-256 of a file; empty: it is missing.
+func (d Dir) digestOf(name string) (string, error) {
+	f, err := os.Open(d.Path(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// judgeCheckpoints compares the directory of each named checkpoint with its event and its manifest.
+func (x *examined) judgeCheckpoints() error {
+	for _, id := range slices.Sorted(maps.Keys(x.stream.checkpoints)) {
+		wrong, err := x.dir.wrongCheckpoint(id, x.stream.checkpoints[id], path.Ext(x.stream.artifact))
+		if err != nil {
+			return err
+		}
+		if wrong != "" {
+			x.lags(CheckpointDamaged, checkpointDir(id), fmt.Sprintf("checkpoint %s: %s", id, wrong))
+		}
+	}
+	return nil
+}
+
+// wrongCheckpoint says what is wrong with a checkpoint's directory; empty: nothing.
+func (d Dir) wrongCheckpoint(id string, k kept, ext string) (string, error) {
+	var m CheckpointRecord
+	dir := checkpointDir(id)
+	err := d.readJSON(path.Join(dir, "manifest.json"), &m)
+	if missing(err) {
+		return "manifest.json is missing or cannot be read", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if m.ID != id || m.ArtifactHash != k.artifact {
+		return "manifest.json is of another checkpoint", nil
+	}
+	type file struct{ name, digest string }
+	files := []file{{"state-snapshot.json", m.StateHash}}
+	if k.artifact != "" {
+		files = append(files, file{"artifact" + ext, k.artifact})
+	}
+	for _, n := range k.notes {
+		if n.Whole.Digest != "" {
+			files = append(files, file{n.File, n.Whole.Digest})
+		}
+	}
+	for _, f := range files {
+		have, err := d.digestOf(path.Join(dir, f.name))
+		if err != nil {
+			return "", err
+		}
+		if have != f.digest {
+			return f.name + " is missing or was changed", nil
+		}
+	}
+	return "", nil
+}

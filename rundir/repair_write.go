@@ -1,0 +1,218 @@
+package rundir
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+const repairsDir = "run_state_repairs"
+
+// repairAudit is the audit file of one repair.
+type repairAudit struct {
+	Version    int      `json:"version"`
+	RunID      string   `json:"run_id"`
+	At         string   `json:"at"`
+	By         string   `json:"by"`
+	IssueCodes []Code   `json:"issue_codes"`
+	Changes    []Change `json:"changes"`
+	Backups    []string `json:"backups"` // relative to the directory
+}
+
+// repair does what is to be done. The caller holds the lock.
+func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, error) {
+	p := x.plan(o.Now)
+	res := p.result()
+	if len(p.changes) == 0 {
+		return res, nil
+	}
+	if (p.anew || p.catchUp) && o.Blobs == nil {
+		return res, errors.New("repair: derived files are made again from the store, and none was given")
+	}
+	folder, err := x.dir.repairFolder(o.Now)
+	if err != nil {
+		return res, err
+	}
+	backups, err := x.backUp(folder, p)
+	if err != nil {
+		return res, fmt.Errorf("repair: nothing was changed: %w", err)
+	}
+	if len(backups) > 0 {
+		res.BackupPath = backups[0]
+	}
+	if err := x.carryOut(ctx, o.Blobs, p); err != nil {
+		return res, fmt.Errorf("repair: %w; what was there is in %s", err, folder)
+	}
+	res.Applied, res.AuditPath = true, path.Join(folder, "audit.json")
+	audit := repairAudit{
+		Version: 1, RunID: x.runID(), At: o.Now.UTC().Format(time.RFC3339Nano), By: o.By, IssueCodes: p.codes, Changes: p.changes, Backups: backups,
+	}
+	raw, err := marshal(audit)
+	if err != nil {
+		return res, err
+	}
+	return res, x.dir.Disk.WriteFile(x.dir.Path(res.AuditPath), raw, filePerm)
+}
+
+// runID is the run's id; other programs name a run by its directory.
+func (x *examined) runID() string {
+	if c, err := x.dir.Claim(); err == nil {
+		return c.RunID
+	}
+	return path.Base(x.dir.Root)
+}
+
+// repairFolder makes a folder of its own for what one repair leaves.
+func (d Dir) repairFolder(now time.Time) (string, error) {
+	stamp := path.Join(repairsDir, now.UTC().Format("20060102T150405.000Z"))
+	folder := stamp
+	for n := 2; d.there(folder); n++ {
+		folder = stamp + "-" + strconv.Itoa(n)
+	}
+	return folder, d.Disk.Mkdir(d.Path(folder), dirPerm)
+}
+
+// backUp keeps a copy of what is replaced, and gives the names of the copies.
+func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
+	names := []string{MetaFile}
+	if p.anew || p.catchUp {
+		names = append(names, StateFile)
+	}
+	if p.anew && x.stream.artifact != "" {
+		names = append(names, x.stream.artifact)
+	}
+	copies := []string{}
+	var files []durable.File
+	for _, name := range names {
+		raw, err := os.ReadFile(x.dir.Path(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		to := path.Join(folder, path.Base(name))
+		copies = append(copies, to)
+		files = append(files, durable.File{Path: x.dir.Path(to), Data: raw, Perm: filePerm, Verify: &durable.Verify{}})
+	}
+	return copies, x.dir.Disk.WriteAll(files)
+}
+
+func (x *examined) carryOut(ctx context.Context, blobs Blobs, p repairPlan) error {
+	switch {
+	case p.anew || p.catchUp && p.edit:
+		return x.again(ctx, blobs, true)
+	case p.catchUp:
+		return x.again(ctx, blobs, false)
+	}
+	for _, c := range p.changes {
+		if c.After == nil {
+			x.meta.object.drop(c.Field)
+		} else {
+			x.meta.object.set(c.Field, c.After)
+		}
+	}
+	return x.writeObject(x.meta.object)
+}
+
+// writeObject replaces meta.json, which ends as it ended before.
+func (x *examined) writeObject(o *object) error {
+	raw, err := o.bytes()
+	if err != nil {
+		return err
+	}
+	if !bytes.HasSuffix(x.meta.raw, []byte("\n")) {
+		raw = bytes.TrimSuffix(raw, []byte("\n"))
+	}
+	return (&projector{dir: x.dir}).replace(MetaFile, raw)
+}
+
+// again lets the projector go on from meta.json, or makes everything derived anew from the first event on. An artifact that somebody has edited
+// stays as it is, and so do keys of meta.json that this program does not know.
+func (x *examined) again(ctx context.Context, blobs Blobs, anew bool) error {
+	edited, err := x.editedArtifact()
+	if err != nil {
+		return err
+	}
+	p, err := x.dir.open(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	if anew {
+		p.meta, p.last, p.chain, p.size, p.torn, p.unseen = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil, nil
+		if err := p.readRest(); err != nil {
+			return err
+		}
+	}
+	if err := p.append(nil); err != nil {
+		return err
+	}
+	if err := p.materialise(); err != nil {
+		return err
+	}
+	if edited != nil {
+		if err := x.dir.Disk.WriteFile(x.dir.Path(x.stream.artifact), edited, filePerm); err != nil {
+			return err
+		}
+	}
+	return x.keepUnknown()
+}
+
+// editedArtifact is the artifact that is not the recorded one; nil: it is, or it is missing.
+func (x *examined) editedArtifact() ([]byte, error) {
+	if !x.has(ArtifactHashMismatch) || x.artifactIsMissing() {
+		return nil, nil
+	}
+	return os.ReadFile(x.dir.Path(x.stream.artifact))
+}
+
+func (x *examined) artifactIsMissing() bool { return !x.dir.there(x.stream.artifact) }
+
+// keepUnknown puts the keys back that the projector does not know.
+func (x *examined) keepUnknown() error {
+	if x.meta.object == nil {
+		return nil
+	}
+	raw, err := x.dir.metaBytes()
+	if err != nil {
+		return err
+	}
+	now, err := parseObject(raw)
+	if err != nil {
+		return err
+	}
+	known, err := objectOf(Meta{Behind: &Behind{}})
+	if err != nil {
+		return err
+	}
+	known.set("phase_handoff", nil)
+	added := false
+	for _, k := range x.meta.object.keys {
+		if _, ours := known.values[k]; !ours {
+			now.set(k, x.meta.object.values[k])
+			added = true
+		}
+	}
+	if !added {
+		return nil
+	}
+	return x.writeObject(now)
+}
+
+// flat is a value on one line; nil stays nil.
+func flat(v json.RawMessage) json.RawMessage {
+	var out bytes.Buffer
+	if len(v) == 0 || json.Compact(&out, v) != nil {
+		return nil
+	}
+	return out.Bytes()
+}
