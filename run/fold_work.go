@@ -33,15 +33,13 @@ func list[T any](f *folder, s []T) []T {
 }
 
 func (f *folder) startPhase(e *Event) {
-	var p PhaseStart
-	e.Decode(&p)
+	p := readPhaseStart(e)
 	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
 	f.Values, f.Pictures = nil, nil
 }
 
 func (f *folder) endPhase(e *Event) {
-	var p PhaseEnd
-	e.Decode(&p)
+	p := readPhaseEnd(e)
 	f.PhaseOpen = false
 	if p.Repeats {
 		f.Rounds = p.Round
@@ -57,8 +55,7 @@ func (f *folder) move(next *Place) {
 }
 
 func (f *folder) startPass(e *Event) {
-	var p PassStart
-	e.Decode(&p)
+	p := readPassStart(e)
 	f.Set = p.Set
 	f.land(p.Step, p.Member)
 	f.InFlight = append(f.InFlight, Flight{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call, Attempt: p.Attempt, StartedAt: e.TS})
@@ -70,8 +67,7 @@ func (f *folder) land(step, member string) {
 }
 
 func (f *folder) attemptPass(e *Event) {
-	var p PassAttempt
-	e.Decode(&p)
+	p := readPassAttempt(e)
 	f.land(p.Step, p.Member)
 	if p.Spend != nil {
 		f.spend(p.Pass, phaseName(e), *p.Spend)
@@ -107,8 +103,7 @@ func (f *folder) spend(p Pass, phase string, c Spend) {
 }
 
 func (f *folder) endPass(e *Event) {
-	var p PassEnd
-	e.Decode(&p)
+	p := readPassEnd(e)
 	f.land(p.Step, p.Member)
 	f.spend(p.Pass, phaseName(e), p.Spend)
 	f.countPass(&p)
@@ -156,7 +151,7 @@ func newest[T any](s []T, n int) []T {
 
 // keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to see.
 func (f *folder) keepReply(p *PassEnd, phase string) {
-	if p.Reply == nil {
+	if p.Reply == nil || p.Outcome != "ok" { // what cannot be used is no answer to anybody
 		return
 	}
 	kept := slices.DeleteFunc(list(f, f.Replies), func(r Reply) bool {
@@ -170,8 +165,7 @@ func (f *folder) keepReply(p *PassEnd, phase string) {
 }
 
 func (f *folder) appendNote(e *Event) {
-	var p NoteAppended
-	e.Decode(&p)
+	p := readNoteAppended(e)
 	f.Notes = list(f, f.Notes)
 	for i := range f.Notes {
 		if f.Notes[i].Name == p.Note {
