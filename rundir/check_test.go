@@ -1,0 +1,292 @@
+package rundir_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// TestACheckInTheMiddleOfAProjectionFindsNothing checks before every single step of every write of a run: that is all that a check beside a live
+// writer can come upon.
+func TestACheckInTheMiddleOfAProjectionFindsNothing(t *testing.T) {
+	s := whole(t)
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, d.Take(claim()))
+	checks, locked := 0, false
+	reader := d
+	d.Disk = durable.Disk{Hook: func(step durable.Step) error {
+		if !locked { // the folder is made before the lock is taken
+			locked = durableHeld(t, d)
+		}
+		if locked {
+			checks++
+			require.Empty(t, check(t, reader).Issues, "before %s %s", step.Op, step.Path)
+		}
+		return nil
+	}}
+	for _, b := range s.batches {
+		project(t, d, s, b)
+		locked = false
+		require.Empty(t, check(t, reader).Issues, "between two batches")
+	}
+	require.Greater(t, checks, 500)
+}
+
+func durableHeld(t *testing.T, d rundir.Dir) bool {
+	held, err := durable.Held(d.Path(rundir.LockFile))
+	require.NoError(t, err)
+	return held
+}
+
+// TestChecksBesideAWriterFindNothing lets both run at the same time, each as fast as it can.
+func TestChecksBesideAWriterFindNothing(t *testing.T) {
+	s := whole(t)
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, d.Take(claim()))
+	var writer sync.WaitGroup
+	over := make(chan struct{})
+	writer.Go(func() {
+		defer close(over)
+		for _, b := range s.batches {
+			p, err := d.Project(context.Background(), s.blobs, b)
+			if err != nil || p.Outcome != rundir.Written {
+				t.Errorf("projection: %s, %v", p.Outcome, err)
+			}
+		}
+	})
+	var seq int64
+	for done := false; !done; {
+		select {
+		case <-over:
+			done = true
+		default:
+		}
+		r := check(t, d)
+		require.Empty(t, r.Issues)
+		require.GreaterOrEqual(t, r.Snapshot.Seq, seq, "a later check sees no less")
+		seq = r.Snapshot.Seq
+	}
+	writer.Wait()
+	require.EqualValues(t, len(s.lines), seq)
+}
+
+// TestACutOffProjectionIsNamedAndMended stops a projection before some of its steps, as a crash does. What it leaves is a finding as soon as nobody
+// holds the lock, and a repair ends it; the next projections give the directory of an undisturbed run.
+func TestACutOffProjectionIsNamedAndMended(t *testing.T) {
+	s := whole(t)
+	cut := len(s.batches) - 2
+	want := look(t, written(t, s))
+	expected := map[rundir.Code]bool{
+		rundir.DerivedFileBehind: true, rundir.StreamTornTail: true, rundir.CheckpointDamaged: true,
+	}
+	named, last := 0, false
+	for k := 0; !last; k += 7 {
+		d := rundir.At(filepath.Join(t.TempDir(), "run"))
+		require.NoError(t, d.Take(claim()))
+		project(t, d, s, s.batches[:cut]...)
+		n := -1
+		d.Disk = durable.Disk{Hook: func(durable.Step) error {
+			if n++; n >= k {
+				return errStop
+			}
+			return nil
+		}}
+		_, err := d.Project(context.Background(), s.blobs, s.batches[cut])
+		last = err == nil
+		d.Disk = durable.Disk{}
+		r := check(t, d)
+		for _, i := range r.Issues {
+			require.True(t, expected[i.Code], "stopped before step %d: %+v", k, i)
+			named++
+		}
+		_, err = d.Repair(context.Background(), rundir.RepairOptions{Apply: true, Blobs: s.blobs, Now: noon})
+		require.NoError(t, err)
+		require.Empty(t, check(t, d).Issues, "stopped before step %d", k)
+		project(t, d, s, s.batches[cut:]...)
+		got := look(t, d)
+		for name := range got {
+			if strings.HasPrefix(name, "run_state_repairs") || strings.HasPrefix(name, "_orchestrator/torn") {
+				delete(got, name)
+			}
+		}
+		same(t, want, got, fmt.Sprintf("stopped before step %d", k))
+	}
+	require.Positive(t, named)
+}
+
+// TestReferenceRuns folds two runs that another program has recorded.
+func TestReferenceRuns(t *testing.T) {
+	none := []string{}
+	for name, want := range map[string]run.Snapshot{
+		"feature_done": {
+			Status: run.Done, Seq: 34, Terminal: true, FailedPhases: none, SeenHandoffIDs: none,
+			SeenPhases:      []string{"plan", "validate_plan", "implement", "review_changes", "repair_changes", "final_acceptance", "Pipeline complete"},
+			CompletedPhases: []string{"plan", "validate_plan", "implement", "review_changes", "repair_changes", "final_acceptance"},
+		},
+		"planning_retry_then_continue": {
+			Status: run.Done, Seq: 28, Terminal: true, FailedPhases: none,
+			SeenPhases: []string{"plan", "validate_plan", "Pipeline complete"}, CompletedPhases: []string{"plan", "validate_plan"},
+			SeenHandoffIDs: []string{"validate_plan:plan_round:1", "validate_plan:plan_round:2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := rundir.At(filepath.Join("testdata", "reference", name))
+			require.True(t, d.Foreign())
+			r := check(t, d)
+			require.Equal(t, want, r.Snapshot)
+			require.True(t, r.OK)
+			require.Empty(t, r.Issues)
+			require.Equal(t, "done", r.MetaStatus)
+			require.Equal(t, run.Standing{Status: run.Done, Recorded: run.Done, Liveness: run.LiveUnknown}, r.Standing)
+
+			snapshot, meta, err := d.ReadForeign(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, want, snapshot)
+			require.JSONEq(t, `"/demo/proj"`, string(meta["project"]))
+		})
+	}
+}
+
+// TestTheReferenceHalfWay folds the beginnings of a run that another program recorded; its meta.json is made to say the same.
+func TestTheReferenceHalfWay(t *testing.T) {
+	raw, err := os.ReadFile("testdata/reference/planning_retry_then_continue/events.jsonl")
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(raw), "\n")
+	first, plan := "validate_plan:plan_round:1", "validate_plan"
+	for _, row := range []struct {
+		lines  int
+		meta   string
+		status run.Status
+		active *string
+		codes  []rundir.Code
+	}{
+		{1, `{"status": "running"}`, run.Running, nil, nil},
+		{10, `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "` + first + `"}}`, run.AwaitingPhaseHandoff, &first, []rundir.Code{rundir.ActiveHandoffWithoutDecision}},
+		{12, `{"status": "interrupted", "phase_handoff": {"id": "` + first + `"}}`, run.Interrupted, &first,
+			[]rundir.Code{rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision}},
+	} {
+		t.Run(fmt.Sprint(row.lines, " lines"), func(t *testing.T) {
+			d, _ := madeUp(strings.Join(lines[:row.lines], ""), row.meta)(t)
+			r := check(t, d)
+			require.Equal(t, row.status, r.Snapshot.Status)
+			require.Equal(t, row.active, r.Snapshot.ActiveHandoffID)
+			if row.active != nil {
+				require.Equal(t, &plan, r.Snapshot.ActiveHandoffPhase)
+			}
+			require.Equal(t, row.codes, codesOf(r))
+		})
+	}
+}
+
+// TestTheWorkflowIsAway looks at the one injury that is not on the disk.
+func TestTheWorkflowIsAway(t *testing.T) {
+	for _, row := range []struct {
+		body  string
+		live  run.Liveness
+		shown run.Status
+		away  bool
+	}{
+		{"running", run.LiveOpen, run.Running, false},
+		{"running", run.LiveClosed, run.Interrupted, true},
+		{"running", run.LiveGone, run.Interrupted, true},
+		{"running", run.LiveUnknown, run.Running, false},
+		{"running", "", run.Running, false},
+		{"paused", run.LiveGone, run.Interrupted, true},
+		{"done", run.LiveClosed, run.Done, false},
+		{"done", run.LiveGone, run.Done, false},
+	} {
+		t.Run(fmt.Sprintf("%s, %s", row.body, row.live), func(t *testing.T) {
+			d, blobs := bodyOf(t, row.body)
+			stands := run.Standing{Liveness: row.live, Detail: "so it is"}
+			r, err := d.Check(context.Background(), rundir.CheckOptions{Standing: stands})
+			require.NoError(t, err)
+			require.Equal(t, row.shown, r.Standing.Status)
+			require.Equal(t, "so it is", r.Standing.Detail)
+			require.Equal(t, !row.away, r.OK)
+			if !row.away {
+				require.Empty(t, r.Issues)
+				return
+			}
+			require.Equal(t, []rundir.Code{rundir.RunningWithoutLiveWorkflow}, codesOf(r))
+			before := look(t, d)
+			res, err := d.Repair(context.Background(), rundir.RepairOptions{Apply: true, Standing: stands, Blobs: blobs, Now: noon})
+			require.NoError(t, err)
+			require.False(t, res.Applied, "only the next epoch may say that it was interrupted")
+			require.Equal(t, before, look(t, d))
+		})
+	}
+}
+
+func bodyOf(t *testing.T, name string) (rundir.Dir, fakeBlobs) {
+	t.Helper()
+	for _, b := range bodies() {
+		if b.name == name {
+			return b.write(t)
+		}
+	}
+	require.Fail(t, "no such body", name)
+	return rundir.Dir{}, nil
+}
+
+// TestACheckOfNothing is an error, not a finding.
+func TestACheckOfNothing(t *testing.T) {
+	_, err := rundir.At(t.TempDir()).Check(context.Background(), rundir.CheckOptions{})
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+
+	d, _ := bodyOf(t, "paused")
+	write(t, d, rundir.ClaimFile, "{")
+	_, err = d.Check(context.Background(), rundir.CheckOptions{})
+	require.ErrorContains(t, err, rundir.ClaimFile)
+
+	d, _ = bodyOf(t, "paused")
+	setKey(t, d, "version", "99")
+	_, err = d.Check(context.Background(), rundir.CheckOptions{})
+	require.ErrorContains(t, err, "version 99")
+
+	d, _ = bodyOf(t, "paused")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = d.Check(ctx, rundir.CheckOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+
+	fresh := rundir.At(t.TempDir())
+	require.NoError(t, fresh.Take(claim()))
+	r := check(t, fresh)
+	require.Empty(t, r.Issues, "a run that was claimed and has not written yet")
+	require.Equal(t, run.Unknown, r.Snapshot.Status)
+}
+
+// BenchmarkCheck checks a run of a hundred thousand events.
+func BenchmarkCheck(b *testing.B) {
+	s := newStory(b)
+	s.start()
+	for i := 1; len(s.lines) < 100_000; i++ { // nothing that leaves files of its own: a check does not read those
+		s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "write", Title: "Write", Outcome: "ok", Round: i, Next: &run.Place{Round: i + 1}})
+		s.add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: i + 1})
+		s.add(run.KindDecisionRefused, run.DecisionRefused{Verb: "pause", Reason: strings.Repeat("the run rests already; ", 10), By: "somebody"})
+	}
+	s.send()
+	d := rundir.At(b.TempDir())
+	require.NoError(b, d.Take(claim()))
+	project(b, d, s, batch(s.lines, 1, len(s.lines)))
+	size, err := os.Stat(d.Path(rundir.EventsFile))
+	require.NoError(b, err)
+	b.SetBytes(size.Size())
+	b.ResetTimer()
+	for b.Loop() {
+		r, err := d.Check(context.Background(), rundir.CheckOptions{})
+		require.NoError(b, err)
+		require.True(b, r.OK, "%+v", r.Issues)
+	}
+	b.ReportMetric(float64(len(s.lines))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+}
