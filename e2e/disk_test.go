@@ -133,7 +133,8 @@ func complete(t *testing.T, dir string) []run.Event {
 	require.Equal(t, "complete", book.CurrentPhase)
 	last := events[len(events)-1]
 	require.Equal(t, run.KindRunEnd, last.Kind)
-	require.Len(t, of[run.RunEnd](events, run.KindRunEnd), 1)
+	ended := len(of[run.RunEnd](events, run.KindRunEnd)) + len(of[run.RunInterrupted](events, run.KindRunInterrupted))
+	require.Equal(t, meta.Epoch, ended, "one terminal event for each epoch")
 	require.Equal(t, last.Seq, meta.Events.Seq)
 	require.Equal(t, last.Seq, book.LastSeq)
 	require.Equal(t, artifactOf(t, dir), meta.State.Artifact.Digest)

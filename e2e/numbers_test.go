@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +14,7 @@ func testDemoNumbers(t *testing.T, h *house, dir string) {
 	meta, book := metaOf(t, dir), stateOf(t, dir)
 	want := meta.State
 
-	var said run.State
-	require.NoError(t, json.Unmarshal([]byte(h.starter("status", dir, "--json")), &said))
-	require.Equal(t, want, said)
+	require.Equal(t, want, h.told(dir).State)
 
 	c := h.dial()
 	ask := func(query string, answer any) {

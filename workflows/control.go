@@ -115,6 +115,9 @@ func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
+	if s.Status.Closed() {
+		return refuse("the run is %s: nothing can be asked of it any more", s.Status)
+	}
 	switch verb {
 	case VerbPause:
 		if s.Status != run.Running && s.Status != run.Replaying && s.Status != run.Unknown && s.Status != "" {
