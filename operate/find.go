@@ -38,7 +38,8 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("%s is ambiguous: it is the beginning of %s", e.What, strings.Join(e.Found, ", "))
 }
 
-// Find gives the directory that a person means: a path, or a run's id or the beginning of one.
+// Find gives the directory that a person means: a path, or a run's id or the beginning of one. A directory that another program wrote in this
+// format is found too; what needs a claim refuses it.
 func Find(stateDir, what string) (rundir.Dir, error) {
 	if what == "" {
 		what = "."
@@ -49,7 +50,9 @@ func Find(stateDir, what string) (rundir.Dir, error) {
 			return rundir.Dir{}, err
 		}
 		d := rundir.At(abs)
-		_, err = d.Claim()
+		if _, err = d.Claim(); errors.Is(err, rundir.ErrNoRun) && d.Foreign() {
+			err = nil
+		}
 		return d, err
 	}
 	return byID(stateDir, what)

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -32,8 +33,14 @@ func TestFind(t *testing.T) {
 		})
 	}
 
+	foreign := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, rundir.MetaFile), []byte("{}"), 0o600))
+	d, err := Find(state, foreign)
+	require.NoError(t, err, "another program's")
+	require.Equal(t, foreign, d.Root)
+
 	var name *NameError
-	_, err := Find(state, "aa")
+	_, err = Find(state, "aa")
 	require.ErrorAs(t, err, &name)
 	require.Equal(t, []string{"aa11", "aa22"}, name.Found)
 	_, err = Find(state, "bb")

@@ -48,6 +48,7 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err := mayReopen(now.State, stands, r); err != nil {
 		return Reopened{}, err
 	}
+	stands = insisted(stands, r)
 	in, restored, err := o.reopening(ctx, dir, claim, now, stands, r)
 	if err != nil {
 		return Reopened{}, err
@@ -110,7 +111,15 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
 	}
-	return nil
+	return run.May(insisted(stands, r).Status, run.Resume, run.Terms{Forced: r.Force})
+}
+
+// insisted takes the operator's word that a server out of reach is gone for good.
+func insisted(s run.Standing, r Reopening) run.Standing {
+	if s.Liveness != run.LiveUnknown || !r.Force {
+		return s
+	}
+	return run.Stands(s.Recorded, run.LiveGone, "its Temporal server is gone for good: "+r.Reason)
 }
 
 // reopening is the input of the new epoch's first execution: what the directory holds, and nothing from elsewhere.

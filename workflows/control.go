@@ -120,7 +120,8 @@ func (c *control) check(verb string, m Message) error {
 	}
 	switch verb {
 	case VerbPause:
-		if s.Status != run.Running && s.Status != run.Replaying && s.Status != run.Unknown && s.Status != "" {
+		begun := s.Status != "" && s.Status != run.Unknown
+		if err := run.May(s.Status, run.Pause, run.Terms{}); begun && err != nil {
 			return refuse("the run is %s: there is nothing to pause", s.Status)
 		}
 	case VerbResume:
