@@ -1,0 +1,234 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+const publishedSchema = "../docs/pipeline.schema.json"
+
+// compiled is the published schema; compiling checks it against the schema of schemas.
+func compiled(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	s, err := jsonschema.NewCompiler().Compile(publishedSchema)
+	require.NoError(t, err)
+	return s
+}
+
+// asJSON reads a definition as an editor does: plain YAML, aliases and merges followed.
+func asJSON(t testing.TB, src []byte) any {
+	t.Helper()
+	var read any
+	require.NoError(t, yaml.Unmarshal(src, &read))
+	data, err := json.Marshal(read)
+	require.NoError(t, err)
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	require.NoError(t, err)
+	return v
+}
+
+func TestTheSchemaIsPublished(t *testing.T) {
+	s, err := Schema()
+	require.NoError(t, err)
+	golden(t, filepath.Join("..", publishedSchema), string(s))
+}
+
+// definitions are those that people begin with, by path.
+func definitions(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../examples/*/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(paths), 6)
+	return paths
+}
+
+func TestTheSchemaAcceptsWhatIsRight(t *testing.T) {
+	sources := map[string][]byte{"healthy": []byte(healthy), "rich": []byte(rich)}
+	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
+		sources[name] = read(t, name)
+	}
+	for _, path := range definitions(t) {
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		sources[path] = src
+	}
+	for name, src := range sources {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, compiled(t).Validate(asJSON(t, src)))
+		})
+	}
+}
+
+// An editor takes the schema from a definition's first line.
+func TestEveryExampleNamesTheSchema(t *testing.T) {
+	line := regexp.MustCompile(`^# yaml-language-server: \$schema=(\S+)\n`)
+	published, err := filepath.Abs(publishedSchema)
+	require.NoError(t, err)
+	for _, path := range definitions(t) {
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		m := line.FindSubmatch(src)
+		require.NotNil(t, m, path)
+		named, err := filepath.Abs(filepath.Join(filepath.Dir(path), string(m[1])))
+		require.NoError(t, err)
+		require.Equal(t, published, named, path)
+	}
+}
+
+// unreadable are the injuries that an editor refuses as YAML, before any schema.
+var unreadable = []string{
+	"duplicate key", "duplicate role", "duplicate set", "nothing to repeat a merge of", "a second document", "not YAML", "not YAML for the scanner",
+	"an alias of nothing", "a key that is a list", "not a number",
+}
+
+// unsaid are the injuries that a schema has no words for: what is there twice, names that refer to one another, files, and tags.
+var unsaid = []string{
+	"duplicate label", "duplicate stage", "duplicate step name", "duplicate check", "duplicate marker",
+	"missing prompt file", "missing corpus file", "missing file always read", "missing seed", "a folder for a file", "a path outside", "a blank prompt",
+	"an unknown placeholder", "no such role in a step", "no such role together", "no such order", "no such note", "no such agent",
+	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see", "no such name in until", "no verdict for until",
+	"a step called like a stage", "bad regexp", "bad range", "a whole turn as order", "a first wait above the last", "a tag of one's own",
+}
+
+func TestTheSchemaRefusesWhatItCanSay(t *testing.T) {
+	s := compiled(t)
+	seen := 0
+	for _, c := range injuries {
+		if slices.Contains(unreadable, c.name) {
+			seen++
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			src := healthy + c.new
+			if c.old != "" {
+				src = strings.Replace(healthy, c.old, c.new, 1)
+			}
+			if slices.Contains(unsaid, c.name) {
+				require.NoError(t, s.Validate(asJSON(t, []byte(src))), "the schema says it now: drop it from unsaid")
+				seen++
+				return
+			}
+			require.Error(t, s.Validate(asJSON(t, []byte(src))))
+		})
+	}
+	require.Equal(t, len(unreadable)+len(unsaid), seen, "a name that is no injury")
+}
+
+// objects are mappings with a closed set of keys: where the schema says so, and a definition in which KEY stands in one.
+var objects = []struct{ at, src string }{
+	{"", "KEY: 1"},
+	{"/$defs/agent", "agent: {KEY: 1}"},
+	{"/$defs/agent/properties/price", "agent: {run: [a], price: {KEY: 1}}"},
+	{"/properties/limits", "limits: {KEY: 1}"},
+	{"/$defs/limits", "roles: {r: {limits: {KEY: 1}}}"},
+	{"/$defs/limits/properties/backoff", "limits: {backoff: {KEY: 1}}"},
+	{"/$defs/limits/properties/rate_limit", "limits: {rate_limit: {KEY: 1}}"},
+	{"/properties/budget", "budget: {KEY: 1}"},
+	{"/properties/artifact", "artifact: {KEY: 1}"},
+	{"/properties/workspace", "workspace: {KEY: 1}"},
+	{"/properties/notes/additionalProperties", "notes: {a: {KEY: 1}}"},
+	{"/properties/corpus/additionalProperties", "corpus: {a: {KEY: 1}}"},
+	{"/$defs/role", "roles: {r: {KEY: 1}}"},
+	{"/$defs/check", "roles: {r: {checks: [{KEY: 1}]}}"},
+	{"/$defs/role/properties/score", "roles: {r: {score: {KEY: 1}}}"},
+	{"/$defs/role/properties/verdict", "roles: {r: {verdict: {KEY: 1}}}"},
+	{"/$defs/stage", "stages: [{KEY: 1}]"},
+	{"/$defs/stage/properties/repeat", "stages: [{repeat: {KEY: 1}}]"},
+	{"/$defs/order/then", "stages: [{for_each: corpus, orders: {A: {KEY: 1}}}]"},
+	{"/$defs/step", "stages: [{steps: [{KEY: 1}]}]"},
+	{"/$defs/step/properties/screenshots", "stages: [{steps: [{screenshots: {KEY: 1}}]}]"},
+}
+
+// A key that the parser does not know makes it list all that it knows: those are the schema's, no more and no fewer.
+func TestTheSchemaHasTheKeysOfTheParser(t *testing.T) {
+	listed := regexp.MustCompile(`unknown key "strange-and-very-long-key" in .*; write one of: (.*)`)
+	for _, o := range objects {
+		t.Run("at "+o.at, func(t *testing.T) {
+			_, problems := Parse("x.yaml", []byte(strings.Replace(o.src, "KEY", "strange-and-very-long-key", 1)), folderFor(nil))
+			m := listed.FindStringSubmatch(problems.Error())
+			require.NotNil(t, m, problems.Error())
+			known := schemaAt(t, o.at)["properties"].(map[string]any)
+			require.ElementsMatch(t, strings.Split(m[1], ", "), slices.Collect(maps.Keys(known)))
+		})
+	}
+}
+
+// The rows of objects are all closed mappings that there are, and each of their keys says what it means.
+func TestEveryKeyIsDescribed(t *testing.T) {
+	found := map[string]bool{}
+	walkSchema(schemaAt(t, ""), "", func(at string, s map[string]any) {
+		if s["additionalProperties"] != false {
+			return
+		}
+		found[at] = true
+		for key, value := range s["properties"].(map[string]any) {
+			require.NotEmpty(t, value.(map[string]any)["description"], "%s of %s", key, at)
+		}
+	})
+	for _, o := range objects {
+		delete(found, o.at)
+	}
+	delete(found, "/properties/limits/properties/backoff") // the same as in /$defs/limits
+	delete(found, "/properties/limits/properties/rate_limit")
+	require.Empty(t, found, "closed mappings that no row of objects looks at")
+}
+
+// schemaAt is the part of the published schema at a JSON pointer.
+func schemaAt(t *testing.T, pointer string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(publishedSchema)
+	require.NoError(t, err)
+	var s map[string]any
+	require.NoError(t, json.Unmarshal(data, &s))
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		next, ok := s[step].(map[string]any)
+		require.True(t, ok, "%s: no %s", pointer, step)
+		s = next
+	}
+	return s
+}
+
+func walkSchema(v any, at string, visit func(at string, s map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		visit(at, v)
+		for key, value := range v {
+			walkSchema(value, at+"/"+key, visit)
+		}
+	case []any:
+		for i, value := range v {
+			walkSchema(value, fmt.Sprintf("%s/%d", at, i), visit)
+		}
+	}
+}
+
+// Nobody's editor underlines what runs.
+func FuzzTheSchemaAcceptsWhatParseAccepts(f *testing.F) {
+	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
+		f.Add(read(f, name))
+	}
+	f.Add([]byte(healthy))
+	f.Add([]byte(rich))
+	s := compiled(f)
+	folder := folderFor([]byte(healthy + rich))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if _, problems := Parse("x.yaml", src, folder); len(problems) > 0 {
+			return
+		}
+		if err := s.Validate(asJSON(t, src)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
