@@ -23,6 +23,12 @@ type Report struct {
 	Standing   run.Standing `json:"standing"`
 }
 
+// NeedsOperator says that something was found which only an operator's decision ends.
+func (r Report) NeedsOperator() bool {
+	has := func(c Code) bool { return slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Code == c }) }
+	return has(InterruptedWithActiveHandoff) && has(ActiveHandoffWithoutDecision) || has(CheckpointPendingWithoutActiveHandoff)
+}
+
 // Check compares what was recorded with what follows from it, and names each contradiction by its code. It only reads: nothing is created,
 // written or kept waiting, and no server is asked. It takes directories of Passbook and of other writers of this format (see [Dir.Foreign]).
 //

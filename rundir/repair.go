@@ -63,11 +63,16 @@ func (d Dir) Repair(ctx context.Context, o RepairOptions) (RepairResult, error) 
 		return RepairResult{}, err
 	}
 	p := x.plan(o.Now)
+	open := o.Standing.Liveness == run.LiveOpen
+	live := &LiveError{Dir: d.Root, Why: "its workflow is open"}
+	switch {
+	case len(p.changes) > 0 && open && o.Apply:
+		return RepairResult{}, live
+	case len(p.changes) > 0 && open:
+		p.hint = live.Error()
+	}
 	if !o.Apply || len(p.changes) == 0 {
 		return p.result(), nil
-	}
-	if o.Standing.Liveness == run.LiveOpen {
-		return RepairResult{}, &LiveError{Dir: d.Root, Why: "its workflow is open"}
 	}
 	lock, err := d.lockRepair(x.own, o)
 	if err != nil {

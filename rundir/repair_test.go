@@ -99,6 +99,7 @@ func TestALiveRunIsNotRepaired(t *testing.T) {
 	res, err := d.Repair(context.Background(), o)
 	require.NoError(t, err, "looking is always allowed")
 	require.Equal(t, "status", planned(res))
+	require.Contains(t, res.RepairHint, "its workflow is open")
 }
 
 // TestARepairThatIsCutOff stops a repair before its steps. A reader always finds the old meta.json or the new one, the first copy that was kept

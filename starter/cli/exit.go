@@ -6,6 +6,7 @@ import (
 
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -19,8 +20,8 @@ const (
 	exitForced    = 130 // ended by a second Ctrl+C
 )
 
-const exitCodesHelp = `Exit codes: 0 fine (done, or paused by you); 1 error; 2 usage or refused input; 3 needs attention (paused for a cause);
-4 needs an operator's decision; 130 ended by a second Ctrl+C.`
+const exitCodesHelp = `Exit codes: 0 fine (done, or paused by you); 1 error; 2 usage or refused input; 3 needs attention (paused for a cause, or
+something wrong was found); 4 needs an operator's decision; 130 ended by a second Ctrl+C.`
 
 // usageError is a misuse; nothing was started or changed.
 type usageError struct{ error }
@@ -39,6 +40,28 @@ type quiet int
 
 func (q quiet) Error() string { return "" }
 
+// attention is the code of a check.
+func attention(r rundir.Report) error {
+	switch {
+	case r.NeedsOperator():
+		return quiet(exitOperator)
+	case !r.OK:
+		return quiet(exitAttention)
+	}
+	return nil
+}
+
+// repaired is the code of a repair: that of what is left, and a dry run leaves everything.
+func repaired(res rundir.RepairResult, left rundir.Report) error {
+	switch {
+	case res.NeedsOperatorDecision:
+		return quiet(exitOperator)
+	case !res.Applied && len(res.Changes) > 0:
+		return quiet(exitAttention)
+	}
+	return attention(left)
+}
+
 // exitCode is the only place that decides on exit codes.
 func exitCode(err error) int {
 	var q quiet
@@ -47,13 +70,15 @@ func exitCode(err error) int {
 	var refused *operate.RefusedError
 	var changed *operate.LiveError
 	var name *operate.NameError
+	var conflict *run.ConflictError
+	var live *rundir.LiveError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &q):
 		return int(q)
-	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name),
-		errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
+		errors.As(err, &live), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	}
 	return exitError

@@ -25,6 +25,7 @@ func TestExitCodes(t *testing.T) {
 		{"problems of a definition", pipeline.Problems{{}}, 2},
 		{"refused message", &operate.RefusedError{}, 2},
 		{"live run", &operate.LiveError{}, 2},
+		{"repair of a live run", &rundir.LiveError{}, 2},
 		{"unknown name", &operate.NameError{}, 2},
 		{"no run in the directory", rundir.ErrNoRun, 2},
 		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},

@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", c)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests, "overwrite": overwrite,
+			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests, "overwrite": overwrite, "reference": reference,
 		},
 	})
 }
@@ -122,6 +122,11 @@ func example(ts *testscript.TestScript, _ bool, args []string) {
 	sub, err := fs.Sub(examples.Files, "corpus")
 	ts.Check(err)
 	ts.Check(os.CopyFS(ts.MkAbs(args[0]), sub))
+}
+
+// reference DIR NAME: a copy of a run that another program has recorded.
+func reference(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(filepath.Join(source, "rundir", "testdata", "reference", args[1]))))
 }
 
 // overwrite FILE TEXT: damage.
