@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -401,6 +402,23 @@ func list(codes []rundir.Code) string {
 		words[i] = "`" + string(c) + "`"
 	}
 	return strings.Join(words, ", ")
+}
+
+// TestDocsTellEveryCode: docs/run-state.md lists each code once, in the order and with the severity that the program gives it.
+func TestDocsTellEveryCode(t *testing.T) {
+	page, err := os.ReadFile("../docs/run-state.md")
+	require.NoError(t, err)
+	_, section, there := strings.Cut(string(page), "\n## Check and repair\n")
+	require.True(t, there)
+	var told, known []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (error|warning|info) \\| .+ \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+		told = append(told, m[1]+" "+m[2])
+	}
+	for _, c := range rundir.Codes() {
+		known = append(known, string(c.Code)+" "+string(c.Severity))
+		require.NotEmpty(t, c.Hint)
+	}
+	require.Equal(t, known, told)
 }
 
 // TestEveryCodeHasAnInjury: no code without a row that shows it. A live workflow that is away is the one injury that is not on the disk.
