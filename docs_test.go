@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,16 +23,27 @@ type goMod struct {
 
 // direct are the modules that were chosen: required for an import or for a tool.
 func (m goMod) direct() []string {
+	tools := map[string]bool{}
+	for _, t := range m.Tool {
+		tools[m.holder(t.Path)] = true
+	}
 	var out []string
 	for _, r := range m.Require {
-		tool := slices.ContainsFunc(m.Tool, func(t struct{ Path string }) bool {
-			return t.Path == r.Path || strings.HasPrefix(t.Path, r.Path+"/")
-		})
-		if !r.Indirect || tool {
+		if !r.Indirect || tools[r.Path] {
 			out = append(out, r.Path)
 		}
 	}
 	return out
+}
+
+// holder is the module that a package is in: of those whose path it begins with, the longest.
+func (m goMod) holder(pkg string) (path string) {
+	for _, r := range m.Require {
+		if strings.HasPrefix(pkg+"/", r.Path+"/") && len(r.Path) > len(path) {
+			path = r.Path
+		}
+	}
+	return path
 }
 
 func TestEveryDependencyHasItsReason(t *testing.T) {
