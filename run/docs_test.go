@@ -102,4 +102,3 @@ func operationCell(s run.Status, op run.Operation) string {
 	}
 	return "·"
 }
-

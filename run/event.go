@@ -66,6 +66,8 @@ type Event struct {
 	Kind    Kind            `json:"kind"`
 	Phase   *string         `json:"phase"` // the stage's name, or null
 	Payload json.RawMessage `json:"payload"`
+
+	spans []span // where the payload's members are, in a fold of a whole stream; nil elsewhere
 }
 
 // Line encodes e as one line without its line feed. HTML characters are kept as they are; U+2028 and U+2029 are escaped, so only a line feed
@@ -85,24 +87,6 @@ func Payload(v any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode payload %T: %w", v, err)
 	}
 	return raw, nil
-}
-
-// ParseEvent reads one line. Only something that is not a JSON object is an error; fields of a wrong type stay empty.
-func ParseEvent(line []byte) (Event, error) {
-	var e Event
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
-		return e, fmt.Errorf("not a JSON object: %w", err)
-	}
-	if object == nil {
-		return e, fmt.Errorf("not a JSON object: null")
-	}
-	loose(object["seq"], &e.Seq)
-	loose(object["ts"], &e.TS)
-	loose(object["kind"], &e.Kind)
-	loose(object["phase"], &e.Phase)
-	e.Payload = object["payload"]
-	return e, nil
 }
 
 // Decode reads the payload into v, which points to one of payload.go's structs. It is tolerant: what does not fit stays empty.

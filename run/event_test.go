@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strings"
@@ -71,9 +72,11 @@ func TestCents(t *testing.T) {
 	require.NoError(t, err, "a sum must stay what JSON can carry")
 }
 
+// FuzzParseEvent holds every short cut to encoding/json: what a line says, and what folding it comes to.
 func FuzzParseEvent(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
+		sameAsSlowly(t, line)
 		e, err := run.ParseEvent(line)
 		if err != nil {
 			return
@@ -104,6 +107,34 @@ func FuzzApply(f *testing.F) {
 			require.Equal(t, before, picture(t, s))
 			require.Equal(t, picture(t, after), picture(t, carried(t, after)))
 		}
+	})
+}
+
+// FuzzFold folds any stream, as a whole and cut in two and taken through JSON: no panic, and the same in the end.
+func FuzzFold(f *testing.F) {
+	for _, events := range journals(f) {
+		stream := lines(f, events)
+		f.Add(stream, len(stream)/2)
+	}
+	f.Add([]byte(strings.Join(oddLines(), "\n")), 100)
+	f.Fuzz(func(t *testing.T, stream []byte, cut int) {
+		whole, tally := readAll(t, bytes.NewReader(stream))
+		require.Equal(t, int64(len(stream)), tally.Size+tally.Torn)
+		require.Equal(t, int64(bytes.Count(stream, []byte("\n"))), tally.Lines)
+		require.Equal(t, tally.Lines, tally.Events+tally.Damaged+tally.NotObject)
+
+		cut = bytes.LastIndexByte(stream[:max(0, min(cut, len(stream)))], '\n') + 1
+		half, _ := readAll(t, bytes.NewReader(stream[:cut]))
+		rest := run.NewFold(carried(t, half.State()), throughJSON(t, half.History()))
+		require.NoError(t, run.NewReader(bytes.NewReader(stream[cut:])).FoldAll(rest))
+		require.Equal(t, picture(t, carried(t, whole.State())), picture(t, carried(t, rest.State())))
+		require.Equal(t, whole.Snapshot(), rest.Snapshot())
+
+		s, r := run.State{}, run.NewReader(bytes.NewReader(stream))
+		for e, err := r.Next(); err == nil; e, err = r.Next() {
+			s = run.Apply(s, e)
+		}
+		require.Equal(t, picture(t, whole.State()), picture(t, s))
 	})
 }
 

@@ -63,9 +63,8 @@ func (f *folder) applyWork(e *Event) {
 	case KindPassEnd:
 		f.endPass(e)
 	case KindArtifactUpdated:
-		var p ArtifactUpdated
-		e.Decode(&p)
-		f.Artifact = &p.Artifact
+		artifact := readArtifactUpdated(e).Artifact
+		f.Artifact = &artifact
 	case KindNoteAppended:
 		f.appendNote(e)
 	case KindScreenshots:

@@ -10,8 +10,7 @@ func (f *folder) requestHandoff(e *Event) {
 	if !f.become(AwaitingPhaseHandoff, "") {
 		return
 	}
-	var p HandoffRequested
-	e.Decode(&p)
+	p := readHandoffRequested(e)
 	if p.Phase == "" {
 		p.Phase = phaseName(e)
 	}
@@ -25,8 +24,7 @@ func (f *folder) requestHandoff(e *Event) {
 
 // decideHandoff folds an answer. One for another hand-off than the active one is stale, and an action without a meaning decides nothing.
 func (f *folder) decideHandoff(e *Event) {
-	var d HandoffDecided
-	e.Decode(&d)
+	d := readHandoffDecided(e)
 	if d.DecidedAt == "" {
 		d.DecidedAt = e.TS
 	}

@@ -186,8 +186,7 @@ func (f *folder) takePictures(e *Event) {
 }
 
 func (f *folder) recordScore(e *Event) {
-	var p ScoreRecorded
-	e.Decode(&p)
+	p := readScore(e)
 	f.Score = p.Score
 	f.setValue("score", scoreText(p.Score))
 }

@@ -56,17 +56,13 @@ func (r *Recorder) Apply(e Event) { r.apply(&e) }
 func (r *Recorder) apply(e *Event) {
 	switch e.Kind {
 	case KindPhaseStart:
-		var p PhaseStart
-		e.Decode(&p)
+		p := readPhaseStart(e)
 		r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
 	case KindPhaseEnd:
-		var p PhaseEnd
-		e.Decode(&p)
+		p := readPhaseEnd(e)
 		r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	case KindHandoffRequested:
-		var p HandoffRequested
-		e.Decode(&p)
-		r.request(p.HandoffID)
+		r.request(readHandoffID(e))
 	case KindRunReverted:
 		var p RunReverted
 		e.Decode(&p)
