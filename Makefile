@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build server chromium test lint check clean
+.PHONY: help demo build server chromium test soak lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,10 @@ chromium: ## install Chromium for the screenshots, unless there is a browser
 
 test: chromium server ## run all tests of all modules
 	@scripts/test
+
+soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml
+	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
+		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(abspath $(PIPELINE))"
 
 lint: ## format, vet, staticcheck, deterministic workflows, tidy modules
 	@scripts/lint

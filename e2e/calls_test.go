@@ -3,8 +3,10 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,24 +18,33 @@ type callLine struct {
 	Event        string `json:"event"` // start, answered
 	At           string `json:"at"`
 	PID          int    `json:"pid"`
+	Dir          string `json:"dir"` // its working directory
 	PromptSHA256 string `json:"prompt_sha256"`
 	ReplySHA256  string `json:"reply_sha256"`
 }
 
 // calls reads the call log.
 func (h *house) calls() []callLine {
-	raw, err := os.ReadFile(h.log)
-	if os.IsNotExist(err) {
-		return nil
-	}
+	out, err := readCalls(h.log)
 	require.NoError(h.t, err)
+	return out
+}
+
+// readCalls reads a call log; a missing one is empty.
+func readCalls(log string) ([]callLine, error) {
+	raw, err := os.ReadFile(log)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
 	var out []callLine
 	for line := range bytes.Lines(raw) {
 		var c callLine
-		require.NoError(h.t, json.Unmarshal(line, &c), "call log: %s", line)
+		if err := json.Unmarshal(line, &c); err != nil {
+			return nil, fmt.Errorf("call log: %w: %s", err, line)
+		}
 		out = append(out, c)
 	}
-	return out
+	return out, nil
 }
 
 // count says how often a call was started or answered; at "" is any.
@@ -64,14 +75,7 @@ func (h *house) mid(at string) process.Identity {
 // oncePerAnswer wants every call answered exactly once, and started once more at most for each kill.
 func (h *house) oncePerAnswer(calls, kills int) {
 	h.t.Helper()
-	starts, answers := map[string]int{}, map[string]int{}
-	for _, c := range h.calls() {
-		if c.Event == "start" {
-			starts[c.At]++
-		} else {
-			answers[c.At]++
-		}
-	}
+	starts, answers := counts(h.calls())
 	require.Len(h.t, answers, calls)
 	again := 0
 	for at, n := range starts {
@@ -87,16 +91,17 @@ func (h *house) oncePerAnswer(calls, kills int) {
 // noAgents wants no agent of the house alive.
 func (h *house) noAgents() {
 	h.t.Helper()
-	for _, c := range h.calls() {
-		_, alive := agentOf(c)
-		require.False(h.t, alive, "the agent of call %s survives (pid %d)", c.At, c.PID)
-	}
+	require.NoError(h.t, processes(instant{Calls: h.calls()}, nil))
 }
 
-// agentOf finds the process of a call, if its number still belongs to an agent.
+// agentOf finds the process of a call, if its number still belongs to an agent in the call's directory.
 func agentOf(c callLine) (process.Identity, bool) {
+	dir, err := os.Readlink("/proc/" + strconv.Itoa(c.PID) + "/cwd")
+	if err != nil || strings.TrimSuffix(dir, " (deleted)") != c.Dir {
+		return process.Identity{}, false
+	}
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(c.PID) + "/cmdline")
-	if err != nil || !bytes.Contains(raw, []byte("scripted-agent")) {
+	if err != nil || !bytes.Contains(raw, []byte("agent")) {
 		return process.Identity{}, false
 	}
 	id, err := process.Of(c.PID)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -40,18 +41,8 @@ func eventsOf(t *testing.T, dir string) []run.Event {
 	t.Helper()
 	raw := read(t, filepath.Join(dir, rundir.EventsFile))
 	require.True(t, bytes.HasSuffix(raw, []byte("\n")), "an unterminated tail: %q", raw[max(0, len(raw)-80):])
-	var out []run.Event
-	ts := ""
-	for line := range bytes.Lines(raw) {
-		var e run.Event
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		require.NoError(t, dec.Decode(&e), "line %d: %s", len(out)+1, line)
-		require.Equal(t, int64(len(out)+1), e.Seq)
-		require.GreaterOrEqual(t, e.TS, ts, "the time of event %d (%s) goes back", e.Seq, e.Kind)
-		ts = e.TS
-		out = append(out, e)
-	}
+	out, err := eventsIn(raw)
+	require.NoError(t, err)
 	return out
 }
 
@@ -91,9 +82,19 @@ func statusIs(dir string, want run.Status) bool {
 // tree is every file of a directory by its digest; run.lock, which is no record, is left out.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
+	out, err := digests(dir)
+	require.NoError(t, err)
+	return out
+}
+
+// digests is what [tree] is made of. Temporary files, which nobody reads, and a directory that is not there yet are nothing.
+func digests(dir string) (map[string]string, error) {
 	out := map[string]string{}
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == rundir.LockFile {
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if path == dir && errors.Is(err, fs.ErrNotExist) {
+			return fs.SkipDir
+		}
+		if err != nil || e.IsDir() || e.Name() == rundir.LockFile || durable.IsTemp(e.Name()) {
 			return err
 		}
 		name, err := filepath.Rel(dir, path)
@@ -101,27 +102,16 @@ func tree(t *testing.T, dir string) map[string]string {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		out[name] = sum(raw)
+		out[filepath.ToSlash(name)] = sum(raw)
 		return err
-	}))
-	return out
+	})
+	return out, err
 }
 
 // sameTree wants two directories to hold the same files, byte for byte, and names those that differ.
 func sameTree(t *testing.T, want, got map[string]string) {
 	t.Helper()
-	var other []string
-	for name, digest := range want {
-		if got[name] != digest {
-			other = append(other, name)
-		}
-	}
-	for name := range got {
-		if want[name] == "" {
-			other = append(other, name)
-		}
-	}
-	require.Empty(t, other, "files that differ, or are only in one of both")
+	require.NoError(t, differences(want, got))
 }
 
 // complete wants a run that is done and whose files agree on it: invariants 1, 2, 3, 6 and 10 of recovery.

@@ -41,12 +41,7 @@ func newHouse(t *testing.T, extra ...string) *house {
 	root := t.TempDir()
 	h := &house{t: t, root: root, log: filepath.Join(root, "calls.jsonl"), faults: filepath.Join(root, "faults.yaml"), met: map[int]process.Identity{}}
 	h.spoil("[]\n")
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
-			h.env = append(h.env, v)
-		}
-	}
-	h.env = append(h.env, "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s", "PASSBOOK_SETTINGS="+h.settings(),
+	h.env = append(strangers(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s", "PASSBOOK_SETTINGS="+h.settings(),
 		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
 	h.env = append(h.env, extra...)
 	t.Cleanup(h.clear)

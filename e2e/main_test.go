@@ -31,7 +31,7 @@ func withPrograms(tests func() int) (int, error) {
 		return 1, err
 	}
 	programs = dir
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "./starter", "./worker")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "./starter", "./worker", "./e2e/victim", "./e2e/agent")
 	build.Dir = project
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("build the programs: %w\n%s", err, out)

@@ -1,0 +1,128 @@
+// Command victim is the worker and the starter with a counter under them, so that a test can kill them at a point of its choice.
+//
+//	victim worker             polls as the program worker does
+//	victim start FILE DIR     starts a run as `starter run --detach` does
+//	victim scripted-agent     is the built-in agent
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/agent/scripted"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/e2e/point"
+	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/serve"
+	"github.com/passbook-run/passbook/store"
+)
+
+const agentVerb = "scripted-agent"
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == agentVerb {
+		os.Exit(scripted.Main(os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	}
+	if err := obey(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "victim:", err)
+		os.Exit(1)
+	}
+}
+
+func obey(ctx context.Context, args []string) error {
+	plan, err := point.Find()
+	if err != nil {
+		return err
+	}
+	settings, err := config.Load(nil)
+	if err != nil {
+		return err
+	}
+	conn, err := serve.FindConnection()
+	if err != nil {
+		return err
+	}
+	host, err := local.HostID(settings.StateDir)
+	if err != nil {
+		return err
+	}
+	client, err := conn.Dial(ctx, "", slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	v := victim{plan: plan, counter: point.NewCounter(plan), settings: settings}
+	switch {
+	case len(args) == 1 && args[0] == "worker":
+		return v.work(ctx, serve.Options{Settings: settings, Client: client, Host: host})
+	case len(args) == 3 && args[0] == "start":
+		o := operate.Operator{Client: client, Namespace: conn.Options.Namespace, Settings: settings, Host: host, Build: "test", By: "test"}
+		return v.start(ctx, o, args[1], args[2])
+	}
+	return errors.New("say worker, start FILE DIR, or " + agentVerb)
+}
+
+type victim struct {
+	plan     point.Plan
+	counter  *point.Counter
+	settings config.Settings
+}
+
+// work polls until it dies.
+func (v victim) work(ctx context.Context, o serve.Options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.Scripted = []string{self, agentVerb}
+	o.Adjust = v.adjust
+	return serve.Run(ctx, o)
+}
+
+// adjust puts the counter under everything that writes.
+func (v victim) adjust(c *activities.Config) {
+	c.Open = func(root string) rundir.Dir { return rundir.Dir{Root: root, Disk: v.counter.Disk()} }
+	c.OpenStore = func(ctx context.Context, url string) (*store.Store, error) {
+		return store.OpenOn(ctx, v.counter.Disk(), url)
+	}
+	c.Reached = v.reached
+}
+
+func (v victim) reached(p activities.Point, call string) {
+	if v.plan.Forget && p == activities.Asked {
+		if err := v.forget(call); err != nil {
+			panic(err)
+		}
+	}
+	if err := v.counter.Reach(string(p), call, nil); err != nil {
+		panic(err)
+	}
+}
+
+// forget loses everything that was known of a call.
+func (v victim) forget(call string) error {
+	ledger := filepath.Join(v.settings.StateDir, "store", "calls", filepath.FromSlash(call))
+	scratch := filepath.Join(v.settings.Scratch(), strings.ReplaceAll(call, "/", "_"))
+	return errors.Join(os.RemoveAll(ledger), os.RemoveAll(scratch))
+}
+
+// start is one more point when the run is started and nobody has been told.
+func (v victim) start(ctx context.Context, o operate.Operator, file, dir string) error {
+	def, err := operate.Load(os.DirFS(filepath.Dir(file)), filepath.Base(file), file)
+	if err != nil {
+		return err
+	}
+	st, err := o.Start(ctx, def, rundir.Dir{Root: dir, Disk: v.counter.Disk()})
+	if err != nil {
+		return err
+	}
+	return v.counter.Reach("started", st.RunID, nil)
+}

@@ -1,0 +1,242 @@
+package e2e_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/passbook-run/passbook/e2e/point"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/process"
+)
+
+// small is the pipeline of the walk.
+func small() string { return filepath.Join(project, "e2e", "testdata", "small", "pipeline.yaml") }
+
+// newGrounds starts a server and runs a pipeline once without any disturbance.
+func newGrounds(t *testing.T, file string) *grounds {
+	t.Helper()
+	inMemory(t)
+	h := newHouse(t, "PASSBOOK_IDLE=1h")
+	h.starter("server", "start")
+	folder := h.dir("definition") // a copy: a walk takes minutes, and a checkout is edited
+	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(file))))
+	file = filepath.Join(folder, filepath.Base(file))
+	g := &grounds{root: h.root, address: h.running().Server.Address, client: h.dial(), file: file}
+	var err error
+	g.def, err = operate.Load(os.DirFS(filepath.Dir(file)), filepath.Base(file), file)
+	require.NoError(t, err)
+	s, err := g.newSite("undisturbed")
+	require.NoError(t, err)
+	require.NoError(t, s.start(t.Context()))
+	require.NoError(t, s.finish(t.Context()))
+	left, err := look(s.dir, s.log)
+	require.NoError(t, err)
+	g.want = outcomeOf(left)
+	require.NoError(t, s.invariants(g.want))
+	require.Equal(t, foretell(t, file).artifact(), g.want.Artifact, "the plain loop gives another page")
+	return g
+}
+
+// inMemory lets the test's folders lie in memory, where there is enough of it. What dies is a process and not the machine, so nothing that
+// fsync promises is at stake, and waiting for a thousand runs' fsyncs takes as long as the rest.
+func inMemory(t *testing.T) {
+	t.Helper()
+	const folder, needed = "/dev/shm", 2 << 30
+	var fs unix.Statfs_t
+	if err := unix.Statfs(folder, &fs); err == nil && fs.Bavail*uint64(fs.Bsize) >= needed && unix.Access(folder, unix.W_OK) == nil {
+		t.Setenv("TMPDIR", folder)
+	}
+}
+
+// count has a program pass all its points, and lists them.
+func (g *grounds) count(t *testing.T, name string, run func(*site, point.Plan) error) []point.Point {
+	t.Helper()
+	s, err := g.newSite(name)
+	require.NoError(t, err)
+	log := filepath.Join(s.root, "points.jsonl")
+	require.NoError(t, run(s, point.Plan{Log: log}))
+	require.NoError(t, s.finish(t.Context()))
+	require.NoError(t, s.invariants(g.want))
+	raw := read(t, log)
+	var out []point.Point
+	for line := range bytes.Lines(raw) {
+		var p point.Point
+		require.NoError(t, json.Unmarshal(line, &p))
+		out = append(out, p)
+	}
+	return out
+}
+
+// stride is the distance of the points that are walked: all of them, or with -short every tenth.
+func stride() int {
+	if testing.Short() {
+		return 10
+	}
+	return 1
+}
+
+// TestWalkWorker kills the worker at every point of a run, each in a run of its own, and lets an honest one take over.
+func TestWalkWorker(t *testing.T) {
+	g := newGrounds(t, small())
+	points := g.count(t, "count", g.oneWorker(t))
+	g.walk(t, len(points), func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+		if err := s.start(ctx); err != nil {
+			return nil, err
+		}
+		return s.killWorker(ctx, p)
+	})
+}
+
+// oneWorker has a victim do a whole run.
+func (g *grounds) oneWorker(t *testing.T) func(*site, point.Plan) error {
+	return func(s *site, p point.Plan) error {
+		if err := s.start(t.Context()); err != nil {
+			return err
+		}
+		_, err := s.killWorker(t.Context(), p)
+		return err
+	}
+}
+
+// TestWalkStarter kills the starter at every point of a start. Who starts the run again goes on with what is there.
+func TestWalkStarter(t *testing.T) {
+	g := newGrounds(t, small())
+	points := g.count(t, "count", func(s *site, p point.Plan) error {
+		if _, err := s.killStarter(t.Context(), p); err != nil {
+			return err
+		}
+		return s.start(t.Context())
+	})
+	g.walk(t, len(points), func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+		at, err := s.killStarter(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return at, s.start(ctx)
+	})
+}
+
+// walk kills at the points 1 to n.
+func (g *grounds) walk(t *testing.T, n int, kill func(context.Context, *site, point.Plan) (*point.Point, error)) {
+	t.Helper()
+	stranger := bystander(t)
+	begun := time.Now()
+	var mu sync.Mutex
+	where, unreached, failures := tally{}, 0, 0
+	each(t.Context(), 12*runtime.NumCPU(), n, stride(), func(ctx context.Context, k int) {
+		s, at, err := g.step(ctx, k, kill, stranger)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err != nil && ctx.Err() != nil: // the test is over
+		case err != nil:
+			failures++
+			t.Errorf("point %d: %v%s", k, err, s.story())
+		case at == nil:
+			unreached++
+		default:
+			where[class(*at, g.root)]++
+		}
+	})
+	t.Logf("%d points, every %d. walked in %.0f s, %d of them not reached:%s", n, stride(), time.Since(begun).Seconds(), unreached, where)
+	require.Zero(t, failures, "points at which recovery fails")
+	require.LessOrEqual(t, unreached*20, n, "a run has fewer points than were counted")
+}
+
+// step is one kill and all that follows.
+func (g *grounds) step(
+	ctx context.Context, k int, kill func(context.Context, *site, point.Plan) (*point.Point, error), stranger process.Identity,
+) (*site, *point.Point, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := g.newSite(fmt.Sprintf("at-%04d", k))
+	if err != nil {
+		return s, nil, err
+	}
+	at, err := kill(ctx, s, point.Plan{DieAt: k})
+	if err != nil {
+		return s, at, err
+	}
+	if err := s.finish(ctx); err != nil {
+		return s, at, err
+	}
+	if err := s.invariants(g.want, stranger); err != nil {
+		return s, at, err
+	}
+	return s, at, os.RemoveAll(s.root)
+}
+
+// each does the work for every stride-th number from 1 to n, for so many at once. Half of a kill is waiting (for a heartbeat that does not come,
+// for a workflow task that nobody answers), so a walk does more at once than there are processors.
+func each(ctx context.Context, atOnce, n, stride int, work func(ctx context.Context, k int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range atOnce {
+		wg.Go(func() {
+			for k := range next {
+				work(ctx, k)
+			}
+		})
+	}
+	for k := 1; k <= n; k += stride {
+		next <- k
+	}
+	close(next)
+	wg.Wait()
+}
+
+// bystander is a process of the same program as the agents, in a group of its own, that nobody may touch.
+func bystander(t *testing.T) process.Identity {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(programs, "victim"), "scripted-agent")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe() // it reads its prompt until this is closed
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, in.Close())
+		_ = cmd.Wait() // it finds no prompt
+	})
+	id, err := process.Of(cmd.Process.Pid)
+	require.NoError(t, err)
+	return id
+}
+
+var (
+	digestName = regexp.MustCompile(`[0-9a-f]{64}`)
+	uuidName   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	tempName   = regexp.MustCompile(`\.tmp\.\w+`)
+	number     = regexp.MustCompile(`[0-9]+`)
+)
+
+// class is what a point has in common with others: what comes next, and which kind of file it is about.
+func class(p point.Point, root string) string {
+	path := strings.TrimPrefix(p.Path, root)
+	_, path, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/") // without the site
+	switch {
+	case !filepath.IsAbs(p.Path):
+		return "call: " + p.At
+	case strings.HasPrefix(path, "state/store/blobs"):
+		path = "store/blobs"
+	case strings.HasPrefix(path, "state/store/calls"):
+		path = "store/calls/" + tempName.ReplaceAllString(filepath.Base(path), "")
+	}
+	path = digestName.ReplaceAllString(uuidName.ReplaceAllString(tempName.ReplaceAllString(path, ""), "ID"), "DIGEST")
+	return fmt.Sprintf("%s: %s", number.ReplaceAllString(cmp.Or(path, "above"), "N"), p.At)
+}
