@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
@@ -78,6 +79,85 @@ func TestChecksBesideAWriterFindNothing(t *testing.T) {
 	}
 	writer.Wait()
 	require.EqualValues(t, len(s.lines), seq)
+}
+
+// TestAProjectionThatEndsMeanwhileIsNoFinding lets a whole projection happen while a check reads the artifact: nobody holds the lock any more when
+// the check asks, and still what it read is no contradiction, since meta.json has moved on.
+func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.begin(about(3), 1)
+	s.end(about(3), "ok", 1)
+	s.send()
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, d.Take(claim()))
+	last := len(s.batches) - 1
+	project(t, d, s, s.batches[:last]...)
+	remove(t, d, "artifact.html")
+	require.NoError(t, unix.Mkfifo(d.Path("artifact.html"), 0o600))
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		pipe, err := os.OpenFile(d.Path("artifact.html"), os.O_WRONLY, 0) // waits until the check reads
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer pipe.Close()
+		if p, err := d.Project(context.Background(), s.blobs, s.batches[last]); err != nil || p.Outcome != rundir.Written {
+			t.Errorf("projection: %s, %v", p.Outcome, err)
+		}
+		fmt.Fprint(pipe, "<html>of the next pass</html>")
+	})
+	r := check(t, d)
+	writer.Wait()
+	require.Empty(t, r.Issues)
+	require.Empty(t, check(t, d).Issues)
+}
+
+// TestWhatIsAheadOfMetaIsNotDamage takes meta.json and state.json back by one batch, as a crash leaves them: the artifact and a checkpoint that the
+// batch has written again are further, and not wrong.
+func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
+	for name, tell := range map[string]func(*story){
+		"an artifact": func(s *story) {
+			s.begin(about(3), 1)
+			s.end(about(3), "ok", 1)
+		},
+		"a checkpoint, made again after a revert": func(s *story) {
+			then := s.state
+			s.begin(about(3), 1)
+			s.end(about(3), "ok", 1)
+			s.send()
+			s.add(run.KindRunReverted, run.RunReverted{To: then.Seq, Cause: "revert", Abandoned: run.Range{First: then.Seq + 1, Last: s.state.Seq}, State: &then})
+			s.send()
+			s.end(about(5), "ok", 1)
+			s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 5})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.twoPasses()
+			s.send()
+			tell(s)
+			s.send()
+			d := rundir.At(filepath.Join(t.TempDir(), "run"))
+			require.NoError(t, d.Take(claim()))
+			last := len(s.batches) - 1
+			project(t, d, s, s.batches[:last]...)
+			before := look(t, d)
+			project(t, d, s, s.batches[last])
+			after := look(t, d)
+			require.Empty(t, check(t, d).Issues)
+			write(t, d, rundir.MetaFile, before[rundir.MetaFile])
+			write(t, d, rundir.StateFile, before[rundir.StateFile])
+			require.Equal(t, []rundir.Code{rundir.DerivedFileBehind}, codesOf(check(t, d)))
+
+			setKey(t, d, "task", `"another"`) // what is behind is not gone on from before it is right
+			_, err := d.Repair(context.Background(), rundir.RepairOptions{Apply: true, Blobs: s.blobs, Now: noon})
+			require.NoError(t, err)
+			require.Empty(t, check(t, d).Issues)
+			require.Equal(t, after[rundir.MetaFile], look(t, d)[rundir.MetaFile])
+		})
+	}
 }
 
 // TestACutOffProjectionIsNamedAndMended stops a projection before some of its steps, as a crash does. What it leaves is a finding as soon as nobody
