@@ -138,7 +138,7 @@ func (g *grounds) walk(t *testing.T, n int, kill func(context.Context, *site, po
 	stranger := bystander(t)
 	begun := time.Now()
 	var mu sync.Mutex
-	where, unreached, failures := tally{}, 0, 0
+	where, doing, unreached, failures := tally{}, tally{}, 0, 0
 	each(t.Context(), 12*runtime.NumCPU(), n, stride(), func(ctx context.Context, k int) {
 		s, at, err := g.step(ctx, k, kill, stranger)
 		mu.Lock()
@@ -152,9 +152,10 @@ func (g *grounds) walk(t *testing.T, n int, kill func(context.Context, *site, po
 			unreached++
 		default:
 			where[class(*at, g.root)]++
+			doing[s.deaths[0].Window]++
 		}
 	})
-	t.Logf("%d points, every %d. walked in %.0f s, %d of them not reached:%s", n, stride(), time.Since(begun).Seconds(), unreached, where)
+	t.Logf("%d points, every %d. walked in %.0f s, %d of them not reached:%s\nthe run was:%s", n, stride(), time.Since(begun).Seconds(), unreached, where, doing)
 	require.Zero(t, failures, "points at which recovery fails")
 	require.LessOrEqual(t, unreached*20, n, "a run has fewer points than were counted")
 }

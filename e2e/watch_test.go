@@ -33,7 +33,7 @@ type turn struct {
 func watchDirectory(dir rundir.Dir) *watch {
 	w := &watch{dir: dir, stop: make(chan struct{}), seen: map[string]time.Time{}}
 	w.done.Go(func() {
-		tick := time.NewTicker(3 * time.Millisecond)
+		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for w.err == nil {
 			w.err = w.look()
