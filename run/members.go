@@ -106,9 +106,14 @@ func plain(value []byte) ([]byte, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return nil, false
 	}
-	inside := value[1 : len(value)-1]
-	for _, c := range inside {
-		if c >= 0x80 || c == '\\' {
+	inside, i := value[1:len(value)-1], 0
+	for ; i+8 <= len(inside); i += 8 {
+		if x := eight(inside, i); (x|((x^slashes)-ones))&highs != 0 {
+			return nil, false
+		}
+	}
+	for ; i < len(inside); i++ {
+		if inside[i] >= 0x80 || inside[i] == '\\' {
 			return nil, false
 		}
 	}

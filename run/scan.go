@@ -127,12 +127,17 @@ const (
 	slashes = '\\' * ones
 )
 
+// eight gives the eight bytes at i, the first lowest: one load.
+func eight(b []byte, i int) uint64 {
+	w := b[i : i+8 : i+8]
+	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+}
+
 // scanString checks a string from behind its opening quote on.
 func scanString(b []byte, i int) int {
 	for {
 		for i+8 <= len(b) {
-			w := b[i : i+8 : i+8]
-			x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+			x := eight(b, i)
 			if found := ((x - spaces) | ((x ^ quotes) - ones) | ((x ^ slashes) - ones)) &^ x & highs; found != 0 {
 				i += bits.TrailingZeros64(found) / 8
 				break
