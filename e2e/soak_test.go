@@ -36,15 +36,15 @@ func TestSoak(t *testing.T) {
 	}
 	g := newGrounds(t, file)
 	stranger, random := bystander(t), rand.New(rand.NewSource(*soakSeed))
-	spans := make([][]time.Duration, *soakRuns)
+	spans, numbers := map[int][]time.Duration{}, []int{}
 	took := g.slowly(t)
-	for i := range spans {
-		spans[i] = moments(random, took)
+	for k := 1; k <= *soakRuns; k++ {
+		spans[k], numbers = moments(random, took), append(numbers, k)
 	}
 	var mu sync.Mutex
 	hit, kills := tally{}, 0
-	each(t.Context(), 2*runtime.NumCPU(), *soakRuns, 1, func(ctx context.Context, k int) {
-		s, err := g.soak(ctx, k, spans[k-1], stranger)
+	each(t.Context(), 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
+		s, err := g.soak(ctx, k, spans[k], stranger)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil && ctx.Err() == nil {

@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,19 +85,14 @@ func (g *grounds) count(t *testing.T, name string, run func(*site, point.Plan) e
 	return out
 }
 
-// stride is the distance of the points that are walked: all of them, or with -short every tenth.
-func stride() int {
-	if testing.Short() {
-		return 10
-	}
-	return 1
-}
+// walkOnly chooses points by their class, as the table at the end of a walk names them.
+var walkOnly = flag.String("walk.only", "", "walk only the points whose class matches: -walk.only events.jsonl")
 
 // TestWalkWorker kills the worker at every point of a run, each in a run of its own, and lets an honest one take over.
 func TestWalkWorker(t *testing.T) {
 	g := newGrounds(t, small())
 	points := g.count(t, "count", g.oneWorker(t))
-	g.walk(t, len(points), func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
 		if err := s.start(ctx); err != nil {
 			return nil, err
 		}
@@ -123,7 +120,7 @@ func TestWalkStarter(t *testing.T) {
 		}
 		return s.start(t.Context())
 	})
-	g.walk(t, len(points), func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
 		at, err := s.killStarter(ctx, p)
 		if err != nil {
 			return nil, err
@@ -132,32 +129,64 @@ func TestWalkStarter(t *testing.T) {
 	})
 }
 
-// walk kills at the points 1 to n.
-func (g *grounds) walk(t *testing.T, n int, kill func(context.Context, *site, point.Plan) (*point.Point, error)) {
+// tour is what a walk has met so far.
+type tour struct {
+	mu                  sync.Mutex
+	where, doing        tally // points and windows of the deaths
+	unreached, failures int
+}
+
+// walk kills at each of the points, as many as -short and -walk.only leave.
+func (g *grounds) walk(t *testing.T, points []point.Point, kill func(context.Context, *site, point.Plan) (*point.Point, error)) {
 	t.Helper()
 	stranger := bystander(t)
-	begun := time.Now()
-	var mu sync.Mutex
-	where, doing, unreached, failures := tally{}, tally{}, 0, 0
-	each(t.Context(), 12*runtime.NumCPU(), n, stride(), func(ctx context.Context, k int) {
+	chosen := choose(t, points, g.root)
+	begun, seen := time.Now(), &tour{where: tally{}, doing: tally{}}
+	each(t.Context(), 12*runtime.NumCPU(), chosen, func(ctx context.Context, k int) {
 		s, at, err := g.step(ctx, k, kill, stranger)
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case err != nil && ctx.Err() != nil: // the test is over
-		case err != nil:
-			failures++
-			t.Errorf("point %d: %v%s", k, err, s.story())
-		case at == nil:
-			unreached++
-		default:
-			where[class(*at, g.root)]++
-			doing[s.deaths[0].Window]++
+		if err != nil && ctx.Err() != nil {
+			return // the test is over
 		}
+		seen.note(t, k, s, at, err)
 	})
-	t.Logf("%d points, every %d. walked in %.0f s, %d of them not reached:%s\nthe run was:%s", n, stride(), time.Since(begun).Seconds(), unreached, where, doing)
-	require.Zero(t, failures, "points at which recovery fails")
-	require.LessOrEqual(t, unreached*20, n, "a run has fewer points than were counted")
+	t.Logf("%d of %d points walked in %.0f s, %d of them not reached:%s\nthe run was:%s",
+		len(chosen), len(points), time.Since(begun).Seconds(), seen.unreached, seen.where, seen.doing)
+	require.Zero(t, seen.failures, "points at which recovery fails")
+	require.LessOrEqual(t, seen.unreached*20, len(chosen), "runs have fewer points than were counted")
+}
+
+// choose gives the numbers of the points that are walked.
+func choose(t *testing.T, points []point.Point, root string) []int {
+	t.Helper()
+	only, err := regexp.Compile(*walkOnly)
+	require.NoError(t, err)
+	var chosen []int
+	for _, p := range points {
+		if only.MatchString(class(p, root)) {
+			chosen = append(chosen, p.N)
+		}
+	}
+	if testing.Short() {
+		n := 0
+		chosen = slices.DeleteFunc(chosen, func(int) bool { n++; return n%10 != 1 })
+	}
+	require.NotEmpty(t, chosen)
+	return chosen
+}
+
+func (w *tour) note(t *testing.T, k int, s *site, at *point.Point, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err != nil:
+		w.failures++
+		t.Errorf("point %d: %v%s", k, err, s.story())
+	case at == nil:
+		w.unreached++
+	default:
+		w.where[class(*at, filepath.Dir(s.root))]++
+		w.doing[s.deaths[0].Window]++
+	}
 }
 
 // step is one kill and all that follows.
@@ -183,9 +212,9 @@ func (g *grounds) step(
 	return s, at, os.RemoveAll(s.root)
 }
 
-// each does the work for every stride-th number from 1 to n, for so many at once. Half of a kill is waiting (for a heartbeat that does not come,
-// for a workflow task that nobody answers), so a walk does more at once than there are processors.
-func each(ctx context.Context, atOnce, n, stride int, work func(ctx context.Context, k int)) {
+// each does the work for every number, for so many at once. Half of a kill is waiting (for a heartbeat that does not come, for a workflow task
+// that nobody answers), so a walk does more at once than there are processors.
+func each(ctx context.Context, atOnce int, numbers []int, work func(ctx context.Context, k int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range atOnce {
@@ -195,7 +224,7 @@ func each(ctx context.Context, atOnce, n, stride int, work func(ctx context.Cont
 			}
 		})
 	}
-	for k := 1; k <= n; k += stride {
+	for _, k := range numbers {
 		next <- k
 	}
 	close(next)
