@@ -4,9 +4,8 @@ import "slices"
 
 // Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because nobody keeps the states in between.
 type Fold struct {
-	state    folder
-	recorder *Recorder
-	illegal  Illegal
+	state   folder
+	illegal Illegal
 }
 
 // Illegal are the events of a stream that the table of transitions refuses.
@@ -39,7 +38,7 @@ type Snapshot struct {
 
 // NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from its beginning.
 func NewFold(s State, h History) *Fold {
-	return &Fold{state: folder{State: s.clone(), own: true}, recorder: NewRecorder(h), illegal: Illegal{First: []IllegalEvent{}}}
+	return &Fold{state: folder{State: s.clone(), own: true, recorder: NewRecorder(h)}, illegal: Illegal{First: []IllegalEvent{}}}
 }
 
 // Apply folds one event.
@@ -47,7 +46,6 @@ func (f *Fold) Apply(e Event) { f.add(&e) }
 
 func (f *Fold) add(e *Event) {
 	f.state.apply(e)
-	f.recorder.apply(e)
 	if f.state.Illegal == "" {
 		return
 	}
@@ -61,7 +59,7 @@ func (f *Fold) add(e *Event) {
 func (f *Fold) State() State { return f.state.State.clone() }
 
 // History is what only grows. Later events do not change it.
-func (f *Fold) History() History { return f.recorder.History() }
+func (f *Fold) History() History { return f.state.recorder.History() }
 
 // Illegal names the events that the table of transitions refused.
 func (f *Fold) Illegal() Illegal {
@@ -69,7 +67,7 @@ func (f *Fold) Illegal() Illegal {
 }
 
 // Snapshot is what the stream says so far.
-func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.recorder.History()) }
+func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.state.recorder.History()) }
 
 // Snapped puts a state and the history up to the same event into one flat object.
 func Snapped(s State, h History) Snapshot {

@@ -11,7 +11,8 @@ func Apply(s State, e Event) State {
 // folder is a state that events are folded into, one after another.
 type folder struct {
 	State
-	own bool // nobody else holds the state's slices: they are changed in place
+	own      bool      // nobody else holds the state's slices: they are changed in place
+	recorder *Recorder // of the second layer, so that a payload is read once for both; nil: only the state is folded
 }
 
 func (f *folder) apply(e *Event) {
@@ -191,6 +192,7 @@ func (f *folder) revert(e *Event) {
 	e.Decode(&p)
 	if p.State != nil {
 		f.adopt(p.State)
+		f.recorder.revert(p.To)
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 
 // requestHandoff opens a hand-off. One that an earlier epoch left undecided gives way to it.
 func (f *folder) requestHandoff(e *Event) {
+	p := readHandoffRequested(e)
+	f.recorder.request(p.HandoffID)
 	if !f.become(AwaitingPhaseHandoff, "") {
 		return
 	}
-	p := readHandoffRequested(e)
 	if p.Phase == "" {
 		p.Phase = phaseName(e)
 	}

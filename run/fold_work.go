@@ -35,11 +35,13 @@ func list[T any](f *folder, s []T) []T {
 func (f *folder) startPhase(e *Event) {
 	p := readPhaseStart(e)
 	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
+	f.recorder.begin(f.Phase, e.Seq)
 	f.Values, f.Pictures = nil, nil
 }
 
 func (f *folder) endPhase(e *Event) {
 	p := readPhaseEnd(e)
+	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Repeats {
 		f.Rounds = p.Round

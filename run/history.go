@@ -26,7 +26,7 @@ const (
 	endedBadly
 )
 
-// Recorder folds events into a History, each in the same time, however much there is.
+// Recorder folds events into a History, each in the same time, however much there is. To a nil one nothing happens.
 type Recorder struct {
 	h        History
 	ends     map[string]phaseEnd // of every phase that has ended; nil: all lookups are to be made from h
@@ -51,18 +51,16 @@ func (r *Recorder) History() History {
 func kept[T any](list []T) []T { return filledList(slices.Clip(list)) }
 
 // Apply folds one event.
-func (r *Recorder) Apply(e Event) { r.apply(&e) }
-
-func (r *Recorder) apply(e *Event) {
+func (r *Recorder) Apply(e Event) {
 	switch e.Kind {
 	case KindPhaseStart:
-		p := readPhaseStart(e)
+		p := readPhaseStart(&e)
 		r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
 	case KindPhaseEnd:
-		p := readPhaseEnd(e)
+		p := readPhaseEnd(&e)
 		r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	case KindHandoffRequested:
-		r.request(readHandoffID(e))
+		r.request(readHandoffRequested(&e).HandoffID)
 	case KindRunReverted:
 		var p RunReverted
 		e.Decode(&p)
@@ -73,6 +71,9 @@ func (r *Recorder) apply(e *Event) {
 }
 
 func (r *Recorder) begin(phase string, seq int64) {
+	if r == nil {
+		return
+	}
 	r.index()
 	if phase != "" && !r.begun[phase] {
 		r.begun[phase] = true
@@ -90,6 +91,9 @@ func newestOf(marks []PhaseMark) int64 {
 // end records an end only if it makes another thing of the phase than the end before, so rounds that all end well take no room. The marks of all
 // ends count upwards, even in a damaged stream that repeats a seq: which one is the newest never depends on where a fold was taken up.
 func (r *Recorder) end(phase, outcome string, seq int64) {
+	if r == nil {
+		return
+	}
 	r.index()
 	seq = max(seq, newestOf(r.h.Completed)+1, newestOf(r.h.Failed)+1)
 	switch {
@@ -104,6 +108,9 @@ func (r *Recorder) end(phase, outcome string, seq int64) {
 }
 
 func (r *Recorder) request(id string) {
+	if r == nil {
+		return
+	}
 	r.index()
 	if id != "" && !r.handoffs[id] {
 		r.handoffs[id] = true
@@ -113,6 +120,9 @@ func (r *Recorder) request(id string) {
 
 // revert forgets what became of phases after to.
 func (r *Recorder) revert(to int64) {
+	if r == nil {
+		return
+	}
 	r.h.Seen, r.h.Completed, r.h.Failed = upTo(r.h.Seen, to), upTo(r.h.Completed, to), upTo(r.h.Failed, to)
 	r.ends = nil
 }

@@ -94,11 +94,37 @@ func (m *members) other(key []byte) {
 
 // text reads a plain string.
 func (m *members) text(value []byte, to *string) {
-	if s, ok := plain(value); ok {
-		*to = string(s)
-	} else {
+	s, ok := plain(value)
+	if !ok {
 		m.odd = true
+		return
 	}
+	*to = known(s)
+}
+
+// known makes a string of b, without a copy if it is a word that journals are full of.
+func known(b []byte) string {
+	switch string(b) {
+	case "ok":
+		return "ok"
+	case ActionContinue:
+		return ActionContinue
+	case ActionRetryFeedback:
+		return ActionRetryFeedback
+	case ActionContinueWithWaiver:
+		return ActionContinueWithWaiver
+	case ActionHalt:
+		return ActionHalt
+	case HandoffFeedbackAlways:
+		return HandoffFeedbackAlways
+	case HandoffFeedbackOnReject:
+		return HandoffFeedbackOnReject
+	case TriggerApproved:
+		return TriggerApproved
+	case TriggerRejected:
+		return TriggerRejected
+	}
+	return string(b)
 }
 
 // plain gives the inside of a string that stands for itself: ASCII without escapes.

@@ -138,18 +138,22 @@ func readNoteAppended(e *Event) (p NoteAppended) {
 }
 
 func readPhaseStart(e *Event) (p PhaseStart) {
+	var title []byte
 	m := payload(e)
 	for key, value, ok := m.next(); ok && !m.odd; key, value, ok = m.next() {
 		switch string(key) {
 		case "phase_key":
 			m.text(value, &p.Key)
 		case "title":
-			m.text(value, &p.Title)
+			title = value
 		case "round":
 			number(&m, value, &p.Round)
 		default:
 			m.other(key)
 		}
+	}
+	if p.Key == "" && title != nil {
+		m.text(title, &p.Title)
 	}
 	if m.odd {
 		return decoded[PhaseStart](e)
@@ -158,13 +162,14 @@ func readPhaseStart(e *Event) (p PhaseStart) {
 }
 
 func readPhaseEnd(e *Event) (p PhaseEnd) {
+	var title []byte
 	m := payload(e)
 	for key, value, ok := m.next(); ok && !m.odd; key, value, ok = m.next() {
 		switch string(key) {
 		case "phase_key":
 			m.text(value, &p.Key)
 		case "title":
-			m.text(value, &p.Title)
+			title = value
 		case "outcome":
 			m.text(value, &p.Outcome)
 		case "round":
@@ -176,6 +181,9 @@ func readPhaseEnd(e *Event) (p PhaseEnd) {
 		default:
 			m.other(key)
 		}
+	}
+	if p.Key == "" && title != nil {
+		m.text(title, &p.Title)
 	}
 	if m.odd {
 		return decoded[PhaseEnd](e)
@@ -267,22 +275,6 @@ func readHandoffDecided(e *Event) (p HandoffDecided) {
 		return decoded[HandoffDecided](e)
 	}
 	return p
-}
-
-// readHandoffID reads which hand-off was requested.
-func readHandoffID(e *Event) (id string) {
-	m := payload(e)
-	for key, value, ok := m.next(); ok && !m.odd; key, value, ok = m.next() {
-		if string(key) == "handoff_id" {
-			m.text(value, &id)
-		} else {
-			m.other(key)
-		}
-	}
-	if m.odd {
-		return decoded[HandoffRequested](e).HandoffID
-	}
-	return id
 }
 
 // into begins with the members of an object inside m's.
