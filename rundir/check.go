@@ -82,6 +82,9 @@ func (d Dir) examine(ctx context.Context, o CheckOptions, alone bool) (*examined
 		return nil, err
 	}
 	x.standing = run.Stands(x.folded(), liveness(o.Standing), o.Standing.Detail)
+	if x.own && x.stream.lines+x.stream.beyond == 0 {
+		x.standing.Status = run.Pending
+	}
 	x.judgeStream()
 	x.judgeMeta()
 	if x.own {
@@ -106,12 +109,12 @@ func (x *examined) find(c Code, message string) { x.findIn(c, "", message) }
 
 // findIn is a finding in a file that is to be made again.
 func (x *examined) findIn(c Code, file, message string) {
-	x.found = append(x.found, x.dir.issue(c, file, message))
+	x.found = append(x.found, x.issue(c, file, message))
 }
 
 // lags is a finding only if nobody is writing.
 func (x *examined) lags(c Code, file, message string) {
-	x.lag = append(x.lag, x.dir.issue(c, file, message))
+	x.lag = append(x.lag, x.issue(c, file, message))
 }
 
 func (x *examined) has(codes ...Code) bool {

@@ -80,6 +80,7 @@ const (
 	hintRebuild = "starter rebuild, into another directory, then compare; a run that goes on records what was changed by itself"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
+	hintForeign = "look at it with the program that wrote the directory: nothing is repaired by itself"
 	hintLook    = "look at cross_checkpoint.json: nothing is repaired by itself"
 )
 
@@ -124,10 +125,22 @@ func ruleOf(c Code) (rule, int) {
 	return all[i], i
 }
 
-// issue makes a finding in a directory.
-func (d Dir) issue(c Code, file, message string) Issue {
+// issue makes a finding.
+func (x *examined) issue(c Code, file, message string) Issue {
 	r, _ := ruleOf(c)
-	return Issue{Code: c, Severity: r.severity, Message: message, Hint: strings.ReplaceAll(r.hint, "RUN", d.Root), file: file}
+	hint := strings.ReplaceAll(r.hint, "RUN", x.dir.Root)
+	if !x.own && !mendedAnywhere(c) && (r.hint == hintRepair || r.hint == hintRebuild) {
+		hint = hintForeign
+	}
+	return Issue{Code: c, Severity: r.severity, Message: message, Hint: hint, file: file}
+}
+
+// mendedAnywhere says that a finding is repaired in directories of other programs as well.
+func mendedAnywhere(c Code) bool {
+	return slices.Contains([]Code{
+		HaltDecisionWithoutHaltedMeta, TerminalEventWithoutTerminalMeta, InterruptedEventWithoutInterruptedMeta, TerminalWithStaleHandoff,
+		CrossTerminalWithStaleHandoff,
+	}, c)
 }
 
 // sorted puts findings in the order of the rules.

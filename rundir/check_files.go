@@ -29,6 +29,9 @@ func (x *examined) judgeFiles() error {
 // judgeGrowing looks for files that have lost something. They only grow, so nobody who writes can be the cause.
 func (x *examined) judgeGrowing() error {
 	for _, m := range x.meta.typed.Derived {
+		if !slices.Contains(growing(), m.File) {
+			continue
+		}
 		ends, err := x.dir.endsLine(m.File, m.Size)
 		if err != nil {
 			return err
@@ -42,8 +45,8 @@ func (x *examined) judgeGrowing() error {
 
 // endsLine says whether a file has that many bytes and a line ends with them.
 func (d Dir) endsLine(name string, size int64) (bool, error) {
-	if size == 0 {
-		return true, nil
+	if size <= 0 {
+		return size == 0, nil
 	}
 	f, err := os.Open(d.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {

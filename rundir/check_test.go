@@ -344,6 +344,58 @@ func TestACheckOfNothing(t *testing.T) {
 	r := check(t, fresh)
 	require.Empty(t, r.Issues, "a run that was claimed and has not written yet")
 	require.Equal(t, run.Unknown, r.Snapshot.Status)
+	require.Equal(t, run.Pending, r.Standing.Status)
+}
+
+// TestHintsCanBeFollowed: what no repair mends is not sent to one, and commands name the directory.
+func TestHintsCanBeFollowed(t *testing.T) {
+	d, _ := bodyOf(t, "paused")
+	remove(t, d, rundir.MetaFile)
+	require.Equal(t, "starter repair-state "+d.Root+" --apply", check(t, d).Issues[0].Hint)
+
+	d, _ = bodyOf(t, "reference, done")
+	setKey(t, d, "status", `"running"`)
+	require.Equal(t, "starter repair-state "+d.Root+" --apply", check(t, d).Issues[0].Hint)
+
+	d, _ = bodyOf(t, "reference, asking")
+	setKey(t, d, "status", `"paused"`)
+	r := check(t, d)
+	require.Equal(t, rundir.StatusMismatch, r.Issues[0].Code)
+	require.Contains(t, r.Issues[0].Hint, "the program that wrote the directory")
+}
+
+// FuzzCheck gives any bytes for the files of a directory: a check says something, or what it could not read, and a repair is done once.
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"pending":true,"kind":"cfa"}`), []byte(`{"handoff_id":"h-1","action":"halt"}`), false)
+	f.Add([]byte(`{"version":1,"events":{"seq":2,"size":-1},"derived":[{"file":"traces.jsonl","size":-3}]}`), []byte(askedLines), []byte(nil), []byte(`{}`), true)
+	f.Add([]byte(`{"phase_handoff":{}} x`), []byte("{}\n\x00\n{\"seq\":\"7\"}\n{\"seq\":1e99}"), []byte(`[]`), []byte(`null`), true)
+	f.Fuzz(func(t *testing.T, meta, events, cross, decided []byte, own bool) {
+		d := rundir.At(t.TempDir())
+		require.NoError(t, os.Mkdir(d.Path("phase_handoff_decisions"), 0o755))
+		for name, data := range map[string][]byte{
+			rundir.MetaFile: meta, rundir.EventsFile: events, "cross_checkpoint.json": cross, "phase_handoff_decisions/1.json": decided,
+		} {
+			if len(data) > 0 {
+				require.NoError(t, os.WriteFile(d.Path(name), data, 0o600))
+			}
+		}
+		if own {
+			require.NoError(t, os.WriteFile(d.Path(rundir.ClaimFile), []byte("{}"), 0o600))
+		}
+		ctx := context.Background()
+		if _, err := d.Check(ctx, rundir.CheckOptions{}); err != nil {
+			return
+		}
+		o := rundir.RepairOptions{Apply: true, Blobs: fakeBlobs{}, Now: noon}
+		if res, err := d.Repair(ctx, o); err != nil || !res.Applied {
+			return
+		}
+		before := look(t, d)
+		res, err := d.Repair(ctx, o)
+		require.NoError(t, err)
+		require.False(t, res.Applied, "%+v", res)
+		require.Equal(t, before, look(t, d))
+	})
 }
 
 // BenchmarkCheck checks a run of a hundred thousand events.

@@ -295,6 +295,7 @@ func TestInjuriesAreNamed(t *testing.T) {
 				continue
 			}
 			t.Run(b.name+"/"+r.how, func(t *testing.T) {
+				t.Parallel()
 				d := rundir.At(filepath.Join(t.TempDir(), "run"))
 				require.NoError(t, os.CopyFS(d.Root, os.DirFS(master.Root)))
 				r.hurt(t, d)
