@@ -205,6 +205,10 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		StaticSummary:            fmt.Sprintf("%s in %s", in.Start.Pipeline, in.Target.Dir),
 		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, in.Target.Store),
 	}
+	opts.Memo = map[string]any{
+		"directory": in.Target.Dir, "store": in.Target.Store, "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
+		"host": o.Host, "build": o.Build, "environment": in.Start.Environment,
+	}
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}

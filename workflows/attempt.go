@@ -103,7 +103,7 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 		p.failure, p.detail = res, fmt.Sprintf("%s failed %d times: %s", p.title(), p.tried, res.Message)
 		return false, nil
 	}
-	return p.e.wait(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale))
+	return p.e.wait(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale), fmt.Sprintf("before attempt %d of %s: %s", p.tried+1, p.title(), res.Outcome))
 }
 
 func paid(s run.Spend) bool { return s.USD > 0 || s.Tokens != (run.Tokens{}) }
@@ -153,7 +153,7 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			return nil, err
 		}
 		if lost > 1 { // a machine that loses one worker after another is given time: 1 s, 2 s, 4 s, up to half a minute
-			if whole, err := p.e.wait(ctx, min(time.Second<<min(lost-2, 5), 30*time.Second)); err != nil || !whole {
+			if whole, err := p.e.wait(ctx, min(time.Second<<min(lost-2, 5), 30*time.Second), "before the next worker gets "+p.title()); err != nil || !whole {
 				return nil, err
 			}
 		}

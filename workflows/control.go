@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -73,9 +74,9 @@ func (c *control) listen(ctx workflow.Context) error {
 		ch := workflow.GetSignalChannelWithOptions(ctx, verb, workflow.SignalChannelOptions{Description: d.signal})
 		workflow.GoNamed(ctx, "signal "+verb, func(ctx workflow.Context) {
 			for {
-				var m Message
-				ch.Receive(ctx, &m)
-				c.signalled(ctx, verb, m)
+				var raw converter.RawValue
+				ch.Receive(ctx, &raw)
+				c.signalled(ctx, verb, raw)
 			}
 		})
 	}
@@ -86,21 +87,43 @@ func (c *control) listen(ctx workflow.Context) error {
 func (c *control) drain(ctx workflow.Context) {
 	for _, d := range descriptions() {
 		ch := workflow.GetSignalChannel(ctx, d.verb)
-		for m := (Message{}); ch.ReceiveAsync(&m); m = (Message{}) {
-			c.signalled(ctx, d.verb, m)
+		for raw := (converter.RawValue{}); ch.ReceiveAsync(&raw); raw = (converter.RawValue{}) {
+			c.signalled(ctx, d.verb, raw)
 		}
 	}
 }
 
-// signalled acts on a signal. One that cannot be acted on is written down and ignored: it never fails the run.
-func (c *control) signalled(ctx workflow.Context, verb string, m Message) {
-	err := c.check(verb, m)
+// signalled acts on a signal. One that cannot be read or acted on is written down and ignored: it never fails the run.
+func (c *control) signalled(ctx workflow.Context, verb string, raw converter.RawValue) {
+	m, err := readMessage(raw)
+	if err == nil {
+		err = c.check(verb, m)
+	}
 	if err == nil {
 		_, err = c.apply(ctx, verb, m)
 	}
 	if err != nil {
 		c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By})
 	}
+}
+
+// maxMessage is how large a message may be, in bytes.
+const maxMessage = 32 << 10
+
+// readMessage reads a signal's payload. Without one the message is empty: `temporal workflow signal --name pause` sends none.
+func readMessage(raw converter.RawValue) (Message, error) {
+	var m Message
+	p := raw.Payload()
+	switch size := len(p.GetData()); {
+	case size > maxMessage:
+		return m, refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
+	case size == 0:
+		return m, nil
+	}
+	if err := converter.GetDefaultDataConverter().FromPayload(p, &m); err != nil {
+		return Message{}, refuse("the message cannot be read, it should be like {\"note\":\"…\"}: %v", err)
+	}
+	return m, nil
 }
 
 // note writes an event down and has it carried to the directory by the courier.
@@ -115,6 +138,9 @@ func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
+	if size := len(m.By) + len(m.Note) + len(m.Dir); size > maxMessage {
+		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
+	}
 	if s.Status.Closed() {
 		return refuse("the run is %s: nothing can be asked of it any more", s.Status)
 	}

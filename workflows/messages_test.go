@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -152,4 +154,54 @@ func TestAPauseCutsAWaitShort(t *testing.T) {
 	require.Equal(t, []string{call(1, 1), call(1, 2), call(2, 1)}, w.agent.ids)
 	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed"}, w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed))
 	require.Less(t, w.env.Now().Sub(begin).Seconds(), 60.0)
+}
+
+// TestASignalThatCannotBeReadIsWrittenDown: what people type wrong never fails the run, and is never dropped without a word.
+func TestASignalThatCannotBeReadIsWrittenDown(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() {
+		w.env.SignalWorkflow("pause", "not an object")
+		w.env.SignalWorkflow("budget", map[string]any{"usd": "plenty"})
+		w.signal("pause", message{"note": strings.Repeat("x", 40<<10)})
+	}))
+	w.done()
+	var said []string
+	for _, r := range payloads[run.DecisionRefused](w, run.KindDecisionRefused) {
+		said = append(said, r.Verb+": "+r.Reason)
+	}
+	require.Len(t, said, 3)
+	require.Contains(t, said[0], "pause: the message cannot be read, it should be like")
+	require.Contains(t, said[1], "budget: the message cannot be read")
+	require.Contains(t, said[2], "pause: the message has 40971 bytes; at most 32768 are taken")
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+}
+
+// TestASignalWithoutAPayloadIsAMessage is `temporal workflow signal --name pause` and nothing more.
+func TestASignalWithoutAPayloadIsAMessage(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.env.SignalWorkflow("pause", nil) }))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
+}
+
+// TestDetails is what the Web UI shows of a run: read without any of our tools.
+func TestDetails(t *testing.T) {
+	score := 2.5
+	s := run.State{
+		Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write", Set: "S2", Round: 1, Passes: run.PassCount{Total: 56, LastSettled: 31},
+		Rounds: 1, Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Score: &score, Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28},
+	}
+	in := workflows.Input{Target: work.Target{RunID: "r1", Dir: "/runs/1"}}
+	require.Equal(t, "### page: paused (budget-threshold)\n\n"+
+		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds through: 1 | 100.40 of 100.00 USD (100%) | 2.5 | write, S2 |\n\n"+
+		"- goes on from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
+		"It waits for its budget to be raised, and then to be resumed:\n\n```\n"+
+		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
+		"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n"+
+		"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n", workflows.Details(s, in))
+
+	s = run.State{Pipeline: "page", Status: run.Running, Phase: "write", InFlight: []run.Flight{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}}}
+	require.Contains(t, workflows.Details(s, in), "- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")
+	require.Contains(t, workflows.Details(s, in), "It needs nobody.")
 }

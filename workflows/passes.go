@@ -116,6 +116,7 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
+	e.show(ctx)
 	errs := make([]error, len(all))
 	wg := workflow.NewWaitGroup(ctx)
 	for i, p := range all {

@@ -33,7 +33,7 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 		}
 		if ev.Attempts < most {
 			pause := time.Duration(float64(ev.Attempts)*5*e.in.Options.TimeScale*1000) * time.Millisecond
-			if whole, err := e.wait(ctx, pause); err != nil || !whole {
+			if whole, err := e.wait(ctx, pause, "before the next attempt at the screenshots"); err != nil || !whole {
 				return err
 			}
 		}

@@ -217,6 +217,7 @@ func (e *engine) close(ctx workflow.Context, status run.Status, reason string) (
 	if err := e.settle(ctx); err != nil {
 		return Result{}, err
 	}
+	e.show(ctx)
 	s := e.j.state
 	r := Result{RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.tail, Head: e.j.head}
 	if s.Artifact != nil {

@@ -114,8 +114,9 @@ func (e *engine) checkpoint(ctx workflow.Context, id string) error {
 	})
 }
 
-// wait is a durable timer that a pause cuts short. whole: it ran to its end.
-func (e *engine) wait(ctx workflow.Context, d time.Duration) (whole bool, err error) {
-	cut, err := workflow.AwaitWithTimeout(ctx, d, func() bool { return e.control.Pause })
+// wait is a durable timer that a pause cuts short; why is what the Web UI shows. whole: it ran to its end.
+func (e *engine) wait(ctx workflow.Context, d time.Duration, why string) (whole bool, err error) {
+	opts := workflow.AwaitOptions{Timeout: d, TimerOptions: workflow.TimerOptions{Summary: why}}
+	cut, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.Pause })
 	return !cut, err
 }

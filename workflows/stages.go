@@ -97,10 +97,3 @@ func (e *engine) step(ctx workflow.Context, at run.Place) error {
 	}
 	return fmt.Errorf("step %s is of kind %q, which this release cannot run", s.Key, s.Kind)
 }
-
-// show puts a few words about the run where the Web UI shows them.
-func (e *engine) show(ctx workflow.Context) {
-	s := e.j.state
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** %s %s — pass %d of %d, %.2f USD of %.2f",
-		s.Pipeline, s.Status, s.Reason, s.Passes.LastSettled, s.Passes.Total, s.Total(), s.Budget.CapUSD))
-}

@@ -1,0 +1,4 @@
+package workflows
+
+// Details is open to tests.
+var Details = details
