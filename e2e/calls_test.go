@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,6 +93,16 @@ func (h *house) oncePerAnswer(calls, kills int) {
 func (h *house) noAgents() {
 	h.t.Helper()
 	require.NoError(h.t, processes(instant{Calls: h.calls()}, nil))
+}
+
+// endAgents wants no agent alive, and ends those that are.
+func endAgents(t *testing.T, calls []callLine) {
+	for _, c := range calls {
+		if id, alive := agentOf(c); alive {
+			t.Errorf("an agent outlived its worker: %s, pid %d", c.At, c.PID)
+			_ = id.KillGroup() // best effort: the test has failed already
+		}
+	}
 }
 
 // agentOf finds the process of a call, if its number still belongs to an agent in the call's directory.

@@ -239,12 +239,7 @@ func (h *house) clear() {
 			h.t.Errorf("clean up: %v", err)
 		}
 	}
-	for _, c := range h.calls() {
-		if id, alive := agentOf(c); alive {
-			h.t.Errorf("an agent outlived its worker: %s, pid %d", c.At, c.PID)
-			_ = id.KillGroup() // best effort: the test has failed already
-		}
-	}
+	endAgents(h.t, h.calls())
 }
 
 // tell shows what background processes said.

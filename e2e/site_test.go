@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,14 +107,14 @@ func (s *site) start(ctx context.Context) error {
 	return err
 }
 
-// program is a process of the site that has not begun; what it says goes to a file beside the run.
-func (s *site) program(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+// program starts a process of the site; what it says goes to a file beside the run.
+func (s *site) program(ctx context.Context, settings []string, name string, args ...string) (*exec.Cmd, error) {
 	out, err := os.OpenFile(filepath.Join(s.root, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, name), args...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = s.env, s.root, out, out, time.Second
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = slices.Concat(s.env, settings), s.root, out, out, time.Second
 	err = cmd.Start()
 	return cmd, errors.Join(err, out.Close())
 }
@@ -133,29 +134,28 @@ func (s *site) kill(ctx context.Context, p point.Plan, over func(context.Context
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.Died = filepath.Join(s.root, fmt.Sprintf("died-%d.json", len(s.deaths)))
-	env := s.env
-	s.env = append(env, p.Setting())
-	cmd, err := s.program(ctx, "victim", verb...)
-	s.env = env
+	cmd, err := s.program(ctx, []string{p.Setting()}, "victim", verb...)
 	if err != nil {
 		return nil, err
 	}
-	var failed error
+	through := make(chan bool, 1)
 	if over != nil {
-		go func() { // ends the victim when the run has ended without it
-			if failed = over(ctx); failed == nil {
+		go func() { // ends the victim when the run has ended and it has not
+			if over(ctx) == nil {
+				through <- true
 				cancel()
 			}
 		}()
 	}
-	err = cmd.Wait()
-	raw, missing := os.ReadFile(p.Died)
-	switch {
-	case missing == nil:
-	case over == nil && err == nil, over != nil && ctx.Err() != nil:
+	if err = cmd.Wait(); err == nil { // a starter
 		return nil, nil
-	default:
-		return nil, fmt.Errorf("the victim ended without having died: %w", errors.Join(err, failed))
+	}
+	raw, missing := os.ReadFile(p.Died)
+	if missing != nil && len(through) > 0 {
+		return nil, nil
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("the victim ended before the point at which it was to die: %w", err)
 	}
 	var at point.Point
 	if err := json.Unmarshal(raw, &at); err != nil {
@@ -177,7 +177,7 @@ func (s *site) died(at point.Point) error {
 
 // finish has the real worker run to the end of the run.
 func (s *site) finish(ctx context.Context) error {
-	cmd, err := s.program(ctx, "worker")
+	cmd, err := s.program(ctx, nil, "worker")
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (g *grounds) soak(ctx context.Context, k int, lives []time.Duration, strang
 		return s, err
 	}
 	for _, life := range lives {
-		cmd, err := s.program(ctx, "worker")
+		cmd, err := s.program(ctx, nil, "worker")
 		if err != nil {
 			return s, err
 		}

@@ -40,6 +40,7 @@ func newGrounds(t *testing.T, file string) *grounds {
 	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(file))))
 	file = filepath.Join(folder, filepath.Base(file))
 	g := &grounds{root: h.root, address: h.running().Server.Address, client: h.dial(), file: file}
+	t.Cleanup(func() { g.clear(t) })
 	var err error
 	g.def, err = operate.Load(os.DirFS(filepath.Dir(file)), filepath.Base(file), file)
 	require.NoError(t, err)
@@ -53,6 +54,17 @@ func newGrounds(t *testing.T, file string) *grounds {
 	require.NoError(t, s.invariants(g.want))
 	require.Equal(t, foretell(t, file).artifact(), g.want.Artifact, "the plain loop gives another page")
 	return g
+}
+
+// clear ends what a failed site has left.
+func (g *grounds) clear(t *testing.T) {
+	logs, err := filepath.Glob(filepath.Join(g.root, "*", "calls.jsonl"))
+	require.NoError(t, err)
+	for _, log := range logs {
+		calls, err := readCalls(log)
+		require.NoError(t, err)
+		endAgents(t, calls)
+	}
 }
 
 // inMemory lets the test's folders lie in memory, where there is enough of it. What dies is a process and not the machine, so nothing that
