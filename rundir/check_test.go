@@ -364,6 +364,22 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	require.Contains(t, r.Issues[0].Hint, "the program that wrote the directory")
 }
 
+// TestNumbersThatAreWrongAreShown names the lines, each once, and goes on with the numbering behind them.
+func TestNumbersThatAreWrongAreShown(t *testing.T) {
+	for events, want := range map[string]string{
+		`{"seq":1} {"seq":2} {"seq":5} {"seq":6}`:                               "numbers are missing before, or in: line 3 of events.jsonl",
+		`{"seq":1} {"seq":2} {"no":3} {"seq":4}`:                                "numbers are missing before, or in: line 3 of events.jsonl",
+		`{"seq":1} {"seq":2} {"seq":1} {"seq":2} {"seq":3}`:                     "the number was there before: line 3, 4 of events.jsonl",
+		`{"seq":1} x x {"seq":4}`:                                               "not a JSON object: line 2, 3 of events.jsonl",
+		`{"seq":1} {"seq":1} {"seq":1} {"seq":1} {"seq":1} {"seq":1} {"seq":2}`: "the number was there before: line 2, 3, 4 and 2 more of events.jsonl",
+	} {
+		d, _ := madeUp(strings.ReplaceAll(events, " ", "\n")+"\n", `{"status":"unknown"}`)(t)
+		r := check(t, d)
+		require.Len(t, r.Issues, 1, events)
+		require.Equal(t, want, r.Issues[0].Message)
+	}
+}
+
 // FuzzCheck gives any bytes for the files of a directory: a check says something, or what it could not read, and a repair is done once.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"pending":true,"kind":"cfa"}`), []byte(`{"handoff_id":"h-1","action":"halt"}`), false)

@@ -147,6 +147,8 @@ func injuries() []injury {
 		{"the end is in the events only", "done", key("status", `"running"`), codes{rundir.TerminalEventWithoutTerminalMeta}, "status", nil},
 		{"the end is in meta.json only", "paused", key("status", `"done"`), codes{rundir.TerminalMetaWithoutTerminalEvent}, "status", nil},
 		{"the end is in another program's events only", "reference, done", key("status", `"running"`), codes{rundir.TerminalEventWithoutTerminalMeta}, "status", nil},
+		{"the same, and a hand-off is left over", "reference, asked twice", both(key("status", `"running"`), key("phase_handoff", `{"id":"validate_plan:plan_round:2"}`)),
+			codes{rundir.TerminalEventWithoutTerminalMeta}, "status phase_handoff", nil},
 		{"the end is in another program's meta.json only", "reference, asking", key("status", `"done"`),
 			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff}, "operator",
 			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff}},
