@@ -158,20 +158,19 @@ func (x *examined) take(line []byte) {
 	n := s.lines + s.beyond + 1
 	e, err := run.ParseEvent(line)
 	s.number(n, e.Seq, err)
-	switch {
-	case x.own:
+	if x.own {
 		e.Seq = n // a line that is no event keeps its place
-	case err != nil:
-		return
 	}
-	if end := s.size + int64(len(line)) + 1; x.own && x.meta.good() && end > x.meta.typed.Events.Size {
+	end := s.size + int64(len(line)) + 1
+	if x.own && x.meta.good() && end > x.meta.typed.Events.Size {
 		s.takeBeyond(e)
 		return
 	}
-	s.lines++
-	s.size += int64(len(line)) + 1
+	s.lines, s.size = s.lines+1, end
 	if s.fold != nil {
-		s.fold.Apply(e)
+		if err == nil {
+			s.fold.Apply(e)
+		}
 		return
 	}
 	s.chain = s.chain.Then(string(line))
