@@ -95,6 +95,9 @@ func (e *Event) scanField(line []byte, i int, payload bool) int {
 		return scanValue(line, i, 1)
 	}
 	end := scanObject(line, i+1, 2, &e.spans)
+	if len(e.spans) == maxSpans {
+		e.spans = e.spans[:0] // there may be more
+	}
 	for n := range e.spans {
 		s := &e.spans[n]
 		*s = span{s.key - i, s.keyEnd - i, s.value - i, s.end - i}

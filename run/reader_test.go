@@ -224,6 +224,7 @@ func TestShortCuts(t *testing.T) {
 
 func oddPayloads() []string {
 	return []string{
+		`{` + strings.Repeat(`"x":1,`, 63) + `"step":"64th"}`, `{` + strings.Repeat(`"x":1,`, 64) + `"step":"65th"}`, `{` + strings.Repeat(`"x":1,`, 62) + `"step":"63rd"}`,
 		`null`, `{}`, `7`, `"text"`, `[]`, `[{"step":"1"}]`, ` { "step" : "1" , "role" : "r" } `,
 		`{"STEP":"3"}`, `{"ſtep":"1"}`, `{"step":"é"}`, `{"step":"\\u0031"}`, `{"step":"1","step":"2","STEP":"3"}`, `{"Step":"3","role":null,"attempt":"x"}`, `{"\u0073tep":"1"}`, `{"ſtep":"1","role":"é","call":"\u00e9\ud800"}`,
 		"{\"step\":\"\xff\",\"role\":\"a\u2028b\",\"verdict\":\"\xe2\x80\"}", `{"number":1.0,"attempt":1e3,"in_round":9223372036854775808,"duration_ms":-0}`,

@@ -35,7 +35,10 @@ func scanValue(b []byte, i, depth int) int {
 // span is where a member of an object stands: its key without quotes, its value.
 type span struct{ key, keyEnd, value, end int }
 
-// scanObject checks an object from behind its brace on. spans, unless nil, takes where its members are.
+// maxSpans is how many members are noted; no payload of ours has half as many.
+const maxSpans = 64
+
+// scanObject checks an object from behind its brace on. spans, unless nil, takes where its first members are.
 func scanObject(b []byte, i, depth int, spans *[]span) int {
 	if depth > maxDepth {
 		return -1
@@ -49,7 +52,7 @@ func scanObject(b []byte, i, depth int, spans *[]span) int {
 		if s.end < 0 {
 			return -1
 		}
-		if spans != nil {
+		if spans != nil && len(*spans) < maxSpans {
 			*spans = append(*spans, s)
 		}
 		if i = skipSpace(b, s.end); i >= len(b) {
