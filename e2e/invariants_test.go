@@ -88,6 +88,7 @@ type outcome struct {
 	Artifact string            // digest
 	Files    map[string]string // what does not depend on times: artifact, notes, prompts, replies, backups
 	Calls    []string          // names in the call log, each answered once
+	Points   []string          // ids of the named checkpoints, in their order
 }
 
 // outcomeOf reads it from a run that nobody disturbed.
@@ -99,7 +100,17 @@ func outcomeOf(i instant) outcome {
 		}
 	}
 	slices.Sort(o.Calls)
+	o.Points = pointsOf(i)
 	return o
+}
+
+// pointsOf are the ids of the named checkpoints.
+func pointsOf(i instant) []string {
+	var ids []string
+	for _, c := range i.Book.Checkpoints {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // works are the files of a directory that are about the work and not about how it went.
@@ -303,6 +314,9 @@ func costsAgree(dir string, now instant) error {
 func sameOutcome(want outcome, now instant) error {
 	if got := now.Files["artifact.html"]; got != want.Artifact {
 		return fmt.Errorf("the artifact is %s, undisturbed it is %s", got, want.Artifact)
+	}
+	if got := pointsOf(now); !slices.Equal(got, want.Points) {
+		return fmt.Errorf("checkpoints are %v, undisturbed they are %v", got, want.Points)
 	}
 	return differences(want.Files, works(now.Files))
 }
