@@ -162,7 +162,7 @@ func (x *examined) take(line []byte) {
 		e.Seq = n // a line that is no event keeps its place
 	}
 	end := s.size + int64(len(line)) + 1
-	if x.own && x.meta.good() && end > x.meta.typed.Events.Size {
+	if x.own && x.meta.good() && (s.beyond > 0 || end > x.meta.typed.Events.Size) {
 		s.takeBeyond(e)
 		return
 	}
