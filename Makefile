@@ -7,7 +7,7 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 .PHONY: help demo build server chromium test soak lint check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: build ## run the whole example pipeline here and now, offline and free; the run stays in runs/
 	@scripts/chromium || echo "The demo goes on without a browser: its screenshots are left out."
@@ -23,6 +23,21 @@ server: build ## build the embedded Temporal server into the user's cache (first
 
 chromium: ## install Chromium for the screenshots, unless there is a browser
 	@scripts/chromium
+
+cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
+	@go -C tools run ./cluster start
+
+cluster-demo: ## run the example on that cluster, kill a worker in the middle, and compare with the embedded server's
+	@go -C tools run ./cluster -kill demo
+
+cluster-stop: ## end it; its folder stays
+	@go -C tools run ./cluster stop
+
+temporal-cli: ## build the pinned temporal CLI into the user's cache (first time some minutes), and print where it is
+	@go -C tools run ./cluster temporal-cli
+
+tctl: ## build the archived tctl there too
+	@go -C tools run ./cluster tctl
 
 test: chromium server ## run all tests of all modules
 	@scripts/test

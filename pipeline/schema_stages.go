@@ -87,10 +87,12 @@ func schemaOfStep() schema {
 		KindRun:         told("Runs a shell command.", ref("text")),
 		KindScreenshots: told("Takes pictures of the artifact.", schemaOfScreenshots()),
 		KindAsk:         told("Asks a person.", ref("text")),
-		"as":            told("A name for the step, for see and until.", schema{"type": "string", "pattern": untilName.String(), "not": schema{"enum": []string{"last", "score", "verdict", "and", "or"}}}),
-		"see":           told("Whose reply is in the prompt: last, the name of a stage, or the as of a step.", ref("text")),
-		"order":         told("One of the stage's orders.", ref("text")),
-		"limits":        told("Laid over those of the role.", ref("limits")),
+		"as": told("A name for the step, for see and until.", schema{
+			"type": "string", "pattern": untilName.String(), "not": schema{"enum": []string{"last", "score", "verdict", "and", "or"}},
+		}),
+		"see":    told("Whose reply is in the prompt: last, the name of a stage, or the as of a step.", ref("text")),
+		"order":  told("One of the stage's orders.", ref("text")),
+		"limits": told("Laid over those of the role.", ref("limits")),
 	})
 	maps.Copy(s, oneKey(kinds()...))
 	rules := schema{}

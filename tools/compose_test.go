@@ -64,7 +64,7 @@ func TestTheOrderOfStarting(t *testing.T) {
 		"temporal":  {"schema", types.ServiceConditionCompletedSuccessfully},
 		"namespace": {"temporal", types.ServiceConditionHealthy},
 		"ui":        {"namespace", types.ServiceConditionCompletedSuccessfully},
-		"passbook":  {"namespace", types.ServiceConditionCompletedSuccessfully},
+		"worker":    {"namespace", types.ServiceConditionCompletedSuccessfully},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := project(t)

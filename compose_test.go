@@ -1,0 +1,29 @@
+package passbook_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// A worker that may not change the namespace depends on what the cluster's set-up made known to it.
+func TestTheClusterKnowsTheAttributes(t *testing.T) {
+	var compose struct {
+		Services map[string]struct{ Environment map[string]string }
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &compose))
+	said := map[string]string{}
+	for attribute := range strings.FieldsSeq(compose.Services["namespace"].Environment["SEARCH_ATTRIBUTES"]) {
+		name, kind, _ := strings.Cut(attribute, "=")
+		said[name] = kind
+	}
+	wanted := map[string]string{}
+	for name, kind := range workflows.Attributes() {
+		wanted[name] = kind.String()
+	}
+	require.Equal(t, wanted, said)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ports are the numbers in a process's command and environment that can be ports.
+func ports(p process) []string {
+	text := ""
+	for _, a := range p.Argv {
+		text += " " + a
+	}
+	for _, v := range p.Env {
+		text += " " + v
+	}
+	return regexp.MustCompile(`\b[0-9]{4,5}\b`).FindAllString(text+" "+p.Ready.Dial, -1)
+}
+
+// folder is a cluster's, with nothing in it.
+func folder(t *testing.T) *house {
+	t.Helper()
+	h := &house{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1}, path: os.Getenv("PATH")}
+	require.NoError(t, os.Mkdir(filepath.Join(h.Dir, "log"), 0o700))
+	t.Cleanup(func() {
+		for _, r := range h.running {
+			_ = r.signal(syscall.SIGKILL)
+		}
+	})
+	return h
+}
+
+func TestAProcessIsStartedOnce(t *testing.T) {
+	h := folder(t)
+	p := process{Name: "sleeper", Argv: []string{"sleep", "600"}}
+	require.NoError(t, h.bring(t.Context(), p))
+	require.NoError(t, h.bring(t.Context(), p))
+	all, err := h.records()
+	require.NoError(t, err)
+	require.Equal(t, h.running, all)
+	require.Len(t, all, 1)
+	require.True(t, all[0].alive())
+
+	require.NoError(t, all[0].signal(syscall.SIGKILL))
+	require.True(t, gone(t.Context(), all[0], time.Minute))
+	require.NoError(t, h.bring(t.Context(), p), "one that was killed is started again")
+	again, err := h.records()
+	require.NoError(t, err)
+	require.Len(t, again, 1)
+	require.NotEqual(t, all, again)
+}
+
+func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
+	h := folder(t)
+	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true, Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
+	said, err := os.ReadFile(filepath.Join(h.Dir, "said"))
+	require.NoError(t, err)
+	require.Equal(t, "me\n", string(said))
+	require.Empty(t, h.running)
+}
+
+func TestAProcessThatEndsIsAFailureWithItsLastWords(t *testing.T) {
+	for name, p := range map[string]process{
+		"a job":    {Name: "x", Once: true, Argv: []string{"sh", "-c", "echo no such host; exit 3"}},
+		"a server": {Name: "x", Argv: []string{"sh", "-c", "echo no such host; exit 3"}, Ready: probe{Command: []string{"false"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := folder(t).bring(t.Context(), p)
+			require.ErrorContains(t, err, "x: it ended: exit status 3")
+			require.ErrorContains(t, err, "no such host")
+		})
+	}
+}
+
+func TestAProcessIsReadyWhenItsProbeSaysSo(t *testing.T) {
+	h := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := l.Addr().String()
+	require.True(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
+	require.NoError(t, l.Close())
+	require.False(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
+	require.True(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"sh", "-c", "test $IS = so"}}, Env: map[string]string{"IS": "so"}}))
+	require.False(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"false"}}}))
+}
+
+func TestOnesOwnSettingsDoNotLeadProcessesElsewhere(t *testing.T) {
+	t.Setenv("TEMPORAL_ADDRESS", "example.org:7233")
+	t.Setenv("PASSBOOK_STORE", "s3://elsewhere")
+	t.Setenv("LANG", "C.UTF-8")
+	h := folder(t)
+	require.NoError(t, h.bring(t.Context(), process{
+		Name: "job", Once: true, Argv: []string{"sh", "-c", `echo "$TEMPORAL_ADDRESS|$PASSBOOK_STORE|$LANG" >said`},
+		Env: map[string]string{"TEMPORAL_ADDRESS": "here:1"},
+	}))
+	said, err := os.ReadFile(filepath.Join(h.Dir, "said"))
+	require.NoError(t, err)
+	require.Equal(t, "here:1||C.UTF-8\n", string(said))
+}
+
+func TestStoppingEndsWhatWasStartedAndNothingElse(t *testing.T) {
+	h := folder(t)
+	require.NoError(t, h.bring(t.Context(), process{Name: "first", Argv: []string{"sleep", "600"}}))
+	require.NoError(t, h.bring(t.Context(), process{Name: "second", Argv: []string{"sleep", "600"}}))
+	stranger := exec.Command("sleep", "600")
+	require.NoError(t, stranger.Start())
+	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
+	started, ok := identify(stranger.Process.Pid)
+	require.True(t, ok)
+	require.NoError(t, h.keep(append(h.running, record{Name: "third", PID: stranger.Process.Pid, Started: started + "0"})))
+
+	require.NoError(t, stopAll(t.Context(), h.settings))
+	require.False(t, h.running[0].alive())
+	require.False(t, h.running[1].alive())
+	require.True(t, record{PID: stranger.Process.Pid, Started: started}.alive(), "a process that only has the number of one that ended")
+	all, err := h.records()
+	require.NoError(t, err)
+	require.Empty(t, all)
+	require.NoError(t, stopAll(t.Context(), h.settings), "a second time there is nothing to do")
+}
+
+func TestWhoDoesNotListenIsKilled(t *testing.T) {
+	h := folder(t)
+	deaf := process{
+		Name: "deaf", Argv: []string{"sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 1; done"},
+		Ready: probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "deaf")}},
+	}
+	require.NoError(t, h.bring(t.Context(), deaf))
+	require.NoError(t, end(t.Context(), h.running[0], 200*time.Millisecond))
+	require.False(t, h.running[0].alive())
+}
+
+func TestSettings(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/cache")
+	t.Setenv("CLUSTER_DIR", "/data/cluster")
+	t.Setenv("CLUSTER_WORKERS", "5")
+	t.Setenv("CLUSTER_PORT_OFFSET", "")
+	s, err := fromEnvironment()
+	require.NoError(t, err)
+	require.Equal(t, "/data/cluster", s.Dir)
+	require.Equal(t, 5, s.Workers)
+	require.Equal(t, 10000, s.Offset)
+	t.Setenv("CLUSTER_WORKERS", "0")
+	t.Setenv("CLUSTER_PORT_OFFSET", "70000")
+	_, err = fromEnvironment()
+	require.ErrorContains(t, err, `CLUSTER_WORKERS is "0"; write a whole number from 1 to 64`)
+	require.ErrorContains(t, err, `CLUSTER_PORT_OFFSET is "70000"; write a whole number from 0 to 50000`)
+}

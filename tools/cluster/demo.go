@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// half is how many passes have ended when the demo kills a worker.
+const half = 28
+
+// demo runs the example on the cluster and on the embedded server, and compares what they made. With kill, the first worker is killed in the
+// middle of the cluster's run, and started again afterwards.
+func demo(ctx context.Context, s settings, kill bool) error {
+	all, err := s.records()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return errors.New("the cluster does not run; start it with make cluster")
+	}
+	stamp := time.Now().Format("20060102-150405")
+	killed := make(chan error, 1)
+	there := filepath.Join(s.Dir, "runs", "cluster-"+stamp)
+	watch, stop := context.WithCancel(ctx)
+	defer stop()
+	if kill {
+		go func() { killed <- killInTheMiddle(watch, all, there) }()
+	}
+	t := translator{settings: s}
+	on := append(os.Environ(), "TEMPORAL_ADDRESS="+fmt.Sprintf("%s:%d", loopback, 7233+s.Offset))
+	for name, value := range t.passbook() {
+		on = append(on, name+"="+value)
+	}
+	fmt.Println("On the cluster:")
+	cluster, err := runDemo(ctx, s, on, there)
+	if err != nil {
+		return err
+	}
+	stop()
+	if kill {
+		if err := <-killed; err != nil {
+			return err
+		}
+		if err := start(ctx, s); err != nil { // as Docker would
+			return err
+		}
+	}
+	embedded, err := embeddedDemo(ctx, s, filepath.Join(s.Dir, "runs", "embedded-"+stamp))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("sha256 of the page: %s on the cluster\n                    %s on the embedded server\n", cluster, embedded)
+	if cluster != embedded {
+		return errors.New("the pages differ")
+	}
+	fmt.Println("They are the same.")
+	return nil
+}
+
+func embeddedDemo(ctx context.Context, s settings, dir string) (digest string, err error) {
+	fmt.Println("On the embedded server:")
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "TEMPORAL_") && !strings.HasPrefix(e, "PASSBOOK_") {
+			env = append(env, e)
+		}
+	}
+	env = append(env, "PASSBOOK_STATE_DIR="+filepath.Join(s.Dir, "embedded"))
+	digest, err = runDemo(ctx, s, env, dir)
+	stop := exec.Command(filepath.Join(s.Root, "bin", "starter"), "server", "stop")
+	stop.Env = env
+	return digest, errors.Join(err, stop.Run())
+}
+
+// runDemo gives the digest of the page.
+func runDemo(ctx context.Context, s settings, env []string, dir string) (string, error) {
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.Root, "bin", "starter"), "demo", "--output-dir", dir)
+	cmd.Env = env
+	cmd.Dir = s.Dir
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("starter demo: %w\n%s", err, said)
+	}
+	for line := range strings.Lines(string(said)) {
+		if strings.HasPrefix(line, "Done:") {
+			fmt.Printf("  %s\n  after %s, in %s\n", strings.TrimSpace(line), time.Since(began).Round(100*time.Millisecond), dir)
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "artifact.html"))
+	sum := sha256.Sum256(page)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// killInTheMiddle ends the first worker without a word when half of the passes have ended.
+func killInTheMiddle(ctx context.Context, all []record, dir string) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return errors.New("the run was over before half of its passes had ended: no worker was killed")
+		case <-tick.C:
+		}
+		events, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+		if err != nil || bytes.Count(events, []byte(`"kind":"pass.end"`)) < half {
+			continue
+		}
+		for _, r := range all {
+			if r.Name == "worker-1" && r.alive() {
+				fmt.Printf("  killing %s (pid %d) after %d passes\n", r.Name, r.PID, half)
+				return r.signal(syscall.SIGKILL)
+			}
+		}
+		return errors.New("there is no worker-1 to kill")
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// findPostgres gives the folder of PostgreSQL's programs: the newest of Debian's, Homebrew's, or where initdb is found.
+func findPostgres() (string, error) {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"} {
+		found, err := filepath.Glob(filepath.Join(pattern, "initdb"))
+		if err == nil && len(found) > 0 {
+			slices.Sort(found)
+			return filepath.Dir(found[len(found)-1]), nil
+		}
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		return filepath.Dir(path), nil
+	}
+	return "", errors.New("there is no PostgreSQL here; install it (Debian: apt-get install postgresql, macOS: brew install postgresql@16)")
+}
+
+// initDatabase makes the database's files, once, with the name and password of docker-compose.yml.
+func initDatabase(ctx context.Context, s settings, path string) error {
+	if _, err := os.Stat(filepath.Join(s.database(), "PG_VERSION")); err == nil {
+		return nil
+	}
+	processes, err := plan(ctx, s)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(processes, func(p process) bool { return p.Name == "postgres" })
+	if i < 0 {
+		return errors.New("docker-compose.yml has no service postgres")
+	}
+	return initdb(ctx, s, path, processes[i].Env["POSTGRES_USER"], processes[i].Env["POSTGRES_PASSWORD"])
+}
+
+func initdb(ctx context.Context, s settings, path, name, password string) error {
+	home := filepath.Dir(s.database())
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	secret := filepath.Join(home, "password")
+	if err := os.WriteFile(secret, []byte(password+"\n"), 0o600); err != nil {
+		return err
+	}
+	program, err := lookUp("initdb", path)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program, "-D", s.database(), "-U", name, "--pwfile="+secret, "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale")
+	cmd.Dir = home
+	if err := asOwner(cmd); err != nil {
+		return err
+	}
+	if err := give(cmd, home, secret); err != nil {
+		return err
+	}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, said)
+	}
+	return os.Remove(secret)
+}
+
+// asOwner lets root's PostgreSQL run as somebody else, since it refuses root.
+func asOwner(cmd *exec.Cmd) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return fmt.Errorf("PostgreSQL does not run as root, and there is no user postgres or nobody: %w", err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return nil
+}
+
+// give makes the files over to whom the command runs as.
+func give(cmd *exec.Cmd, paths ...string) error {
+	if cmd.SysProcAttr == nil || cmd.SysProcAttr.Credential == nil {
+		return nil
+	}
+	for _, p := range paths {
+		if err := os.Chown(p, int(cmd.SysProcAttr.Credential.Uid), int(cmd.SysProcAttr.Credential.Gid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ours says whether a folder belongs to this user.
+func ours(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && int(s.Uid) != os.Getuid() {
+		return fmt.Errorf("%s belongs to another user; choose a folder with CLUSTER_DIR", dir)
+	}
+	return nil
+}

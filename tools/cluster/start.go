@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// patience is how long a process may take until it is ready.
+const patience = 2 * time.Minute
+
+// start brings up what does not run, one after another, and returns when all is ready.
+func start(ctx context.Context, s settings) error {
+	path, err := prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	processes, err := plan(ctx, s)
+	if err != nil {
+		return err
+	}
+	h := house{settings: s, path: path}
+	if h.running, err = s.records(); err != nil {
+		return err
+	}
+	for _, p := range processes {
+		if err := h.bring(ctx, p); err != nil {
+			return fmt.Errorf("%w\nwhat runs already goes on; `make cluster-stop` ends it", err)
+		}
+	}
+	t := translator{settings: s}
+	fmt.Printf("The cluster runs: TEMPORAL_ADDRESS=%s:%d, Web UI http://%s:%d, everything in %s\n", loopback, 7233+s.Offset, loopback, 8233+s.Offset, s.Dir)
+	fmt.Printf("Start runs of your own with: TEMPORAL_ADDRESS=%s:%d PASSBOOK_STATE_DIR=%s bin/starter run ...\n",
+		loopback, 7233+s.Offset, t.passbook()["PASSBOOK_STATE_DIR"])
+	return nil
+}
+
+// house starts processes and keeps the record of them.
+type house struct {
+	settings
+	path    string // PATH, with the cluster's programs and PostgreSQL's in front
+	running []record
+}
+
+// bring has the process done, or ready. One that runs already is left alone.
+func (h *house) bring(ctx context.Context, p process) error {
+	if slices.ContainsFunc(h.running, func(r record) bool { return r.Name == p.Name && r.alive() }) {
+		fmt.Printf("  %-10s runs already\n", p.Name)
+		return nil
+	}
+	began := time.Now()
+	cmd, err := h.command(p)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if !p.Once {
+		if err := h.note(p.Name, cmd.Process.Pid); err != nil {
+			return errors.Join(err, cmd.Process.Kill())
+		}
+	}
+	if err := h.await(ctx, p, ended); err != nil {
+		return fmt.Errorf("%s: %w\n%s", p.Name, err, h.lastWords(p.Name))
+	}
+	fmt.Printf("  %-10s %s after %s\n", p.Name, map[bool]string{true: "done", false: "ready"}[p.Once], time.Since(began).Round(100*time.Millisecond))
+	return nil
+}
+
+func (h *house) command(p process) (*exec.Cmd, error) {
+	log, err := os.OpenFile(h.logFile(p.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
+	if cmd.Path, err = lookUp(p.Argv[0], h.path); err != nil {
+		return nil, err
+	}
+	cmd.Err = nil // what the look-up in this process's own PATH said
+	cmd.Env = h.environment(p)
+	cmd.Dir = h.Dir
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives this terminal
+	if p.Argv[0] == "postgres" {
+		err = asOwner(cmd)
+	}
+	return cmd, err
+}
+
+// environment is this process's own, without what would lead worker and server elsewhere.
+func (h *house) environment(p process) []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "TEMPORAL_") && !strings.HasPrefix(e, "PASSBOOK_") && !strings.HasPrefix(e, "PATH=") {
+			env = append(env, e)
+		}
+	}
+	env = append(env, "PATH="+h.path)
+	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
+		env = append(env, name+"="+p.Env[name])
+	}
+	return env
+}
+
+func (h *house) logFile(name string) string { return filepath.Join(h.Dir, "log", name+".log") }
+
+// note records a process that was started; an earlier one of its name has ended.
+func (h *house) note(name string, pid int) error {
+	started, _ := identify(pid)
+	h.running = slices.DeleteFunc(h.running, func(r record) bool { return r.Name == name })
+	h.running = append(h.running, record{Name: name, PID: pid, Started: started})
+	return h.keep(h.running)
+}
+
+// await returns when the process is done, or ready.
+func (h *house) await(ctx context.Context, p process, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if p.Once && err == nil {
+				return nil
+			}
+			return fmt.Errorf("it ended: %v", err)
+		case <-ctx.Done():
+			return fmt.Errorf("it is not ready: %w", ctx.Err())
+		case <-tick.C:
+			if !p.Once && h.ready(ctx, p) {
+				return nil
+			}
+		}
+	}
+}
+
+func (h *house) ready(ctx context.Context, p process) bool {
+	switch {
+	case p.Ready.Command != nil:
+		cmd := exec.CommandContext(ctx, p.Ready.Command[0], p.Ready.Command[1:]...)
+		cmd.Env = h.environment(p)
+		return cmd.Run() == nil
+	case p.Ready.Dial != "":
+		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", p.Ready.Dial)
+		if err != nil {
+			return false
+		}
+		return c.Close() == nil
+	default:
+		return true
+	}
+}
+
+// lastWords are the end of a process's log.
+func (h *house) lastWords(name string) string {
+	log, err := os.ReadFile(h.logFile(name))
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
+	return strings.Join(lines[max(0, len(lines)-8):], "\n") + "\nall of it: " + h.logFile(name)
+}
+
+// lookUp finds a program in a PATH that is not this process's own.
+func lookUp(program, path string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, program)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("there is no program %s in %s", program, path)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// stopAll ends what was started, the last first. Everything that is on disk stays.
+func stopAll(ctx context.Context, s settings) error {
+	all, err := s.records()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Println("Nothing was running.")
+		return nil
+	}
+	processes, err := plan(ctx, s)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range slices.Backward(all) {
+		if err := end(ctx, r, graceOf(processes, r.Name)); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = all[:len(all)-1]
+		errs = append(errs, s.keep(all))
+		fmt.Printf("  %-10s ended\n", r.Name)
+	}
+	return errors.Join(errs...)
+}
+
+func graceOf(processes []process, name string) time.Duration {
+	for _, p := range processes {
+		if p.Name == name {
+			return p.Grace
+		}
+	}
+	return 20 * time.Second
+}
+
+// end asks a process to end and, after its grace, kills it. PostgreSQL takes SIGTERM for a request to wait for its clients.
+func end(ctx context.Context, r record, grace time.Duration) error {
+	ask := syscall.SIGTERM
+	if r.Name == "postgres" {
+		ask = syscall.SIGINT
+	}
+	if err := r.signal(ask); err != nil {
+		return err
+	}
+	if gone(ctx, r, grace) {
+		return nil
+	}
+	if err := r.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	if !gone(ctx, r, 10*time.Second) {
+		return fmt.Errorf("%s (pid %d) does not end", r.Name, r.PID)
+	}
+	return nil
+}
+
+// gone waits for the end of a process that may be nobody's child here.
+func gone(ctx context.Context, r record, most time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for r.alive() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
+}
+
+// status says what was started and what of it runs.
+func status(s settings) error {
+	all, err := s.records()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		fmt.Println("Nothing was started.")
+	}
+	for _, r := range all {
+		fmt.Printf("  %-10s pid %-8d %s\n", r.Name, r.PID, map[bool]string{true: "runs", false: "has ended"}[r.alive()])
+	}
+	return nil
+}
