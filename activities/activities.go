@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/agent"
@@ -85,30 +87,34 @@ func New(cfg Config) *Activities {
 
 // RegisterDirectory makes the work on directories known to a worker.
 func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
-	register(r, work.Open, a.Open)
-	register(r, work.Project, a.Project)
-	register(r, work.Rebuild, a.Rebuild)
-	register(r, work.Seal, a.Seal)
-	register(r, work.Inspect, a.Inspect)
+	register(r, work.Open, telling(a.Open))
+	register(r, work.Project, telling(a.Project))
+	register(r, work.Rebuild, telling(a.Rebuild))
+	register(r, work.Seal, telling(a.Seal))
+	register(r, work.Inspect, telling(a.Inspect))
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
-	register(r, work.ReadRound, orLost(a.ReadRound))
-	register(r, work.Compose, orLost(a.Compose))
+	register(r, work.ReadRound, telling(a.ReadRound))
+	register(r, work.Compose, telling(a.Compose))
 }
 
 // RegisterCalls makes passes and screenshots known to a worker.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
-	register(r, work.RunPass, orLost(a.RunPass))
-	register(r, work.TakeScreenshots, orLost(a.TakeScreenshots))
+	register(r, work.RunPass, telling(a.RunPass))
+	register(r, work.TakeScreenshots, telling(a.TakeScreenshots))
 }
 
-// orLost makes a blob that the store has lost, or holds damaged, an error that trying again cannot help.
-func orLost[In, Out any](f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+// telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a
+// full disk.
+func telling[In, Out any](f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := f(ctx, in)
-		if errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrDamaged) {
+		switch {
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)
+		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
 		}
 		return out, err

@@ -223,6 +223,7 @@ const (
 	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
 	ErrClaimed        = "Claimed"        // the directory belongs to another run
 	ErrStale          = "Stale"          // a later start of the run owns the directory
+	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 
 // ShotsInput asks for pictures of the artifact.

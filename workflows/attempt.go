@@ -53,7 +53,7 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if err := p.start(ctx); err != nil {
 			return err
 		}
-		if err := p.e.j.flush(ctx); err != nil {
+		if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
 			return err
 		}
 	}
@@ -140,6 +140,12 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		}
 		if calls.Err() != nil || isType(err, work.ErrForced) {
 			return nil, p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("cancelled", "the call was ended by a person"))
+		}
+		if isType(err, work.ErrDiskFull) {
+			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", err.Error())); err != nil {
+				return nil, err
+			}
+			return nil, p.e.pause(ctx, run.DiskFull, err.Error(), "")
 		}
 		if isType(err, work.ErrBadInput) || isType(err, tooLarge) {
 			return nil, fmt.Errorf("%s: %w", p.title(), err) // no worker can do it

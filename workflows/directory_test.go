@@ -26,6 +26,7 @@ type fakeDirectory struct {
 	on      map[run.Kind]func() // once, when such an event has been written
 	sealing func()              // while a segment is written
 	edited  *run.Blob           // what Inspect finds
+	full    int                 // so many batches find no room on the disk
 	taken   error               // by another start
 	shorter bool                // it is lost before it is sealed
 	note    func(string)
@@ -53,12 +54,25 @@ func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.P
 	if hook != nil {
 		hook()
 	}
+	if d.noRoom() {
+		d.note("Project: no room")
+		return work.ProjectResult{}, errFull
+	}
 	res := d.project(in)
 	d.note(fmt.Sprintf("Project %d-%d %s", in.First, in.First+int64(len(in.Lines))-1, res.Outcome))
 	if res.Outcome == "written" {
 		d.tell(in.Lines)
 	}
 	return res, nil
+}
+
+var errFull = temporal.NewNonRetryableApplicationError("no space left on device", work.ErrDiskFull, nil)
+
+func (d *fakeDirectory) noRoom() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.full--
+	return d.full >= 0
 }
 
 func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {

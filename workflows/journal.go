@@ -58,7 +58,14 @@ func (j *journal) flush(ctx workflow.Context) error {
 			return err
 		}
 		var res work.ProjectResult
-		if err := workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res); err != nil {
+		err = workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
+		if isType(err, work.ErrDiskFull) {
+			if err := j.e.awaitRoom(ctx, err); err != nil {
+				return err
+			}
+			continue // with the pause in the batch
+		}
+		if err != nil {
 			return fmt.Errorf("project events from %d on: %w", batch.First, err)
 		}
 		switch res.Outcome {
@@ -113,7 +120,7 @@ func (j *journal) written(n int, tail run.Tail) {
 func (j *journal) rebuild(ctx workflow.Context) error {
 	in := work.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
 	var tail run.Tail
-	if err := workflow.ExecuteActivity(j.e.directory(ctx, "write the lost directory again"), work.Rebuild, in).Get(ctx, &tail); err != nil {
+	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, in, &tail); err != nil {
 		return fmt.Errorf("rebuild %s: %w", j.e.in.Target.Dir, err)
 	}
 	return nil
@@ -150,12 +157,12 @@ func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
 	}
 	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
 	var res work.SealResult
-	err := workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res)
+	err := j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
 	if isType(err, work.ErrShorter) {
 		if err := j.rebuild(ctx); err != nil {
 			return err
 		}
-		err = workflow.ExecuteActivity(j.e.directory(ctx, "store the journal so far"), work.Seal, in).Get(ctx, &res)
+		err = j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
 	}
 	if err != nil {
 		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)

@@ -34,7 +34,11 @@ type pass struct {
 func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 	all := e.members(at, s)
 	for _, p := range all {
-		if err := p.compose(ctx); err != nil {
+		err := p.compose(ctx)
+		if isType(err, work.ErrDiskFull) {
+			return e.pause(ctx, run.DiskFull, err.Error(), "")
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -115,6 +119,9 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 	}
 	if err := e.j.flush(ctx); err != nil {
 		return err
+	}
+	if e.j.state.Status == run.Paused {
+		return nil // the disk was full: nothing is called any more
 	}
 	e.show(ctx)
 	errs := make([]error, len(all))

@@ -85,7 +85,7 @@ func (e *engine) open(ctx workflow.Context) error {
 func (e *engine) take(ctx workflow.Context, epoch int) error {
 	in := work.OpenInput{Target: e.in.Target, Claim: e.in.Claim, Epoch: epoch, Tail: e.j.tail, Execution: workflow.GetInfo(ctx).FirstRunID}
 	var res work.OpenResult
-	if err := workflow.ExecuteActivity(e.directory(ctx, "open the run directory"), work.Open, in).Get(ctx, &res); err != nil {
+	if err := e.onDisk(ctx, "open the run directory", work.Open, in, &res); err != nil {
 		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
 	}
 	return nil

@@ -20,10 +20,12 @@ func (e *engine) rest(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if e.j.state.Status != run.Paused {
-		return nil
+	for e.j.state.Status == run.Paused { // again, if the disk was full when the resume was to be written down
+		if err := e.waitForResume(ctx); err != nil {
+			return err
+		}
 	}
-	return e.waitForResume(ctx)
+	return nil
 }
 
 // warn says once that most of the budget is spent.
@@ -50,8 +52,11 @@ func (e *engine) overBudget(ctx workflow.Context) error {
 	return e.pause(ctx, run.BudgetThreshold, fmt.Sprintf("%.2f USD are spent, the budget is %.2f", s.Total(), s.Budget.CapUSD), "")
 }
 
-// pause writes the pause down, and a checkpoint of it where a person asked for it.
+// pause writes the pause down, and a checkpoint of it where a person asked for it. A run that rests already goes on resting.
 func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
+	if e.j.state.Status == run.Paused {
+		return nil
+	}
 	phase := e.j.state.Phase
 	if err := e.j.emit(ctx, run.KindRunPaused, phase, run.RunPaused{Reason: reason, Detail: detail, By: by}); err != nil {
 		return err
@@ -94,7 +99,7 @@ func (e *engine) inspect(ctx workflow.Context) error {
 	}
 	in := work.InspectInput{Target: e.in.Target, File: e.in.Start.Artifact.File, Digest: known.Digest}
 	var res work.InspectResult
-	if err := workflow.ExecuteActivity(e.directory(ctx, "look at the artifact"), work.Inspect, in).Get(ctx, &res); err != nil {
+	if err := e.onDisk(ctx, "look at the artifact", work.Inspect, in, &res); err != nil {
 		return fmt.Errorf("look at %s: %w", in.File, err)
 	}
 	switch {

@@ -1,0 +1,69 @@
+package workflows_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// status asks the workflow where it stands.
+func (w *world) status() run.State {
+	w.t.Helper()
+	v, err := w.env.QueryWorkflow(workflows.QueryStatus)
+	require.NoError(w.t, err)
+	var s run.State
+	require.NoError(w.t, v.Get(&s))
+	return s
+}
+
+// TestAFullDiskPausesTheRun: nothing is called while the journal cannot be written, and everything is there when there is room again.
+func TestAFullDiskPausesTheRun(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.dir.before = map[int]func(){2: func() { w.dir.full = 3 }} // what the first pass came to, and the start of the second
+	asked := false
+	w.env.RegisterDelayedCallback(func() {
+		asked = true
+		s := w.status()
+		require.Equal(t, run.Paused, s.Status, "everybody who asks is told at once")
+		require.Equal(t, run.DiskFull, s.Reason)
+		require.Len(t, w.agent.ids, 1, "nothing is called on a full disk")
+		require.Len(t, w.dir.lines, 3, "the pause itself cannot be written down")
+	}, 20*time.Second)
+	w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 2*time.Minute)
+	w.done()
+	require.True(t, asked)
+	require.Equal(t, []string{"Project: no room", "Project: no room", "Project: no room", "Project 4-7 written"}, w.trace[3:7])
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.DiskFull, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "no space left")
+	require.Equal(t, []time.Duration{15 * time.Second, 15 * time.Second, 15 * time.Second}, w.waits[:3])
+	require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call was made twice")
+}
+
+// TestAResumeTriesAFullDiskAtOnce: who has made room need not wait.
+func TestAResumeTriesAFullDiskAtOnce(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.dir.before = map[int]func(){2: func() { w.dir.full = 1 }}
+	began := w.env.Now()
+	w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, time.Second)
+	w.done()
+	require.Less(t, w.env.Now().Sub(began), 10*time.Second)
+	require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
+}
+
+// TestACallThatFindsNoRoomIsMadeAgain: its disk is full, so the pass is done again when somebody has made room, under the same name.
+func TestACallThatFindsNoRoomIsMadeAgain(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(errFull))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.DiskFull, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, "file-io", payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+	require.Nil(t, w.dir.state(t).Failure, "a full disk is not the pass's failure")
+}
