@@ -185,6 +185,26 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	require.Empty(t, found, "closed mappings that no row of objects looks at")
 }
 
+// The guide's tables of keys, by heading, are the schema's.
+func TestTheGuideTellsTheKeys(t *testing.T) {
+	page, err := os.ReadFile("../docs/pipelines.md")
+	require.NoError(t, err)
+	for heading, at := range map[string]string{"## The keys": "", "### Roles": "/$defs/role", "### Stages": "/$defs/stage"} {
+		_, section, ok := strings.Cut(string(page), "\n"+heading+"\n")
+		require.True(t, ok, heading)
+		section, _, _ = strings.Cut(section, "\n##")
+		var told []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
+			told = append(told, m[1])
+		}
+		known := slices.Collect(maps.Keys(schemaAt(t, at)["properties"].(map[string]any)))
+		if heading == "### Stages" { // these two are told of in the next section
+			known = slices.DeleteFunc(known, func(key string) bool { return key == "steps" || key == "passes" })
+		}
+		require.ElementsMatch(t, known, told, heading)
+	}
+}
+
 // schemaAt is the part of the published schema at a JSON pointer.
 func schemaAt(t *testing.T, pointer string) map[string]any {
 	t.Helper()
