@@ -11,29 +11,26 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // Standing says where a run stands: what its directory recorded, beside what Temporal says of its workflow (requirement 001). It changes
 // nothing. A server that does not answer leaves the liveness unknown, which is no error.
 func (o Operator) Standing(ctx context.Context, claim run.Claim, recorded run.Status) run.Standing {
-	live, detail := o.liveness(ctx, claim)
-	return run.Stands(recorded, live, detail)
-}
-
-func (o Operator) liveness(ctx context.Context, claim run.Claim) (run.Liveness, string) {
-	d, err := o.Client.DescribeWorkflowExecution(ctx, claim.RunID, "")
+	d, err := o.Client.DescribeWorkflow(ctx, claim.RunID, "")
 	var missing *serviceerror.NotFound
 	switch {
 	case errors.As(err, &missing):
-		return o.unknownThere(ctx, claim)
+		live, detail := o.unknownThere(ctx, claim)
+		return run.Stands(recorded, live, detail)
 	case err != nil:
-		return run.LiveUnknown, "Temporal does not answer: " + err.Error()
+		return run.Stands(recorded, run.LiveUnknown, "Temporal does not answer: "+err.Error())
+	case d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return run.Stands(recorded, run.LiveClosed, "its workflow has "+closedWords(d.Status))
 	}
-	status := d.GetWorkflowExecutionInfo().GetStatus()
-	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return run.LiveOpen, "its workflow is open"
-	}
-	return run.LiveClosed, "its workflow has " + closedWords(status)
+	s := run.Stands(recorded, run.LiveOpen, "its workflow is open")
+	s.Live = workflows.StatusOf(d.TypedSearchAttributes)
+	return s
 }
 
 // unknownThere tells a workflow that is gone from one that another server has.

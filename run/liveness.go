@@ -16,6 +16,7 @@ type Standing struct {
 	Status   Status   `json:"status"`   // what is to be shown
 	Recorded Status   `json:"recorded"` // what the events say
 	Liveness Liveness `json:"liveness"`
+	Live     Status   `json:"live,omitempty"`   // what the open workflow says itself; the directory may lag behind it for a moment, or while its disk is full
 	Detail   string   `json:"detail,omitempty"` // for people: terminated, timed out, connection refused, …
 }
 

@@ -51,6 +51,12 @@ func (e *engine) publish(ctx workflow.Context, before run.State) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
 }
 
+// StatusOf gives the status that a workflow shows; empty: it shows none.
+func StatusOf(a temporal.SearchAttributes) run.Status {
+	status, _ := a.GetKeyword(attrStatus)
+	return run.Status(status)
+}
+
 // AttributesQuery names every search attribute: a server that answers it knows them all.
 func AttributesQuery() string {
 	var all []string

@@ -104,6 +104,8 @@ func standingWords(s run.Standing) string {
 	switch {
 	case s.Status != s.Recorded:
 		return fmt.Sprintf("%s (recorded: %s; %s)", s.Status, s.Recorded, s.Detail)
+	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:
+		return fmt.Sprintf("%s (as recorded; its workflow says %s, and the directory follows when it can be written)", s.Status, s.Live)
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
 		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
 	}
