@@ -10,7 +10,7 @@ import (
 // CheckOptions is what a check is told from outside.
 type CheckOptions struct {
 	// Standing brings what Temporal says of the run, asked before the check. Its zero value says that nobody was asked. The status in it is
-	// not used: a check reads that itself.
+	// not used: a check reads that itself. A run that was resumed between the two is named as running without its workflow: ask again.
 	Standing run.Standing
 }
 
@@ -25,8 +25,12 @@ type Report struct {
 
 // NeedsOperator says that something was found which only an operator's decision ends.
 func (r Report) NeedsOperator() bool {
-	has := func(c Code) bool { return slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Code == c }) }
-	return has(InterruptedWithActiveHandoff) && has(ActiveHandoffWithoutDecision) || has(CheckpointPendingWithoutActiveHandoff)
+	return r.Has(InterruptedWithActiveHandoff) && r.Has(ActiveHandoffWithoutDecision) || r.Has(CheckpointPendingWithoutActiveHandoff)
+}
+
+// Has says whether something was found under a code.
+func (r Report) Has(c Code) bool {
+	return slices.ContainsFunc(r.Issues, func(i Issue) bool { return i.Code == c })
 }
 
 // Check compares what was recorded with what follows from it, and names each contradiction by its code. It only reads: nothing is created,

@@ -55,6 +55,7 @@ func TestChecksBesideAWriterFindNothing(t *testing.T) {
 	d := rundir.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, d.Take(claim()))
 	var writer sync.WaitGroup
+	defer writer.Wait()
 	over := make(chan struct{})
 	writer.Go(func() {
 		defer close(over)
@@ -74,10 +75,12 @@ func TestChecksBesideAWriterFindNothing(t *testing.T) {
 		}
 		r := check(t, d)
 		require.Empty(t, r.Issues)
+		if r.MetaStatus == "" {
+			continue // there is no meta.json yet: all lines count
+		}
 		require.GreaterOrEqual(t, r.Snapshot.Seq, seq, "a later check sees no less")
 		seq = r.Snapshot.Seq
 	}
-	writer.Wait()
 	require.EqualValues(t, len(s.lines), seq)
 }
 
@@ -96,6 +99,7 @@ func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
 	remove(t, d, "artifact.html")
 	require.NoError(t, unix.Mkfifo(d.Path("artifact.html"), 0o600))
 	var writer sync.WaitGroup
+	defer writer.Wait()
 	writer.Go(func() {
 		pipe, err := os.OpenFile(d.Path("artifact.html"), os.O_WRONLY, 0) // waits until the check reads
 		if err != nil {

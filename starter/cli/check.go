@@ -28,7 +28,7 @@ also beside a run at work, and also directories that another program wrote in th
 		if err != nil {
 			return err
 		}
-		r, err := d.Check(cmd.Context(), rundir.CheckOptions{Standing: a.alive(cmd.Context(), d)})
+		r, err := a.checked(cmd.Context(), d)
 		if err != nil {
 			return err
 		}
@@ -42,6 +42,15 @@ also beside a run at work, and also directories that another program wrote in th
 		return attention(r)
 	}
 	return cmd
+}
+
+// checked asks Temporal, then reads the directory. A workflow that is away is asked for once more: the run may have been resumed in between.
+func (a *app) checked(ctx context.Context, d rundir.Dir) (rundir.Report, error) {
+	r, err := d.Check(ctx, rundir.CheckOptions{Standing: a.alive(ctx, d)})
+	if err != nil || !r.Has(rundir.RunningWithoutLiveWorkflow) {
+		return r, err
+	}
+	return d.Check(ctx, rundir.CheckOptions{Standing: a.alive(ctx, d)})
 }
 
 // alive asks Temporal for a run's workflow, before its directory is read.
