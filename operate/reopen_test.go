@@ -57,3 +57,18 @@ func TestMayReopen(t *testing.T) {
 		})
 	}
 }
+
+// TestCauseGone: what `run` goes on with by itself (I-12). Everything else waits for somebody who says so.
+func TestCauseGone(t *testing.T) {
+	spent := func(cap float64) run.State {
+		return run.State{Status: run.Paused, Reason: run.BudgetThreshold, Budget: run.Budget{CapUSD: cap}, Spent: run.Totals{USD: 5}}
+	}
+	require.True(t, causeGone(spent(6)))
+	require.True(t, causeGone(spent(0)))
+	require.False(t, causeGone(spent(5)))
+	require.True(t, causeGone(run.State{Status: run.Paused, Reason: run.DiskFull}))
+	for _, reason := range []string{run.UserRequested, run.UserReview, run.QualityGate, run.PassFailed, run.ConsecutiveFailures} {
+		require.False(t, causeGone(run.State{Status: run.Paused, Reason: reason}), reason)
+	}
+	require.False(t, causeGone(run.State{Status: run.Running}))
+}

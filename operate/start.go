@@ -98,6 +98,9 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	switch {
 	case now.Tail.Seq == 0 && stands.Liveness == run.LiveGone:
 		return o.launch(ctx, def, dir, claim) // claimed, and the starter died before the workflow began
+	case stands.Liveness == run.LiveOpen && causeGone(now.State):
+		_, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"})
+		return st, err
 	case stands.Recorded.Closed() || stands.Liveness == run.LiveOpen:
 		return st, nil
 	}
@@ -106,6 +109,15 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 		st.Reopened = &re
 	}
 	return st, err
+}
+
+// causeGone says that a run rests for something that is over: its budget was raised, or its disk took the pause. A pause that a person wanted, or
+// is to look at, stays.
+func causeGone(s run.State) bool {
+	if s.Status != run.Paused {
+		return false
+	}
+	return s.Reason == run.DiskFull || s.Reason == run.BudgetThreshold && (s.Budget.CapUSD <= 0 || s.Total() < s.Budget.CapUSD)
 }
 
 // Open says whether Temporal has an open workflow of a run.
