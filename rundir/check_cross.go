@@ -68,7 +68,8 @@ func (x *examined) judgeCrossKind() {
 		return
 	}
 	if c.Kind == "project" && (c.ChildRunID == "" || !slices.Contains(c.Aliases, c.Alias)) {
-		x.find(ProjectHandoffMarkerIncomplete, fmt.Sprintf("%s does not say which project (%q) or which run (%q) the hand-off is of", crossFile, c.Alias, c.ChildRunID))
+		x.find(ProjectHandoffMarkerIncomplete,
+			fmt.Sprintf("%s does not say which project (%q) or which run (%q) the hand-off is of", crossFile, c.Alias, c.ChildRunID))
 	}
 	if c.Kind == "cfa" && !set(c.PausedState) {
 		x.find(CFAPendingWithoutPausedState, crossFile+" waits for a hand-off of kind cfa without the state that it was paused in")

@@ -71,7 +71,11 @@ func (x *examined) judgeHandoff() {
 	}
 	decided := x.answer(id) != nil
 	if status == run.Interrupted || folded == run.Interrupted {
-		x.find(InterruptedWithActiveHandoff, fmt.Sprintf("the run was interrupted, and hand-off %s is %s", id, map[bool]string{true: "decided, not acted on", false: "not decided"}[decided]))
+		stands := "not decided"
+		if decided {
+			stands = "decided, and not acted on"
+		}
+		x.find(InterruptedWithActiveHandoff, fmt.Sprintf("the run was interrupted, and hand-off %s is %s", id, stands))
 	}
 	if stale, code := x.stale(); stale {
 		x.find(code, fmt.Sprintf("the run is over, and %s still holds hand-off %s", MetaFile, id))

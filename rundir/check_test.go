@@ -255,7 +255,8 @@ func TestTheReferenceHalfWay(t *testing.T) {
 		codes  []rundir.Code
 	}{
 		{1, `{"status": "running"}`, run.Running, nil, nil},
-		{10, `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "` + first + `"}}`, run.AwaitingPhaseHandoff, &first, []rundir.Code{rundir.ActiveHandoffWithoutDecision}},
+		{10, `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "` + first + `"}}`, run.AwaitingPhaseHandoff, &first,
+			[]rundir.Code{rundir.ActiveHandoffWithoutDecision}},
 		{12, `{"status": "interrupted", "phase_handoff": {"id": "` + first + `"}}`, run.Interrupted, &first,
 			[]rundir.Code{rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision}},
 	} {
@@ -386,7 +387,8 @@ func TestNumbersThatAreWrongAreShown(t *testing.T) {
 
 // FuzzCheck gives any bytes for the files of a directory: a check says something, or what it could not read, and a repair is done once.
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"pending":true,"kind":"cfa"}`), []byte(`{"handoff_id":"h-1","action":"halt"}`), false)
+	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"pending":true,"kind":"cfa"}`),
+		[]byte(`{"handoff_id":"h-1","action":"halt"}`), false)
 	f.Add([]byte(`{"version":1,"events":{"seq":2,"size":-1},"derived":[{"file":"traces.jsonl","size":-3}]}`), []byte(askedLines), []byte(nil), []byte(`{}`), true)
 	f.Add([]byte(`{"phase_handoff":{}} x`), []byte("{}\n\x00\n{\"seq\":\"7\"}\n{\"seq\":1e99}"), []byte(`[]`), []byte(`null`), true)
 	f.Fuzz(func(t *testing.T, meta, events, cross, decided []byte, own bool) {
