@@ -32,7 +32,9 @@ func folder(t *testing.T) *house {
 	require.NoError(t, os.Mkdir(filepath.Join(h.Dir, "log"), 0o700))
 	t.Cleanup(func() {
 		for _, r := range h.running {
-			_ = r.signal(syscall.SIGKILL)
+			if r.alive() {
+				_ = syscall.Kill(-r.PID, syscall.SIGKILL) // with what it has started
+			}
 		}
 	})
 	return h
@@ -92,6 +94,17 @@ func TestAProcessIsReadyWhenItsProbeSaysSo(t *testing.T) {
 	require.False(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"false"}}}))
 }
 
+// Else the jobs that come after it would work on somebody else's server.
+func TestAPortThatIsTakenIsRefused(t *testing.T) {
+	h := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	err = h.bring(t.Context(), process{Name: "server", Argv: []string{"sleep", "600"}, Ready: probe{Dial: l.Addr().String()}})
+	require.ErrorContains(t, err, "start server: something else answers in its place already")
+	require.Empty(t, h.running)
+}
+
 func TestOnesOwnSettingsDoNotLeadProcessesElsewhere(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "example.org:7233")
 	t.Setenv("PASSBOOK_STORE", "s3://elsewhere")
@@ -136,6 +149,15 @@ func TestWhoDoesNotListenIsKilled(t *testing.T) {
 	require.NoError(t, h.bring(t.Context(), deaf))
 	require.NoError(t, end(t.Context(), h.running[0], 200*time.Millisecond))
 	require.False(t, h.running[0].alive())
+}
+
+func TestAWorkerAtWorkHasAChild(t *testing.T) {
+	h := folder(t)
+	ready := probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "begun")}}
+	require.NoError(t, h.bring(t.Context(), process{Name: "busy", Argv: []string{"sh", "-c", "sleep 60 & touch begun; wait"}, Ready: ready}))
+	require.NoError(t, h.bring(t.Context(), process{Name: "idle", Argv: []string{"sleep", "600"}}))
+	require.True(t, hasChild(h.running[0].PID))
+	require.False(t, hasChild(h.running[1].PID))
 }
 
 func TestSettings(t *testing.T) {

@@ -34,6 +34,8 @@ type probe struct {
 	Dial    string   // somebody listens there
 }
 
+func (p probe) set() bool { return p.Command != nil || p.Dial != "" }
+
 // plan reads docker-compose.yml and gives its services as processes, in an order in which they can be started.
 func plan(ctx context.Context, s settings) ([]process, error) {
 	o, err := cli.NewProjectOptions([]string{filepath.Join(s.Root, "docker-compose.yml")}, cli.WithInterpolation(true), cli.WithResolvedPaths(true))

@@ -57,6 +57,9 @@ func (h *house) bring(ctx context.Context, p process) error {
 		fmt.Printf("  %-10s runs already\n", p.Name)
 		return nil
 	}
+	if p.Ready.set() && h.ready(ctx, p) {
+		return fmt.Errorf("start %s: something else answers in its place already; choose other ports with CLUSTER_PORT_OFFSET", p.Name)
+	}
 	began := time.Now()
 	cmd, err := h.command(p)
 	if err != nil {
