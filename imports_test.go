@@ -31,7 +31,7 @@ var pure = strings.Fields(`bytes cmp crypto/sha256 encoding/base64 encoding/hex 
 var allowed = map[string][]string{
 	"pipeline": {"go.yaml.in/yaml/v3"},
 	"workflows": {
-		"go.temporal.io/api/enums/v1", "go.temporal.io/sdk/log", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow",
+		"go.temporal.io/api/enums/v1", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/log", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow",
 		"math/rand", // inside a side effect
 	},
 }

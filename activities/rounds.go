@@ -36,7 +36,7 @@ func round(plan *pipeline.Plan, in work.RoundInput) (work.Round, error) {
 	stage := plan.Stages[in.Stage]
 	pr := stage.RoundAt(in.Round)
 	r := work.Round{
-		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, PauseAfter: stage.PauseAfter, Kind: stage.Kind, Repeat: stage.Repeat, Set: pr.Set,
+		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, PauseAfter: stage.PauseAfter, Gate: stage.Gate, Kind: stage.Kind, Repeat: stage.Repeat, Set: pr.Set,
 		Dir: pipeline.Fill(stage.Dir, pr.Set, in.Round), Checkpoint: pipeline.Fill(pr.Checkpoint, pr.Set, in.Round),
 	}
 	if stage.Repeat == nil {

@@ -29,7 +29,7 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	for _, size := range in.Shots.Sizes {
 		req.Sizes = append(req.Sizes, browser.Size{W: size.Width, H: size.Height})
 	}
-	taken, err := browser.Shoot(ctx, a.cfg.Browser, browser.Page{HTML: page, Name: in.Name}, req)
+	taken, err := a.shoot(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
 	if err != nil {
 		return work.ShotsResult{DurationMS: since(began), Message: err.Error(), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
 	}

@@ -21,8 +21,6 @@ func (d *Definition) NotCarriedOut() Problems {
 				say(s.Line, "run steps are planned, but not carried out yet; take the step out")
 			case s.Ask != "":
 				say(s.Line, "ask steps are planned, but not carried out yet; take the step out, or use pause_after")
-			case s.Screenshots != nil && len(s.Screenshots.Install) > 0:
-				say(s.Line, "screenshots.install is not carried out yet; install the browser yourself and take the key out")
 			}
 		}
 		if st.Repeat != nil && st.Repeat.Otherwise != "" {

@@ -19,7 +19,7 @@ func (d *decoder) checkReferences() {
 				}
 			}
 		}
-		d.checkUntil(s)
+		d.checkConditions(s)
 	}
 }
 
@@ -44,18 +44,24 @@ func (d *decoder) checkRoles(p Step) {
 	}
 }
 
-// checkUntil checks that something in the stage gives each name of its condition a value.
-func (d *decoder) checkUntil(s Stage) {
-	if s.Repeat == nil {
-		return
+// checkConditions checks that something in the stage gives each name of its conditions a value.
+func (d *decoder) checkConditions(s Stage) {
+	if s.Repeat != nil {
+		d.checkCondition(s, "until", s.Repeat.Until, d.lines.until[s.Name])
 	}
-	u, err := ParseUntil(s.Repeat.Until)
+	if s.Gate != "" {
+		d.checkCondition(s, "quality_gate", s.Gate, d.lines.gate[s.Name])
+	}
+}
+
+func (d *decoder) checkCondition(s Stage, key, condition string, line int) {
+	u, err := ParseUntil(condition)
 	if err != nil {
 		return // already reported
 	}
 	for _, n := range u.Names() {
 		if problem := d.valueless(s, n); problem != "" {
-			d.problemAt(d.lines.until[s.Name], "stage %q until asks for %s, %s", s.Name, n, problem)
+			d.problemAt(line, "stage %q %s asks for %s, %s", s.Name, key, n, problem)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const maxSource = 1 << 20
 // Test them with len: Problems is an error only when it is not empty.
 func Parse(file string, src []byte, folder fs.FS) (*Definition, Problems) {
 	d := &decoder{file: file, folder: folder, def: &Definition{File: file}}
-	d.lines = lines{steps: map[string]int{}, until: map[string]int{}}
+	d.lines = lines{steps: map[string]int{}, until: map[string]int{}, gate: map[string]int{}}
 	if root := d.document(src); root != nil {
 		d.definition(root)
 	}

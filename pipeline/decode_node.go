@@ -21,6 +21,7 @@ type decoder struct {
 type lines struct {
 	steps map[string]int // of each `as`
 	until map[string]int // by stage
+	gate  map[string]int // by stage
 }
 
 func (d *decoder) problem(n *yaml.Node, format string, args ...any) {

@@ -28,7 +28,7 @@ func (d *decoder) stages(o object) {
 
 func (d *decoder) stage(n *yaml.Node) (Stage, object) {
 	var s Stage
-	o, ok := d.object(n, "a stage", "name", "for_each", "orders", "passes", "steps", "repeat", "checkpoint", "dir", "pause_after")
+	o, ok := d.object(n, "a stage", "name", "for_each", "orders", "passes", "steps", "repeat", "checkpoint", "dir", "pause_after", "quality_gate")
 	if !ok {
 		return s, o
 	}
@@ -45,6 +45,7 @@ func (d *decoder) stage(n *yaml.Node) (Stage, object) {
 	s.Checkpoint = d.nameTemplate(o, "checkpoint", s)
 	s.Dir = d.nameTemplate(o, "dir", s)
 	s.PauseAfter = o.yesNo("pause_after")
+	s.Gate = d.gate(o, s)
 	s.Steps = d.steps(o, s)
 	return s, o
 }
@@ -58,6 +59,22 @@ func (d *decoder) forEach(o object) string {
 		d.problemAt(o.line("repeat"), "%s has for_each and repeat; keep one, and put the other in a stage of its own", o.path)
 	}
 	return each
+}
+
+// gate reads the condition that a round has to meet for the run to go on by itself.
+func (d *decoder) gate(o object, s Stage) string {
+	text := o.text("quality_gate")
+	if text == "" {
+		return ""
+	}
+	if s.ForEach != "" {
+		d.problemAt(o.line("quality_gate"), "%s stands in a stage with for_each, whose passes give no score; put it into the stage that gives one", o.at("quality_gate"))
+	}
+	d.lines.gate[s.Name] = o.line("quality_gate")
+	if _, err := ParseUntil(text); err != nil {
+		d.problemAt(o.line("quality_gate"), "%s: %v", o.at("quality_gate"), err)
+	}
+	return text
 }
 
 func (d *decoder) repeat(o object) *Repeat {

@@ -161,6 +161,7 @@ type Stage struct {
 	Checkpoint string // name with {set} or {n}
 	Dir        string // folder of the evidence, with {n}
 	PauseAfter bool   // rest for a review after each round
+	Gate       string // condition on what a round gave, see ParseUntil; a round that does not meet it rests the run
 }
 
 // Order is how far along the file list to start reading, wrapping round: floor(len * Num / Den).

@@ -72,7 +72,7 @@ func (e *expander) stage(si int) PlanStage {
 	s := e.def.Stages[si]
 	ps := PlanStage{
 		Name: s.Name, Title: words(s.Name), Kind: stageKind(s), Repeat: s.Repeat,
-		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter,
+		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter, Gate: s.Gate,
 	}
 	if s.Repeat != nil {
 		e.plan.MaxRounds = s.Repeat.Max

@@ -86,6 +86,9 @@ var injuries = []injury{
 	{"missing gives", "gives: report, ", "", `x.yaml:11: gives is missing in roles.judge; write gives: artifact, report or changes`},
 	{"missing seed key", ", seed: seed.html", "", `x.yaml:4: seed is missing in artifact; write seed: the path of the page a run starts from`},
 	{"missing until", ", until: score >= 3", "", `x.yaml:23: until is missing in stage "polish".repeat; write until: score >= 3.5, or another condition`},
+	{"a gate that cannot be read", "    checkpoint: cp-{n}\n", "    checkpoint: cp-{n}\n    quality_gate: score >>\n", `x.yaml:25: stage "polish".quality_gate: ">" is not a value in "score >>"; write a number, a word, or a text in quotes`},
+	{"a gate on what nothing gives", "    checkpoint: cp-{n}\n", "    checkpoint: cp-{n}\n    quality_gate: verdict == done\n", `x.yaml:25: stage "polish" quality_gate asks for verdict, and no role step of the stage gives one; write verdict: {find: ...} in the role that does`},
+	{"a gate where no score is given", "    checkpoint: cp-{set}\n", "    checkpoint: cp-{set}\n    quality_gate: score >= 2\n", `x.yaml:22: stage "write".quality_gate stands in a stage with for_each, whose passes give no score; put it into the stage that gives one`},
 	{"missing stage name", "- name: polish\n    repeat", "- repeat", `x.yaml:22: name is missing in a stage; write name: NAME`},
 	{"missing range", ", range: [0, 4]", "", `x.yaml:11: range is missing in roles.judge.score; write range: [0, 4]`},
 	{"missing steps", "    steps:\n      - {role: judge}\n      - {run: make test, as: tests}\n      - {role: writer, see: last}\n", "", "x.yaml:22: steps is missing in stage \"polish\"; write steps: [{role: ROLE}, ...]\n" +

@@ -33,6 +33,7 @@ type PlanStage struct {
 	Checkpoint string      `json:"checkpoint,omitempty"`
 	Dir        string      `json:"dir,omitempty"`
 	PauseAfter bool        `json:"pause_after,omitempty"`
+	Gate       string      `json:"quality_gate,omitempty"`
 	Rounds     []PlanRound `json:"rounds"`
 }
 

@@ -8,18 +8,19 @@ import (
 func schemaOfStage() schema {
 	steps := schema{"type": "array", "minItems": 1, "items": ref("step")}
 	s := closed(schema{
-		"name":        told("The stage's name.", ref("name")),
-		"for_each":    told("corpus: the stage is done once for each set, and its steps are called passes.", oneWord("corpus")),
-		"orders":      told("By name, how far along a set's files reading begins, wrapping round.", mapOf(ref("order"))),
-		"passes":      told("The steps of a stage with for_each, in this order.", steps),
-		"steps":       told("The steps of any other stage, in this order.", steps),
-		"repeat":      told("The stage is done again and again.", schemaOfRepeat()),
-		"checkpoint":  told("Name of the checkpoint after each round, with {set} or {n} where rounds differ.", schema{"type": "string"}),
-		"dir":         told("Folder of a round's evidence in _orchestrator, with {set} or {n} where rounds differ.", schema{"type": "string"}),
-		"pause_after": told("Rest for a review after each set or round; false.", schema{"type": "boolean"}),
+		"name":         told("The stage's name.", ref("name")),
+		"for_each":     told("corpus: the stage is done once for each set, and its steps are called passes.", oneWord("corpus")),
+		"orders":       told("By name, how far along a set's files reading begins, wrapping round.", mapOf(ref("order"))),
+		"passes":       told("The steps of a stage with for_each, in this order.", steps),
+		"steps":        told("The steps of any other stage, in this order.", steps),
+		"repeat":       told("The stage is done again and again.", schemaOfRepeat()),
+		"checkpoint":   told("Name of the checkpoint after each round, with {set} or {n} where rounds differ.", schema{"type": "string"}),
+		"dir":          told("Folder of a round's evidence in _orchestrator, with {set} or {n} where rounds differ.", schema{"type": "string"}),
+		"quality_gate": told("A condition like that of repeat.until; a round that does not meet it rests the run, reason quality-gate.", schemaOfUntil()),
+		"pause_after":  told("Rest for a review after each set or round; false.", schema{"type": "boolean"}),
 	}, "name")
 	s["if"] = has("for_each")
-	s["then"] = rounds("set", "passes", "steps", "repeat")
+	s["then"] = rounds("set", "passes", "steps", "repeat", "quality_gate")
 	s["else"] = schema{"if": has("repeat"), "then": rounds("n", "steps", "passes", "orders"), "else": rounds("", "steps", "passes", "orders")}
 	s["allOf"] = []schema{unless("orders", eachStep(without("order")))}
 	return s

@@ -98,7 +98,7 @@ var unsaid = []string{
 	"duplicate label", "duplicate stage", "duplicate step name", "duplicate check", "duplicate marker",
 	"missing prompt file", "missing corpus file", "missing file always read", "missing seed", "a folder for a file", "a path outside", "a blank prompt",
 	"an unknown placeholder", "no such role in a step", "no such role together", "no such order", "no such note", "no such agent",
-	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see", "no such name in until", "no verdict for until",
+	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see", "no such name in until", "no verdict for until", "a gate on what nothing gives",
 	"a step called like a stage", "bad regexp", "bad range", "a whole turn as order", "a first wait above the last", "a tag of one's own",
 }
 

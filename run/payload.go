@@ -138,6 +138,7 @@ type PhaseEnd struct {
 	Outcome string `json:"outcome"`
 	Round   int    `json:"round"`
 	Repeats bool   `json:"repeats,omitempty"` // a round of a repeated stage
+	Unmet   string `json:"unmet,omitempty"`   // the loop ends with its last round, and its condition does not hold
 	Next    *Place `json:"next,omitempty"`
 }
 

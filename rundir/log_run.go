@@ -84,6 +84,17 @@ func (l *logbook) phase(e entry) {
 	l.line(e.Event, info, "STAGE %s, cycle %d/%d", p.Title, p.Round, e.book.MaxPACycles)
 }
 
+// phaseEnded tells of a loop that ends although it did not come to what it was for.
+func (l *logbook) phaseEnded(e entry) {
+	var p run.PhaseEnd
+	e.Decode(&p)
+	if p.Unmet == "" {
+		return
+	}
+	l.line(e.Event, warn, "%s ends after %d rounds without %s", p.Title, p.Round, p.Unmet)
+	l.decide(e, decision{Decision: "end-loop", Reason: "unmet: " + p.Unmet})
+}
+
 func (l *logbook) pictures(e entry) {
 	var p run.Screenshots
 	e.Decode(&p)

@@ -80,6 +80,8 @@ func (l *logbook) log(e entry) {
 		l.reverted(e)
 	case run.KindPhaseStart:
 		l.phase(e)
+	case run.KindPhaseEnd:
+		l.phaseEnded(e)
 	case run.KindPassStart:
 		l.passStarted(e)
 	case run.KindPassAttempt:

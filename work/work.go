@@ -112,6 +112,7 @@ type Round struct {
 	Dir        string           `json:"dir,omitempty"`
 	Checkpoint string           `json:"checkpoint,omitempty"`
 	PauseAfter bool             `json:"pause_after,omitempty"` // rest for a review when the round is through
+	Gate       string           `json:"quality_gate,omitempty"`
 	Threshold  *float64         `json:"threshold,omitempty"`
 	Steps      []Step           `json:"steps"`
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -46,10 +47,15 @@ func (e *engine) lastInRound(at run.Place) bool { return at.Step+1 >= len(e.roun
 // met evaluates `until` on what this round has given so far.
 func (e *engine) met() bool {
 	r := e.round.Repeat
-	if r == nil || r.Until == "" {
+	return r != nil && e.holds(r.Until)
+}
+
+// holds evaluates a condition on what this round has given so far. One that asks for something that nothing gave does not hold.
+func (e *engine) holds(condition string) bool {
+	if condition == "" {
 		return false
 	}
-	until, err := pipeline.ParseUntil(r.Until)
+	until, err := pipeline.ParseUntil(condition)
 	if err != nil {
 		return false // it was checked when the definition was read
 	}
@@ -61,6 +67,18 @@ func (e *engine) met() bool {
 	return known && met
 }
 
+// gave is what the round has given, for people: score 2.5, verdict rejected.
+func (e *engine) gave() string {
+	var all []string
+	for _, v := range e.j.state.Values {
+		all = append(all, v.Name+" "+v.Text)
+	}
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(all, ", ")
+}
+
 // leave closes the phase and goes on: to the next round while the condition does not hold and rounds are left, else to the next stage.
 func (e *engine) leave(ctx workflow.Context, at run.Place) error {
 	next := run.Place{Stage: at.Stage + 1, Round: 1}
@@ -69,6 +87,13 @@ func (e *engine) leave(ctx workflow.Context, at run.Place) error {
 	}
 	end := run.PhaseEnd{
 		Key: e.round.Stage, Title: e.round.Title, Outcome: "ok", Round: e.phaseRound(at), Repeats: e.repeats(), Next: &next,
+	}
+	if e.repeats() && next.Stage > at.Stage && !e.met() {
+		end.Unmet = fmt.Sprintf("%s (it gave %s)", e.round.Repeat.Until, e.gave())
+	}
+	gate := ""
+	if e.round.Gate != "" && !e.holds(e.round.Gate) {
+		gate = fmt.Sprintf("round %d gave %s, the gate wants %s", at.Round, e.gave(), e.round.Gate)
 	}
 	name, stage := e.round.Checkpoint, e.round.Kind
 	if err := e.j.emit(ctx, run.KindPhaseEnd, e.round.Stage, end); err != nil {
@@ -81,6 +106,9 @@ func (e *engine) leave(ctx workflow.Context, at run.Place) error {
 		if err := e.checkpoint(ctx, name); err != nil {
 			return err
 		}
+	}
+	if gate != "" {
+		return e.pause(ctx, run.QualityGate, gate, "")
 	}
 	return e.review(ctx)
 }

@@ -1,0 +1,46 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/browser"
+)
+
+// installAtMost bounds the command that installs a browser (requirement 002 §4.3.5).
+const installAtMost = 120 * time.Second
+
+// shoot takes the pictures. Where there is no browser and the definition has a command that installs one, it is run, once, and the pictures are
+// tried again.
+func (a *Activities) shoot(ctx context.Context, page browser.Page, req browser.Request, install []string) (browser.Result, error) {
+	taken, err := browser.Shoot(ctx, a.cfg.Browser, page, req)
+	if !errors.Is(err, browser.ErrNotFound) || len(install) == 0 {
+		return taken, err
+	}
+	if failed := execute(ctx, install); failed != nil {
+		return taken, fmt.Errorf("%w; %w", err, failed)
+	}
+	return browser.Shoot(ctx, a.cfg.Browser, page, req)
+}
+
+// execute runs a command; at its end, or when it takes too long, no child of it is left.
+func execute(ctx context.Context, argv []string) error {
+	ctx, cancel := context.WithTimeout(ctx, installAtMost)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	const shown = 500
+	said := strings.TrimSpace(string(out))
+	return fmt.Errorf("%s failed: %w: %s", strings.Join(argv, " "), err, said[max(0, len(said)-shown):])
+}
