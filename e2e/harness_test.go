@@ -14,6 +14,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/e2e/point"
+	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -89,11 +90,33 @@ func TestEveryInvariantCanFail(t *testing.T) {
 	require.NoError(t, s.watch.over())
 	stranger := bystander(t)
 
-	for _, injury := range []struct {
-		invariant int
-		name      string
-		hurt      func(c *site)
-	}{
+	for _, injury := range injuries(t, stranger) {
+		t.Run(injury.name, func(t *testing.T) {
+			c := s.copied(t)
+			require.NoError(t, c.invariants(g.want, stranger))
+			c = s.copied(t)
+			injury.hurt(c)
+			require.Contains(t, broken(c.invariants(g.want, stranger)), injury.invariant)
+		})
+	}
+	t.Run("a stranger is killed", func(t *testing.T) {
+		gone := stranger
+		gone.StartTime += "0"
+		require.Equal(t, []int{8}, broken(s.copied(t).invariants(g.want, gone)))
+	})
+	t.Run("a run goes back", func(t *testing.T) { testGoingBack(t, s) })
+}
+
+// injury is a way to hurt a run that is over.
+type injury struct {
+	invariant int
+	name      string
+	hurt      func(c *site)
+}
+
+// injuries are what every invariant is there for.
+func injuries(t *testing.T, stranger process.Identity) []injury {
+	return []injury{
 		{2, "half a row", func(c *site) { c.edit(t, rundir.TracesFile, func(raw string) string { return raw + `{"half` }) }},
 		{3, "a line is gone", func(c *site) {
 			c.edit(t, rundir.EventsFile, func(raw string) string { return raw[strings.Index(raw, "\n")+1:] })
@@ -127,21 +150,7 @@ func TestEveryInvariantCanFail(t *testing.T) {
 				return raw + strings.Replace(last, fmt.Sprintf(`"seq":%d,`, n), fmt.Sprintf(`"seq":%d,`, n+1), 1)
 			})
 		}},
-	} {
-		t.Run(injury.name, func(t *testing.T) {
-			c := s.copied(t)
-			require.NoError(t, c.invariants(g.want, stranger))
-			c = s.copied(t)
-			injury.hurt(c)
-			require.Contains(t, broken(c.invariants(g.want, stranger)), injury.invariant)
-		})
 	}
-	t.Run("a stranger is killed", func(t *testing.T) {
-		gone := stranger
-		gone.StartTime += "0"
-		require.Equal(t, []int{8}, broken(s.copied(t).invariants(g.want, gone)))
-	})
-	t.Run("a run goes back", func(t *testing.T) { testGoingBack(t, s) })
 }
 
 // testGoingBack shows a watch a finished state and then an earlier one, and half a file (1).

@@ -117,8 +117,8 @@ func pointsOf(i instant) []string {
 func works(files map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, digest := range files {
-		about := strings.HasPrefix(name, "_orchestrator/logs/") || strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "_orchestrator/torn/")
-		if about || strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl") {
+		about := func(folder string) bool { return strings.HasPrefix(name, "_orchestrator/"+folder+"/") }
+		if about("logs") || about("checkpoints") || about("torn") || strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl") {
 			continue
 		}
 		out[name] = digest

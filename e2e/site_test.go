@@ -73,7 +73,9 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 	s.env = append(s.env, settings...)
 	s.op = operate.Operator{
 		Client: g.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "test",
-		Settings: config.Settings{StateDir: state, Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook", Heartbeat: heartbeat, Environment: "test"},
+		Settings: config.Settings{
+			StateDir: state, Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook", Heartbeat: heartbeat, Environment: "test",
+		},
 	}
 	s.watch = watchDirectory(rundir.At(s.dir))
 	return s, nil

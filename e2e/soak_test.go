@@ -59,11 +59,11 @@ func TestSoak(t *testing.T) {
 	require.Positive(t, kills)
 }
 
-// moments are how long each worker of a run is left alive.
+// moments are how long each worker of a run is left alive: all of them together no longer than an undisturbed one needs.
 func moments(random *rand.Rand, took time.Duration) []time.Duration {
 	out := make([]time.Duration, 1+random.Intn(*soakKills))
 	for i := range out {
-		out[i] = time.Duration(random.Int63n(int64(took)))
+		out[i] = time.Duration(random.Int63n(int64(took) / int64(len(out))))
 	}
 	return out
 }

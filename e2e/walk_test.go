@@ -34,7 +34,7 @@ func small() string { return filepath.Join(project, "e2e", "testdata", "small", 
 func newGrounds(t *testing.T, file string) *grounds {
 	t.Helper()
 	inMemory(t)
-	h := newHouse(t, "PASSBOOK_IDLE=1h")
+	h := newHouse(t)
 	h.starter("server", "start")
 	folder := h.dir("definition") // a copy: a walk takes minutes, and a checkout is edited
 	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(file))))
