@@ -39,13 +39,21 @@ For damage to the directory itself see check.
 
 func (a *app) printDiagnosis(s sight) error {
 	st := s.now.State
-	a.row("Run", "%s in %s", s.runID(), s.dir.Root)
-	a.row("State", "%s", standingWords(s.stands))
+	ours := s.claim.RunID != ""
+	if ours {
+		a.row("Run", "%s in %s", s.claim.RunID, s.dir.Root)
+		a.row("Status", "%s", standingWords(s.stands))
+	} else {
+		a.printForeign(s)
+	}
+	a.row("Means", "%s", run.Means(s.stands.Status, st.Reason))
 	for _, why := range causes(s) {
 		a.row("Why", "%s", why)
 	}
-	if err := a.printMore(s); err != nil {
-		return err
+	if ours {
+		if err := a.printMore(s); err != nil {
+			return err
+		}
 	}
 	a.printNext(slices.DeleteFunc(nextCommands(s), func(c string) bool { return strings.Contains(c, " diagnose ") }))
 	if s.stands.Status == run.Interrupted {

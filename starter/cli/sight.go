@@ -39,13 +39,6 @@ func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
 	return s, nil
 }
 
-func (s sight) runID() string {
-	if s.claim.RunID != "" {
-		return s.claim.RunID
-	}
-	return "– (" + s.dir.Root + ")"
-}
-
 // statusReport is `status --json`.
 type statusReport struct {
 	RunID     string       `json:"run_id"`

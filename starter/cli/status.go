@@ -52,10 +52,14 @@ A run that its events leave open and whose workflow has ended is shown as interr
 
 // printStatus is requirement 002 §9.1.
 func (a *app) printStatus(s sight, now time.Time) {
+	if s.claim.RunID == "" {
+		a.printForeign(s)
+		return
+	}
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	row := a.row
 	st, sum := s.now.State, s.now.Meta.Summary
-	row("Run ID", "%s", s.runID())
+	row("Run ID", "%s", s.claim.RunID)
 	row("Pipeline", "%s", st.Pipeline)
 	row("Status", "%s", standingWords(s.stands))
 	if s.stands.Status == s.stands.Recorded {
@@ -82,6 +86,37 @@ func (a *app) printStatus(s sight, now time.Time) {
 		row("Damage", "%v; what is shown is folded from %s", s.now.Why, rundir.EventsFile)
 	}
 	a.printNext(nextCommands(s))
+}
+
+// printForeign is what can be said of a run that another program recorded: what its events come to.
+func (a *app) printForeign(s sight) {
+	st, shot := s.now.State, s.now.Snapshot
+	a.row("Directory", "%s (recorded by another program)", s.dir.Root)
+	if st.Task != "" {
+		a.row("Task", "%s", st.Task)
+	}
+	a.row("Status", "%s%s", s.stands.Status, reason(text(st.Reason)))
+	a.row("Started", "%s", st.StartedAt)
+	a.row("Last event", "%s (%d events)", st.TS, shot.Seq)
+	for _, list := range []struct {
+		name   string
+		phases []string
+	}{{"Phases", shot.SeenPhases}, {"Completed", shot.CompletedPhases}, {"Failed", shot.FailedPhases}, {"Hand-offs", shot.SeenHandoffIDs}} {
+		if len(list.phases) > 0 {
+			a.row(list.name, "%s", strings.Join(list.phases, ", "))
+		}
+	}
+	if shot.ActiveHandoffID != nil {
+		a.row("Undecided", "%s", *shot.ActiveHandoffID)
+	}
+}
+
+// text is a text that may be missing.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // printNext says what to type next.
