@@ -52,6 +52,8 @@ func makeFull(t *testing.T) result {
 	ballast := filepath.Join(disk, "ballast")
 	ordeal.full = suffer(t, r, "no space left on device", func() { fill(t, ballast) })
 	require.NoError(t, os.Remove(ballast))
+	until(t, "the run says that it rests for want of room", func() bool { return r.state(t)["phaseReason"] == "disk-full" })
+	starter(t, "resume", r.dir)
 
 	begun(t, r, 6)
 	ordeal.locked = suffer(t, r, "read-only file system", func() {
