@@ -46,6 +46,7 @@ type Meta struct {
 	Epoch                  int      `json:"epoch"`
 
 	PhaseHandoff *run.Handoff `json:"phase_handoff,omitempty"`
+	run.Markers               // how the run came to stand where it stands; each key only where it holds
 
 	Events      EventsMark    `json:"events"`
 	SegmentHead string        `json:"segment_head"`
@@ -145,7 +146,7 @@ func (m *Meta) fold(e run.Event) {
 	}
 	s := m.State
 	m.Status, m.RFCStatus, m.Reason, m.Epoch = string(s.Status), s.Status.RFC(), s.Reason, s.Epoch
-	m.StartedAt, m.FinishedAt, m.PhaseHandoff = s.StartedAt, text(s.FinishedAt), s.Handoff
+	m.StartedAt, m.FinishedAt, m.PhaseHandoff, m.Markers = s.StartedAt, text(s.FinishedAt), s.Handoff, s.Markers
 	m.CurrentStepID, m.CheckpointHead = nil, nil
 	if len(s.InFlight) > 0 {
 		m.CurrentStepID = text(s.InFlight[0].Step)
