@@ -27,7 +27,7 @@ chromium: ## install Chromium for the screenshots, unless there is a browser
 cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
 	@go -C tools run ./cluster start
 
-cluster-demo: ## run the example on that cluster, kill a worker in the middle, and compare with the embedded server's
+cluster-demo: ## start it, run the example on it, kill a worker in the middle, and compare with the embedded server's
 	@go -C tools run ./cluster -kill demo
 
 cluster-stop: ## end it; its folder stays
