@@ -67,7 +67,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 	}
 	cl, err := conn.Dial(ctx, address, quietLog(io.Discard))
 	if err != nil {
-		return operate.Operator{}, fmt.Errorf("Temporal does not answer at %s", cmp.Or(address, conn.Options.HostPort)) //nolint:staticcheck // a name
+		return operate.Operator{}, fmt.Errorf("no answer from Temporal at %s", cmp.Or(address, conn.Options.HostPort))
 	}
 	return operate.Operator{
 		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,

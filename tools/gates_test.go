@@ -1,0 +1,65 @@
+package tools
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sound is a module that every gate passes.
+var sound = map[string]string{
+	"go.mod":        "module sound\n\ngo 1.26\n",
+	"sound.go":      "// Package sound is sound.\npackage sound\n\n// Sum adds.\nfunc Sum(a, b int) int { return a + b }\n",
+	"sound_test.go": "package sound\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Fail()\n\t}\n}\n",
+}
+
+// TestEveryGateTurnsRed plants one violation for each gate of scripts/lint, and a data race for the tests' detector, in a module of its own.
+func TestEveryGateTurnsRed(t *testing.T) {
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	lint := filepath.Join(root, "scripts", "lint")
+	rows := []struct {
+		gate    string
+		command []string
+		file    string
+		planted string
+		says    string
+	}{
+		{"gofmt", []string{lint, "gofmt"}, "planted.go", "package sound\n\nvar  Planted = 1\n", "lint failed: gofmt"},
+		{"vet", []string{lint, "vet"}, "planted.go", "package sound\n\nimport \"fmt\"\n\nfunc Planted() { fmt.Printf(\"%d\", \"text\") }\n", "wrong type string"},
+		{"staticcheck", []string{lint, "staticcheck"}, "planted.go", "package sound\n\nfunc planted() {}\n", "func planted is unused"},
+		{"tidy", []string{lint, "tidy"}, "go.mod", "module sound\n\ngo 1.26\n\nrequire github.com/google/uuid v1.6.0\n", "-require github.com/google/uuid"},
+		{"race", []string{"go", "test", "-race", "./..."}, "planted_test.go",
+			"package sound\n\nimport \"testing\"\n\nfunc TestPlanted(t *testing.T) {\n\tn, done := 0, make(chan bool)\n\tgo func() { n++; close(done) }()\n\tn++\n\t<-done\n}\n", "DATA RACE"},
+	}
+	for _, row := range rows {
+		t.Run(row.gate, func(t *testing.T) {
+			if cgo, err := gated(t, root, []string{"go", "env", "CGO_ENABLED"}); row.gate == "race" && (err != nil || cgo != "1\n") {
+				t.Skip("the race detector needs a C compiler")
+			}
+			dir := t.TempDir()
+			for name, text := range sound {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			said, err := gated(t, dir, row.command)
+			require.NoError(t, err, "before anything is planted: %s", said)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, row.file), []byte(row.planted), 0o600))
+			said, err = gated(t, dir, row.command)
+			require.Error(t, err, said)
+			require.Contains(t, said, row.says)
+		})
+	}
+}
+
+// gated runs a gate over a folder.
+func gated(t *testing.T, dir string, command []string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "LINT_DIR="+dir, "LINT_MODULES=.", "GOFLAGS=-buildvcs=false")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
