@@ -69,9 +69,15 @@ func busy(b *testing.B, n int) rundir.Dir {
 // BenchmarkAppendAndSnapshot holds one batch without evidence, a message that was noted down, against the fsyncs that it needs: the same number of
 // them, of as many bytes, on files of the same kind in the same folder.
 func BenchmarkAppendAndSnapshot(b *testing.B) {
+	for _, passes := range []int{0, 56} {
+		b.Run(fmt.Sprintf("%d passes", passes), func(b *testing.B) { appendAndSnapshot(b, passes) })
+	}
+}
+
+func appendAndSnapshot(b *testing.B, passes int) {
 	s := newStory(b)
 	s.start()
-	for i := 1; i <= 56; i++ {
+	for i := 1; i <= passes; i++ {
 		s.pass(i)
 	}
 	s.send()

@@ -38,11 +38,57 @@ func TestRecord(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 	}
 	require.NoError(t, os.MkdirAll(histories, 0o755))
-	for name, settings := range map[string][]string{"tiny": nil, "tiny-cut": {"PASSBOOK_CONTINUE_AFTER=9"}} {
-		for i, h := range runAndShow(t, starter, settings) {
+	recorded := map[string][]*historypb.History{
+		"tiny": runAndShow(t, starter, nil), "tiny-cut": runAndShow(t, starter, []string{"PASSBOOK_CONTINUE_AFTER=9"}), "tiny-reopened": reopenAndShow(t, starter),
+	}
+	for name, all := range recorded {
+		for i, h := range all {
 			keep(t, filepath.Join(histories, fmt.Sprintf("%s-%d-%s.json.gz", name, i+1, commit)), h)
 		}
 	}
+}
+
+// reopenAndShow gives the histories of a run that was cancelled in a call and went on in a second epoch.
+func reopenAndShow(t *testing.T, starter string) []*historypb.History {
+	t.Helper()
+	ctx := context.Background()
+	state, dir, faults := t.TempDir(), filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "faults.yaml")
+	t.Cleanup(func() { _, _ = local.Stop(ctx, state, 20*time.Second) })
+	require.NoError(t, os.WriteFile(faults, []byte("- {at: 5, do: slow, seconds: 600}\n"), 0o600))
+	env := []string{"PASSBOOK_STATE_DIR=" + state, "PASSBOOK_FAULTS=" + faults}
+	output(t, env, starter, "run", "--config", "../examples/corpus/corpus-tiny.yaml", "--output-dir", dir, "--detach")
+	c := dialed(t, state)
+	claim, err := rundir.At(dir).Claim()
+	require.NoError(t, err)
+	await(t, dir, func(m rundir.Meta) bool { return m.State.Passes.LastSettled == 4 && len(m.State.InFlight) == 1 })
+	first, err := c.DescribeWorkflow(ctx, claim.RunID, "")
+	require.NoError(t, err)
+	require.NoError(t, c.CancelWorkflow(ctx, claim.RunID, ""))
+	require.Error(t, c.GetWorkflow(ctx, claim.RunID, "").Get(ctx, nil))
+	output(t, env, starter, "resume", dir)
+	require.NoError(t, c.GetWorkflow(ctx, claim.RunID, "").Get(ctx, nil))
+	return []*historypb.History{show(t, c, claim.RunID, first.WorkflowExecution.RunID), show(t, c, claim.RunID, "")}
+}
+
+// await waits until the directory of a run says so.
+func await(t *testing.T, dir string, there func(rundir.Meta) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		m, err := rundir.At(dir).Meta()
+		return err == nil && there(m)
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// dialed is a client of the server that a state directory records.
+func dialed(t *testing.T, state string) client.Client {
+	t.Helper()
+	st, err := local.Read(state)
+	require.NoError(t, err)
+	require.NotNil(t, st.Server)
+	c, err := client.Dial(client.Options{HostPort: st.Server.Address})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
 }
 
 func output(t *testing.T, env []string, name string, args ...string) string {
@@ -61,12 +107,7 @@ func runAndShow(t *testing.T, starter string, settings []string) []*historypb.Hi
 	state, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	t.Cleanup(func() { _, _ = local.Stop(ctx, state, 20*time.Second) })
 	output(t, append(settings, "PASSBOOK_STATE_DIR="+state), starter, "demo", "--tiny", "--output-dir", dir)
-	st, err := local.Read(state)
-	require.NoError(t, err)
-	require.NotNil(t, st.Server)
-	c, err := client.Dial(client.Options{HostPort: st.Server.Address})
-	require.NoError(t, err)
-	defer c.Close()
+	c := dialed(t, state)
 	claim, err := rundir.At(dir).Claim()
 	require.NoError(t, err)
 	last := show(t, c, claim.RunID, "")
