@@ -4,10 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+)
+
+const (
+	patience = 5 * time.Second        // the most that a connection may take
+	promptly = 300 * time.Millisecond // a connection that takes longer is looked into while it goes on
 )
 
 // Connection is what envconfig found, as the temporal CLI would.
@@ -29,16 +36,54 @@ func FindConnection() (Connection, error) {
 	return c, nil
 }
 
-// Dial connects. address replaces the found one where it is not empty.
+// Dial connects, and sees that the namespace is there. address replaces the found one where it is not empty. It takes at most five seconds; the
+// error is a [ConnectError], which says how far the connection came.
 func (c Connection) Dial(ctx context.Context, address string, logger *slog.Logger) (client.Client, error) {
-	opts := c.Options
 	if address != "" {
-		opts.HostPort = address
+		c.Options.HostPort = address
 	}
-	opts.Logger = log.NewStructuredLogger(logger)
-	cl, err := client.DialContext(ctx, opts)
+	c.Options.Logger = log.NewStructuredLogger(logger)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	done := make(chan dialled, 1)
+	go func() { done <- c.dial(ctx) }()
+	select {
+	case d := <-done:
+		return c.settle(ctx, d)
+	case <-time.After(promptly):
+	}
+	if closed := c.walk(ctx); closed != nil { // the SDK would go on trying
+		cancel()
+		d := <-done
+		if d.err != nil {
+			return nil, closed
+		}
+		return d.client, nil
+	}
+	return c.settle(ctx, <-done)
+}
+
+// dialled is how an attempt ended.
+type dialled struct {
+	client client.Client
+	err    error
+}
+
+func (c Connection) dial(ctx context.Context) dialled {
+	cl, err := client.DialContext(ctx, c.Options)
 	if err != nil {
-		return nil, fmt.Errorf("connect to Temporal at %s, namespace %s: %w", opts.HostPort, opts.Namespace, err)
+		return dialled{err: err}
 	}
-	return cl, nil
+	if _, err := cl.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.Options.Namespace}); err != nil {
+		cl.Close()
+		return dialled{err: err}
+	}
+	return dialled{client: cl}
+}
+
+func (c Connection) settle(ctx context.Context, d dialled) (client.Client, error) {
+	if d.err == nil {
+		return d.client, nil
+	}
+	return nil, c.explain(ctx, d.err)
 }

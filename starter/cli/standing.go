@@ -1,9 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"time"
 
@@ -66,8 +65,12 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 		return operate.Operator{}, err
 	}
 	cl, err := conn.Dial(ctx, address, quietLog(io.Discard))
+	var failed *serve.ConnectError
+	if errors.As(err, &failed) {
+		return operate.Operator{}, errors.New(failed.Brief())
+	}
 	if err != nil {
-		return operate.Operator{}, fmt.Errorf("no answer from Temporal at %s", cmp.Or(address, conn.Options.HostPort))
+		return operate.Operator{}, err
 	}
 	return operate.Operator{
 		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
