@@ -93,7 +93,11 @@ func (a *Activities) await(ctx context.Context, in work.PassInput, st *settlemen
 		if temporal.IsCanceledError(cause) {
 			return nil, temporal.NewCanceledError("the call was ended")
 		}
-		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), work.ErrForced, cause)
+		kind := work.ErrForced
+		if errors.Is(cause, activity.ErrActivityPaused) {
+			kind = work.ErrPaused
+		}
+		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause)
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		a.flights.Kill(in.Call, "the worker stops")
 		<-st.done

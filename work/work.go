@@ -219,7 +219,8 @@ type Heartbeat struct {
 // Types of errors that activities fail with, beside those of Temporal.
 const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
-	ErrForced         = "Forced"         // paused, reset or cancelled by a person
+	ErrForced         = "Forced"         // reset or cancelled by a person
+	ErrPaused         = "Paused"         // its activity was paused by a person
 	ErrBadInput       = "BadInput"       // no worker can do what was asked
 	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
 	ErrClaimed        = "Claimed"        // the directory belongs to another run

@@ -141,6 +141,12 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		if calls.Err() != nil || isType(err, work.ErrForced) {
 			return nil, p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("cancelled", "the call was ended by a person"))
 		}
+		if isType(err, work.ErrPaused) { // whoever pauses the activity wants the run to rest
+			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("cancelled", "its activity was paused")); err != nil {
+				return nil, err
+			}
+			return nil, p.e.pause(ctx, run.UserRequested, "the activity of "+p.title()+" was paused", "")
+		}
 		if isType(err, work.ErrDiskFull) {
 			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", err.Error())); err != nil {
 				return nil, err

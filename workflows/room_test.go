@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -66,4 +68,24 @@ func TestACallThatFindsNoRoomIsMadeAgain(t *testing.T) {
 	require.Equal(t, "file-io", payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
 	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
 	require.Nil(t, w.dir.state(t).Failure, "a full disk is not the pass's failure")
+}
+
+// TestAPausedActivityRestsTheRun: whoever pauses the activity of a pass means the run; the pass is done again when it goes on.
+func TestAPausedActivityRestsTheRun(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity paused", work.ErrPaused, nil)))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.UserRequested, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, "cancelled", payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+}
+
+// TestAResetActivityIsMadeAgain: the call is made afresh, and nobody has to resume anything.
+func TestAResetActivityIsMadeAgain(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity reset", work.ErrForced, nil)))
+	w.done()
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
 }
