@@ -32,6 +32,8 @@ type Settings struct {
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
 }
 
+const envPrefix = "passbook"
+
 // defaults are also the list of settings that exist.
 func defaults() map[string]any {
 	return map[string]any{
@@ -79,23 +81,46 @@ func flagName(setting string) string { return strings.ReplaceAll(setting, "_", "
 
 // Load reads the settings. Unknown names in the file and values of a wrong type are errors, all at once.
 func Load(fs *pflag.FlagSet) (Settings, error) {
+	v, err := read(fs)
+	if err != nil {
+		return Settings{}, err
+	}
+	return decode(v)
+}
+
+// read collects the values from wherever they are.
+func read(fs *pflag.FlagSet) (*viper.Viper, error) {
 	v := viper.New()
 	for name, value := range defaults() {
 		v.SetDefault(name, value)
 	}
-	v.SetEnvPrefix("passbook")
+	v.SetEnvPrefix(envPrefix)
 	v.AutomaticEnv()
 	if err := readFile(v, fs); err != nil {
-		return Settings{}, err
+		return nil, err
 	}
-	if fs != nil {
-		fs.Visit(func(f *pflag.Flag) {
-			name := strings.ReplaceAll(f.Name, "-", "_")
-			if _, ok := defaults()[name]; ok {
-				v.Set(name, f.Value.String())
-			}
-		})
+	for name, value := range given(fs) {
+		v.Set(name, value)
 	}
+	return v, nil
+}
+
+// given are the settings that flags give.
+func given(fs *pflag.FlagSet) map[string]string {
+	out := map[string]string{}
+	if fs == nil {
+		return out
+	}
+	fs.Visit(func(f *pflag.Flag) {
+		name := strings.ReplaceAll(f.Name, "-", "_")
+		if _, ok := defaults()[name]; ok {
+			out[name] = f.Value.String()
+		}
+	})
+	return out
+}
+
+func decode(v *viper.Viper) (Settings, error) {
 	var s Settings
 	if err := v.UnmarshalExact(&s, viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())); err != nil {
 		return s, fmt.Errorf("settings: %w", err)
@@ -103,21 +128,28 @@ func Load(fs *pflag.FlagSet) (Settings, error) {
 	return s.complete()
 }
 
-func readFile(v *viper.Viper, fs *pflag.FlagSet) error {
-	path, explicit := "", false
+// File gives the settings file: the named one, or the one in the user's configuration folder, which need not be there. Empty: there can be none.
+func File(fs *pflag.FlagSet) (path string, named bool) {
 	if fs != nil {
 		path, _ = fs.GetString("settings")
 	}
 	if path == "" {
 		path = os.Getenv("PASSBOOK_SETTINGS")
 	}
-	explicit = path != ""
-	if !explicit {
-		dir, err := os.UserConfigDir()
-		if err != nil {
-			return nil //nolint:nilerr // without a home there is no file, and that is fine
-		}
-		path = filepath.Join(dir, "passbook", "config.yaml")
+	if path != "" {
+		return path, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false // without a home there is no file, and that is fine
+	}
+	return filepath.Join(dir, "passbook", "config.yaml"), false
+}
+
+func readFile(v *viper.Viper, fs *pflag.FlagSet) error {
+	path, explicit := File(fs)
+	if path == "" {
+		return nil
 	}
 	v.SetConfigFile(path)
 	err := v.ReadInConfig()

@@ -51,6 +51,12 @@ func Build(ctx context.Context, o Options, progress func(string)) (string, error
 	return o.built(ctx, orSilent(progress))
 }
 
+// Version asks the server program at path, such as [Cached] gives, which Temporal server it is: 1.32.1.
+func Version(ctx context.Context, path string) (string, error) {
+	b, err := inspect(ctx, path)
+	return b.version, err
+}
+
 // target says from where and to where a server is built.
 func (o *Options) target() (source, path string, err error) {
 	source, err = o.source()

@@ -71,6 +71,9 @@ func TestTheServerIsBuiltOncePerSource(t *testing.T) {
 	path, err := local.Build(t.Context(), o, nil)
 	require.NoError(t, err)
 	require.FileExists(t, path)
+	version, err := local.Version(t.Context(), path)
+	require.NoError(t, err)
+	require.Equal(t, "1.32.1", version)
 	require.Equal(t, 0, builds())
 
 	deep := filepath.Join(root, "some", "folder")

@@ -25,11 +25,17 @@ func (o Operator) Standing(ctx context.Context, claim run.Claim, recorded run.St
 		return run.Stands(recorded, live, detail)
 	case err != nil:
 		return run.Stands(recorded, run.LiveUnknown, "Temporal does not answer: "+err.Error())
-	case d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		return run.Stands(recorded, run.LiveClosed, "its workflow has "+closedWords(d.Status))
+	}
+	return standsBy(recorded, d.Status, workflows.StatusOf(d.TypedSearchAttributes))
+}
+
+// standsBy says where a run stands whose execution Temporal shows with this status, and with that one of ours.
+func standsBy(recorded run.Status, status enumspb.WorkflowExecutionStatus, live run.Status) run.Standing {
+	if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return run.Stands(recorded, run.LiveClosed, "its workflow has "+closedWords(status))
 	}
 	s := run.Stands(recorded, run.LiveOpen, "its workflow is open")
-	s.Live = workflows.StatusOf(d.TypedSearchAttributes)
+	s.Live = live
 	return s
 }
 

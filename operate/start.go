@@ -21,6 +21,7 @@ import (
 // Operator speaks to Temporal for people on this host.
 type Operator struct {
 	Client    client.Client
+	Address   string // of the server, for people
 	Namespace string
 	Settings  config.Settings
 	Host      string
@@ -144,7 +145,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 		return Started{}, fmt.Errorf("ask Temporal for its cluster: %w", err)
 	}
 	claim := run.Claim{
-		Version: 1, RunID: id.String(), ThreadID: id.String(), CreatedAt: run.Time(time.Now()), Pipeline: def.Plan.Pipeline,
+		Version: run.ClaimVersion, RunID: id.String(), ThreadID: id.String(), CreatedAt: run.Time(time.Now()), Pipeline: def.Plan.Pipeline,
 		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
 		Cluster: cluster, Embedded: o.Embedded,
 	}

@@ -1,5 +1,8 @@
 package run
 
+// ClaimVersion is the version of run.json.
+const ClaimVersion = 1
+
 // Claim is run.json: whose directory this is. It is created exclusively, before the workflow starts, and never changed.
 type Claim struct {
 	Version    int    `json:"version"`

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -73,7 +74,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 		return operate.Operator{}, err
 	}
 	return operate.Operator{
-		Client: cl, Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
+		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
 	}, nil
 }
 

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/pflag"
+)
+
+// Places that a value comes from.
+const (
+	FromFlag        = "flag"
+	FromEnvironment = "environment"
+	FromFile        = "file"
+	FromDefault     = "default"
+)
+
+// Setting is one setting with its value, and where that comes from. Secrets are masked.
+type Setting struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Source string `json:"source"`         // flag, environment, file or default
+	From   string `json:"from,omitempty"` // the flag, the variable, or the file
+}
+
+// Explain gives every setting, by name. What is wrong with the settings is the error that [Load] gives.
+func Explain(fs *pflag.FlagSet) ([]Setting, error) {
+	v, err := read(fs)
+	if err != nil {
+		return nil, err
+	}
+	s, err := decode(v)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	if err := mapstructure.Decode(s, &values); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	flags := given(fs)
+	var out []Setting
+	for _, name := range names() {
+		row := Setting{Name: name, Value: Masked(fmt.Sprint(values[name])), Source: FromDefault}
+		variable := strings.ToUpper(envPrefix + "_" + name)
+		_, flag := flags[name]
+		switch {
+		case flag:
+			row.Source, row.From = FromFlag, "--"+flagName(name)
+		case os.Getenv(variable) != "":
+			row.Source, row.From = FromEnvironment, variable
+		case v.InConfig(name):
+			row.Source, row.From = FromFile, v.ConfigFileUsed()
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// Mask stands for a secret.
+const Mask = "********"
+
+// Masked gives a value as it may be shown: a URL without its password and without the values of its query that are keys, tokens or secrets.
+func Masked(value string) string {
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme == "" || (u.User == nil && u.RawQuery == "") {
+		return value
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), Mask)
+	}
+	query := u.Query()
+	for name := range query {
+		if secret(name) {
+			query.Set(name, Mask)
+		}
+	}
+	u.RawQuery = query.Encode()
+	shown, err := url.PathUnescape(u.String()) // the mask's stars stay stars
+	if err != nil {
+		return u.String()
+	}
+	return shown
+}
+
+func secret(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"key", "secret", "token", "password", "credential", "sig"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
