@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,5 +204,34 @@ func TestDetailsInTheWebUI(t *testing.T) {
 	out, err := typed.CombinedOutput()
 	require.NoError(t, err, "%s: %s", answer[0], out)
 	h.finish(dir)
+	h.undisturbed(dir, 0)
+}
+
+var tctl = flag.String("tctl", "", "the archived tctl, as `make tctl` builds it")
+
+// TestTctl pauses and resumes with the CLI of old, which many clusters still have. It knows no Updates.
+func TestTctl(t *testing.T) {
+	if *tctl == "" {
+		t.Skip("needs tctl: make tctl-test")
+	}
+	t.Parallel()
+	h := newHouse(t)
+	h.spoil(slow("2", "2"))
+	dir := h.dir("run")
+	h.begin(dir)
+	h.mid("002")
+	c, id := h.running().Server.Address, metaOf(t, dir).RunID
+	wf := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), *tctl, append([]string{"--address", c, "wf"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "tctl wf %v: %s", args, out)
+		return string(out)
+	}
+	wf("signal", "-w", id, "-n", "pause", "-i", `{"by":"ada"}`)
+	until(t, "the run rests", func() bool { return statusIs(dir, run.Paused) })
+	require.Equal(t, "ada", of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused)[0].By)
+	require.Contains(t, wf("query", "-w", id, "--qt", "status"), "paused")
+	wf("signal", "-w", id, "-n", "resume", "-i", "{}")
+	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
 	h.undisturbed(dir, 0)
 }
