@@ -27,14 +27,19 @@ type view struct {
 }
 
 func newView(out io.Writer, dir rundir.Dir) *view {
-	v := &view{out: out, dir: dir}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		v.width = 80
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-			v.width = w
-		}
+	return &view{out: out, dir: dir, width: widthOf(out)}
+}
+
+// widthOf is how wide the terminal is; 0: it is none.
+func widthOf(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return 0
 	}
-	return v
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
 }
 
 // update reads what is new and shows it. rests: the run is paused or over.

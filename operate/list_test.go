@@ -1,0 +1,224 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// fakeTemporal lists executions, a page each, and describes those of described.
+type fakeTemporal struct {
+	client.Client
+	executions []*workflowpb.WorkflowExecutionInfo
+	described  map[string]enumspb.WorkflowExecutionStatus
+	queries    []string
+	attributes bool
+}
+
+func (f *fakeTemporal) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	f.queries = append(f.queries, r.Query)
+	if !f.attributes && r.Query != allRuns {
+		return nil, serviceerror.NewInvalidArgument("unknown search attribute")
+	}
+	at := len(r.NextPageToken)
+	if at >= len(f.executions) {
+		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
+	}
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: f.executions[at : at+1], NextPageToken: make([]byte, at+1)}, nil
+}
+
+func (f *fakeTemporal) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
+	status, there := f.described[id]
+	if !there {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	d := &client.WorkflowExecutionDescription{}
+	d.Status = status
+	return d, nil
+}
+
+func (f *fakeTemporal) WorkflowService() workflowservice.WorkflowServiceClient { return fakeCluster{} }
+
+type fakeCluster struct {
+	workflowservice.WorkflowServiceClient
+}
+
+const allRuns = "WorkflowType = 'Pipeline' AND ExecutionStatus != 'ContinuedAsNew'"
+
+func execution(t *testing.T, id string, hour int, status enumspb.WorkflowExecutionStatus, attributes map[string]any) *workflowpb.WorkflowExecutionInfo {
+	t.Helper()
+	fields := map[string]*commonpb.Payload{}
+	for name, value := range attributes {
+		require.Contains(t, workflows.Attributes(), name)
+		p, err := converter.GetDefaultDataConverter().ToPayload(value)
+		require.NoError(t, err)
+		fields[name] = p
+	}
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Status: status, SearchAttributes: &commonpb.SearchAttributes{IndexedFields: fields},
+		StartTime: timestamppb.New(time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)),
+	}
+}
+
+const (
+	isOpen     = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	completed  = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	terminated = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+)
+
+// wrote makes a directory whose run has begun, and stands at this status.
+func wrote(t *testing.T, dir, id, pipeline, kind string) {
+	t.Helper()
+	require.NoError(t, rundir.At(dir).Take(run.Claim{Version: 1, RunID: id, Pipeline: pipeline, CreatedAt: "2026-01-02T03:04:05.000Z"}))
+	lines := ""
+	if kind != "" {
+		lines = fmt.Sprintf(`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":%q,"run_id":%q,"total_passes":4}}`+"\n"+
+			`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`+"\n", pipeline, id)
+	}
+	if kind == "done" {
+		lines += `{"seq":3,"ts":"2026-01-02T03:04:07.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}` + "\n"
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, rundir.EventsFile), []byte(lines), 0o600))
+}
+
+func statuses(l Listing) map[string]run.Status {
+	out := map[string]run.Status{}
+	for _, r := range l.Runs {
+		out[r.RunID] = r.Standing.Status
+	}
+	return out
+}
+
+func TestListPutsBothTogether(t *testing.T) {
+	state, root := t.TempDir(), t.TempDir()
+	for id, kind := range map[string]string{"open": "running", "over": "done", "dead": "running", "late": "running", "lost": "running", "next": "running", "new": ""} {
+		wrote(t, filepath.Join(root, id), id, "small", kind)
+	}
+	aside := filepath.Join(t.TempDir(), "aside")
+	wrote(t, aside, "aside", "small", "done")
+	require.NoError(t, Index(state, "aside", aside))
+	require.NoError(t, Index(state, "open", filepath.Join(root, "open")))
+	require.NoError(t, Index(state, "taken", aside))                    // another run's by now
+	require.NoError(t, Index(state, "gone", filepath.Join(root, "no"))) // deleted; Temporal knows it
+	require.NoError(t, Index(state, "forgotten", filepath.Join(root, "no")))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "a file"), nil, 0o600))
+
+	f := &fakeTemporal{attributes: true, described: map[string]enumspb.WorkflowExecutionStatus{"late": isOpen, "dead": terminated, "next": isOpen}}
+	score := 2.5
+	f.executions = []*workflowpb.WorkflowExecutionInfo{
+		execution(t, "open", 3, isOpen, map[string]any{"PassbookStatus": "paused"}),
+		execution(t, "over", 3, completed, nil),
+		execution(t, "dead", 3, terminated, nil),
+		execution(t, "next", 3, completed, nil), // its next epoch is not in the list yet
+		execution(t, "gone", 5, isOpen, map[string]any{"PassbookPipeline": "big", "PassbookStatus": "running", "PassbookStage": "pa", "PassbookCostUSD": 1.5, "PassbookScore": score}),
+		execution(t, "gone", 4, terminated, map[string]any{"PassbookStatus": "paused"}), // an epoch before
+		execution(t, "there", 6, terminated, map[string]any{"PassbookPipeline": "big", "PassbookStatus": "paused"}),
+	}
+	rows, lost, err := Here(state, root)
+	require.NoError(t, err)
+	slices.Sort(lost)
+	require.Equal(t, []string{"forgotten", "gone", "taken"}, lost)
+	l, err := Operator{Client: f, Namespace: "default"}.List(t.Context(), rows, lost, Filter{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]run.Status{
+		"open": run.Running, "over": run.Done, "dead": run.Interrupted, "late": run.Running, "lost": run.Interrupted, "next": run.Running, "new": run.Pending,
+		"aside": run.Done, "gone": run.Running, "there": run.Interrupted,
+	}, statuses(l))
+	require.Equal(t, []string{"forgotten", "taken"}, l.Forgotten)
+	require.Equal(t, allRuns, f.queries[0])
+	for _, r := range l.Runs {
+		switch r.RunID {
+		case "open":
+			require.Equal(t, run.Paused, r.Standing.Live)
+			require.Contains(t, r.Damage, "meta.json: no such file")
+			require.Equal(t, Row{
+				RunID: "open", Pipeline: "small", Standing: r.Standing, Stage: "build", Passes: 4, StartedAt: "2026-01-02T03:04:05.000Z",
+				Directory: filepath.Join(root, "open"), Damage: r.Damage, claim: r.claim, begun: true,
+			}, r)
+		case "gone":
+			require.Equal(t, Row{
+				RunID: "gone", Pipeline: "big", Standing: r.Standing, Stage: "pa", CostUSD: 1.5, Score: &score, StartedAt: "2026-01-02T05:00:00.000Z",
+			}, r)
+		}
+	}
+}
+
+func (fakeCluster) GetClusterInfo(context.Context, *workflowservice.GetClusterInfoRequest, ...grpc.CallOption) (*workflowservice.GetClusterInfoResponse, error) {
+	return &workflowservice.GetClusterInfoResponse{ClusterId: "this"}, nil
+}
+
+func TestListOffline(t *testing.T) {
+	root := t.TempDir()
+	wrote(t, filepath.Join(root, "a"), "a", "small", "running")
+	wrote(t, filepath.Join(root, "b"), "b", "small", "")
+	wrote(t, filepath.Join(root, "c"), "c", "small", "done")
+	require.NoError(t, os.WriteFile(filepath.Join(root, "c", rundir.MetaFile), []byte("{"), 0o600))
+	rows, lost, err := Here(t.TempDir(), root)
+	require.NoError(t, err)
+	l := Offline(rows, lost, Filter{}, "nobody asked")
+	require.Equal(t, map[string]run.Status{"a": run.Running, "b": run.Pending, "c": run.Done}, statuses(l))
+	for _, r := range l.Runs {
+		require.Equal(t, run.LiveUnknown, r.Standing.Liveness)
+		require.Equal(t, "nobody asked", r.Standing.Detail)
+		require.Contains(t, r.Damage, map[string]string{"a": "no such file", "c": "damaged"}[r.RunID])
+		require.Equal(t, r.RunID == "b", r.Damage == "", "a run that has not begun has nothing to be damaged")
+	}
+	require.Equal(t, map[string]run.Status{"c": run.Done}, statuses(Offline(rows, lost, Filter{Status: []run.Status{run.Done}}, "")))
+}
+
+func TestListOfAnotherNamespace(t *testing.T) {
+	row := Row{RunID: "a", begun: true, claim: run.Claim{Namespace: "theirs"}}
+	row.Standing.Recorded = run.Running
+	l, err := Operator{Client: &fakeTemporal{}, Namespace: "ours"}.List(t.Context(), []Row{row}, nil, Filter{})
+	require.NoError(t, err)
+	require.Equal(t, run.Running, l.Runs[0].Standing.Status)
+	require.Equal(t, run.LiveUnknown, l.Runs[0].Standing.Liveness)
+	require.Contains(t, l.Runs[0].Standing.Detail, "theirs")
+}
+
+func TestAFilterIsPassedOnAsFarAsItMay(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		f    Filter
+		want string
+	}{
+		{"nothing", Filter{}, allRuns},
+		{"pipeline", Filter{Pipeline: "it's"}, "WorkflowType = 'Pipeline' AND PassbookPipeline = 'it''s' AND ExecutionStatus != 'ContinuedAsNew'"},
+		{"a status of closed runs", Filter{Status: []run.Status{run.Running, run.Interrupted}, Stage: "pa"}, allRuns},
+		{"stage alone", Filter{Stage: "pa"}, allRuns},
+		{
+			"statuses of open runs", Filter{Status: []run.Status{run.Running, run.Paused}, Stage: "pa"},
+			"WorkflowType = 'Pipeline' AND ExecutionStatus = 'Running' AND PassbookStatus IN ('running', 'paused') AND PassbookStage = 'pa'",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, row.f.query()) })
+	}
+}
+
+func TestAServerWithoutTheAttributesIsAskedForAll(t *testing.T) {
+	f := &fakeTemporal{executions: []*workflowpb.WorkflowExecutionInfo{execution(t, "a", 3, isOpen, nil)}}
+	l, err := Operator{Client: f, Namespace: "default"}.List(t.Context(), nil, []string{"a"}, Filter{Pipeline: "small"})
+	require.NoError(t, err)
+	require.Empty(t, l.Runs, "its pipeline is not known")
+	require.Empty(t, l.Forgotten)
+	require.Contains(t, f.queries, allRuns)
+}

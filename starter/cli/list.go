@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+)
+
+// listFor bounds how long Temporal may take for a list.
+const listFor = 10 * time.Second
+
+// listReport is `list --json`.
+type listReport struct {
+	Runs      []operate.Row `json:"runs"`
+	Total     int           `json:"total"`     // that match, before --limit
+	Forgotten []string      `json:"forgotten"` // remembered, with neither directory nor workflow
+	Server    string        `json:"server"`    // who was asked; empty: nobody
+	Problem   string        `json:"problem"`   // why nobody was, or did not answer; every status is then as recorded
+}
+
+// listOptions are the flags of list.
+type listOptions struct {
+	statuses      []string
+	filter        operate.Filter
+	sort          string
+	limit         int
+	offline, json bool
+}
+
+func (a *app) list() *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "The runs of this machine and of Temporal, where they stand and what they cost", Args: cobra.NoArgs, Aliases: []string{"ls"},
+		Long: fmt.Sprintf(`List the runs that this machine remembers, those in the folder for runs, and those that Temporal has, each once. Where a run stands is what status
+says too; a question mark behind it: as recorded, and whether it is alive is unknown. A run without a directory is shown as Temporal knows it.
+No server is started, and none is needed.
+
+Columns to sort by: %s.
+
+%s`, strings.Join(columnNames(), ", "), exitCodesHelp),
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.statuses, "status", nil, "only runs that stand so: running, paused, done, …; several with commas")
+	f.StringVar(&o.filter.Pipeline, "pipeline", "", "only runs of this pipeline")
+	f.StringVar(&o.filter.Stage, "stage", "", "only runs in this stage")
+	f.StringVar(&o.sort, "sort", "started:desc", "COLUMN, or COLUMN:desc for the greatest first")
+	f.IntVar(&o.limit, "limit", 50, "at most so many; 0: all")
+	f.BoolVar(&o.offline, "offline", false, "do not ask Temporal")
+	f.BoolVar(&o.json, "json", false, "as JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		order, err := orderOf(o.sort)
+		if err != nil {
+			return asUsage(err)
+		}
+		if o.filter.Status, err = statusesOf(o.statuses); err != nil {
+			return asUsage(err)
+		}
+		if o.limit < 0 {
+			return asUsage(fmt.Errorf("--limit is %d; it must be 0 or more", o.limit))
+		}
+		r, err := a.runs(cmd.Context(), o)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(r.Runs, order)
+		if r.Total = len(r.Runs); o.limit > 0 && r.Total > o.limit {
+			r.Runs = r.Runs[:o.limit]
+		}
+		if o.json {
+			return a.json(r)
+		}
+		a.printList(r, o)
+		return nil
+	}
+	return cmd
+}
+
+// runs collects them.
+func (a *app) runs(ctx context.Context, o listOptions) (listReport, error) {
+	rows, lost, err := operate.Here(a.settings.StateDir, a.settings.RunRoot)
+	if err != nil {
+		return listReport{}, err
+	}
+	if o.offline {
+		return unasked(rows, lost, o.filter, "Temporal was not asked"), nil
+	}
+	brief, stop := context.WithTimeout(ctx, askFor)
+	defer stop()
+	op, err := a.peek(brief, run.Claim{})
+	if err != nil {
+		return unasked(rows, lost, o.filter, err.Error()), nil
+	}
+	defer op.Client.Close()
+	ctx, cancel := context.WithTimeout(ctx, listFor)
+	defer cancel()
+	l, err := op.List(ctx, rows, lost, o.filter)
+	if err != nil {
+		return unasked(rows, lost, o.filter, err.Error()), nil
+	}
+	return listReport{Runs: l.Runs, Forgotten: l.Forgotten, Server: op.Address}, nil
+}
+
+func unasked(rows []operate.Row, lost []string, f operate.Filter, why string) listReport {
+	l := operate.Offline(rows, lost, f, why)
+	return listReport{Runs: l.Runs, Forgotten: l.Forgotten, Problem: why}
+}
+
+// statusesOf reads the words of --status.
+func statusesOf(words []string) ([]run.Status, error) {
+	var out []run.Status
+	for _, w := range words {
+		s := run.Status(w)
+		if !s.Known() {
+			return nil, fmt.Errorf("--status %s is no status: docs/run-state.md lists them, such as running, paused, done, failed and interrupted", w)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// column is one column of the list.
+type column struct {
+	name    string
+	text    func(operate.Row) string
+	compare func(x, y operate.Row) int
+	right   bool
+}
+
+func columns() []column {
+	by := func(get func(operate.Row) string) (func(operate.Row) string, func(x, y operate.Row) int) {
+		return func(r operate.Row) string { return cmp.Or(get(r), "-") }, func(x, y operate.Row) int { return cmp.Compare(get(x), get(y)) }
+	}
+	named := func(name string, get func(operate.Row) string) column {
+		text, compare := by(get)
+		return column{name: name, text: text, compare: compare}
+	}
+	return []column{
+		named("run", func(r operate.Row) string { return r.RunID }),
+		named("pipeline", func(r operate.Row) string { return r.Pipeline }),
+		{name: "status", text: listedStatus, compare: func(x, y operate.Row) int { return cmp.Compare(x.Standing.Status, y.Standing.Status) }},
+		named("stage", func(r operate.Row) string { return r.Stage }),
+		{name: "progress", text: progressWords, compare: func(x, y operate.Row) int { return cmp.Compare(progress(x), progress(y)) }, right: true},
+		{name: "cost", text: func(r operate.Row) string { return usd(r.CostUSD) }, compare: func(x, y operate.Row) int { return cmp.Compare(x.CostUSD, y.CostUSD) }, right: true},
+		{name: "score", text: listedScore, compare: func(x, y operate.Row) int { return cmp.Compare(scoreOf(x), scoreOf(y)) }, right: true},
+		{name: "started", text: started, compare: func(x, y operate.Row) int { return cmp.Compare(x.StartedAt, y.StartedAt) }},
+		named("directory", func(r operate.Row) string { return r.Directory }),
+	}
+}
+
+func columnNames() []string {
+	var out []string
+	for _, c := range columns() {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// orderOf reads --sort. Runs that are equal in it stand by their start and id.
+func orderOf(by string) (func(x, y operate.Row) int, error) {
+	name, way, _ := strings.Cut(by, ":")
+	all := columns()
+	i := slices.IndexFunc(all, func(c column) bool { return c.name == name })
+	if i < 0 || (way != "" && way != "asc" && way != "desc") {
+		return nil, fmt.Errorf("--sort %s: want COLUMN or COLUMN:desc, and the columns are %s", by, strings.Join(columnNames(), ", "))
+	}
+	return func(x, y operate.Row) int {
+		c := all[i].compare(x, y)
+		if way == "desc" {
+			c = -c
+		}
+		return cmp.Or(c, -cmp.Compare(x.StartedAt, y.StartedAt), cmp.Compare(x.RunID, y.RunID))
+	}, nil
+}
+
+func progress(r operate.Row) float64 {
+	if r.Passes == 0 {
+		return -1
+	}
+	return float64(r.Settled) / float64(r.Passes)
+}
+
+func progressWords(r operate.Row) string {
+	if r.Passes == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", r.Settled, r.Passes)
+}
+
+func scoreOf(r operate.Row) float64 {
+	if r.Score == nil {
+		return -1
+	}
+	return *r.Score
+}
+
+func listedScore(r operate.Row) string {
+	if r.Score == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *r.Score)
+}
+
+func listedStatus(r operate.Row) string {
+	s := r.Standing
+	switch {
+	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
+		return string(s.Status) + "?"
+	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:
+		return string(s.Status) + " → " + string(s.Live)
+	}
+	return string(s.Status)
+}
+
+func started(r operate.Row) string {
+	t, err := time.Parse(run.TimeFormat, r.StartedAt)
+	if err != nil {
+		return "-"
+	}
+	if t = t.Local(); t.Year() != time.Now().Year() {
+		return t.Format("2006-01-02")
+	}
+	return t.Format("Jan 02 15:04")
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/passbook-run/passbook/operate"
+)
+
+// printList prints a table. Where the terminal is too narrow for the directories, each has a line of its own.
+func (a *app) printList(r listReport, o listOptions) {
+	if len(r.Runs) == 0 {
+		a.printNoRuns(o)
+	} else {
+		dirs := directories(r.Runs)
+		width := widthOf(a.out)
+		rows := table(r.Runs, width)
+		inline := fits(rows, dirs, width)
+		for i, row := range rows {
+			if inline {
+				fmt.Fprintln(a.out, row+"  "+dirs[i])
+				continue
+			}
+			fmt.Fprintln(a.out, strings.TrimRight(row, " "))
+			if i > 0 {
+				fmt.Fprintln(a.out, "  "+dirs[i])
+			}
+		}
+	}
+	a.printListNotes(r)
+}
+
+func (a *app) printNoRuns(o listOptions) {
+	if len(o.statuses) > 0 || o.filter.Pipeline != "" || o.filter.Stage != "" {
+		fmt.Fprintf(a.out, "No run matches. All runs: %s list\n", program())
+		return
+	}
+	fmt.Fprintf(a.out, "There are no runs yet. Start one: %s run --config FILE. Or see one that costs nothing: %s demo\n", program(), program())
+}
+
+// printListNotes says what the table does not.
+func (a *app) printListNotes(r listReport) {
+	say := func(format string, args ...any) { fmt.Fprintf(a.out, "\n"+format+"\n", args...) }
+	if len(r.Runs) < r.Total {
+		say("%d of %d runs are shown; --limit 0 shows all.", len(r.Runs), r.Total)
+	}
+	if r.Problem != "" && len(r.Runs) > 0 {
+		say("Status as recorded (%s).", r.Problem)
+	}
+	for _, row := range r.Runs {
+		if row.Damage != "" {
+			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), row.Directory)
+		}
+	}
+	if n := len(r.Forgotten); n > 0 && r.Problem == "" {
+		say("Of %d more that were started here, neither directory nor workflow is found any more.", n)
+	} else if n > 0 {
+		say("Of %d more that were started here, the directory is gone; Temporal may know them.", n)
+	}
+}
+
+// narrow is the width below which long names are cut, and namesAtMost to how many characters.
+const (
+	narrow      = 100
+	namesAtMost = 14
+)
+
+// table gives the head and a line for each run, without the directory, all of one width. width is the terminal's; 0: it is none.
+func table(runs []operate.Row, width int) []string {
+	all := columns()
+	all = all[:len(all)-1]
+	cells := make([][]string, len(runs)+1)
+	for _, c := range all {
+		cells[0] = append(cells[0], strings.ToUpper(c.name))
+	}
+	short := shortest(runs)
+	for i, r := range runs {
+		for _, c := range all {
+			cells[i+1] = append(cells[i+1], cutName(c, c.text(r), width))
+		}
+		cells[i+1][0] = r.RunID[:min(short, len(r.RunID))]
+	}
+	lines := make([]string, len(cells))
+	for i, c := range all {
+		most := 0
+		for _, row := range cells {
+			most = max(most, utf8.RuneCountInString(row[i]))
+		}
+		for n, row := range cells {
+			if i > 0 {
+				lines[n] += "  "
+			}
+			lines[n] += padded(row[i], most, c.right)
+		}
+	}
+	return lines
+}
+
+func cutName(c column, text string, width int) string {
+	r := []rune(text)
+	if width == 0 || width >= narrow || len(r) <= namesAtMost || (c.name != "pipeline" && c.name != "stage") {
+		return text
+	}
+	return string(r[:namesAtMost-1]) + "…"
+}
+
+func padded(s string, width int, right bool) string {
+	fill := strings.Repeat(" ", width-utf8.RuneCountInString(s))
+	if right {
+		return fill + s
+	}
+	return s + fill
+}
+
+// shortest is how many characters of an id tell the runs apart; at least eight.
+func shortest(runs []operate.Row) int {
+	for n := 8; ; n++ {
+		seen := map[string]bool{}
+		cut := false
+		for _, r := range runs {
+			seen[r.RunID[:min(n, len(r.RunID))]] = true
+			cut = cut || len(r.RunID) > n
+		}
+		if len(seen) == len(runs) || !cut {
+			return n
+		}
+	}
+}
+
+// directories are the last column, its head first: as short as they can be typed here.
+func directories(runs []operate.Row) []string {
+	out := []string{"DIRECTORY"}
+	here, err := os.Getwd()
+	for _, r := range runs {
+		dir := r.Directory
+		if inside, e := filepath.Rel(here, dir); err == nil && e == nil && dir != "" && filepath.IsLocal(inside) {
+			dir = inside
+		}
+		if dir == "" {
+			dir = "(no directory here)"
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// fits says that every line has room for its directory. What is not a terminal has room for all.
+func fits(rows, dirs []string, width int) bool {
+	for i := range rows {
+		if width > 0 && utf8.RuneCountInString(rows[i])+2+utf8.RuneCountInString(dirs[i]) > width {
+			return false
+		}
+	}
+	return true
+}
