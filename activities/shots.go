@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/browser"
@@ -31,11 +32,14 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	}
 	taken, err := a.shoot(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
 	if err != nil {
-		return work.ShotsResult{DurationMS: since(began), Message: err.Error(), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
+		return work.ShotsResult{DurationMS: since(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
 	}
 	manifest, err := storeShots(ctx, s, taken.Shots)
 	return work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began)}, err
 }
+
+// oneLine is an error for the logs: a browser that does not start quotes all that it has said, line by line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func storeShots(ctx context.Context, s *store.Store, shots []browser.Shot) (run.Blob, error) {
 	var list []run.Shot
