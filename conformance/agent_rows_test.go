@@ -206,16 +206,8 @@ func failedOnce(t *testing.T, play, category, words string) {
 // workerSees is the environment of the worker.
 func workerSees(t *testing.T) []string {
 	t.Helper()
-	var status struct {
-		Worker struct {
-			Process struct {
-				PID int `json:"pid"`
-			} `json:"process"`
-		} `json:"worker"`
-	}
 	starter(t, "server", "start")
-	require.NoError(t, json.Unmarshal([]byte(starter(t, "server", "status", "--json")), &status))
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", status.Worker.Process.PID))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", workerPID(t)))
 	if os.IsNotExist(err) {
 		t.Skip("only Linux shows the environment of another process")
 	}

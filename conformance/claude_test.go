@@ -27,7 +27,7 @@ func playClaude(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	play := plays[len(plays)-1]
-	a := actor{out: stdout, name: play[1], folder: os.Getenv("FAKE_CLAUDE_DIR")}
+	a := actor{out: stdout, err: stderr, prompt: string(prompt), name: play[1], folder: os.Getenv("FAKE_CLAUDE_DIR")}
 	a.size, _ = strconv.Atoi(play[2])
 	if err := a.record(args, prompt); err != nil {
 		fmt.Fprintln(stderr, err)
@@ -38,10 +38,13 @@ func playClaude(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 type actor struct {
 	out     io.Writer
+	err     io.Writer
+	prompt  string
 	folder  string
 	name    string
 	size    int
-	attempt int
+	attempt int    // calls of this play, of all runs
+	text    string // of the answer
 }
 
 // record notes the call: what it was started with, where it is, and what it sees.
@@ -71,6 +74,12 @@ func (a *actor) record(args []string, prompt []byte) error {
 
 // answer goes wrong on the first attempt of the plays that are about going wrong.
 func (a *actor) answer() int {
+	if f, ok := failures[a.name]; ok && a.attempt <= f.attempts {
+		return f.do(a)
+	}
+	if text, ok := texts[a.name]; ok {
+		return a.say(text(a))
+	}
 	if a.attempt == 1 {
 		switch a.name {
 		case "error":
@@ -78,8 +87,7 @@ func (a *actor) answer() int {
 		case "unfinished":
 			return a.print(map[string]any{"type": "result", "subtype": "error_max_turns", "is_error": false, "total_cost_usd": 0.003, "usage": usage(10, 3, 0, 0)})
 		case "broken":
-			fmt.Fprint(a.out, `{"type":"result","subtype":"success","is_error":false,"result":"This ends in the mid`)
-			return 0
+			return a.write([]byte(`{"type":"result","subtype":"success","is_error":false,"result":"This ends in the mid`))
 		case "silent":
 			return 0
 		}
@@ -138,7 +146,22 @@ func (a *actor) print(e map[string]any) int {
 	if err != nil {
 		return 1
 	}
+	if text, ok := e["result"].(string); ok && e["is_error"] == false {
+		a.text = text
+	}
+	return a.write(raw)
+}
+
+// write prints bytes, and keeps a copy of them, or of the text in them, under a number.
+func (a *actor) write(raw []byte) int {
 	if _, err := a.out.Write(raw); err != nil {
+		return 1
+	}
+	kept := raw
+	if a.text != "" {
+		kept = []byte(a.text)
+	}
+	if err := os.WriteFile(filepath.Join(a.folder, fmt.Sprintf("said-%s-%d", a.name, a.attempt)), kept, 0o600); err != nil {
 		return 1
 	}
 	return 0

@@ -10,7 +10,10 @@ import (
 // everyRun are the shared runs that are over.
 func everyRun(t *testing.T) []result {
 	t.Helper()
-	return []result{demoRun.get(t), againRun.get(t), troubledRun.get(t), restedRun.get(t), budgetRun.get(t), claudeRun.get(t)}
+	return []result{
+		demoRun.get(t), againRun.get(t), troubledRun.get(t), restedRun.get(t), budgetRun.get(t), claudeRun.get(t), failingRun.get(t), slowRun.get(t),
+		moneyRun.get(t), blindRun.get(t), killedRun.get(t), lostRun.get(t),
+	}
 }
 
 // costRows are what state.json says a run has cost.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +71,30 @@ func starter(t *testing.T, args ...string) string {
 	said, code := try(t, args...)
 	require.Zero(t, code, "starter %s:\n%s", strings.Join(args, " "), said)
 	return said
+}
+
+// workerPID is the process of the house's worker, 0 when there is none.
+func workerPID(t *testing.T) int {
+	t.Helper()
+	var status struct {
+		Worker *struct {
+			Process struct {
+				PID int `json:"pid"`
+			} `json:"process"`
+		} `json:"worker"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(starter(t, "server", "status", "--json")), &status))
+	if status.Worker == nil {
+		return 0
+	}
+	return status.Worker.Process.PID
+}
+
+// killWorker ends the house's worker the hard way, and waits until it is gone.
+func killWorker(t *testing.T) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(workerPID(t), syscall.SIGKILL))
+	until(t, "the worker is gone", func() bool { return workerPID(t) == 0 })
 }
 
 // closeHouse stops server and worker, if any were started.

@@ -12,10 +12,13 @@ import (
 // project is the checkout; base is the folder of everything that the tests make.
 var project, base string
 
-// TestMain plays claude when it was started under that name.
+// TestMain plays claude, or a browser, when it was started under that name.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "claude" {
+	switch filepath.Base(os.Args[0]) {
+	case "claude":
 		os.Exit(playClaude(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case "browser":
+		os.Exit(playBrowser(os.Args[0]))
 	}
 	code, err := withPrograms(m.Run)
 	if err != nil {
@@ -44,8 +47,10 @@ func withPrograms(tests func() int) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if err := os.Symlink(self, filepath.Join(bin, "claude")); err != nil {
-		return 1, err
+	for _, name := range []string{"claude", "browser"} {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
+			return 1, err
+		}
 	}
 	defer func() { err = errors.Join(err, closeHouse()) }()
 	return tests(), nil

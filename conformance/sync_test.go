@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,16 +22,8 @@ func testSyncs(t *testing.T) {
 	}
 	spoil(t, "[]")
 	starter(t, "server", "start")
-	var status struct {
-		Worker struct {
-			Process struct {
-				PID int `json:"pid"`
-			} `json:"process"`
-		} `json:"worker"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(starter(t, "server", "status", "--json")), &status))
 	trace, dir := filepath.Join(base, "strace.txt"), filepath.Join(base, "synced")
-	cmd := exec.Command(strace, "-f", "-y", "-s", "200", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", trace, "-p", strconv.Itoa(status.Worker.Process.PID))
+	cmd := exec.Command(strace, "-f", "-y", "-s", "200", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", trace, "-p", strconv.Itoa(workerPID(t)))
 	said, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

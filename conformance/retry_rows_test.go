@@ -1,0 +1,203 @@
+package conformance
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// retries gives the decisions to try a pass again.
+func (r result) retries(t *testing.T, n int) []object {
+	t.Helper()
+	return where(r.decisions(t, "retry-pass"), "passNumber", float64(n))
+}
+
+// errorsOf gives the lines of errors.jsonl about a pass.
+func (r result) errorsOf(t *testing.T, n int) []object {
+	t.Helper()
+	return where(r.log(t, "errors.jsonl"), "context", "pass-"+strconv.Itoa(n))
+}
+
+// delays are in milliseconds.
+func delays(t *testing.T, rows []object) []float64 {
+	t.Helper()
+	var out []float64
+	for _, row := range rows {
+		out = append(out, row.number(t, "delayMs"))
+	}
+	return out
+}
+
+// between wants waits of so many seconds each, a fifth more at most, and none above the cap.
+func between(t *testing.T, got []float64, capped float64, seconds ...float64) {
+	t.Helper()
+	require.Len(t, got, len(seconds))
+	for i, s := range seconds {
+		require.GreaterOrEqual(t, got[i], 1000*s, "wait %d", i+1)
+		require.LessOrEqual(t, got[i], min(1200*s, 1000*capped), "wait %d", i+1)
+	}
+}
+
+// retryRows are attempts, waits and timeouts.
+func retryRows() rows {
+	return rows{
+		"RX-01": testClasses,
+		"RX-02": func(t *testing.T) {
+			r := failingRun.get(t)
+			require.Contains(t, r.text(t), "Invoking claude -p (attempt 1/3)...", "three attempts, when nothing is said")
+			require.Contains(t, r.text(t), "Invoking claude -p (attempt 3/3)...")
+			between(t, delays(t, r.retries(t, passOf(t, failing, "exhausted"))), 120, 5, 10)
+			between(t, delays(t, r.retries(t, passOf(t, failing, "weary"))), 120, 5, 10, 20, 40, 80, 120)
+		},
+		"RX-03": func(t *testing.T) {
+			r := failingRun.get(t)
+			var jitter []float64
+			for _, play := range []string{"crash", "counted", "weary", "cut", "rest"} {
+				for n, d := range delays(t, r.retries(t, passOf(t, failing, play))) {
+					if base := 5000 * float64(int(1)<<n); base < 100000 {
+						require.GreaterOrEqual(t, d, base)
+						require.LessOrEqual(t, d, 1.2*base)
+						jitter = append(jitter, d-base)
+					}
+				}
+			}
+			require.NotZero(t, jitter[0]+jitter[1]+jitter[2], "no jitter at all")
+			capped := delays(t, r.retries(t, passOf(t, failing, "weary")))
+			require.InDelta(t, 120000, capped[5], 0, "the cap is above the jitter")
+		},
+		"RX-04": func(t *testing.T) {
+			r, n := failingRun.get(t), passOf(t, failing, "limited")
+			between(t, delays(t, r.retries(t, n)), 300, 60, 120, 240, 300)
+			require.EqualValues(t, 4, r.record(t, n).number(t, "retryCount"))
+			for _, e := range r.errorsOf(t, n) {
+				require.Equal(t, "rate-limit", e.text(t, "category"))
+				require.EqualValues(t, 5, e.number(t, "recoveredAtAttempt"))
+			}
+			require.Equal(t, 1, count(r.text(t), `Invoking claude -p \(attempt 5/5\)\.\.\.$`))
+			counted := r.errorsOf(t, passOf(t, failing, "counted"))
+			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are no refusal")
+		},
+		"RX-06": func(t *testing.T) {
+			r, n := failingRun.get(t), passOf(t, failing, "exhausted")
+			at := stops[0]
+			require.Equal(t, 3, at.code)
+			require.EqualValues(t, n-1, at.state.number(t, "lastCompletedCorpusPass"))
+			require.Equal(t, []any{"paused", "pass-failed", nil}, []any{at.state["currentPhase"], at.state["phaseReason"], at.state["inFlightPass"]})
+			require.Contains(t, at.status, "3 unrecovered")
+			require.Contains(t, at.status, "resume "+r.dir)
+			failed := r.errorsOf(t, n)
+			require.Len(t, failed, 3)
+			for _, e := range failed {
+				require.Equal(t, false, e["recovered"])
+				require.Nil(t, e.at(t, "recoveredAtAttempt"))
+			}
+			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n)), 2, "resume does the pass again")
+			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n-1)), 1)
+			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"))
+		},
+		"RX-07": testTimeouts,
+		"RX-08": func(t *testing.T) {
+			took := lasted(t, slowRun.get(t), 1)
+			require.Len(t, took, 3)
+			for i, most := range []float64{2.25, 2.25, 60} {
+				require.GreaterOrEqual(t, took[i], []float64{1.5, 1.5, 2.25}[i], "attempt %d", i+1)
+				require.Less(t, took[i], most, "attempt %d", i+1)
+			}
+			require.Equal(t, 3, exhaustedByTime.code)
+			require.Equal(t, "pass-failed", exhaustedByTime.state.text(t, "phaseReason"))
+		},
+		"RX-23": func(t *testing.T) {
+			r, n := failingRun.get(t), passOf(t, failing, "hopeless")
+			reasons := []any{stops[2].state["phaseReason"], stops[3].state["phaseReason"], stops[4].state["phaseReason"]}
+			require.Equal(t, []any{"pass-failed", "pass-failed", "consecutive-failures"}, reasons)
+			require.Equal(t, 3, stops[4].code)
+			require.EqualValues(t, n-1, stops[4].state.number(t, "lastCompletedCorpusPass"))
+			require.Equal(t, 2, refused[0].code, "resume alone is refused")
+			require.Contains(t, refused[0].said, "013 hopeless failed 3 times: agent exited with code 1")
+			require.Contains(t, refused[0].said, "--force")
+			require.Equal(t, "paused", refused[0].state.text(t, "currentPhase"))
+			require.Contains(t, stops[4].status, "--force")
+			require.Len(t, r.errorsOf(t, n), 9)
+			require.Contains(t, r.errorsOf(t, n)[8].text(t, "diagnostics"), "there is no hope for this one")
+			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"), "the force lets it try again")
+		},
+		"RX-25": testBadDefinition,
+	}
+}
+
+// testClasses wants what follows from a failure to be what its class says.
+func testClasses(t *testing.T) {
+	r := failingRun.get(t)
+	for play, retried := range map[string]int{
+		"crash": 1, "limited": 4, "cut": 2, "rest": 1, "cutall": 2, "nopage": 1, "sections": 1, // transient and structural
+		"same": 0, "wide": 0, "quoting": 0, // soft
+		"late": 0, // permanent: another attempt cannot help
+	} {
+		require.Len(t, r.retries(t, passOf(t, failing, play)), retried, play)
+	}
+	require.Len(t, slowRun.get(t).retries(t, 2), 1, "a timeout")
+	for _, s := range stops[:len(stops)-1] {
+		require.Equal(t, "paused", s.state.text(t, "currentPhase"))
+		require.Contains(t, []any{"pass-failed", "consecutive-failures"}, s.state["phaseReason"])
+	}
+	budgetRun.get(t)
+	require.Equal(t, "budget-threshold", broke.text(t, "phaseReason"))
+}
+
+var endedAfter = regexp.MustCompile(`ended after ([\d.]+)s$`)
+
+// lasted is how many seconds the attempts of a pass took that were ended.
+func lasted(t *testing.T, r result, n int) []float64 {
+	t.Helper()
+	var out []float64
+	for _, e := range r.errorsOf(t, n) {
+		require.Equal(t, "claude-p-timeout", e.text(t, "category"))
+		m := endedAfter.FindStringSubmatch(e.text(t, "message"))
+		require.NotNil(t, m, e.text(t, "message"))
+		s, err := strconv.ParseFloat(m[1], 64)
+		require.NoError(t, err)
+		out = append(out, s)
+	}
+	return out
+}
+
+// testTimeouts wants the agent and its child gone, five seconds after they were asked to go, and what was said kept.
+func testTimeouts(t *testing.T) {
+	r := slowRun.get(t)
+	took := lasted(t, r, 2)
+	require.Len(t, took, 1)
+	require.GreaterOrEqual(t, took[0], 1.5+5, "SIGTERM, and SIGKILL five seconds later")
+	for _, name := range []string{"stubborn-pid", "stubborn-child"} {
+		pid, err := strconv.Atoi(string(read(t, filepath.Join(fakePath(), name))))
+		require.NoError(t, err)
+		require.True(t, errors.Is(syscall.Kill(pid, 0), os.ErrProcessDone) || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH), "%s still lives", name)
+	}
+	for _, name := range []string{"raw-output-FAILED.txt", "raw-output-FAILED-2.txt", "raw-output-FAILED-3.txt"} {
+		require.Equal(t, `{"type":"result","result":"This is as far as`, string(r.file(t, passDir(1)+name)))
+	}
+	require.Equal(t, `{"type":"result","result":"You will have to`, string(r.file(t, passDir(2)+"raw-output-FAILED.txt")))
+	require.Equal(t, "This is the answer of slowpoke.", string(r.file(t, passDir(1)+"raw-output.txt")))
+}
+
+// testBadDefinition wants every problem of a definition at once, before anything is asked.
+func testBadDefinition(t *testing.T) {
+	config := copyExample(t, "bad", "attempts: 3\n", "attempts: none\n")
+	for _, name := range []string{"research/creative-layouts.md", "case-studies/layers.md"} {
+		require.NoError(t, os.Remove(filepath.Join(filepath.Dir(config), filepath.FromSlash(name))))
+	}
+	from, dir := len(calls(t, 0)), filepath.Join(base, "bad-run")
+	said, code := try(t, "run", "--config", config, "--output-dir", dir)
+	require.Equal(t, 2, code, said)
+	for _, word := range []string{"research/creative-layouts.md", "case-studies/layers.md", "limits.attempts"} {
+		require.Equal(t, 1, strings.Count(said, word), "%s in\n%s", word, said)
+	}
+	require.Empty(t, calls(t, from), "an agent was asked")
+	require.NoDirExists(t, dir)
+}
