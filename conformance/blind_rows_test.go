@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blindRun has a browser that fails twice and then does its work, and in the second cycle fails for good.
+// blindRun has no browser, then one that fails twice and then does its work, and in the second cycle fails for good.
 var blindRun = &shared{make: makeBlind}
 
 var viewing = []part{
@@ -22,12 +23,15 @@ var viewing = []part{
 
 func makeBlind(t *testing.T) result {
 	spoil(t, "[]")
+	program := filepath.Join(base, "installed", "browser") // is not there before it is installed
+	install := fmt.Sprintf("mkdir %s; ln -s %s %s; echo x >> %s", filepath.Dir(program), filepath.Join(base, "bin", "browser"), program, installedMark())
 	config := writePlays(t, "blind", viewing, `  - name: look
     repeat: {max: 2, until: score >= 3.5}
     checkpoint: cp-PA-{n}
     dir: screenshots/cycle-{n}
     steps:
-      - screenshots: {sizes: [100x100], kinds: [full, viewport, scroll], attempts: 3, if_failing: continue}
+      - screenshots:
+          {sizes: [100x100], kinds: [full, viewport, scroll], attempts: 3, if_failing: continue, install: [sh, -c, "`+install+`"]}
       - together: [viewer-A, viewer-B]
       - role: critic
 `)
@@ -35,12 +39,15 @@ func makeBlind(t *testing.T) result {
 	require.NoError(t, os.WriteFile(config, []byte(raw), 0o600))
 	require.NoError(t, os.MkdirAll(filepath.Join(base, "browser"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(base, "browser", "plan"), []byte("die die show die die die\n"), 0o600))
-	settle(t, "browser: "+filepath.Join(base, "bin", "browser")+"\n")
+	settle(t, "browser: "+program+"\n")
 	defer settle(t, "{}\n")
 	r := result{dir: filepath.Join(base, "blind")}
 	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
+
+// installedMark is the file in which each installation of the browser leaves a line.
+func installedMark() string { return filepath.Join(base, "browser", "installations") }
 
 // settle changes the settings of the house, and has a new worker read them.
 func settle(t *testing.T, settings string) {
@@ -66,6 +73,7 @@ func blindRows() rows {
 			for i, gap := range map[int]time.Duration{1: 500 * time.Millisecond, 2: time.Second, 4: 500 * time.Millisecond, 5: time.Second} {
 				require.GreaterOrEqual(t, starts[i].Sub(starts[i-1]), gap, "5 s and then 10 s, of which this run waits a tenth")
 			}
+			require.Equal(t, "x\n", string(read(t, installedMark())), "a browser that is missing is installed, once")
 			require.EqualValues(t, 3, r.cycle(t, 1).number(t, "screenshotCount"))
 			var shown []string
 			for _, p := range pictures(t, r, 1) {

@@ -15,9 +15,11 @@ func textLogRows() rows {
 	return rows{
 		"LG-05": func(t *testing.T) {
 			line := regexp.MustCompile(`^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] \[(INFO|WARN|ERROR)\] {1,2}\S?.*$`)
-			for text := range strings.Lines(demoRun.get(t).text(t) + troubledRun.get(t).text(t)) {
-				require.Regexp(t, line, strings.TrimSuffix(text, "\n"))
-				require.Equal(t, byte(' '), text[len("[2026-02-28T14:23:01.234Z] [ERROR]")], "the text begins at the same column")
+			for _, r := range append(inTrouble(t), demoRun.get(t), moneyRun.get(t), killedRun.get(t), lostRun.get(t), interruptedRun.get(t)) {
+				for text := range strings.Lines(r.text(t)) {
+					require.Regexp(t, line, strings.TrimSuffix(text, "\n"))
+					require.Equal(t, byte(' '), text[len("[2026-02-28T14:23:01.234Z] [ERROR]")], "the text begins at the same column")
+				}
 			}
 		},
 		"LG-06": func(t *testing.T) {
