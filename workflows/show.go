@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -25,7 +26,7 @@ func details(s run.State, in Input) string {
 	if f := s.Failure; f != nil {
 		fmt.Fprintf(&b, "- failed: **%s** in %d starts, last with %s: %s\n", f.Step, f.Starts, f.Category, f.Message)
 	}
-	if s.Checkpoint != nil {
+	if s.Checkpoint != nil && s.Status != run.Done {
 		fmt.Fprintf(&b, "- goes on from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)
 	}
 	fmt.Fprintf(&b, "- directory `%s`\n\n", in.Target.Dir)
@@ -96,7 +97,7 @@ func commands(s run.State, in Input) []string {
 	}
 	switch {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
-		usd := 2 * s.Budget.CapUSD
+		usd := math.Ceil(2 * s.Budget.CapUSD)
 		return []string{
 			fmt.Sprintf("starter budget %s --usd %.0f && starter resume %s", dir, usd, dir),
 			update(VerbBudget, fmt.Sprintf(`{"usd":%.0f}`, usd)), update(VerbResume, "{}"),

@@ -1,0 +1,109 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/run"
+)
+
+var pictures = flag.Bool("pictures", false, "take the pictures of Temporal's Web UI for docs/images")
+
+// webUI is a real browser that looks at the house's Web UI.
+type webUI struct {
+	ctx  context.Context
+	base string
+}
+
+func (h *house) webUI() webUI {
+	h.t.Helper()
+	program, err := browser.Find("")
+	if err != nil {
+		h.t.Skip(err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1400, 1000),
+		chromedp.Flag("disable-background-networking", true))
+	alloc, stop := chromedp.NewExecAllocator(h.t.Context(), opts...)
+	h.t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(alloc)
+	h.t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	h.t.Cleanup(cancel)
+	return webUI{ctx: ctx, base: h.running().Server.UI}
+}
+
+// pageText is all that a page shows. Markdown stands in frames of its own.
+const pageText = `[document.body?.innerText ?? '', ...[...document.querySelectorAll('svg text')].map(x => x.textContent), ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument?.body?.innerText ?? '')].join('\\n')`
+
+// page opens a page, waits until a text is on it, and gives all of its text. With -pictures it is kept as a picture.
+func (w webUI) page(t *testing.T, path, wait, name string) string {
+	t.Helper()
+	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+path)))
+	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`, chromedp.WithPollingTimeout(patience)))
+	require.NoError(t, err, "%s does not show %q", path, wait)
+	said, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
+	require.NoError(t, err)
+	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	if *pictures && name != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
+	}
+	return said
+}
+
+func quoted(s string) string { return "'" + s + "'" }
+
+// TestWebUI reads the runs in Temporal's Web UI alone: a list that can be filtered, and a page that says what a run waits for and what to type.
+func TestWebUI(t *testing.T) {
+	h := newHouse(t)
+	h.spoil("- {at: 3, do: slow, seconds: 3, attempt: 1-9}\n")
+	w := h.prepareRuns()
+	query := "/namespaces/default/workflows?query=" + url.QueryEscape(`PassbookPipeline="corpus-tiny" AND PassbookStatus="paused"`)
+	list := w.page(t, query, h.id("paused"), "webui-list")
+	require.NotContains(t, list, h.id("done"), "the list is not filtered")
+
+	page := w.page(t, h.tab("paused", "user-metadata"), "budget-threshold", "webui-run")
+	for _, text := range []string{"corpus-tiny in " + h.dir("paused"), "It waits for its budget to be raised", "starter budget " + h.dir("paused")} {
+		require.Contains(t, page, text)
+	}
+	attributes := w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus", "")
+	require.Contains(t, attributes, "paused")
+	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "RunPass", ""), "Rotation")
+}
+
+// tab is a page of the Web UI about a run.
+func (h *house) tab(name, tab string) string {
+	h.t.Helper()
+	d, err := h.dial().DescribeWorkflow(h.t.Context(), h.id(name), "")
+	require.NoError(h.t, err)
+	return "/namespaces/default/workflows/" + h.id(name) + "/" + d.WorkflowExecution.RunID + "/" + tab
+}
+
+// prepareRuns makes a run that is done, and one that rests because its budget is spent.
+func (h *house) prepareRuns() webUI {
+	h.t.Helper()
+	h.finish(h.dir("done"))
+	h.begin(h.dir("paused"))
+	until(h.t, "the third pass is out", func() bool { return h.count("start", "003") == 2 })
+	h.starter("budget", h.dir("paused"), "--usd", "0.3")
+	until(h.t, "the budget is spent", func() bool { return statusIs(h.dir("paused"), run.Paused) })
+	w := h.webUI()
+	c := h.dial()
+	until(h.t, "the list knows", func() bool {
+		n, err := c.CountWorkflow(h.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `PassbookStatus="paused"`})
+		return err == nil && n.Count == 1
+	})
+	return w
+}
+
+// id is that of the run in a directory of the house.
+func (h *house) id(name string) string { return metaOf(h.t, h.dir(name)).RunID }
