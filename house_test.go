@@ -25,6 +25,7 @@ var house = []layer{
 	{"3", []string{"activities"}},
 	{"4", []string{"local", "operate"}},
 	{"4", []string{"serve"}},
+	{"4", []string{"doctor"}},
 	{"top", []string{"examples"}},
 	{"top", []string{"starter"}},
 	{"top", []string{"worker"}},

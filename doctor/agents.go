@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// known is what is known of an agent's program. Asking login costs nothing; it is only asked where the program's help lists the command, since
+// an older one could take the words for a prompt.
+type known struct {
+	install string
+	login   []string // exits with 0 when somebody is logged in; nil: there is no such command
+	signIn  string
+	keys    []string // variables that stand for a login
+}
+
+func usual() map[string]known {
+	return map[string]known{
+		"claude": {
+			install: "npm install -g @anthropic-ai/claude-code", login: []string{"auth", "status"}, signIn: "claude auth login, or set ANTHROPIC_API_KEY",
+			keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX"},
+		},
+		"codex":  {install: "npm install -g @openai/codex", login: []string{"login", "status"}, signIn: "codex login", keys: []string{"CODEX_API_KEY"}},
+		"gemini": {install: "npm install -g @google/gemini-cli", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
+	}
+}
+
+// agents looks at the programs of the definition's agents, or at the usual ones that are installed.
+func (e *examiner) agents(ctx context.Context) {
+	if e.Agents != nil {
+		var seen []string
+		for _, a := range e.Agents {
+			if len(a.Run) > 0 && !slices.Contains(seen, a.Run[0]) {
+				seen = append(seen, a.Run[0])
+				e.agent(ctx, a)
+			}
+		}
+		return
+	}
+	found := false
+	for _, name := range []string{"claude", "codex", "gemini"} {
+		if _, err := exec.LookPath(name); err == nil {
+			found = true
+			e.agent(ctx, pipeline.Agent{Run: []string{name}})
+		}
+	}
+	if !found {
+		e.say(Unchecked, "agents", "agents", e.typed("doctor --config FILE"), "neither claude nor codex nor gemini is in PATH; name a pipeline, and its agents are looked at")
+	}
+}
+
+func (e *examiner) agent(ctx context.Context, a pipeline.Agent) {
+	name := filepath.Base(a.Run[0])
+	if a.Run[0] == "scripted" {
+		e.ok("agents", name, "built in")
+		return
+	}
+	about, usual := usual()[name]
+	path, err := exec.LookPath(a.Run[0])
+	if err != nil {
+		fix := about.install
+		if fix == "" {
+			fix = "install it, or give its full path under agent.run in the pipeline file"
+		}
+		e.say(Problem, "agents", name, fix, "%s is not in PATH (%v)", a.Run[0], errors.Unwrap(err))
+		return
+	}
+	env := agent.Command{Argv: a.Run, Env: a.Env, Dir: os.TempDir()}.Environ() // what the agent will see
+	said, err := ask(ctx, env, path, "--version")
+	switch {
+	case err != nil && usual:
+		e.say(Problem, "agents", name, about.install, "%s is there and does not answer --version: %v %s", path, err, said)
+		return
+	case err != nil:
+		e.say(Unchecked, "agents", name, "", "%s is there; it does not answer --version, and need not", path)
+		return
+	}
+	e.login(ctx, name, about, path, said, env)
+}
+
+// login says whether the agent may be used, without a call that is paid for.
+func (e *examiner) login(ctx context.Context, name string, about known, path, said string, env []string) {
+	for _, key := range about.keys {
+		if slices.ContainsFunc(env, func(pair string) bool { return strings.HasPrefix(pair, key+"=") && pair != key+"=" }) {
+			e.ok("agents", name, "%s: %s, with %s (whether that is accepted only a call would show)", path, said, key)
+			return
+		}
+	}
+	if about.login == nil || !lists(ctx, env, path, about.login[0]) {
+		e.say(Unchecked, "agents", name, "", "%s: %s; whether it is logged in only a call would show", path, said)
+		return
+	}
+	if words, err := ask(ctx, env, path, about.login...); err != nil {
+		worst := Problem
+		if e.Agents == nil {
+			worst = Warning // perhaps nobody wants it
+		}
+		e.say(worst, "agents", name, about.signIn, "%s: %s, and nobody is logged in (%s)", path, said, words)
+		return
+	}
+	e.ok("agents", name, "%s: %s, logged in", path, said)
+}
+
+// lists says whether a program's help has a command.
+func lists(ctx context.Context, env []string, path, command string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--help")
+	cmd.Env = env
+	help, err := cmd.Output()
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(help)) {
+		if words := strings.Fields(line); len(words) > 0 && words[0] == command {
+			return true
+		}
+	}
+	return false
+}

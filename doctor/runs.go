@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+const (
+	queryWithin = 3 * time.Second // a worker answers
+	stalled     = 3 * time.Second // a directory follows its workflow
+	lookAgain   = 100 * time.Millisecond
+)
+
+// runs looks at the run that was named, or at each that its events leave open. o is nil where there is no server to ask.
+func (e *examiner) runs(ctx context.Context, o *operate.Operator) {
+	dirs := []rundir.Dir{}
+	if e.Run != nil {
+		dirs = append(dirs, *e.Run)
+	} else {
+		rows, _, err := operate.Here(e.Settings.StateDir, e.Settings.RunRoot)
+		if err != nil {
+			e.say(Problem, "runs", "runs", "", "%v", err)
+			return
+		}
+		for _, r := range rows {
+			if !r.Standing.Recorded.Closed() {
+				dirs = append(dirs, rundir.At(r.Directory))
+			}
+		}
+		slices.SortFunc(dirs, func(x, y rundir.Dir) int { return strings.Compare(x.Root, y.Root) })
+	}
+	if len(dirs) == 0 {
+		e.ok("runs", "runs", "no run of this machine is open")
+	}
+	for _, d := range dirs {
+		e.run(ctx, o, d)
+	}
+}
+
+func (e *examiner) run(ctx context.Context, o *operate.Operator, d rundir.Dir) {
+	claim, err := d.Claim()
+	if err != nil {
+		e.say(Problem, "runs", "run", e.typed("check %s", d.Root), "%v", err)
+		return
+	}
+	name := fmt.Sprintf("run %.8s", claim.RunID)
+	now, err := d.Now()
+	switch {
+	case err != nil:
+		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", err)
+		return
+	case now.Why != nil:
+		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", now.Why)
+		return
+	case o == nil:
+		e.say(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; there is no server to ask", recordedWords(now.State), d.Root)
+		return
+	}
+	switch s := o.Standing(ctx, claim, now.State.Status); {
+	case s.Liveness == run.LiveUnknown:
+		e.say(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; %s", recordedWords(now.State), d.Root, s.Detail)
+	case s.Status == run.Interrupted:
+		e.say(Problem, "runs", name, e.typed("resume %s", d.Root), "interrupted: the events in %s leave it %s, and %s", d.Root, s.Recorded, s.Detail)
+	case s.Liveness != run.LiveOpen:
+		e.ok("runs", name, "%s in %s", recordedWords(now.State), d.Root)
+	default:
+		e.open(ctx, *o, name, claim, d)
+	}
+}
+
+func recordedWords(s run.State) string {
+	switch {
+	case s.Status == "":
+		return string(run.Pending)
+	case s.Reason != "":
+		return fmt.Sprintf("%s (%s)", s.Status, s.Reason)
+	}
+	return string(s.Status)
+}
+
+// open compares an open run's directory with what its workflow says, and names the activity that holds it up.
+func (e *examiner) open(ctx context.Context, o operate.Operator, name string, claim run.Claim, d rundir.Dir) {
+	live, err := stateOf(ctx, o, claim.RunID)
+	waits, fix := e.waits(ctx, o, claim.RunID, d)
+	if err != nil {
+		e.say(Problem, "runs", name, e.starts(o), "its workflow is open and answers no query, so no worker has it (%v)%s", err, waits)
+		return
+	}
+	at, behind := follows(ctx, d, live.Seq)
+	switch {
+	case behind:
+		e.say(Problem, "runs", name, fix, "%s is stalled at event %d of %d; the workflow is %s%s", d.Root, at, live.Seq, recordedWords(live), waits)
+	case waits != "":
+		e.say(Warning, "runs", name, fix, "%s in %s%s", recordedWords(live), d.Root, waits)
+	default:
+		e.ok("runs", name, "%s in %s, which has all %d events", recordedWords(live), d.Root, live.Seq)
+	}
+}
+
+// stateOf asks the workflow for its state.
+func stateOf(ctx context.Context, o operate.Operator, runID string) (run.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryWithin)
+	defer cancel()
+	var s run.State
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus)
+	if err != nil {
+		return s, err
+	}
+	return s, v.Get(&s)
+}
+
+// follows gives a directory a moment to come to an event.
+func follows(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind bool) {
+	ctx, cancel := context.WithTimeout(ctx, stalled)
+	defer cancel()
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		now, err := d.Now()
+		if at = now.Tail.Seq; err == nil && at >= seq {
+			return at, false
+		}
+		select {
+		case <-ctx.Done():
+			return at, true
+		case <-tick.C:
+		}
+	}
+}
+
+// waits names the activities that fail again and again, or that nobody takes, and what to do about the first.
+func (e *examiner) waits(ctx context.Context, o operate.Operator, runID string, d rundir.Dir) (words, fix string) {
+	fix = e.typed("diagnose %s", d.Root)
+	x, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	if err != nil {
+		return "", fix
+	}
+	for _, p := range x.GetPendingActivities() {
+		kind, queue := p.GetActivityType().GetName(), p.GetActivityOptions().GetTaskQueue().GetName()
+		switch {
+		case p.GetLastFailure() != nil:
+			words += fmt.Sprintf("; %s waits for its attempt %d, the last failed: %s", kind, p.GetAttempt(), p.GetLastFailure().GetMessage())
+			fix = "mend that; it is tried again by itself. More: " + fix
+		case untaken(p, time.Now()):
+			words += fmt.Sprintf("; nobody takes %s from queue %s since %s", kind, queue, when(p.GetScheduledTime().AsTime()))
+			fix = e.starts(o)
+		}
+	}
+	return words, fix
+}
+
+func untaken(p *workflowpb.PendingActivityInfo, now time.Time) bool {
+	return p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && p.GetLastStartedTime() == nil && now.Sub(p.GetScheduledTime().AsTime()) > stalled
+}

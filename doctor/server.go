@@ -1,0 +1,175 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/serve"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+const (
+	shortRetention = 7 * 24 * time.Hour // less is gone after a holiday
+	skewAtMost     = 5 * time.Second
+)
+
+func (e *examiner) program() {
+	e.ok("program", "program", "passbook %s, %s, %s/%s", e.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// server finds the server, and looks at it. False: there is none to ask.
+func (e *examiner) server(ctx context.Context) (operate.Operator, bool) {
+	var err error
+	if e.host, err = local.HostID(e.Settings.StateDir); err != nil {
+		e.say(Problem, "server", "host", "see the settings: "+e.typed("config"), "%v", err)
+		return operate.Operator{}, false
+	}
+	conn, err := serve.FindConnection()
+	if err != nil {
+		e.say(Problem, "server", "server", "see the settings: "+e.typed("config"), "%v", err)
+		return operate.Operator{}, false
+	}
+	if e.status, err = local.Read(e.Settings.StateDir); err != nil {
+		e.say(Problem, "server", "server", "", "%v", err)
+		return operate.Operator{}, false
+	}
+	address := ""
+	if !conn.Explicit {
+		if e.status.Server == nil {
+			e.absent(ctx)
+			return operate.Operator{}, false
+		}
+		address = e.status.Server.Address
+	}
+	cl, err := conn.Dial(ctx, address, slog.New(slog.DiscardHandler))
+	var failed *serve.ConnectError
+	if errors.As(err, &failed) {
+		e.say(Problem, "server", string(failed.Stage), failed.Fix, "%s", failed.What)
+		return operate.Operator{}, false
+	}
+	if err != nil {
+		e.say(Problem, "server", "server", "", "%v", err)
+		return operate.Operator{}, false
+	}
+	o := e.operator(operate.Operator{Client: cl, Address: address, Namespace: conn.Options.Namespace, Embedded: !conn.Explicit})
+	if o.Address == "" {
+		o.Address = conn.Options.HostPort
+	}
+	e.house(ctx, o)
+	return o, true
+}
+
+// absent tells of an embedded server that does not run, which is no fault.
+func (e *examiner) absent(ctx context.Context) {
+	e.say(Unchecked, "server", "server", e.typed("server start"), "the embedded server does not run; it starts when it is needed")
+	path, there, err := local.Cached(local.Options{StateDir: e.Settings.StateDir, Binary: e.Settings.Server})
+	switch {
+	case err != nil:
+		e.say(Problem, "server", "binary", "set TEMPORAL_ADDRESS, or PASSBOOK_SERVER to a Temporal server's program", "%v", err)
+		return
+	case !there:
+		e.say(Unchecked, "server", "binary", e.typed("server build"), "not built yet; that takes a few minutes, once")
+		return
+	}
+	version, err := local.Version(ctx, path)
+	if err != nil {
+		e.say(Problem, "server", "binary", "set PASSBOOK_SERVER to a Temporal server's program, or leave it unset", "%v", err)
+		return
+	}
+	e.ok("server", "binary", "Temporal %s: %s", version, path)
+}
+
+// house looks at a server that answers.
+func (e *examiner) house(ctx context.Context, o operate.Operator) {
+	var header metadata.MD
+	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{}, grpc.Header(&header))
+	if err != nil {
+		e.say(Problem, "server", "server", "look into the server's log", "%v", err)
+		return
+	}
+	which := "TEMPORAL_ADDRESS or profile"
+	if o.Embedded {
+		which = fmt.Sprintf("embedded, pid %d since %s", e.status.Server.Process.PID, when(e.status.Server.Started))
+	}
+	e.ok("server", "server", "Temporal %s at %s (%s)", info.GetServerVersion(), o.Address, which)
+	e.namespace(ctx, o)
+	e.attributes(ctx, o)
+	e.clock(o, header.Get("date"), time.Now())
+}
+
+func (e *examiner) namespace(ctx context.Context, o operate.Operator) {
+	ns, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	if err != nil {
+		e.say(Problem, "server", "namespace", "", "%v", err)
+		return
+	}
+	keep := ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	days := fmt.Sprintf("%.0f days", keep.Hours()/24)
+	if keep < shortRetention {
+		fix := fmt.Sprintf("temporal operator namespace update -n %s --retention 90d --address %s", o.Namespace, o.Address)
+		e.say(Warning, "server", "namespace", fix, "%s keeps runs that are over for %s only; then a lost directory cannot be written again from their history", o.Namespace, days)
+		return
+	}
+	e.ok("server", "namespace", "%s keeps runs that are over for %s", o.Namespace, days)
+}
+
+// attributes says whether runs can be listed by pipeline, status and so on.
+func (e *examiner) attributes(ctx context.Context, o operate.Operator) {
+	known, err := o.Client.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: o.Namespace})
+	if err != nil {
+		e.say(Unchecked, "server", "attributes", "", "the server does not tell its search attributes: %v", err)
+		return
+	}
+	want := workflows.Attributes()
+	var missing, fixes []string
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if have, there := known.GetCustomAttributes()[name]; !there || have != want[name] {
+			missing = append(missing, name)
+			fixes = append(fixes, fmt.Sprintf("--name %s --type %s", name, want[name]))
+		}
+	}
+	if len(missing) > 0 {
+		fix := fmt.Sprintf("temporal operator search-attribute create -n %s --address %s %s", o.Namespace, o.Address, strings.Join(fixes, " "))
+		e.say(Warning, "server", "attributes", fix, "namespace %s does not know %s: the Web UI cannot find runs by them", o.Namespace, strings.Join(missing, ", "))
+		return
+	}
+	e.ok("server", "attributes", "all %d search attributes are known", len(want))
+}
+
+// clock compares the server's time with ours, as far as it tells it.
+func (e *examiner) clock(o operate.Operator, said []string, now time.Time) {
+	if host, _, err := net.SplitHostPort(o.Address); err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
+		e.ok("server", "clock", "the server is on this machine")
+		return
+	}
+	if len(said) == 0 {
+		e.say(Unchecked, "server", "clock", "", "the server does not tell its time")
+		return
+	}
+	t, err := http.ParseTime(said[0])
+	if err != nil {
+		e.say(Unchecked, "server", "clock", "", "the server tells no time that can be read: %q", said[0])
+		return
+	}
+	if skew := now.Sub(t).Round(time.Second); skew.Abs() > skewAtMost {
+		e.say(Warning, "server", "clock", "set this machine's clock: timedatectl set-ntp true (Linux)", "this machine's clock is %s off the server's", skew)
+		return
+	}
+	e.ok("server", "clock", "as the server's")
+}
