@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -314,4 +315,11 @@ func TestFolders(t *testing.T) {
 	require.Equal(t, doctor.Problem, store.State)
 	require.Contains(t, store.Fix, "PASSBOOK_STORE")
 	require.NotContains(t, store.Detail, "hidden")
+}
+
+// Scripts read this.
+func TestTheShapeOfTheReport(t *testing.T) {
+	raw, err := json.Marshal(doctor.Report{Checks: []doctor.Check{{Area: "a", Name: "n", State: doctor.Unchecked}}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"ok": false, "checks": [{"area": "a", "name": "n", "state": "not_checked", "detail": "", "fix": ""}]}`, string(raw))
 }

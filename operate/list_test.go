@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -221,4 +222,12 @@ func TestAServerWithoutTheAttributesIsAskedForAll(t *testing.T) {
 	require.Empty(t, l.Runs, "its pipeline is not known")
 	require.Empty(t, l.Forgotten)
 	require.Contains(t, f.queries, allRuns)
+}
+
+// Scripts read this.
+func TestTheShapeOfARow(t *testing.T) {
+	raw, err := json.Marshal(Row{Standing: run.Stands(run.Running, run.LiveOpen, "")})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"run_id": "", "pipeline": "", "standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
+		"passes_total": 0, "rounds": 0, "cost_usd": 0, "score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
 }
