@@ -64,7 +64,7 @@ func killRows() rows {
 		"RS-07": func(t *testing.T) {
 			r := killedRun.get(t)
 			flying(t, 9, "builder")
-			require.Equal(t, fell["009"].artifact, string(r.file(t, passDir(9)+"artifact-backup.html")), "the backup that was overwritten is right again")
+			require.Equal(t, digest([]byte(garbage)), fell["012"].files[passDir(9)+"artifact-backup.html"], "the newest backup was overwritten too")
 			require.Contains(t, r.prompt(t, 9), strings.TrimSpace(fell["009"].artifact), "the agent is given the page as it was")
 			require.Empty(t, r.decisions(t, "accept-edit"), "nobody edits a page on which somebody works")
 			asBefore(t, r)
@@ -121,6 +121,7 @@ func killRows() rows {
 			require.Len(t, r.state(t).in(t, "passRecords"), 16)
 			require.Equal(t, fell["012"].state.at(t, "passRecords.3"), r.state(t).at(t, "passRecords.3"))
 			require.Equal(t, fell["012"].state.text(t, "runId"), r.state(t).text(t, "runId"), "no fresh start")
+			require.Equal(t, fell["009"].artifact, string(r.file(t, passDir(9)+"artifact-backup.html")), "what can be derived is made again, a backup too")
 			for n := 1; n <= 16; n++ {
 				require.Equal(t, 1, answered(r.calls, padded(n)), "pass %d", n)
 			}
