@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -56,18 +58,18 @@ func (e *examiner) run(ctx context.Context, o *operate.Operator, d rundir.Dir) {
 	}
 	name := fmt.Sprintf("run %.8s", claim.RunID)
 	now, err := d.Now()
-	switch {
-	case err != nil:
+	if err != nil {
 		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", err)
 		return
-	case now.Why != nil:
-		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", now.Why)
-		return
-	case o == nil:
-		e.say(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; there is no server to ask", recordedWords(now.State), d.Root)
-		return
 	}
-	switch s := o.Standing(ctx, claim, now.State.Status); {
+	s := run.Stands(now.State.Status, run.LiveUnknown, "there is no server to ask")
+	if o != nil {
+		s = o.Standing(ctx, claim, now.State.Status)
+	}
+	written := s.Liveness == run.LiveOpen && errors.Is(now.Why, fs.ErrNotExist) // in a moment
+	switch {
+	case now.Why != nil && !written:
+		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", now.Why)
 	case s.Liveness == run.LiveUnknown:
 		e.say(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; %s", recordedWords(now.State), d.Root, s.Detail)
 	case s.Status == run.Interrupted:

@@ -32,7 +32,8 @@ type Row struct {
 	Damage    string       `json:"damage"`    // why the directory could not be read as it should
 
 	claim run.Claim
-	begun bool // an event is there
+	begun bool  // an event is there
+	why   error // of the damage
 }
 
 // Filter says which runs are wanted. An empty part wants all.
@@ -112,11 +113,11 @@ func rowOf(d rundir.Dir) (Row, error) {
 	}
 	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, StartedAt: claim.CreatedAt, Directory: d.Root, claim: claim}
 	now, err := d.Now()
-	if err == nil {
-		err = now.Why
+	if r.why = err; err == nil {
+		r.why = now.Why
 	}
-	if err != nil {
-		r.Damage = err.Error()
+	if r.why != nil {
+		r.Damage = r.why.Error()
 	}
 	s := now.State
 	r.Standing.Recorded, r.begun = s.Status, now.Tail.Seq > 0 || r.Damage != ""
@@ -132,10 +133,14 @@ func Offline(rows []Row, lost []string, f Filter, why string) Listing {
 	return chosen(rows, lost, f)
 }
 
-// stand takes a standing over. A run that has only been claimed is pending, whatever Temporal says.
+// stand takes a standing over. A run that has only been claimed is pending, whatever Temporal says. An open one without meta.json is no damage: it is
+// about to be written.
 func (r *Row) stand(s run.Standing) {
 	if r.Standing = s; !r.begun {
 		r.Standing.Status = run.Pending
+	}
+	if s.Liveness == run.LiveOpen && errors.Is(r.why, fs.ErrNotExist) {
+		r.Damage = ""
 	}
 }
 
