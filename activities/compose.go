@@ -3,7 +3,9 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
+	"strings"
 
 	"github.com/passbook-run/passbook/pass"
 	"github.com/passbook-run/passbook/pipeline"
@@ -98,6 +100,7 @@ func (c *composer) request() (pass.Request, error) {
 		return pass.Request{}, err
 	}
 	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name), Vars: c.vars()}
+	r.Feedback = words(c.in.Given)
 	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.pictures, c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
@@ -105,6 +108,15 @@ func (c *composer) request() (pass.Request, error) {
 		}
 	}
 	return r, nil
+}
+
+// words are the operator's: for a round that is done again, and what was let pass before.
+func words(g work.Given) string {
+	text := g.Feedback
+	if w := g.Waiver; w != nil {
+		text += fmt.Sprintf("\n\nLet pass by an operator in phase %s; do not hold it against the work: %s", w.Phase, w.Feedback)
+	}
+	return strings.TrimSpace(text)
 }
 
 func (c *composer) vars() pass.Vars {

@@ -24,6 +24,8 @@ type Reopening struct {
 	Force  bool   // although its settings or its status speak against it
 	Reason string // of the force; it is recorded
 	Note   string
+
+	Decision *workflows.Message // of the hand-off that the last epoch left undecided
 }
 
 // Reopened says how a run goes on.
@@ -106,10 +108,13 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 		return refused("the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
 	case r.Force && strings.TrimSpace(r.Reason) == "" && (stands.Status == run.Halted || stands.Liveness == run.LiveUnknown):
 		return refused("--force needs a --reason, which is recorded")
-	case s.Handoff != nil:
+	case s.Handoff != nil && r.Decision == nil:
 		return refused("the question %s is not decided: decide it first; that lets the run go on", s.Handoff.ID)
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
+	}
+	if r.Decision != nil {
+		return workflows.MayDecide(s, *r.Decision)
 	}
 	return run.May(insisted(stands, r).Status, run.Resume, run.Terms{Forced: r.Force})
 }
@@ -149,6 +154,7 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	}
 	in.Reopen = &workflows.Reopen{
 		Epoch: now.State.Epoch + 1, From: stands.Status, By: o.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: o.Host, Build: o.Build,
+		Decision: r.Decision,
 	}
 	if stands.Status == run.Interrupted && stands.Recorded != run.Interrupted {
 		in.Reopen.Torn = stands.Detail

@@ -16,23 +16,10 @@ func (d *Definition) NotCarriedOut() Problems {
 	}
 	for _, st := range d.Stages {
 		for _, s := range st.Steps {
-			switch {
-			case s.Run != "":
+			if s.Run != "" {
 				say(s.Line, "run steps are planned, but not carried out yet; take the step out")
-			case s.Ask != "":
-				say(s.Line, "ask steps are planned, but not carried out yet; take the step out, or use pause_after")
 			}
-		}
-		if st.Repeat != nil && st.Repeat.Otherwise != "" {
-			say(firstLine(st), fmt.Sprintf("repeat.otherwise of stage %s is planned, but not carried out yet; take the key out: the run then goes on", st.Name))
 		}
 	}
 	return out
-}
-
-func firstLine(s Stage) int {
-	if len(s.Steps) == 0 {
-		return 0
-	}
-	return s.Steps[0].Line
 }

@@ -35,14 +35,16 @@ func (p *Plan) PartsOf(step PlanStep, role string) []string {
 	return inOrder(append(slices.Clone(step.Gets), r.Places...))
 }
 
-// RoundAt is round n of the stage, from 1. In a repeated stage every round is the template, {n} still to be filled in. A round that the
-// stage does not have is empty.
+// RoundAt is round n of the stage, from 1. In a repeated stage every round is the template, {n} still to be filled in: also one beyond the most,
+// which an operator may ask for. A round that the stage does not have is empty.
 func (s PlanStage) RoundAt(n int) PlanRound {
 	switch {
-	case n < 1 || n > s.MaxRounds():
+	case n < 1:
 		return PlanRound{}
 	case s.Kind == StageRepeat:
 		return s.Rounds[0]
+	case n > s.MaxRounds():
+		return PlanRound{}
 	default:
 		return s.Rounds[n-1]
 	}

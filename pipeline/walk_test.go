@@ -32,7 +32,7 @@ func TestRoundAt(t *testing.T) {
 	for _, n := range []int{-1, 0, 8} {
 		require.Empty(t, each.RoundAt(n).Steps, n)
 	}
-	require.Empty(t, repeat.RoundAt(7).Steps)
+	require.Equal(t, repeat.Rounds[0], repeat.RoundAt(7), "an operator may ask for one more")
 }
 
 func TestFill(t *testing.T) {

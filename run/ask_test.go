@@ -37,6 +37,15 @@ func TestFoldOfHandoffs(t *testing.T) {
 	closed := func(status run.Status) func(*run.State) {
 		return func(s *run.State) { waiting(s); s.Status = status }
 	}
+	as := func(action string, want func(*run.State)) func(*run.State) { // and the decision is remembered
+		return func(s *run.State) {
+			want(s)
+			s.Decided = &run.Decided{ID: "h1", Phase: "validate", Action: action, Feedback: "shorter", Note: "n"}
+			if action == "retry_feedback" {
+				s.Feedback = "shorter"
+			}
+		}
+	}
 	rows := []row{
 		{name: "asked, with all that is shown", kind: run.KindHandoffRequested, phase: "PLAN", payload: run.HandoffRequested{
 			HandoffID: "h2", HandoffType: run.HandoffFeedbackAlways, Trigger: run.TriggerApproved, Round: 2, LoopMaxRounds: 3, Verdict: "APPROVED", Approved: &yes,
@@ -49,25 +58,34 @@ func TestFoldOfHandoffs(t *testing.T) {
 			}
 			headed(s)
 		}},
-		{name: "continue", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: waiting, want: goesOn},
-		{name: "retry", kind: run.KindHandoffDecided, payload: answer("h1", "retry_feedback"), before: waiting, want: goesOn},
-		{name: "waiver", kind: run.KindHandoffDecided, payload: answer("h1", "continue_with_waiver"), before: waiting, want: func(s *run.State) {
+		{name: "continue", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: waiting, want: as("continue", goesOn)},
+		{name: "retry", kind: run.KindHandoffDecided, payload: answer("h1", "retry_feedback"), before: waiting, want: as("retry_feedback", goesOn)},
+		{name: "waiver", kind: run.KindHandoffDecided, payload: answer("h1", "continue_with_waiver"), before: waiting, want: as("continue_with_waiver", func(s *run.State) {
 			goesOn(s)
 			s.Markers.Waiver = &run.Waiver{
 				HandoffID: "h1", Phase: "validate", Feedback: "shorter", Note: "n", DecidedBy: "ops", DecidedAt: "2026-01-02T03:59:00.000Z",
 			}
-		}},
-		{name: "halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: waiting, want: haltedIn("validate", "phase_handoff_halt")},
-		{name: "no id: the one that is open", kind: run.KindHandoffDecided, payload: answer("", "continue"), before: waiting, want: goesOn},
+		})},
+		{name: "halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: waiting, want: as("halt", haltedIn("validate", "phase_handoff_halt"))},
+		{name: "no id: the one that is open", kind: run.KindHandoffDecided, payload: answer("", "continue"), before: waiting, want: as("continue", goesOn)},
 		{name: "stale", kind: run.KindHandoffDecided, payload: answer("h0", "continue"), before: waiting, illegal: true},
 		{name: "stale halt", kind: run.KindHandoffDecided, payload: answer("h0", "halt"), before: waiting, illegal: true},
 		{name: "no such action", kind: run.KindHandoffDecided, payload: answer("h1", "perhaps"), before: waiting, illegal: true},
 		{name: "nothing asked", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), illegal: true},
 		{name: "nothing asked, halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), illegal: true},
 		{name: "failed: first an epoch", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: closed(run.Failed), illegal: true},
-		{name: "undecided across an epoch", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: closed(run.Running), want: goesOn},
+		{name: "undecided across an epoch", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: closed(run.Running), want: as("continue", goesOn)},
 		{name: "undecided in a pause: the pause stays", kind: run.KindHandoffDecided, payload: answer("h1", "continue"), before: closed(run.Paused),
-			want: func(s *run.State) { s.Handoff = nil }},
+			want: as("continue", func(s *run.State) { s.Handoff = nil })},
+		{name: "the decision says where to go on", kind: run.KindHandoffDecided, payload: run.HandoffDecided{
+			HandoffID: "h1", Action: "continue", Feedback: "shorter", Note: "n", Next: &run.Place{Stage: 2, Round: 1},
+		}, before: waiting, want: as("continue", func(s *run.State) { goesOn(s); s.Next = run.Place{Stage: 2, Round: 1} })},
+		{name: "the words end with the next question", kind: run.KindHandoffRequested, phase: "PLAN", payload: run.HandoffRequested{HandoffID: "h2"},
+			before: func(s *run.State) { s.Feedback = "shorter" }, want: func(s *run.State) {
+				s.Status, s.Feedback = run.AwaitingPhaseHandoff, ""
+				s.Handoff = &run.Handoff{ID: "h2", Phase: "PLAN", Actions: []string{}, Artifacts: []run.Attached{}, RequestedAt: now}
+				headed(s)
+			}},
 		{name: "a review keeps the hand-off", kind: run.KindReviewRequested, payload: run.Asked{ID: "q1"}, before: closed(run.Running), want: func(s *run.State) {
 			asks(run.AwaitingHumanReview, run.QuestionReview, "")(s)
 			s.Question.Actions, s.Question.RequestedAt = []string{}, now

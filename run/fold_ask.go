@@ -15,8 +15,9 @@ func (f *folder) requestHandoff(e *Event) {
 	if p.Phase == "" {
 		p.Phase = phaseName(e)
 	}
+	f.Feedback = ""
 	f.Handoff = &Handoff{
-		ID: p.HandoffID, Phase: p.Phase, Type: p.HandoffType, Trigger: p.Trigger, Verdict: p.Verdict, Approved: p.Approved, Round: p.Round,
+		ID: p.HandoffID, Phase: p.Phase, Question: p.Question, Type: p.HandoffType, Trigger: p.Trigger, Verdict: p.Verdict, Approved: p.Approved, Round: p.Round,
 		LoopMaxRounds: p.LoopMaxRounds, Actions: filledList(p.Actions), Artifacts: filledList(p.Artifacts), LastOutput: p.LastOutput, Digest: p.Digest,
 		RequestedAt: e.TS,
 	}
@@ -29,22 +30,38 @@ func (f *folder) decideHandoff(e *Event) {
 	if d.DecidedAt == "" {
 		d.DecidedAt = e.TS
 	}
+	asked := f.Handoff
 	switch action := word(d.Action); action {
 	case ActionContinue:
-		f.take(ContinueHandoff(f.State, d))
+		f.went(d, asked, f.take(ContinueHandoff(f.State, d)))
 	case ActionContinueWithWaiver:
-		f.take(ContinueWithWaiverHandoff(f.State, d))
+		f.went(d, asked, f.take(ContinueWithWaiverHandoff(f.State, d)))
 	case ActionRetryFeedback:
-		f.take(RetryFeedbackHandoff(f.State, d))
+		if f.went(d, asked, f.take(RetryFeedbackHandoff(f.State, d))) {
+			f.Feedback = d.Feedback
+		}
 	case ActionHalt:
 		if err := f.answers(d.HandoffID); err != nil {
 			f.Illegal = err.Error()
 			return
 		}
-		f.take(MarkRunHalted(f.State, ReasonHandoffHalt, e.TS))
+		f.went(d, asked, f.take(MarkRunHalted(f.State, ReasonHandoffHalt, e.TS)))
 	default:
 		f.Illegal = fmt.Sprintf("a hand-off cannot be decided with %q", d.Action)
 	}
+}
+
+// went remembers a decision that counts, and moves to where the run goes on.
+func (f *folder) went(d HandoffDecided, asked *Handoff, counts bool) bool {
+	if !counts {
+		return false
+	}
+	f.Decided = &Decided{ID: d.HandoffID, Action: word(d.Action), Feedback: d.Feedback, Note: d.Note}
+	if asked != nil {
+		f.Decided.ID, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Phase, asked.Round
+	}
+	f.move(d.Next)
+	return true
 }
 
 // ask opens a gate, a delivery or a review.

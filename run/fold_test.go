@@ -135,10 +135,13 @@ func TestFoldOfStatuses(t *testing.T) {
 		}},
 		{name: "asked after done", kind: run.KindHandoffRequested, before: becomes(run.Done), illegal: true},
 		{name: "decided: on", kind: run.KindHandoffDecided, payload: map[string]any{"action": "retry_feedback"}, before: question(run.AwaitingPhaseHandoff),
-			want: func(s *run.State) { s.Status, s.Handoff = run.Running, nil }},
+			want: func(s *run.State) {
+				s.Status, s.Handoff, s.Decided = run.Running, nil, &run.Decided{ID: "h1", Action: "retry_feedback"}
+			}},
 		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "}, before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt, s.Handoff = run.Halted, "phase_handoff_halt", now, nil
+				s.Decided = &run.Decided{ID: "h1", Action: "halt"}
 				halted(s, "phase_handoff_halt")
 			}},
 		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided, payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},

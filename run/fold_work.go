@@ -34,6 +34,9 @@ func list[T any](f *folder, s []T) []T {
 
 func (f *folder) startPhase(e *Event) {
 	p := readPhaseStart(e)
+	if key := phaseKey(p.Key, p.Title, e.Phase); key != f.Phase {
+		f.Feedback = "" // it was for the phase before
+	}
 	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
 	f.recorder.begin(f.Phase, e.Seq)
 	f.Values, f.Pictures = nil, nil

@@ -4,7 +4,8 @@ package run
 type HandoffRequested struct {
 	HandoffID     string     `json:"handoff_id"`
 	Phase         string     `json:"phase"`
-	HandoffType   string     `json:"handoff_type"` // one of the Handoff… types
+	Question      string     `json:"question,omitempty"` // in words, for people
+	HandoffType   string     `json:"handoff_type"`       // one of the Handoff… types
 	Trigger       string     `json:"trigger"`
 	Round         int        `json:"round"`
 	Actions       []string   `json:"available_actions"`
@@ -26,6 +27,7 @@ type HandoffDecided struct {
 	DecisionID string `json:"decision_id"`
 	DecidedAt  string `json:"decided_at"`
 	Implicit   bool   `json:"implicit,omitempty"` // the operator named no hand-off: it was the only one open
+	Next       *Place `json:"next,omitempty"`     // where the run goes on; nil: where it stands
 }
 
 // Asked is payload of gate.requested, delivery.requested and review.requested. The ID contains the seq of the event and the digest.

@@ -75,6 +75,7 @@ type Attached struct {
 type Handoff struct {
 	ID            string     `json:"id"`
 	Phase         string     `json:"phase"`
+	Question      string     `json:"question,omitempty"` // in words
 	Type          string     `json:"type"`
 	Trigger       string     `json:"trigger"`
 	Verdict       string     `json:"verdict"`
@@ -86,6 +87,16 @@ type Handoff struct {
 	LastOutput    string     `json:"last_output"` // digest
 	Digest        string     `json:"digest,omitempty"`
 	RequestedAt   string     `json:"requested_at"`
+}
+
+// Decided is the hand-off that was decided last. The same answer again is no new one, and another is a conflict.
+type Decided struct {
+	ID       string `json:"id"`
+	Phase    string `json:"phase"`
+	Round    int    `json:"round"`
+	Action   string `json:"action"`
+	Feedback string `json:"feedback,omitempty"`
+	Note     string `json:"note,omitempty"`
 }
 
 // Question is an open gate, delivery or review. An answer counts only with its ID, which contains the seq of the request and the digest.

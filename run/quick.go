@@ -220,6 +220,8 @@ func readHandoffRequested(e *Event) (p HandoffRequested) {
 			m.text(value, &p.HandoffID)
 		case "phase":
 			m.text(value, &p.Phase)
+		case "question":
+			m.text(value, &p.Question)
 		case "handoff_type":
 			m.text(value, &p.HandoffType)
 		case "trigger":
@@ -267,6 +269,8 @@ func readHandoffDecided(e *Event) (p HandoffDecided) {
 			m.text(value, &p.DecidedBy)
 		case "decided_at":
 			m.text(value, &p.DecidedAt)
+		case "next":
+			m.place(value, &p.Next)
 		default:
 			m.other(key)
 		}

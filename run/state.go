@@ -53,10 +53,12 @@ type State struct {
 	Failure     *Failure        `json:"failure,omitempty"`
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
-	Handoff     *Handoff        `json:"handoff,omitempty"`     // the active hand-off: open, or undecided when the run failed
-	Question    *Question       `json:"question,omitempty"`    // an open gate, delivery or review
-	Markers     Markers         `json:"markers,omitzero"`      // how the run came to stand where it stands
-	Illegal     string          `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
+	Decided     *Decided        `json:"decided,omitempty"`
+	Feedback    string          `json:"feedback,omitempty"` // the operator's words for the round that is done again
+	Handoff     *Handoff        `json:"handoff,omitempty"`  // the active hand-off: open, or undecided when the run failed
+	Question    *Question       `json:"question,omitempty"` // an open gate, delivery or review
+	Markers     Markers         `json:"markers,omitzero"`   // how the run came to stand where it stands
+	Illegal     string          `json:"illegal,omitempty"`  // the last event that the table of transitions refuses
 }
 
 // Flight is a call that has started and not settled.

@@ -44,6 +44,8 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		return p.shots(w, e)
 	case run.KindCheckpointCreated:
 		return p.checkpoint(w, e, before)
+	case run.KindHandoffDecided:
+		return p.decision(w, e)
 	case run.KindRunReverted:
 		return p.restore(w, p.meta.State)
 	}

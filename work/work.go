@@ -156,6 +156,8 @@ type Given struct {
 	Notes    []run.Notes `json:"notes,omitempty"`
 	Replies  []run.Reply `json:"replies,omitempty"`
 	Pictures *run.Blob   `json:"pictures,omitempty"`
+	Feedback string      `json:"feedback,omitempty"` // the operator's words for a round that is done again
+	Waiver   *run.Waiver `json:"waiver,omitempty"`   // what an operator let pass; later reviews are told
 }
 
 // ComposeResult is the stored prompt and what went into it.

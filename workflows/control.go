@@ -25,6 +25,10 @@ type Message struct {
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
 	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
 	Dir   string  `json:"dir,omitempty"`   // where the run directory is now: it may be moved while the run rests
+
+	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
+	Feedback string `json:"feedback,omitempty"` // decide: the words that retry_feedback and continue_with_waiver need
+	ID       string `json:"id,omitempty"`       // decide: of the hand-off; may be left out where one is open
 }
 
 // Ack is the answer to an Update.
@@ -55,6 +59,7 @@ func descriptions() []struct{ verb, signal, update string } {
 	return []struct{ verb, signal, update string }{
 		{VerbPause, "Pause after the running pass. {\"now\":true} ends the running call instead.", "Pause; answers when it is noted."},
 		{VerbResume, "Go on after a pause.", "Go on after a pause; refused while the cause is there."},
+		{VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.", "Decide the open hand-off; refused if it is not open, not this one, or decided otherwise."},
 		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is not above what is spent."},
 	}
 }
@@ -138,7 +143,7 @@ func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir); size > maxMessage {
+	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Feedback) + len(m.Action) + len(m.ID); size > maxMessage {
 		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
 	}
 	if s.Status.Closed() {
@@ -160,6 +165,9 @@ func (c *control) check(verb string, m Message) error {
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
 			return refuse("%s. Mend the cause, then resume with force ({\"force\":true}, starter resume --force)", repeated(s))
 		}
+	case VerbDecide:
+		_, err := mayDecide(s, m)
+		return err
 	case VerbBudget:
 		if m.USD <= 0 || m.USD < s.Total() {
 			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
@@ -200,6 +208,8 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		}
 		c.Resume, c.By, c.Note, c.Force, c.Pause, c.Now = true, m.By, m.Note, m.Force, false, false
 		return c.ack("resuming"), nil
+	case VerbDecide:
+		return c.decide(ctx, m)
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
 		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note})

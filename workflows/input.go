@@ -30,6 +30,8 @@ type Reopen struct {
 	Why   string     `json:"reason,omitempty"` // of a forced resume
 	Host  string     `json:"host"`
 	Build string     `json:"build"`
+
+	Decision *Message `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
 }
 
 // Options tune an execution. Zero values are replaced by defaults.

@@ -85,7 +85,7 @@ func (e *engine) members(at run.Place, s work.Step) []*pass {
 // given is what a step is given of the state: the artifact, notes, pictures, and the replies of the steps it sees.
 func (e *engine) given(s work.Step) work.Given {
 	st := e.j.state
-	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures}
+	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver}
 	for _, r := range st.Replies {
 		if (s.Sees != "" && r.Step == s.Sees) || (s.SeesStage != "" && r.Phase == s.SeesStage) {
 			g.Replies = append(g.Replies, r)

@@ -19,6 +19,7 @@ type engine struct {
 	round   work.Round // of the plan, as read last
 	readAt  run.Place
 	calls   []workflow.CancelFunc // each ends a call that runs
+	asked   places                // where a decision of the open hand-off leads
 	steps   int                   // done by this execution
 }
 
@@ -39,6 +40,8 @@ func Pipeline(ctx workflow.Context, in Input) (Result, error) {
 			return e.cancelled(ctx)
 		case err != nil:
 			return e.failed(ctx, err)
+		case over && e.j.state.Status == run.Halted:
+			return e.close(ctx, run.Halted, run.ReasonHandoffHalt)
 		case over:
 			return e.close(ctx, run.Done, "")
 		case e.full(ctx):
@@ -113,6 +116,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}
+	if err := e.decideAtOnce(ctx, r.Decision); err != nil {
+		return err
+	}
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
@@ -125,7 +131,7 @@ func (e *engine) next(ctx workflow.Context) (over bool, err error) {
 		return false, err
 	}
 	at := e.j.state.Next
-	if at.Stage >= len(e.in.Start.Stages) {
+	if at.Stage >= len(e.in.Start.Stages) || e.j.state.Status == run.Halted {
 		return true, nil
 	}
 	if err := e.read(ctx, at); err != nil {

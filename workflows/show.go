@@ -81,6 +81,8 @@ func waitsFor(s run.State) string {
 		return "It waits for its budget to be raised, and then to be resumed:"
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return "It waits for the cause of its failures to be mended, and then to be resumed with force:"
+	case s.Handoff != nil:
+		return fmt.Sprintf("**%s** It waits for a decision (%s):", s.Handoff.Question, strings.Join(s.Handoff.Actions, ", "))
 	case s.Status == run.Paused:
 		return "It waits to be resumed:"
 	case s.Status.Closed():
@@ -104,6 +106,12 @@ func commands(s run.State, in Input) []string {
 		}
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return []string{"starter resume --force " + dir, update(VerbResume, `{"force":true}`)}
+	case s.Handoff != nil:
+		return []string{
+			fmt.Sprintf("starter decide %s --action continue", dir), fmt.Sprintf("starter decide %s --action retry_feedback --feedback TEXT", dir),
+			update(VerbDecide, `{"action":"continue"}`),
+			fmt.Sprintf("temporal workflow signal --workflow-id %s --name %s --input '{\"action\":\"continue\"}'", id, VerbDecide),
+		}
 	case s.Status == run.Paused:
 		return []string{"starter resume " + dir, update(VerbResume, "{}")}
 	case s.Status.Closed():

@@ -82,7 +82,11 @@ func (e *engine) gave() string {
 // leave closes the phase and goes on: to the next round while the condition does not hold and rounds are left, else to the next stage.
 func (e *engine) leave(ctx workflow.Context, at run.Place) error {
 	next := run.Place{Stage: at.Stage + 1, Round: 1}
-	if e.repeats() && !e.met() && at.Round < e.round.Repeat.Max {
+	usedUp := e.repeats() && !e.met() && at.Round >= e.round.Repeat.Max
+	if usedUp && e.round.Repeat.Otherwise == "ask" && !e.decided(at) && !e.retried(at) {
+		return e.askAboutLoop(ctx, at) // and here again, with its decision
+	}
+	if e.repeats() && !e.met() && (!usedUp || e.retried(at)) {
 		next = run.Place{Stage: at.Stage, Round: at.Round + 1}
 	}
 	end := run.PhaseEnd{
@@ -122,6 +126,8 @@ func (e *engine) step(ctx workflow.Context, at run.Place) error {
 		return e.passes(ctx, at, s)
 	case "screenshots":
 		return e.pictures(ctx, at, s)
+	case "ask":
+		return e.ask(ctx, at, s)
 	}
 	return fmt.Errorf("step %s is of kind %q, which this release cannot run", s.Key, s.Kind)
 }

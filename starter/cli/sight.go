@@ -84,7 +84,13 @@ func nextCommands(s sight) []string {
 		return []string{say("watch %s", d)}
 	case run.Paused:
 		return []string{pauseEnds(st, say, d)}
+	case run.AwaitingPhaseHandoff:
+		return []string{say("decide %s", d), say("decide %s --action continue", d), "temporal workflow signal --workflow-id " + s.claim.RunID +
+			` --name decide --input '{"action":"continue"}'`}
 	case run.Failed, run.Cancelled, run.Interrupted:
+		if st.Handoff != nil {
+			return []string{say("diagnose %s", d), say("decide %s", d)}
+		}
 		return []string{say("diagnose %s", d), say("resume %s", d)}
 	case run.Halted:
 		return []string{say("resume %s --force --reason TEXT", d)}

@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// asking is the small example with a loop that cannot end well, and asks.
+func (h *house) asking() string {
+	h.t.Helper()
+	folder := h.copyExample()
+	replace(h.t, folder, "corpus-tiny.yaml", "repeat: {max: 2, until: score >= 3}", "repeat: {max: 1, until: score >= 4, otherwise: ask}")
+	return filepath.Join(folder, "corpus-tiny.yaml")
+}
+
+// asked waits until the run has asked that often, and gives the hand-off.
+func (h *house) asked(dir string, times int) run.Handoff {
+	h.t.Helper()
+	until(h.t, "the run asks", func() bool {
+		return statusIs(dir, run.AwaitingPhaseHandoff) && len(metaOf(h.t, dir).History.Handoffs) == times
+	})
+	return *metaOf(h.t, dir).State.Handoff
+}
+
+// TestDecide asks a person, who answers in every way there is: wrongly, twice, too late, without a worker, and at last well.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	dir := h.dir("run")
+	h.starter("run", "--config", h.asking(), "--output-dir", dir, "--detach")
+	first := h.asked(dir, 1)
+	c := h.dial()
+	h.agree(c, dir, run.AwaitingPhaseHandoff)
+	require.Contains(t, h.starter("status", dir), "decide "+dir+" --action continue")
+	said := h.starter("decide", dir, "--show")
+	for _, text := range []string{first.ID, "1 rounds, and still not score >= 4", "continue_with_waiver", "refine-output.txt"} {
+		require.Contains(t, said, text)
+	}
+	refused := func(words string, args ...string) {
+		t.Helper()
+		said, code := h.try(append([]string{"decide", dir}, args...)...)
+		require.Equal(t, 2, code, said)
+		require.Contains(t, said, words)
+	}
+	refused("say what is decided")
+	refused("is no action", "--action", "perhaps")
+	refused("needs feedback", "--action", "retry_feedback")
+	refused("is not what waits for a decision", "--action", "continue", "--id", "polish:9:9:x")
+	said, code := h.try("resume", dir)
+	require.Equal(t, 2, code, said)
+
+	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "make it calmer", "--by", "ada")
+	second := h.asked(dir, 2)
+	require.NotEqual(t, first.ID, second.ID)
+	require.Contains(t, string(read(t, dir+"/_orchestrator/screenshots/cycle-2/weaver-prompt.md")), "make it calmer", "the round that is done again has the operator's words")
+	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "make it calmer", "--by", "ada", "--id", first.ID) // once more: no effect
+	refused("was decided already, with retry_feedback", "--action", "halt", "--id", first.ID)
+
+	h.kill(h.worker())
+	require.NoError(t, c.SignalWorkflow(t.Context(), metaOf(t, dir).RunID, "", workflows.VerbDecide, workflows.Message{Action: "continue", By: "bob"}))
+	require.True(t, statusIs(dir, run.AwaitingPhaseHandoff), "nobody is there to take the decision")
+	h.starter("server", "start")
+	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	events := complete(t, dir)
+	var decided []string
+	for _, d := range of[run.HandoffDecided](events, run.KindHandoffDecided) {
+		decided = append(decided, d.DecidedBy+" "+d.Action)
+	}
+	require.Equal(t, []string{"ada retry_feedback", "bob continue"}, decided)
+	files, err := filepath.Glob(dir + "/phase_handoff_decisions/*.json")
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	h.sound(dir)
+	h.noAgents()
+}
+
+// sound wants a directory that check finds nothing in.
+func (h *house) sound(dir string) {
+	h.t.Helper()
+	r, err := rundir.At(dir).Check(h.t.Context(), rundir.CheckOptions{})
+	require.NoError(h.t, err)
+	require.Empty(h.t, r.Issues)
+}
+
+// TestAPreservedHandoff loses the workflow while the run waits. Deciding lets it go on in a new epoch; resuming without deciding is refused.
+func TestAPreservedHandoff(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	dir := h.dir("run")
+	h.starter("run", "--config", h.asking(), "--output-dir", dir, "--detach")
+	first := h.asked(dir, 1)
+	require.NoError(t, h.dial().TerminateWorkflow(t.Context(), metaOf(t, dir).RunID, "", "test"))
+	until(t, "it is seen", func() bool { return h.told(dir).Standing.Status == run.Interrupted })
+	said, code := h.try("resume", dir)
+	require.Equal(t, 2, code, said)
+	require.Contains(t, said, first.ID+" is not decided")
+	require.Contains(t, h.starter("status", dir), "decide "+dir)
+	require.Contains(t, h.starter("decide", dir, "--action", "halt", "--note", "enough"), "goes on in epoch 2")
+	until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
+	events := eventsOf(t, dir)
+	require.Equal(t, first.ID, of[run.HandoffDecided](events, run.KindHandoffDecided)[0].HandoffID)
+	require.Len(t, of[run.RunEnd](events, run.KindRunEnd), 1)
+	meta := metaOf(t, dir)
+	require.Equal(t, run.ReasonHandoffHalt, meta.HaltReason)
+	require.Nil(t, meta.PhaseHandoff)
+	h.sound(dir)
+}

@@ -1,0 +1,38 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Decision is what became of a decision.
+type Decision struct {
+	Said     string    // the run's answer
+	Reopened *Reopened // the decision opened the run's next epoch
+}
+
+// Decide decides the open hand-off of a run. One that a failed or interrupted run left undecided is decided too: that opens the run's next epoch.
+func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Message) (Decision, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Decision{}, err
+	}
+	if m.By == "" {
+		m.By = o.By
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return Decision{}, err
+	}
+	stands := o.Standing(ctx, claim, now.State.Status)
+	left := stands.Status == run.Failed || stands.Status == run.Interrupted
+	if stands.Liveness == run.LiveOpen || !left {
+		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
+		return Decision{Said: ack.Said}, err
+	}
+	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
+	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
+}

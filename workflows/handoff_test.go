@@ -1,0 +1,184 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// anAsk asks after its first pass, and again where its loop does not come to an end.
+var anAsk = strings.Replace(strings.Replace(aLoop, "steps: [{role: builder}]", "steps: [{role: builder}, {ask: \"Is this the right page?\"}]", 1),
+	"until: score >= 3}", "until: score >= 3, otherwise: ask}", 1)
+
+// asks answers each hand-off with the next of these decisions, in turn.
+func (w *world) asks(answers ...message) {
+	w.dir.when(run.KindHandoffRequested, func() {
+		next := answers[0]
+		answers = answers[1:]
+		if len(answers) > 0 {
+			w.asks(answers...)
+		}
+		w.signal("decide", next)
+	})
+}
+
+func (w *world) decisions() []string {
+	var out []string
+	for _, d := range payloads[run.HandoffDecided](w, run.KindHandoffDecided) {
+		out = append(out, d.Action)
+	}
+	return out
+}
+
+func TestAnAskRestsTheRunUntilItIsDecided(t *testing.T) {
+	w := newWorld(t, anAsk)
+	w.agent.scores = []float64{3}
+	var seen run.State
+	w.dir.when(run.KindHandoffRequested, func() {
+		w.env.RegisterDelayedCallback(func() {
+			seen = w.status()
+			w.signal("decide", message{"action": "continue", "by": "ada", "note": "fine"})
+		}, 0)
+	})
+	w.done()
+	require.Equal(t, run.AwaitingPhaseHandoff, seen.Status)
+	require.Equal(t, "Is this the right page?", seen.Handoff.Question)
+	require.Equal(t, run.HandoffFeedbackAlways, seen.Handoff.Type)
+	require.Contains(t, seen.Handoff.ID, "build:1:")
+	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
+	require.Len(t, d, 1)
+	require.Equal(t, seen.Handoff.ID, d[0].HandoffID)
+	require.Equal(t, "ada", d[0].DecidedBy)
+	require.True(t, d[0].Implicit)
+	require.Nil(t, w.dir.state(t).Handoff)
+}
+
+// TestRetryFeedbackDoesTheStepAgain: the step that was asked about is done once more with the operator's words, and then it is asked again.
+func TestRetryFeedbackDoesTheStepAgain(t *testing.T) {
+	w := newWorld(t, anAsk)
+	w.agent.scores = []float64{3}
+	var told []string
+	w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+	w.asks(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
+	w.done()
+	require.Equal(t, []string{"retry_feedback", "continue"}, w.decisions())
+	require.Equal(t, []string{"", "shorter"}, told[:2], "the words are for the step that is done again")
+	for _, words := range told[2:] {
+		require.Empty(t, words, "and for no other")
+	}
+	ids := payloads[run.HandoffRequested](w, run.KindHandoffRequested)
+	require.NotEqual(t, ids[0].HandoffID, ids[1].HandoffID)
+}
+
+func TestALoopThatIsUsedUpAsks(t *testing.T) {
+	tests := []struct {
+		name   string
+		scores []float64
+		answer []message
+		rounds int
+		end    run.Status
+	}{
+		{"continue", []float64{1, 1, 1}, []message{{"action": "continue"}}, 3, run.Done},
+		{"waived", []float64{1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 3, run.Done},
+		{"one round more is enough", []float64{1, 1, 1, 3}, []message{{"action": "retry_feedback", "feedback": "try again"}}, 4, run.Done},
+		{"one round more is not enough", []float64{1, 1, 1, 2}, []message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 4, run.Done},
+		{"halt", []float64{1, 1, 1}, []message{{"action": "halt", "note": "no"}}, 3, run.Halted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, anAsk)
+			w.agent.scores = tt.scores
+			w.asks(append([]message{{"action": "continue"}}, tt.answer...)...)
+			r, err := w.execute()
+			require.NoError(t, err)
+			require.Equal(t, tt.end, r.Status)
+			require.Equal(t, tt.end, w.dir.state(t).Status)
+			rounds := 0
+			for _, p := range payloads[run.PhaseStart](w, run.KindPhaseStart) {
+				if p.Key == "polish" {
+					rounds = max(rounds, p.Round)
+				}
+			}
+			require.Equal(t, tt.rounds, rounds)
+			require.Len(t, payloads[run.RunEnd](w, run.KindRunEnd), 1)
+			if tt.end == run.Halted {
+				require.Equal(t, run.ReasonHandoffHalt, w.dir.state(t).Markers.HaltReason)
+			}
+		})
+	}
+}
+
+// TestPreconditionsOfADecision has each refusal in its own words, in the order of the page.
+func TestPreconditionsOfADecision(t *testing.T) {
+	open := run.State{Status: run.AwaitingPhaseHandoff, Handoff: &run.Handoff{ID: "h2", Actions: []string{"continue", "retry_feedback", "halt"}}}
+	decided := run.State{Status: run.Running, Decided: &run.Decided{ID: "h1", Action: "continue", Note: "fine"}}
+	both := open
+	both.Decided = decided.Decided
+	tests := []struct {
+		name string
+		s    run.State
+		m    workflows.Message
+		says string // empty: taken
+	}{
+		{"taken", open, workflows.Message{ID: "h2", Action: "continue"}, ""},
+		{"without an id", open, workflows.Message{Action: "halt"}, ""},
+		{"no action", open, workflows.Message{}, `"" is no action`},
+		{"another word", open, workflows.Message{Action: "go"}, `"go" is no action`},
+		{"no words", open, workflows.Message{Action: "retry_feedback", Feedback: "  "}, "needs feedback"},
+		{"not offered", open, workflows.Message{Action: "continue_with_waiver", Feedback: "x"}, "is not offered here"},
+		{"another hand-off", open, workflows.Message{ID: "h9", Action: "continue"}, "h9 is not what waits for a decision, that is h2"},
+		{"nothing waits", run.State{Status: run.Running}, workflows.Message{Action: "continue"}, "nothing waits for a decision"},
+		{"the same again", decided, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
+		{"the same again while the next one waits", both, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
+		{"another one afterwards", decided, workflows.Message{ID: "h1", Action: "halt"}, "was decided already, with continue"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := workflows.MayDecide(tt.s, tt.m)
+			if tt.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.says)
+		})
+	}
+}
+
+// TestADecisionThatNobodyWaitsForIsWrittenDown: it is never kept for a question that has not been asked.
+func TestADecisionThatNobodyWaitsForIsWrittenDown(t *testing.T) {
+	w := newWorld(t, anAsk)
+	w.agent.scores = []float64{3}
+	w.agent.will(call(1, 1), after(func() { w.signal("decide", message{"action": "halt"}) }))
+	w.asks(message{"action": "continue"})
+	w.done()
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "nothing waits for a decision")
+	require.Equal(t, []string{"continue"}, w.decisions())
+}
+
+// TestAPreservedHandoffIsDecidedByTheNextEpoch: the run was lost while it waited; the decision lets it go on.
+func TestAPreservedHandoffIsDecidedByTheNextEpoch(t *testing.T) {
+	w := newWorld(t, anAsk)
+	w.dir.when(run.KindHandoffRequested, func() { w.env.CancelWorkflow() })
+	_, err := w.execute()
+	require.Error(t, err)
+	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it
+		if e.Kind == run.KindHandoffRequested {
+			w.dir.lines = w.dir.lines[:i+1]
+			break
+		}
+	}
+	asked := w.dir.state(t).Handoff
+	require.NotNil(t, asked)
+	w.agent.scores = []float64{3}
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &workflows.Message{Action: "continue", By: "ada"}})
+	w.done()
+	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
+	require.Len(t, d, 1)
+	require.Equal(t, asked.ID, d[0].HandoffID)
+	require.Equal(t, 1, len(payloads[run.HandoffRequested](w, run.KindHandoffRequested)), "it is not asked again")
+}
