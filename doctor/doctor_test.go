@@ -191,9 +191,13 @@ func TestRunsThatAreOpen(t *testing.T) {
 	f.runs = map[string]workflow{
 		"well": {isOpen, at2, nil}, "stalled": {isOpen, at3, []*workflowpb.PendingActivityInfo{project}}, "mute": {isOpen, nil, nil},
 		"untaken": {isOpen, at2, []*workflowpb.PendingActivityInfo{untaken}}, "ended": {terminated, nil, nil},
+		"fresh": {isOpen, at2, nil}, "bare": {terminated, nil, nil},
 	}
 	for id := range f.runs {
-		wrote(t, o, id)
+		d := wrote(t, o, id)
+		if id == "fresh" || id == "bare" {
+			require.NoError(t, os.Remove(d.Path(rundir.MetaFile)))
+		}
 	}
 	wrote(t, o, "lost")
 	damaged := wrote(t, o, "damaged")
@@ -209,6 +213,8 @@ func TestRunsThatAreOpen(t *testing.T) {
 		fix   string
 	}{
 		{"well", doctor.OK, "running in " + root + "/well, which has all 2 events", ""},
+		{"fresh", doctor.OK, "running in " + root + "/fresh, which has all 2 events", ""},
+		{"bare", doctor.Problem, "open " + root + "/bare/meta.json: no such file or directory", "starter check " + root + "/bare"},
 		{
 			"stalled", doctor.Problem, root + "/stalled is stalled at event 2 of 3; the workflow is paused (disk-full); Project waits for its attempt 7, the last failed: append event 3: no space left on device",
 			"mend that; it is tried again by itself. More: starter diagnose " + root + "/stalled",
