@@ -153,6 +153,17 @@ func TestAServerThatIsNotSetUp(t *testing.T) {
 	require.Equal(t, "TEMPORAL_ADDRESS="+address+" PASSBOOK_STATE_DIR="+o.Settings.StateDir+" starter worker", queues.Fix)
 }
 
+func TestAWorkerThatHasJustStartedIsGivenTheTimeToAsk(t *testing.T) {
+	o := options(t)
+	f := well(t, o)
+	at(t, f)
+	f.late.Store(2)
+	require.Equal(t, doctor.Problem, find(t, doctor.Examine(t.Context(), o), "queues").State, "there is none to wait for")
+	require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+	f.late.Store(2)
+	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "queues").State)
+}
+
 func hostname(t *testing.T) string {
 	t.Helper()
 	name, err := os.Hostname()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type frontend struct {
 	keeps      time.Duration
 	attributes map[string]enumspb.IndexedValueType
 	polled     map[string]string // by queue: who polls it
+	late       atomic.Int32      // questions about queues that are answered with nobody
 	runs       map[string]workflow
 }
 
@@ -60,7 +62,7 @@ func (f *frontend) ListSearchAttributes(context.Context, *operatorservice.ListSe
 
 func (f *frontend) DescribeTaskQueue(_ context.Context, r *workflowservice.DescribeTaskQueueRequest) (*workflowservice.DescribeTaskQueueResponse, error) {
 	who, there := f.polled[r.TaskQueue.Name]
-	if !there {
+	if !there || f.late.Add(-1) >= 0 {
 		return &workflowservice.DescribeTaskQueueResponse{}, nil
 	}
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{Identity: who, LastAccessTime: timestamppb.Now()}}}, nil

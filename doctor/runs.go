@@ -124,18 +124,29 @@ func stateOf(ctx context.Context, o operate.Operator, runID string) (run.State, 
 
 // follows gives a directory a moment to come to an event.
 func follows(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind bool) {
-	ctx, cancel := context.WithTimeout(ctx, stalled)
+	behind = true
+	_ = until(ctx, stalled, func() (bool, error) { // what cannot be read now is read again
+		now, err := d.Now()
+		at = now.Tail.Seq
+		behind = err != nil || at < seq
+		return !behind, nil
+	})
+	return at, behind
+}
+
+// until looks again and again until f is satisfied, fails, or the time is over, which is no error.
+func until(ctx context.Context, most time.Duration, f func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
 	for {
-		now, err := d.Now()
-		if at = now.Tail.Seq; err == nil && at >= seq {
-			return at, false
+		if done, err := f(); done || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return at, true
+			return nil
 		case <-tick.C:
 		}
 	}

@@ -16,8 +16,11 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
-// polledWithin is how long ago a worker that lives may have asked last: a poll waits for a minute.
-const polledWithin = 70 * time.Second
+const (
+	polledWithin = 70 * time.Second // how long ago a worker that lives may have asked last: a poll waits for a minute
+	justStarted  = 30 * time.Second
+	settles      = 5 * time.Second
+)
 
 // worker says whether somebody works on the queues.
 func (e *examiner) worker(ctx context.Context, o operate.Operator) {
@@ -35,7 +38,7 @@ func (e *examiner) worker(ctx context.Context, o operate.Operator) {
 	var idle []string
 	workers := map[string]bool{}
 	for _, n := range needed {
-		found, err := pollers(ctx, o, n.name, n.kind)
+		found, err := e.awaitPollers(ctx, o, n.name, n.kind)
 		if err != nil {
 			e.say(Unchecked, "worker", "queues", "", "%v", err)
 			return
@@ -48,6 +51,18 @@ func (e *examiner) worker(ctx context.Context, o operate.Operator) {
 		}
 	}
 	e.queues(ctx, o, idle, len(workers))
+}
+
+// awaitPollers gives a worker that has just started the time to ask for the first time.
+func (e *examiner) awaitPollers(ctx context.Context, o operate.Operator, queue string, kind enumspb.TaskQueueType) ([]string, error) {
+	var found []string
+	starting := e.status.Worker != nil && time.Since(e.status.Worker.Started) < justStarted
+	err := until(ctx, settles, func() (bool, error) {
+		var err error
+		found, err = pollers(ctx, o, queue, kind)
+		return !starting || len(found) > 0, err
+	})
+	return found, err
 }
 
 func (e *examiner) queues(ctx context.Context, o operate.Operator, idle []string, workers int) {
