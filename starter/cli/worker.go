@@ -62,6 +62,9 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 		return err
 	}
 	defer cl.Close()
+	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+		log.Warn("runs cannot be listed by status", "error", err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
