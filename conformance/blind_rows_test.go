@@ -88,7 +88,8 @@ func blindRows() rows {
 			require.Empty(t, pictures(t, r, 2))
 			require.Equal(t, "complete", r.state(t).text(t, "currentPhase"))
 			require.EqualValues(t, 2, r.state(t).number(t, "completedPACycles"))
-			require.Equal(t, 1, count(r.text(t), `\[WARN\]    No screenshots after 3 attempts: .+ chrome failed to start: the browser fell over its own feet\. .+; quality may be degraded$`))
+			complaint := `chrome failed to start: the browser fell over its own feet`
+			require.Equal(t, 1, count(r.text(t), `\[WARN\]    No screenshots after 3 attempts: .+ `+complaint+`\. .+; quality may be degraded$`))
 			failed := where(r.log(t, "errors.jsonl"), "context", "pa-cycle-2-screenshot")
 			require.Len(t, failed, 1)
 			require.Equal(t, []any{"screenshot-failed", false}, []any{failed[0]["category"], failed[0]["recovered"]})

@@ -91,17 +91,21 @@ func (p pipe) serve() bool {
 	p.say(map[string]any{"id": c.ID, "sessionId": c.Session, "result": result})
 	switch c.Method {
 	case "Target.setDiscoverTargets":
-		p.say(map[string]any{"method": "Target.targetCreated", "params": map[string]any{"targetInfo": map[string]any{
+		p.tell(c, "Target.targetCreated", map[string]any{"targetInfo": map[string]any{
 			"targetId": "first", "type": "page", "title": "", "url": "about:blank", "attached": false, "canAccessOpener": false,
-		}}})
-	case "Page.navigate":
-		p.say(map[string]any{"method": "Page.frameNavigated", "sessionId": c.Session, "params": map[string]any{
-			"frame": map[string]any{"id": tab, "loaderId": "loader", "url": "about:blank", "securityOrigin": "", "mimeType": "text/html"}, "type": "Navigation",
 		}})
-		p.say(map[string]any{"method": "Page.lifecycleEvent", "sessionId": c.Session, "params": map[string]any{"frameId": tab, "loaderId": "loader", "name": "init", "timestamp": 1}})
-		p.say(map[string]any{"method": "Page.loadEventFired", "sessionId": c.Session, "params": map[string]any{"timestamp": 1}})
+	case "Page.navigate":
+		frame := map[string]any{"id": tab, "loaderId": "loader", "url": "about:blank", "securityOrigin": "", "mimeType": "text/html"}
+		p.tell(c, "Page.frameNavigated", map[string]any{"frame": frame, "type": "Navigation"})
+		p.tell(c, "Page.lifecycleEvent", map[string]any{"frameId": tab, "loaderId": "loader", "name": "init", "timestamp": 1})
+		p.tell(c, "Page.loadEventFired", map[string]any{"timestamp": 1})
 	}
 	return true
+}
+
+// tell reports what happened because of a command.
+func (p pipe) tell(c command, event string, params map[string]any) {
+	p.say(map[string]any{"method": event, "sessionId": c.Session, "params": params})
 }
 
 func (p pipe) say(message map[string]any) {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"flag"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +23,9 @@ func TestLaterRows(t *testing.T) {
 
 // categories are the fifteen of requirement 002 §1.5.
 var categories = []string{
-	"claude-p-exit-nonzero", "claude-p-timeout", "claude-p-spawn-failed", "output-truncated", "output-empty", "output-no-artifact", "output-no-modification",
-	"validation-failed", "screenshot-failed", "rate-limit", "budget-exceeded", "file-io", "state-corruption", "config-mismatch", "unknown",
+	"claude-p-exit-nonzero", "claude-p-timeout", "claude-p-spawn-failed", "output-truncated", "output-empty", "output-no-artifact",
+	"output-no-modification", "validation-failed", "screenshot-failed", "rate-limit", "budget-exceeded", "file-io", "state-corruption",
+	"config-mismatch", "unknown",
 }
 
 // laterRows are checks that fail as things are.
@@ -37,9 +39,8 @@ func laterRows() rows {
 					seen[e.text(t, "category")] = true
 				}
 			}
-			for _, c := range categories {
-				require.True(t, seen[c], "no record of the category %s", c)
-			}
+			missing := slices.DeleteFunc(slices.Clone(categories), func(c string) bool { return seen[c] })
+			require.Empty(t, missing, "no record of these")
 		},
 		"RS-06": func(t *testing.T) {
 			killedRun.get(t)

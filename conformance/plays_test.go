@@ -90,7 +90,7 @@ func (a *actor) say(text string) int {
 // refuse is what a provider does that is overloaded, each time in another way.
 func (a *actor) refuse() int {
 	complain := func(text string) int {
-		return a.print(map[string]any{"type": "result", "subtype": "success", "is_error": true, "result": text, "total_cost_usd": 0, "usage": usage(0, 0, 0, 0)})
+		return a.print(map[string]any{"type": "result", "is_error": true, "result": text, "total_cost_usd": 0, "usage": usage(0, 0, 0, 0)})
 	}
 	switch a.attempt {
 	case 1:

@@ -16,8 +16,8 @@ func allRows(t *testing.T) rows {
 	t.Helper()
 	all := rows{}
 	for _, group := range []rows{
-		stateRows(), phaseRows(), recordRows(), cycleRows(), checkpointRows(), costRows(), textLogRows(), logRows(), fileRows(), injuryRows(), promptRows(), agentRows(), retryRows(), moneyRows(),
-		structureRows(), errorRows(), blindRows(), killRows(), terminalRows(),
+		stateRows(), phaseRows(), recordRows(), cycleRows(), checkpointRows(), costRows(), textLogRows(), logRows(), fileRows(), injuryRows(),
+		promptRows(), agentRows(), retryRows(), structureRows(), errorRows(), moneyRows(), blindRows(), killRows(), terminalRows(),
 	} {
 		for id, check := range group {
 			require.NotContains(t, all, id, "two checks have this id")

@@ -59,7 +59,8 @@ func structureRows() rows {
 			require.EqualValues(t, passOf(t, failing, "sections"), stops[5].state.number(t, "lastCompletedCorpusPass"))
 			require.Equal(t, 2, refused[1].code)
 			require.Contains(t, refused[1].said, "3 passes in a row were given up")
-			require.Len(t, where(failingRun.get(t).decisions(t, "execute-pass"), "passNumber", float64(passOf(t, failing, "nopage"))), 1, "the force does not do it again")
+			n := float64(passOf(t, failing, "nopage"))
+			require.Len(t, where(failingRun.get(t).decisions(t, "execute-pass"), "passNumber", n), 1, "the force does not do it again")
 		},
 		"RX-13": func(t *testing.T) { givenUp(t, "sections", "validation-failed", 2) },
 		"IV-10": testEveryReplyIsKept,
