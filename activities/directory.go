@@ -38,9 +38,12 @@ func (a *Activities) alive(ctx context.Context) (stop func()) {
 func foreign(err error) error {
 	var c *rundir.ClaimedError
 	var stale *rundir.StaleError
+	var other *rundir.OtherEventsError
 	switch {
 	case errors.As(err, &c):
 		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrClaimed, err)
+	case errors.As(err, &other):
+		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrOtherEvents, err)
 	case errors.As(err, &stale):
 		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrStale, err)
 	}
@@ -90,5 +93,6 @@ func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (run.Tai
 		return run.Tail{}, err
 	}
 	src.Claim, src.Head = in.Claim, in.Head
-	return a.cfg.Open(in.Dir).Rebuild(ctx, blobs{s}, src)
+	tail, err := a.cfg.Open(in.Dir).Rebuild(ctx, blobs{s}, src)
+	return tail, foreign(err)
 }

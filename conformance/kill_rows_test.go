@@ -61,6 +61,10 @@ func killRows() rows {
 			require.Equal(t, []int{2, 1}, []int{started(r.calls, "006"), answered(r.calls, "006")})
 			asBefore(t, r)
 		},
+		"RS-06": func(t *testing.T) {
+			killedRun.get(t)
+			require.Equal(t, fell["009"].artifact, redone, "the page that was overwritten is restored before the pass is done again")
+		},
 		"RS-07": func(t *testing.T) {
 			r := killedRun.get(t)
 			flying(t, 9, "builder")

@@ -42,10 +42,6 @@ func laterRows() rows {
 			missing := slices.DeleteFunc(slices.Clone(categories), func(c string) bool { return seen[c] })
 			require.Empty(t, missing, "no record of these")
 		},
-		"RS-06": func(t *testing.T) {
-			killedRun.get(t)
-			require.Equal(t, fell["009"].artifact, redone, "the page that was overwritten is restored before the pass is done again")
-		},
 		"RS-08": func(t *testing.T) {
 			lostRun.get(t)
 			require.NotZero(t, lost.wreck.code)

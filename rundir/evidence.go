@@ -44,6 +44,10 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		return p.shots(w, e)
 	case run.KindCheckpointCreated:
 		return p.checkpoint(w, e, before)
+	case run.KindRunInterrupted:
+		if len(before.InFlight) > 0 {
+			return p.asItWas(w)
+		}
 	case run.KindHandoffDecided:
 		return p.decision(w, e)
 	case run.KindRunReverted:
@@ -112,6 +116,9 @@ func (p *projector) prompt(w *batchWriter, e run.Event) error {
 func (p *projector) failedOutput(w *batchWriter, e run.Event) error {
 	var a run.PassAttempt
 	e.Decode(&a)
+	if a.Category == "lost" {
+		return p.asItWas(w)
+	}
 	if a.Output == nil {
 		return nil
 	}
@@ -152,6 +159,15 @@ func (p *projector) shots(w *batchWriter, e run.Event) error {
 		if err := p.put(w, path.Join(orchestrator, s.Dir, shot.Name), shot.Digest); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// asItWas puts the artifact back that a pass was given whose worker was lost: what else stands there now is no edit of a person, who edits while
+// nothing is in flight (requirement 002 §3.1).
+func (p *projector) asItWas(w *batchWriter) error {
+	if a := p.meta.State.Artifact; a != nil {
+		return p.put(w, p.book.CurrentArtifactPath, a.Digest)
 	}
 	return nil
 }

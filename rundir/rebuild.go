@@ -15,6 +15,16 @@ type Source struct {
 	Batches []Batch // what the current history projected, oldest first
 }
 
+// OtherEventsError says that a directory holds other events than history. Nothing was written.
+type OtherEventsError struct {
+	Dir string
+	Seq int64 // the first that differs
+}
+
+func (e *OtherEventsError) Error() string {
+	return fmt.Sprintf("event %d of %s is not the one in history: nothing was written. Rebuild into another directory (starter rebuild RUN-ID --output-dir OTHER) and compare the two", e.Seq, e.Dir)
+}
+
 // Lines gives the whole journal that a source holds.
 func (s Source) Lines(ctx context.Context, blobs Blobs) ([]string, error) {
 	lines, err := Segments(ctx, blobs, s.Head)
@@ -77,7 +87,7 @@ func (p *projector) lacks(lines []string) ([]string, error) {
 			return nil, nil
 		}
 		if lines[i] != line {
-			return nil, fmt.Errorf("event %d of %s is not the one in history: nothing was written. Rebuild into another directory and compare the two", i+1, p.dir.Root)
+			return nil, &OtherEventsError{Dir: p.dir.Root, Seq: int64(i + 1)}
 		}
 	}
 	return lines[len(all.lines):], nil

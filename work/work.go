@@ -227,6 +227,7 @@ const (
 	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
 	ErrClaimed        = "Claimed"        // the directory belongs to another run
 	ErrStale          = "Stale"          // a later start of the run owns the directory
+	ErrOtherEvents    = "OtherEvents"    // the directory holds other events than history
 	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 

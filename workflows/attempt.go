@@ -95,7 +95,8 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
 		return false, err
 	}
-	if lastStructural { // the pass is settled with the artifact as it was; the next one still runs
+	p.e.control.dirty = true // the courier carries it: the wait for the next attempt may be long
+	if lastStructural {      // the pass is settled with the artifact as it was; the next one still runs
 		p.result = res
 		return false, nil
 	}

@@ -104,6 +104,14 @@ func (a *app) goodbye(v *view, interrupts int) error {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
 		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\nRaise it and go on: %s budget %s --usd N && %s resume %s\n",
 			usd(s.Total()), usd(s.Budget.CapUSD), program(), where, program(), where)
+	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
+		why := fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
+		if f := s.Failure; f != nil {
+			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
+		}
+		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", why, program(), where)
+	case s.Handoff != nil && !s.Status.Settled():
+		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", orElse(s.Handoff.Question, s.Handoff.Phase), program(), where)
 	case s.Status.Class() == run.OperatorPause:
 		fmt.Fprintf(a.out, "\nPaused (%s). Look: %s status %s. Go on: %s resume %s\n", s.Reason, program(), where, program(), where)
 	default:
