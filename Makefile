@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build server chromium test soak lint check clean
+.PHONY: help demo build server chromium test soak bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ test: chromium server ## run all tests of all modules
 soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml
 	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
 		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(abspath $(PIPELINE))"
+
+bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
+	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
 lint: ## format, vet, staticcheck, deterministic workflows, tidy modules
 	@scripts/lint

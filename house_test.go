@@ -29,7 +29,7 @@ var house = []layer{
 	{"top", []string{"examples"}},
 	{"top", []string{"starter"}},
 	{"top", []string{"worker"}},
-	{"top", []string{"conformance", "e2e"}},
+	{"top", []string{"bench", "conformance", "e2e"}},
 }
 
 func TestImportsGoDown(t *testing.T) {

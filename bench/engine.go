@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// pace is how fast passes follow one another.
+type pace struct {
+	Gaps []time.Duration // between a pass and the next one of its run
+	Each time.Duration   // from the first pass of all runs to the end of the last, divided by the number of passes
+}
+
+// sample is what one repetition gives.
+type sample struct {
+	pace
+	First      time.Duration // median gap in each run's first hundred
+	Last       time.Duration // and in its last
+	Events     float64       // of history, a pass
+	Bytes      float64       // likewise
+	Executions float64       // of a run
+	Loop       pace
+}
+
+// started is a run of a batch.
+type started struct {
+	id  string
+	dir rundir.Dir
+}
+
+// batch starts runs, gives them to one worker at the same time, and waits until all have ended.
+func (h *house) batch(ctx context.Context, def operate.Definition, n int) ([]started, time.Duration, error) {
+	runs, err := h.launch(ctx, def, n, durable.Disk{})
+	if err != nil {
+		return nil, 0, err
+	}
+	cpu, err := h.worked(ctx, func(ctx context.Context) error { return h.await(ctx, runs) })
+	return runs, cpu, err
+}
+
+func (h *house) launch(ctx context.Context, def operate.Definition, n int, disk durable.Disk) ([]started, error) {
+	h.batches++
+	var runs []started
+	for i := range n {
+		dir := rundir.Dir{Root: filepath.Join(h.temp, "runs", fmt.Sprintf("%d-%d", h.batches, i)), Disk: disk}
+		st, err := h.op.Start(ctx, def, dir)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, started{st.RunID, dir})
+	}
+	return runs, nil
+}
+
+func (h *house) await(ctx context.Context, runs []started) error {
+	for _, r := range runs {
+		if err := h.op.Client.GetWorkflow(ctx, r.id, "").Get(ctx, nil); err != nil {
+			return fmt.Errorf("wait for run %s to end: %w", r.id, err)
+		}
+	}
+	return nil
+}
+
+// passTimes are when each pass of a journal began, and when the last one ended.
+func passTimes(journal io.Reader) (begun []time.Time, ended time.Time, err error) {
+	for r := run.NewReader(journal); ; {
+		ev, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return begun, ended, nil
+		}
+		if err != nil {
+			return nil, ended, err
+		}
+		if ev.Kind != run.KindPassStart && ev.Kind != run.KindPassEnd {
+			continue
+		}
+		at, err := time.Parse(run.TimeFormat, ev.TS)
+		if err != nil {
+			return nil, ended, fmt.Errorf("event %d: %w", ev.Seq, err)
+		}
+		if ev.Kind == run.KindPassStart {
+			begun = append(begun, at)
+		}
+		ended = at
+	}
+}
+
+// engine measures one batch.
+func (h *house) engine(ctx context.Context, def operate.Definition, row size) (sample, error) {
+	runs, _, err := h.batch(ctx, def, row.Runs)
+	if err != nil {
+		return sample{}, err
+	}
+	var s sample
+	var first, last []time.Duration
+	var begun, ended time.Time
+	for _, r := range runs {
+		starts, end, err := readTimes(r.dir)
+		if err != nil {
+			return s, err
+		}
+		if len(starts) != row.Passes {
+			return s, fmt.Errorf("run %s made %d calls for %d passes", r.id, len(starts), row.Passes)
+		}
+		g := gaps(starts)
+		s.Gaps, first, last = append(s.Gaps, g...), append(first, g[:min(100, len(g))]...), append(last, g[max(0, len(g)-100):]...)
+		begun, ended = earlier(begun, starts[0]), later(ended, end)
+		if err := s.weigh(ctx, h, r.id); err != nil {
+			return s, err
+		}
+	}
+	passes := row.Runs * row.Passes
+	s.Each, s.First, s.Last = ended.Sub(begun)/time.Duration(passes), median(first), median(last)
+	s.Events, s.Bytes, s.Executions = s.Events/float64(passes), s.Bytes/float64(passes), s.Executions/float64(row.Runs)
+	return s, nil
+}
+
+// weigh adds the histories of a run.
+func (s *sample) weigh(ctx context.Context, h *house, id string) error {
+	w, err := h.weigh(ctx, id)
+	s.Events, s.Bytes, s.Executions = s.Events+float64(w.events), s.Bytes+float64(w.bytes), s.Executions+float64(w.executions)
+	return err
+}
+
+// earlier is the first of two times, where the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func readTimes(dir rundir.Dir) ([]time.Time, time.Time, error) {
+	f, err := os.Open(dir.Path(rundir.EventsFile))
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	defer f.Close()
+	return passTimes(f)
+}
+
+// gaps are the times between neighbours.
+func gaps(at []time.Time) []time.Duration {
+	var out []time.Duration
+	for i := 1; i < len(at); i++ {
+		out = append(out, at[i].Sub(at[i-1]))
+	}
+	return out
+}
