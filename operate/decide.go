@@ -27,6 +27,15 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if err != nil {
 		return Decision{}, err
 	}
+	if claim.Host == o.Host {
+		m.Dir = dir.Root // it may have been moved while the run waited
+	}
+	if now.State.Handoff == nil {
+		if err := workflows.MayDecide(now.State, m); err != nil {
+			return Decision{}, &RefusedError{Verb: workflows.VerbDecide, Why: err.Error()}
+		}
+		return Decision{Said: "that was decided already"}, nil
+	}
 	stands := o.Standing(ctx, claim, now.State.Status)
 	left := stands.Status == run.Failed || stands.Status == run.Interrupted
 	if stands.Liveness == run.LiveOpen || !left {

@@ -15,7 +15,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	s, err := store.Open(ctx, src.Store)
+	s, err := store.Open(ctx, o.storeAt(src.Store, src.Claim.Host))
 	if err != nil {
 		return run.Tail{}, err
 	}

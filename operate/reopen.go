@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -86,7 +87,7 @@ func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) 
 	if stands.Liveness != run.LiveClosed {
 		return now, stands, nil
 	}
-	if _, err := o.Rebuild(ctx, claim.RunID, dir.Root); err != nil {
+	if _, err := o.Rebuild(ctx, claim.RunID, dir.Root); err != nil && !errors.Is(err, fs.ErrNotExist) { // a store that has lost segments: the directory alone has to do
 		return now, stands, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
 	}
 	now, err = dir.Now()
@@ -112,6 +113,9 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 		return refused("the question %s is not decided: decide it first; that lets the run go on", s.Handoff.ID)
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
+	}
+	if r.Decision != nil && s.Handoff == nil {
+		return refused("nothing waits for a decision")
 	}
 	if r.Decision != nil {
 		return workflows.MayDecide(s, *r.Decision)
@@ -175,11 +179,13 @@ func (o Operator) openStore(ctx context.Context, claim run.Claim) (*store.Store,
 	return store.Open(ctx, o.storeOf(claim))
 }
 
-func (o Operator) storeOf(claim run.Claim) string {
-	if claim.Host != o.Host && strings.HasPrefix(claim.Store, "file:") {
+func (o Operator) storeOf(claim run.Claim) string { return o.storeAt(claim.Store, claim.Host) }
+
+func (o Operator) storeAt(url, host string) string {
+	if host != o.Host && strings.HasPrefix(url, "file:") {
 		return o.Settings.Store
 	}
-	return claim.Store
+	return url
 }
 
 // target is the part of an input that says where the work is done.

@@ -17,6 +17,9 @@ import (
 // Standing says where a run stands: what its directory recorded, beside what Temporal says of its workflow (requirement 001). It changes
 // nothing. A server that does not answer leaves the liveness unknown, which is no error.
 func (o Operator) Standing(ctx context.Context, claim run.Claim, recorded run.Status) run.Standing {
+	if claim.Namespace != "" && o.Namespace != "" && claim.Namespace != o.Namespace {
+		return run.Stands(recorded, run.LiveUnknown, fmt.Sprintf("it belongs to namespace %s, and %s was asked (TEMPORAL_NAMESPACE)", claim.Namespace, o.Namespace))
+	}
 	d, err := o.Client.DescribeWorkflow(ctx, claim.RunID, "")
 	var missing *serviceerror.NotFound
 	switch {

@@ -69,11 +69,12 @@ func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (St
 
 // changed archives the run of another definition, unless it is live, and starts afresh (requirement 002 §3.1).
 func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
-	open, err := o.Open(ctx, claim.RunID)
+	now, err := dir.Now()
 	if err != nil {
 		return Started{}, err
 	}
-	if open {
+	stands := o.Standing(ctx, claim, now.State.Status)
+	if stands.Liveness == run.LiveOpen || stands.Liveness == run.LiveUnknown && !stands.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: fmt.Sprintf("the definition has changed (configuration %s, now %s)", claim.ConfigHash, def.Plan.ConfigHash)}
 	}
 	to, err := dir.Archive(ctx)
@@ -97,8 +98,8 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	stands := o.Standing(ctx, claim, now.State.Status)
 	st.Status = stands.Status
 	switch {
-	case now.Tail.Seq == 0 && stands.Liveness == run.LiveGone:
-		return o.launch(ctx, def, dir, claim) // claimed, and the starter died before the workflow began
+	case now.Tail.Seq == 0 && (stands.Liveness == run.LiveGone || stands.Liveness == run.LiveClosed):
+		return o.launch(ctx, def, dir, claim) // claimed, and nothing came of it: the starter died, or the workflow was ended before its first event
 	case stands.Liveness == run.LiveOpen && causeGone(now.State):
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"})
 		return st, err

@@ -40,7 +40,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 	as := func(action string, want func(*run.State)) func(*run.State) { // and the decision is remembered
 		return func(s *run.State) {
 			want(s)
-			s.Decided = &run.Decided{ID: "h1", Phase: "validate", Action: action, Feedback: "shorter", Note: "n"}
+			s.Decided = &run.Decided{ID: "h1", Type: run.HandoffFeedbackOnReject, Phase: "validate", Action: action, Feedback: "shorter", Note: "n"}
 			if action == "retry_feedback" {
 				s.Feedback = "shorter"
 			}

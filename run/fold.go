@@ -183,6 +183,9 @@ func (f *folder) resume(e *Event) {
 	if p.State != nil {
 		f.adopt(p.State)
 	}
+	if p.Force {
+		f.Failure = nil
+	}
 	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", f.Markers.reopened()
 	f.Starts++
 }

@@ -58,7 +58,7 @@ func (f *folder) went(d HandoffDecided, asked *Handoff, counts bool) bool {
 	}
 	f.Decided = &Decided{ID: d.HandoffID, Action: word(d.Action), Feedback: d.Feedback, Note: d.Note}
 	if asked != nil {
-		f.Decided.ID, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Phase, asked.Round
+		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
 	}
 	f.move(d.Next)
 	return true

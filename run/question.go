@@ -92,6 +92,7 @@ type Handoff struct {
 // Decided is the hand-off that was decided last. The same answer again is no new one, and another is a conflict.
 type Decided struct {
 	ID       string `json:"id"`
+	Type     string `json:"type,omitempty"`
 	Phase    string `json:"phase"`
 	Round    int    `json:"round"`
 	Action   string `json:"action"`

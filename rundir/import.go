@@ -78,6 +78,9 @@ func lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(e
 
 func needs(start run.RunStart, s run.State) []need {
 	all := []need{{"the plan", start.Plan}, {"the definition", start.Definition}, {"the list of inputs", start.Inputs}}
+	if s.Artifact != nil {
+		all = append(all, need{"the artifact", s.Artifact.Digest})
+	}
 	if s.Pictures != nil {
 		all = append(all, need{"the list of pictures", s.Pictures.Digest})
 	}

@@ -59,11 +59,13 @@ func (d Dir) First() (run.RunStart, error) {
 	if err != nil {
 		return p, err
 	}
-	if len(events) == 0 || events[0].Kind != run.KindRunStart {
-		return p, errors.New(d.Path(EventsFile) + " does not begin with " + string(run.KindRunStart))
+	for _, e := range events {
+		if e.Kind == run.KindRunStart {
+			e.Decode(&p)
+			return p, nil
+		}
 	}
-	events[0].Decode(&p)
-	return p, nil
+	return p, errors.New(d.Path(EventsFile) + " has no " + string(run.KindRunStart))
 }
 
 // Foreign says that another program wrote the directory, in the format that ours is compatible with: events and meta.json, and no run.json.

@@ -175,7 +175,8 @@ type PassInput struct {
 	Call        string      `json:"call"`
 	Attempt     int         `json:"attempt"`
 	At          StepRef     `json:"at"`
-	Heading     string      `json:"heading"` // of what it adds to notes
+	Again       string      `json:"again,omitempty"` // the decision that wants the step done once more: another question, even in the same words
+	Heading     string      `json:"heading"`         // of what it adds to notes
 	Prompt      run.Blob    `json:"prompt"`
 	Artifact    *run.Blob   `json:"artifact,omitempty"`
 	Notes       []run.Notes `json:"notes,omitempty"`

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"go.temporal.io/sdk/converter"
@@ -68,7 +69,15 @@ func descriptions() []struct{ verb, signal, update string } {
 func (c *control) listen(ctx workflow.Context) error {
 	for _, d := range descriptions() {
 		verb := d.verb
-		handle := func(ctx workflow.Context, m Message) (Ack, error) { return c.apply(ctx, verb, m) }
+		handle := func(ctx workflow.Context, m Message) (Ack, error) {
+			if err := c.awaitOpen(ctx); err != nil {
+				return Ack{}, err
+			}
+			if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
+				return Ack{}, err
+			}
+			return c.apply(ctx, verb, m)
+		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: d.update,
 			Validator:   func(_ workflow.Context, m Message) error { return c.check(verb, m) },
@@ -81,11 +90,19 @@ func (c *control) listen(ctx workflow.Context) error {
 			for {
 				var raw converter.RawValue
 				ch.Receive(ctx, &raw)
+				if c.awaitOpen(ctx) != nil {
+					return // cancelled: the end of the execution drains what is left
+				}
 				c.signalled(ctx, verb, raw)
 			}
 		})
 	}
 	return nil
+}
+
+// awaitOpen waits until the directory is this execution's: nothing is written down before.
+func (c *control) awaitOpen(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool { return c.e.opened })
 }
 
 // drain takes the signals that have arrived and were not received: nothing sent is lost at the end of an execution.
@@ -114,6 +131,20 @@ func (c *control) signalled(ctx workflow.Context, verb string, raw converter.Raw
 
 // maxMessage is how large a message may be, in bytes.
 const maxMessage = 32 << 10
+
+// maxWords is how long the words of a decision may be, in bytes of JSON: they travel with the state.
+const maxWords = 8 << 10
+
+func encodedSize(texts ...string) (n int) {
+	for _, t := range texts {
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return maxMessage
+		}
+		n += len(raw)
+	}
+	return n
+}
 
 // readMessage reads a signal's payload. Without one the message is empty: `temporal workflow signal --name pause` sends none.
 func readMessage(raw converter.RawValue) (Message, error) {
@@ -166,6 +197,9 @@ func (c *control) check(verb string, m Message) error {
 			return refuse("%s. Mend the cause, then resume with force ({\"force\":true}, starter resume --force)", repeated(s))
 		}
 	case VerbDecide:
+		if size := encodedSize(m.Feedback, m.Note); size > maxWords {
+			return refuse("feedback and note take %d bytes; at most %d are taken: put the rest into a file and name it", size, maxWords)
+		}
 		_, err := mayDecide(s, m)
 		return err
 	case VerbBudget:
@@ -191,7 +225,7 @@ func refuse(format string, args ...any) error {
 // apply records what a message asks for and returns at once; the main loop acts at its next boundary.
 func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
 	s := c.e.j.state
-	if m.Dir != "" && s.Status == run.Paused {
+	if m.Dir != "" && s.Status.Class() == run.OperatorPause {
 		c.e.in.Target.Dir = m.Dir
 	}
 	switch verb {
@@ -225,7 +259,7 @@ func (c *control) ack(said string) Ack {
 // courier carries what messages wrote down to the directory while the main loop waits for a pass.
 func (c *control) courier(ctx workflow.Context) {
 	workflow.GoNamed(ctx, "courier", func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool { return c.dirty }) == nil {
+		for workflow.Await(ctx, func() bool { return c.dirty && c.e.opened }) == nil {
 			c.dirty = false
 			if err := c.e.j.flush(ctx); err != nil {
 				workflow.GetLogger(ctx).Error("a message waits for the directory", "error", err)

@@ -27,6 +27,7 @@ type fakeDirectory struct {
 	sealing func()              // while a segment is written
 	edited  *run.Blob           // what Inspect finds
 	full    int                 // so many batches find no room on the disk
+	opening func()              // while it is opened
 	taken   error               // by another start
 	shorter bool                // it is lost before it is sealed
 	note    func(string)
@@ -41,8 +42,14 @@ func (d *fakeDirectory) tail() run.Tail {
 	return run.Tail{Seq: int64(len(d.lines)), Chain: run.Chain("").Over(d.lines)}
 }
 
-func (d *fakeDirectory) Open(context.Context, work.OpenInput) (work.OpenResult, error) {
+func (d *fakeDirectory) Open(_ context.Context, in work.OpenInput) (work.OpenResult, error) {
 	d.note("Open")
+	if d.opening != nil {
+		d.opening()
+	}
+	if d.taken == nil && in.Tail != d.tail() {
+		return work.OpenResult{}, temporal.NewNonRetryableApplicationError("it does not end there", work.ErrStale, nil)
+	}
 	return work.OpenResult{Host: "here"}, d.taken
 }
 

@@ -14,6 +14,7 @@ func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in, out 
 	for {
 		err := workflow.ExecuteActivity(e.directory(ctx, summary), activity, in).Get(ctx, out)
 		if !isType(err, work.ErrDiskFull) {
+			e.noRoom = 0
 			return err
 		}
 		if err := e.awaitRoom(ctx, err); err != nil {
@@ -22,8 +23,11 @@ func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in, out 
 	}
 }
 
-// roomEvery is how often a full disk is tried again.
-const roomEvery = 15 * time.Second
+// A full disk is tried again after roomFirst, then twice as long each time, up to roomMost: each try stands in the history.
+const (
+	roomFirst = 15 * time.Second
+	roomMost  = 10 * time.Minute
+)
 
 // awaitRoom has the run rest for a full disk, even though the pause itself cannot be written to the directory: queries, the Web UI and the search
 // attributes say so at once, the files when there is room again. It returns when the disk is worth another try: after a while, or when somebody
@@ -36,8 +40,10 @@ func (e *engine) awaitRoom(ctx workflow.Context, full error) error {
 	}
 	e.show(ctx)
 	resumed := e.control.Resume
+	wait := min(roomFirst<<min(e.noRoom, 10), roomMost)
+	e.noRoom++
 	opts := workflow.AwaitOptions{
-		Timeout: time.Duration(float64(roomEvery) * e.in.Options.TimeScale), TimerOptions: workflow.TimerOptions{Summary: "before the full disk is tried again"},
+		Timeout: time.Duration(float64(wait) * e.in.Options.TimeScale), TimerOptions: workflow.TimerOptions{Summary: "before the full disk is tried again"},
 	}
 	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.Resume && !resumed })
 	return err

@@ -27,7 +27,16 @@ func (e *engine) ask(ctx workflow.Context, at run.Place, s work.Step) error {
 		yes := true
 		req.Trigger, req.Approved = run.TriggerApproved, &yes
 	}
-	return e.request(ctx, s.Ask, req, e.askedAt(at))
+	if err := e.request(ctx, s.Ask, req, e.askedAt(at)); err != nil {
+		return err
+	}
+	if d := e.j.state.Decided; e.j.state.Status != run.Running || d == nil || d.Action == run.ActionRetryFeedback {
+		return nil
+	}
+	if e.lastInRound(at) && e.round.Kind == "each" {
+		return e.endSet(ctx)
+	}
+	return nil
 }
 
 // askedAt says where a decision about the step at a place leads: on behind it, or back to the step that it asks about.
@@ -93,14 +102,23 @@ func approves(verdict string) bool { return strings.EqualFold(strings.TrimSpace(
 
 // decided says that somebody let the loop end as it is.
 func (e *engine) decided(at run.Place) bool {
-	d := e.j.state.Decided
-	return d != nil && d.Phase == e.round.Stage && d.Round == at.Round && (d.Action == run.ActionContinue || d.Action == run.ActionContinueWithWaiver)
+	d := e.aboutLoop(at)
+	return d != nil && (d.Action == run.ActionContinue || d.Action == run.ActionContinueWithWaiver)
 }
 
 // retried says that somebody wants one round more.
 func (e *engine) retried(at run.Place) bool {
+	d := e.aboutLoop(at)
+	return d != nil && d.Action == run.ActionRetryFeedback
+}
+
+// aboutLoop gives the last decision if it was about the end of the loop in this round; an ask step of the same round asks for something else.
+func (e *engine) aboutLoop(at run.Place) *run.Decided {
 	d := e.j.state.Decided
-	return d != nil && d.Phase == e.round.Stage && d.Round == at.Round && d.Action == run.ActionRetryFeedback
+	if d == nil || d.Type != run.HandoffFeedbackOnReject || d.Phase != e.round.Stage || d.Round != at.Round {
+		return nil
+	}
+	return d
 }
 
 // MayDecide says whether a decision can be taken in a state, in words for people.

@@ -182,3 +182,38 @@ func TestAPreservedHandoffIsDecidedByTheNextEpoch(t *testing.T) {
 	require.Equal(t, asked.ID, d[0].HandoffID)
 	require.Equal(t, 1, len(payloads[run.HandoffRequested](w, run.KindHandoffRequested)), "it is not asked again")
 }
+
+// TestAnAskInALoopIsNoAnswerToItsEnd: the two questions of one round are different ones.
+func TestAnAskInALoopIsNoAnswerToItsEnd(t *testing.T) {
+	w := newWorld(t, strings.Replace(anAsk, "      - role: judge\n", "      - role: judge\n      - ask: Is it good?\n", 1))
+	w.agent.scores = []float64{1, 1, 1}
+	var answers []message
+	for range 5 {
+		answers = append(answers, message{"action": "continue"})
+	}
+	w.asks(answers...)
+	w.done()
+	var types []string
+	for _, h := range payloads[run.HandoffRequested](w, run.KindHandoffRequested) {
+		types = append(types, h.HandoffType)
+	}
+	always, rejected := run.HandoffFeedbackAlways, run.HandoffFeedbackOnReject
+	require.Equal(t, []string{always, always, always, always, rejected}, types)
+}
+
+// TestTheWordsOfAPersonFit: whatever is said in decisions, the state can travel.
+func TestTheWordsOfAPersonFit(t *testing.T) {
+	s := run.State{Handoff: &run.Handoff{ID: "h", Actions: []string{"retry_feedback"}}}
+	require.NoError(t, workflows.MayDecide(s, workflows.Message{Action: "retry_feedback", Feedback: strings.Repeat("x", 7<<10)}))
+
+	w := newWorld(t, anAsk)
+	w.in.Options.ContinueAfter = 1
+	w.agent.scores = []float64{3}
+	long := strings.Repeat("<p>", 450) // 6 bytes of JSON for each bracket
+	w.asks(message{"action": "retry_feedback", "feedback": strings.Repeat(long, 2)}, message{"action": "retry_feedback", "feedback": long}, message{"action": "continue"})
+	largest := 0
+	w.dir.when(run.KindDecisionRefused, func() { w.signal("decide", message{"action": "retry_feedback", "feedback": long, "note": "shorter"}) })
+	w.chain(func(next workflows.Input) { largest = max(largest, len(asJSON(t, next.Carry))) })
+	require.Less(t, largest, 64<<10)
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "at most 8192 are taken")
+}

@@ -115,6 +115,7 @@ func (j *journal) written(n int, tail run.Tail) {
 		j.base = run.Apply(j.base, ev)
 	}
 	j.pending, j.tail = j.pending[n:], tail
+	j.e.noRoom = 0
 }
 
 func (j *journal) rebuild(ctx workflow.Context) error {

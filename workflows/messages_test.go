@@ -205,3 +205,21 @@ func TestDetails(t *testing.T) {
 	require.Contains(t, workflows.Details(s, in), "- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")
 	require.Contains(t, workflows.Details(s, in), "It needs nobody.")
 }
+
+// TestAMessageThatComesFirstWaits: nothing is written down before the directory is this execution's, and nothing that was answered is lost.
+func TestAMessageThatComesFirstWaits(t *testing.T) {
+	for name, send := range map[string]func(w *world){
+		"signal": func(w *world) { w.signal("budget", message{"usd": 7}) },
+		"update": func(w *world) { w.update("budget", message{"usd": 7}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			w.dir.opening = func() { send(w) }
+			w.done()
+			require.Equal(t, "Open", w.trace[0])
+			events := w.dir.events(t)
+			require.Equal(t, run.KindRunStart, events[0].Kind)
+			require.InDelta(t, 7, w.dir.state(t).Budget.CapUSD, 1e-9)
+		})
+	}
+}

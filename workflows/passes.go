@@ -226,7 +226,7 @@ func (e *engine) unsettled(all []*pass) *pass {
 // giveUp pauses the run because of a pass, unless a person already asked for the pause. The third start in which the same pass fails has a
 // reason of its own.
 func (e *engine) giveUp(ctx workflow.Context, p *pass) error {
-	if p.failure == nil || e.control.Pause {
+	if p.failure == nil || e.control.Pause || e.j.state.Status == run.Paused {
 		return nil
 	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}

@@ -20,6 +20,8 @@ type engine struct {
 	readAt  run.Place
 	calls   []workflow.CancelFunc // each ends a call that runs
 	asked   places                // where a decision of the open hand-off leads
+	opened  bool                  // the directory is this execution's: messages may be acted on
+	noRoom  int                   // tries in a row that found a disk full
 	steps   int                   // done by this execution
 }
 
@@ -76,11 +78,13 @@ func (e *engine) open(ctx workflow.Context) error {
 		return e.reopen(ctx)
 	}
 	if e.in.Carry != nil {
+		e.opened = true
 		return nil
 	}
 	if err := e.take(ctx, e.in.Start.Epoch); err != nil {
 		return err
 	}
+	e.opened = true
 	return e.j.emit(ctx, run.KindRunStart, "", e.in.Start)
 }
 
@@ -119,6 +123,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.decideAtOnce(ctx, r.Decision); err != nil {
 		return err
 	}
+	e.opened = true
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestAFullDiskPausesTheRun(t *testing.T) {
 	require.Len(t, paused, 1)
 	require.Equal(t, run.DiskFull, paused[0].Reason)
 	require.Contains(t, paused[0].Detail, "no space left")
-	require.Equal(t, []time.Duration{15 * time.Second, 15 * time.Second, 15 * time.Second}, w.waits[:3])
+	require.Equal(t, []time.Duration{15 * time.Second, 30 * time.Second, time.Minute}, w.waits[:3])
 	require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call was made twice")
 }
 

@@ -81,6 +81,8 @@ func waitsFor(s run.State) string {
 		return "It waits for its budget to be raised, and then to be resumed:"
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return "It waits for the cause of its failures to be mended, and then to be resumed with force:"
+	case s.Handoff != nil && s.Status.Closed():
+		return "It is over, and a question was left undecided. Deciding it lets the run go on:"
 	case s.Handoff != nil:
 		return fmt.Sprintf("**%s** It waits for a decision (%s):", s.Handoff.Question, strings.Join(s.Handoff.Actions, ", "))
 	case s.Status == run.Paused:
@@ -106,16 +108,33 @@ func commands(s run.State, in Input) []string {
 		}
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return []string{"starter resume --force " + dir, update(VerbResume, `{"force":true}`)}
+	case s.Handoff != nil && s.Status.Closed():
+		return []string{"starter decide " + dir}
 	case s.Handoff != nil:
-		return []string{
-			fmt.Sprintf("starter decide %s --action continue", dir), fmt.Sprintf("starter decide %s --action retry_feedback --feedback TEXT", dir),
-			update(VerbDecide, `{"action":"continue"}`),
-			fmt.Sprintf("temporal workflow signal --workflow-id %s --name %s --input '{\"action\":\"continue\"}'", id, VerbDecide),
-		}
+		return decisions(s.Handoff, dir, id)
 	case s.Status == run.Paused:
 		return []string{"starter resume " + dir, update(VerbResume, "{}")}
 	case s.Status.Closed():
 		return []string{"starter status " + dir, "starter cost-report " + dir}
 	}
 	return []string{"starter watch " + dir, "starter pause " + dir, update(VerbPause, "{}")}
+}
+
+// decisions are the ways to answer, with our program and without it.
+func decisions(h *run.Handoff, dir, id string) []string {
+	all := []string{"starter decide " + dir}
+	first := ""
+	for _, action := range h.Actions {
+		words, input := "", fmt.Sprintf(`{"action":"%s"}`, action)
+		if needsWords(action) {
+			words, input = " --feedback TEXT", fmt.Sprintf(`{"action":"%s","feedback":"TEXT"}`, action)
+		}
+		all = append(all, fmt.Sprintf("starter decide %s --action %s%s", dir, action, words))
+		if first == "" {
+			first = input
+		}
+	}
+	return append(all,
+		fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input '%s'", id, VerbDecide, first),
+		fmt.Sprintf("temporal workflow signal --workflow-id %s --name %s --input '%s'", id, VerbDecide, first))
 }
