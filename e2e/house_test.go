@@ -32,6 +32,7 @@ type house struct {
 	log    string
 	faults string
 	env    []string
+	mu     sync.Mutex
 	met    map[int]process.Identity // servers and workers seen, to be ended
 }
 
@@ -169,6 +170,8 @@ func (h *house) running() local.Status {
 // meet remembers what runs, so that it is ended even if the house forgets it.
 func (h *house) meet() local.Status {
 	st := h.running()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if st.Server != nil {
 		h.met[st.Server.Process.PID] = st.Server.Process
 	}
