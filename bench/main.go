@@ -54,18 +54,28 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "%s, medians of %d. The agent alone takes %s from start to end.\n", h.where(), s.Reps, ms(bare))
+	rows, err := h.table(ctx, out)
+	histories(out, rows) // also of an interrupted measurement
+	if err != nil {
+		return err
+	}
+	return h.dissect(ctx, out, s.Sizes[0].Passes)
+}
+
+// table measures all rows, and writes each when it is measured.
+func (h *house) table(ctx context.Context, out io.Writer) ([]measured, error) {
+	fmt.Fprintln(out, "\n| runs at once | passes of each | pass to pass: median | p95 | first hundred | last hundred | one of all passes | plain loop: pass to pass | one of all passes | ratio |")
+	fmt.Fprintln(out, "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	var rows []measured
-	for _, row := range s.Sizes {
+	for _, row := range h.Sizes {
 		m, err := h.measure(ctx, row)
 		if err != nil {
-			return fmt.Errorf("%d runs of %d passes: %w", row.Runs, row.Passes, err)
+			return rows, fmt.Errorf("%d runs of %d passes: %w", row.Runs, row.Passes, err)
 		}
+		fmt.Fprintln(out, m.times())
 		rows = append(rows, m)
-		fmt.Fprintf(os.Stderr, "%d runs of %d passes are measured\n", row.Runs, row.Passes)
 	}
-	times(out, rows)
-	histories(out, rows)
-	return h.dissect(ctx, out, s.Sizes[0].Passes)
+	return rows, nil
 }
 
 func parse(args []string) (settings, error) {
@@ -74,7 +84,7 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.Root, "root", ".", "the checkout")
 	flags.StringVar(&s.Temp, "temp", "", "where the temporary folder is made; it should be on a disk, not in memory")
 	flags.IntVar(&s.Reps, "reps", 3, "how often each row is measured; the table has medians")
-	sizes := flags.String("sizes", "1x56,16x56,64x56,1x1000", "the rows: runs at once x passes of each")
+	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

@@ -49,17 +49,16 @@ func (h *house) define(passes int) (operate.Definition, error) {
 	return define(filepath.Join(h.temp, fmt.Sprintf("definition-%d", passes)), h.agent(), passes)
 }
 
-// times writes the table of times as Markdown.
-func times(out io.Writer, rows []measured) {
-	fmt.Fprintln(out, "\n| runs at once | passes of each | pass to pass: median | p95 | first hundred | last hundred | one of all passes | plain loop: pass to pass | one of all passes | ratio |")
-	fmt.Fprintln(out, "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-	for _, m := range rows {
-		engine, plain := m.time(func(s sample) time.Duration { return s.Each }), m.time(func(s sample) time.Duration { return s.Loop.Each })
-		fmt.Fprintf(out, "| %d | %d | %s | %s | %s | %s | %s | %s | %s | %.1f |\n", m.Runs, m.Passes,
-			ms(m.time(func(s sample) time.Duration { return median(s.Gaps) })), ms(m.time(func(s sample) time.Duration { return quantile(s.Gaps, 0.95) })),
-			ms(m.time(func(s sample) time.Duration { return s.First })), ms(m.time(func(s sample) time.Duration { return s.Last })), ms(engine),
-			ms(m.time(func(s sample) time.Duration { return median(s.Loop.Gaps) })), ms(plain), float64(engine)/float64(plain))
+// times is the row of the table of times.
+func (m measured) times() string {
+	engine, plain := m.time(func(s sample) time.Duration { return s.Each }), m.time(func(s sample) time.Duration { return s.Loop.Each })
+	first, last := "", ""
+	if m.Passes >= 200 {
+		first, last = ms(m.time(func(s sample) time.Duration { return s.First })), ms(m.time(func(s sample) time.Duration { return s.Last }))
 	}
+	return fmt.Sprintf("| %d | %d | %s | %s | %s | %s | %s | %s | %s | %.1f |", m.Runs, m.Passes,
+		ms(m.time(func(s sample) time.Duration { return median(s.Gaps) })), ms(m.time(func(s sample) time.Duration { return quantile(s.Gaps, 0.95) })),
+		first, last, ms(engine), ms(m.time(func(s sample) time.Duration { return median(s.Loop.Gaps) })), ms(plain), float64(engine)/float64(plain))
 }
 
 // histories writes the table of what Temporal keeps.
