@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -70,13 +69,7 @@ func (h *house) agree(c client.Client, dir string, want run.Status) {
 func (h *house) answers(c client.Client, id string, want run.Status) {
 	h.t.Helper()
 	t := h.t
-	u, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
-		UpdateID: uuid.NewString(), WorkflowID: id, UpdateName: workflows.VerbBudget, Args: []any{workflows.Message{USD: 2}}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	var ack workflows.Ack
-	if err == nil {
-		err = u.Get(t.Context(), &ack)
-	}
+	ack, err := send(t, c, id, workflows.VerbBudget, workflows.Message{USD: 2})
 	if want.Closed() {
 		require.Error(t, err, "a run that is over answers no Update")
 		return

@@ -19,7 +19,7 @@ type places struct{ onward, again *run.Place }
 
 // ask does a step that asks: it rests the run until somebody has decided. The decision itself says where the run goes on.
 func (e *engine) ask(ctx workflow.Context, at run.Place, s work.Step) error {
-	judged, verdict := e.judged(at)
+	judged, verdict := e.judged()
 	req := run.HandoffRequested{
 		HandoffType: run.HandoffFeedbackAlways, Trigger: run.TriggerRejected, Round: at.Round, Verdict: verdict, Digest: judged, LastOutput: judged,
 	}
@@ -48,7 +48,7 @@ func (e *engine) askedAt(at run.Place) places {
 
 // askAboutLoop rests the run because a loop has used up its rounds and its condition does not hold.
 func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
-	judged, verdict := e.judged(at)
+	judged, verdict := e.judged()
 	no := false
 	req := run.HandoffRequested{
 		HandoffType: run.HandoffFeedbackOnReject, Trigger: run.TriggerRejected, Round: at.Round, Verdict: verdict, Approved: &no,
@@ -84,7 +84,7 @@ func (e *engine) request(ctx workflow.Context, question string, req run.HandoffR
 }
 
 // judged gives what a hand-off is about: the last reply of the phase, and the last verdict.
-func (e *engine) judged(run.Place) (digest, verdict string) {
+func (e *engine) judged() (digest, verdict string) {
 	s := e.j.state
 	for _, r := range s.Replies {
 		if r.Phase == e.round.Stage {
