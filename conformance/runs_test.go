@@ -153,7 +153,9 @@ func pause(t *testing.T, r result, nth int) {
 				n++
 			}
 		}
-		return s["currentPhase"] == "paused" && n == nth
+		raw, err := os.ReadFile(r.path("meta.json")) // written last, so nobody writes any more
+		require.NoError(t, err)
+		return s["currentPhase"] == "paused" && n == nth && parse(t, raw)["status"] == "paused"
 	})
 }
 

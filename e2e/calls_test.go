@@ -2,12 +2,14 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -95,13 +97,17 @@ func (h *house) noAgents() {
 	require.NoError(h.t, processes(instant{Calls: h.calls()}, nil))
 }
 
-// endAgents wants no agent alive, and ends those that are.
+// endAgents wants no agent alive, and ends those that are. The kernel signals an agent when its worker dies; it may take its time to be gone.
 func endAgents(t *testing.T, calls []callLine) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
 	for _, c := range calls {
-		if id, alive := agentOf(c); alive {
-			t.Errorf("an agent outlived its worker: %s, pid %d", c.At, c.PID)
-			_ = id.KillGroup() // best effort: the test has failed already
+		id, alive := agentOf(c)
+		if !alive || id.AwaitEnd(ctx) == nil {
+			continue
 		}
+		t.Errorf("an agent outlived its worker: %s, pid %d", c.At, c.PID)
+		_ = id.KillGroup() // best effort: the test has failed already
 	}
 }
 

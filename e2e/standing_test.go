@@ -99,10 +99,15 @@ func TestOneStatusEverywhere(t *testing.T) {
 		h.agree(c, dir, run.Paused)
 		h.spoil("[]\n")
 		seq := metaOf(t, dir).Events.Seq
-		h.starter("resume", dir)
-		h.try("pause", dir) // refused where the run was through by then
-		until(t, "the run did a step", func() bool { return metaOf(t, dir).Events.Seq > seq+1 })
+		id := metaOf(t, dir).RunID
+		_, err := send(t, c, id, workflows.VerbResume, workflows.Message{})
+		require.NoError(t, err)
+		until(t, "the run did a step", func() bool { return metaOf(t, dir).Events.Seq > seq+2 || statusIs(dir, run.Done) })
+		if _, err := send(t, c, id, workflows.VerbPause, workflows.Message{}); err != nil { // it was through by then
+			until(t, "the run is over", func() bool { return statusIs(dir, run.Done) })
+		}
 	}
+	t.Logf("%d rests", rests)
 	require.GreaterOrEqual(t, rests, 10, "the run was seldom caught between its steps")
 	h.agree(c, dir, run.Done)
 	h.undisturbed(dir, 1)

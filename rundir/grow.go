@@ -66,11 +66,14 @@ func (p *projector) setMark(m DerivedMark) {
 // grow makes a file hold data behind offset. Lines that are there already, from a write that was cut off, are kept; so is everything that
 // somebody else wrote, which loses at most its own unterminated line the property of being the last.
 func (p *projector) grow(file string, offset int64, data []byte) (int64, error) {
-	size, err := p.dir.Disk.Append(p.dir.Path(file), offset, data, filePerm)
+	_, err := p.dir.Disk.Append(p.dir.Path(file), offset, data, filePerm)
 	var differs *durable.ErrDiffers
 	var short *durable.ErrShort
-	if err == nil || (!errors.As(err, &differs) && !errors.As(err, &short)) {
-		return size, err
+	if err == nil {
+		return offset + int64(len(data)), nil // what somebody else wrote behind it is looked at with the next batch
+	}
+	if !errors.As(err, &differs) && !errors.As(err, &short) {
+		return 0, err
 	}
 	have, err := os.ReadFile(p.dir.Path(file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

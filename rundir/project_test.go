@@ -233,6 +233,26 @@ func TestAShorterStreamIsAGap(t *testing.T) {
 	}
 }
 
+// TestAForeignPieceBehindALogThatWasAhead: a writer died between a log and meta.json, somebody left half a line behind it, and the line of the
+// next batch does not become part of that.
+func TestAForeignPieceBehindALogThatWasAhead(t *testing.T) {
+	s := whole(t)
+	const piece = `{"who wrote this`
+	for _, cut := range []int{2, len(s.batches) / 2, len(s.batches) - 2} {
+		d := rundir.At(t.TempDir() + "/run")
+		require.NoError(t, d.Take(claim()))
+		project(t, d, s, s.batches[:cut-1]...)
+		old := look(t, d)
+		project(t, d, s, s.batches[cut-1])
+		write(t, d, rundir.MetaFile, old[rundir.MetaFile])
+		write(t, d, rundir.StateFile, old[rundir.StateFile])
+		appendTo(t, d, rundir.TextLog, piece)
+		project(t, d, s, s.batches[cut-1:]...)
+		want := look(t, written(t, s))[rundir.TextLog]
+		require.Equal(t, want, strings.Replace(look(t, d)[rundir.TextLog], piece+"\n", "", 1), "the piece is a line of its own")
+	}
+}
+
 // TestAnExchangedStream: lines of another length under meta.json are noticed though there are enough bytes.
 func TestAnExchangedStream(t *testing.T) {
 	s := whole(t)
