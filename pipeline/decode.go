@@ -55,14 +55,17 @@ func (d *decoder) document(src []byte) *yaml.Node {
 }
 
 func (d *decoder) definition(root *yaml.Node) {
-	o, ok := d.object(root, top, "pipeline", "agent", "agents", "limits", "budget", "artifact", "workspace", "notes",
-		"always_read", "roles", "corpus", "stages")
+	o, ok := d.object(root, top, "pipeline", "kind", "agent", "agents", "limits", "budget", "artifact", "workspace", "notes",
+		"always_read", "roles", "corpus", "questions", "delivery", "stages")
 	if !ok {
 		return
 	}
 	d.def.Name = o.needText("pipeline", "pipeline: NAME")
 	if n := o.values["pipeline"]; n != nil {
 		d.checkName(n, "pipeline", d.def.Name)
+	}
+	if o.has("kind") {
+		d.def.Kind = o.oneOf("kind", KindPlanning, KindResearch)
 	}
 	d.agents(o)
 	d.def.Limits = d.limits(o, defaultLimits(), "time_scale")
@@ -75,6 +78,8 @@ func (d *decoder) definition(root *yaml.Node) {
 	}
 	d.roles(o)
 	d.corpus(o)
+	d.def.Questions = d.questions(o, Questions{})
+	d.delivery(o)
 	d.stages(o)
 }
 

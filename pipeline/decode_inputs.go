@@ -44,19 +44,23 @@ func (d *decoder) workspace(o object) {
 	if n == nil {
 		return
 	}
-	w, ok := d.object(n, "workspace", "git", "dir")
+	w, ok := d.object(n, "workspace", "git", "dir", "dirty", "ignore", "secrets")
 	if !ok {
 		return
 	}
 	if d.def.Artifact != nil {
 		d.problem(n, "there is an artifact and a workspace; keep the one that the passes revise")
 	}
-	d.def.Workspace = &Workspace{}
+	d.def.Workspace = &Workspace{Ignore: w.texts("ignore"), Secrets: w.oneOf("secrets", "skip", "keep")}
+	if w.has("dirty") && !w.has("git") {
+		d.problemAt(w.line("dirty"), "workspace.dirty speaks of a git checkout; leave it out, or write git: worktree")
+	}
 	switch {
 	case w.has("git") == w.has("dir"):
 		d.problem(n, "workspace needs git or dir; write {git: worktree} or {dir: FOLDER}")
 	case w.has("git"):
 		d.def.Workspace.Git = w.oneOf("git", "worktree")
+		d.def.Workspace.Dirty = w.oneOf("dirty", "halt", "include", "exclude", "commit")
 	default:
 		d.def.Workspace.Dir, _ = d.localPath(w.values["dir"], "workspace.dir", w.text("dir"))
 	}

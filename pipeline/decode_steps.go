@@ -47,7 +47,7 @@ func (d *decoder) steps(o object, s Stage) []Step {
 
 func (d *decoder) step(n *yaml.Node, path string, s Stage) Step {
 	step := Step{Line: n.Line}
-	o, ok := d.object(n, path, append(kinds(), "as", "see", "order", "limits")...)
+	o, ok := d.object(n, path, append(kinds(), extras()...)...)
 	if !ok {
 		return step
 	}
@@ -62,7 +62,7 @@ func (d *decoder) step(n *yaml.Node, path string, s Stage) Step {
 	case KindScreenshots:
 		step.Screenshots = d.screenshots(o)
 	case KindAsk:
-		step.Ask = o.text(KindAsk)
+		d.ask(o, &step)
 	}
 	d.stepExtras(o, kind, s, &step)
 	return step
@@ -82,22 +82,25 @@ func (d *decoder) stepKind(o object) string {
 	}
 }
 
+// extras are the keys that go with some kinds of steps.
+func extras() []string { return []string{"as", "see", "order", "limits", "if_failing"} }
+
 // allowed says which of the extra keys each kind of step uses.
 func allowed(kind string) []string {
 	switch kind {
 	case KindRole:
-		return []string{"as", "see", "order", "limits"}
+		return []string{"as", "see", "order", "limits", "if_failing"}
 	case KindTogether:
 		return []string{"as", "see", "limits"}
 	case KindRun:
-		return []string{"as", "limits"}
+		return []string{"as", "limits", "if_failing"}
 	default:
 		return nil
 	}
 }
 
 func (d *decoder) stepExtras(o object, kind string, s Stage, step *Step) {
-	for _, key := range []string{"as", "see", "order", "limits"} {
+	for _, key := range extras() {
 		if kind != "" && o.has(key) && !slices.Contains(allowed(kind), key) {
 			d.problemAt(o.line(key), "%s: %s does not go with %s; leave it out", o.path, key, kind)
 		}
@@ -108,6 +111,9 @@ func (d *decoder) stepExtras(o object, kind string, s Stage, step *Step) {
 	}
 	if step.Order = o.text("order"); step.Order != "" {
 		d.checkOrder(o, step.Order, s)
+	}
+	if o.has("if_failing") {
+		step.IfFailing = o.oneOf("if_failing", "continue", "ask")
 	}
 	if o.has("limits") {
 		base := d.def.Limits

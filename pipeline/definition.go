@@ -10,6 +10,9 @@ import "time"
 type Definition struct {
 	Name       string
 	File       string // name it was read under, for messages
+	Kind       string // Kind…: what a run is for
+	Questions  Questions
+	Delivery   *Delivery
 	Agents     []Agent
 	Limits     Limits
 	Budget     Budget
@@ -74,10 +77,39 @@ type Artifact struct {
 	Seed string `json:"seed"` // where it starts from, beside the definition
 }
 
+// Kinds of pipelines.
+const (
+	KindWork     = ""         // it ends when its work is done, and delivered where the definition says so
+	KindPlanning = "planning" // its result is a plan that a person reviews
+	KindResearch = "research" // its result is a report that a person reviews
+)
+
+// PlanOnly says that a run's result is read by a person, who ends the run.
+func PlanOnly(kind string) bool { return kind == KindPlanning || kind == KindResearch }
+
 // Workspace is the tree that agents change in place: a git worktree or a folder.
 type Workspace struct {
-	Git string `json:"git,omitempty"` // "worktree"
-	Dir string `json:"dir,omitempty"`
+	Git     string   `json:"git,omitempty"` // "worktree"
+	Dir     string   `json:"dir,omitempty"`
+	Dirty   string   `json:"dirty,omitempty"`   // with git, of a source with changes of its own: halt, include, exclude or commit
+	Ignore  []string `json:"ignore,omitempty"`  // patterns as in .gitignore, of what is not part of the tree
+	Secrets string   `json:"secrets,omitempty"` // files that look like secrets: skip or keep
+}
+
+// Questions say how long a run waits for a person. Zero durations: no reminder, no expiry.
+type Questions struct {
+	Remind   time.Duration `json:"remind,omitempty"`    // between reminders
+	Expires  time.Duration `json:"expires,omitempty"`   // after that it is settled without an answer
+	OnExpiry string        `json:"on_expiry,omitempty"` // halt, continue or remind
+}
+
+// Delivery says where the changes of a run go when it is through.
+type Delivery struct {
+	To      string   `json:"to"`               // branch or checkout
+	Branch  string   `json:"branch,omitempty"` // of a delivery to a branch; empty: passbook-<first eight of the run's id>
+	Commit  bool     `json:"commit,omitempty"` // a delivery to the checkout is committed there
+	Paths   []string `json:"paths,omitempty"`  // only changes below these are delivered; empty: all
+	Message string   `json:"message,omitempty"`
 }
 
 // Note is an append-only file filled from marked blocks of replies.
@@ -187,6 +219,9 @@ type Step struct {
 	Run         string
 	Screenshots *Screenshots
 	Ask         string
+	AskType     string     // of an ask: one of the hand-off types
+	Questions   *Questions // of an ask: laid over the pipeline's
+	IfFailing   string     // of role and run: continue or ask, when a check or the command fails
 	As          string
 	See         string // last, a stage's or step's name, or ""
 	Order       string

@@ -21,6 +21,7 @@ func Expand(d *Definition) *Plan {
 	e := &expander{def: d, plan: &Plan{
 		Version: PlanVersion, Pipeline: d.Name, ConfigHash: ConfigHash(d),
 		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
+		Kind: d.Kind, Questions: d.Questions, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
 	}}
 	e.number()

@@ -15,6 +15,13 @@ func (e *expander) step(at place, set Set) PlanStep {
 		Key: e.keys[at.stage][at.round][at.step], InRound: at.step + 1, Kind: p.kind(),
 		Role: p.Role, Members: p.Together, Run: p.Run, Ask: p.Ask, Shots: p.Screenshots, As: p.As, Limits: p.Limits,
 	}
+	step.AskType, step.Questions = p.AskType, p.Questions
+	if p.IfFailing == "ask" {
+		step.IfFailing = "ask"
+	}
+	if q := e.def.Questions; step.Questions == nil && q != (Questions{}) && (p.Ask != "" || step.IfFailing != "") {
+		step.Questions = &q
+	}
 	if p.Run != "" && p.Limits == nil {
 		limits := e.def.Limits
 		step.Limits = &limits

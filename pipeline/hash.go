@@ -10,6 +10,8 @@ import (
 // Left out on purpose: limits, budget, how often and until which threshold a stage repeats, labels and themes for people, and what only
 // watches (pauses, tallies, scores).
 type significant struct {
+	Kind       string    `json:",omitempty"`
+	Delivery   *Delivery `json:",omitempty"`
 	Agents     []sigAgent
 	Artifact   *Artifact
 	Workspace  *Workspace
@@ -50,6 +52,7 @@ type sigOrder struct {
 
 type sigStep struct {
 	Role, Run, Ask, As, See, Order string
+	AskType, IfFailing             string `json:",omitempty"`
 	Together                       []string
 	Sizes                          []Size
 	Kinds                          []string
@@ -58,7 +61,7 @@ type sigStep struct {
 // ConfigHash is the first 16 hex digits of the sha-256 of the significant fields. Two definitions with the same hash go through the
 // same passes with the same files.
 func ConfigHash(d *Definition) string {
-	s := significant{Artifact: d.Artifact, Workspace: d.Workspace, AlwaysRead: d.AlwaysRead}
+	s := significant{Kind: d.Kind, Delivery: d.Delivery, Artifact: d.Artifact, Workspace: d.Workspace, AlwaysRead: d.AlwaysRead}
 	for _, a := range d.Agents {
 		s.Agents = append(s.Agents, sigAgent{a.Name, a.Run, a.Reply})
 	}
@@ -92,6 +95,12 @@ func significantStage(s Stage) sigStage {
 	}
 	for _, p := range s.Steps {
 		step := sigStep{Role: p.Role, Run: p.Run, Ask: p.Ask, As: p.As, See: p.See, Order: p.Order, Together: p.Together}
+		if p.AskType != AskAlways {
+			step.AskType = p.AskType
+		}
+		if p.IfFailing == "ask" {
+			step.IfFailing = p.IfFailing
+		}
 		if p.Screenshots != nil {
 			step.Sizes, step.Kinds = p.Screenshots.Sizes, p.Screenshots.Kinds
 		}

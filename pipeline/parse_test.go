@@ -51,12 +51,12 @@ func TestParseReadsRolesAndStages(t *testing.T) {
 
 func TestParseReadsTheOtherPipelines(t *testing.T) {
 	d := parsed(t, read(t, "plan-implement-review.yaml"))
-	require.Equal(t, &Workspace{Git: "worktree"}, d.Workspace)
+	require.Equal(t, &Workspace{Git: "worktree", Dirty: "halt", Secrets: "skip"}, d.Workspace)
 	require.Equal(t, "Is this the right plan?", d.Stages[0].Steps[1].Ask)
 	require.Equal(t, "ask", d.Stages[2].Repeat.Otherwise)
 
 	d = parsed(t, read(t, "turn-loop.yaml"))
-	require.Equal(t, &Workspace{Dir: "."}, d.Workspace)
+	require.Equal(t, &Workspace{Dir: ".", Secrets: "skip"}, d.Workspace)
 	require.Equal(t, Step{Line: 16, Run: "go test ./...", As: "tests"}, d.Stages[0].Steps[1])
 }
 

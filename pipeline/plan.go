@@ -16,6 +16,9 @@ type Plan struct {
 	TimeScale  float64     `json:"time_scale"`
 	Artifact   *Artifact   `json:"artifact,omitempty"`
 	Workspace  *Workspace  `json:"workspace,omitempty"`
+	Kind       string      `json:"kind,omitempty"`
+	Questions  Questions   `json:"questions,omitzero"`
+	Delivery   *Delivery   `json:"delivery,omitempty"`
 	Notes      []Note      `json:"notes,omitempty"`
 	AlwaysRead []File      `json:"always_read,omitempty"`
 	Roles      []Role      `json:"roles"`
@@ -57,6 +60,9 @@ type PlanStep struct {
 	Members     []string     `json:"members,omitempty"`     // kind together: role names
 	Run         string       `json:"run,omitempty"`         // kind run: a shell command; its value in `until` is ok or failed
 	Ask         string       `json:"ask,omitempty"`         // kind ask: the question
+	AskType     string       `json:"ask_type,omitempty"`    // kind ask
+	Questions   *Questions   `json:"questions,omitempty"`   // kind ask, and role and run that ask when they fail: how long it waits
+	IfFailing   string       `json:"if_failing,omitempty"`  // kinds role and run: ask, or empty
 	Shots       *Screenshots `json:"shots,omitempty"`       // kind screenshots
 	As          string       `json:"as,omitempty"`          // name its result is known under in `until` and `see`
 	Order       string       `json:"order,omitempty"`       // "B"

@@ -5,6 +5,9 @@ import "maps"
 func schemaOfDefinition() schema {
 	s := closed(schema{
 		"pipeline":    told("The pipeline's name: letters, digits, dots, dashes, underscores.", ref("name")),
+		"kind":        told("planning or research: the result is a plan or a report, and a person who reviews it ends the run.", oneWord(KindPlanning, KindResearch)),
+		"questions":   told("How long a run waits for a person.", schemaOfQuestions()),
+		"delivery":    told("Where the changes of a git workspace go when the run is through.", schemaOfDelivery()),
 		"agent":       told("Who answers when a role names no other agent.", ref("agent")),
 		"agents":      told("More agents, by name; a role names its own.", mapOf(ref("agent"))),
 		"limits":      told("How long and how often a pass is tried.", limitsWithScale()),
@@ -25,6 +28,7 @@ func schemaOfDefinition() schema {
 		unless("artifact", eachRole(schema{"properties": schema{"gives": schema{"not": schema{"const": GivesArtifact}}}})),
 		unless("workspace", eachRole(schema{"properties": schema{"gives": schema{"not": schema{"const": GivesChanges}}}})),
 		unless("corpus", eachStage(without("for_each"))),
+		unless("workspace", without("delivery")),
 		unless("artifact", eachStage(eachStep(without(KindScreenshots)))),
 	}
 	return s
@@ -107,10 +111,44 @@ func schemaOfArtifact() schema {
 func schemaOfWorkspace() schema {
 	s := closed(schema{
 		"git": told("worktree: each run works in a checkout of its own.", oneWord("worktree")),
-		"dir": told("A folder that all runs share.", ref("path")),
+		"dir": told("A folder beside this file; each run works on a copy of its own.", ref("path")),
+		"dirty": told("What to do with changes in the source that are not committed: halt, include them, exclude them, or commit them there; halt.",
+			oneWord("halt", "include", "exclude", "commit")),
+		"ignore":  told("Patterns as in .gitignore, of what is not part of the tree.", ref("texts")),
+		"secrets": told("Files that look like secrets (.env, keys) are left out: skip; or kept: keep. skip.", oneWord("skip", "keep")),
 	})
 	maps.Copy(s, oneKey("git", "dir"))
+	s["dependentSchemas"] = schema{"dir": without("dirty")}
 	return s
+}
+
+// patience are the keys that say how long a question waits.
+func patience() schema {
+	return schema{
+		"remind":    told("A reminder after each such time.", ref("wait")),
+		"expires":   told("Nobody waits longer than this.", ref("wait")),
+		"on_expiry": told("What happens then: halt, continue, or remind and go on waiting; halt.", oneWord("halt", "continue", "remind")),
+	}
+}
+
+func schemaOfQuestions() schema { return closed(patience()) }
+
+func schemaOfAsk() schema {
+	keys := patience()
+	keys["question"] = told("What a person is asked.", ref("text"))
+	keys["type"] = told("human_feedback_always; human_feedback_on_reject: only when the last verdict was not approved; human_bypass: likewise, and nothing is done again.",
+		oneWord(AskAlways, AskOnReject, AskBypass))
+	return schema{"if": schema{"type": "object"}, "then": closed(keys, "question"), "else": ref("text")}
+}
+
+func schemaOfDelivery() schema {
+	return closed(schema{
+		"to":      told("branch: one commit on a branch; checkout: applied to the source's checkout.", oneWord("branch", "checkout")),
+		"branch":  told("The branch that gets the commit.", ref("text")),
+		"commit":  told("A delivery to the checkout is committed there; true.", schema{"type": "boolean"}),
+		"paths":   told("Only changes below these are delivered.", ref("texts")),
+		"message": told("Of the commit.", ref("text")),
+	}, "to")
 }
 
 func schemaOfNote() schema {

@@ -87,19 +87,20 @@ func schemaOfStep() schema {
 			schema{"type": "array", "minItems": 2, "uniqueItems": true, "items": ref("text")}),
 		KindRun:         told("Runs a shell command.", ref("text")),
 		KindScreenshots: told("Takes pictures of the artifact.", schemaOfScreenshots()),
-		KindAsk:         told("Asks a person.", ref("text")),
+		KindAsk:         told("Asks a person.", schemaOfAsk()),
 		"as": told("A name for the step, for see and until.", schema{
 			"type": "string", "pattern": untilName.String(), "not": schema{"enum": []string{"last", "score", "verdict", "and", "or"}},
 		}),
-		"see":    told("Whose reply is in the prompt: last, the name of a stage, or the as of a step.", ref("text")),
-		"order":  told("One of the stage's orders.", ref("text")),
-		"limits": told("Laid over those of the role.", ref("limits")),
+		"see":        told("Whose reply is in the prompt: last, the name of a stage, or the as of a step.", ref("text")),
+		"order":      told("One of the stage's orders.", ref("text")),
+		"limits":     told("Laid over those of the role.", ref("limits")),
+		"if_failing": told("ask: a person decides when a check of the reply, or the command, fails; continue.", oneWord("continue", "ask")),
 	})
 	maps.Copy(s, oneKey(kinds()...))
 	rules := schema{}
 	for _, kind := range kinds() {
 		var never []string
-		for _, key := range []string{"as", "see", "order", "limits"} {
+		for _, key := range extras() {
 			if !slices.Contains(allowed(kind), key) {
 				never = append(never, key)
 			}

@@ -55,7 +55,7 @@ func definitions(t *testing.T) []string {
 }
 
 func TestTheSchemaAcceptsWhatIsRight(t *testing.T) {
-	sources := map[string][]byte{"healthy": []byte(healthy), "rich": []byte(rich)}
+	sources := map[string][]byte{"healthy": []byte(healthy), "rich": []byte(rich), "asking": []byte(asking)}
 	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
 		sources[name] = read(t, name)
 	}
@@ -138,6 +138,9 @@ var objects = []struct{ at, src string }{
 	{"/properties/budget", "budget: {KEY: 1}"},
 	{"/properties/artifact", "artifact: {KEY: 1}"},
 	{"/properties/workspace", "workspace: {KEY: 1}"},
+	{"/properties/questions", "questions: {KEY: 1}"},
+	{"/properties/delivery", "delivery: {KEY: 1}"},
+	{"/$defs/step/properties/ask/then", "stages: [{steps: [{ask: {KEY: 1}}]}]"},
 	{"/properties/notes/additionalProperties", "notes: {a: {KEY: 1}}"},
 	{"/properties/corpus/additionalProperties", "corpus: {a: {KEY: 1}}"},
 	{"/$defs/role", "roles: {r: {KEY: 1}}"},

@@ -16,7 +16,7 @@ const Feedback = "feedback"
 
 // Variables lists the placeholders that stand for a word or a number. {{with.KEY}} comes on top.
 func Variables() []string {
-	return []string{"description", "role", "pass", "passes", "set", "theme", "n", "max"}
+	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max"}
 }
 
 // Problem is a placeholder that means nothing.

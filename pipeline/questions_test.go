@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asking is a definition with every key about people, trees and deliveries.
+const asking = `pipeline: asking
+agent: {run: [claude, -p], reply: text}
+workspace: {git: worktree, dirty: include, ignore: [dist/, "*.log"], secrets: keep}
+questions: {remind: 8h, expires: 72h}
+delivery: {to: checkout, commit: false, paths: [src], message: Do it}
+roles:
+  worker: {prompt: w.md, gives: changes}
+  judge: {prompt: j.md, gives: report, verdict: {find: 'VERDICT: (\w+)'}}
+stages:
+  - name: work
+    steps:
+      - {role: worker, if_failing: ask}
+      - {run: make test, as: tests, if_failing: ask}
+      - {role: judge}
+      - ask: {question: Good enough, type: human_feedback_on_reject, expires: 1h, on_expiry: continue}
+      - ask: Really?
+`
+
+func TestParseReadsWhatConcernsPeople(t *testing.T) {
+	d := parsed(t, []byte(asking))
+	require.Equal(t, &Workspace{Git: "worktree", Dirty: "include", Ignore: []string{"dist/", "*.log"}, Secrets: "keep"}, d.Workspace)
+	require.Equal(t, Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, d.Questions)
+	require.Equal(t, &Delivery{To: "checkout", Paths: []string{"src"}, Message: "Do it"}, d.Delivery)
+	s := d.Stages[0].Steps
+	require.Equal(t, []string{"ask", "ask"}, []string{s[0].IfFailing, s[1].IfFailing})
+	require.Equal(t, Step{
+		Line: 15, Ask: "Good enough", AskType: AskOnReject, Questions: &Questions{Remind: 8 * time.Hour, Expires: time.Hour, OnExpiry: "continue"},
+	}, s[3])
+	require.Equal(t, Step{Line: 16, Ask: "Really?", AskType: AskAlways}, s[4])
+
+	steps := Expand(d).Stages[0].Rounds[0].Steps
+	require.Equal(t, &Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, steps[1].Questions, "a gate waits as the pipeline says")
+	require.Nil(t, steps[2].Questions, "what does not ask does not wait")
+	require.Equal(t, "continue", steps[3].Questions.OnExpiry)
+	require.Equal(t, 72*time.Hour, steps[4].Questions.Expires)
+}
+
+func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, want string }{
+		"no such kind":                {"agent:", "kind: plan\nagent:", `x.yaml:2: kind is "plan"; write one of: planning, research`},
+		"a plan that is delivered":    {"agent:", "kind: planning\nagent:", `x.yaml:6: a pipeline of kind planning delivers nothing; leave kind or delivery out`},
+		"dirty without git":           {"git: worktree", "dir: src", `x.yaml:3: workspace.dirty speaks of a git checkout; leave it out, or write git: worktree`},
+		"no such way with dirt":       {"dirty: include", "dirty: stash", `x.yaml:3: workspace.dirty is "stash"; write one of: halt, include, exclude, commit`},
+		"delivered nowhere":           {"to: checkout, ", "", `x.yaml:5: to is missing in delivery; write to: branch or to: checkout`},
+		"a branch for a checkout":     {"commit: false", "branch: main", `x.yaml:5: delivery.branch goes with to: branch; a delivery to the checkout takes the branch that is checked out there`},
+		"a branch without its commit": {"to: checkout", "to: branch", `x.yaml:5: delivery.commit goes with to: checkout; a branch always gets a commit`},
+		"no name of a branch":         {"to: checkout, commit: false", `to: branch, branch: "a b"`, `x.yaml:5: delivery.branch is "a b", which git takes for no branch; write a name such as passbook/work`},
+		"a path outside":              {"[src]", "[../src]", `x.yaml:5: delivery.paths is ../src, outside the folder`},
+		"expiry without a time":       {", expires: 72h", ", on_expiry: halt", `x.yaml:4: questions.on_expiry says what happens when nobody answers in time, and there is no expires; write expires: 72h or leave it out`},
+		"no such type":                {"human_feedback_on_reject", "human", `x.yaml:15: stage "work" step 4 ask.type is "human"; write one of: human_feedback_always, human_feedback_on_reject, human_bypass`},
+		"no question":                 {"question: Good enough, ", "", `x.yaml:15: question is missing in stage "work" step 4 ask; write question: what a person is asked`},
+		"a gate of a question":        {"ask: Really?", "{ask: 'Really?', if_failing: ask}", `x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, asking, c.old)
+			src := strings.Replace(asking, c.old, c.new, 1)
+			def, problems := Parse("x.yaml", []byte(src), folderFor([]byte(asking)))
+			require.Nil(t, def)
+			require.Contains(t, problems.Error(), c.want)
+		})
+	}
+}
+
+// A definition that says nothing of all this keeps the hash that runs of it are known by.
+func TestTheHashKnowsGatesAndDeliveries(t *testing.T) {
+	of := func(old, new string) string { return ConfigHash(parsed(t, []byte(strings.Replace(asking, old, new, 1)))) }
+	same := of("", "")
+	require.Equal(t, same, of("remind: 8h", "remind: 9h"), "how long somebody is waited for")
+	require.NotEqual(t, same, of("to: checkout, commit: false", "to: branch"))
+	require.NotEqual(t, same, of("as: tests, if_failing: ask", "as: tests"))
+	require.NotEqual(t, same, of("human_feedback_on_reject", "human_bypass"))
+}
