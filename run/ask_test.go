@@ -89,6 +89,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 		{name: "a review keeps the hand-off", kind: run.KindReviewRequested, payload: run.Asked{ID: "q1"}, before: closed(run.Running), want: func(s *run.State) {
 			asks(run.AwaitingHumanReview, run.QuestionReview, "")(s)
 			s.Question.Actions, s.Question.RequestedAt = []string{}, now
+			headed(s)
 		}},
 		{name: "a review that another program ends with", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.AwaitingHumanReview}, before: closed(run.Running),
 			want: func(s *run.State) {
@@ -127,25 +128,53 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 				Kind: kind, ID: "q1", Digest: "d", Phase: "build", Round: 2, Trigger: "check_failed", Actions: []string{"retry"},
 				Artifacts: []run.Attached{{Name: "log"}}, RequestedAt: now,
 			}
+			headed(s)
 		}
 	}
 	gate := asks(run.AwaitingGateDecision, run.QuestionGate, run.TriggerCheckFailed)
 	rejected := asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerRejected)
 	review := asks(run.AwaitingHumanReview, run.QuestionReview, run.TriggerPlanReady)
+	as := func(kind run.QuestionKind, action string, want func(*run.State)) func(*run.State) { // and the decision is remembered
+		return func(s *run.State) {
+			want(s)
+			s.Decided = &run.Decided{ID: "q1", Type: string(kind), Action: action}
+		}
+	}
 	rows := []row{
 		{name: "gate", kind: run.KindGateRequested, payload: asked, want: open(run.AwaitingGateDecision, run.QuestionGate)},
 		{name: "delivery", kind: run.KindDeliveryRequested, payload: asked, want: open(run.AwaitingGateDecision, run.QuestionDelivery)},
 		{name: "review", kind: run.KindReviewRequested, payload: asked, want: open(run.AwaitingHumanReview, run.QuestionReview)},
 		{name: "asked after done", kind: run.KindGateRequested, payload: asked, before: becomes(run.Done), illegal: true},
-		{name: "gate: retry", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: gate, want: goesOn},
-		{name: "gate: halt", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: gate, want: haltedIn("", "gate.decided")},
+		{name: "gate: retry", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: gate, want: as(run.QuestionGate, "retry", goesOn)},
+		{name: "gate: halt", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: gate, want: as(run.QuestionGate, "halt", haltedIn("", "gate.decided"))},
 		{name: "gate: stale", kind: run.KindGateDecided, payload: run.Answered{ID: "q0", Action: "retry"}, before: gate, illegal: true},
 		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: gate, illegal: true},
 		{name: "halt of what was not asked", kind: run.KindGateDecided, payload: run.Answered{Action: "halt"}, illegal: true},
 		{name: "a gate undecided across an epoch", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: func(s *run.State) {
 			gate(s)
 			s.Status = run.Running
-		}, want: goesOn},
+		}, want: as(run.QuestionGate, "retry", goesOn)},
+		{name: "gate: waiver", kind: run.KindGateDecided, payload: run.Answered{
+			ID: "q1", Action: "continue_with_waiver", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now, Next: &run.Place{Stage: 1, Round: 1, Step: 2},
+		}, before: func(s *run.State) {
+			gate(s)
+			s.Question.Phase, s.Question.Round = "build", 2
+			s.Markers.Waiver = &run.Waiver{HandoffID: "h0", Feedback: "older", Note: "m"}
+		}, want: func(s *run.State) {
+			goesOn(s)
+			s.Next = run.Place{Stage: 1, Round: 1, Step: 2}
+			s.Decided = &run.Decided{ID: "q1", Type: "gate", Phase: "build", Round: 2, Action: "continue_with_waiver", Feedback: "known", Note: "n"}
+			s.Waivers = []run.Waiver{{HandoffID: "h0", Feedback: "older"}}
+			s.Markers.Waiver = &run.Waiver{HandoffID: "q1", Phase: "build", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now}
+		}},
+		{name: "reminded", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q1", Number: 2}, before: gate, want: func(s *run.State) {
+			s.Question.Reminded = 2
+		}},
+		{name: "a reminder of another question", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q0", Number: 2}, before: gate},
+		{name: "delivered", kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{Delivered: true, To: "branch", Target: "b", Commit: "c", Diff: "d"},
+			want: func(s *run.State) { s.Delivery = &run.Delivered{Delivered: true, To: "branch", Target: "b", Commit: "c"} }},
+		{name: "a tree", kind: run.KindWorkspaceUpdated, payload: run.WorkspaceUpdated{Tree: run.Blob{Digest: "t"}, Commit: "c"},
+			want: func(s *run.State) { s.Tree, s.Commit = &run.Blob{Digest: "t"}, "c" }},
 		{name: "a gate undecided in a failed run", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: func(s *run.State) {
 			gate(s)
 			s.Status = run.Failed
@@ -154,16 +183,22 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 			want: func(s *run.State) {
 				goesOn(s)
 				s.Markers.DeliveryOverride = &run.Override{Action: "apply", By: "ops", At: now}
+				s.Decided = &run.Decided{ID: "q1", Type: "delivery", Action: "apply"}
 			}},
-		{name: "a rejected delivery skipped", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: rejected, want: goesOn},
+		{name: "a rejected delivery skipped", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: rejected, want: as(run.QuestionDelivery, "skip", goesOn)},
 		{name: "a dirty target skipped overrides nothing", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "apply"},
-			before: asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerDirtyTarget), want: goesOn},
-		{name: "review: retry", kind: run.KindReviewDecided, payload: run.Answered{ID: "q1", Action: "retry_feedback"}, before: review, want: goesOn},
+			before: asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerDirtyTarget), want: as(run.QuestionDelivery, "apply", goesOn)},
+		{name: "review: retry", kind: run.KindReviewDecided, payload: run.Answered{ID: "q1", Action: "retry_feedback", Feedback: "more"}, before: review, want: func(s *run.State) {
+			goesOn(s)
+			s.Feedback = "more"
+			s.Decided = &run.Decided{ID: "q1", Type: "review", Action: "retry_feedback", Feedback: "more"}
+		}},
 		{name: "review: approve", kind: run.KindReviewDecided, payload: run.Answered{ID: "q1", Action: "approve"}, before: func(s *run.State) {
 			review(s)
 			s.Handoff = &run.Handoff{ID: "h1"}
 		}, want: func(s *run.State) {
 			s.Status, s.Reason, s.FinishedAt, s.Question, s.Handoff = run.Done, "review_approved", now, nil, nil
+			s.Decided = &run.Decided{ID: "q1", Type: "review", Action: "approve"}
 		}},
 		{name: "an approved run's end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: func(s *run.State) {
 			s.Status, s.Reason = run.Done, "review_approved"
@@ -237,6 +272,7 @@ func TestOffered(t *testing.T) {
 		{"handoff", "approved", []string{"continue", "retry_feedback", "halt"}},
 		{"handoff", "incomplete", []string{"retry_feedback", "continue_with_waiver", "halt"}},
 		{"handoff", "scope_expansion", []string{"continue", "halt", "continue_with_waiver"}},
+		{"handoff", "bypass", []string{"continue", "continue_with_waiver", "halt"}},
 		{"gate", "check_failed", []string{"retry", "continue_with_waiver", "halt"}},
 		{"review", "plan_ready", []string{"approve", "retry_feedback", "halt"}},
 		{"delivery", "rejected", []string{"fix", "approve", "apply", "skip", "halt"}},

@@ -59,6 +59,10 @@ func (f *folder) applyWork(e *Event) {
 	switch e.Kind {
 	case KindPassStart:
 		f.startPass(e)
+	case KindQuestionReminded:
+		f.remind(e)
+	case KindDeliveryCompleted:
+		f.deliver(e)
 	case KindPassAttempt:
 		f.attemptPass(e)
 	case KindPassEnd:
@@ -66,6 +70,13 @@ func (f *folder) applyWork(e *Event) {
 	case KindArtifactUpdated:
 		artifact := readArtifactUpdated(e).Artifact
 		f.Artifact = &artifact
+	case KindWorkspaceUpdated:
+		var p WorkspaceUpdated
+		e.Decode(&p)
+		f.Tree = &p.Tree
+		if p.Commit != "" {
+			f.Commit = p.Commit
+		}
 	case KindNoteAppended:
 		f.appendNote(e)
 	case KindScreenshots:
@@ -122,6 +133,10 @@ func (f *folder) start(e *Event) {
 	if p.Artifact != nil {
 		seed := p.Artifact.Seed
 		f.Artifact = &seed
+	}
+	if w := p.Workspace; w != nil {
+		tree := w.Tree
+		f.Tree, f.Commit = &tree, w.Base
 	}
 	f.Notes = nil
 	for _, n := range p.Notes {

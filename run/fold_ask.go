@@ -19,9 +19,25 @@ func (f *folder) requestHandoff(e *Event) {
 	f.Handoff = &Handoff{
 		ID: p.HandoffID, Phase: p.Phase, Question: p.Question, Type: p.HandoffType, Trigger: p.Trigger, Verdict: p.Verdict, Approved: p.Approved, Round: p.Round,
 		LoopMaxRounds: p.LoopMaxRounds, Actions: filledList(p.Actions), Artifacts: filledList(p.Artifacts), LastOutput: p.LastOutput, Digest: p.Digest,
-		RequestedAt: e.TS,
+		RequestedAt: e.TS, Patience: p.Patience,
 	}
 	f.head(e)
+}
+
+// remind counts a reminder of the open question.
+func (f *folder) remind(e *Event) {
+	var p QuestionReminded
+	e.Decode(&p)
+	if h := f.Handoff; h != nil && h.ID == p.ID {
+		next := *h
+		next.Reminded = p.Number
+		f.Handoff = &next
+	}
+	if q := f.Question; q != nil && q.ID == p.ID {
+		next := *q
+		next.Reminded = p.Number
+		f.Question = &next
+	}
 }
 
 // decideHandoff folds an answer. One for another hand-off than the active one is stale, and an action without a meaning decides nothing.
@@ -35,7 +51,10 @@ func (f *folder) decideHandoff(e *Event) {
 	case ActionContinue:
 		f.went(d, asked, f.take(ContinueHandoff(f.State, d)))
 	case ActionContinueWithWaiver:
-		f.went(d, asked, f.take(ContinueWithWaiverHandoff(f.State, d)))
+		last := f.Markers.Waiver
+		if f.went(d, asked, f.take(ContinueWithWaiverHandoff(f.State, d))) {
+			f.waive(last)
+		}
 	case ActionRetryFeedback:
 		if f.went(d, asked, f.take(RetryFeedbackHandoff(f.State, d))) {
 			f.Feedback = d.Feedback
@@ -73,9 +92,11 @@ func (f *folder) ask(e *Event) {
 	var p Asked
 	e.Decode(&p)
 	f.Question = &Question{
-		Kind: kind, ID: p.ID, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger, Actions: filledList(p.Actions),
-		Artifacts: p.Artifacts, RequestedAt: e.TS,
+		Kind: kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger, Actions: filledList(p.Actions),
+		Artifacts: p.Artifacts, RequestedAt: e.TS, Patience: p.Patience,
 	}
+	f.Feedback = ""
+	f.head(e)
 }
 
 func questionOf(k Kind) (QuestionKind, Status) {
@@ -102,7 +123,12 @@ func (f *folder) answer(e *Event) {
 		f.Illegal = f.refusal(Running).Error()
 		return
 	}
-	switch action := word(p.Action); {
+	action := word(p.Action)
+	f.Decided = &Decided{ID: p.ID, Type: string(kind), Action: action, Feedback: p.Feedback, Note: p.Note}
+	if q := f.Question; q != nil {
+		f.Decided.Phase, f.Decided.Round = q.Phase, q.Round
+	}
+	switch {
 	case action == ActionHalt:
 		f.take(MarkRunHalted(f.State, string(e.Kind), e.TS))
 	case action == ActionApprove && kind == QuestionReview:
@@ -114,13 +140,46 @@ func (f *folder) answer(e *Event) {
 
 // goOn clears the question. A run that waits for it goes on; one that was opened again with the question undecided is at work already.
 func (f *folder) goOn(action, ts string, p Answered, waiting bool) {
-	if q := f.Question; q != nil && q.overridden(action) {
+	q := f.Question
+	if q != nil && q.overridden(action) {
 		f.Markers.DeliveryOverride = &Override{Action: action, By: p.DecidedBy, At: ts}
 	}
+	switch action {
+	case ActionContinueWithWaiver:
+		f.waive(f.Markers.Waiver)
+		f.Markers.Waiver = &Waiver{HandoffID: p.ID, Feedback: p.Feedback, Note: p.Note, DecidedBy: p.DecidedBy, DecidedAt: p.DecidedAt}
+		if q != nil {
+			f.Markers.Waiver.Phase = q.Phase
+		}
+	case ActionRetryFeedback, ActionFix:
+		f.Feedback = p.Feedback
+	}
+	f.move(p.Next)
 	if waiting {
 		f.Status, f.Reason = Running, ""
 	}
 	f.Question = nil
+}
+
+// waive keeps a waiver whose place another one has taken.
+func (f *folder) waive(w *Waiver) {
+	const most, words = 8, 1000
+	if w == nil {
+		return
+	}
+	older := *w
+	if r := []rune(older.Feedback); len(r) > words {
+		older.Feedback = string(r[:words]) + " …"
+	}
+	older.Note = ""
+	f.Waivers = newest(append(list(f, f.Waivers), older), most)
+}
+
+// deliver folds what became of the delivery.
+func (f *folder) deliver(e *Event) {
+	var p DeliveryCompleted
+	e.Decode(&p)
+	f.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Message: p.Message}
 }
 
 // overridden says that an action delivers what the last review rejected.

@@ -119,6 +119,9 @@ func (f *folder) endPass(e *Event) {
 	if p.Verdict != "" {
 		f.setValue("verdict", p.Verdict)
 	}
+	if p.As != "" && p.Value != "" {
+		f.setValue(p.As, p.Value)
+	}
 	if p.LastInRound {
 		f.Set = ""
 	}

@@ -47,6 +47,10 @@ type RunStart struct {
 	Policy      string       `json:"policy"` // what was allowed at the start: agents, budget, definition
 	ConfigHash  string       `json:"config_hash"`
 	Artifact    *ArtifactRef `json:"artifact,omitempty"`
+	Workspace   *Workspace   `json:"workspace,omitempty"`
+	Kind        string       `json:"kind,omitempty"` // planning or research: a person reviews the result
+	Delivers    bool         `json:"delivers,omitempty"`
+	Parent      *Parent      `json:"parent,omitempty"` // the run that this one follows up
 	Notes       []NoteRef    `json:"notes,omitempty"`
 	Stages      []StageRef   `json:"stages"`
 	TotalPasses int          `json:"total_passes"`
@@ -58,6 +62,21 @@ type RunStart struct {
 	Host        string       `json:"host"`
 	Build       string       `json:"build"`
 	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
+}
+
+// Workspace is the tree that a run works on.
+type Workspace struct {
+	Kind   string `json:"kind"`             // git or dir
+	Source string `json:"source"`           // the repository's checkout, or the folder, on the host that started the run
+	Base   string `json:"base,omitempty"`   // commit that the run begins with
+	Branch string `json:"branch,omitempty"` // of the run's own checkout
+	Tree   Blob   `json:"tree"`             // manifest of the tree at the start
+}
+
+// Parent is where a follow-up comes from.
+type Parent struct {
+	RunID string `json:"run_id"`
+	Mode  string `json:"mode"` // follow_up or from_run_plan
 }
 
 // StageRef names a stage for the projections that have no plan at hand.
@@ -216,6 +235,9 @@ type PassEnd struct {
 	Tally       []Count    `json:"tally,omitempty"`
 	Score       *float64   `json:"score,omitempty"`
 	Verdict     string     `json:"verdict,omitempty"`
+	As          string     `json:"as,omitempty"`    // the name under which until knows Value
+	Value       string     `json:"value,omitempty"` // of a command ok or failed, of a role its score or verdict
+	Tree        *Blob      `json:"tree,omitempty"`  // of a pass that gives changes: what it left; nil: the current one stays
 	Spend       Spend      `json:"spend"`
 	Reused      bool       `json:"reused,omitempty"` // an answer that was there already
 	Joined      bool       `json:"joined,omitempty"` // a delivery that waited for a running call
@@ -256,6 +278,27 @@ type ArtifactUpdated struct {
 	Call     string `json:"call,omitempty"`
 	Cause    string `json:"cause,omitempty"` // edited, restored: not by a call, but found on disk
 	Artifact Blob   `json:"artifact"`
+}
+
+// WorkspaceUpdated says which tree is current now, and what of it has changed.
+type WorkspaceUpdated struct {
+	Step    string       `json:"step,omitempty"`
+	Call    string       `json:"call,omitempty"`
+	Cause   string       `json:"cause,omitempty"` // edited: not by a call, but found on disk
+	Tree    Blob         `json:"tree"`
+	Commit  string       `json:"commit,omitempty"` // on the run's branch
+	Changed int          `json:"changed"`          // files
+	Files   []FileChange `json:"files,omitempty"`  // the first of them
+	List    *Blob        `json:"list,omitempty"`   // all of them, when they are more
+}
+
+// FileChange is one file of a tree that is not what it was. Path is relative to the workspace, with slashes.
+type FileChange struct {
+	Path   string `json:"path"`
+	Old    string `json:"old_path,omitempty"` // of a file that was renamed
+	Kind   string `json:"kind"`               // added, removed, changed, renamed or mode
+	Before string `json:"hash_before,omitempty"`
+	After  string `json:"hash_after,omitempty"`
 }
 
 // NoteAppended adds one entry to a notes file. Whole is the file with the entry in it.

@@ -15,6 +15,21 @@ type HandoffRequested struct {
 	Artifacts     []Attached `json:"artifacts,omitempty"`
 	LastOutput    string     `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
 	Digest        string     `json:"digest,omitempty"`      // what is judged
+	Patience
+}
+
+// Patience is how long a question waits. Times are absolute, in TimeFormat.
+type Patience struct {
+	RemindMS  int64  `json:"remind_ms,omitempty"`  // between reminders
+	ExpiresAt string `json:"expires_at,omitempty"` // then nobody waits any longer
+	OnExpiry  string `json:"on_expiry,omitempty"`  // halt, continue or remind
+}
+
+// QuestionReminded says that nobody has answered yet.
+type QuestionReminded struct {
+	ID      string `json:"id"`
+	Number  int    `json:"number"`            // 1-based
+	Expired bool   `json:"expired,omitempty"` // the time to answer is over
 }
 
 // HandoffDecided is the operator's answer.
@@ -33,12 +48,14 @@ type HandoffDecided struct {
 // Asked is payload of gate.requested, delivery.requested and review.requested. The ID contains the seq of the event and the digest.
 type Asked struct {
 	ID        string     `json:"id"`
-	Digest    string     `json:"digest"` // what is judged
+	Question  string     `json:"question,omitempty"` // in words, for people
+	Digest    string     `json:"digest"`             // what is judged
 	Phase     string     `json:"phase,omitempty"`
 	Round     int        `json:"round,omitempty"`
 	Trigger   string     `json:"trigger"`
 	Actions   []string   `json:"available_actions"`
 	Artifacts []Attached `json:"artifacts,omitempty"`
+	Patience
 }
 
 // Answered is payload of gate.decided, delivery.decided and review.decided.
@@ -51,6 +68,7 @@ type Answered struct {
 	DecisionID string `json:"decision_id"`
 	DecidedAt  string `json:"decided_at"`
 	Implicit   bool   `json:"implicit,omitempty"`
+	Next       *Place `json:"next,omitempty"` // where the run goes on; nil: where it stands
 }
 
 // DeliveryCompleted says what became of a delivery.
@@ -60,6 +78,10 @@ type DeliveryCompleted struct {
 	Delivered bool   `json:"delivered"`
 	Diff      string `json:"diff,omitempty"`   // digest of the diff; empty: there is none
 	Commit    string `json:"commit,omitempty"` // what was made of it
+	To        string `json:"to,omitempty"`     // branch or checkout
+	Target    string `json:"target,omitempty"` // the branch, or the checkout's folder
+	Files     int    `json:"files,omitempty"`
+	Message   string `json:"message,omitempty"` // why nothing was delivered
 }
 
 // SnapshotCreated says that the state at a turn was written down for readers.

@@ -37,6 +37,7 @@ const (
 	TriggerApproved       = "approved" // asked although approved
 	TriggerIncomplete     = "incomplete"
 	TriggerScopeExpansion = "scope_expansion"
+	TriggerBypass         = "bypass"       // rejected, and nothing is done again: an operator lets it pass or halts it
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
@@ -51,6 +52,8 @@ func Offered(kind QuestionKind, trigger string) []string {
 		return []string{ActionContinue, ActionRetryFeedback, ActionHalt}
 	case kind == QuestionHandoff && trigger == TriggerIncomplete:
 		return []string{ActionRetryFeedback, ActionContinueWithWaiver, ActionHalt}
+	case kind == QuestionHandoff && trigger == TriggerBypass:
+		return []string{ActionContinue, ActionContinueWithWaiver, ActionHalt}
 	case kind == QuestionHandoff && trigger == TriggerScopeExpansion:
 		return []string{ActionContinue, ActionHalt, ActionContinueWithWaiver}
 	case kind == QuestionGate && trigger == TriggerCheckFailed:
@@ -87,6 +90,8 @@ type Handoff struct {
 	LastOutput    string     `json:"last_output"` // digest
 	Digest        string     `json:"digest,omitempty"`
 	RequestedAt   string     `json:"requested_at"`
+	Patience
+	Reminded int `json:"reminded,omitempty"` // how often
 }
 
 // Decided is the hand-off that was decided last. The same answer again is no new one, and another is a conflict.
@@ -104,13 +109,16 @@ type Decided struct {
 type Question struct {
 	Kind        QuestionKind `json:"kind"`
 	ID          string       `json:"id"`
-	Digest      string       `json:"digest"` // what is judged
+	Text        string       `json:"question,omitempty"` // in words
+	Digest      string       `json:"digest"`             // what is judged
 	Phase       string       `json:"phase,omitempty"`
 	Round       int          `json:"round,omitempty"`
 	Trigger     string       `json:"trigger"`
 	Actions     []string     `json:"available_actions"`
 	Artifacts   []Attached   `json:"artifacts,omitempty"`
 	RequestedAt string       `json:"requested_at"`
+	Patience
+	Reminded int `json:"reminded,omitempty"`
 }
 
 // Asks gives what the run waits for, hand-offs in the same form as the rest; false if nothing is open or undecided.
@@ -123,8 +131,8 @@ func (s State) Asks() (Question, bool) {
 		return Question{}, false
 	}
 	return Question{
-		Kind: QuestionHandoff, ID: h.ID, Digest: h.Digest, Phase: h.Phase, Round: h.Round, Trigger: h.Trigger, Actions: h.Actions,
-		Artifacts: h.Artifacts, RequestedAt: h.RequestedAt,
+		Kind: QuestionHandoff, ID: h.ID, Text: h.Question, Digest: h.Digest, Phase: h.Phase, Round: h.Round, Trigger: h.Trigger, Actions: h.Actions,
+		Artifacts: h.Artifacts, RequestedAt: h.RequestedAt, Patience: h.Patience, Reminded: h.Reminded,
 	}, true
 }
 

@@ -88,6 +88,10 @@ func readPassEnd(e *Event) (p PassEnd) {
 			m.validation(value, &p.Validation)
 		case "verdict":
 			m.text(value, &p.Verdict)
+		case "as":
+			m.text(value, &p.As)
+		case "value":
+			m.text(value, &p.Value)
 		case "spend":
 			m.spend(value, &p.Spend)
 		case "last_in_round":
@@ -241,7 +245,7 @@ func readHandoffRequested(e *Event) (p HandoffRequested) {
 			m.text(value, &p.LastOutput)
 		case "digest":
 			m.text(value, &p.Digest)
-		case "artifacts":
+		case "artifacts", "remind_ms", "expires_at", "on_expiry":
 			m.odd = true
 		default:
 			m.other(key)

@@ -36,6 +36,8 @@ type State struct {
 	Tries       []Tries         `json:"tries,omitempty"`   // judged calls of the step at Next
 	InFlight    []Flight        `json:"in_flight,omitempty"`
 	Artifact    *Blob           `json:"artifact,omitempty"`
+	Tree        *Blob           `json:"tree,omitempty"`   // manifest of the workspace's tree
+	Commit      string          `json:"commit,omitempty"` // of the run's branch
 	Notes       []Notes         `json:"notes,omitempty"`
 	Pictures    *Blob           `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
 	Replies     []Reply         `json:"replies,omitempty"`  // the last reply of each step of this round and of each stage
@@ -57,8 +59,19 @@ type State struct {
 	Feedback    string          `json:"feedback,omitempty"` // the operator's words for the round that is done again
 	Handoff     *Handoff        `json:"handoff,omitempty"`  // the active hand-off: open, or undecided when the run failed
 	Question    *Question       `json:"question,omitempty"` // an open gate, delivery or review
-	Markers     Markers         `json:"markers,omitzero"`   // how the run came to stand where it stands
-	Illegal     string          `json:"illegal,omitempty"`  // the last event that the table of transitions refuses
+	Delivery    *Delivered      `json:"delivery,omitempty"`
+	Waivers     []Waiver        `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
+	Markers     Markers         `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+}
+
+// Delivered is what became of the delivery.
+type Delivered struct {
+	Delivered bool   `json:"delivered"`
+	To        string `json:"to,omitempty"`
+	Target    string `json:"target,omitempty"`
+	Commit    string `json:"commit,omitempty"`
+	Message   string `json:"message,omitempty"`
 }
 
 // Flight is a call that has started and not settled.

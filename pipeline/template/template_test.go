@@ -51,7 +51,7 @@ func FuzzScan(f *testing.F) {
 
 func TestCheckNamesUnknownPlaceholders(t *testing.T) {
 	require.Empty(t, Check("{{content}} {{with.any}} {{n}} \\{{x}} {{feedback}}", nil))
-	problems := Check("a\n{{refs}}\n\n{{task}}", nil)
+	problems := Check("a\n{{refs}}\n\n{{tasks}}", nil)
 	require.Len(t, problems, 2)
 	require.Equal(t, 2, problems[0].Line)
 	require.Contains(t, problems[0].What, "{{refs}} is not a placeholder; write one of {{context}}, {{references}}, ")
