@@ -39,6 +39,7 @@ type answer struct {
 	Stdout    run.Blob       `json:"stdout"`
 	Stderr    run.Blob       `json:"stderr"`
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
+	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
 }
 

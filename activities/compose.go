@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/pass"
@@ -30,6 +31,10 @@ func (a *Activities) Compose(ctx context.Context, in work.ComposeInput) (work.Co
 	c, err := a.composer(ctx, s, in)
 	if err != nil {
 		return work.ComposeResult{}, err
+	}
+	if c.step.Kind == pipeline.KindRun {
+		command, err := a.keep(ctx, s, c.step.Run+"\n")
+		return work.ComposeResult{Prompt: command}, err
 	}
 	req, err := c.request()
 	if err != nil {
@@ -87,6 +92,9 @@ func find(plan *pipeline.Plan, at work.StepRef) (pipeline.PlanStage, pipeline.Pl
 	if at.Member != "" {
 		name = at.Member
 	}
+	if step.Kind == pipeline.KindRun {
+		return stage, round, step, pipeline.Role{Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome}, nil
+	}
 	role, ok := plan.Role(name)
 	if !ok {
 		return stage, round, step, role, badInput("the plan has no role %q", name)
@@ -113,16 +121,23 @@ func (c *composer) request() (pass.Request, error) {
 // words are the operator's: for a round that is done again, and what was let pass before.
 func words(g work.Given) string {
 	text := g.Feedback
-	if w := g.Waiver; w != nil {
+	for _, w := range append(slices.Clone(g.Waivers), waiverOf(g)...) {
 		text += fmt.Sprintf("\n\nLet pass by an operator in phase %s; do not hold it against the work: %s", w.Phase, w.Feedback)
 	}
 	return strings.TrimSpace(text)
 }
 
+func waiverOf(g work.Given) []run.Waiver {
+	if g.Waiver == nil {
+		return nil
+	}
+	return []run.Waiver{*g.Waiver}
+}
+
 func (c *composer) vars() pass.Vars {
 	v := pass.Vars{
 		Description: c.step.DescriptionOf(c.in.At.Member, c.in.At.Round), Role: c.role.Name, Pass: c.step.Number, Passes: c.plan.Total,
-		Set: c.round.Set, Theme: c.round.Theme, Round: c.in.At.Round, Rounds: c.stage.MaxRounds(),
+		Task: c.in.Given.Task, Base: c.in.Given.Base, Set: c.round.Set, Theme: c.round.Theme, Round: c.in.At.Round, Rounds: c.stage.MaxRounds(),
 	}
 	for _, w := range c.role.With {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})

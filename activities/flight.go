@@ -25,11 +25,12 @@ type settlement struct {
 	ans    *answer
 	err    error
 	l      ledger
-	number int    // of the delivery
-	dir    string // scratch directory of the delivery
-	file   string // where the agent finds the artifact, if it is given one
-	before []byte // the artifact as it was given
-	kind   string // of replies
+	number int          // of the delivery
+	dir    string       // scratch directory of the delivery
+	tree   *settledTree // the workspace, if the agent works on a copy of it
+	file   string       // where the agent finds the artifact, if it is given one
+	before []byte       // the artifact as it was given
+	kind   string       // of replies
 }
 
 const (
@@ -122,7 +123,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	if err != nil {
 		return nil, nil, err
 	}
-	ag, ok := plan.Agent(role.Agent)
+	ag, ok := agentOf(plan, step, role)
 	if !ok {
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
@@ -153,6 +154,14 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 // over notes that a delivery ends without a result, because of an error that is given back.
 func (st *settlement) over(ctx context.Context, cause error) error {
 	return errors.Join(cause, st.l.end(context.WithoutCancel(ctx), st.number))
+}
+
+// agentOf is who does a step: an agent, or the shell.
+func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
+	if step.Kind == pipeline.KindRun {
+		return pipeline.Agent{Run: []string{"sh", "-c", step.Run}, Reply: agent.KindText}, true
+	}
+	return plan.Agent(role.Agent)
 }
 
 // argv is the command of an agent; the built-in one is this program.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/agent"
@@ -24,11 +25,14 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 	if err != nil {
 		return res, err
 	}
-	_, _, _, role, err := find(plan, in.At)
+	_, _, step, role, err := find(plan, in.At)
 	if err != nil {
 		return res, err
 	}
-	j := judge{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, role: role}
+	j := judge{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, step: step, role: role}
+	if step.Kind == pipeline.KindRun && !ans.Exit.TimedOut {
+		return res, j.command(&res)
+	}
 	reply, failure, err := j.reply()
 	if err != nil {
 		return res, err
@@ -53,6 +57,7 @@ type judge struct {
 	in   work.PassInput
 	ans  *answer
 	plan *pipeline.Plan
+	step pipeline.PlanStep
 	role pipeline.Role
 }
 
@@ -100,7 +105,7 @@ func (j judge) replyOf(ans *answer) (agent.Reply, *agent.Failure, error) {
 	if err != nil {
 		return agent.Reply{}, nil, err
 	}
-	ag, _ := j.plan.Agent(j.role.Agent)
+	ag, _ := agentOf(j.plan, j.step, j.role)
 	var price *agent.Price
 	if ag.Price != nil {
 		price = &agent.Price{Input: ag.Price.Input, Output: ag.Price.Output}
@@ -136,8 +141,37 @@ func (j judge) read(res *work.PassResult, reply agent.Reply) error {
 		}
 		res.Artifact = &b
 	}
+	if res.Changes, err = j.changes(); err != nil {
+		return err
+	}
+	res.Modified = res.Modified || res.Changes != nil
 	res.Notes, err = j.notes(r.Notes)
 	return err
+}
+
+// command reads what a command came to: its exit code is its value, what it printed its reply. That it fails is an answer.
+func (j judge) command(res *work.PassResult) error {
+	var said []byte
+	for _, b := range []run.Blob{j.ans.Stdout, j.ans.Stderr} {
+		text, err := load(j.ctx, j.s, b.Digest)
+		if err != nil {
+			return err
+		}
+		said = append(said, text...)
+	}
+	text, err := j.a.keep(j.ctx, j.s, string(said))
+	if err != nil {
+		return err
+	}
+	res.Outcome, res.Reply, res.Value = string(pass.OK), &text, "ok"
+	res.Validation.Passed = j.ans.Exit.Code == 0
+	if j.ans.Exit.Code != 0 {
+		res.Value = "failed"
+	}
+	res.Validation.Checks = append(res.Validation.Checks, run.Check{
+		Name: "exit-code", Passed: res.Validation.Passed, Detail: fmt.Sprintf("exit code %d", j.ans.Exit.Code),
+	})
+	return nil
 }
 
 // files gives the artifact as the agent wrote it, if it did, and as it was before.

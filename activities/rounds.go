@@ -60,6 +60,9 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 	if ps.Role != "" {
 		names = []string{ps.Role}
 	}
+	if ps.Kind == pipeline.KindRun {
+		step.Roles = []work.Role{{Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome, Agent: "sh", Limits: *ps.Limits}}
+	}
 	for _, name := range names {
 		role, ok := plan.Role(name)
 		if !ok {
@@ -69,6 +72,7 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 		if role.Score != nil {
 			r.Score = role.Score.Name
 		}
+		r.Judges = role.Verdict != nil
 		step.Roles = append(step.Roles, r)
 	}
 	return step, nil

@@ -27,6 +27,11 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	if err := a.placeFile(ctx, st, in); err != nil {
 		return err
 	}
+	if st.tree != nil {
+		if err := a.layOutTree(ctx, st, dir); err != nil {
+			return err
+		}
+	}
 	if st.file != "" {
 		if err := os.WriteFile(st.file, st.before, 0o600); err != nil {
 			return err
@@ -48,8 +53,9 @@ func (a *Activities) placeFile(ctx context.Context, st *settlement, in work.Pass
 	if err != nil {
 		return err
 	}
-	ag, _ := plan.Agent(role.Agent)
+	ag, _ := agentOf(plan, step, role)
 	st.kind = replyKind(ag)
+	st.tree = treeOf(plan, role, in)
 	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
@@ -94,6 +100,9 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, stdout []by
 		return nil, err
 	}
 	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
+		return nil, err
+	}
+	if ans.Tree, err = takeTree(ctx, st); err != nil {
 		return nil, err
 	}
 	ans.File, err = writtenFile(ctx, st)

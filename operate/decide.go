@@ -14,7 +14,7 @@ type Decision struct {
 	Reopened *Reopened // the decision opened the run's next epoch
 }
 
-// Decide decides the open hand-off of a run. One that a failed or interrupted run left undecided is decided too: that opens the run's next epoch.
+// Decide decides the open question of a run: a hand-off, a gate, a review or a delivery. One that a failed or interrupted run left undecided is decided too: that opens the run's next epoch.
 func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Message) (Decision, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -30,7 +30,7 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if claim.Host == o.Host {
 		m.Dir = dir.Root // it may have been moved while the run waited
 	}
-	if now.State.Handoff == nil {
+	if _, open := now.State.Asks(); !open {
 		if err := workflows.MayDecide(now.State, m); err != nil {
 			return Decision{}, &RefusedError{Verb: workflows.VerbDecide, Why: err.Error()}
 		}

@@ -96,6 +96,7 @@ func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) 
 
 // mayReopen holds the preconditions of requirement 003 §6.
 func mayReopen(s run.State, stands run.Standing, r Reopening) error {
+	q, undecided := s.Asks()
 	switch {
 	case stands.Liveness == run.LiveUnknown && !r.Force:
 		return refused("whether the run is alive is unknown (%s). If that server is gone for good, resume with --force --reason TEXT", stands.Detail)
@@ -109,12 +110,12 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 		return refused("the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
 	case r.Force && strings.TrimSpace(r.Reason) == "" && (stands.Status == run.Halted || stands.Liveness == run.LiveUnknown):
 		return refused("--force needs a --reason, which is recorded")
-	case s.Handoff != nil && r.Decision == nil:
-		return refused("the question %s is not decided: decide it first; that lets the run go on", s.Handoff.ID)
+	case undecided && r.Decision == nil:
+		return refused("the question %s is not decided: decide it first; that lets the run go on", q.ID)
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
 	}
-	if r.Decision != nil && s.Handoff == nil {
+	if r.Decision != nil && !undecided {
 		return refused("nothing waits for a decision")
 	}
 	if r.Decision != nil {

@@ -21,6 +21,9 @@ func Compose(r Request) string {
 			sections = append(sections, r.part(part))
 		}
 	}
+	if !placed["task"] && r.Vars.Task != "" {
+		sections = append(sections, taskIntro+r.Vars.Task)
+	}
 	if !placed[template.Feedback] {
 		sections = append(sections, r.feedback())
 	}

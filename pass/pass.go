@@ -29,6 +29,8 @@ type Request struct {
 
 // Vars fill {{name}} in a template.
 type Vars struct {
+	Task        string // {{task}}: of the run; it stands before the prompt where the template does not place it
+	Base        string // {{base}}: the commit that a git workspace began with
 	Description string // {{description}}
 	Role        string // {{role}}
 	Pass        int    // {{pass}}

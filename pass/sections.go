@@ -14,6 +14,7 @@ const (
 	repliesIntro   = "# What came before\n\nThe whole reply of the step before this one, as it was given."
 	picturesIntro  = "# Pictures\n\nOpen each of these files and look at it:"
 	noPictures     = "# Pictures\n\nThere are no pictures of this round. Judge the page by its source instead."
+	taskIntro      = "# The task\n\n"
 	feedbackIntro  = "# The operator's words for this round"
 	artifactIntro  = "# The artifact as it is now"
 	contextHeading = "# DETERMINISTIC ORCHESTRATOR"

@@ -13,6 +13,10 @@ func (v Vars) value(name string) (text string, known bool) {
 		return v.with(key)
 	}
 	switch name {
+	case "task":
+		return v.Task, true
+	case "base":
+		return v.Base, true
 	case "description":
 		return v.Description, true
 	case "role":

@@ -12,7 +12,11 @@ const (
 	GivesArtifact = "artifact" // the whole artifact, in the reply or as the file it changed
 	GivesReport   = "report"   // words only
 	GivesChanges  = "changes"  // changes to the workspace
+	GivesOutcome  = "outcome"  // a command's: ok or failed; no role of a definition
 )
+
+// CommandRole is the name under which commands are counted.
+const CommandRole = "command"
 
 func (d *decoder) roles(o object) {
 	n := o.need("roles", "roles: {NAME: {prompt: PATH, gives: report}}")

@@ -74,7 +74,9 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 
 // A definition that says nothing of all this keeps the hash that runs of it are known by.
 func TestTheHashKnowsGatesAndDeliveries(t *testing.T) {
-	of := func(old, new string) string { return ConfigHash(parsed(t, []byte(strings.Replace(asking, old, new, 1)))) }
+	of := func(old, new string) string {
+		return ConfigHash(parsed(t, []byte(strings.Replace(asking, old, new, 1))))
+	}
 	same := of("", "")
 	require.Equal(t, same, of("remind: 8h", "remind: 9h"), "how long somebody is waited for")
 	require.NotEqual(t, same, of("to: checkout, commit: false", "to: branch"))

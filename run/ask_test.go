@@ -145,7 +145,8 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 		{name: "delivery", kind: run.KindDeliveryRequested, payload: asked, want: open(run.AwaitingGateDecision, run.QuestionDelivery)},
 		{name: "review", kind: run.KindReviewRequested, payload: asked, want: open(run.AwaitingHumanReview, run.QuestionReview)},
 		{name: "asked after done", kind: run.KindGateRequested, payload: asked, before: becomes(run.Done), illegal: true},
-		{name: "gate: retry", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: gate, want: as(run.QuestionGate, "retry", goesOn)},
+		{name: "gate: retry", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: gate,
+			want: as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
 		{name: "gate: halt", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: gate, want: as(run.QuestionGate, "halt", haltedIn("", "gate.decided"))},
 		{name: "gate: stale", kind: run.KindGateDecided, payload: run.Answered{ID: "q0", Action: "retry"}, before: gate, illegal: true},
 		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided, payload: run.Answered{ID: "q1", Action: "skip"}, before: gate, illegal: true},
@@ -153,7 +154,7 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 		{name: "a gate undecided across an epoch", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "retry"}, before: func(s *run.State) {
 			gate(s)
 			s.Status = run.Running
-		}, want: as(run.QuestionGate, "retry", goesOn)},
+		}, want: as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
 		{name: "gate: waiver", kind: run.KindGateDecided, payload: run.Answered{
 			ID: "q1", Action: "continue_with_waiver", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now, Next: &run.Place{Stage: 1, Round: 1, Step: 2},
 		}, before: func(s *run.State) {
@@ -172,7 +173,9 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 		}},
 		{name: "a reminder of another question", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q0", Number: 2}, before: gate},
 		{name: "delivered", kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{Delivered: true, To: "branch", Target: "b", Commit: "c", Diff: "d"},
-			want: func(s *run.State) { s.Delivery = &run.Delivered{Delivered: true, To: "branch", Target: "b", Commit: "c"} }},
+			want: func(s *run.State) {
+				s.Delivery = &run.Delivered{Delivered: true, To: "branch", Target: "b", Commit: "c"}
+			}},
 		{name: "a tree", kind: run.KindWorkspaceUpdated, payload: run.WorkspaceUpdated{Tree: run.Blob{Digest: "t"}, Commit: "c"},
 			want: func(s *run.State) { s.Tree, s.Commit = &run.Blob{Digest: "t"}, "c" }},
 		{name: "a gate undecided in a failed run", kind: run.KindGateDecided, payload: run.Answered{ID: "q1", Action: "halt"}, before: func(s *run.State) {
@@ -290,7 +293,7 @@ func TestAsks(t *testing.T) {
 	waiting(&s)
 	q, open := s.Asks()
 	require.True(t, open)
-	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected"}, q)
+	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected", Type: "human_feedback_on_reject"}, q)
 	asks(run.AwaitingHumanReview, run.QuestionReview, "")(&s)
 	q, open = s.Asks()
 	require.True(t, open)

@@ -40,6 +40,7 @@ const (
 	KindPassStart         Kind = "pass.start"
 	KindPassAttempt       Kind = "pass.attempt"
 	KindPassEnd           Kind = "pass.end"
+	KindStepSkipped       Kind = "step.skipped"
 	KindArtifactUpdated   Kind = "artifact.updated"
 	KindWorkspaceUpdated  Kind = "workspace.updated"
 	KindNoteAppended      Kind = "note.appended"

@@ -59,6 +59,10 @@ func (f *folder) applyWork(e *Event) {
 	switch e.Kind {
 	case KindPassStart:
 		f.startPass(e)
+	case KindStepSkipped:
+		var p StepSkipped
+		e.Decode(&p)
+		f.move(p.Next)
 	case KindQuestionReminded:
 		f.remind(e)
 	case KindDeliveryCompleted:

@@ -124,9 +124,8 @@ func (f *folder) answer(e *Event) {
 		return
 	}
 	action := word(p.Action)
-	f.Decided = &Decided{ID: p.ID, Type: string(kind), Action: action, Feedback: p.Feedback, Note: p.Note}
 	if q := f.Question; q != nil {
-		f.Decided.Phase, f.Decided.Round = q.Phase, q.Round
+		f.Decided = &Decided{ID: q.ID, Type: string(kind), Phase: q.Phase, Round: q.Round, Action: action, Feedback: p.Feedback, Note: p.Note}
 	}
 	switch {
 	case action == ActionHalt:
@@ -155,6 +154,9 @@ func (f *folder) goOn(action, ts string, p Answered, waiting bool) {
 		f.Feedback = p.Feedback
 	}
 	f.move(p.Next)
+	if action == ActionRetry && q != nil && q.Kind == QuestionGate {
+		f.Again = p.ID
+	}
 	if waiting {
 		f.Status, f.Reason = Running, ""
 	}

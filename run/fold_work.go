@@ -55,7 +55,7 @@ func (f *folder) endPhase(e *Event) {
 // move goes to the place an event names. There is no other way to move.
 func (f *folder) move(next *Place) {
 	if next != nil {
-		f.Next, f.Settled, f.Tries = *next, nil, nil
+		f.Next, f.Settled, f.Tries, f.Again = *next, nil, nil, ""
 	}
 }
 

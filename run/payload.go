@@ -50,6 +50,7 @@ type RunStart struct {
 	Workspace   *Workspace   `json:"workspace,omitempty"`
 	Kind        string       `json:"kind,omitempty"` // planning or research: a person reviews the result
 	Delivers    bool         `json:"delivers,omitempty"`
+	Waits       Waits        `json:"waits,omitzero"`
 	Parent      *Parent      `json:"parent,omitempty"` // the run that this one follows up
 	Notes       []NoteRef    `json:"notes,omitempty"`
 	Stages      []StageRef   `json:"stages"`
@@ -270,6 +271,13 @@ type Check struct {
 type Count struct {
 	Name  string `json:"name"`
 	Count *int   `json:"count"`
+}
+
+// StepSkipped says that a step was gone over.
+type StepSkipped struct {
+	Step string `json:"step"`
+	Why  string `json:"why"`
+	Next *Place `json:"next"`
 }
 
 // ArtifactUpdated says which artifact is current now.

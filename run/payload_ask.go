@@ -1,5 +1,7 @@
 package run
 
+import "time"
+
 // HandoffRequested asks an operator what is to become of a phase. The ID contains the seq of this event and the digest that it judges.
 type HandoffRequested struct {
 	HandoffID     string     `json:"handoff_id"`
@@ -16,6 +18,22 @@ type HandoffRequested struct {
 	LastOutput    string     `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
 	Digest        string     `json:"digest,omitempty"`      // what is judged
 	Patience
+}
+
+// Waits say how long the questions of a run wait. Zero: for ever, and silently.
+type Waits struct {
+	RemindMS  int64  `json:"remind_ms,omitempty"`
+	ExpiresMS int64  `json:"expires_ms,omitempty"`
+	OnExpiry  string `json:"on_expiry,omitempty"` // halt, continue or remind
+}
+
+// From gives the patience of a question that is asked at a moment.
+func (w Waits) From(asked time.Time) Patience {
+	p := Patience{RemindMS: w.RemindMS}
+	if w.ExpiresMS > 0 {
+		p.ExpiresAt, p.OnExpiry = Time(asked.Add(time.Duration(w.ExpiresMS)*time.Millisecond)), w.OnExpiry
+	}
+	return p
 }
 
 // Patience is how long a question waits. Times are absolute, in TimeFormat.

@@ -119,6 +119,17 @@ type Question struct {
 	RequestedAt string       `json:"requested_at"`
 	Patience
 	Reminded int `json:"reminded,omitempty"`
+
+	Verdict string `json:"-"` // of a hand-off: what the last review said
+	Type    string `json:"-"` // of a hand-off
+}
+
+// Words is the question in words for people.
+func (q Question) Words() string {
+	if q.Text != "" {
+		return q.Text
+	}
+	return q.Phase
 }
 
 // Asks gives what the run waits for, hand-offs in the same form as the rest; false if nothing is open or undecided.
@@ -133,6 +144,7 @@ func (s State) Asks() (Question, bool) {
 	return Question{
 		Kind: QuestionHandoff, ID: h.ID, Text: h.Question, Digest: h.Digest, Phase: h.Phase, Round: h.Round, Trigger: h.Trigger, Actions: h.Actions,
 		Artifacts: h.Artifacts, RequestedAt: h.RequestedAt, Patience: h.Patience, Reminded: h.Reminded,
+		Verdict: h.Verdict, Type: h.Type,
 	}, true
 }
 

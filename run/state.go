@@ -56,6 +56,7 @@ type State struct {
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
 	Decided     *Decided        `json:"decided,omitempty"`
+	Again       string          `json:"again,omitempty"`    // the decision that wants the step at Next done once more
 	Feedback    string          `json:"feedback,omitempty"` // the operator's words for the round that is done again
 	Handoff     *Handoff        `json:"handoff,omitempty"`  // the active hand-off: open, or undecided when the run failed
 	Question    *Question       `json:"question,omitempty"` // an open gate, delivery or review

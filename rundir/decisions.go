@@ -3,6 +3,7 @@ package rundir
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -37,7 +38,10 @@ func (p *projector) decision(w *batchWriter, e run.Event) error {
 	if p.meta.State.Illegal != "" || d == nil {
 		return nil
 	}
-	var a run.HandoffDecided
+	var a struct { // of a hand-off or of another question
+		DecidedAt string `json:"decided_at"`
+		DecidedBy string `json:"decided_by"`
+	}
 	e.Decode(&a)
 	raw, err := marshal(Decision{
 		RunID: p.meta.RunID, HandoffID: d.ID, Phase: d.Phase, Action: d.Action, Feedback: d.Feedback, Note: d.Note, DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy,
@@ -48,6 +52,27 @@ func (p *projector) decision(w *batchWriter, e run.Event) error {
 	w.add(wholeFile{path: p.dir.Path(decisionFile(d.ID)), data: raw})
 	return nil
 }
+
+// FileOf gives where the newest reply, or else the artifact or the diff of that digest lies, relative to the directory; empty: nowhere.
+func (d Dir) FileOf(digest string) (string, error) {
+	file, err := d.FileOfReply(digest)
+	if err != nil || file != "" || digest == "" {
+		return file, err
+	}
+	book, err := d.State()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{book.CurrentArtifactPath, DeliveryPatch} {
+		raw, err := os.ReadFile(d.Path(name))
+		if name != "" && err == nil && isDigest(raw, digest) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+func isDigest(raw []byte, want string) bool { return digest(raw) == want }
 
 // FileOfReply gives where the newest reply of that digest lies, relative to the directory; empty: no pass gave it.
 func (d Dir) FileOfReply(digest string) (string, error) {

@@ -48,8 +48,12 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		if len(before.InFlight) > 0 {
 			return p.asItWas(w)
 		}
-	case run.KindHandoffDecided:
+	case run.KindHandoffDecided, run.KindGateDecided, run.KindReviewDecided, run.KindDeliveryDecided:
 		return p.decision(w, e)
+	case run.KindDeliveryCompleted:
+		var c run.DeliveryCompleted
+		e.Decode(&c)
+		return p.put(w, DeliveryPatch, c.Diff)
 	case run.KindRunReverted:
 		return p.restore(w, p.meta.State)
 	}

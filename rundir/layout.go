@@ -32,6 +32,8 @@ const (
 	PlanFile       = orchestrator + "/plan.json"
 	InputsFile     = orchestrator + "/inputs.json"
 	PolicyFile     = orchestrator + "/policy.json"
+	WorkspaceDir   = "workspace"      // the run's own checkout
+	DeliveryPatch  = "delivery.patch" // what was, or was not, delivered
 	inputsDir      = orchestrator + "/inputs"
 	passesDir      = orchestrator + "/passes"
 	checkpointsDir = orchestrator + "/checkpoints"

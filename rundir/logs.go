@@ -29,6 +29,7 @@ func growing() []string {
 // logbook collects what one batch adds to the growing files. Every line is a pure function of the event and of what was before it.
 type logbook struct {
 	added map[string][]byte
+	load  func(digest string) ([]byte, error) // of a blob
 	err   error
 }
 
@@ -100,6 +101,8 @@ func (l *logbook) log(e entry) {
 		l.budget(e)
 	case run.KindDecisionRefused:
 		l.refused(e)
+	default:
+		l.asked(e)
 	}
 }
 

@@ -45,6 +45,9 @@ type Meta struct {
 	Profile                string   `json:"profile"`
 	Epoch                  int      `json:"epoch"`
 
+	Workspace *Workspace  `json:"workspace,omitempty"`
+	Parent    *run.Parent `json:"parent,omitempty"` // the run that this one follows up
+
 	PhaseHandoff *run.Handoff `json:"phase_handoff,omitempty"`
 	run.Markers               // how the run came to stand where it stands; each key only where it holds
 
@@ -57,6 +60,17 @@ type Meta struct {
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 
 	recorder *run.Recorder // of History, while events are folded
+}
+
+// Workspace is the tree that a run works on, as it stands.
+type Workspace struct {
+	Kind   string `json:"kind"`   // git or dir
+	Source string `json:"source"` // where it comes from
+	Base   string `json:"base,omitempty"`
+	Branch string `json:"branch,omitempty"`
+	Commit string `json:"commit,omitempty"` // what the branch has come to
+	Start  string `json:"start"`            // digest of the tree at the start
+	Tree   string `json:"tree"`             // and now
 }
 
 // Versions is the versions block of RunStore v2.
@@ -154,6 +168,11 @@ func (m *Meta) fold(e run.Event) {
 	if s.Checkpoint != nil {
 		m.CheckpointHead = text(s.Checkpoint.ID)
 	}
+	if w := m.Workspace; w != nil && s.Tree != nil {
+		next := *w
+		next.Commit, next.Tree = s.Commit, s.Tree.Digest
+		m.Workspace = &next
+	}
 	m.outcome(s)
 }
 
@@ -162,6 +181,8 @@ func (m *Meta) outcome(s run.State) {
 	switch {
 	case s.Status == run.Done && s.Artifact != nil:
 		m.Result = text(s.Artifact.Digest)
+	case s.Status == run.Done && s.Tree != nil:
+		m.Result = text(s.Tree.Digest)
 	case s.Status == run.Failed:
 		m.Error = text(s.Reason)
 	}
@@ -173,7 +194,10 @@ func (m *Meta) head(e run.Event) {
 	m.Version, m.RunID, m.ThreadID = MetaVersion, p.RunID, p.ThreadID
 	m.SkillID, m.SkillVersion, m.PolicySnapshotID = p.Pipeline, p.Definition, p.Policy
 	m.CreatedAt, m.TenantID, m.Environment = p.CreatedAt, p.Tenant, p.Environment
-	m.Task, m.RunKind = p.Task, p.RunKind
+	m.Task, m.RunKind, m.Parent = p.Task, p.RunKind, p.Parent
+	if w := p.Workspace; w != nil {
+		m.Workspace = &Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Start: w.Tree.Digest}
+	}
 	m.Versions = Versions{Capabilities: []string{}, Bindings: p.Build, RegistryRef: p.Definition}
 	m.TraceID = traceID(p.RunID)
 	m.Derived = []DerivedMark{}

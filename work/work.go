@@ -18,6 +18,8 @@ const (
 	RunPass         = "RunPass"
 	TakeScreenshots = "TakeScreenshots"
 	Inspect         = "Inspect"
+	Carry           = "Carry"
+	Deliver         = "Deliver"
 )
 
 // Target says which run, where its directory is and where its blobs are.
@@ -82,14 +84,60 @@ type SealResult struct {
 // InspectInput asks whether the artifact on disk is the one the run knows.
 type InspectInput struct {
 	Target
-	File   string `json:"file"`
-	Digest string `json:"digest"`
+	File   string `json:"file,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	Tree   *Tree  `json:"tree,omitempty"` // or the workspace, where the run has one
+}
+
+// Tree is a run's workspace as it stands.
+type Tree struct {
+	Plan      string        `json:"plan"` // says what is left out of it
+	Workspace run.Workspace `json:"workspace"`
+	Tree      run.Blob      `json:"tree"`
+	Commit    string        `json:"commit,omitempty"`
 }
 
 // InspectResult says what was found: nothing, an edit by somebody else (stored), or a missing file (put back).
 type InspectResult struct {
 	Edited   *run.Blob `json:"edited,omitempty"`
 	Restored bool      `json:"restored,omitempty"`
+
+	Workspace *run.WorkspaceUpdated `json:"workspace,omitempty"` // what somebody changed in the run's own checkout
+}
+
+// CarryInput asks for the run's own checkout to be brought to a tree, and committed where it is a git checkout.
+type CarryInput struct {
+	Target
+	Tree    Tree   `json:"tree"`    // what it is to hold; Commit is what it stands on
+	Message string `json:"message"` // of the commit
+}
+
+// CarryResult is the commit that holds the tree; empty without git.
+type CarryResult struct {
+	Commit string `json:"commit,omitempty"`
+}
+
+// DeliverInput asks for a run's changes to be delivered.
+type DeliverInput struct {
+	Target
+	Workspace run.Workspace `json:"workspace"`
+	Commit    string        `json:"commit"`           // of the run's branch
+	Plan      string        `json:"plan"`             // says where to
+	Action    string        `json:"action,omitempty"` // what an operator decided: approve, apply or skip; empty: nobody was asked
+	Message   string        `json:"message"`
+	Look      bool          `json:"look,omitempty"` // only say what would be delivered
+}
+
+// DeliverResult says what was delivered, or why not. Nothing is half delivered.
+type DeliverResult struct {
+	Diff      *run.Blob `json:"diff,omitempty"` // the patch; nil: there is nothing to deliver
+	Files     int       `json:"files"`
+	Dirty     []string  `json:"dirty,omitempty"` // files of the target that were changed meanwhile, and that the delivery would change
+	Why       string    `json:"why,omitempty"`   // in words
+	Delivered bool      `json:"delivered"`
+	To        string    `json:"to,omitempty"`
+	Where     string    `json:"where,omitempty"` // the branch, or the checkout's folder
+	Commit    string    `json:"commit,omitempty"`
 }
 
 // RoundInput asks for one round of a stage of the stored plan.
@@ -127,9 +175,10 @@ type Step struct {
 type Role struct {
 	Name   string          `json:"name"`
 	Gives  string          `json:"gives"`
-	Agent  string          `json:"agent"`           // for people: claude -p
-	Notes  []string        `json:"notes,omitempty"` // names of the notes it adds to
-	Score  string          `json:"score,omitempty"` // name of the score it gives
+	Agent  string          `json:"agent"`            // for people: claude -p
+	Notes  []string        `json:"notes,omitempty"`  // names of the notes it adds to
+	Score  string          `json:"score,omitempty"`  // name of the score it gives
+	Judges bool            `json:"judges,omitempty"` // it gives a verdict
 	Limits pipeline.Limits `json:"limits"`
 }
 
@@ -152,12 +201,15 @@ type ComposeInput struct {
 
 // Given is what a step is given of the run's state.
 type Given struct {
-	Artifact *run.Blob   `json:"artifact,omitempty"`
-	Notes    []run.Notes `json:"notes,omitempty"`
-	Replies  []run.Reply `json:"replies,omitempty"`
-	Pictures *run.Blob   `json:"pictures,omitempty"`
-	Feedback string      `json:"feedback,omitempty"` // the operator's words for a round that is done again
-	Waiver   *run.Waiver `json:"waiver,omitempty"`   // what an operator let pass; later reviews are told
+	Artifact *run.Blob    `json:"artifact,omitempty"`
+	Notes    []run.Notes  `json:"notes,omitempty"`
+	Replies  []run.Reply  `json:"replies,omitempty"`
+	Pictures *run.Blob    `json:"pictures,omitempty"`
+	Feedback string       `json:"feedback,omitempty"` // the operator's words for a round that is done again
+	Waiver   *run.Waiver  `json:"waiver,omitempty"`   // what an operator let pass; later reviews are told
+	Waivers  []run.Waiver `json:"waivers,omitempty"`  // and before that
+	Task     string       `json:"task,omitempty"`     // the run's own
+	Base     string       `json:"base,omitempty"`     // commit that the workspace began with
 }
 
 // ComposeResult is the stored prompt and what went into it.
@@ -181,35 +233,38 @@ type PassInput struct {
 	Artifact    *run.Blob   `json:"artifact,omitempty"`
 	Notes       []run.Notes `json:"notes,omitempty"`
 	Pictures    *run.Blob   `json:"pictures,omitempty"`
+	Tree        *Tree       `json:"tree,omitempty"` // the workspace that it works on a copy of
 	TimeoutMS   int64       `json:"timeout_ms"`
 	HeartbeatMS int64       `json:"heartbeat_ms"`
 }
 
 // PassResult is a call that was judged.
 type PassResult struct {
-	Outcome     string             `json:"outcome"` // ok or one of the categories
-	Message     string             `json:"message,omitempty"`
-	Structural  bool               `json:"structural,omitempty"`   // the reply cannot be used; the agent is well
-	RateLimited bool               `json:"rate_limited,omitempty"` // the provider is overloaded
-	Permanent   bool               `json:"permanent,omitempty"`    // another attempt cannot help
-	ExitCode    int                `json:"exit_code,omitempty"`
-	Diagnostics string             `json:"diagnostics,omitempty"`
-	Reply       *run.Blob          `json:"reply,omitempty"`
-	Output      *run.Blob          `json:"output,omitempty"` // what came back from a failed call
-	Artifact    *run.Blob          `json:"artifact,omitempty"`
-	Modified    bool               `json:"modified,omitempty"`
-	Validation  run.Validation     `json:"validation"`
-	Notes       []run.NoteAppended `json:"notes,omitempty"`
-	Tally       []run.Count        `json:"tally,omitempty"`
-	Score       *float64           `json:"score,omitempty"`
-	ScoreWhy    string             `json:"score_why,omitempty"`
-	Verdict     string             `json:"verdict,omitempty"`
-	Spend       run.Spend          `json:"spend"`
-	StartedAt   string             `json:"started_at"`
-	DurationMS  int64              `json:"duration_ms"`
-	Reused      bool               `json:"reused,omitempty"`
-	Joined      bool               `json:"joined,omitempty"`
-	Superseded  *run.Spend         `json:"superseded,omitempty"` // what later answers of the same call have cost
+	Outcome     string                `json:"outcome"` // ok or one of the categories
+	Message     string                `json:"message,omitempty"`
+	Structural  bool                  `json:"structural,omitempty"`   // the reply cannot be used; the agent is well
+	RateLimited bool                  `json:"rate_limited,omitempty"` // the provider is overloaded
+	Permanent   bool                  `json:"permanent,omitempty"`    // another attempt cannot help
+	ExitCode    int                   `json:"exit_code,omitempty"`
+	Diagnostics string                `json:"diagnostics,omitempty"`
+	Reply       *run.Blob             `json:"reply,omitempty"`
+	Output      *run.Blob             `json:"output,omitempty"` // what came back from a failed call
+	Artifact    *run.Blob             `json:"artifact,omitempty"`
+	Modified    bool                  `json:"modified,omitempty"`
+	Validation  run.Validation        `json:"validation"`
+	Notes       []run.NoteAppended    `json:"notes,omitempty"`
+	Tally       []run.Count           `json:"tally,omitempty"`
+	Score       *float64              `json:"score,omitempty"`
+	ScoreWhy    string                `json:"score_why,omitempty"`
+	Verdict     string                `json:"verdict,omitempty"`
+	Value       string                `json:"value,omitempty"`   // of a command: ok or failed
+	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"` // of a pass that gives changes and made some
+	Spend       run.Spend             `json:"spend"`
+	StartedAt   string                `json:"started_at"`
+	DurationMS  int64                 `json:"duration_ms"`
+	Reused      bool                  `json:"reused,omitempty"`
+	Joined      bool                  `json:"joined,omitempty"`
+	Superseded  *run.Spend            `json:"superseded,omitempty"` // what later answers of the same call have cost
 }
 
 // Heartbeat is what a running pass reports.

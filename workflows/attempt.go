@@ -205,12 +205,13 @@ func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration) w
 func (p *pass) timeout() time.Duration { return p.role.Limits.TimeoutFor(p.tried) }
 
 func (p *pass) input() work.PassInput {
-	again := ""
-	if st := p.e.j.state; st.Feedback != "" && st.Decided != nil {
+	st := p.e.j.state
+	again := st.Again
+	if again == "" && st.Feedback != "" && st.Decided != nil {
 		again = st.Decided.ID
 	}
 	return work.PassInput{
-		Again: again, RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.step.DescriptionOf(p.member, p.at.Round), Call: p.id, Attempt: p.tried,
+		Again: again, Tree: p.e.tree(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.step.DescriptionOf(p.member, p.at.Round), Call: p.id, Attempt: p.tried,
 		At: p.ref(), Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}

@@ -20,12 +20,25 @@ type places struct{ onward, again *run.Place }
 // ask does a step that asks: it rests the run until somebody has decided. The decision itself says where the run goes on.
 func (e *engine) ask(ctx workflow.Context, at run.Place, s work.Step) error {
 	judged, verdict := e.judged()
+	if approves(verdict) && s.AskType != "" && s.AskType != run.HandoffFeedbackAlways {
+		return e.skipAsk(ctx, at, s)
+	}
 	req := run.HandoffRequested{
-		HandoffType: run.HandoffFeedbackAlways, Trigger: run.TriggerRejected, Round: at.Round, Verdict: verdict, Digest: judged, LastOutput: judged,
+		HandoffType: s.AskType, Trigger: triggerOf(verdict), Round: at.Round, Verdict: verdict, Digest: judged, LastOutput: judged,
+		Patience: e.patience(ctx, s.Questions),
+	}
+	if s.AskType == "" {
+		req.HandoffType = run.HandoffFeedbackAlways
 	}
 	if approves(verdict) {
 		yes := true
-		req.Trigger, req.Approved = run.TriggerApproved, &yes
+		req.Approved = &yes
+	}
+	if s.AskType == run.HandoffBypass {
+		req.Trigger = run.TriggerBypass
+	}
+	if at.Step == 0 { // there is nothing before it to be done again
+		req.Actions = slices.DeleteFunc(run.Offered(run.QuestionHandoff, req.Trigger), func(a string) bool { return a == run.ActionRetryFeedback })
 	}
 	if err := e.request(ctx, s.Ask, req, e.askedAt(at)); err != nil {
 		return err
@@ -33,10 +46,25 @@ func (e *engine) ask(ctx workflow.Context, at run.Place, s work.Step) error {
 	if d := e.j.state.Decided; e.j.state.Status != run.Running || d == nil || d.Action == run.ActionRetryFeedback {
 		return nil
 	}
-	if e.lastInRound(at) && e.round.Kind == "each" {
-		return e.endSet(ctx)
+	return e.endOfRound(ctx, at)
+}
+
+// triggerOf says why somebody is asked, by the last verdict.
+func triggerOf(verdict string) string {
+	switch word := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(verdict)), "-", "_"); word {
+	case run.TriggerApproved, run.TriggerIncomplete, run.TriggerScopeExpansion:
+		return word
 	}
-	return nil
+	return run.TriggerRejected
+}
+
+// skipAsk goes on over a question that is only asked when the work was not approved. The journal says so.
+func (e *engine) skipAsk(ctx workflow.Context, at run.Place, s work.Step) error {
+	ev := run.StepSkipped{Step: s.Key, Why: "the last verdict is approved", Next: e.after(at)}
+	if err := e.j.emit(ctx, run.KindStepSkipped, e.round.Stage, ev); err != nil {
+		return err
+	}
+	return e.endOfRound(ctx, at)
 }
 
 // askedAt says where a decision about the step at a place leads: on behind it, or back to the step that it asks about.
@@ -52,7 +80,7 @@ func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
 	no := false
 	req := run.HandoffRequested{
 		HandoffType: run.HandoffFeedbackOnReject, Trigger: run.TriggerRejected, Round: at.Round, Verdict: verdict, Approved: &no,
-		LoopMaxRounds: e.round.Repeat.Max, Digest: judged, LastOutput: judged,
+		LoopMaxRounds: e.round.Repeat.Max, Digest: judged, LastOutput: judged, Patience: e.patience(ctx, nil),
 	}
 	question := fmt.Sprintf("%s: %d rounds, and still not %s", e.round.Title, at.Round, e.round.Repeat.Until)
 	return e.request(ctx, question, req, places{})
@@ -65,7 +93,9 @@ func (e *engine) request(ctx workflow.Context, question string, req run.HandoffR
 		req.Phase = e.round.Stage
 		req.HandoffID = fmt.Sprintf("%s:%d:%d:%.8s", req.Phase, req.Round, e.j.state.Seq+1, req.Digest)
 		req.Question = question
-		req.Actions = run.Offered(run.QuestionHandoff, req.Trigger)
+		if req.Actions == nil {
+			req.Actions = run.Offered(run.QuestionHandoff, req.Trigger)
+		}
 		if req.LastOutput != "" {
 			req.Artifacts = append(req.Artifacts, run.Attached{Name: "last output", Digest: req.LastOutput})
 		}
@@ -76,11 +106,7 @@ func (e *engine) request(ctx workflow.Context, question string, req run.HandoffR
 			return err
 		}
 	}
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
-	e.show(ctx)
-	return workflow.Await(ctx, func() bool { return e.j.state.Status != run.AwaitingPhaseHandoff })
+	return e.awaitAnswer(ctx)
 }
 
 // judged gives what a hand-off is about: the last reply of the phase, and the last verdict.
@@ -131,29 +157,41 @@ func MayDecide(s run.State, m Message) error {
 func mayDecide(s run.State, m Message) (same bool, err error) {
 	switch {
 	case !known(m.Action):
-		return false, refuse("%q is no action: say one of continue, retry_feedback, continue_with_waiver, halt", m.Action)
+		return false, refuse("%q is no action: say one of %s", m.Action, strings.Join(actionsOf(s), ", "))
 	case needsWords(m.Action) && strings.TrimSpace(m.Feedback) == "":
 		return false, refuse("%s needs feedback: the words that it is done with", m.Action)
 	}
-	if d := s.Decided; d != nil && (m.ID == d.ID || m.ID == "" && s.Handoff == nil) {
+	q, open := s.Asks()
+	if d := s.Decided; d != nil && (m.ID == d.ID || m.ID == "" && !open) {
 		if d.Action == m.Action && d.Feedback == m.Feedback && d.Note == m.Note {
 			return true, nil
 		}
 		return false, refuse("%s was decided already, with %s: the first decision stands", d.ID, d.Action)
 	}
-	switch h := s.Handoff; {
-	case h == nil:
+	switch {
+	case !open:
 		return false, refuse("the run is %s: nothing waits for a decision", s.Status)
-	case m.ID != "" && m.ID != h.ID:
-		return false, refuse("%s is not what waits for a decision, that is %s: the answer was meant for another round or artifact", m.ID, h.ID)
-	case !slices.Contains(h.Actions, m.Action):
-		return false, refuse("%s is not offered here: say one of %s", m.Action, strings.Join(h.Actions, ", "))
+	case m.ID != "" && m.ID != q.ID:
+		return false, refuse("%s is not what waits for a decision, that is %s: the answer was meant for another round or artifact", m.ID, q.ID)
+	case !slices.Contains(q.Actions, m.Action):
+		return false, refuse("%s is not offered here: say one of %s", m.Action, strings.Join(q.Actions, ", "))
 	}
 	return false, nil
 }
 
+// actionsOf are the actions that can be meant: those of the open question, or all of hand-offs.
+func actionsOf(s run.State) []string {
+	if q, open := s.Asks(); open && len(q.Actions) > 0 {
+		return q.Actions
+	}
+	return []string{run.ActionContinue, run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionHalt}
+}
+
 func known(action string) bool {
-	return slices.Contains([]string{run.ActionContinue, run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionHalt}, action)
+	return slices.Contains([]string{
+		run.ActionContinue, run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionHalt, run.ActionRetry, run.ActionApprove, run.ActionFix,
+		run.ActionApply, run.ActionSkip,
+	}, action)
 }
 
 func needsWords(action string) bool {
@@ -168,6 +206,10 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 	}
 	if same {
 		return c.ack("that was decided already"), nil
+	}
+	if q, open := c.e.j.state.Asks(); open && q.Kind != run.QuestionHandoff {
+		c.note(ctx, decidedKind(q.Kind), c.answerOf(ctx, q, m))
+		return c.ack(m.Action + " is decided"), nil
 	}
 	h := c.e.j.state.Handoff
 	d := run.HandoffDecided{
@@ -189,15 +231,29 @@ func (e *engine) decideAtOnce(ctx workflow.Context, m *Message) error {
 	if m == nil {
 		return nil
 	}
-	at := e.j.state.Next
-	if at.Stage < len(e.in.Start.Stages) {
-		if err := e.read(ctx, at); err != nil {
-			return err
-		}
-		if at.Step < len(e.round.Steps) && e.round.Steps[at.Step].Kind == "ask" {
-			e.asked = e.askedAt(at)
-		}
+	if err := e.findLead(ctx); err != nil {
+		return err
 	}
 	_, err := e.control.decide(ctx, *m)
 	return err
+}
+
+// findLead says where a decision of the question that an earlier epoch left undecided leads.
+func (e *engine) findLead(ctx workflow.Context) error {
+	at := e.j.state.Next
+	if at.Stage >= len(e.in.Start.Stages) {
+		again, err := e.lastPlace(ctx)
+		e.asked = places{again: again}
+		return err
+	}
+	if err := e.read(ctx, at); err != nil {
+		return err
+	}
+	switch q := e.j.state.Question; {
+	case q != nil && q.Kind == run.QuestionGate:
+		e.asked = places{onward: e.after(at)}
+	case at.Step < len(e.round.Steps) && e.round.Steps[at.Step].Kind == "ask":
+		e.asked = e.askedAt(at)
+	}
+	return nil
 }

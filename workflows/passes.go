@@ -70,7 +70,7 @@ func (e *engine) keepAnswers(ctx workflow.Context, all []*pass) error {
 
 // members gives the passes of a step that have not settled.
 func (e *engine) members(at run.Place, s work.Step) []*pass {
-	if s.Kind == "role" {
+	if s.Kind != "together" {
 		return []*pass{{e: e, at: at, step: s, role: s.Roles[0], given: e.given(s)}}
 	}
 	var all []*pass
@@ -85,7 +85,13 @@ func (e *engine) members(at run.Place, s work.Step) []*pass {
 // given is what a step is given of the state: the artifact, notes, pictures, and the replies of the steps it sees.
 func (e *engine) given(s work.Step) work.Given {
 	st := e.j.state
-	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver}
+	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver, Waivers: st.Waivers}
+	if st.Task != st.Pipeline {
+		g.Task = st.Task
+	}
+	if w := e.in.Start.Workspace; w != nil {
+		g.Base = w.Base
+	}
 	for _, r := range st.Replies {
 		if (s.Sees != "" && r.Step == s.Sees) || (s.SeesStage != "" && r.Phase == s.SeesStage) {
 			g.Replies = append(g.Replies, r)
@@ -151,24 +157,34 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 // settlePasses writes down what the passes of a step came to. A step with a pass that could not settle is done again after the pause.
 func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) error {
 	open := e.unsettled(all)
+	gated := open == nil && all[0].mustAsk()
 	for i, p := range all {
 		if p.result == nil {
 			continue
 		}
-		last := open == nil && i == len(all)-1
+		last := open == nil && i == len(all)-1 && !gated
 		if err := p.settle(ctx, last); err != nil {
 			return err
 		}
 	}
-	if open != nil {
+	switch {
+	case open != nil:
 		return e.giveUp(ctx, open)
+	case gated:
+		return e.gate(ctx, at, all[0])
 	}
-	if e.lastInRound(at) && e.round.Kind == "each" {
-		if err := e.endSet(ctx); err != nil {
-			return err
-		}
+	if err := e.endOfRound(ctx, at); err != nil {
+		return err
 	}
 	return e.floor(ctx)
+}
+
+// endOfRound ends the set that a step was the last of.
+func (e *engine) endOfRound(ctx workflow.Context, at run.Place) error {
+	if e.lastInRound(at) && e.round.Kind == "each" {
+		return e.endSet(ctx)
+	}
+	return nil
 }
 
 // endSet names the place at the end of a set, and rests where the definition wants a review. What the set came to is on disk first, so that

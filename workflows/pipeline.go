@@ -42,10 +42,8 @@ func Pipeline(ctx workflow.Context, in Input) (Result, error) {
 			return e.cancelled(ctx)
 		case err != nil:
 			return e.failed(ctx, err)
-		case over && e.j.state.Status == run.Halted:
-			return e.close(ctx, run.Halted, run.ReasonHandoffHalt)
-		case over:
-			return e.close(ctx, run.Done, "")
+		case over != nil:
+			return e.close(ctx, *over)
 		case e.full(ctx):
 			return Result{}, e.goOn(ctx)
 		}
@@ -130,29 +128,29 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	return e.inspect(ctx)
 }
 
-// next rests where a pause is wanted, or does one step. over: the plan is through.
-func (e *engine) next(ctx workflow.Context) (over bool, err error) {
+// next rests where a pause is wanted, or does one step. over: the run is to end so.
+func (e *engine) next(ctx workflow.Context) (over *run.RunEnd, err error) {
 	if err := e.rest(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	at := e.j.state.Next
-	if at.Stage >= len(e.in.Start.Stages) || e.j.state.Status == run.Halted {
-		return true, nil
+	if at.Stage >= len(e.in.Start.Stages) || e.j.state.Status.Settled() {
+		return e.finish(ctx)
 	}
 	if err := e.read(ctx, at); err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := e.enter(ctx, at); err != nil {
-		return false, err
+		return nil, err
 	}
 	if at.Step >= len(e.round.Steps) || e.met() {
-		return false, e.leave(ctx, at)
+		return nil, e.leave(ctx, at)
 	}
 	if e.spent() { // looked at here, where a call would follow: a run that is through is not paused for money
-		return false, e.overBudget(ctx)
+		return nil, e.overBudget(ctx)
 	}
 	e.steps++
-	return false, e.step(ctx, at)
+	return nil, e.step(ctx, at)
 }
 
 // read gets the round at a place from the stored plan.
@@ -220,9 +218,9 @@ func (e *engine) hear(ctx workflow.Context) error {
 }
 
 // close ends the run.
-func (e *engine) close(ctx workflow.Context, status run.Status, reason string) (Result, error) {
+func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 	e.control.drain(ctx)
-	if err := e.j.emit(ctx, run.KindRunEnd, "", run.RunEnd{Status: status, Reason: reason}); err != nil {
+	if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
 		return Result{}, err
 	}
 	if err := e.settle(ctx); err != nil {
@@ -242,7 +240,7 @@ func (e *engine) failed(ctx workflow.Context, cause error) (Result, error) {
 	if isType(cause, work.ErrStale) {
 		return Result{}, cause // another start owns the directory: there is nothing to write
 	}
-	r, err := e.close(ctx, run.Failed, cause.Error())
+	r, err := e.close(ctx, run.RunEnd{Status: run.Failed, Reason: cause.Error()})
 	if err != nil {
 		return r, errors.Join(cause, err)
 	}
@@ -253,7 +251,7 @@ func (e *engine) failed(ctx workflow.Context, cause error) (Result, error) {
 func (e *engine) cancelled(ctx workflow.Context) (Result, error) {
 	free, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	r, err := e.close(free, run.Cancelled, "")
+	r, err := e.close(free, run.RunEnd{Status: run.Cancelled})
 	if err != nil {
 		return r, err
 	}

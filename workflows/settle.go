@@ -26,6 +26,9 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 			return err
 		}
 	}
+	if err := p.carry(ctx, res); err != nil {
+		return err
+	}
 	for _, n := range res.Notes {
 		if err := p.e.j.emit(ctx, run.KindNoteAppended, phase, n); err != nil {
 			return err
@@ -38,11 +41,14 @@ func (p *pass) record(res *work.PassResult, last bool) run.PassEnd {
 	end := run.PassEnd{
 		Pass: p.about(), Call: p.id, Outcome: res.Outcome, StartedAt: p.began, Attempts: p.tried,
 		Reply: res.Reply, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation, Tally: res.Tally,
-		Score: res.Score, Verdict: res.Verdict, Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
+		Score: res.Score, Verdict: res.Verdict, As: p.step.As, Value: p.value(res), Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
 	}
 	end.CompletedAt, end.DurationMS = span(p.began, res.StartedAt, res.DurationMS)
 	if p.given.Artifact != nil {
 		end.Before = p.given.Artifact.Digest
+	}
+	if res.Changes != nil {
+		end.Tree, end.Modified = &res.Changes.Tree, true
 	}
 	end.Notes, end.Lacks = added(res.Notes, p.role.Notes)
 	if last {

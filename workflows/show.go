@@ -76,15 +76,16 @@ func stage(s run.State) string {
 
 // waitsFor says in a sentence what has to happen for the run to go on.
 func waitsFor(s run.State) string {
+	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
 		return "It waits for its budget to be raised, and then to be resumed:"
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return "It waits for the cause of its failures to be mended, and then to be resumed with force:"
-	case s.Handoff != nil && s.Status.Closed():
+	case undecided && s.Status.Closed():
 		return "It is over, and a question was left undecided. Deciding it lets the run go on:"
-	case s.Handoff != nil:
-		return fmt.Sprintf("**%s** It waits for a decision (%s):", s.Handoff.Question, strings.Join(s.Handoff.Actions, ", "))
+	case undecided:
+		return fmt.Sprintf("**%s** It waits for a decision (%s)%s:", q.Words(), strings.Join(q.Actions, ", "), untilWhen(q))
 	case s.Status == run.Paused:
 		return "It waits to be resumed:"
 	case s.Status.Closed():
@@ -93,12 +94,21 @@ func waitsFor(s run.State) string {
 	return "It needs nobody. To look, or to have it rest:"
 }
 
+// untilWhen says what happens when nobody answers.
+func untilWhen(q run.Question) string {
+	if q.ExpiresAt == "" {
+		return ""
+	}
+	return fmt.Sprintf(" until %s, then %s", q.ExpiresAt, q.OnExpiry)
+}
+
 // commands are what to type next, with our program and without it.
 func commands(s run.State, in Input) []string {
 	dir, id := in.Target.Dir, in.Target.RunID
 	update := func(name, input string) string {
 		return fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input '%s'", id, name, input)
 	}
+	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
 		usd := math.Ceil(2 * s.Budget.CapUSD)
@@ -108,10 +118,10 @@ func commands(s run.State, in Input) []string {
 		}
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		return []string{"starter resume --force " + dir, update(VerbResume, `{"force":true}`)}
-	case s.Handoff != nil && s.Status.Closed():
+	case undecided && s.Status.Closed():
 		return []string{"starter decide " + dir}
-	case s.Handoff != nil:
-		return decisions(s.Handoff, dir, id)
+	case undecided:
+		return decisions(q, dir, id)
 	case s.Status == run.Paused:
 		return []string{"starter resume " + dir, update(VerbResume, "{}")}
 	case s.Status.Closed():
@@ -121,7 +131,7 @@ func commands(s run.State, in Input) []string {
 }
 
 // decisions are the ways to answer, with our program and without it.
-func decisions(h *run.Handoff, dir, id string) []string {
+func decisions(h run.Question, dir, id string) []string {
 	all := []string{"starter decide " + dir}
 	first := ""
 	for _, action := range h.Actions {

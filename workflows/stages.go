@@ -122,7 +122,7 @@ func (e *engine) step(ctx workflow.Context, at run.Place) error {
 	e.show(ctx)
 	s := e.round.Steps[at.Step]
 	switch s.Kind {
-	case "role", "together":
+	case "role", "together", "run":
 		return e.passes(ctx, at, s)
 	case "screenshots":
 		return e.pictures(ctx, at, s)

@@ -110,8 +110,8 @@ func (a *app) goodbye(v *view, interrupts int) error {
 			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 		}
 		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", why, program(), where)
-	case s.Handoff != nil && !s.Status.Settled():
-		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", orElse(s.Handoff.Question, s.Handoff.Phase), program(), where)
+	case undecided && !s.Status.Settled():
+		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", q.Words(), program(), where)
 	case s.Status.Class() == run.OperatorPause:
 		fmt.Fprintf(a.out, "\nPaused (%s). Look: %s status %s. Go on: %s resume %s\n", s.Reason, program(), where, program(), where)
 	default:

@@ -3,9 +3,9 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,18 +27,25 @@ func (a *app) decide() *cobra.Command {
 		Long: `Decide what a run waits for. On a terminal, without --action, it shows the question and asks. What a failed or interrupted run left undecided can be
 decided too: the run then goes on in a new epoch.
 
+What can be decided depends on the question; --show tells it:
+
   continue               go on
   retry_feedback         do it once more, with the words of --feedback
-  continue_with_waiver   go on, and record with --feedback what was let pass; later reviews are told
+  continue_with_waiver   go on, and record with --feedback what was let pass; later steps are told
+  retry                  of a gate: the command or the step once more; of a delivery: look at the target once more
+  approve                of a plan: it is good, the run is done; of a delivery: deliver although it was rejected
+  apply                  of a delivery: put it into the checkout although it was rejected, and do not commit it
+  fix                    of a delivery: one more round, with the words of --feedback, then you are asked again
+  skip                   of a delivery: do not deliver; the changes stay on the run's branch
   halt                   end the run
 
 ` + exitCodesHelp,
 	}, &dir)
-	cmd.Flags().StringVar(&m.Action, "action", "", "continue, retry_feedback, continue_with_waiver or halt")
+	cmd.Flags().StringVar(&m.Action, "action", "", "what is decided, see above")
 	cmd.Flags().StringVar(&m.Feedback, "feedback", "", "the words that retry_feedback and continue_with_waiver need")
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
 	cmd.Flags().StringVar(&m.By, "by", "", "who decides (default: you)")
-	cmd.Flags().StringVar(&m.ID, "id", "", "of the hand-off, so that the answer cannot meet another one")
+	cmd.Flags().StringVar(&m.ID, "id", "", "of the question, so that the answer cannot meet another one")
 	cmd.Flags().BoolVar(&show, "show", false, "only show what waits")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := operate.Find(a.settings.StateDir, named(args, dir))
@@ -49,11 +56,12 @@ decided too: the run then goes on in a new epoch.
 		if err != nil {
 			return err
 		}
-		if show || m.Action == "" {
-			if !a.showQuestion(s) || show {
-				return nil
-			}
-			if m, err = a.askPerson(*s.now.State.Handoff, m); err != nil {
+		q, open := a.showQuestion(s, show || m.Action == "")
+		switch {
+		case show, !open && m.Action == "":
+			return nil
+		case m.Action == "":
+			if m, err = a.askPerson(q, m); err != nil {
 				return err
 			}
 		}
@@ -62,45 +70,90 @@ decided too: the run then goes on in a new epoch.
 	return cmd
 }
 
-// showQuestion prints what waits for a decision; false: nothing does.
-func (a *app) showQuestion(s sight) bool {
-	h := s.now.State.Handoff
-	if h == nil {
+// showQuestion gives what waits for a decision, and prints it where it is wanted.
+func (a *app) showQuestion(s sight, say bool) (run.Question, bool) {
+	q, open := s.now.State.Asks()
+	switch {
+	case !say:
+	case !open:
 		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.claim.RunID, standingWords(s.stands))
-		return false
+	default:
+		a.row("Run", "%s in %s, %s", s.claim.RunID, s.dir.Root, standingWords(s.stands))
+		a.printQuestion(s.dir, q)
 	}
-	a.row("Run", "%s in %s, %s", s.claim.RunID, s.dir.Root, standingWords(s.stands))
-	a.row("Question", "%s", orElse(h.Question, h.Phase))
-	a.row("Hand-off", "%s (%s, %s)", h.ID, h.Type, h.Trigger)
-	a.row("Round", "%d", h.Round)
-	if h.Verdict != "" {
-		a.row("Verdict", "%s", h.Verdict)
-	}
-	a.row("Asked", "%s", minute(h.RequestedAt))
-	if file, err := s.dir.FileOfReply(h.LastOutput); err == nil && file != "" {
-		a.row("Last output", "%s", s.dir.Path(file))
-	}
-	for _, action := range h.Actions {
-		fmt.Fprintf(a.out, "  %-22s %s\n", action, meaning(action))
-	}
-	return true
+	return q, open
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
+func (a *app) printQuestion(d rundir.Dir, q run.Question) {
+	a.row("Question", "%s", q.Words())
+	a.row("Id", "%s (%s)", q.ID, strings.TrimSuffix(q.Trigger+", "+q.Type, ", "))
+	a.row("Round", "%d", max(q.Round, 1))
+	if q.Verdict != "" {
+		a.row("Verdict", "%s", q.Verdict)
 	}
-	return text
+	a.row("Asked", "%s", minute(q.RequestedAt))
+	if q.ExpiresAt != "" {
+		a.row("Answer by", "%s; then: %s", minute(q.ExpiresAt), q.OnExpiry)
+	}
+	for _, at := range q.Artifacts {
+		if file, err := d.FileOf(at.Digest); err == nil && file != "" {
+			a.row(strings.ToUpper(at.Name[:1])+at.Name[1:], "%s", d.Path(file))
+			a.excerpt(d.Path(file))
+		}
+	}
+	for _, action := range q.Actions {
+		fmt.Fprintf(a.out, "  %-22s %s\n", action, meaning(q, action))
+	}
 }
 
-func meaning(action string) string {
+// excerpt prints the end of what a question is about.
+func (a *app) excerpt(file string) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return // it is shown by name
+	}
+	const most = 12
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	for _, line := range lines {
+		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
+	}
+}
+
+func clip(line string, most int) string {
+	if r := []rune(line); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return line
+}
+
+func meaning(q run.Question, action string) string {
+	delivery := q.Kind == run.QuestionDelivery
 	switch action {
 	case run.ActionContinue:
 		return "the run goes on"
 	case run.ActionRetryFeedback:
 		return "one more round, with your words; then you are asked again"
+	case run.ActionFix:
+		return "one more round, with your words; then the delivery is asked about again"
 	case run.ActionContinueWithWaiver:
 		return "the run goes on; your words are recorded and shown to later reviews"
+	case run.ActionRetry:
+		if delivery {
+			return "look at the target again, once you have cleaned it up"
+		}
+		return "do the step once more"
+	case run.ActionApprove:
+		if delivery {
+			return "deliver it although it was rejected, with its commit"
+		}
+		return "it is good: the run is done"
+	case run.ActionApply:
+		return "put it into the checkout although it was rejected, without a commit"
+	case run.ActionSkip:
+		return "deliver nothing; the changes stay on the run's branch and in its directory"
 	case run.ActionHalt:
 		return "the run ends here, halted"
 	}
@@ -108,10 +161,9 @@ func meaning(action string) string {
 }
 
 // askPerson has a person choose on a terminal.
-func (a *app) askPerson(h run.Handoff, m workflows.Message) (workflows.Message, error) {
-	f, ok := a.in.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return m, asUsage(errors.New("say what is decided: --action continue, retry_feedback, continue_with_waiver or halt"))
+func (a *app) askPerson(h run.Question, m workflows.Message) (workflows.Message, error) {
+	if !a.personThere() {
+		return m, asUsage(fmt.Errorf("say what is decided: --action %s", strings.Join(h.Actions, ", ")))
 	}
 	in := bufio.NewReader(a.in)
 	fmt.Fprintln(a.out)
@@ -127,10 +179,16 @@ func (a *app) askPerson(h run.Handoff, m workflows.Message) (workflows.Message, 
 		m.Action = h.Actions[n-1]
 	}
 	m.ID = h.ID // what was shown is what is decided
-	if m.Feedback == "" && (m.Action == run.ActionRetryFeedback || m.Action == run.ActionContinueWithWaiver) {
+	if m.Feedback == "" && slices.Contains([]string{run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionFix}, m.Action) {
 		m.Feedback, err = prompted(a, in, "In your words: ")
 	}
 	return m, err
+}
+
+// personThere says that somebody sits at a terminal and can be asked.
+func (a *app) personThere() bool {
+	f, ok := a.in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func prompted(a *app, in *bufio.Reader, what string) (string, error) {
@@ -156,9 +214,9 @@ func (a *app) sendDecision(ctx context.Context, s sight, m workflows.Message) er
 	if d.Reopened != nil && d.Reopened.Epoch > 0 {
 		fmt.Fprintf(a.out, "It was %s and goes on in epoch %d.\n", d.Reopened.From, d.Reopened.Epoch)
 	}
-	asked := ""
-	if h := s.now.State.Handoff; h != nil {
-		asked = h.ID
-	}
-	return awaitDirectory(ctx, s.dir, func(m rundir.Meta) bool { return m.State.Handoff == nil || m.State.Handoff.ID != asked })
+	asked, _ := s.now.State.Asks()
+	return awaitDirectory(ctx, s.dir, func(m rundir.Meta) bool {
+		q, open := m.State.Asks()
+		return !open || q.ID != asked.ID
+	})
 }

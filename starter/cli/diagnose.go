@@ -75,8 +75,8 @@ func causes(s sight) []string {
 	if f := st.Failure; f != nil {
 		out = append(out, fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message))
 	}
-	if st.Handoff != nil {
-		out = append(out, fmt.Sprintf("the question %s (%s) waits for a decision", st.Handoff.ID, st.Handoff.Phase))
+	if q, undecided := st.Asks(); undecided {
+		out = append(out, fmt.Sprintf("the question %s (%s) waits for a decision", q.ID, q.Phase))
 	}
 	if s.now.Why != nil {
 		out = append(out, s.now.Why.Error())

@@ -84,11 +84,15 @@ func nextCommands(s sight) []string {
 		return []string{say("watch %s", d)}
 	case run.Paused:
 		return []string{pauseEnds(st, say, d)}
-	case run.AwaitingPhaseHandoff:
-		return []string{say("decide %s", d), say("decide %s --action continue", d), "temporal workflow signal --workflow-id " + s.claim.RunID +
-			` --name decide --input '{"action":"continue"}'`}
+	case run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview:
+		first := run.ActionContinue
+		if q, _ := st.Asks(); len(q.Actions) > 0 {
+			first = q.Actions[0]
+		}
+		return []string{say("decide %s", d), say("decide %s --action "+first, d), "temporal workflow signal --workflow-id " + s.claim.RunID +
+			` --name decide --input '{"action":"` + first + `"}'`}
 	case run.Failed, run.Cancelled, run.Interrupted:
-		if st.Handoff != nil {
+		if _, undecided := st.Asks(); undecided {
 			return []string{say("diagnose %s", d), say("decide %s", d)}
 		}
 		return []string{say("diagnose %s", d), say("resume %s", d)}

@@ -1,0 +1,182 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/work"
+)
+
+// Deliver brings a run's changes to a branch or into the source's checkout, or only looks at what they are. Either all of them are delivered or
+// none; delivering again changes nothing.
+func (a *Activities) Deliver(ctx context.Context, in work.DeliverInput) (work.DeliverResult, error) {
+	defer a.alive(ctx)()
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.DeliverResult{}, err
+	}
+	plan, err := a.plan(ctx, s, in.Plan)
+	if err != nil {
+		return work.DeliverResult{}, err
+	}
+	if plan.Delivery == nil {
+		return work.DeliverResult{}, badInput("the plan says nothing of a delivery")
+	}
+	at := work.Tree{Plan: in.Plan, Workspace: in.Workspace, Commit: in.Commit}
+	w, err := checkoutOf(ctx, at, a.cfg.Open(in.Dir).Path(rundir.WorkspaceDir))
+	if err != nil {
+		return work.DeliverResult{}, err
+	}
+	d := delivery{in: in, to: *plan.Delivery, w: w}
+	if err := d.find(ctx); err != nil || len(d.patch) == 0 {
+		return d.res, err
+	}
+	diff, err := keepData(ctx, s, d.patch)
+	if err != nil {
+		return work.DeliverResult{}, err
+	}
+	d.res.Diff = &diff
+	if in.Look {
+		return d.res, nil
+	}
+	return d.res, d.make(ctx)
+}
+
+// delivery is one delivery under way.
+type delivery struct {
+	in     work.DeliverInput
+	to     pipeline.Delivery
+	w      *repo.Worktree
+	source *repo.Repo
+	patch  []byte
+	res    work.DeliverResult
+}
+
+// find gets the changes of the run, as far as they are to be delivered.
+func (d *delivery) find(ctx context.Context) error {
+	changes, err := d.w.Changes(ctx, d.in.Workspace.Base)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, p := range repo.Paths(changes) {
+		if below(p, d.to.Paths) {
+			paths = append(paths, p)
+		}
+	}
+	d.res.Files = len(paths)
+	if len(paths) == 0 {
+		return nil
+	}
+	d.patch, err = d.w.Patch(ctx, d.in.Workspace.Base, paths...)
+	return err
+}
+
+// below says whether a path is one of the folders or files, or below one; no folders are all.
+func below(path string, folders []string) bool {
+	for _, f := range folders {
+		f = strings.TrimSuffix(strings.TrimPrefix(f, "./"), "/")
+		if f == "" || f == "." || path == f || strings.HasPrefix(path, f+"/") {
+			return true
+		}
+	}
+	return len(folders) == 0
+}
+
+func (d *delivery) make(ctx context.Context) error {
+	var err error
+	if d.source, err = repo.Open(ctx, d.in.Workspace.Source); err != nil {
+		return err
+	}
+	if d.to.To == "branch" && d.in.Action != run.ActionApply {
+		return d.toBranch(ctx)
+	}
+	return d.toCheckout(ctx)
+}
+
+// toBranch makes one commit of all changes, on a branch that is made or moved forward.
+func (d *delivery) toBranch(ctx context.Context) error {
+	branch := d.to.Branch
+	if branch == "" {
+		branch = "passbook-" + d.in.RunID[:min(8, len(d.in.RunID))]
+	}
+	commit, err := d.source.CommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.message(), d.trailer())
+	if d.stands(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.res.Delivered, d.res.To, d.res.Where, d.res.Commit = true, "branch", branch, commit
+	return nil
+}
+
+// toCheckout applies the changes to the source's checkout, and commits exactly them where that is wanted.
+func (d *delivery) toCheckout(ctx context.Context) error {
+	d.res.To, d.res.Where = "checkout", d.source.Root()
+	commit := d.to.Commit && d.in.Action != run.ActionApply
+	if id, err := d.source.CommitWith(ctx, d.trailer()); err != nil || id != "" {
+		d.res.Delivered, d.res.Commit = id != "", id
+		return err
+	}
+	applied, err := d.source.Applied(ctx, d.patch)
+	if err != nil {
+		return err
+	}
+	if !applied {
+		dirty, err := d.source.Overlaps(ctx, d.patch)
+		if err != nil {
+			return err
+		}
+		if len(dirty) > 0 {
+			d.res.Dirty = dirty
+			d.res.Why = fmt.Sprintf("%s has changes of its own in what is to be delivered: %s", d.source.Root(), strings.Join(dirty, ", "))
+			return nil
+		}
+		if err := d.source.Apply(ctx, d.patch); d.stands(err) || err != nil {
+			return ifNot(d.res.Why != "", err)
+		}
+	}
+	d.res.Delivered = true
+	if commit {
+		d.res.Commit, err = d.source.CommitPaths(ctx, d.message(), repo.PathsOf(d.patch)...)
+	}
+	return err
+}
+
+// stands notes that the target went its own way, so that the changes do not fit: somebody has to decide.
+func (d *delivery) stands(err error) bool {
+	var conflict *repo.ConflictError
+	var forward *repo.NotForwardError
+	if !errors.As(err, &conflict) && !errors.As(err, &forward) {
+		return false
+	}
+	d.res.Why = "the target has changed, and the changes do not fit it any more: " + err.Error()
+	if conflict != nil {
+		d.res.Dirty = conflict.Paths
+	}
+	return true
+}
+
+func ifNot(told bool, err error) error {
+	if told {
+		return nil
+	}
+	return err
+}
+
+// trailer is how a delivery is known again.
+func (d *delivery) trailer() string { return "Passbook-Run: " + d.in.RunID }
+
+func (d *delivery) message() string {
+	if d.to.Message == "" {
+		return d.in.Message
+	}
+	return d.to.Message + "\n\n" + d.trailer() + "\n"
+}

@@ -1,0 +1,240 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+	"github.com/passbook-run/passbook/work"
+)
+
+// copied is the copy of the workspace that one delivery of a call works on.
+type copied struct {
+	of    work.Tree
+	rules tree.Rules
+	cache *tree.Cache
+	keep  bool // what the agent leaves there is its result
+}
+
+// treeOf says which copy a call works on; nil: the run has no workspace.
+func treeOf(plan *pipeline.Plan, role pipeline.Role, in work.PassInput) *copied {
+	if in.Tree == nil {
+		return nil
+	}
+	return &copied{of: *in.Tree, rules: rulesOf(plan), keep: role.Gives == pipeline.GivesChanges}
+}
+
+func rulesOf(plan *pipeline.Plan) tree.Rules {
+	if plan.Workspace == nil {
+		return tree.Rules{}
+	}
+	return Rules(*plan.Workspace)
+}
+
+// Rules are what of a workspace belongs to its tree.
+func Rules(w pipeline.Workspace) tree.Rules {
+	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep"}
+}
+
+// withIgnored adds what the tree's own .gitignore names: a build's leftovers are no part of the work.
+func withIgnored(rules tree.Rules, dir string) (tree.Rules, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, ".gitignore"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, nil
+	}
+	if err != nil {
+		return rules, err
+	}
+	rules.Ignore = append(strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n"), rules.Ignore...)
+	return rules, nil
+}
+
+// saveTree puts the files below dir into the store.
+func saveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules, cache *tree.Cache) (tree.Saved, error) {
+	if of.Kind == "git" {
+		var err error
+		if rules, err = withIgnored(rules, dir); err != nil {
+			return tree.Saved{}, err
+		}
+	}
+	return tree.Save(ctx, s, dir, rules, cache)
+}
+
+// layOutTree lays the workspace down in the agent's folder. Of a git workspace it is a repository of its own, which shares only objects with the
+// source: whatever the agent does with git there hurts nobody.
+func (a *Activities) layOutTree(ctx context.Context, st *settlement, dir string) error {
+	c := st.tree
+	cache, err := tree.Checkout(ctx, st.l.s, store.Digest(c.of.Tree.Digest), dir, c.rules)
+	if err != nil {
+		return fmt.Errorf("lay out the workspace: %w", err)
+	}
+	c.cache = cache
+	if c.of.Workspace.Kind != "git" {
+		return nil
+	}
+	err = repo.Scratch(ctx, dir, c.of.Workspace.Source, c.of.Commit)
+	if errors.Is(err, fs.ErrNotExist) { // a host without the repository: the files are all there is
+		return nil
+	}
+	return err
+}
+
+// takeTree stores what the agent left.
+func takeTree(ctx context.Context, st *settlement) (*run.Blob, error) {
+	c := st.tree
+	if c == nil || !c.keep {
+		return nil, nil
+	}
+	saved, err := saveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), c.of.Workspace, c.rules, c.cache)
+	if err != nil {
+		return nil, fmt.Errorf("store the workspace: %w", err)
+	}
+	b := BlobOf(saved)
+	return &b, nil
+}
+
+// BlobOf is a tree as events name it: its digest, and the bytes of all its files.
+func BlobOf(saved tree.Saved) run.Blob {
+	b := run.Blob{Digest: string(saved.Digest)}
+	for _, e := range saved.Tree.Entries {
+		b.Size += e.Size
+	}
+	return b
+}
+
+// inlineFiles is how many changed files an event names itself.
+const inlineFiles = 20
+
+// changes says what an agent did to the workspace; nil: nothing, or it was not asked to.
+func (j judge) changes() (*run.WorkspaceUpdated, error) {
+	if j.role.Gives != pipeline.GivesChanges || j.ans.Tree == nil || j.in.Tree == nil || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
+		return nil, nil
+	}
+	return updated(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree)
+}
+
+// updated compares two stored trees.
+func updated(ctx context.Context, s *store.Store, from, to run.Blob) (*run.WorkspaceUpdated, error) {
+	before, err := tree.Load(ctx, s, store.Digest(from.Digest))
+	if err != nil {
+		return nil, err
+	}
+	after, err := tree.Load(ctx, s, store.Digest(to.Digest))
+	if err != nil {
+		return nil, err
+	}
+	ev := &run.WorkspaceUpdated{Tree: to}
+	for _, c := range tree.Diff(before, after) {
+		ev.Files = append(ev.Files, run.FileChange{
+			Path: strings.ToValidUTF8(c.Path, "�"), Old: strings.ToValidUTF8(c.From, "�"), Kind: string(c.Kind),
+			Before: string(c.Before.Digest), After: string(c.After.Digest),
+		})
+	}
+	ev.Changed = len(ev.Files)
+	if ev.Changed <= inlineFiles {
+		return ev, nil
+	}
+	raw, err := json.Marshal(ev.Files)
+	if err != nil {
+		return nil, err
+	}
+	list, err := keepData(ctx, s, raw)
+	ev.Files, ev.List = ev.Files[:inlineFiles], &list
+	return ev, err
+}
+
+// Carry brings the run's own checkout to a tree, and commits it there where it is a git checkout. Doing it again changes nothing.
+func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryResult, error) {
+	defer a.alive(ctx)()
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	plan, err := a.plan(ctx, s, in.Tree.Plan)
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	dir := a.cfg.Open(in.Dir).Path(rundir.WorkspaceDir)
+	if in.Tree.Workspace.Kind != "git" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return work.CarryResult{}, err
+		}
+		_, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rulesOf(plan))
+		return work.CarryResult{}, err
+	}
+	w, err := checkoutOf(ctx, in.Tree, dir)
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	if _, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rulesOf(plan)); err != nil {
+		return work.CarryResult{}, err
+	}
+	changes, err := w.Changes(ctx, "HEAD")
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	if _, err := w.Commit(ctx, in.Message, repo.Paths(changes)...); err != nil {
+		return work.CarryResult{}, err
+	}
+	head, _, err := w.Head(ctx)
+	return work.CarryResult{Commit: head}, err
+}
+
+// checkoutOf opens the run's own checkout, and makes it again where it is gone.
+func checkoutOf(ctx context.Context, t work.Tree, dir string) (*repo.Worktree, error) {
+	w, err := repo.OpenWorktree(ctx, dir)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return w, err
+	}
+	source, err := repo.Open(ctx, t.Workspace.Source)
+	if err != nil {
+		return nil, err
+	}
+	at := t.Commit
+	if at == "" {
+		at = t.Workspace.Base
+	}
+	return source.AddWorktree(ctx, dir, t.Workspace.Branch, at)
+}
+
+// inspectTree compares the run's own checkout with the tree that the run knows. What somebody changed there while the run rested is taken over.
+func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.InspectResult{}, err
+	}
+	plan, err := a.plan(ctx, s, in.Tree.Plan)
+	if err != nil {
+		return work.InspectResult{}, err
+	}
+	dir := a.cfg.Open(in.Dir).Path(rundir.WorkspaceDir)
+	carry := work.CarryInput{Target: in.Target, Tree: *in.Tree, Message: "The workspace as the run knows it\n"}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		_, err := a.Carry(ctx, carry)
+		return work.InspectResult{Restored: true}, err
+	}
+	saved, err := saveTree(ctx, s, dir, in.Tree.Workspace, rulesOf(plan), nil)
+	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
+		return work.InspectResult{}, err
+	}
+	ev, err := updated(ctx, s, in.Tree.Tree, BlobOf(saved))
+	if err != nil {
+		return work.InspectResult{}, err
+	}
+	ev.Cause = "edited"
+	carry.Tree.Tree, carry.Message = ev.Tree, fmt.Sprintf("Changes made by hand\n\nPassbook-Run: %s\n", in.RunID)
+	out, err := a.Carry(ctx, carry)
+	ev.Commit = out.Commit
+	return work.InspectResult{Workspace: ev}, err
+}

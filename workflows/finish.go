@@ -1,0 +1,194 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// finish is what follows the last stage: a person's review of a plan, or the delivery of the work. It gives how the run is to end; nil: it goes on.
+func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
+	s := e.j.state
+	switch run.BeforeDelivery(s.Status == run.Halted, pipeline.PlanOnly(e.in.Start.Kind), s.Status == run.Done) {
+	case run.Halted:
+		return &run.RunEnd{Status: run.Halted, Reason: s.Reason}, nil
+	case run.AwaitingHumanReview:
+		return nil, e.reviewPlan(ctx)
+	}
+	if s.Status == run.Done || !e.in.Start.Delivers {
+		return &run.RunEnd{Status: run.Done, Reason: s.Reason}, nil
+	}
+	return e.deliver(ctx)
+}
+
+// reviewPlan rests the run for a person to review what it has planned.
+func (e *engine) reviewPlan(ctx workflow.Context) error {
+	again, err := e.lastPlace(ctx)
+	if err != nil {
+		return err
+	}
+	judged, _ := e.lastOutput()
+	ask := run.Asked{
+		Question: fmt.Sprintf("The %s run is through. Is its result good?", e.in.Start.Kind), Phase: e.j.state.Phase, Round: 1,
+		Trigger: run.TriggerPlanReady, Digest: judged, Patience: e.patience(ctx, nil),
+	}
+	if judged != "" {
+		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "result", Digest: judged})
+	}
+	return e.askFor(ctx, run.QuestionReview, ask, places{again: again})
+}
+
+// lastOutput is the last reply of the run, or its artifact.
+func (e *engine) lastOutput() (digest, role string) {
+	s := e.j.state
+	if n := len(s.Replies); n > 0 {
+		return s.Replies[n-1].Reply.Digest, s.Replies[n-1].Role
+	}
+	if s.Artifact != nil {
+		return s.Artifact.Digest, ""
+	}
+	return "", ""
+}
+
+// lastPlace is the last place of the plan at which a role is asked: where a round more begins.
+func (e *engine) lastPlace(ctx workflow.Context) (*run.Place, error) {
+	for stage := len(e.in.Start.Stages) - 1; stage >= 0; stage-- {
+		at := run.Place{Stage: stage, Round: 1}
+		if err := e.read(ctx, at); err != nil {
+			return nil, err
+		}
+		if e.round.Rounds > 1 {
+			at.Round = e.round.Rounds
+			if err := e.read(ctx, at); err != nil {
+				return nil, err
+			}
+		}
+		step, ok := e.lastCall(e.round.Steps)
+		if !ok {
+			continue
+		}
+		at.Step = step
+		if e.repeats() { // a round of a loop is done as a whole
+			at = run.Place{Stage: stage, Round: e.j.state.Round + 1}
+		}
+		return &at, nil
+	}
+	return nil, nil
+}
+
+// delivering is the phase under which deliveries are journaled.
+const delivering = "delivery"
+
+// deliver brings the work to where the definition wants it. Rejected work, and a target that was changed meanwhile, are a person's decision first.
+func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
+	s := e.j.state
+	word, _ := s.Value("verdict")
+	verdict, action := run.Verdict{Word: refusal(word)}, e.deliveryAction()
+	override := s.Markers.DeliveryOverride
+	if action == run.ActionSkip {
+		return e.undelivered(ctx, verdict, action)
+	}
+	in := e.delivery(action)
+	in.Look = true
+	var found work.DeliverResult
+	if err := e.onDisk(ctx, "look at what is to be delivered", work.Deliver, in, &found); err != nil {
+		return nil, fmt.Errorf("look at what is to be delivered: %w", err)
+	}
+	switch {
+	case found.Diff == nil:
+		return e.ended(ctx, found, run.Delivery{Verdict: verdict})
+	case verdict.Rejected() && override == nil:
+		return nil, e.askToDeliver(ctx, run.TriggerRejected, found, "The last verdict is "+word+". What is to become of the changes?")
+	}
+	in.Look = false
+	var done work.DeliverResult
+	if err := e.onDisk(ctx, "deliver the changes", work.Deliver, in, &done); err != nil {
+		return nil, fmt.Errorf("deliver the changes: %w", err)
+	}
+	if !done.Delivered {
+		return nil, e.askToDeliver(ctx, run.TriggerDirtyTarget, done, done.Why)
+	}
+	if override != nil {
+		action = override.Action
+	}
+	return e.ended(ctx, done, run.Delivery{Verdict: verdict, Diff: true, Action: action})
+}
+
+// refusal is a verdict as the outcome knows it: every word but approved speaks against delivery; no word speaks for nothing.
+func refusal(word string) string {
+	if word == "" || approves(word) {
+		return word
+	}
+	return "rejected"
+}
+
+// deliveryAction is what was decided about the delivery; empty: nothing, or that more is to be done first.
+func (e *engine) deliveryAction() string {
+	d := e.j.state.Decided
+	if d == nil || d.Type != string(run.QuestionDelivery) || d.Action == run.ActionFix {
+		return ""
+	}
+	return d.Action
+}
+
+func (e *engine) delivery(action string) work.DeliverInput {
+	if o := e.j.state.Markers.DeliveryOverride; o != nil {
+		action = o.Action
+	}
+	s := e.in.Start
+	return work.DeliverInput{
+		Target: e.in.Target, Workspace: *s.Workspace, Commit: e.j.state.Commit, Plan: s.Plan, Action: action,
+		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(s.Task), e.in.Target.RunID),
+	}
+}
+
+func (e *engine) askToDeliver(ctx workflow.Context, trigger string, found work.DeliverResult, question string) error {
+	again, err := e.lastPlace(ctx)
+	if err != nil {
+		return err
+	}
+	ask := run.Asked{
+		Question: question, Phase: delivering, Round: 1, Trigger: trigger, Digest: found.Diff.Digest, Patience: e.patience(ctx, nil),
+		Artifacts: []run.Attached{{Name: "diff", Digest: found.Diff.Digest}},
+	}
+	if d, _ := e.lastOutput(); d != "" {
+		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "last output", Digest: d})
+	}
+	return e.askFor(ctx, run.QuestionDelivery, ask, places{again: again})
+}
+
+// undelivered ends a run whose changes an operator keeps back: they stay on the run's branch, and in its directory.
+func (e *engine) undelivered(ctx workflow.Context, verdict run.Verdict, action string) (*run.RunEnd, error) {
+	in := e.delivery(action)
+	in.Look = true
+	var found work.DeliverResult
+	if err := e.onDisk(ctx, "keep the changes", work.Deliver, in, &found); err != nil {
+		return nil, fmt.Errorf("keep the changes: %w", err)
+	}
+	found.Why = "an operator decided not to deliver"
+	if e.j.state.Markers.DeliveryOverride != nil {
+		verdict = run.Verdict{}
+	}
+	return e.ended(ctx, found, run.Delivery{Verdict: verdict, Diff: found.Diff != nil, Action: action})
+}
+
+// ended writes down what became of the delivery, and says how the run ends.
+func (e *engine) ended(ctx workflow.Context, res work.DeliverResult, d run.Delivery) (*run.RunEnd, error) {
+	ev := run.DeliveryCompleted{Action: d.Action, Delivered: res.Delivered, Commit: res.Commit, To: res.To, Target: res.Where, Files: res.Files, Message: res.Why}
+	if res.Diff != nil {
+		ev.Diff = res.Diff.Digest
+	}
+	if q := e.j.state.Decided; q != nil && q.Type == string(run.QuestionDelivery) {
+		ev.ID = q.ID
+	}
+	if err := e.j.emit(ctx, run.KindDeliveryCompleted, delivering, ev); err != nil {
+		return nil, err
+	}
+	r := run.AfterDelivery(run.Done, d)
+	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
+}
