@@ -28,7 +28,7 @@ func (s *Store) Put(ctx context.Context, data []byte) (Digest, error) {
 // gives its size too. A file that changes meanwhile is an error.
 func (s *Store) PutFile(ctx context.Context, path string) (Digest, int64, error) {
 	from := func() (io.ReadCloser, error) { return os.Open(path) }
-	d, size, err := digestSource(from)
+	d, size, err := DigestFrom(from)
 	if err == nil {
 		err = s.medium.putBlob(ctx, d, from)
 	}
@@ -36,6 +36,20 @@ func (s *Store) PutFile(ctx context.Context, path string) (Digest, int64, error)
 		return "", 0, fmt.Errorf("put file %s: %w", path, err)
 	}
 	return d, size, nil
+}
+
+// PutFrom does as [Store.Put] with bytes whose digest the caller knows, without
+// holding them in memory. The error is [ErrChanged] if the source gives others;
+// nothing is put then.
+func (s *Store) PutFrom(ctx context.Context, d Digest, from Source) error {
+	err := d.check()
+	if err == nil {
+		err = s.medium.putBlob(ctx, d, from)
+	}
+	if err != nil {
+		return fmt.Errorf("put blob %s: %w", d, err)
+	}
+	return nil
 }
 
 // Has says whether a blob is there. It does not read it.
@@ -54,7 +68,7 @@ func (s *Store) Has(ctx context.Context, d Digest) (bool, error) {
 // or one of the medium.
 func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
 	var data bytes.Buffer
-	if err := s.copyOut(ctx, d, &data); err != nil {
+	if err := s.Copy(ctx, d, &data); err != nil {
 		return nil, err
 	}
 	return data.Bytes(), nil
@@ -69,15 +83,16 @@ func (s *Store) GetFile(ctx context.Context, d Digest, path string) error {
 		return err
 	}
 	defer p.Discard()
-	if err := s.copyOut(ctx, d, p); err != nil {
+	if err := s.Copy(ctx, d, p); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return p.Commit()
 }
 
-// copyOut writes a blob to w. When the error is nil, what was written has the
-// digest.
-func (s *Store) copyOut(ctx context.Context, d Digest, w io.Writer) error {
+// Copy writes a blob to w. What was written has the digest only when the error
+// is nil: until then it is not to be shown to anybody. The errors are those of
+// [Store.Get], and w's.
+func (s *Store) Copy(ctx context.Context, d Digest, w io.Writer) error {
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -95,7 +110,8 @@ func (s *Store) copyOut(ctx context.Context, d Digest, w io.Writer) error {
 	return nil
 }
 
-func digestSource(from source) (Digest, int64, error) {
+// DigestFrom reads the source once and gives its digest and its length in bytes.
+func DigestFrom(from Source) (Digest, int64, error) {
 	r, err := from()
 	if err != nil {
 		return "", 0, err
@@ -105,7 +121,7 @@ func digestSource(from source) (Digest, int64, error) {
 }
 
 // copySource writes the source to w, and fails if it is not what it was.
-func copySource(w io.Writer, from source, want Digest) error {
+func copySource(w io.Writer, from Source, want Digest) error {
 	r, err := from()
 	if err != nil {
 		return err
@@ -115,7 +131,7 @@ func copySource(w io.Writer, from source, want Digest) error {
 		return err
 	}
 	if d != want {
-		return errors.New("it changed while it was being stored: try again when nobody writes to it")
+		return ErrChanged
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (b *bucket) where(name string) string { return b.url + "/" + name }
 
 // putBlob always writes: that is one round trip, as asking would be, and it
 // heals what is damaged.
-func (b *bucket) putBlob(ctx context.Context, d Digest, from source) error {
+func (b *bucket) putBlob(ctx context.Context, d Digest, from Source) error {
 	return b.write(ctx, d.name(), nil, func(w io.Writer) error { return copySource(w, from, d) })
 }
 

@@ -51,7 +51,7 @@ func (f *folder) place(name string) (string, error) {
 	return path, nil
 }
 
-func (f *folder) putBlob(ctx context.Context, d Digest, from source) error {
+func (f *folder) putBlob(ctx context.Context, d Digest, from Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (f *folder) putBlob(ctx context.Context, d Digest, from source) error {
 // holds says whether the file has the digest. A file that cannot be read, or is
 // damaged, is written again.
 func holds(path string, d Digest) bool {
-	found, _, err := digestSource(func() (io.ReadCloser, error) { return os.Open(path) })
+	found, _, err := DigestFrom(func() (io.ReadCloser, error) { return os.Open(path) })
 	return err == nil && found == d
 }
 

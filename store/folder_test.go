@@ -140,7 +140,7 @@ func TestAFileThatChangesIsNotStored(t *testing.T) {
 		opened++
 		return io.NopCloser(strings.NewReader(fmt.Sprintf("version %d", opened))), nil
 	}
-	d, _, err := digestSource(from)
+	d, _, err := DigestFrom(from)
 	require.NoError(t, err)
 	require.ErrorContains(t, f.putBlob(t.Context(), d, from), "changed while it was being stored")
 	there, err := f.has(t.Context(), d.name())

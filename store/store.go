@@ -29,6 +29,7 @@ import (
 var (
 	ErrMissing error = condition{"it is not in the store", fs.ErrNotExist}
 	ErrDamaged error = condition{"it is damaged in the store", fs.ErrInvalid}
+	ErrChanged       = errors.New("it changed while it was being stored: try again when nobody writes to it")
 )
 
 // DamagedError says that a blob's bytes do not have its digest. It is
@@ -50,7 +51,7 @@ func (e *DamagedError) Unwrap() error { return ErrDamaged }
 type medium interface {
 	// putBlob makes the blob durable. A blob that is there is trusted only if
 	// it was checked.
-	putBlob(ctx context.Context, d Digest, from source) error
+	putBlob(ctx context.Context, d Digest, from Source) error
 	create(ctx context.Context, name string, data []byte) (won bool, err error)
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
@@ -59,8 +60,8 @@ type medium interface {
 	close() error
 }
 
-// source opens the same bytes each time.
-type source func() (io.ReadCloser, error)
+// Source opens the same bytes each time.
+type Source func() (io.ReadCloser, error)
 
 // Store is an open store, for any number of goroutines and processes at once.
 type Store struct {

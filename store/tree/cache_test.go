@@ -1,0 +1,239 @@
+package tree
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/store"
+)
+
+// openHooked is a store whose every step goes past hook first, one at a time.
+func openHooked(t *testing.T, hook func(durable.Step)) *store.Store {
+	t.Helper()
+	var one sync.Mutex
+	s, err := store.OpenOn(t.Context(), durable.Disk{Hook: func(st durable.Step) error {
+		one.Lock()
+		defer one.Unlock()
+		if hook != nil {
+			hook(st)
+		}
+		return nil
+	}}, "file://"+t.TempDir())
+	require.NoError(t, err)
+	return s
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// A cache that lies about a file's content is believed exactly as long as the
+// file is as the cache says: so one sees what was read.
+func TestOnlyWhatChangedIsReadAgain(t *testing.T) {
+	const lie = store.Digest("1111111111111111111111111111111111111111111111111111111111111111")
+	rows := []struct {
+		name   string
+		change func(t *testing.T, path string)
+		want   store.Digest
+	}{
+		{"nothing", func(*testing.T, string) {}, lie},
+		{"another size", func(t *testing.T, path string) { write(t, path, "longer") }, store.DigestOf([]byte("longer"))},
+		{"the same size and mtime", func(t *testing.T, path string) {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			write(t, path, "edited")
+			require.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		}, store.DigestOf([]byte("edited"))},
+		{"only the permissions", func(t *testing.T, path string) { require.NoError(t, os.Chmod(path, 0o600)) }, store.DigestOf([]byte("before"))},
+		{"another file in its place", func(t *testing.T, path string) {
+			write(t, path+".new", "after!")
+			require.NoError(t, os.Rename(path+".new", path))
+		}, store.DigestOf([]byte("after!"))},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			s, dir := openHooked(t, nil), t.TempDir()
+			path := filepath.Join(dir, "f")
+			write(t, path, "before")
+			info, err := os.Lstat(path)
+			require.NoError(t, err)
+			cache := newCache(s)
+			cache.remember("f", stampOf(info), lie, info.ModTime().Add(time.Hour))
+			require.Eventually(t, func() bool { return clockOf(t).After(info.ModTime()) }, time.Minute, time.Millisecond) // the clock's next tick
+			row.change(t, path)
+			saved, err := Save(t.Context(), s, dir, Rules{}, cache)
+			require.NoError(t, err)
+			require.Equal(t, row.want, saved.Tree.Entries[0].Digest)
+		})
+	}
+}
+
+// clockOf is the file system's own idea of now.
+func clockOf(t *testing.T) time.Time {
+	t.Helper()
+	probe := filepath.Join(t.TempDir(), "probe")
+	write(t, probe, "")
+	info, err := os.Stat(probe)
+	require.NoError(t, err)
+	return info.ModTime()
+}
+
+func TestAStampOfTheLastTickIsNotTrusted(t *testing.T) {
+	look := time.Date(2026, 11, 21, 12, 0, 0, 500e6, time.UTC)
+	rows := []struct {
+		name string
+		ago  time.Duration
+		want bool
+	}{
+		{"now", 0, false},
+		{"in the last tick", 10 * time.Millisecond, false},
+		{"long ago", 200 * time.Millisecond, true},
+		{"in the future", -time.Hour, false},
+		{"a second ago, on a clock of whole seconds", 1500 * time.Millisecond, false},
+		{"long ago, on a clock of whole seconds", 3500 * time.Millisecond, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, stamp{ctime: look.Add(-row.ago)}.settled(look))
+		})
+	}
+}
+
+func TestWhatTheStoreHasIsNotWritten(t *testing.T) {
+	var writes, syncs int
+	s := openHooked(t, func(st durable.Step) {
+		switch st.Op {
+		case durable.OpWrite:
+			writes++
+		case durable.OpSync:
+			syncs++
+		}
+	})
+	dir := t.TempDir()
+	write(t, dir+"/a", "a")
+	write(t, dir+"/b", "b")
+	first, err := Save(t.Context(), s, dir, Rules{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, writes, "two files and a manifest")
+	rows := []struct {
+		name  string
+		cache func(dir string) *Cache
+	}{
+		{"the cache of a save", func(string) *Cache { return first.Cache }},
+		{"the cache of a checkout", func(dir string) *Cache {
+			c, err := Checkout(t.Context(), s, first.Digest, dir, Rules{})
+			require.NoError(t, err)
+			return c
+		}},
+		{"a tree that is known", func(string) *Cache { return Known(s, first.Tree) }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir+"/a", "a")
+			write(t, dir+"/b", "b")
+			cache := row.cache(dir)
+			writes, syncs = 0, 0
+			again, err := Save(t.Context(), s, dir, Rules{}, cache)
+			require.NoError(t, err)
+			require.Equal(t, first.Digest, again.Digest)
+			require.Zero(t, writes+syncs)
+			write(t, dir+"/b", "B"+row.name)
+			_, err = Save(t.Context(), s, dir, Rules{}, again.Cache)
+			require.NoError(t, err)
+			require.Equal(t, 2, writes, "one file and the manifest")
+		})
+	}
+	other := openHooked(t, nil)
+	moved, err := Save(t.Context(), other, dir, Rules{}, first.Cache)
+	require.NoError(t, err)
+	_, err = Checkout(t.Context(), other, moved.Digest, t.TempDir(), Rules{})
+	require.NoError(t, err, "a cache of another store was believed")
+}
+
+func TestAFileThatChangesWhileItIsRead(t *testing.T) {
+	rows := []struct {
+		name    string
+		changes int
+		before  durable.Op // when it changes: before it is copied, or after
+		want    error
+	}{
+		{"once, before", 1, durable.OpCreate, nil},
+		{"twice, before", 2, durable.OpCreate, nil},
+		{"on and on, before", 100, durable.OpCreate, store.ErrChanged},
+		{"once, after", 1, durable.OpRename, nil},
+		{"twice, after", 2, durable.OpRename, nil},
+		{"on and on, after", 100, durable.OpRename, store.ErrChanged},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir, changed := t.TempDir(), 0
+			path := filepath.Join(dir, "log")
+			s := openHooked(t, func(st durable.Step) {
+				if st.Op != row.before || changed == row.changes {
+					return
+				}
+				changed++
+				f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+				require.NoError(t, err)
+				_, err = f.WriteString(".")
+				require.NoError(t, err)
+				require.NoError(t, f.Close())
+			})
+			write(t, path, "log")
+			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
+			require.ErrorIs(t, err, row.want)
+			if row.want != nil {
+				require.ErrorContains(t, err, "log: it changed while it was being stored")
+				return
+			}
+			want := "log.."[:3+row.changes]
+			got, err := s.Get(t.Context(), saved.Tree.Entries[0].Digest)
+			require.NoError(t, err)
+			require.Equal(t, want, string(got))
+			require.Equal(t, int64(len(want)), saved.Tree.Entries[0].Size)
+		})
+	}
+}
+
+func TestDamageIsNamedAndNeverLaidDown(t *testing.T) {
+	root := t.TempDir()
+	s, err := store.Open(t.Context(), "file://"+root)
+	require.NoError(t, err)
+	from := t.TempDir()
+	write(t, from+"/a", "precious")
+	write(t, from+"/b", "sound")
+	saved, err := Save(t.Context(), s, from, Rules{}, nil)
+	require.NoError(t, err)
+	for path, name := range map[string]store.Digest{"a": store.DigestOf([]byte("precious")), "": saved.Digest} {
+		blob := filepath.Join(root, "blobs", string(name[:2]), string(name[2:]))
+		sound, err := os.ReadFile(blob)
+		require.NoError(t, err)
+		hurt := append([]byte{}, sound...)
+		hurt[1] ^= 1
+		require.NoError(t, os.WriteFile(blob, hurt, 0o600))
+		to := t.TempDir()
+		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
+		damage := (*store.DamagedError)(nil)
+		require.ErrorAs(t, err, &damage)
+		require.Equal(t, name, damage.Digest)
+		if path != "" {
+			require.ErrorContains(t, err, path+": ")
+		}
+		require.NoFileExists(t, filepath.Join(to, "a"))
+		require.NoError(t, os.Remove(blob))
+		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
+		require.ErrorIs(t, err, store.ErrMissing)
+		require.NoError(t, os.WriteFile(blob, sound, 0o600))
+		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
+		require.NoError(t, err)
+		require.FileExists(t, filepath.Join(to, "a"))
+	}
+}

@@ -1,0 +1,284 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/passbook-run/passbook/store"
+)
+
+// Saved is a tree that is in the store.
+type Saved struct {
+	Digest  store.Digest
+	Tree    Tree
+	Skipped []Skipped // by path
+	Cache   *Cache    // for the next save of this folder
+}
+
+// Skipped is something that was left out. What is in a folder that was left out
+// is not named.
+type Skipped struct {
+	Path   string
+	Folder bool
+	Reason Reason
+}
+
+const (
+	tries   = 3 // for a file that changes while it is read
+	readers = 8 // files at once
+)
+
+// Save puts the tree at dir into the store. On return everything is durable, the
+// manifest last. Files that are as the cache has seen them are not read, and
+// blobs that it knows are not put; prev may be nil.
+//
+// A file that changes while it is read is read again, three times at most; then
+// it is an error ([store.ErrChanged]) that names it. Files that vanish meanwhile
+// are not in the tree. A symlink that points out of the tree is an [OutsideError]
+// unless the rules say otherwise.
+func Save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Cache) (Saved, error) {
+	saved, err := save(ctx, s, dir, rules, prev)
+	if err != nil {
+		return Saved{}, fmt.Errorf("save the tree at %s: %w", dir, err)
+	}
+	return saved, nil
+}
+
+func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Cache) (Saved, error) {
+	sieve, err := rules.compile()
+	if err != nil {
+		return Saved{}, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Saved{}, err
+	}
+	defer func() { _ = root.Close() }()
+	sv := &saver{store: s, root: root, sieve: sieve, prev: prev.of(s), look: time.Now()}
+	if err := sv.scan(ctx, "."); err != nil {
+		return Saved{}, err
+	}
+	if err := sv.take(ctx); err != nil {
+		return Saved{}, err
+	}
+	return sv.finish(ctx)
+}
+
+// saver is one save at work.
+type saver struct {
+	store   *store.Store
+	root    *os.Root
+	sieve   sieve
+	prev    *Cache
+	look    time.Time // no file was looked at before
+	found   []found
+	skipped []Skipped
+}
+
+// found is an entry, with what its file was like. A file that vanished loses its path.
+type found struct {
+	Entry
+	stamp stamp
+}
+
+// scan lists a folder and those below it.
+func (sv *saver) scan(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	names, err := readDir(sv.root, dir)
+	if errors.Is(err, fs.ErrNotExist) && dir != "." {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := sv.find(ctx, join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find takes note of what is at a path.
+func (sv *saver) find(ctx context.Context, path string) error {
+	info, err := sv.root.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	reason, err := sv.sieve.out(sv.root, path, info)
+	if reason != "" || err != nil {
+		sv.skipped = append(sv.skipped, Skipped{Path: path, Folder: info.IsDir(), Reason: reason})
+		return err
+	}
+	f := found{Entry: Entry{Path: path, Perm: info.Mode().Perm()}, stamp: stampOf(info)}
+	switch {
+	case info.IsDir():
+		f.Mode = ModeFolder
+		sv.found = append(sv.found, f)
+		return sv.scan(ctx, path)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return sv.link(f)
+	default:
+		sv.found = append(sv.found, f)
+		return nil
+	}
+}
+
+func (sv *saver) link(f found) error {
+	target, err := sv.root.Readlink(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = checkLink(f.Path, target)
+	}
+	f.Mode, f.Perm, f.Link = ModeSymlink, 0, target
+	sv.found = append(sv.found, f)
+	return err
+}
+
+// take gives every file its digest, and puts what the store may not have.
+func (sv *saver) take(ctx context.Context) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(readers)
+	for i := range sv.found {
+		f := &sv.found[i]
+		if f.Mode != "" {
+			continue
+		}
+		if d, ok := sv.prev.unchanged(f.Path, f.stamp); ok {
+			f.describe(f.stamp, d, f.Perm)
+			continue
+		}
+		all.Go(func() error { return sv.read(ctx, f) })
+	}
+	return all.Wait()
+}
+
+func (f *found) describe(s stamp, d store.Digest, perm fs.FileMode) {
+	f.Mode, f.Perm, f.Size, f.Digest, f.stamp = fileMode(perm), perm, s.size, d, s
+}
+
+// read takes one file, again if it changed meanwhile.
+func (sv *saver) read(ctx context.Context, f *found) error {
+	for range tries {
+		err := sv.readOnce(ctx, f)
+		if errors.Is(err, fs.ErrNotExist) {
+			f.Path = ""
+			return nil
+		}
+		if !errors.Is(err, store.ErrChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w (read %d times)", f.Path, store.ErrChanged, tries)
+}
+
+func (sv *saver) readOnce(ctx context.Context, f *found) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	before, err := sv.root.Lstat(f.Path)
+	if err != nil {
+		return err
+	}
+	from := func() (io.ReadCloser, error) { return openFile(sv.root, f.Path, before) }
+	d, size, err := store.DigestFrom(from)
+	if err == nil && !sv.prev.blobs[d] {
+		err = sv.store.PutFrom(ctx, d, from)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	after, err := sv.root.Lstat(f.Path)
+	if err != nil {
+		return err
+	}
+	if !stampOf(before).equal(stampOf(after)) || before.Mode() != after.Mode() || size != after.Size() {
+		return store.ErrChanged
+	}
+	f.describe(stampOf(after), d, after.Mode().Perm())
+	return nil
+}
+
+// finish puts the manifest and tells what the next save need not do.
+func (sv *saver) finish(ctx context.Context) (Saved, error) {
+	cache := newCache(sv.store)
+	t := Tree{Entries: make([]Entry, 0, len(sv.found))}
+	for _, f := range sv.found {
+		if f.Path == "" {
+			continue
+		}
+		t.Entries = append(t.Entries, f.Entry)
+		if f.IsFile() {
+			cache.remember(f.Path, f.stamp, f.Digest, sv.look)
+			cache.blobs[f.Digest] = true
+		}
+	}
+	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(sv.skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	if err := t.check(); err != nil {
+		return Saved{}, err
+	}
+	d, err := sv.put(ctx, t)
+	if err != nil {
+		return Saved{}, err
+	}
+	cache.blobs[d] = true
+	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, nil
+}
+
+func (sv *saver) put(ctx context.Context, t Tree) (store.Digest, error) {
+	data := t.encode()
+	if d := store.DigestOf(data); sv.prev.blobs[d] {
+		return d, nil
+	}
+	return sv.store.Put(ctx, data)
+}
+
+// readDir gives the names in a folder below root, sorted.
+func readDir(root *os.Root, dir string) ([]string, error) {
+	f, err := root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, errors.Join(err, f.Close())
+}
+
+// openFile opens the file that was seen below root. What took its place, like a
+// symlink or a pipe, is [store.ErrChanged].
+func openFile(root *os.Root, path string, seen fs.FileInfo) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would let us wait
+	if err != nil {
+		return nil, err
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(seen, now) || !now.Mode().IsRegular() {
+		return nil, errors.Join(err, f.Close(), store.ErrChanged)
+	}
+	return f, nil
+}
+
+// join is a path below a folder of the tree.
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
+}
