@@ -145,9 +145,15 @@ func (d *delivery) toCheckout(ctx context.Context) error {
 	}
 	d.res.Delivered = true
 	if commit {
-		d.res.Commit, err = d.source.CommitPaths(ctx, d.message(), repo.PathsOf(d.patch)...)
+		paths, err := d.source.Touched(ctx, d.patch)
+		if err != nil {
+			return err
+		}
+		if d.res.Commit, err = d.source.CommitPaths(ctx, d.message(), paths...); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // stands notes that the target went its own way, so that the changes do not fit: somebody has to decide.

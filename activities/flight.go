@@ -25,12 +25,12 @@ type settlement struct {
 	ans    *answer
 	err    error
 	l      ledger
-	number int          // of the delivery
-	dir    string       // scratch directory of the delivery
-	tree   *settledTree // the workspace, if the agent works on a copy of it
-	file   string       // where the agent finds the artifact, if it is given one
-	before []byte       // the artifact as it was given
-	kind   string       // of replies
+	number int     // of the delivery
+	dir    string  // scratch directory of the delivery
+	tree   *copied // the workspace, if the agent works on a copy of it
+	file   string  // where the agent finds the artifact, if it is given one
+	before []byte  // the artifact as it was given
+	kind   string  // of replies
 }
 
 const (

@@ -95,6 +95,7 @@ func (a *app) goodbye(v *view, interrupts int) error {
 	v.clear()
 	s := v.state
 	where := v.dir.Root
+	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Done:
 		fmt.Fprintf(a.out, "\nDone: %d of %d passes, %d rounds, %d calls, %s.%s\n", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls,

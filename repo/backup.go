@@ -1,0 +1,190 @@
+package repo
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// backup is a copy of some files of a checkout, to put them back from.
+type backup struct {
+	root  string
+	dir   string // the copies
+	files []savedFile
+	// absent folders on the way to the files, the deepest last.
+	absent []string
+}
+
+// savedFile is one path as it was.
+type savedFile struct {
+	path   string // absolute
+	absent bool
+	mode   fs.FileMode
+	time   time.Time
+	link   string // where a symbolic link points
+	copied string // the copy of a regular file
+}
+
+// save copies the files at these paths, which may be absent. A folder is only noted.
+func save(root string, paths []string) (*backup, error) {
+	dir, err := os.MkdirTemp("", "passbook-apply-")
+	if err != nil {
+		return nil, err
+	}
+	b := &backup{root: root, dir: dir}
+	for i, p := range paths {
+		if err := b.add(p, filepath.Join(dir, strconv.Itoa(i))); err != nil {
+			return nil, errors.Join(err, b.drop())
+		}
+	}
+	return b, nil
+}
+
+func (b *backup) add(path, copied string) error {
+	if !filepath.IsLocal(path) {
+		return fmt.Errorf("path %q is not in the checkout", path)
+	}
+	f := savedFile{path: filepath.Join(b.root, path)}
+	info, err := os.Lstat(f.path)
+	switch {
+	case isAbsent(err):
+		f.absent = true
+		b.noteFolders(filepath.Dir(f.path))
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		f.mode = info.Mode()
+		if f.link, err = os.Readlink(f.path); err != nil {
+			return err
+		}
+	case info.Mode().IsRegular():
+		f.mode, f.time, f.copied = info.Mode(), info.ModTime(), copied
+		content, err := os.ReadFile(f.path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(copied, content, 0o600); err != nil {
+			return err
+		}
+	default:
+		f.mode = info.Mode()
+	}
+	b.files = append(b.files, f)
+	return nil
+}
+
+func (b *backup) noteFolders(dir string) {
+	if _, err := os.Lstat(dir); dir == b.root || err == nil {
+		return
+	}
+	b.noteFolders(filepath.Dir(dir))
+	b.absent = append(b.absent, dir)
+}
+
+func (b *backup) drop() error { return os.RemoveAll(b.dir) }
+
+// restoreAfter puts everything back after a failure, and returns that. If something cannot be put back, the copies stay, and are named.
+func (b *backup) restoreAfter(failure error) error {
+	if err := b.restore(); err != nil {
+		return fmt.Errorf("%w; and the files could not be put back as they were: %w; copies of them are in %s", failure, err, b.dir)
+	}
+	return errors.Join(failure, b.drop())
+}
+
+func (b *backup) restore() error {
+	var failed []error
+	for _, f := range b.files { // new files first: one may be where a folder was
+		if f.absent {
+			failed = append(failed, remove(f.path))
+		}
+	}
+	for i := len(b.absent) - 1; i >= 0; i-- {
+		_ = os.Remove(b.absent[i]) // a folder in which somebody else put something stays
+	}
+	for _, f := range b.files {
+		if !f.absent {
+			failed = append(failed, f.putBack())
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// remove removes a file or link.
+func remove(path string) error {
+	if err := os.Remove(path); !isAbsent(err) {
+		return err
+	}
+	return nil
+}
+
+// putBack makes the path what it was, unless it still is.
+func (f savedFile) putBack() error {
+	same, err := f.unchanged()
+	if err != nil || same {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o777); err != nil { // git removes folders that became empty
+		return err
+	}
+	switch {
+	case f.mode.IsDir():
+		return os.MkdirAll(f.path, 0o777)
+	case f.link != "":
+		if err := remove(f.path); err != nil {
+			return err
+		}
+		return os.Symlink(f.link, f.path)
+	}
+	return f.rewrite()
+}
+
+func (f savedFile) unchanged() (bool, error) {
+	info, err := os.Lstat(f.path)
+	if isAbsent(err) {
+		return false, nil
+	}
+	if err != nil || info.Mode() != f.mode {
+		return false, err
+	}
+	switch {
+	case f.link != "":
+		link, err := os.Readlink(f.path)
+		return link == f.link, err
+	case f.copied == "":
+		return true, nil
+	}
+	now, err := os.ReadFile(f.path)
+	if err != nil {
+		return false, err
+	}
+	was, err := os.ReadFile(f.copied)
+	return bytes.Equal(now, was), err
+}
+
+func (f savedFile) rewrite() error {
+	content, err := os.ReadFile(f.copied)
+	if err != nil {
+		return err
+	}
+	if err := remove(f.path); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.path, content, f.mode.Perm()); err != nil {
+		return err
+	}
+	if err := os.Chmod(f.path, f.mode.Perm()); err != nil {
+		return err
+	}
+	return os.Chtimes(f.path, f.time, f.time)
+}
+
+// isAbsent says that nothing is at a path; a file where a folder should be hides what is below it.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}

@@ -1,0 +1,163 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind says what happened to a file.
+type Kind string
+
+// The kinds of changes. A file that became a symbolic link, or executable, is changed.
+const (
+	Added   Kind = "added"
+	Changed Kind = "changed"
+	Deleted Kind = "deleted"
+	Renamed Kind = "renamed"
+)
+
+// Change is one file that differs from a commit. Paths are relative to the root, with slashes, and may be any bytes.
+type Change struct {
+	Path    string // the new one, or that of the deleted file
+	OldPath string // of a renamed file; else ""
+	Kind    Kind
+	Added   int // lines; 0 if binary
+	Removed int // lines; 0 if binary
+	Binary  bool
+}
+
+// Paths are all paths of changes, old ones of renames too: what [Worktree.Commit] takes.
+func Paths(changes []Change) []string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.Path)
+		if c.OldPath != "" {
+			all = append(all, c.OldPath)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Changes lists all files that differ between commit base and the worktree, committed or not, untracked ones included, ignored ones not.
+// They are in the order of their paths.
+func (w *Worktree) Changes(ctx context.Context, base string) ([]Change, error) {
+	out, err := w.diff(ctx, base, nil, "-z", "--raw", "--numstat")
+	if err != nil {
+		return nil, fmt.Errorf("list the changes since %s: %w", base, err)
+	}
+	changes, err := parseChanges(out)
+	if err != nil {
+		return nil, fmt.Errorf("list the changes since %s in %s: %w", base, w.root, err)
+	}
+	return changes, nil
+}
+
+// Patch gives the same changes as a patch that git apply takes, binary files included; with paths only those of these files and folders.
+// Both paths of a rename must be given. Without changes it is empty.
+func (w *Worktree) Patch(ctx context.Context, base string, paths ...string) ([]byte, error) {
+	out, err := w.diff(ctx, base, paths, "--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
+		"--src-prefix=a/", "--dst-prefix=b/")
+	if err != nil {
+		return nil, fmt.Errorf("make a patch of the changes since %s: %w", base, err)
+	}
+	return out, nil
+}
+
+// Stat gives the same changes as a table for people: a line for each file, and a last one with the sums.
+func (w *Worktree) Stat(ctx context.Context, base string) (string, error) {
+	out, err := w.diff(ctx, base, nil, "--stat=100", "--no-color")
+	if err != nil {
+		return "", fmt.Errorf("sum up the changes since %s: %w", base, err)
+	}
+	return string(out), nil
+}
+
+// diff compares a commit with all that a commit of the worktree would hold. Git's plumbing does not listen to the user's diff settings.
+func (w *Worktree) diff(ctx context.Context, base string, paths []string, flags ...string) ([]byte, error) {
+	id, err := w.commit(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := w.snapshot(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"diff-tree", "-r", "-M"}, flags...)
+	args = append(args, id, tree, "--")
+	return w.git.out(ctx, append(args, paths...)...)
+}
+
+// parseChanges reads the output of --raw --numstat -z: first all entries of the one, then in the same order all of the other.
+func parseChanges(out []byte) ([]Change, error) {
+	fields := zero(out)
+	var changes []Change
+	for len(fields) > 0 && strings.HasPrefix(fields[0], ":") {
+		c, rest, err := parseRaw(fields)
+		if err != nil {
+			return nil, err
+		}
+		changes, fields = append(changes, c), rest
+	}
+	for i := range changes {
+		rest, err := changes[i].count(fields)
+		if err != nil {
+			return nil, err
+		}
+		fields = rest
+	}
+	if len(fields) > 0 {
+		return nil, fmt.Errorf("git diff says %q, which is no entry", fields[0])
+	}
+	return changes, nil
+}
+
+// parseRaw reads ":<old mode> <new mode> <old id> <new id> <letter>", the path, and the new path of a rename.
+func parseRaw(fields []string) (Change, []string, error) {
+	words := strings.Fields(fields[0])
+	kinds := map[byte]Kind{'A': Added, 'M': Changed, 'T': Changed, 'D': Deleted, 'R': Renamed}
+	if len(words) != 5 || len(fields) < 2 || kinds[words[4][0]] == "" {
+		return Change{}, nil, fmt.Errorf("git diff says %q, which is no entry", fields[0])
+	}
+	c := Change{Path: fields[1], Kind: kinds[words[4][0]]}
+	if c.Kind != Renamed {
+		return c, fields[2:], nil
+	}
+	if len(fields) < 3 {
+		return Change{}, nil, fmt.Errorf("git diff says %q without a new path", fields[0])
+	}
+	c.OldPath, c.Path = fields[1], fields[2]
+	return c, fields[3:], nil
+}
+
+// count reads "<added>\t<removed>\t<path>"; the path of a rename is empty, and its two follow.
+func (c *Change) count(fields []string) ([]string, error) {
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("git diff gives no numbers for %q", c.Path)
+	}
+	f := strings.SplitN(fields[0], "\t", 3)
+	if len(f) != 3 {
+		return nil, fmt.Errorf("git diff says %q, which are no numbers", fields[0])
+	}
+	size := 1
+	if f[2] == "" {
+		size = 3
+	}
+	if len(fields) < size || fields[size-1] != c.Path && f[2] != c.Path {
+		return nil, fmt.Errorf("git diff gives the numbers of another file than %q", c.Path)
+	}
+	if f[0] == "-" && f[1] == "-" {
+		c.Binary = true
+		return fields[size:], nil
+	}
+	var err1, err2 error
+	c.Added, err1 = strconv.Atoi(f[0])
+	c.Removed, err2 = strconv.Atoi(f[1])
+	if err1 != nil || err2 != nil {
+		return nil, fmt.Errorf("git diff says %q, which are no numbers", fields[0])
+	}
+	return fields[size:], nil
+}

@@ -1,0 +1,202 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrNotOurs says that a checkout is not a run's own: not a linked worktree, or not on a branch under [BranchPrefix].
+var ErrNotOurs = errors.New("not a checkout of a run")
+
+// Worktree is a run's own checkout: a linked worktree of the source repository on the run's branch.
+type Worktree struct{ Repo }
+
+// BranchError says that a branch stands in the way: it is at another commit than asked for, or checked out somewhere else.
+type BranchError struct {
+	Branch string
+	At     string // its commit
+	Path   string // the checkout that has it; "" if none
+}
+
+func (e *BranchError) Error() string {
+	if e.Path != "" {
+		return fmt.Sprintf("branch %s is checked out at %s", e.Branch, e.Path)
+	}
+	return fmt.Sprintf("branch %s is there already, at commit %s", e.Branch, e.At)
+}
+
+// OpenWorktree opens the checkout of a run whose root is path. One that was moved is repaired first.
+func OpenWorktree(ctx context.Context, path string) (*Worktree, error) {
+	w, err := openWorktree(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open worktree %s: %w", path, err)
+	}
+	return w, nil
+}
+
+func openWorktree(ctx context.Context, path string) (*Worktree, error) {
+	info, err := os.Lstat(filepath.Join(path, ".git"))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is a repository of its own", ErrNotOurs)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, err
+	}
+	g := git{dir: path}
+	if err := g.checkVersion(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := g.out(ctx, "worktree", "repair", path); err != nil {
+		return nil, err
+	}
+	r, err := at(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if r.gitDir == r.common || filepath.Base(filepath.Dir(r.gitDir)) != "worktrees" {
+		return nil, fmt.Errorf("%w: it is no linked worktree", ErrNotOurs)
+	}
+	return &Worktree{*r}, nil
+}
+
+// AddWorktree makes a checkout of commit at path, on a new branch. An equal one that is there already is returned: on this branch, at the
+// commit or after it; it may have been moved. A registration whose folder is gone is replaced if it has this path or this branch; all
+// others stay, for their disk may only be away. A branch that is there at another commit, or checked out elsewhere, is a [*BranchError].
+func (r *Repo) AddWorktree(ctx context.Context, path, branch, commit string) (*Worktree, error) {
+	w, err := r.addWorktree(ctx, path, branch, commit)
+	if err != nil {
+		return nil, fmt.Errorf("add worktree %s on branch %s: %w", path, branch, err)
+	}
+	return w, nil
+}
+
+func (r *Repo) addWorktree(ctx context.Context, path, branch, commit string) (*Worktree, error) {
+	if !strings.HasPrefix(branch, BranchPrefix) {
+		return nil, fmt.Errorf("%w: its branch must begin with %s", ErrNotOurs, BranchPrefix)
+	}
+	id, err := r.commit(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = resolveParent(path); err != nil {
+		return nil, err
+	}
+	switch _, err := os.Lstat(filepath.Join(path, ".git")); {
+	case err == nil:
+		return r.adopt(ctx, path, branch, id)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	return r.create(ctx, path, branch, id)
+}
+
+// adopt returns the worktree that is at path if it is the one asked for.
+func (r *Repo) adopt(ctx context.Context, path, branch, commit string) (*Worktree, error) {
+	w, err := openWorktree(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if w.common != r.common {
+		return nil, fmt.Errorf("%w: it belongs to the repository %s, not to %s", ErrNotOurs, w.common, r.common)
+	}
+	if w.isHalfMade() {
+		if err := r.unregisterHalfMade(ctx, path); err != nil {
+			return nil, err
+		}
+		return r.create(ctx, path, branch, commit)
+	}
+	head, on, err := w.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if on != branch {
+		return nil, fmt.Errorf("%w: it has branch %q checked out", ErrNotOurs, on)
+	}
+	ok, err := r.isAncestor(ctx, commit, head)
+	if err == nil && !ok {
+		return nil, &BranchError{Branch: branch, At: head}
+	}
+	return w, err
+}
+
+func (r *Repo) create(ctx context.Context, path, branch, commit string) (*Worktree, error) {
+	if err := r.clearStale(ctx, path, branch); err != nil {
+		return nil, err
+	}
+	at, err := r.branchAt(ctx, branch)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"worktree", "add", "--quiet", "--no-track", "-b", branch, path, commit}
+	switch at {
+	case "":
+	case commit:
+		args = []string{"worktree", "add", "--quiet", path, branch}
+	default:
+		return nil, &BranchError{Branch: branch, At: at}
+	}
+	if _, err := r.git.out(ctx, args...); err != nil {
+		return nil, err
+	}
+	return openWorktree(ctx, path)
+}
+
+// RemoveWorktree removes the checkout of a run at path with all that is in it, and its branch unless that is to be kept. What is gone
+// already is no error. It refuses any checkout that is not a run's own.
+func (r *Repo) RemoveWorktree(ctx context.Context, path string, keepBranch bool) error {
+	if err := r.removeWorktree(ctx, path, keepBranch); err != nil {
+		return fmt.Errorf("remove worktree %s: %w", path, err)
+	}
+	return nil
+}
+
+func (r *Repo) removeWorktree(ctx context.Context, path string, keepBranch bool) error {
+	path, err := resolveParent(path)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		if _, err := openWorktree(ctx, path); err != nil { // repairs the registration of a moved one
+			return err
+		}
+	}
+	list, err := r.registered(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range list {
+		if w.path != path {
+			continue
+		}
+		if !strings.HasPrefix(w.branch, BranchPrefix) {
+			return fmt.Errorf("%w: it has %q checked out", ErrNotOurs, w.branch)
+		}
+		if err := r.unregister(ctx, path); err != nil || keepBranch {
+			return err
+		}
+		_, err := r.git.out(ctx, "update-ref", "-d", "refs/heads/"+w.branch)
+		return err
+	}
+	return nil
+}
+
+// resolveParent makes a path absolute and takes the symbolic links out of the folders above it, as git does.
+func resolveParent(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return filepath.Join(parent, filepath.Base(path)), err
+}
