@@ -92,6 +92,8 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, work.Rebuild, telling(a.Rebuild))
 	register(r, work.Seal, telling(a.Seal))
 	register(r, work.Inspect, telling(a.Inspect))
+	register(r, work.Carry, telling(a.Carry))
+	register(r, work.Deliver, telling(a.Deliver))
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.

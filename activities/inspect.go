@@ -10,9 +10,12 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
-// Inspect compares the artifact on disk with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
+// Inspect compares the artifact on disk, or the run's own checkout, with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
 func (a *Activities) Inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
 	defer a.alive(ctx)()
+	if in.Tree != nil {
+		return a.inspectTree(ctx, in)
+	}
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.InspectResult{}, err

@@ -42,6 +42,9 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 // another question is no answer.
 func asked(in work.PassInput) string {
 	question := in.Prompt.Digest + " " + digestOf(in.Artifact) + " " + digestOf(in.Pictures)
+	if in.Tree != nil {
+		question += " " + in.Tree.Tree.Digest
+	}
 	if in.Again != "" {
 		question += " " + in.Again
 	}

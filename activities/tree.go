@@ -60,8 +60,8 @@ func withIgnored(rules tree.Rules, dir string) (tree.Rules, error) {
 	return rules, nil
 }
 
-// saveTree puts the files below dir into the store.
-func saveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules, cache *tree.Cache) (tree.Saved, error) {
+// SaveTree puts the files below dir into the store.
+func SaveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules, cache *tree.Cache) (tree.Saved, error) {
 	if of.Kind == "git" {
 		var err error
 		if rules, err = withIgnored(rules, dir); err != nil {
@@ -96,7 +96,7 @@ func takeTree(ctx context.Context, st *settlement) (*run.Blob, error) {
 	if c == nil || !c.keep {
 		return nil, nil
 	}
-	saved, err := saveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), c.of.Workspace, c.rules, c.cache)
+	saved, err := SaveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), c.of.Workspace, c.rules, c.cache)
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace: %w", err)
 	}
@@ -224,7 +224,7 @@ func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (wor
 		_, err := a.Carry(ctx, carry)
 		return work.InspectResult{Restored: true}, err
 	}
-	saved, err := saveTree(ctx, s, dir, in.Tree.Workspace, rulesOf(plan), nil)
+	saved, err := SaveTree(ctx, s, dir, in.Tree.Workspace, rulesOf(plan), nil)
 	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
 		return work.InspectResult{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/passbook-run/passbook/pass"
@@ -21,6 +22,10 @@ type Definition struct {
 	Source []byte
 	Parsed *pipeline.Definition
 	Plan   *pipeline.Plan
+	Home   string // the definition's folder on disk; empty: it comes with the program
+	Task   string // what this run is to do, in words; empty: what the pipeline says
+	WorkOn string // the repository or folder to work on, where it is not beside the definition
+	Follow *Follow
 	// Warnings are what was found before the start; they go into the run's log.
 	Warnings []string
 }
@@ -45,6 +50,7 @@ type Stored struct {
 	Inputs     string
 	Policy     string
 	Seed       *run.Blob
+	Workspace  *run.Workspace
 }
 
 // Upload puts everything a run is given into the store: the definition, the plan, prompts, files, the seed of the artifact.
@@ -123,4 +129,21 @@ func (d Definition) files() []string {
 		}
 	}
 	return out
+}
+
+// LoadRun reads the definition that a run was started with, from its directory.
+func LoadRun(dir rundir.Dir) (Definition, error) {
+	src, err := os.ReadFile(dir.Path(rundir.DefinitionFile))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
+	}
+	root, err := os.OpenRoot(dir.Path(rundir.InputsDir))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	parsed, problems := pipeline.Parse(dir.Path(rundir.DefinitionFile), src, root.FS())
+	if len(problems) > 0 {
+		return Definition{}, problems
+	}
+	return Definition{Folder: root.FS(), Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
 }

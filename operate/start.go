@@ -52,15 +52,17 @@ func (e *LiveError) Error() string {
 // Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
 // left as it is.
 func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
-	if problems := def.Parsed.NotCarriedOut(); len(problems) > 0 {
-		return Started{}, problems
-	}
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
+		if err := checkSource(ctx, def, dir); err != nil {
+			return Started{}, err
+		}
 		return o.fresh(ctx, def, dir)
 	case err != nil:
 		return Started{}, err
+	case def.Follow != nil && claim.ThreadID != def.Follow.Claim.ThreadID:
+		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a follow-up wants a directory of its own"}
 	case claim.ConfigHash != def.Plan.ConfigHash:
 		return o.changed(ctx, def, dir, claim)
 	}
@@ -76,6 +78,9 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	stands := o.Standing(ctx, claim, now.State.Status)
 	if stands.Liveness == run.LiveOpen || stands.Liveness == run.LiveUnknown && !stands.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: fmt.Sprintf("the definition has changed (configuration %s, now %s)", claim.ConfigHash, def.Plan.ConfigHash)}
+	}
+	if err := checkSource(ctx, def, dir); err != nil {
+		return Started{}, err
 	}
 	to, err := dir.Archive(ctx)
 	if err != nil {
@@ -150,6 +155,9 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
 		Cluster: cluster, Embedded: o.Embedded,
 	}
+	if def.Follow != nil {
+		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
+	}
 	if err := dir.Take(claim); err != nil {
 		return Started{}, err
 	}
@@ -169,6 +177,9 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	stored, err := def.Upload(ctx, s)
 	if err != nil {
 		return Started{}, fmt.Errorf("store the inputs in %s: %w", claim.Store, err)
+	}
+	if stored.Workspace, err = prepare(ctx, s, def, dir, claim); err != nil {
+		return Started{}, err
 	}
 	err = o.execute(ctx, o.input(def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
@@ -193,13 +204,21 @@ func (o Operator) input(def Definition, dir rundir.Dir, claim run.Claim, st Stor
 func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	p := def.Plan
 	ev := run.RunStart{
-		Task: p.Pipeline, RunKind: "pipeline", Pipeline: p.Pipeline, RunID: claim.RunID, ThreadID: claim.ThreadID, Epoch: 1,
+		Task: taskOf(def), RunKind: "pipeline", Pipeline: p.Pipeline, RunID: claim.RunID, ThreadID: claim.ThreadID, Epoch: 1,
 		CreatedAt: claim.CreatedAt, Definition: st.Definition, Plan: st.Plan, Inputs: st.Inputs, Policy: st.Policy, ConfigHash: p.ConfigHash,
 		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Warnings: def.Warnings,
 		Budget: run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)},
 	}
 	if p.Artifact != nil && st.Seed != nil {
 		ev.Artifact = &run.ArtifactRef{File: p.Artifact.File, Seed: *st.Seed}
+	}
+	ev.Workspace, ev.Kind, ev.Delivers = st.Workspace, p.Kind, p.Delivery != nil
+	ev.Waits = run.Waits{RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(), OnExpiry: p.Questions.OnExpiry}
+	if f := def.Follow; f != nil {
+		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies
+		if ev.Artifact != nil && f.Artifact != nil {
+			ev.Artifact.Seed = *f.Artifact
+		}
 	}
 	for _, n := range p.Notes {
 		ev.Notes = append(ev.Notes, run.NoteRef{Name: n.Name, File: n.File})

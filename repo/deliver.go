@@ -146,4 +146,6 @@ func (r *Repo) CommitPaths(ctx context.Context, message string, paths ...string)
 }
 
 // Touched lists every path that a patch reads or writes, old names of renames too.
-func (r *Repo) Touched(ctx context.Context, patch []byte) ([]string, error) { return r.touched(ctx, patch) }
+func (r *Repo) Touched(ctx context.Context, patch []byte) ([]string, error) {
+	return r.touched(ctx, patch)
+}

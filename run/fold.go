@@ -133,6 +133,10 @@ func (f *folder) start(e *Event) {
 		f.StartedAt = e.TS
 	}
 	f.Next, f.Budget = Place{Round: 1}, p.Budget
+	if p.From != nil {
+		f.Next = *p.From
+	}
+	f.Replies = p.Replies
 	f.Passes = PassCount{Total: p.TotalPasses}
 	if p.Artifact != nil {
 		seed := p.Artifact.Seed
@@ -141,6 +145,9 @@ func (f *folder) start(e *Event) {
 	if w := p.Workspace; w != nil {
 		tree := w.Tree
 		f.Tree, f.Commit = &tree, w.Base
+		if w.Commit != "" {
+			f.Commit = w.Commit
+		}
 	}
 	f.Notes = nil
 	for _, n := range p.Notes {

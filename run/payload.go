@@ -51,7 +51,9 @@ type RunStart struct {
 	Kind        string       `json:"kind,omitempty"` // planning or research: a person reviews the result
 	Delivers    bool         `json:"delivers,omitempty"`
 	Waits       Waits        `json:"waits,omitzero"`
-	Parent      *Parent      `json:"parent,omitempty"` // the run that this one follows up
+	Parent      *Parent      `json:"parent,omitempty"`  // the run that this one follows up
+	From        *Place       `json:"from,omitempty"`    // where it begins; nil: with the first stage
+	Replies     []Reply      `json:"replies,omitempty"` // of the parent, for steps that see its stages
 	Notes       []NoteRef    `json:"notes,omitempty"`
 	Stages      []StageRef   `json:"stages"`
 	TotalPasses int          `json:"total_passes"`
@@ -69,7 +71,8 @@ type RunStart struct {
 type Workspace struct {
 	Kind   string `json:"kind"`             // git or dir
 	Source string `json:"source"`           // the repository's checkout, or the folder, on the host that started the run
-	Base   string `json:"base,omitempty"`   // commit that the run begins with
+	Base   string `json:"base,omitempty"`   // commit that the run's changes are counted from
+	Commit string `json:"commit,omitempty"` // that the run's branch begins with, where it is not the base
 	Branch string `json:"branch,omitempty"` // of the run's own checkout
 	Tree   Blob   `json:"tree"`             // manifest of the tree at the start
 }

@@ -98,7 +98,7 @@ func (p *projector) inputFiles(w *batchWriter, manifest string) error {
 		return fmt.Errorf("manifest of inputs %s: %w", manifest, err)
 	}
 	for _, f := range in.Files {
-		if err := p.put(w, path.Join(inputsDir, f.Path), f.Digest); err != nil {
+		if err := p.put(w, path.Join(InputsDir, f.Path), f.Digest); err != nil {
 			return err
 		}
 	}

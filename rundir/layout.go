@@ -34,7 +34,7 @@ const (
 	PolicyFile     = orchestrator + "/policy.json"
 	WorkspaceDir   = "workspace"      // the run's own checkout
 	DeliveryPatch  = "delivery.patch" // what was, or was not, delivered
-	inputsDir      = orchestrator + "/inputs"
+	InputsDir      = orchestrator + "/inputs"
 	passesDir      = orchestrator + "/passes"
 	checkpointsDir = orchestrator + "/checkpoints"
 	tornDir        = orchestrator + "/torn"

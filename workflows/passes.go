@@ -297,5 +297,9 @@ func (p *pass) nextCall() string {
 		member = "-"
 	}
 	s := p.e.j.state
-	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", s.ThreadID, s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
+	root := s.ThreadID
+	if p.e.in.Start.Parent != nil {
+		root = s.RunID // a follow-up asks anew
+	}
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", root, s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
 }

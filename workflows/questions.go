@@ -108,6 +108,13 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 		return err
 	}
 	e.show(ctx)
+	if err := e.awaitDecision(ctx); err != nil || e.tree() == nil || e.j.state.Status != run.Running {
+		return err
+	}
+	return e.inspect(ctx) // a person may have mended things while the run waited
+}
+
+func (e *engine) awaitDecision(ctx workflow.Context) error {
 	told := workflow.Now(ctx)
 	for e.j.state.Status.Class() == run.OperatorPause {
 		q, open := e.j.state.Asks()

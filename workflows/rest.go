@@ -93,6 +93,9 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 
 // inspect takes over what was done to the artifact while the run rested: nothing was in flight, so a difference is somebody's edit.
 func (e *engine) inspect(ctx workflow.Context) error {
+	if t := e.tree(); t != nil {
+		return e.inspectTree(ctx, t)
+	}
 	known := e.j.state.Artifact
 	if known == nil || e.in.Start.Artifact == nil {
 		return nil
@@ -109,6 +112,19 @@ func (e *engine) inspect(ctx workflow.Context) error {
 		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{Artifact: *known, Cause: "restored"})
 	}
 	return nil
+}
+
+// inspectTree does the same with the run's own checkout.
+func (e *engine) inspectTree(ctx workflow.Context, t *work.Tree) error {
+	in := work.InspectInput{Target: e.in.Target, Tree: t}
+	var res work.InspectResult
+	if err := e.onDisk(ctx, "look at the workspace", work.Inspect, in, &res); err != nil {
+		return fmt.Errorf("look at the workspace: %w", err)
+	}
+	if res.Workspace == nil {
+		return nil
+	}
+	return e.j.emit(ctx, run.KindWorkspaceUpdated, e.j.state.Phase, *res.Workspace)
 }
 
 // checkpoint names the state as it is now.

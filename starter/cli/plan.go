@@ -48,6 +48,7 @@ func loadFile(name string) (operate.Definition, error) {
 		return operate.Definition{}, asUsage(fmt.Errorf("read the pipeline: %w", err))
 	}
 	def, err := operate.Load(root.FS(), filepath.Base(name), name)
+	def.Home = filepath.Dir(name)
 	var problems pipeline.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return def, asUsage(err)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +19,7 @@ import (
 func (a *app) run() *cobra.Command {
 	var file, dir string
 	var detach bool
+	var w wish
 	cmd := &cobra.Command{
 		Use: "run --config FILE --output-dir DIR", Short: "Start a run, or go on with the one in the directory", Args: cobra.NoArgs,
 		Long: `Start a run of a pipeline on a directory, or attach to the one that is there. A finished run is left as it is.
@@ -23,10 +27,7 @@ Ctrl+C pauses after the running pass; a second one ends the running call.
 
 ` + exitCodesHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				return asUsage(errors.New("say which pipeline: --config FILE"))
-			}
-			def, err := loadFile(file)
+			def, err := a.wanted(file, &dir, w)
 			if err != nil {
 				return err
 			}
@@ -36,16 +37,80 @@ Ctrl+C pauses after the running pass; a second one ends the running call.
 	cmd.Flags().StringVar(&file, "config", "", "pipeline definition (YAML)")
 	cmd.Flags().StringVar(&dir, "output-dir", "", "the run directory (default: run_root and the pipeline's name)")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not stay attached")
+	cmd.Flags().StringVar(&w.task, "task", "", "what this run is to do, in words; prompts have it as {{task}}")
+	cmd.Flags().StringVar(&w.source, "source", "", "the repository or folder to work on (default: where the definition lies)")
+	cmd.Flags().StringVar(&w.dirty, "dirty", "", "of a source with changes that are not committed: halt, include, exclude or commit (default: as the definition says)")
+	cmd.Flags().StringVar(&w.followUp, "follow-up", "", "a run that is over: go on from where it ended, with a new --task")
+	cmd.Flags().StringVar(&w.fromPlan, "from-run-plan", "", "a run that is over: do what it planned")
 	return cmd
+}
+
+// wish is what somebody says of a run beside its definition.
+type wish struct{ task, source, dirty, followUp, fromPlan string }
+
+// maxTask is how long the words of a task may be, in bytes: they travel with the run's state.
+const maxTask = 8 << 10
+
+// wanted reads the definition of a run, and what was said beside it.
+func (a *app) wanted(file string, dir *string, w wish) (operate.Definition, error) {
+	var def operate.Definition
+	switch {
+	case w.followUp != "" && w.fromPlan != "":
+		return def, asUsage(errors.New("--follow-up and --from-run-plan name two runs to begin with: keep one"))
+	case w.followUp != "" && w.task == "":
+		return def, asUsage(errors.New("say what the follow-up is to do: --task TEXT"))
+	case len(w.task) > maxTask:
+		return def, asUsage(fmt.Errorf("the task has %d bytes; at most %d are taken: put the rest into a file of the source, and name it", len(w.task), maxTask))
+	case w.dirty != "" && !slices.Contains([]string{"halt", "include", "exclude", "commit"}, w.dirty):
+		return def, asUsage(fmt.Errorf("--dirty is %q: write halt, include, exclude or commit", w.dirty))
+	}
+	parent, mode := w.followUp, operate.FollowUp
+	if w.fromPlan != "" {
+		parent, mode = w.fromPlan, operate.FromRunPlan
+	}
+	var from rundir.Dir
+	if parent != "" {
+		var err error
+		if from, err = operate.Find(a.settings.StateDir, parent); err != nil {
+			return def, err
+		}
+	}
+	def, err := a.definition(file, from)
+	if err != nil {
+		return def, err
+	}
+	if parent != "" {
+		if def.Follow, err = operate.FollowRun(from, mode, def); err != nil {
+			return def, err
+		}
+		if *dir == "" {
+			*dir = filepath.Join(a.settings.RunRoot, fmt.Sprintf("%s-after-%.8s-%s", def.Plan.Pipeline, def.Follow.Claim.RunID, time.Now().Format("20060102-150405")))
+		}
+	}
+	def.Task, def.WorkOn = strings.TrimSpace(w.task), w.source
+	if ws := def.Plan.Workspace; ws != nil && w.dirty != "" {
+		ws.Dirty = w.dirty
+	} else if w.dirty != "" || w.source != "" && ws == nil {
+		return def, asUsage(errors.New("--dirty and --source speak of a workspace, and the pipeline has none"))
+	}
+	return def, nil
+}
+
+// definition reads the file, or what the earlier run was started with.
+func (a *app) definition(file string, from rundir.Dir) (operate.Definition, error) {
+	switch {
+	case file != "":
+		return loadFile(file)
+	case from.Root == "":
+		return operate.Definition{}, asUsage(errors.New("say which pipeline: --config FILE"))
+	}
+	return operate.LoadRun(from)
 }
 
 // start starts or finds a run, and stays attached to it.
 func (a *app) start(ctx context.Context, def operate.Definition, dir string, detach bool) error {
 	if dir == "" {
 		dir = filepath.Join(a.settings.RunRoot, def.Plan.Pipeline)
-	}
-	if problems := def.Parsed.NotCarriedOut(); len(problems) > 0 {
-		return problems // before a server is started
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {

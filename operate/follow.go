@@ -1,0 +1,100 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+)
+
+// Ways to follow a run up.
+const (
+	FollowUp    = "follow_up"     // the same work goes on with a new task
+	FromRunPlan = "from_run_plan" // what the run planned is done
+)
+
+// Follow is the run that a new one follows up, and what that takes over from it.
+type Follow struct {
+	Mode      string
+	Claim     run.Claim
+	Workspace *rundir.Workspace // as the run left it
+	Delivered bool
+	Artifact  *run.Blob
+	From      *run.Place
+	Replies   []run.Reply
+}
+
+// FollowRun says what a run of a definition takes over from an earlier one, which must be over.
+func FollowRun(dir rundir.Dir, mode string, def Definition) (*Follow, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return nil, err
+	}
+	s := now.State
+	if err := run.May(s.Status, run.FollowUp, run.Terms{}); err != nil {
+		return nil, err
+	}
+	meta, err := dir.Meta()
+	if err != nil {
+		return nil, err
+	}
+	f := &Follow{Mode: mode, Claim: claim, Workspace: meta.Workspace, Artifact: s.Artifact, Delivered: s.Delivery != nil && s.Delivery.Delivered}
+	if mode == FromRunPlan {
+		err = f.skip(def, meta.History, s.Replies)
+	}
+	return f, err
+}
+
+// skip begins behind the stages that the earlier run has been through, and gives what they said.
+func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error {
+	done := func(stage string) bool {
+		return slices.ContainsFunc(h.Completed, func(m run.PhaseMark) bool { return m.Phase == stage })
+	}
+	n := 0
+	for n < len(def.Plan.Stages)-1 && done(def.Plan.Stages[n].Name) {
+		n++
+	}
+	if n == 0 {
+		return fmt.Errorf("run %s has not been through the first stage of this pipeline, %s: there is no plan to begin with", f.Claim.RunID, def.Plan.Stages[0].Name)
+	}
+	f.From = &run.Place{Stage: n, Round: 1}
+	for _, r := range replies {
+		if slices.ContainsFunc(def.Plan.Stages[:n], func(s pipeline.PlanStage) bool { return s.Name == r.Phase }) {
+			f.Replies = append(f.Replies, r)
+		}
+	}
+	return nil
+}
+
+// prepare checks out what the earlier run has come to. What it did not deliver is part of the follow-up's changes.
+func (f *Follow) prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+	w := f.Workspace
+	if w.Kind != "git" {
+		return nil, fmt.Errorf("run %s worked on the folder %s: a follow-up of that is a new run with --source %s", f.Claim.RunID, w.Source, w.Source)
+	}
+	r, err := repo.Open(ctx, w.Source)
+	if err != nil {
+		return nil, err
+	}
+	if err := hide(dir, r.Root()); err != nil {
+		return nil, err
+	}
+	at := w.Commit
+	if at == "" {
+		at = w.Base
+	}
+	out, err := checkedOut(ctx, s, def, dir, r, run.Workspace{Kind: "git", Source: w.Source, Base: at, Branch: repo.BranchPrefix + claim.RunID}, false)
+	if err == nil && !f.Delivered && at != w.Base {
+		out.Base, out.Commit = w.Base, at
+	}
+	return out, err
+}

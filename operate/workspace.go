@@ -1,0 +1,196 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// SourceError says that a run cannot begin with its source as it is. Nothing was started or changed.
+type SourceError struct{ Source, Why string }
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("%s: %s; nothing was started", e.Source, e.Why)
+}
+
+// taskOf is what a run is to do, in words.
+func taskOf(def Definition) string {
+	if def.Task != "" {
+		return def.Task
+	}
+	return def.Plan.Pipeline
+}
+
+// sourceOf is the repository's checkout, or the folder, that a run works on.
+func sourceOf(def Definition) (string, error) {
+	w := def.Plan.Workspace
+	source := def.WorkOn
+	if source == "" {
+		if def.Home == "" {
+			return "", &SourceError{Source: "the workspace", Why: "the definition lies in no folder: say which source to work on with --source DIR"}
+		}
+		source = filepath.Join(def.Home, filepath.FromSlash(w.Dir))
+	}
+	abs, err := filepath.Abs(source)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// checkSource says what is wrong with the source before anything is changed.
+func checkSource(ctx context.Context, def Definition, dir rundir.Dir) error {
+	w := def.Plan.Workspace
+	if w == nil || def.Follow != nil {
+		return nil
+	}
+	source, err := sourceOf(def)
+	if err != nil {
+		return err
+	}
+	if w.Git == "" {
+		return checkFolder(source, dir, w.Ignore)
+	}
+	r, err := repo.Open(ctx, source)
+	if err != nil {
+		return &SourceError{Source: source, Why: err.Error()}
+	}
+	dirt, err := r.Dirt(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case dirt.Operation != "" && w.Dirty != "exclude":
+		return &SourceError{Source: r.Root(), Why: "a " + dirt.Operation + " is under way there: end or abort it"}
+	case w.Dirty == "halt" && len(dirt.Paths()) > 0:
+		return &SourceError{Source: r.Root(), Why: fmt.Sprintf("it has changes that are not committed (%s): commit or stash them, or say --dirty include, exclude or commit",
+			few(dirt.Paths()))}
+	}
+	return nil
+}
+
+func few(paths []string) string {
+	const most = 5
+	if len(paths) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// checkFolder wants a folder, and a run directory that is no part of what the run works on.
+func checkFolder(source string, dir rundir.Dir, ignore []string) error {
+	if fi, err := os.Stat(source); err != nil || !fi.IsDir() {
+		return &SourceError{Source: source, Why: "it is no folder"}
+	}
+	rel, inside := within(source, dir.Root)
+	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	if inside && !slices.ContainsFunc(ignore, func(p string) bool { return strings.Trim(p, "/") == first }) {
+		return &SourceError{Source: source, Why: fmt.Sprintf("the run directory %s lies in it, and would be part of what the run works on: choose another --output-dir, or write %s/ into workspace.ignore",
+			dir.Root, first)}
+	}
+	return nil
+}
+
+// within gives the path of dir below a folder.
+func within(folder, dir string) (rel string, inside bool) {
+	real, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		real = filepath.Dir(dir)
+	}
+	rel, err = filepath.Rel(folder, filepath.Join(real, filepath.Base(dir)))
+	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// prepare makes the run's own checkout, and puts the tree that it begins with into the store. Doing it again finds what is there.
+func prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+	w := def.Plan.Workspace
+	if w == nil {
+		return nil, nil
+	}
+	if f := def.Follow; f != nil && f.Workspace != nil {
+		return f.prepare(ctx, s, def, dir, claim)
+	}
+	source, err := sourceOf(def)
+	if err != nil {
+		return nil, err
+	}
+	if w.Git != "" {
+		return prepareGit(ctx, s, def, dir, claim, source)
+	}
+	out := run.Workspace{Kind: "dir", Source: source}
+	saved, err := activities.SaveTree(ctx, s, source, out, activities.Rules(*w), nil)
+	if err != nil {
+		return nil, fmt.Errorf("store the workspace %s: %w", source, err)
+	}
+	out.Tree = activities.BlobOf(saved)
+	checkout := dir.Path(rundir.WorkspaceDir)
+	if err := os.MkdirAll(checkout, 0o755); err != nil {
+		return nil, err
+	}
+	_, err = tree.Checkout(ctx, s, saved.Digest, checkout, activities.Rules(*w))
+	return &out, err
+}
+
+func prepareGit(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim, source string) (*run.Workspace, error) {
+	r, err := repo.Open(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	if err := hide(dir, r.Root()); err != nil {
+		return nil, err
+	}
+	w := def.Plan.Workspace
+	if w.Dirty == "commit" {
+		if _, err := r.CommitAll(ctx, "Changes before a run of "+def.Plan.Pipeline+"\n\nPassbook-Run: "+claim.RunID+"\n"); err != nil {
+			return nil, err
+		}
+	}
+	head, _, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return checkedOut(ctx, s, def, dir, r, run.Workspace{Kind: "git", Source: r.Root(), Base: head, Branch: repo.BranchPrefix + claim.RunID}, w.Dirty == "include")
+}
+
+// checkedOut makes the run's own checkout at the base, and stores what is in it.
+func checkedOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
+	checkout := dir.Path(rundir.WorkspaceDir)
+	w, err := r.AddWorktree(ctx, checkout, out.Branch, out.Base)
+	if err != nil {
+		return nil, err
+	}
+	if include {
+		if out.Base, err = w.Carry(ctx, r, true); err != nil {
+			return nil, err
+		}
+	}
+	saved, err := activities.SaveTree(ctx, s, checkout, out, activities.Rules(*def.Plan.Workspace), nil)
+	if err != nil {
+		return nil, fmt.Errorf("store the workspace %s: %w", checkout, err)
+	}
+	out.Tree = activities.BlobOf(saved)
+	return &out, nil
+}
+
+// hide keeps a run directory that lies in the source's checkout out of what git sees there.
+func hide(dir rundir.Dir, root string) error {
+	if _, inside := within(root, dir.Root); !inside {
+		return nil
+	}
+	name := dir.Path(".gitignore")
+	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return dir.Disk.WriteFile(name, []byte("*\n"), 0o644)
+}
