@@ -50,6 +50,10 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		}
 	case run.KindHandoffDecided, run.KindGateDecided, run.KindReviewDecided, run.KindDeliveryDecided:
 		return p.decision(w, e)
+	case run.KindDeliveryRequested:
+		var q run.Asked
+		e.Decode(&q)
+		return p.put(w, DeliveryPatch, q.Digest) // what is asked about is the patch
 	case run.KindDeliveryCompleted:
 		var c run.DeliveryCompleted
 		e.Decode(&c)

@@ -12,6 +12,7 @@ const (
 	QueryPlan        = "plan"
 	QueryCost        = "cost"
 	QueryCheckpoints = "checkpoints"
+	QueryHandoff     = "handoff"
 )
 
 // PlanAnswer answers the query `plan`.
@@ -35,6 +36,16 @@ type CostAnswer struct {
 	ByStage  []run.Named `json:"by_stage"`
 }
 
+// HandoffAnswer answers the query `handoff`: what the run waits for, and what may be said.
+type HandoffAnswer struct {
+	Open     bool          `json:"open"`
+	Question *run.Question `json:"question,omitempty"`
+	Verdict  string        `json:"verdict,omitempty"`
+	Type     string        `json:"handoff_type,omitempty"`
+	Last     *run.Decided  `json:"last_decided,omitempty"`
+	Commands []string      `json:"commands,omitempty"` // ways to answer
+}
+
 // answer registers the queries. All answer from the folded state, as the files do.
 func (e *engine) answer(ctx workflow.Context) error {
 	queries := []struct {
@@ -44,6 +55,7 @@ func (e *engine) answer(ctx workflow.Context) error {
 		{QueryStatus, "The folded state: status, place, passes, cost, last checkpoint.", func() (run.State, error) { return e.j.state, nil }},
 		{QueryPlan, "What the run will do.", e.queryPlan},
 		{QueryCost, "What it has cost, by role and stage.", e.queryCost},
+		{QueryHandoff, "What the run waits for a person to decide.", e.queryHandoff},
 		{QueryCheckpoints, "The last named checkpoints.", func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil }},
 	}
 	for _, q := range queries {
@@ -61,6 +73,15 @@ func (e *engine) queryPlan() (PlanAnswer, error) {
 		Pipeline: s.Pipeline, Plan: s.Plan, ConfigHash: s.ConfigHash, TotalPasses: s.TotalPasses, MaxRounds: s.MaxRounds,
 		Stages: s.Stages, Next: e.j.state.Next,
 	}, nil
+}
+
+func (e *engine) queryHandoff() (HandoffAnswer, error) {
+	a := HandoffAnswer{Last: e.j.state.Decided}
+	if q, open := e.j.state.Asks(); open {
+		a.Open, a.Question, a.Verdict, a.Type = true, &q, q.Verdict, q.Type
+		a.Commands = decisions(q, e.in.Target.Dir, e.in.Target.RunID)
+	}
+	return a, nil
 }
 
 func (e *engine) queryCost() (CostAnswer, error) {

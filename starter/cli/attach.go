@@ -11,6 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -55,12 +56,50 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 			if err != nil {
 				return err
 			}
+			if rests && a.decidedHere(ctx, s, v, sigs) {
+				continue
+			}
 			if rests {
 				s.awaitClose(ctx, v.state)
 				return a.goodbye(v, interrupts)
 			}
 		}
 	}
+}
+
+// decidedHere has the person at the terminal decide what the run waits for; false: nobody is there, or nothing was decided.
+func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan os.Signal) bool {
+	q, open := v.state.Asks()
+	if !open || v.state.Status.Class() != run.OperatorPause || !a.personThere() {
+		return false
+	}
+	v.clear()
+	fmt.Fprintln(a.out)
+	a.printQuestion(v.dir, q)
+	answer := make(chan error, 1)
+	var m workflows.Message
+	go func() {
+		var err error
+		m, err = a.askPerson(q, workflows.Message{})
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		if err == nil {
+			_, err = s.Decide(ctx, v.dir, m)
+		}
+		if err != nil {
+			fmt.Fprintln(a.out, err)
+			return false
+		}
+	case <-sigs:
+		fmt.Fprintln(a.out)
+		return false
+	}
+	return awaitDirectory(ctx, v.dir, func(m rundir.Meta) bool {
+		now, open := m.State.Asks()
+		return !open || now.ID != q.ID
+	}) == nil
 }
 
 // awaitClose gives a run that is over a moment to close its books: the directory does not change after that. What the directory says of the run

@@ -101,8 +101,8 @@ func (a *app) printQuestion(d rundir.Dir, q run.Question) {
 			a.excerpt(d.Path(file))
 		}
 	}
-	for _, action := range q.Actions {
-		fmt.Fprintf(a.out, "  %-22s %s\n", action, meaning(q, action))
+	for i, action := range q.Actions {
+		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, meaning(q, action))
 	}
 }
 
@@ -166,10 +166,6 @@ func (a *app) askPerson(h run.Question, m workflows.Message) (workflows.Message,
 		return m, asUsage(fmt.Errorf("say what is decided: --action %s", strings.Join(h.Actions, ", ")))
 	}
 	in := bufio.NewReader(a.in)
-	fmt.Fprintln(a.out)
-	for i, action := range h.Actions {
-		fmt.Fprintf(a.out, "  %d  %s\n", i+1, action)
-	}
 	line, err := prompted(a, in, "Which one? ")
 	if err != nil {
 		return m, err

@@ -1,0 +1,2 @@
+cat >/dev/null
+echo "Write greeting.txt with one line: a greeting."
