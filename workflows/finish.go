@@ -88,7 +88,7 @@ const delivering = "delivery"
 func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	s := e.j.state
 	word, _ := s.Value("verdict")
-	verdict, action := run.Verdict{Word: refusal(word)}, e.deliveryAction()
+	verdict, action := run.Verdict{Word: word}, e.deliveryAction()
 	override := s.Markers.DeliveryOverride
 	if action == run.ActionSkip {
 		return e.undelivered(ctx, verdict, action)
@@ -117,14 +117,6 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 		action = override.Action
 	}
 	return e.ended(ctx, done, run.Delivery{Verdict: verdict, Diff: true, Action: action})
-}
-
-// refusal is a verdict as the outcome knows it: every word but approved speaks against delivery; no word speaks for nothing.
-func refusal(word string) string {
-	if word == "" || approves(word) {
-		return word
-	}
-	return "rejected"
 }
 
 // deliveryAction is what was decided about the delivery; empty: nothing, or that more is to be done first.
