@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build server chromium test soak bench lint check clean
+.PHONY: help demo demo-review build server chromium test soak bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -13,6 +13,9 @@ demo: build ## run the whole example pipeline here and now, offline and free; th
 	@scripts/chromium || echo "The demo goes on without a browser: its screenshots are left out."
 	@bin/starter server build
 	@bin/starter demo
+
+demo-review: build server ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
+	@sh examples/review/demo.sh "runs/demo-review-$$(date +%Y%m%d-%H%M%S)"
 
 build: ## build starter and worker into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"

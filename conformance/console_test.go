@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,7 @@ func TestPagesTellTheTruth(t *testing.T) {
 func follow(t *testing.T, text string, blocks [][]string) {
 	spoil(t, "[]")
 	starter(t, "server", "start")
+	_, server, _ := strings.Cut(strings.TrimSpace(starter(t, "server", "build")), ": ") // for pages that start one of their own
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(project, "examples"))))
 	require.NoError(t, os.Symlink(filepath.Join(base, "bin"), filepath.Join(dir, "bin")))
@@ -57,20 +59,20 @@ func follow(t *testing.T, text string, blocks [][]string) {
 	for _, block := range blocks {
 		for _, part := range commandLine.Split(block[1], -1)[1:] {
 			command, want, _ := strings.Cut(part, "\n")
-			require.NoError(t, say(t, dir, command, strings.Split(strings.TrimSpace(want), "\n")))
+			require.NoError(t, say(t, dir, server, command, strings.Split(strings.TrimSpace(want), "\n")))
 		}
 	}
 }
 
 // say runs one command and compares what it prints with what the page shows.
-func say(t *testing.T, dir, command string, want []string) error {
+func say(t *testing.T, dir, server, command string, want []string) error {
 	t.Helper()
 	env, err := environment()
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-	cmd.Dir, cmd.Env = dir, env
+	cmd.Dir, cmd.Env = dir, append(slices.Clone(env), "PASSBOOK_SERVER="+server)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -51,8 +52,11 @@ func (db *database) Close() {
 	}
 }
 
+// inURI escapes what would end the path in the URI that SQLite is opened with.
+var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
+
 func sqlConfig(o options) *config.SQL {
-	c := &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: o.db}
+	c := &config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: inURI.Replace(o.db)}
 	if o.db == "" {
 		c.DatabaseName = uuid.NewString()
 		c.ConnectAttributes = map[string]string{"mode": "memory", "cache": "shared"}

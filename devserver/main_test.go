@@ -111,6 +111,19 @@ func TestReadyLineNamesWhatAnswers(t *testing.T) {
 	require.Zero(t, c.stop(syscall.SIGTERM))
 }
 
+// TestADatabaseInAFolderWithAnOddName: the path is a path, whatever SQLite's URIs make of its characters.
+func TestADatabaseInAFolderWithAnOddName(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a #1, 50% of? it", "temporal.db")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	for range 2 { // made, and found again
+		c := launch(t, "--port", "0", "--headless", "--db-filename", file, "--namespace", "book")
+		_, err := c.dial(t).CheckHealth(testContext(t), nil)
+		require.NoError(t, err)
+		require.Zero(t, c.stop(syscall.SIGTERM))
+		require.FileExists(t, file)
+	}
+}
+
 func TestInMemoryAndHeadless(t *testing.T) {
 	c := launch(t, "--port", "0", "--headless")
 	require.Empty(t, c.DB)

@@ -216,7 +216,11 @@ func (a *app) lastPasses(all []rundir.PassRecord) {
 		if !r.ValidationPassed {
 			verdict = "FAIL"
 		}
-		fmt.Fprintf(a.out, "  %2d: %s/%d%s %-9s %4.0fs  %s  %s\n", r.GlobalPassNumber, r.SubsetID, r.SubsetPassNumber, r.Rotation, title(r.AgentRole),
+		place := ""
+		if r.SubsetID != "" {
+			place = fmt.Sprintf("%s/%d%s ", r.SubsetID, r.SubsetPassNumber, r.Rotation)
+		}
+		fmt.Fprintf(a.out, "  %2d: %s%-9s %4.0fs  %s  %s\n", r.GlobalPassNumber, place, title(r.AgentRole),
 			float64(r.DurationMS)/1000, usd(r.Tokens.EstimatedCostUSD), verdict)
 	}
 	fmt.Fprintln(a.out)

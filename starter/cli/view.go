@@ -111,7 +111,11 @@ func headline(e run.Event, s run.State) string {
 
 func name(p run.Pass) string {
 	if p.Number > 0 {
-		return fmt.Sprintf("%3d %s/%d%s %s", p.Number, p.Set, p.InRound, p.Order, p.Role)
+		place := ""
+		if p.Set != "" {
+			place = fmt.Sprintf("%s/%d%s ", p.Set, p.InRound, p.Order)
+		}
+		return fmt.Sprintf("%3d %s%s", p.Number, place, p.Role)
 	}
 	if p.Member != "" {
 		return p.Member

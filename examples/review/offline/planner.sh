@@ -1,2 +1,0 @@
-cat >/dev/null
-echo "Write greeting.txt with one line: a greeting."
