@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -168,7 +169,8 @@ func (s Settings) complete() (Settings, error) {
 		*p = abs
 	}
 	if s.Store == "" {
-		s.Store = "file://" + filepath.ToSlash(filepath.Join(s.StateDir, "store"))
+		folder := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(s.StateDir, "store"))}
+		s.Store = folder.String() // the path may have characters that end one in a URL
 	}
 	var errs []error
 	if s.Calls < 1 {

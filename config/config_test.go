@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,6 +98,17 @@ func TestLaterOnesWin(t *testing.T) {
 	require.Equal(t, "of-the-flag", s.TaskQueue)
 	require.Equal(t, 3, s.Calls)
 	require.Equal(t, "of-the-file", s.Environment)
+}
+
+func TestTheStoreOfAStateDirWithAnOddName(t *testing.T) {
+	alone(t, "")
+	dir := filepath.Join(t.TempDir(), "a #1, 50% of? it")
+	t.Setenv("PASSBOOK_STATE_DIR", dir)
+	s, err := Load(flags(t))
+	require.NoError(t, err)
+	u, err := url.Parse(s.Store)
+	require.NoError(t, err)
+	require.Equal(t, url.URL{Scheme: "file", Path: filepath.Join(dir, "store"), RawPath: u.RawPath}, *u)
 }
 
 func TestDefaults(t *testing.T) {
