@@ -11,17 +11,18 @@ import (
 // Kind says what happened to a file.
 type Kind string
 
-// The kinds of changes. A file that became a symbolic link, or executable, is changed.
+// The kinds of changes, in the words of the journal. A file that became a symbolic link is changed; a renamed one may be changed too.
 const (
 	Added   Kind = "added"
+	Removed Kind = "removed"
 	Changed Kind = "changed"
-	Deleted Kind = "deleted"
 	Renamed Kind = "renamed"
+	Mode    Kind = "mode" // executable now or no more, and nothing else
 )
 
 // Change is one file that differs from a commit. Paths are relative to the root, with slashes, and may be any bytes.
 type Change struct {
-	Path    string // the new one, or that of the deleted file
+	Path    string // the new one, or that of the removed file
 	OldPath string // of a renamed file; else ""
 	Kind    Kind
 	Added   int // lines; 0 if binary
@@ -118,11 +119,14 @@ func parseChanges(out []byte) ([]Change, error) {
 // parseRaw reads ":<old mode> <new mode> <old id> <new id> <letter>", the path, and the new path of a rename.
 func parseRaw(fields []string) (Change, []string, error) {
 	words := strings.Fields(fields[0])
-	kinds := map[byte]Kind{'A': Added, 'M': Changed, 'T': Changed, 'D': Deleted, 'R': Renamed}
+	kinds := map[byte]Kind{'A': Added, 'M': Changed, 'T': Changed, 'D': Removed, 'R': Renamed}
 	if len(words) != 5 || len(fields) < 2 || kinds[words[4][0]] == "" {
 		return Change{}, nil, fmt.Errorf("git diff says %q, which is no entry", fields[0])
 	}
 	c := Change{Path: fields[1], Kind: kinds[words[4][0]]}
+	if c.Kind == Changed && words[2] == words[3] {
+		c.Kind = Mode
+	}
 	if c.Kind != Renamed {
 		return c, fields[2:], nil
 	}

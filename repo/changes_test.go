@@ -37,12 +37,12 @@ func TestChanges(t *testing.T) {
 	require.Equal(t, []Change{
 		{Path: "a.txt", Kind: Changed, Added: 2, Removed: 1},
 		{Path: "committed.txt", Kind: Changed, Added: 1},
-		{Path: "gone.txt", Kind: Deleted, Removed: 2},
+		{Path: "gone.txt", Kind: Removed, Removed: 2},
 		{Path: "new.txt", Kind: Added, Added: 3},
 		{Path: odd, Kind: Added, Added: 1},
 		{Path: "pic", Kind: Changed, Binary: true},
 		{Path: "renamed.txt", OldPath: "old.txt", Kind: Renamed},
-		{Path: "tool", Kind: Changed},
+		{Path: "tool", Kind: Mode},
 	}, changes)
 	require.Equal(t, []string{"a.txt", "committed.txt", "gone.txt", "new.txt", odd, "old.txt", "pic", "renamed.txt", "tool"}, Paths(changes))
 	require.Equal(t, index, run(t, w.Root(), "ls-files", "--stage"), "the index is not touched")
