@@ -60,8 +60,7 @@ func (w *Worktree) Changes(ctx context.Context, base string) ([]Change, error) {
 // Patch gives the same changes as a patch that git apply takes, binary files included; with paths only those of these files and folders.
 // Both paths of a rename must be given. Without changes it is empty.
 func (w *Worktree) Patch(ctx context.Context, base string, paths ...string) ([]byte, error) {
-	out, err := w.diff(ctx, base, paths, "--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
-		"--src-prefix=a/", "--dst-prefix=b/")
+	out, err := w.diff(ctx, base, paths, "--patch", "--binary", "--full-index", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 	if err != nil {
 		return nil, fmt.Errorf("make a patch of the changes since %s: %w", base, err)
 	}
