@@ -46,49 +46,29 @@ func Paths(changes []Change) []string {
 // Changes lists all files that differ between commit base and the worktree, committed or not, untracked ones included, ignored ones not.
 // They are in the order of their paths.
 func (w *Worktree) Changes(ctx context.Context, base string) ([]Change, error) {
-	out, err := w.diff(ctx, base, nil, "-z", "--raw", "--numstat")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return nil, fmt.Errorf("list the changes since %s: %w", base, err)
+		return nil, err
 	}
-	changes, err := parseChanges(out)
-	if err != nil {
-		return nil, fmt.Errorf("list the changes since %s in %s: %w", base, w.root, err)
-	}
-	return changes, nil
+	return c.Changes(ctx)
 }
 
-// Patch gives the same changes as a patch that git apply takes, binary files included; with paths only those of these files and folders.
-// Both paths of a rename must be given. Without changes it is empty.
+// Patch gives the same changes as a patch that git apply takes, as [Comparison.Patch] does.
 func (w *Worktree) Patch(ctx context.Context, base string, paths ...string) ([]byte, error) {
-	out, err := w.diff(ctx, base, paths, "--patch", "--binary", "--full-index", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return nil, fmt.Errorf("make a patch of the changes since %s: %w", base, err)
+		return nil, err
 	}
-	return out, nil
+	return c.Patch(ctx, paths...)
 }
 
-// Stat gives the same changes as a table for people: a line for each file, and a last one with the sums.
+// Stat gives the same changes as a table for people.
 func (w *Worktree) Stat(ctx context.Context, base string) (string, error) {
-	out, err := w.diff(ctx, base, nil, "--stat=100", "--no-color")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return "", fmt.Errorf("sum up the changes since %s: %w", base, err)
+		return "", err
 	}
-	return string(out), nil
-}
-
-// diff compares a commit with all that a commit of the worktree would hold. Git's plumbing does not listen to the user's diff settings.
-func (w *Worktree) diff(ctx context.Context, base string, paths []string, flags ...string) ([]byte, error) {
-	id, err := w.commit(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := w.snapshot(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	args := append([]string{"diff-tree", "-r", "-M"}, flags...)
-	args = append(args, id, tree, "--")
-	return w.git.out(ctx, append(args, paths...)...)
+	return c.Stat(ctx)
 }
 
 // parseChanges reads the output of --raw --numstat -z: first all entries of the one, then in the same order all of the other.
