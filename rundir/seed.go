@@ -48,12 +48,21 @@ func (d Dir) Artifact() (Artifact, error) {
 	return a, nil
 }
 
-func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
+// Inputs lists the files that the run was given; none if the list is missing or unreadable.
+func (d Dir) Inputs() ([]InputFile, error) {
 	var given Inputs
 	if err := d.readJSON(InputsFile, &given); err != nil && !missing(err) {
 		return nil, err
 	}
-	for _, f := range given.Files {
+	return given.Files, nil
+}
+
+func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
+	given, err := d.Inputs()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range given {
 		if raw, err := os.ReadFile(d.Path(path.Join(InputsDir, f.Path))); err == nil && digest(pass.Stored(string(raw))) == want {
 			return pass.Stored(string(raw)), nil
 		}
