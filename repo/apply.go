@@ -31,20 +31,33 @@ func (r *Repo) Check(ctx context.Context, patch []byte) error {
 	return nil
 }
 
-func (r *Repo) check(ctx context.Context, patch []byte, flags ...string) error {
-	args := append([]string{"apply", "--check", "--binary"}, flags...)
-	_, err := r.git.feed(ctx, patch, args...)
-	var failed *Error
-	if !errors.As(err, &failed) || exitCode(err) != 1 { // 128: no patch at all
+func (r *Repo) check(ctx context.Context, patch []byte) error {
+	misfit, err := misfits(ctx, r.git, patch, "--check")
+	if err != nil || misfit == nil {
 		return err
 	}
-	conflict := &ConflictError{Said: failed.Said}
+	return r.conflict(ctx, r.git, patch, misfit, "--check")
+}
+
+// misfits runs git apply, and gives its failure apart if that is only that the patch does not fit.
+func misfits(ctx context.Context, g git, patch []byte, flags ...string) (misfit *Error, err error) {
+	_, err = g.feed(ctx, patch, append([]string{"apply", "--binary"}, flags...)...)
+	if exitCode(err) == 1 && errors.As(err, &misfit) { // 128: no patch at all
+		return misfit, nil
+	}
+	return nil, err
+}
+
+// conflict finds out which files of a patch do not fit.
+func (r *Repo) conflict(ctx context.Context, g git, patch []byte, misfit *Error, flags ...string) error {
 	paths, err := r.touched(ctx, patch)
 	if err != nil {
 		return err
 	}
+	conflict := &ConflictError{Said: misfit.Said}
 	for _, p := range paths {
-		if _, err := r.git.feed(ctx, patch, append(args, "--include="+literal(p))...); exitCode(err) == 1 {
+		one, err := misfits(ctx, g, patch, append(flags, "--include="+literal(p))...)
+		if err == nil && one != nil {
 			conflict.Paths = append(conflict.Paths, p)
 		}
 	}
@@ -69,19 +82,8 @@ func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 }
 
 func (r *Repo) apply(ctx context.Context, patch []byte) error {
-	fits, there := r.check(ctx, patch), r.check(ctx, patch, "--reverse")
-	var conflict *ConflictError
-	switch {
-	case fits != nil && there == nil:
-		return nil
-	case fits != nil:
-		return fits
-	case there == nil:
-		if done, err := r.has(ctx, patch); err != nil || done {
-			return err
-		}
-	case !errors.As(there, &conflict):
-		return there
+	if applied, err := r.applied(ctx, patch); err != nil || applied {
+		return err
 	}
 	paths, err := r.touched(ctx, patch)
 	if err != nil {
@@ -95,6 +97,36 @@ func (r *Repo) apply(ctx context.Context, patch []byte) error {
 		return backup.restoreAfter(err)
 	}
 	return backup.drop()
+}
+
+// Applied says whether a patch is in the files of the checkout already. Where that cannot be told it says no, and Apply will refuse.
+func (r *Repo) Applied(ctx context.Context, patch []byte) (bool, error) {
+	if len(patch) == 0 {
+		return true, nil
+	}
+	applied, err := r.applied(ctx, patch)
+	if errors.As(err, new(*ConflictError)) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the patch in %s: %w", r.root, err)
+	}
+	return applied, nil
+}
+
+// applied says whether the patch is there. A [*ConflictError] says that it is not and does not fit, or that it cannot be told.
+func (r *Repo) applied(ctx context.Context, patch []byte) (bool, error) {
+	fits := r.check(ctx, patch)
+	undo, err := misfits(ctx, r.git, patch, "--check", "--reverse")
+	switch {
+	case err != nil:
+		return false, err
+	case undo != nil:
+		return false, fits
+	case fits != nil:
+		return true, nil
+	}
+	return r.has(ctx, patch)
 }
 
 // touched lists every path that a patch reads or writes, old names of renames too.
@@ -147,7 +179,7 @@ func (r *Repo) contents(ctx context.Context, paths []string) ([]string, error) {
 	}
 	defer drop()
 	g := r.git.with("GIT_INDEX_FILE=" + index)
-	if err := (&Worktree{*r}).stage(ctx, g, paths); err != nil {
+	if err := r.stage(ctx, g, paths); err != nil {
 		return nil, err
 	}
 	out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, paths...)...)

@@ -11,6 +11,7 @@ import (
 
 // apply brings what a run did in its worktree into the source as a patch.
 func TestApplyMakesTheSourceWhatTheWorktreeIs(t *testing.T) {
+	t.Parallel()
 	crlf := strings.ReplaceAll(tenLines, "\n", "\r\n")
 	for _, row := range []struct {
 		name   string
@@ -40,7 +41,7 @@ func TestApplyMakesTheSourceWhatTheWorktreeIs(t *testing.T) {
 		{"trailing white space", files{"a.txt": "1\n"}, map[string]string{"apply.whitespace": "error", "core.whitespace": "trailing-space"}, func(t *testing.T, dir string) {
 			write(t, dir, files{"a.txt": "1  \n\t \n\n\n"})
 		}},
-		{"diff settings of the user", files{"a.txt": tenLines}, map[string]string{"diff.noprefix": "true", "diff.context": "0", "color.ui": "always", "diff.external": "false",
+		{"diff settings of the user", files{"a.txt": tenLines, ".gitattributes": "* diff=odd\n"}, map[string]string{"diff.noprefix": "true", "diff.context": "0", "color.ui": "always", "diff.external": "false", "diff.odd.command": "false", "diff.odd.textconv": "wc -c",
 			"core.abbrev": "4", "diff.mnemonicPrefix": "true", "core.quotePath": "false"}, func(t *testing.T, dir string) {
 			write(t, dir, files{"a.txt": tenLines + "11\n", "ü\xff.txt": "1\n"})
 		}},
@@ -85,6 +86,7 @@ func TestApplyMakesTheSourceWhatTheWorktreeIs(t *testing.T) {
 }
 
 func TestAnEmptyPatch(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	w, base := worktree(t, r)
 	patch, err := w.Patch(t.Context(), base)
@@ -99,6 +101,7 @@ func TestAnEmptyPatch(t *testing.T) {
 }
 
 func TestAPatchOfSomePaths(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n", "*.txt": "star\n"})
 	w, base := worktree(t, r)
@@ -109,7 +112,18 @@ func TestAPatchOfSomePaths(t *testing.T) {
 	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b2\n", "sub/new.txt": "n\n", "*.txt": "star2\n"}, read(t, dir), "a path is no pattern")
 }
 
+func TestAPatchHoldsBinaryFilesWhole(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, files{"pic": "\x00\x01"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"pic": "\x00\x02"})
+	patch, err := w.Patch(t.Context(), base)
+	require.NoError(t, err)
+	require.Contains(t, string(patch), "GIT binary patch\n", "it can be applied in another repository")
+}
+
 func TestApplyBesideOtherChanges(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": tenLines, "b.txt": "b\n"})
 	w, base := worktree(t, r)
@@ -125,6 +139,7 @@ func TestApplyBesideOtherChanges(t *testing.T) {
 
 // One line less among many equal ones: the patch fits before and after.
 func TestApplyOfAPatchThatFitsInBothDirections(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": strings.Repeat("a\n", 20)})
 	w, base := worktree(t, r)
@@ -141,6 +156,7 @@ func TestApplyOfAPatchThatFitsInBothDirections(t *testing.T) {
 }
 
 func TestConflicts(t *testing.T) {
+	t.Parallel()
 	const odd = "odd \"name\"\n[x].txt"
 	for _, row := range []struct {
 		name string
@@ -174,6 +190,7 @@ func TestConflicts(t *testing.T) {
 }
 
 func TestWhatIsNoPatchIsNoConflict(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n"})
 	for _, patch := range []string{"hello\n", "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n"} {
 		err := r.Check(t.Context(), []byte(patch))
@@ -185,6 +202,7 @@ func TestWhatIsNoPatchIsNoConflict(t *testing.T) {
 
 // The check passes, and then the filter of one file fails while git writes: what git wrote and removed before that must come back.
 func TestApplyThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	before := files{".gitattributes": "*.bad filter=bad\n", "a.txt": "a\n" + tenLines, "gone/deep.txt": "g\n", "old.txt": tenLines, "tool": "#!\n", "z.bad": "z\n"}
 	r, dir := initial(t, before)
@@ -230,6 +248,7 @@ func TestApplyThatFailsHalfWay(t *testing.T) {
 
 // Git's check takes a folder in the place of a new file for an empty one.
 func TestApplyWhereAFolderIsInTheWay(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": "a\n", "z.txt": "z\n"})
 	w, base := worktree(t, r)
@@ -243,6 +262,7 @@ func TestApplyWhereAFolderIsInTheWay(t *testing.T) {
 }
 
 func TestOverlaps(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n", "old.txt": tenLines, "c.txt": "c\n"})
 	w, base := worktree(t, r)

@@ -21,6 +21,7 @@ func delivered(t *testing.T) (r *Repo, dir, base, work string) {
 }
 
 func TestCreateBranch(t *testing.T) {
+	t.Parallel()
 	r, dir, base, work := delivered(t)
 	for range 2 {
 		require.NoError(t, r.CreateBranch(t.Context(), "feature/x", work))
@@ -34,6 +35,7 @@ func TestCreateBranch(t *testing.T) {
 }
 
 func TestFastForwardOfTheCheckedOutBranch(t *testing.T) {
+	t.Parallel()
 	r, dir, _, work := delivered(t)
 	write(t, dir, files{"mine.txt": "m\n"})
 	for range 2 {
@@ -44,6 +46,7 @@ func TestFastForwardOfTheCheckedOutBranch(t *testing.T) {
 }
 
 func TestFastForwardOfAnotherBranch(t *testing.T) {
+	t.Parallel()
 	r, dir, base, work := delivered(t)
 	run(t, dir, "branch", "release", base)
 	require.NoError(t, r.FastForward(t.Context(), "release", work))
@@ -54,6 +57,7 @@ func TestFastForwardOfAnotherBranch(t *testing.T) {
 }
 
 func TestFastForwardRefuses(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, branch string
 		hurt         func(t *testing.T, dir string)
@@ -88,6 +92,7 @@ func isA[T error](err error) bool {
 }
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, _ := initial(t, files{"a.txt": "a\n", "gone.txt": "g\n", ".gitignore": "cache\n"})
 	w, base := worktree(t, r)
@@ -108,6 +113,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestResetRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	w, base := worktree(t, r)
@@ -127,6 +133,7 @@ func TestResetRefusesWhatIsNotOurs(t *testing.T) {
 }
 
 func TestOpenWorktree(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	w, base := worktree(t, r)

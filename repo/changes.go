@@ -11,17 +11,18 @@ import (
 // Kind says what happened to a file.
 type Kind string
 
-// The kinds of changes. A file that became a symbolic link, or executable, is changed.
+// The kinds of changes, in the words of the journal. A file that became a symbolic link is changed; a renamed one may be changed too.
 const (
 	Added   Kind = "added"
+	Removed Kind = "removed"
 	Changed Kind = "changed"
-	Deleted Kind = "deleted"
 	Renamed Kind = "renamed"
+	Mode    Kind = "mode" // executable now or no more, and nothing else
 )
 
 // Change is one file that differs from a commit. Paths are relative to the root, with slashes, and may be any bytes.
 type Change struct {
-	Path    string // the new one, or that of the deleted file
+	Path    string // the new one, or that of the removed file
 	OldPath string // of a renamed file; else ""
 	Kind    Kind
 	Added   int // lines; 0 if binary
@@ -45,50 +46,29 @@ func Paths(changes []Change) []string {
 // Changes lists all files that differ between commit base and the worktree, committed or not, untracked ones included, ignored ones not.
 // They are in the order of their paths.
 func (w *Worktree) Changes(ctx context.Context, base string) ([]Change, error) {
-	out, err := w.diff(ctx, base, nil, "-z", "--raw", "--numstat")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return nil, fmt.Errorf("list the changes since %s: %w", base, err)
+		return nil, err
 	}
-	changes, err := parseChanges(out)
-	if err != nil {
-		return nil, fmt.Errorf("list the changes since %s in %s: %w", base, w.root, err)
-	}
-	return changes, nil
+	return c.Changes(ctx)
 }
 
-// Patch gives the same changes as a patch that git apply takes, binary files included; with paths only those of these files and folders.
-// Both paths of a rename must be given. Without changes it is empty.
+// Patch gives the same changes as a patch that git apply takes, as [Comparison.Patch] does.
 func (w *Worktree) Patch(ctx context.Context, base string, paths ...string) ([]byte, error) {
-	out, err := w.diff(ctx, base, paths, "--patch", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color",
-		"--src-prefix=a/", "--dst-prefix=b/")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return nil, fmt.Errorf("make a patch of the changes since %s: %w", base, err)
+		return nil, err
 	}
-	return out, nil
+	return c.Patch(ctx, paths...)
 }
 
-// Stat gives the same changes as a table for people: a line for each file, and a last one with the sums.
+// Stat gives the same changes as a table for people.
 func (w *Worktree) Stat(ctx context.Context, base string) (string, error) {
-	out, err := w.diff(ctx, base, nil, "--stat=100", "--no-color")
+	c, err := w.Since(ctx, base)
 	if err != nil {
-		return "", fmt.Errorf("sum up the changes since %s: %w", base, err)
+		return "", err
 	}
-	return string(out), nil
-}
-
-// diff compares a commit with all that a commit of the worktree would hold. Git's plumbing does not listen to the user's diff settings.
-func (w *Worktree) diff(ctx context.Context, base string, paths []string, flags ...string) ([]byte, error) {
-	id, err := w.commit(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	tree, err := w.snapshot(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	args := append([]string{"diff-tree", "-r", "-M"}, flags...)
-	args = append(args, id, tree, "--")
-	return w.git.out(ctx, append(args, paths...)...)
+	return c.Stat(ctx)
 }
 
 // parseChanges reads the output of --raw --numstat -z: first all entries of the one, then in the same order all of the other.
@@ -118,11 +98,14 @@ func parseChanges(out []byte) ([]Change, error) {
 // parseRaw reads ":<old mode> <new mode> <old id> <new id> <letter>", the path, and the new path of a rename.
 func parseRaw(fields []string) (Change, []string, error) {
 	words := strings.Fields(fields[0])
-	kinds := map[byte]Kind{'A': Added, 'M': Changed, 'T': Changed, 'D': Deleted, 'R': Renamed}
+	kinds := map[byte]Kind{'A': Added, 'M': Changed, 'T': Changed, 'D': Removed, 'R': Renamed}
 	if len(words) != 5 || len(fields) < 2 || kinds[words[4][0]] == "" {
 		return Change{}, nil, fmt.Errorf("git diff says %q, which is no entry", fields[0])
 	}
 	c := Change{Path: fields[1], Kind: kinds[words[4][0]]}
+	if c.Kind == Changed && words[2] == words[3] {
+		c.Kind = Mode
+	}
 	if c.Kind != Renamed {
 		return c, fields[2:], nil
 	}

@@ -13,6 +13,7 @@ import (
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestCommitTakesExactlyThesePaths(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n", "gone.txt": "g\n", "old name.txt": "one\ntwo\nthree\n", "other.txt": "o\n", "staged.txt": "s\n"})
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "a2\n", "new/file.txt": "n\n", "other.txt": "o2\n", "untracked.txt": "u\n", "staged.txt": "s2\n"})
@@ -35,6 +36,7 @@ func TestCommitTakesExactlyThesePaths(t *testing.T) {
 }
 
 func TestCommitWhereFilesAndFoldersChangePlaces(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"file": "f\n", "folder/x": "x\n", "linked/y": "y\n"})
 	w, base := worktree(t, r)
 	for _, p := range []string{"file", "folder", "linked"} {
@@ -51,6 +53,7 @@ func TestCommitWhereFilesAndFoldersChangePlaces(t *testing.T) {
 }
 
 func TestWhoCommits(t *testing.T) {
+	t.Setenv("EMAIL", "guessed@host") // what git would make up
 	for _, row := range []struct{ name, user, email, want string }{
 		{"nobody is configured", "", "", "Passbook <passbook@localhost>"},
 		{"only a name", "Somebody", "", "Passbook <passbook@localhost>"},
@@ -75,6 +78,7 @@ func TestWhoCommits(t *testing.T) {
 
 // Every hook would fail, and the configuration asks for a signature by a program that is not there.
 func TestNoHookOfTheUserRuns(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	for _, hook := range []string{"pre-commit", "commit-msg", "prepare-commit-msg", "post-commit", "post-checkout", "pre-merge-commit", "post-merge",
 		"reference-transaction", "post-index-change"} {
@@ -104,6 +108,7 @@ func TestNoHookOfTheUserRuns(t *testing.T) {
 }
 
 func TestCarry(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name      string
 		untracked bool
@@ -142,6 +147,7 @@ func TestCarry(t *testing.T) {
 }
 
 func TestCarryOfNothing(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n"})
 	w, head := worktree(t, r)
 	base, err := w.Carry(t.Context(), r, true)
@@ -150,6 +156,7 @@ func TestCarryOfNothing(t *testing.T) {
 }
 
 func TestCarryFromASourceThatWentOn(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	w, _ := worktree(t, r)
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
@@ -158,6 +165,7 @@ func TestCarryFromASourceThatWentOn(t *testing.T) {
 }
 
 func TestCommitAll(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n", "gone.txt": "g\n", ".gitignore": "ignored\n"})
 	id, err := r.CommitAll(t.Context(), "nothing")
 	require.NoError(t, err)
@@ -173,6 +181,7 @@ func TestCommitAll(t *testing.T) {
 }
 
 func TestCommitAllRefuses(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	write(t, dir, files{"a.txt": "b\n"})
 	run(t, dir, "checkout", "-q", "--detach")
@@ -196,4 +205,19 @@ func conflict(t *testing.T, dir string) {
 	run(t, dir, "commit", "-q", "-am", "main")
 	_, err := (git{dir: dir}).with(nobody...).out(t.Context(), "merge", "side")
 	require.Equal(t, 1, exitCode(err))
+}
+
+// With these settings git itself would refuse a file whose line ends are not those of the platform.
+func TestLineEndsOfAgentsAreNoError(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	run(t, dir, "config", "core.autocrlf", "true")
+	run(t, dir, "config", "core.safecrlf", "true")
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"new.txt": "1\n2\n"})
+	changes, err := w.Changes(t.Context(), base)
+	require.NoError(t, err)
+	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 2}}, changes)
+	_, err = w.Commit(t.Context(), "work", "new.txt")
+	require.NoError(t, err)
 }

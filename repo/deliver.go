@@ -24,10 +24,17 @@ func scratch(ctx context.Context, dir, source, commit string) error {
 		return err
 	}
 	g := git{dir: dir}
-	if _, err := g.out(ctx, "init", "--quiet"); err != nil {
+	format, err := r.git.line(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	if _, err := g.out(ctx, "init", "--quiet", "--template=", "--object-format="+format); err != nil { // without the user's hooks
 		return err
 	}
 	alternates := filepath.Join(dir, ".git", "objects", "info", "alternates")
+	if err := os.MkdirAll(filepath.Dir(alternates), 0o700); err != nil {
+		return err
+	}
 	if err := os.WriteFile(alternates, []byte(filepath.Join(r.common, "objects")+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -84,14 +91,11 @@ func (r *Repo) patched(ctx context.Context, commit string, patch []byte) (tree s
 	if _, err := g.out(ctx, "read-tree", commit); err != nil {
 		return "", err
 	}
-	if _, err := g.feed(ctx, patch, "apply", "--cached", "--binary"); exitCode(err) == 1 {
-		paths, err := r.touched(ctx, patch)
-		if err != nil {
-			return "", err
-		}
-		return "", &ConflictError{Paths: paths, Said: "commit " + commit + " has other content there"}
-	} else if err != nil {
+	switch misfit, err := misfits(ctx, g, patch, "--cached"); {
+	case err != nil:
 		return "", err
+	case misfit != nil:
+		return "", r.conflict(ctx, g, patch, misfit, "--cached", "--check")
 	}
 	return g.line(ctx, "write-tree")
 }
@@ -122,22 +126,14 @@ func (r *Repo) says(ctx context.Context, commit, line string) (bool, error) {
 	return false, nil
 }
 
-// Applied says whether a patch is in the files of the checkout already.
-func (r *Repo) Applied(ctx context.Context, patch []byte) (bool, error) {
-	if len(patch) == 0 {
-		return true, nil
-	}
-	if r.check(ctx, patch) == nil {
-		return false, nil
-	}
-	return r.check(ctx, patch, "--reverse") == nil, nil
-}
-
 // CommitPaths records exactly these paths on the checked-out branch, as [Worktree.Commit] does in a run's own checkout. What else is changed or
-// staged stays as it is. Without anything to commit the id is "".
+// staged stays as it is. Without anything to commit the id is "". It refuses while a merge or the like is under way.
 func (r *Repo) CommitPaths(ctx context.Context, message string, paths ...string) (commit string, err error) {
 	if len(paths) == 0 {
 		return "", nil
+	}
+	if o := operation(r.gitDir); o != "" {
+		return "", fmt.Errorf("commit in %s: a %s is under way: end or abort it, and try again", r.root, o)
 	}
 	if commit, err = r.commitPaths(ctx, message, paths); err != nil {
 		return "", fmt.Errorf("commit in %s: %w", r.root, err)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestDirt(t *testing.T) {
+	t.Parallel()
 	const odd = "odd \"name\"\nwith a newline, \xff and 'ü'"
 	for _, row := range []struct {
 		name string
@@ -63,6 +64,7 @@ func submodule(t *testing.T, dir string) {
 }
 
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ file, want string }{
 		{"rebase-merge/head-name", "rebase"}, {"rebase-apply/patch", "rebase"}, {"MERGE_HEAD", "merge"},
 		{"CHERRY_PICK_HEAD", "cherry-pick"}, {"REVERT_HEAD", "revert"}, {"BISECT_LOG", "bisect"}, {"ORIG_HEAD", ""},
@@ -75,6 +77,7 @@ func TestOperations(t *testing.T) {
 
 // A look changes nothing, not even the times that git keeps in the index.
 func TestALookAtTheSourceWritesNothing(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	index := filepath.Join(dir, ".git", "index")
 	before, err := os.ReadFile(index)
@@ -93,6 +96,7 @@ func TestALookAtTheSourceWritesNothing(t *testing.T) {
 }
 
 func TestWhatIsNoStatusIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, out := range []string{"\x00", "x\x00", "1 M. N...\x00", "1 M N... 1 2 3 4 5 p\x00", "u UU N... 1\x00", "?\x00", "2 R. N... 1 2 3 4 5 R100 a\x00b\x00"} {
 		_, err := parseStatus([]byte(out))
 		require.ErrorContains(t, err, "which is no entry", "%q", out)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	_, dir := initial(t, files{"sub/deep/a.txt": "a\n"})
 	for _, from := range []string{"", "sub", "sub/deep"} {
 		r, err := Open(t.Context(), filepath.Join(dir, from))
@@ -19,6 +20,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOpenThroughASymbolicLink(t *testing.T) {
+	t.Parallel()
 	_, dir := initial(t, files{"a.txt": "a\n"})
 	link := filepath.Join(folder(t), "link")
 	require.NoError(t, os.Symlink(dir, link))
@@ -28,6 +30,7 @@ func TestOpenThroughASymbolicLink(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	bare, unborn := folder(t), folder(t)
 	run(t, bare, "init", "-q", "--bare")
 	run(t, unborn, "init", "-q")
@@ -73,6 +76,7 @@ func TestTheCallersGitVariablesDoNotCount(t *testing.T) {
 }
 
 func TestACancelledCallSaysSo(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -81,6 +85,7 @@ func TestACancelledCallSaysSo(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	id := run(t, dir, "rev-parse", "HEAD")
 	commit, branch, err := r.Head(t.Context())
@@ -94,6 +99,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ said, wants string }{
 		{"git version 2.30.0", ""},
 		{"git version 2.39.5 (Apple Git-154)", ""},

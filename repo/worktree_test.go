@@ -11,6 +11,7 @@ import (
 )
 
 func TestAddWorktree(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"})
 	path := filepath.Join(folder(t), "run", "workspace")
 	head := run(t, dir, "rev-parse", "HEAD")
@@ -30,6 +31,7 @@ func TestAddWorktree(t *testing.T) {
 }
 
 func TestAddWorktreeAfterTheRunHasCommitted(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n"})
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "b\n"})
@@ -40,6 +42,7 @@ func TestAddWorktreeAfterTheRunHasCommitted(t *testing.T) {
 }
 
 func TestAddWorktreeRefuses(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	first := run(t, dir, "rev-parse", "HEAD")
 	run(t, dir, "branch", "passbook/taken")
@@ -73,6 +76,7 @@ func TestAddWorktreeRefuses(t *testing.T) {
 }
 
 func TestAddWorktreeWhereTheFolderIsGone(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ name, path string }{{"same place", "workspace"}, {"another place", "elsewhere/workspace"}} {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n"})
@@ -94,6 +98,7 @@ func TestAddWorktreeWhereTheFolderIsGone(t *testing.T) {
 }
 
 func TestAddWorktreeInAMovedRunDirectory(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	parent := folder(t)
 	_, err := r.AddWorktree(t.Context(), filepath.Join(parent, "old", "workspace"), "passbook/r1", "HEAD")
@@ -110,6 +115,7 @@ func TestAddWorktreeInAMovedRunDirectory(t *testing.T) {
 
 // A git that is killed while it fills a worktree leaves it locked.
 func TestAddWorktreeWhoseMakingWasInterrupted(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n"})
 	w, base := worktree(t, r)
 	erase(t, w.Root(), "b.txt")
@@ -121,6 +127,7 @@ func TestAddWorktreeWhoseMakingWasInterrupted(t *testing.T) {
 }
 
 func TestTwoRunsAddTheirWorktreesAtOnce(t *testing.T) {
+	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n"})
 	parent := folder(t)
 	var wait sync.WaitGroup
@@ -138,6 +145,7 @@ func TestTwoRunsAddTheirWorktreesAtOnce(t *testing.T) {
 }
 
 func TestRemoveWorktree(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name string
 		hurt func(t *testing.T, w *Worktree)
@@ -162,6 +170,7 @@ func TestRemoveWorktree(t *testing.T) {
 }
 
 func TestRemoveWorktreeRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	theirs := filepath.Join(folder(t), "theirs")
 	run(t, dir, "worktree", "add", "-q", "-b", "feature", theirs)

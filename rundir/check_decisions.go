@@ -32,22 +32,27 @@ func (d answer) at() time.Time {
 	return time.Time{}
 }
 
-// readAnswers reads the decisions that can be read, by the names of their files; others do not count.
-func (d Dir) readAnswers() ([]answer, error) {
-	entries, err := os.ReadDir(d.Path(decisionsDir))
+func (d Dir) readAnswers() ([]answer, error) { return readEach[answer](d, decisionsDir) }
+
+// Decisions reads the decisions on hand-offs that have a file each, by the names of the files. A file that cannot be read does not count.
+func (d Dir) Decisions() ([]Decision, error) { return readEach[Decision](d, decisionsDir) }
+
+// readEach reads the JSON files of a folder that can be read as T, by their names.
+func readEach[T any](d Dir, folder string) ([]T, error) {
+	entries, err := os.ReadDir(d.Path(folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var all []answer
+	var all []T
 	for _, e := range entries {
 		if e.IsDir() || path.Ext(e.Name()) != ".json" {
 			continue
 		}
-		var one answer
-		err := d.readJSON(path.Join(decisionsDir, e.Name()), &one)
+		var one T
+		err := d.readJSON(path.Join(folder, e.Name()), &one)
 		if err != nil && !missing(err) {
 			return nil, err
 		}

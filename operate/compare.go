@@ -1,0 +1,154 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// Compare sets what a run began with against what has become of it: its workspace, or its artifact. drop removes what was made for it.
+// A git workspace is compared in the run's own checkout; without that, its branch in the source repository. A folder's trees come from
+// the store, and an artifact from the run directory.
+func Compare(ctx context.Context, d rundir.Dir) (c *repo.Comparison, drop func(), err error) {
+	meta, err := d.Meta()
+	if err != nil {
+		return nil, nil, err
+	}
+	nothing := func() {}
+	switch w := meta.Workspace; {
+	case w == nil:
+		return compareArtifact(ctx, d)
+	case w.Kind == "git":
+		c, err = compareGit(ctx, d, *w)
+		return c, nothing, err
+	default:
+		return compareTrees(ctx, d, *w)
+	}
+}
+
+func compareGit(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Comparison, error) {
+	checkout, err := repo.OpenWorktree(ctx, d.Path(rundir.WorkspaceDir))
+	if err == nil {
+		return checkout.Since(ctx, w.Base)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	source, err := repo.Open(ctx, w.Source)
+	if err != nil {
+		return nil, fmt.Errorf("neither the run's checkout %s nor its source is there: %w", d.Path(rundir.WorkspaceDir), err)
+	}
+	to := w.Commit
+	if to == "" {
+		to = w.Base
+	}
+	return source.Between(ctx, w.Base, to)
+}
+
+func compareArtifact(ctx context.Context, d rundir.Dir) (*repo.Comparison, func(), error) {
+	a, err := d.Artifact()
+	if err != nil {
+		return nil, nil, err
+	}
+	return inFolders(ctx, func(before, after string) error {
+		if len(a.Seed) > 0 {
+			if err := lay(before, a.File, a.Seed); err != nil {
+				return err
+			}
+		}
+		if a.Absent {
+			return nil
+		}
+		return lay(after, a.File, a.Now)
+	})
+}
+
+// compareTrees lays down the files that differ, and no others.
+func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Comparison, func(), error) {
+	claim, err := d.Claim()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := store.Open(ctx, claim.Store)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
+	}
+	defer s.Close()
+	from, err := tree.Load(ctx, s, store.Digest(w.Start))
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := tree.Load(ctx, s, store.Digest(w.Tree))
+	if err != nil {
+		return nil, nil, err
+	}
+	return inFolders(ctx, func(before, after string) error {
+		for _, c := range tree.Diff(from, to) {
+			if err := layEntry(ctx, s, before, c.Before); err != nil {
+				return err
+			}
+			if err := layEntry(ctx, s, after, c.After); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// inFolders compares what fill puts into two folders.
+func inFolders(ctx context.Context, fill func(before, after string) error) (*repo.Comparison, func(), error) {
+	temp, err := os.MkdirTemp("", "passbook-compare-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(temp)
+	before, after := filepath.Join(temp, "before"), filepath.Join(temp, "after")
+	for _, folder := range []string{before, after} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := fill(before, after); err != nil {
+		return nil, nil, err
+	}
+	return repo.Folders(ctx, before, after)
+}
+
+func lay(folder, name string, data []byte) error {
+	path := filepath.Join(folder, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// layEntry lays down a file or symbolic link of a tree; folders come with what is in them.
+func layEntry(ctx context.Context, s *store.Store, folder string, e tree.Entry) error {
+	path := filepath.Join(folder, filepath.FromSlash(e.Path))
+	if e.IsFile() || e.Mode == tree.ModeSymlink {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+	}
+	switch e.Mode {
+	case tree.ModeFile, tree.ModeExecutable:
+		if err := s.GetFile(ctx, e.Digest, path); err != nil {
+			return err
+		}
+		if e.Mode == tree.ModeExecutable {
+			return os.Chmod(path, 0o700)
+		}
+		return os.Chmod(path, 0o600)
+	case tree.ModeSymlink:
+		return os.Symlink(e.Link, path)
+	}
+	return nil
+}
