@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ var conformance = []struct {
 }{
 	{"blobs", testBlobs},
 	{"files", testFiles},
+	{"batches", testBatches},
 	{"json", testJSON},
 	{"missing", testMissing},
 	{"bad digests", testBadDigests},
@@ -94,6 +96,33 @@ func testFiles(t *testing.T, s *store.Store) {
 
 	_, _, err = s.PutFile(t.Context(), filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func testBatches(t *testing.T, s *store.Store) {
+	b := s.Batch()
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			data := fmt.Appendf(nil, "blob %d", i/2)
+			from := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+			if err := b.PutFrom(t.Context(), store.DigestOf(data), from); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, b.End())
+	for i := range 20 {
+		var got bytes.Buffer
+		require.NoError(t, s.Copy(t.Context(), store.DigestOf(fmt.Appendf(nil, "blob %d", i)), &got))
+		require.Equal(t, fmt.Sprintf("blob %d", i), got.String())
+	}
+	other := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("other")), nil }
+	wrong := store.DigestOf([]byte("what was promised"))
+	require.ErrorIs(t, s.PutFrom(t.Context(), wrong, other), store.ErrChanged)
+	there, err := s.Has(t.Context(), wrong)
+	require.NoError(t, err)
+	require.False(t, there)
 }
 
 func testJSON(t *testing.T, s *store.Store) {
