@@ -16,6 +16,7 @@ import (
 	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/fakes3"
 )
 
 // conformance is what every store promises, whatever it is made of.
@@ -43,6 +44,7 @@ func TestConformance(t *testing.T) {
 		url  func(*testing.T) string
 	}{
 		{"file", folderURL},
+		{"s3", fakes3.Start},
 		{"mem", func(*testing.T) string { return "mem://" }},
 		{"mem with a prefix", func(*testing.T) string { return "mem://?prefix=runs/" }},
 	}
