@@ -63,6 +63,35 @@ func operations() []operation {
 			done: map[string]string{"a": "new", "b": "new", "c": "new"},
 		},
 		{
+			name:    "files whose names are synced together",
+			prepare: map[string]string{"a": "old", "b": "kept"},
+			do: func(d durable.Disk, dir string) error {
+				names := d.Names()
+				for _, name := range []string{"a", "c"} {
+					p, err := d.Create(filepath.Join(dir, name), 0o600)
+					if err != nil {
+						return err
+					}
+					defer p.Discard()
+					if _, err := p.Write([]byte("new")); err != nil {
+						return err
+					}
+					if err := names.Commit(p); err != nil {
+						return err
+					}
+				}
+				if err := names.Settle(filepath.Join(dir, "b")); err != nil {
+					return err
+				}
+				return names.Sync()
+			},
+			ok: func(f map[string]string) bool {
+				state := f["a"] + "," + f["b"] + "," + f["c"]
+				return strings.Contains(" old,kept, new,kept, new,kept,new ", " "+state+" ")
+			},
+			done: map[string]string{"a": "new", "b": "kept", "c": "new"},
+		},
+		{
 			name:    "append",
 			prepare: map[string]string{"log": "one\n"},
 			do: func(d durable.Disk, dir string) error {
@@ -167,6 +196,9 @@ func TestSteps(t *testing.T) {
 		"write many files": {
 			"create T", "write T", "create T", "write T", "create T", "write T", "sync T", "sync T", "sync T",
 			"rename a", "rename b", "rename c", "sync folder .",
+		},
+		"files whose names are synced together": {
+			"create T", "write T", "sync T", "rename a", "create T", "write T", "sync T", "rename c", "sync b", "sync folder .",
 		},
 		"append":               {"create log", "write log", "sync log"},
 		"append to a new file": {"create log", "write log", "sync log", "sync folder ."},

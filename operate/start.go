@@ -104,7 +104,12 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	st.Status = stands.Status
 	switch {
 	case now.Tail.Seq == 0 && (stands.Liveness == run.LiveGone || stands.Liveness == run.LiveClosed):
-		return o.launch(ctx, def, dir, claim) // claimed, and nothing came of it: the starter died, or the workflow was ended before its first event
+		// Claimed, and nothing came of it: the starter died, or the workflow was ended before its first event.
+		stored, err := upload(ctx, def, dir, claim.Store)
+		if err != nil {
+			return st, err
+		}
+		return o.launch(ctx, def, dir, claim, stored)
 	case stands.Liveness == run.LiveOpen && causeGone(now.State):
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"})
 		return st, err
@@ -158,27 +163,38 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 	if def.Follow != nil {
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}
+	// First of all the store: a directory that was claimed for one that cannot be written would be bound to it.
+	stored, err := upload(ctx, def, dir, claim.Store)
+	if err != nil {
+		return Started{}, err
+	}
 	if err := dir.Take(claim); err != nil {
 		return Started{}, err
 	}
-	return o.launch(ctx, def, dir, claim)
+	return o.launch(ctx, def, dir, claim, stored)
 }
 
-// launch stores the inputs and starts the workflow.
-func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
-	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
-		return Started{}, err
-	}
-	s, err := store.OpenOn(ctx, dir.Disk, claim.Store)
+// upload puts all that a run is given into its store.
+func upload(ctx context.Context, def Definition, dir rundir.Dir, url string) (Stored, error) {
+	s, err := store.OpenOn(ctx, dir.Disk, url)
 	if err != nil {
-		return Started{}, err
+		return Stored{}, err
 	}
 	defer s.Close()
 	stored, err := def.Upload(ctx, s)
 	if err != nil {
-		return Started{}, fmt.Errorf("store the inputs in %s: %w", claim.Store, err)
+		return Stored{}, fmt.Errorf("store the inputs in %s: %w", url, err)
 	}
-	if stored.Workspace, err = prepare(ctx, s, def, dir, claim); err != nil {
+	return stored, nil
+}
+
+// launch makes the run's own checkout, where it has one, and starts the workflow.
+func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, stored Stored) (Started, error) {
+	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return Started{}, err
+	}
+	var err error
+	if stored.Workspace, err = prepareIn(ctx, def, dir, claim); err != nil {
 		return Started{}, err
 	}
 	err = o.execute(ctx, o.input(def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)

@@ -112,12 +112,22 @@ func within(folder, dir string) (rel string, inside bool) {
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
+// prepareIn makes the run's own checkout with the claim's store; nil: the run has no workspace.
+func prepareIn(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+	if def.Plan.Workspace == nil {
+		return nil, nil
+	}
+	s, err := store.OpenOn(ctx, dir.Disk, claim.Store)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return prepare(ctx, s, def, dir, claim)
+}
+
 // prepare makes the run's own checkout, and puts the tree that it begins with into the store. Doing it again finds what is there.
 func prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
 	w := def.Plan.Workspace
-	if w == nil {
-		return nil, nil
-	}
 	if f := def.Follow; f != nil && f.Workspace != nil {
 		return f.prepare(ctx, s, def, dir, claim)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/passbook-run/passbook/starter/cli"
+	_ "github.com/passbook-run/passbook/store/clouds"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

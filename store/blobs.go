@@ -15,11 +15,8 @@ import (
 // not written again.
 func (s *Store) Put(ctx context.Context, data []byte) (Digest, error) {
 	d := DigestOf(data)
-	err := s.medium.putBlob(ctx, d, func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("put blob %s: %w", d, err)
+	if err := s.PutFrom(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }); err != nil {
+		return "", err
 	}
 	return d, nil
 }
@@ -30,7 +27,7 @@ func (s *Store) PutFile(ctx context.Context, path string) (Digest, int64, error)
 	from := func() (io.ReadCloser, error) { return os.Open(path) }
 	d, size, err := DigestFrom(from)
 	if err == nil {
-		err = s.medium.putBlob(ctx, d, from)
+		err = s.PutFrom(ctx, d, from)
 	}
 	if err != nil {
 		return "", 0, fmt.Errorf("put file %s: %w", path, err)
@@ -42,14 +39,11 @@ func (s *Store) PutFile(ctx context.Context, path string) (Digest, int64, error)
 // holding them in memory. The error is [ErrChanged] if the source gives others;
 // nothing is put then.
 func (s *Store) PutFrom(ctx context.Context, d Digest, from Source) error {
-	err := d.check()
-	if err == nil {
-		err = s.medium.putBlob(ctx, d, from)
+	b := s.Batch()
+	if err := b.PutFrom(ctx, d, from); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("put blob %s: %w", d, err)
-	}
-	return nil
+	return b.End()
 }
 
 // Has says whether a blob is there. It does not read it.

@@ -33,9 +33,14 @@ func (b *bucket) close() error { return b.b.Close() }
 
 func (b *bucket) where(name string) string { return b.url + "/" + name }
 
-// putBlob always writes: that is one round trip, as asking would be, and it
-// heals what is damaged.
-func (b *bucket) putBlob(ctx context.Context, d Digest, from Source) error {
+// begin: a service makes each put durable by itself.
+func (b *bucket) begin() batch { return b }
+
+func (b *bucket) end() error { return nil }
+
+// put always writes: that is one round trip, as asking would be, and it heals
+// what is damaged.
+func (b *bucket) put(ctx context.Context, d Digest, from Source) error {
 	return b.write(ctx, d.name(), nil, func(w io.Writer) error { return copySource(w, from, d) })
 }
 

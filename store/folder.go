@@ -51,7 +51,17 @@ func (f *folder) place(name string) (string, error) {
 	return path, nil
 }
 
-func (f *folder) putBlob(ctx context.Context, d Digest, from Source) error {
+// folderBatch is puts into one folder, whose names are synced at the end.
+type folderBatch struct {
+	*folder
+	names *durable.Names
+}
+
+func (f *folder) begin() batch { return folderBatch{f, f.disk.Names()} }
+
+func (f folderBatch) end() error { return f.names.Sync() }
+
+func (f folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -60,7 +70,7 @@ func (f *folder) putBlob(ctx context.Context, d Digest, from Source) error {
 		return err
 	}
 	if holds(path, d) {
-		return f.disk.Settle(path)
+		return f.names.Settle(path)
 	}
 	p, err := f.disk.Create(path, 0o600)
 	if err != nil {
@@ -70,7 +80,7 @@ func (f *folder) putBlob(ctx context.Context, d Digest, from Source) error {
 	if err := copySource(p, from, d); err != nil {
 		return err
 	}
-	return p.Commit()
+	return f.names.Commit(p)
 }
 
 // holds says whether the file has the digest. A file that cannot be read, or is

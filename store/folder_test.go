@@ -85,6 +85,29 @@ func TestPutSyncs(t *testing.T) {
 	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that is there is made durable, not written")
 }
 
+// TestABatchSyncsEachFolderOnce: the blobs' bytes come first, then their names, and equal blobs are written once.
+func TestABatchSyncsEachFolderOnce(t *testing.T) {
+	s, f := openTestFolder(t)
+	first, second := twoInOneFolder()
+	_, err := s.Put(t.Context(), []byte(first))
+	require.NoError(t, err)
+	var steps []string
+	f.disk.Hook = func(st durable.Step) error {
+		if st.Op == durable.OpSync || st.Op == durable.OpSyncFolder || st.Op == durable.OpWrite {
+			steps = append(steps, string(st.Op))
+		}
+		return nil
+	}
+	b := s.Batch()
+	for _, text := range []string{first, second, second, first} {
+		require.NoError(t, b.PutFrom(t.Context(), DigestOf([]byte(text)), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }))
+	}
+	require.Equal(t, []string{"sync", "write", "sync"}, steps)
+	require.NoError(t, b.End())
+	require.NoError(t, b.End())
+	require.Equal(t, []string{"sync", "write", "sync", "sync folder"}, steps)
+}
+
 // twoInOneFolder gives two texts whose blobs share a folder.
 func twoInOneFolder() (string, string) {
 	seen := map[string]string{}
@@ -142,7 +165,7 @@ func TestAFileThatChangesIsNotStored(t *testing.T) {
 	}
 	d, _, err := DigestFrom(from)
 	require.NoError(t, err)
-	require.ErrorContains(t, f.putBlob(t.Context(), d, from), "changed while it was being stored")
+	require.ErrorContains(t, f.begin().put(t.Context(), d, from), "changed while it was being stored")
 	there, err := f.has(t.Context(), d.name())
 	require.NoError(t, err)
 	require.False(t, there)

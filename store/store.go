@@ -49,15 +49,22 @@ func (e *DamagedError) Unwrap() error { return ErrDamaged }
 // medium is where the bytes are: a folder or a bucket. Names are checked before
 // they get here.
 type medium interface {
-	// putBlob makes the blob durable. A blob that is there is trusted only if
-	// it was checked.
-	putBlob(ctx context.Context, d Digest, from Source) error
+	begin() batch
 	create(ctx context.Context, name string, data []byte) (won bool, err error)
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
 	list(ctx context.Context, prefix string) ([]string, error) // in any order
 	where(name string) string
 	close() error
+}
+
+// batch is puts that become durable together.
+type batch interface {
+	// put writes the blob. A blob that is there is trusted only if it was
+	// checked. It is for any number of goroutines.
+	put(ctx context.Context, d Digest, from Source) error
+	// end makes all that was put durable.
+	end() error
 }
 
 // Source opens the same bytes each time.

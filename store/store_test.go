@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/fakes3"
 )
 
 // conformance is what every store promises, whatever it is made of.
@@ -24,6 +26,7 @@ var conformance = []struct {
 }{
 	{"blobs", testBlobs},
 	{"files", testFiles},
+	{"batches", testBatches},
 	{"json", testJSON},
 	{"missing", testMissing},
 	{"bad digests", testBadDigests},
@@ -41,6 +44,7 @@ func TestConformance(t *testing.T) {
 		url  func(*testing.T) string
 	}{
 		{"file", folderURL},
+		{"s3", fakes3.Start},
 		{"mem", func(*testing.T) string { return "mem://" }},
 		{"mem with a prefix", func(*testing.T) string { return "mem://?prefix=runs/" }},
 	}
@@ -94,6 +98,33 @@ func testFiles(t *testing.T, s *store.Store) {
 
 	_, _, err = s.PutFile(t.Context(), filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func testBatches(t *testing.T, s *store.Store) {
+	b := s.Batch()
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			data := fmt.Appendf(nil, "blob %d", i/2)
+			from := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+			if err := b.PutFrom(t.Context(), store.DigestOf(data), from); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, b.End())
+	for i := range 20 {
+		var got bytes.Buffer
+		require.NoError(t, s.Copy(t.Context(), store.DigestOf(fmt.Appendf(nil, "blob %d", i)), &got))
+		require.Equal(t, fmt.Sprintf("blob %d", i), got.String())
+	}
+	other := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("other")), nil }
+	wrong := store.DigestOf([]byte("what was promised"))
+	require.ErrorIs(t, s.PutFrom(t.Context(), wrong, other), store.ErrChanged)
+	there, err := s.Has(t.Context(), wrong)
+	require.NoError(t, err)
+	require.False(t, there)
 }
 
 func testJSON(t *testing.T, s *store.Store) {

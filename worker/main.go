@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/passbook-run/passbook/starter/cli"
+	_ "github.com/passbook-run/passbook/store/clouds"
 )
 
 func main() {

@@ -202,38 +202,3 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 		})
 	}
 }
-
-func TestDamageIsNamedAndNeverLaidDown(t *testing.T) {
-	root := t.TempDir()
-	s, err := store.Open(t.Context(), "file://"+root)
-	require.NoError(t, err)
-	from := t.TempDir()
-	write(t, from+"/a", "precious")
-	write(t, from+"/b", "sound")
-	saved, err := Save(t.Context(), s, from, Rules{}, nil)
-	require.NoError(t, err)
-	for path, name := range map[string]store.Digest{"a": store.DigestOf([]byte("precious")), "": saved.Digest} {
-		blob := filepath.Join(root, "blobs", string(name[:2]), string(name[2:]))
-		sound, err := os.ReadFile(blob)
-		require.NoError(t, err)
-		hurt := append([]byte{}, sound...)
-		hurt[1] ^= 1
-		require.NoError(t, os.WriteFile(blob, hurt, 0o600))
-		to := t.TempDir()
-		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
-		damage := (*store.DamagedError)(nil)
-		require.ErrorAs(t, err, &damage)
-		require.Equal(t, name, damage.Digest)
-		if path != "" {
-			require.ErrorContains(t, err, path+": ")
-		}
-		require.NoFileExists(t, filepath.Join(to, "a"))
-		require.NoError(t, os.Remove(blob))
-		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
-		require.ErrorIs(t, err, store.ErrMissing)
-		require.NoError(t, os.WriteFile(blob, sound, 0o600))
-		_, err = Checkout(t.Context(), s, saved.Digest, to, Rules{})
-		require.NoError(t, err)
-		require.FileExists(t, filepath.Join(to, "a"))
-	}
-}

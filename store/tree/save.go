@@ -64,11 +64,14 @@ func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Ca
 		return Saved{}, err
 	}
 	defer func() { _ = root.Close() }()
-	sv := &saver{store: s, root: root, sieve: sieve, prev: prev.of(s), look: time.Now()}
+	sv := &saver{store: s, root: root, sieve: sieve, prev: prev.of(s), blobs: s.Batch(), look: time.Now()}
 	if err := sv.scan(ctx, "."); err != nil {
 		return Saved{}, err
 	}
 	if err := sv.take(ctx); err != nil {
+		return Saved{}, err
+	}
+	if err := sv.blobs.End(); err != nil {
 		return Saved{}, err
 	}
 	return sv.finish(ctx)
@@ -80,6 +83,7 @@ type saver struct {
 	root    *os.Root
 	sieve   sieve
 	prev    *Cache
+	blobs   *store.Batch
 	look    time.Time // no file was looked at before
 	found   []found
 	skipped []Skipped
@@ -200,7 +204,7 @@ func (sv *saver) readOnce(ctx context.Context, f *found) error {
 	from := func() (io.ReadCloser, error) { return openFile(sv.root, f.Path, before) }
 	d, size, err := store.DigestFrom(from)
 	if err == nil && !sv.prev.blobs[d] {
-		err = sv.store.PutFrom(ctx, d, from)
+		err = sv.blobs.PutFrom(ctx, d, from)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)

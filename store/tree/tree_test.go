@@ -12,15 +12,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/fakes3"
 	"github.com/passbook-run/passbook/store/tree"
 )
 
-func openStore(t *testing.T) *store.Store {
+// medium is a kind of store that trees are kept in. All promises hold on each.
+type medium struct {
+	name string
+	url  func(*testing.T) string
+}
+
+var media = []medium{
+	{"file", func(t *testing.T) string { return "file://" + t.TempDir() }},
+	{"s3", fakes3.Start},
+}
+
+// onEach runs a test on every medium.
+func onEach(t *testing.T, test func(*testing.T, *store.Store)) {
+	for _, m := range media {
+		t.Run(m.name, func(t *testing.T) { test(t, open(t, m.url(t))) })
+	}
+}
+
+func open(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	s, err := store.Open(t.Context(), url)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
+
+func openStore(t *testing.T) *store.Store { return open(t, media[0].url(t)) }
 
 // item is something to make in a folder, or what was found there.
 type item struct {
@@ -118,22 +140,24 @@ func TestATreeComesBack(t *testing.T) {
 		{"any bytes in names", []item{file("\x01", "1"), file("\n", "2"), file(" ", "3"), file(`"\`, "4"), file("<&>", "5"), link("to", "\xff\xfe"), file("ä\u2028", "6"), file("\xff\xfe", "7")}},
 		{"as long as names can be", []item{folder(long), file(long+"/"+long, "long")}},
 		{"folders sort as they walk", []item{folder("a"), file("a/x", "x"), file("a-b", "-")}},
-		{"a large file", []item{file("large", strings.Repeat("0123456789abcdef", 1<<18))}},
+		{"a large file", []item{file("large", strings.Repeat("0123456789abcdef", 3<<18))}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			s, from, to := openStore(t), t.TempDir(), t.TempDir()
-			lay(t, from, row.items...)
-			saved := save(t, s, from, nil)
-			lay(t, to, file("rubbish", "r"), file("rubbish.d/deep/r", "r"))
-			cache, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
-			require.NoError(t, err)
-			require.Equal(t, row.items, there(t, to))
-			require.Equal(t, saved.Digest, save(t, s, to, nil).Digest)
-			require.Equal(t, saved.Digest, save(t, s, to, cache).Digest)
-			loaded, err := tree.Load(t.Context(), s, saved.Digest)
-			require.NoError(t, err)
-			require.Equal(t, saved.Tree, loaded)
+			onEach(t, func(t *testing.T, s *store.Store) {
+				from, to := t.TempDir(), t.TempDir()
+				lay(t, from, row.items...)
+				saved := save(t, s, from, nil)
+				lay(t, to, file("rubbish", "r"), file("rubbish.d/deep/r", "r"))
+				cache, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
+				require.NoError(t, err)
+				require.Equal(t, row.items, there(t, to))
+				require.Equal(t, saved.Digest, save(t, s, to, nil).Digest)
+				require.Equal(t, saved.Digest, save(t, s, to, cache).Digest)
+				loaded, err := tree.Load(t.Context(), s, saved.Digest)
+				require.NoError(t, err)
+				require.Equal(t, saved.Tree, loaded)
+			})
 		})
 	}
 }

@@ -1,0 +1,33 @@
+// Package fakes3 is an S3 server inside a test: a real one to every client, but
+// in memory, and gone with the test.
+package fakes3
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/require"
+
+	_ "github.com/passbook-run/passbook/store/clouds"
+)
+
+// env is what a client needs, besides the URL.
+var env = map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+
+// Start starts a server with one empty bucket and gives the bucket's URL, for
+// [store.Open] and PASSBOOK_STORE. The credentials are in the environment, of
+// this process and those that the test starts.
+func Start(t *testing.T) string {
+	t.Helper()
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("passbook"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	return "s3://passbook?" + url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}.Encode()
+}
