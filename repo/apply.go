@@ -32,8 +32,13 @@ func (r *Repo) Check(ctx context.Context, patch []byte) error {
 }
 
 func (r *Repo) check(ctx context.Context, patch []byte, flags ...string) error {
+	return r.checkIn(ctx, r.git, patch, flags...)
+}
+
+// checkIn is check with the index that g has.
+func (r *Repo) checkIn(ctx context.Context, g git, patch []byte, flags ...string) error {
 	args := append([]string{"apply", "--check", "--binary"}, flags...)
-	_, err := r.git.feed(ctx, patch, args...)
+	_, err := g.feed(ctx, patch, args...)
 	var failed *Error
 	if !errors.As(err, &failed) || exitCode(err) != 1 { // 128: no patch at all
 		return err
@@ -44,7 +49,7 @@ func (r *Repo) check(ctx context.Context, patch []byte, flags ...string) error {
 		return err
 	}
 	for _, p := range paths {
-		if _, err := r.git.feed(ctx, patch, append(args, "--include="+literal(p))...); exitCode(err) == 1 {
+		if _, err := g.feed(ctx, patch, append(args, "--include="+literal(p))...); exitCode(err) == 1 {
 			conflict.Paths = append(conflict.Paths, p)
 		}
 	}

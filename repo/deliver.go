@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,13 +85,10 @@ func (r *Repo) patched(ctx context.Context, commit string, patch []byte) (tree s
 	if _, err := g.out(ctx, "read-tree", commit); err != nil {
 		return "", err
 	}
-	if _, err := g.feed(ctx, patch, "apply", "--cached", "--binary"); exitCode(err) == 1 {
-		paths, err := r.touched(ctx, patch)
-		if err != nil {
-			return "", err
-		}
-		return "", &ConflictError{Paths: paths, Said: "commit " + commit + " has other content there"}
-	} else if err != nil {
+	if err := r.checkIn(ctx, g, patch, "--cached"); err != nil {
+		return "", err
+	}
+	if _, err := g.feed(ctx, patch, "apply", "--cached", "--binary"); err != nil {
 		return "", err
 	}
 	return g.line(ctx, "write-tree")
@@ -122,15 +120,30 @@ func (r *Repo) says(ctx context.Context, commit, line string) (bool, error) {
 	return false, nil
 }
 
-// Applied says whether a patch is in the files of the checkout already.
+// Applied says whether a patch is in the files of the checkout already. Where that cannot be told, it is not.
 func (r *Repo) Applied(ctx context.Context, patch []byte) (bool, error) {
 	if len(patch) == 0 {
 		return true, nil
 	}
-	if r.check(ctx, patch) == nil {
+	fits, there := r.check(ctx, patch), r.check(ctx, patch, "--reverse")
+	for _, err := range []error{fits, there} {
+		if err != nil && !isConflict(err) {
+			return false, fmt.Errorf("check the patch against %s: %w", r.root, err)
+		}
+	}
+	if fits != nil || there != nil {
+		return there == nil, nil
+	}
+	has, err := r.has(ctx, patch)
+	if isConflict(err) {
 		return false, nil
 	}
-	return r.check(ctx, patch, "--reverse") == nil, nil
+	return has, err
+}
+
+func isConflict(err error) bool {
+	var conflict *ConflictError
+	return errors.As(err, &conflict)
 }
 
 // CommitPaths records exactly these paths on the checked-out branch, as [Worktree.Commit] does in a run's own checkout. What else is changed or
