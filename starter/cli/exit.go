@@ -70,6 +70,7 @@ func exitCode(err error) int {
 	var refused *operate.RefusedError
 	var changed *operate.LiveError
 	var name *operate.NameError
+	var source *operate.SourceError
 	var conflict *run.ConflictError
 	var live *rundir.LiveError
 	switch {
@@ -78,7 +79,7 @@ func exitCode(err error) int {
 	case errors.As(err, &q):
 		return int(q)
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
-		errors.As(err, &live), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &source), errors.As(err, &live), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	}
 	return exitError

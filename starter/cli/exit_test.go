@@ -27,6 +27,7 @@ func TestExitCodes(t *testing.T) {
 		{"live run", &operate.LiveError{}, 2},
 		{"repair of a live run", &rundir.LiveError{}, 2},
 		{"unknown name", &operate.NameError{}, 2},
+		{"a source that a run cannot begin with", &operate.SourceError{}, 2},
 		{"no run in the directory", rundir.ErrNoRun, 2},
 		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},
 		{"needs attention", quiet(exitAttention), 3},
