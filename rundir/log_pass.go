@@ -65,7 +65,7 @@ func passWords(p run.Pass) string {
 	if p.Number > 0 {
 		return fmt.Sprintf("pass %d (%s)", p.Number, p.Role)
 	}
-	return errorContext(p)
+	return p.Context()
 }
 
 func (l *logbook) passEnded(e entry) {
@@ -73,10 +73,7 @@ func (l *logbook) passEnded(e entry) {
 	e.Decode(&p)
 	l.trace(e, p)
 	l.cost(e, p.Pass, p.Spend)
-	ok := p.Outcome == "ok"
-	at := p.Attempts
-	l.errors(e, e.pendingOf(errorContext(p.Pass)), ok, &at)
-	if ok {
+	if p.Outcome == "ok" {
 		l.accepted(e, p)
 	} else {
 		l.line(e.Event, fault, "  %s given up (%s); the artifact stays as it was and the run goes on", passWords(p.Pass), p.Outcome)
@@ -119,7 +116,7 @@ func (l *logbook) accepted(e entry, p run.PassEnd) {
 }
 
 func (l *logbook) complete(e entry, p run.PassEnd) {
-	name := strings.ToUpper(errorContext(p.Pass))
+	name := strings.ToUpper(p.Context())
 	if p.Number > 0 {
 		name = "PASS " + strconv.Itoa(p.Number)
 	}
@@ -213,27 +210,6 @@ func (l *logbook) trace(e entry, p run.PassEnd) {
 		Reused     bool   `json:"reused,omitempty"`
 		Joined     bool   `json:"joined,omitempty"`
 	}{e.Seq, e.TS, p.Call, p.Step, path.Base(member(p.Pass)), promptFile(p.Pass), file, reply, p.Outcome, p.DurationMS, p.Reused, p.Joined})
-}
-
-// errors writes the errors of a pass once it is known whether they were recovered from.
-func (l *logbook) errors(e entry, pending []ErrorRecord, recovered bool, attempt *int) {
-	for _, r := range pending {
-		r.Recovered = recovered
-		if recovered {
-			r.RecoveredAtAttempt = attempt
-		}
-		l.row(ErrorsLog, errorRow(r))
-	}
-}
-
-func (e entry) pendingOf(context string) []ErrorRecord {
-	var out []ErrorRecord
-	for _, r := range e.pending {
-		if r.Context == context {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // errorRow is one line of errors.jsonl: an error record whose time is called ts.

@@ -3,6 +3,9 @@ package rundir
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/passbook-run/passbook/run"
 )
@@ -46,8 +49,26 @@ func (l *logbook) row(file string, v any) {
 
 // line adds one line for people: [time] [LEVEL] text (requirement 002 §2.2).
 func (l *logbook) line(e run.Event, level, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := oneLine(fmt.Sprintf(format, args...))
 	l.added[TextLog] = append(l.added[TextLog], fmt.Sprintf("[%s] %-7s %s\n", e.TS, "["+level+"]", text)...)
+}
+
+// oneLine keeps a text on its line, and a terminal as it is: line feeds, escapes and other control characters are written as in Go, \n and \x1b.
+func oneLine(text string) string {
+	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+	text = strings.TrimRight(text, "\r\n")
+	if !strings.ContainsFunc(text, control) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if control(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // Levels of the log for people.
@@ -67,6 +88,9 @@ type entry struct {
 
 // log writes down what one event means for every growing file.
 func (l *logbook) log(e entry) {
+	for _, r := range decideErrors(e.Event, e.pending).lines {
+		l.row(ErrorsLog, errorRow(r))
+	}
 	switch e.Kind {
 	case run.KindRunStart:
 		l.started(e)
@@ -96,8 +120,12 @@ func (l *logbook) log(e entry) {
 		l.checkpointed(e)
 	case run.KindArtifactUpdated:
 		l.artifact(e)
+	case run.KindShotsAttempt:
+		l.picturesFailed(e)
 	case run.KindBudgetWarning, run.KindBudgetRaised:
 		l.budget(e)
+	case run.KindErrorNoted:
+		l.noted(e)
 	case run.KindDecisionRefused:
 		l.refused(e)
 	}
@@ -138,7 +166,7 @@ func (l *logbook) decide(e entry, d decision) {
 func (d decision) about(p run.Pass) decision {
 	d.PassNumber = p.Number
 	if p.Number == 0 {
-		d.Context = errorContext(p)
+		d.Context = p.Context()
 	}
 	return d
 }
