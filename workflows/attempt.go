@@ -96,6 +96,7 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 		return false, err
 	}
 	p.e.control.dirty = true // the courier carries it: the wait for the next attempt may be long
+	p.e.show(ctx)
 	if lastStructural {      // the pass is settled with the artifact as it was; the next one still runs
 		p.result = res
 		return false, nil
@@ -187,6 +188,7 @@ func (p *pass) lost(ctx workflow.Context, n int, cause error) error {
 	if n >= mostLost {
 		p.failure = &work.PassResult{Outcome: "unknown", Message: why}
 		p.detail = fmt.Sprintf("%s was lost %d times: %s", p.title(), n, why)
+		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("unknown", p.detail))
 	}
 	return nil
 }
