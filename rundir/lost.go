@@ -10,9 +10,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// LostError says that a run has written to a directory, and that no event of it can be read any more. Nothing can be derived from what is left.
+// LostError says that a run has written to a directory, and that no event of it can be read any more (requirement 002 §3.1, the last resort).
 type LostError struct {
 	Dir        string
+	RunID      string
 	Checkpoint string // file of the newest artifact that a checkpoint holds undamaged; empty: none
 }
 
@@ -21,8 +22,9 @@ func (e *LostError) Error() string {
 	if e.Checkpoint != "" {
 		page = "the newest undamaged artifact is " + filepath.Join(e.Dir, filepath.FromSlash(e.Checkpoint))
 	}
-	return fmt.Sprintf("%s is damaged beyond what can be made again: no event can be read from its %s, and neither history nor store know more. Manual recovery needed: "+
-		"bring %s back from a copy, then resume; %s. Nothing was changed", e.Dir, EventsFile, EventsFile, page)
+	return fmt.Sprintf("%s is damaged: no event of run %s can be read from its %s, and everything else follows from that. Nothing was changed. If Temporal still has "+
+		"the run's history, `starter rebuild %s --output-dir OTHER` writes it into another directory. Otherwise manual recovery is needed: "+
+		"bring %s back from a copy, then resume; %s", e.Dir, e.RunID, EventsFile, e.RunID, EventsFile, page)
 }
 
 // Lost says whether the directory holds what a run left, and no event that opens one; s is what its events come to. nil: it does not.
@@ -37,7 +39,11 @@ func (d Dir) Lost(s run.State) error {
 	if len(left.lines) == 0 && !d.there(MetaFile) && !d.there(StateFile) {
 		return nil // claimed, and nothing came of it
 	}
-	return &LostError{Dir: d.Root, Checkpoint: d.newestArtifact()}
+	claim, err := d.Claim()
+	if err != nil {
+		return err
+	}
+	return &LostError{Dir: d.Root, RunID: claim.RunID, Checkpoint: d.newestArtifact()}
 }
 
 // newestArtifact is the file of the last checkpoint whose artifact is what its manifest says.

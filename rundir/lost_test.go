@@ -12,7 +12,9 @@ import (
 
 // TestLost: a directory that a run has written to, and of which no event can be read, is neither empty nor a run that has not begun.
 func TestLost(t *testing.T) {
-	write := func(t *testing.T, d rundir.Dir, name, text string) { require.NoError(t, os.WriteFile(d.Path(name), []byte(text), 0o600)) }
+	write := func(t *testing.T, d rundir.Dir, name, text string) {
+		require.NoError(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
+	}
 	const s1, s2 = "_orchestrator/checkpoints/cp-S1/artifact.html", "_orchestrator/checkpoints/cp-S2/artifact.html"
 	tests := []struct {
 		name  string
@@ -57,7 +59,7 @@ func TestLost(t *testing.T) {
 			var lost *rundir.LostError
 			require.ErrorAs(t, err, &lost)
 			require.ErrorContains(t, err, tt.names)
-			require.ErrorContains(t, err, "Manual recovery needed")
+			require.ErrorContains(t, err, "manual recovery is needed")
 		})
 	}
 	claimed := rundir.At(t.TempDir())

@@ -97,7 +97,7 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 	}
 	p.e.control.dirty = true // the courier carries it: the wait for the next attempt may be long
 	p.e.show(ctx)
-	if lastStructural {      // the pass is settled with the artifact as it was; the next one still runs
+	if lastStructural { // the pass is settled with the artifact as it was; the next one still runs
 		p.result = res
 		return false, nil
 	}

@@ -79,7 +79,7 @@ func nextCommands(s sight) []string {
 	switch s.stands.Status {
 	case run.Unknown:
 		if s.lost != nil {
-			return []string{say("check %s", d), say("rebuild %s --output-dir %s", s.claim.RunID, d)}
+			return []string{say("rebuild %s --output-dir OTHER", s.claim.RunID)}
 		}
 		fallthrough
 	case run.Pending:
