@@ -89,7 +89,8 @@ func retryRows() rows {
 			require.Equal(t, 3, at.code)
 			require.EqualValues(t, n-1, at.state.number(t, "lastCompletedCorpusPass"))
 			require.Equal(t, []any{"paused", "pass-failed", nil}, []any{at.state["currentPhase"], at.state["phaseReason"], at.state["inFlightPass"]})
-			require.Contains(t, at.status, "3 unrecovered")
+			require.Contains(t, at.status, "1 unrecovered", "a start that was exhausted is one failure")
+			require.Regexp(t, `(?m)^Last error: .+ pass-11: claude-p-exit-nonzero — agent exited with code 7$`, at.status)
 			require.Contains(t, at.status, "resume "+r.dir)
 			failed := r.errorsOf(t, n)
 			require.Len(t, failed, 3)
@@ -97,6 +98,9 @@ func retryRows() rows {
 				require.Equal(t, false, e["recovered"])
 				require.Nil(t, e.at(t, "recoveredAtAttempt"))
 			}
+			kept := where(r.state(t).objects(t, "errorHistory"), "context", "pass-"+strconv.Itoa(n))
+			require.Len(t, kept, 1)
+			require.Regexp(t, `^attempt 1: claude-p-exit-nonzero: agent exited with code 7\nattempt 2: .+\nattempt 3: .+\nstderr: out of breath`, kept[0].text(t, "diagnostics"))
 			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n)), 2, "resume does the pass again")
 			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n-1)), 1)
 			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"))
@@ -124,6 +128,7 @@ func retryRows() rows {
 			require.Equal(t, "paused", refused[0].state.text(t, "currentPhase"))
 			require.Contains(t, stops[4].status, "--force")
 			require.Len(t, r.errorsOf(t, n), 9)
+			require.Len(t, where(r.state(t).objects(t, "errorHistory"), "context", "pass-"+strconv.Itoa(n)), 3, "one for each start")
 			require.Contains(t, r.errorsOf(t, n)[8].text(t, "diagnostics"), "there is no hope for this one")
 			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"), "the force lets it try again")
 		},

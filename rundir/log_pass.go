@@ -76,8 +76,7 @@ func (l *logbook) passEnded(e entry) {
 	if p.Outcome == "ok" {
 		l.accepted(e, p)
 	} else {
-		l.line(e.Event, fault, "  %s given up (%s); the artifact stays as it was and the run goes on", passWords(p.Pass), p.Outcome)
-		l.decide(e, decision{Decision: "continue-after-failure", Reason: p.Outcome}.about(p.Pass))
+		l.givenUp(e, p)
 	}
 	l.complete(e, p)
 	if p.Number > 0 {
@@ -87,6 +86,16 @@ func (l *logbook) passEnded(e entry) {
 	for _, w := range p.Validation.Warnings {
 		l.line(e.Event, warn, "  %s from %s output", w, p.Role)
 	}
+}
+
+// givenUp is a pass that settles without an answer that can be used. Of a group the others suffice.
+func (l *logbook) givenUp(e entry, p run.PassEnd) {
+	if p.Member != "" {
+		l.line(e.Event, warn, "  %s given up (%s); the run goes on with the other reports", p.Context(), p.Outcome)
+	} else {
+		l.line(e.Event, fault, "  %s given up (%s); the artifact stays as it was and the run goes on", passWords(p.Pass), p.Outcome)
+	}
+	l.decide(e, decision{Decision: "continue-after-failure", Reason: p.Outcome}.about(p.Pass))
 }
 
 // accepted is what was taken from a reply.

@@ -3,9 +3,6 @@ package rundir
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/passbook-run/passbook/run"
 )
@@ -49,26 +46,8 @@ func (l *logbook) row(file string, v any) {
 
 // line adds one line for people: [time] [LEVEL] text (requirement 002 §2.2).
 func (l *logbook) line(e run.Event, level, format string, args ...any) {
-	text := oneLine(fmt.Sprintf(format, args...))
+	text := run.OneLine(fmt.Sprintf(format, args...))
 	l.added[TextLog] = append(l.added[TextLog], fmt.Sprintf("[%s] %-7s %s\n", e.TS, "["+level+"]", text)...)
-}
-
-// oneLine keeps a text on its line, and a terminal as it is: line feeds, escapes and other control characters are written as in Go, \n and \x1b.
-func oneLine(text string) string {
-	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
-	text = strings.TrimRight(text, "\r\n")
-	if !strings.ContainsFunc(text, control) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if control(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // Levels of the log for people.

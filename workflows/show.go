@@ -31,7 +31,7 @@ func details(s run.State, in Input) string {
 		if p.Attempt > 0 {
 			attempt = fmt.Sprintf(" in attempt %d", p.Attempt)
 		}
-		fmt.Fprintf(&b, "- last error, %s: **%s** %s%s: %s\n", p.TS, p.Context, p.Category, attempt, strings.Join(strings.Fields(p.Message), " "))
+		fmt.Fprintf(&b, "- last error, %s: **%s** %s%s: %s\n", p.TS, p.Context, p.Category, attempt, run.OneLine(p.Message))
 	}
 	if s.Checkpoint != nil && s.Status != run.Done {
 		fmt.Fprintf(&b, "- goes on from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)

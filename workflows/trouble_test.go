@@ -55,7 +55,7 @@ func TestAPassThatIsLostForGoodHasAnError(t *testing.T) {
 // TestTheNewestProblemIsShown in the details that the Web UI shows.
 func TestTheNewestProblemIsShown(t *testing.T) {
 	s := run.State{Status: run.Running, Problem: &run.Problem{TS: "2026-01-02T03:04:05.000Z", Context: "pass-3", Category: "claude-p-timeout", Message: "late\nvery", Attempt: 2}}
-	require.Contains(t, workflows.Details(s, workflows.Input{}), "- last error, 2026-01-02T03:04:05.000Z: **pass-3** claude-p-timeout in attempt 2: late very\n")
+	require.Contains(t, workflows.Details(s, workflows.Input{}), "- last error, 2026-01-02T03:04:05.000Z: **pass-3** claude-p-timeout in attempt 2: late\\nvery\n")
 	s.Problem.Attempt = 0
-	require.Contains(t, workflows.Details(s, workflows.Input{}), "**pass-3** claude-p-timeout: late very\n")
+	require.Contains(t, workflows.Details(s, workflows.Input{}), "**pass-3** claude-p-timeout: late\\nvery\n")
 }

@@ -80,7 +80,7 @@ func (a *app) printStatus(s sight, now time.Time) {
 	row("Checkpoints", "%s", checkpointWords(sum))
 	row("Errors", "%d recovered, %d unrecovered", sum.Recovered, sum.Unrecovered)
 	if p := st.Problem; p != nil {
-		row("Last error", "%s %s: %s — %s", minute(p.TS), p.Context, p.Category, strings.Join(strings.Fields(p.Message), " "))
+		row("Last error", "%s %s: %s — %s", minute(p.TS), p.Context, p.Category, p.Message)
 	}
 	if s.now.Lag > 0 {
 		row("Journal", "%d events are not folded into %s yet", s.now.Lag, rundir.MetaFile)
@@ -136,7 +136,7 @@ func (a *app) printNext(commands []string) {
 
 // row prints one named value.
 func (a *app) row(name, format string, args ...any) {
-	fmt.Fprintf(a.out, "%-12s %s\n", name+":", fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.out, "%-12s %s\n", name+":", run.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // standingWords says both axes where they differ, and what is not known.

@@ -58,7 +58,7 @@ func (v *view) update(now time.Time) (rests bool, err error) {
 		}
 		v.state = run.Apply(v.state, e)
 		if text := headline(e, v.state); text != "" {
-			v.print(text)
+			v.print(run.OneLine(text))
 		}
 	}
 	v.bar(now)
