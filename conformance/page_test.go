@@ -13,7 +13,7 @@ import (
 
 var (
 	pageRow  = regexp.MustCompile(`(?m)^\| ([A-Z]{2}-\d\d) \| ([^|]+) \| ([^|]+) \|$`)
-	testName = regexp.MustCompile("\x60" + `((?:e2e\.)?Test\w+(?:/[A-Z]{2}-\d\d)?)` + "\x60")
+	testName = regexp.MustCompile("\x60" + `((?:e2e\.)?Test\w+(?:/[\w-]+)?)` + "\x60")
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
@@ -32,7 +32,7 @@ var (
 // TestThePageIsComplete holds docs/conformance.md to the checklist and to the tests.
 func TestThePageIsComplete(t *testing.T) {
 	page := string(read(t, filepath.Join(project, "docs", "conformance.md")))
-	sizes, seen, all := map[string]int{}, map[string]bool{}, allRows(t)
+	sizes, seen, all, scripts := map[string]int{}, map[string]bool{}, allRows(t), scriptRows(t)
 	for _, m := range pageRow.FindAllStringSubmatch(page, -1) {
 		id, by := m[1], m[3]
 		require.False(t, seen[id], "%s is listed twice", id)
@@ -45,10 +45,17 @@ func TestThePageIsComplete(t *testing.T) {
 			require.Equal(t, slices.Contains(left, id), later, "%s", id)
 		}
 		for _, n := range testName.FindAllStringSubmatch(by, -1) {
+			if script, ok := strings.CutPrefix(n[1], "TestScripts/"); ok {
+				require.Contains(t, scripts[id], script, "the script does not name %s", id)
+				continue
+			}
 			exists(t, all, n[1])
 		}
 		if all[id] != nil {
 			require.Contains(t, by, "`TestRows/"+id+"`", "a test shows %s, and the page does not say so", id)
+		}
+		for _, name := range scripts[id] {
+			require.Contains(t, by, "`TestScripts/"+name+"`", "a script shows %s, and the page does not say so", id)
 		}
 	}
 	require.Equal(t, groupSizes, sizes)

@@ -2,13 +2,16 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,14 +30,16 @@ var updateScripts = flag.Bool("update-scripts", false, "write what a script comp
 const scriptsDir = "testdata/script"
 
 // TestScripts runs every script in the shared house, one after the other: they share its file of faults. Each begins in a folder of its own with the
-// corpus example and page.yaml in it; LOGS, STATE and PASSES are those of the run in the folder run.
+// corpus example and page.yaml in it; LOGS, STATE and PASSES are those of the run in the folder run, STARTER is the program.
 func TestScripts(t *testing.T) {
 	starter(t, "server", "start")
+	makeUntouched(t)
 	testscript.RunT(inTurn{t}, testscript.Params{
-		Dir: scriptsDir, UpdateScripts: *updateScripts, Setup: setUp, RequireExplicitExec: true, Condition: func(string) (bool, error) { return os.Getuid() == 0, nil },
+		Dir: scriptsDir, UpdateScripts: *updateScripts, Setup: setUp, RequireExplicitExec: true, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls, "undisturbed": undisturbed,
-			"killworker": killWorkerOf, "damage": damage, "listing": listing,
+			"killworker": killWorkerOf, "damage": damage, "listing": listing, "disk": disk, "fill": fillDisk, "readonly": readonly, "says": says,
+			"workersays": workerSays, "loseblob": loseBlob,
 		},
 	})
 }
@@ -59,7 +64,8 @@ func setUp(e *testscript.Env) error {
 			e.Vars = append(e.Vars, v)
 		}
 	}
-	e.Vars = append(e.Vars, "LOGS=run/_orchestrator/logs", "STATE=run/_orchestrator/state.json", "PASSES=run/_orchestrator/passes")
+	e.Vars = append(e.Vars, "LOGS=run/_orchestrator/logs", "STATE=run/_orchestrator/state.json", "PASSES=run/_orchestrator/passes",
+		"STARTER="+filepath.Join(base, "bin", "starter"))
 	if err := layFaults([]byte("[]\n")); err != nil {
 		return err
 	}
@@ -68,11 +74,29 @@ func setUp(e *testscript.Env) error {
 		return err
 	}
 	e.Values[callsFrom{}] = len(logged)
+	said, err := os.ReadFile(workerLogPath())
+	if err != nil {
+		return err
+	}
+	e.Values[saidFrom{}] = len(said)
 	return layPage(e.WorkDir)
 }
 
 // callsFrom is the key of where the call log ended when a script began.
 type callsFrom struct{}
+
+// saidFrom is the key of where the worker's log ended when a script began.
+type saidFrom struct{}
+
+func workerLogPath() string { return filepath.Join(statePath(), "worker", "worker.log") }
+
+// condition: disk says that a script can have a disk of its own.
+func condition(name string) (bool, error) {
+	if name != "disk" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return os.Getuid() == 0 && runtime.GOOS == "linux", nil
+}
 
 // layPage copies the example's files and the scripts' pipeline.
 func layPage(folder string) error {
@@ -211,6 +235,76 @@ func workerOf(ts *testscript.TestScript) int {
 	return status.Worker.Process.PID
 }
 
+// disk DIR SIZE: the folder is a disk of that size until the script ends.
+func disk(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(mount("-t", "tmpfs", "-o", "size="+args[1], "passbook-script", dir))
+	ts.Defer(func() { ts.Check(exec.Command("umount", "-l", dir).Run()) })
+}
+
+// fill FILE: it takes all the room that its disk has left.
+func fillDisk(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	for size := 1 << 16; size > 0; size /= 2 {
+		for err = nil; err == nil; _, err = f.Write(make([]byte, size)) {
+			continue
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		ts.Fatalf("fill %s: %v", args[0], err)
+	}
+}
+
+// readonly DIR on|off: nothing can be written to the disk, or it can again.
+func readonly(ts *testscript.TestScript, _ bool, args []string) {
+	mode := map[string]string{"on": "ro", "off": "rw"}[args[1]]
+	soon(ts, args[0]+" is "+mode, func() bool { return mount("-o", "remount,"+mode, ts.MkAbs(args[0])) == nil }) // a file may be open for a moment
+}
+
+// says PATTERN ARG...: what the starter prints matches, soon.
+func says(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	soon(ts, "starter says "+args[0], func() bool {
+		_ = ts.Exec("starter", args[1:]...) // its code is another matter
+		return pattern.MatchString(ts.ReadFile("stdout"))
+	})
+}
+
+// workersays PATTERN: the worker has logged that since the script began.
+func workerSays(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	soon(ts, "the worker says "+args[0], func() bool {
+		raw, err := os.ReadFile(workerLogPath())
+		from, _ := ts.Value(saidFrom{}).(int)
+		return err == nil && pattern.Match(raw[min(from, len(raw)):])
+	})
+}
+
+// loseblob DIR KEY: the store loses what the run's first event names under that key.
+func loseBlob(ts *testscript.TestScript, _ bool, args []string) {
+	first, _, _ := strings.Cut(ts.ReadFile(filepath.Join(args[0], "events.jsonl")), "\n")
+	_, digest, ok := strings.Cut(first, `"`+args[1]+`":"`)
+	if !ok || len(digest) < 64 {
+		ts.Fatalf("the first event names no %s", args[1])
+	}
+	removed := 0
+	ts.Check(filepath.WalkDir(filepath.Join(statePath(), "store"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, digest[48:64]) {
+			return err
+		}
+		removed++
+		return os.Remove(path)
+	}))
+	if removed != 1 {
+		ts.Fatalf("%d blobs of the store end like %s", removed, digest[:64])
+	}
+}
+
 // listing DIR FILE: the names and digests of all files of a folder are written to a file, to be compared.
 func listing(ts *testscript.TestScript, _ bool, args []string) {
 	var text strings.Builder
@@ -230,17 +324,18 @@ func listing(ts *testscript.TestScript, _ bool, args []string) {
 // untouched is the page of a run of page.yaml to which nothing happened.
 var untouched string
 
+// makeUntouched makes that run.
+func makeUntouched(t *testing.T) {
+	t.Helper()
+	folder := filepath.Join(base, "undisturbed")
+	require.NoError(t, layPage(folder))
+	spoil(t, "[]")
+	starter(t, "run", "--config", filepath.Join(folder, "page.yaml"), "--output-dir", filepath.Join(folder, "run"))
+	untouched = string(read(t, filepath.Join(folder, "run", "artifact.html")))
+}
+
 // undisturbed DIR: the run there is through, and its page is that of a run to which nothing happened.
 func undisturbed(ts *testscript.TestScript, _ bool, args []string) {
-	if untouched == "" {
-		ts.Check(layFaults([]byte("[]\n")))
-		folder := filepath.Join(base, "undisturbed")
-		ts.Check(layPage(folder))
-		ts.Check(ts.Exec("starter", "run", "--config", filepath.Join(folder, "page.yaml"), "--output-dir", filepath.Join(folder, "run")))
-		raw, err := os.ReadFile(filepath.Join(folder, "run", "artifact.html"))
-		ts.Check(err)
-		untouched = string(raw)
-	}
 	if ts.ReadFile(filepath.Join(args[0], "artifact.html")) != untouched {
 		ts.Fatalf("%s/artifact.html is not the page of an undisturbed run", args[0])
 	}

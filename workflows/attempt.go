@@ -150,10 +150,10 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			return nil, p.e.pause(ctx, run.UserRequested, "the activity of "+p.title()+" was paused", "")
 		}
 		if isType(err, work.ErrDiskFull) {
-			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", err.Error())); err != nil {
+			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", message(err))); err != nil {
 				return nil, err
 			}
-			return nil, p.e.pause(ctx, run.DiskFull, err.Error(), "")
+			return nil, p.e.pause(ctx, run.DiskFull, message(err), "")
 		}
 		if isType(err, work.ErrBadInput) || isType(err, tooLarge) {
 			return nil, fmt.Errorf("%s: %w", p.title(), err) // no worker can do it
@@ -255,5 +255,5 @@ func lostMessage(err error) string {
 	if isType(err, work.ErrWorkerStopping) {
 		return "the worker stopped"
 	}
-	return err.Error()
+	return message(err)
 }

@@ -24,7 +24,7 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 			continue
 		}
 		if isType(err, work.ErrDiskFull) {
-			return e.pause(ctx, run.DiskFull, err.Error(), "")
+			return e.pause(ctx, run.DiskFull, message(err), "")
 		}
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.Sh
 	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
 	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) {
-		return work.ShotsResult{Message: err.Error()}, nil
+		return work.ShotsResult{Message: message(err)}, nil
 	}
 	return res, err
 }

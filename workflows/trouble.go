@@ -2,7 +2,9 @@ package workflows
 
 import (
 	"cmp"
+	"errors"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
@@ -21,4 +23,13 @@ func (e *engine) noteTroubles(ctx workflow.Context, context string, all []work.T
 		}
 	}
 	return nil
+}
+
+// message is what an activity itself said of its failure, without Temporal's words around it.
+func message(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	return err.Error()
 }

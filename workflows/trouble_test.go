@@ -48,7 +48,7 @@ func TestAPassThatIsLostForGoodHasAnError(t *testing.T) {
 	w.done()
 	all := payloads[run.PassAttempt](w, run.KindPassAttempt)
 	require.Equal(t, "unknown", all[len(all)-1].Category)
-	require.Contains(t, all[len(all)-1].Message, "001 builder was lost 20 times: ")
+	require.Contains(t, all[len(all)-1].Message, "001 builder was lost 20 times: the store is away")
 	require.Equal(t, "unknown", payloads[run.RunPaused](w, run.KindRunPaused)[0].Failed.Category)
 }
 

@@ -109,7 +109,7 @@ func (a *app) goodbye(v *view, interrupts int) error {
 		if f := s.Failure; f != nil {
 			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 		}
-		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", why, program(), where)
+		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", run.OneLine(why), program(), where)
 	case s.Handoff != nil && !s.Status.Settled():
 		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", orElse(s.Handoff.Question, s.Handoff.Phase), program(), where)
 	case s.Status.Class() == run.OperatorPause:
