@@ -104,7 +104,11 @@ func (l *logbook) accepted(e entry, p run.PassEnd) {
 		l.line(e.Event, info, "  Output received (%s chars, ~%s tokens)", thousands(p.Reply.Chars), thousands(tokens(p.Reply.Chars)))
 	}
 	passed, all := count(p.Validation)
-	l.line(e.Event, info, "  Validation: %s (%d/%d checks)", verdict(p.Validation.Passed), passed, all)
+	level := info
+	if !p.Validation.Passed {
+		level = warn
+	}
+	l.line(e.Event, level, "  Validation: %s (%d/%d checks)", verdict(p.Validation.Passed), passed, all)
 	l.decide(e, decision{Decision: "accept-output", Validation: strings.ToLower(verdict(p.Validation.Passed)), Checks: all}.about(p.Pass))
 	for _, n := range p.Notes {
 		chars := n.Chars
@@ -118,7 +122,7 @@ func (l *logbook) accepted(e entry, p run.PassEnd) {
 	case p.Artifact != nil && p.Modified:
 		l.line(e.Event, info, "  Artifact updated (%s chars)", thousands(p.Artifact.Chars))
 	case p.Artifact != nil:
-		l.line(e.Event, info, "  Artifact unchanged")
+		l.line(e.Event, warn, "  Artifact unchanged")
 		l.decide(e, decision{Decision: "accept-no-modification", Reason: fmt.Sprintf(
 			"Pass produced artifact identical to input. Subset %s, rotation %s, pass %d/%d.", p.Set, p.Order, p.InRound, p.OfRound)}.about(p.Pass))
 	}
