@@ -3,10 +3,12 @@ package activities
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/work"
@@ -52,7 +54,44 @@ func foreign(err error) error {
 
 // Project appends a piece of the journal to the directory.
 func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
-	defer a.alive(ctx)()
+	met := lastTrouble(ctx)
+	stop := beatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
+	res, err := a.project(ctx, in)
+	stop()
+	if err != nil {
+		if ctx.Err() == nil {
+			met = troubleOf(err)
+		}
+		activity.RecordHeartbeat(ctx, work.Heartbeat{Host: a.cfg.Host, Trouble: met})
+		return res, err
+	}
+	if met != nil {
+		met.Attempt = int(activity.GetInfo(ctx).Attempt)
+		res.Troubles = append(res.Troubles, *met)
+	}
+	return res, nil
+}
+
+// lastTrouble is what an earlier attempt of this activity failed with. It travels in the heartbeats, so another worker knows it too.
+func lastTrouble(ctx context.Context) *work.Trouble {
+	var beat work.Heartbeat
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &beat) != nil {
+		return nil
+	}
+	return beat.Trouble
+}
+
+// troubleOf classifies what directory work failed with.
+func troubleOf(err error) *work.Trouble {
+	t := &work.Trouble{Category: string(agent.Unknown), Message: err.Error()}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		t.Category = string(agent.FileIO)
+	}
+	return t
+}
+
+func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.ProjectResult{}, err
@@ -63,7 +102,11 @@ func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.Pr
 	}
 	batch := rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head}
 	p, err := d.Project(ctx, blobs{s}, batch)
-	return work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail}, err
+	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail}
+	for _, what := range p.Healed {
+		res.Troubles = append(res.Troubles, work.Trouble{Category: string(agent.StateCorruption), Message: what})
+	}
+	return res, err
 }
 
 // Seal puts a piece of the journal into the store.

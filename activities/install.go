@@ -9,23 +9,27 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/work"
 )
 
 // installAtMost bounds the command that installs a browser (requirement 002 §4.3.5).
 const installAtMost = 120 * time.Second
 
 // shoot takes the pictures. Where there is no browser and the definition has a command that installs one, it is run, once, and the pictures are
-// tried again.
-func (a *Activities) shoot(ctx context.Context, page browser.Page, req browser.Request, install []string) (browser.Result, error) {
-	taken, err := browser.Shoot(ctx, a.cfg.Browser, page, req)
+// tried again; trouble is what was mended so.
+func (a *Activities) shoot(ctx context.Context, page browser.Page, req browser.Request, install []string) (taken browser.Result, trouble []work.Trouble, err error) {
+	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
 	if !errors.Is(err, browser.ErrNotFound) || len(install) == 0 {
-		return taken, err
+		return taken, nil, err
 	}
 	if failed := execute(ctx, install); failed != nil {
-		return taken, fmt.Errorf("%w; %w", err, failed)
+		return taken, nil, fmt.Errorf("%w; %w", err, failed)
 	}
-	return browser.Shoot(ctx, a.cfg.Browser, page, req)
+	missing := work.Trouble{Category: string(agent.ScreenshotFailed), Message: oneLine(err), Diagnostics: "installed one with: " + strings.Join(install, " ")}
+	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
+	return taken, []work.Trouble{missing}, err
 }
 
 // execute runs a command; at its end, or when it takes too long, no child of it is left.

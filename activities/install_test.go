@@ -26,17 +26,22 @@ func TestABrowserIsInstalledWhereThereIsNone(t *testing.T) {
 			program, mark := filepath.Join(t.TempDir(), "chromium"), filepath.Join(t.TempDir(), "mark")
 			a := New(Config{Browser: browser.Options{Exec: program}})
 			page, req := browser.Page{HTML: []byte("<p>"), Name: "page.html"}, browser.Request{Kinds: []string{"full"}, Sizes: []browser.Size{{W: 100, H: 100}}}
-			_, err := a.shoot(t.Context(), page, req, nil)
+			_, mended, err := a.shoot(t.Context(), page, req, nil)
 			require.ErrorIs(t, err, browser.ErrNotFound)
+			require.Empty(t, mended)
 			require.NoFileExists(t, mark)
-			_, err = a.shoot(t.Context(), page, req, []string{"sh", "-c", tt.install, "sh", program, mark})
+			_, mended, err = a.shoot(t.Context(), page, req, []string{"sh", "-c", tt.install, "sh", program, mark})
 			require.Error(t, err, "the program that was put there is no browser")
 			for _, text := range tt.says {
 				require.ErrorContains(t, err, text)
 			}
+			require.Equal(t, tt.missing, mended == nil)
 			if tt.missing {
 				require.ErrorIs(t, err, browser.ErrNotFound)
 			} else {
+				require.Equal(t, "screenshot-failed", mended[0].Category)
+				require.Contains(t, mended[0].Message, "browser not found")
+				require.Contains(t, mended[0].Diagnostics, "installed one with: sh -c echo x")
 				require.NotErrorIs(t, err, browser.ErrNotFound)
 			}
 			said, err := os.ReadFile(mark)

@@ -30,12 +30,12 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	for _, size := range in.Shots.Sizes {
 		req.Sizes = append(req.Sizes, browser.Size{W: size.Width, H: size.Height})
 	}
-	taken, err := a.shoot(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
+	taken, mended, err := a.shoot(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
 	if err != nil {
-		return work.ShotsResult{DurationMS: since(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound)}, nil
+		return work.ShotsResult{DurationMS: since(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound), Troubles: mended}, nil
 	}
 	manifest, err := storeShots(ctx, s, taken.Shots)
-	return work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began)}, err
+	return work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began), Troubles: mended}, err
 }
 
 // oneLine is an error for the logs: a browser that does not start quotes all that it has said, line by line.

@@ -81,6 +81,13 @@ func blindRows() rows {
 			}
 			require.Equal(t, []string{"full-100x100.png", "scroll-100x100-step1.png", "viewport-100x100.png"}, shown)
 			require.Equal(t, 1, count(r.text(t), `\[INFO\]    Screenshots captured \(3 pictures`))
+			failed := where(r.state(t).objects(t, "errorHistory"), "context", "pa-cycle-1-screenshot")
+			require.Len(t, failed, 3, "what was got over is recorded too")
+			require.Contains(t, failed[0].text(t, "message"), "browser not found")
+			require.Contains(t, failed[0].text(t, "diagnostics"), "installed one with: sh -c mkdir")
+			for i, at := range []float64{1, 3, 3} {
+				require.Equal(t, []any{"screenshot-failed", true, at}, []any{failed[i]["category"], failed[i]["recovered"], failed[i]["recoveredAtAttempt"]})
+			}
 		},
 		"RX-18": func(t *testing.T) {
 			r := blindRun.get(t)
@@ -91,9 +98,12 @@ func blindRows() rows {
 			complaint := `chrome failed to start: the browser fell over its own feet`
 			require.Equal(t, 1, count(r.text(t), `\[WARN\]    No screenshots after 3 attempts: .+ `+complaint+`\. .+; quality may be degraded$`))
 			failed := where(r.log(t, "errors.jsonl"), "context", "pa-cycle-2-screenshot")
-			require.Len(t, failed, 1)
-			require.Equal(t, []any{"screenshot-failed", false}, []any{failed[0]["category"], failed[0]["recovered"]})
-			require.Contains(t, failed[0].text(t, "message"), "the browser fell over its own feet")
+			require.Len(t, failed, 3, "one for each attempt")
+			for _, e := range failed {
+				require.Equal(t, []any{"screenshot-failed", false, nil}, []any{e["category"], e["recovered"], e["recoveredAtAttempt"]})
+				require.Contains(t, e.text(t, "message"), "the browser fell over its own feet")
+			}
+			require.Len(t, where(r.state(t).objects(t, "errorHistory"), "context", "pa-cycle-2-screenshot"), 1)
 			page := pageSays("seed", 950)
 			require.NotContains(t, string(r.file(t, "_orchestrator/screenshots/cycle-1/viewer-A-prompt.md")), page, "there were pictures")
 			require.Contains(t, string(r.file(t, "_orchestrator/screenshots/cycle-2/viewer-A-prompt.md")), page)

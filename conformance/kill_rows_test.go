@@ -73,6 +73,14 @@ func killRows() rows {
 			require.Empty(t, r.decisions(t, "accept-edit"), "nobody edits a page on which somebody works")
 			asBefore(t, r)
 		},
+		"RS-08": func(t *testing.T) {
+			lostRun.get(t)
+			require.Equal(t, 1, lost.wreck.code)
+			require.Zero(t, lost.asked, "an agent was asked")
+			require.Equal(t, lost.wreckBefore, lost.wreckAfter, "what is left was touched")
+			require.Contains(t, lost.wreck.said, "no event of run "+lost.before.text(t, "runId")+" can be read from its events.jsonl")
+			require.Contains(t, lost.wreck.said, "manual recovery is needed: bring events.jsonl back from a copy, then resume; no checkpoint holds an undamaged artifact")
+		},
 		"RS-09": func(t *testing.T) {
 			lostRun.get(t)
 			before, during := lost.before.in(t, "inFlightPass"), lost.during.in(t, "inFlightPass")

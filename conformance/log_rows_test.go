@@ -71,7 +71,7 @@ func logRows() rows {
 			require.Equal(t, true, found[0]["recovered"])
 			require.EqualValues(t, 2, found[0]["recoveredAtAttempt"])
 			require.Contains(t, found[0].text(t, "diagnostics"), "Connection reset by peer")
-			require.Len(t, rows, len(r.state(t).list(t, "errorHistory")))
+			require.Len(t, r.state(t).list(t, "errorHistory"), len(where(rows, "recovered", true))+2, "one record for all attempts of auditor B, and one for those of refine")
 		},
 		"LG-22": func(t *testing.T) {
 			rows, total := demoRun.get(t).log(t, "cost.jsonl"), 0.0

@@ -1,11 +1,9 @@
 package conformance
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -83,24 +81,6 @@ func retryRows() rows {
 			counted := r.errorsOf(t, passOf(t, failing, "counted"))
 			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are no refusal")
 		},
-		"RX-06": func(t *testing.T) {
-			r, n := failingRun.get(t), passOf(t, failing, "exhausted")
-			at := stops[0]
-			require.Equal(t, 3, at.code)
-			require.EqualValues(t, n-1, at.state.number(t, "lastCompletedCorpusPass"))
-			require.Equal(t, []any{"paused", "pass-failed", nil}, []any{at.state["currentPhase"], at.state["phaseReason"], at.state["inFlightPass"]})
-			require.Contains(t, at.status, "3 unrecovered")
-			require.Contains(t, at.status, "resume "+r.dir)
-			failed := r.errorsOf(t, n)
-			require.Len(t, failed, 3)
-			for _, e := range failed {
-				require.Equal(t, false, e["recovered"])
-				require.Nil(t, e.at(t, "recoveredAtAttempt"))
-			}
-			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n)), 2, "resume does the pass again")
-			require.Len(t, where(r.decisions(t, "execute-pass"), "passNumber", float64(n-1)), 1)
-			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"))
-		},
 		"RX-07": testTimeouts,
 		"RX-08": func(t *testing.T) {
 			took := lasted(t, slowRun.get(t), 1)
@@ -112,22 +92,6 @@ func retryRows() rows {
 			require.Equal(t, 3, exhaustedByTime.code)
 			require.Equal(t, "pass-failed", exhaustedByTime.state.text(t, "phaseReason"))
 		},
-		"RX-23": func(t *testing.T) {
-			r, n := failingRun.get(t), passOf(t, failing, "hopeless")
-			reasons := []any{stops[2].state["phaseReason"], stops[3].state["phaseReason"], stops[4].state["phaseReason"]}
-			require.Equal(t, []any{"pass-failed", "pass-failed", "consecutive-failures"}, reasons)
-			require.Equal(t, 3, stops[4].code)
-			require.EqualValues(t, n-1, stops[4].state.number(t, "lastCompletedCorpusPass"))
-			require.Equal(t, 2, refused[0].code, "resume alone is refused")
-			require.Contains(t, refused[0].said, "013 hopeless failed 3 times: agent exited with code 1")
-			require.Contains(t, refused[0].said, "--force")
-			require.Equal(t, "paused", refused[0].state.text(t, "currentPhase"))
-			require.Contains(t, stops[4].status, "--force")
-			require.Len(t, r.errorsOf(t, n), 9)
-			require.Contains(t, r.errorsOf(t, n)[8].text(t, "diagnostics"), "there is no hope for this one")
-			require.Equal(t, "ok", r.record(t, n).text(t, "outcome"), "the force lets it try again")
-		},
-		"RX-25": testBadDefinition,
 	}
 }
 
@@ -183,20 +147,4 @@ func testTimeouts(t *testing.T) {
 	}
 	require.Equal(t, `{"type":"result","result":"You will have to`, string(r.file(t, passDir(2)+"raw-output-FAILED.txt")))
 	require.Equal(t, "This is the answer of slowpoke.", string(r.file(t, passDir(1)+"raw-output.txt")))
-}
-
-// testBadDefinition wants every problem of a definition at once, before anything is asked.
-func testBadDefinition(t *testing.T) {
-	config := copyExample(t, "bad", "attempts: 3\n", "attempts: none\n")
-	for _, name := range []string{"research/creative-layouts.md", "case-studies/layers.md"} {
-		require.NoError(t, os.Remove(filepath.Join(filepath.Dir(config), filepath.FromSlash(name))))
-	}
-	from, dir := len(calls(t, 0)), filepath.Join(base, "bad-run")
-	said, code := try(t, "run", "--config", config, "--output-dir", dir)
-	require.Equal(t, 2, code, said)
-	for _, word := range []string{"research/creative-layouts.md", "case-studies/layers.md", "limits.attempts"} {
-		require.Equal(t, 1, strings.Count(said, word), "%s in\n%s", word, said)
-	}
-	require.Empty(t, calls(t, from), "an agent was asked")
-	require.NoDirExists(t, dir)
 }

@@ -79,6 +79,7 @@ func textLogRows() rows {
 		},
 		"LG-16": func(t *testing.T) {
 			r := demoRun.get(t)
+			require.Equal(t, 2, count(r.text(t), `\[WARN\]    Artifact unchanged$`))
 			for n := 1; n <= 56; n++ {
 				if verifies(n) || n == 15 || n == 31 {
 					require.NotContains(t, section(t, r, n), "Artifact updated", "pass %d", n)

@@ -28,6 +28,8 @@ type Definition struct {
 	Follow *Follow
 	// Warnings are what was found before the start; they go into the run's log.
 	Warnings []string
+	// Found are those of them that are errors; they go into the run's record of errors.
+	Found []run.ErrorNoted
 }
 
 // Load reads the definition of that name in its folder; shown is the name for messages. Problems are all of them, with file and line.

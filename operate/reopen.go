@@ -48,6 +48,9 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
+	if lost := dir.Lost(now.State); lost != nil && stands.Liveness != run.LiveOpen && (stands.Liveness != run.LiveUnknown || r.Force) {
+		return Reopened{}, lost
+	}
 	if err := mayReopen(now.State, stands, r); err != nil {
 		return Reopened{}, err
 	}

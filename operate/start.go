@@ -86,8 +86,10 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	if err != nil {
 		return Started{}, fmt.Errorf("archive the run in %s: %w", dir.Root, err)
 	}
-	def.Warnings = append(def.Warnings, fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.",
-		claim.ConfigHash, def.Plan.ConfigHash), "The old run is in "+to)
+	changed := fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.", claim.ConfigHash, def.Plan.ConfigHash)
+	where := "The old run is in " + to
+	def.Warnings = append(def.Warnings, changed, where)
+	def.Found = append(def.Found, run.ErrorNoted{Context: "start", Category: "config-mismatch", Message: changed, Diagnostics: where, Recovered: true})
 	st, err := o.fresh(ctx, def, dir)
 	st.Warnings = def.Warnings
 	return st, err
@@ -102,8 +104,9 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	}
 	stands := o.Standing(ctx, claim, now.State.Status)
 	st.Status = stands.Status
+	lost := dir.Lost(now.State)
 	switch {
-	case now.Tail.Seq == 0 && (stands.Liveness == run.LiveGone || stands.Liveness == run.LiveClosed):
+	case lost == nil && now.Tail.Seq == 0 && (stands.Liveness == run.LiveGone || stands.Liveness == run.LiveClosed):
 		// Claimed, and nothing came of it: the starter died, or the workflow was ended before its first event.
 		stored, err := upload(ctx, def, dir, claim.Store)
 		if err != nil {
@@ -222,7 +225,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	ev := run.RunStart{
 		Task: taskOf(def), RunKind: "pipeline", Pipeline: p.Pipeline, RunID: claim.RunID, ThreadID: claim.ThreadID, Epoch: 1,
 		CreatedAt: claim.CreatedAt, Definition: st.Definition, Plan: st.Plan, Inputs: st.Inputs, Policy: st.Policy, ConfigHash: p.ConfigHash,
-		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Warnings: def.Warnings,
+		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Warnings: def.Warnings, Found: def.Found,
 		Budget: run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)},
 	}
 	if p.Artifact != nil && st.Seed != nil {

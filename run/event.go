@@ -47,6 +47,7 @@ const (
 	KindSnapshotCreated   Kind = "snapshot.created"
 	KindCheckpointCreated Kind = "checkpoint.created"
 	KindScreenshots       Kind = "screenshots.captured"
+	KindShotsAttempt      Kind = "screenshots.attempt"
 	KindScoreRecorded     Kind = "score.recorded"
 	KindBudgetWarning     Kind = "budget.warning"
 	KindBudgetExceeded    Kind = "budget.exceeded"
@@ -54,6 +55,7 @@ const (
 	KindEffectReused      Kind = "effect.reused"
 	KindEffectBlocked     Kind = "effect.blocked"
 	KindDecisionRefused   Kind = "decision.refused"
+	KindErrorNoted        Kind = "error.noted"
 )
 
 // TimeFormat is how every time is written: UTC with milliseconds.

@@ -83,6 +83,10 @@ func (f *folder) applyWork(e *Event) {
 		}
 	case KindNoteAppended:
 		f.appendNote(e)
+	case KindShotsAttempt:
+		f.attemptPictures(e)
+	case KindErrorNoted:
+		f.noteError(e)
 	case KindScreenshots:
 		f.takePictures(e)
 	case KindScoreRecorded:
@@ -91,6 +95,10 @@ func (f *folder) applyWork(e *Event) {
 		f.checkpoint(e)
 	case KindBudgetWarning:
 		f.Warned = true
+	case KindBudgetExceeded:
+		var p BudgetEvent
+		e.Decode(&p)
+		f.problem(e, "", "budget-exceeded", p.Exceeded(), 0)
 	case KindBudgetRaised:
 		var p BudgetEvent
 		e.Decode(&p)
@@ -149,6 +157,9 @@ func (f *folder) start(e *Event) {
 			f.Commit = w.Commit
 		}
 	}
+	for _, found := range p.Found {
+		f.problem(e, found.Context, found.Category, found.Message, found.Attempt)
+	}
 	f.Notes = nil
 	for _, n := range p.Notes {
 		f.Notes = append(f.Notes, Notes{Name: n.Name, File: n.File})
@@ -174,6 +185,9 @@ func (f *folder) pause(e *Event) {
 		return
 	}
 	f.InFlight = nil
+	if p.Reason == DiskFull {
+		f.problem(e, "", "file-io", p.Detail, 0)
+	}
 	if p.Failed != nil {
 		f.Failure = f.failedAgain(p)
 	}

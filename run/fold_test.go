@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,8 +76,9 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done), illegal: true},
 		{name: "start after failed, same epoch", kind: run.KindRunStart, payload: run.RunStart{Epoch: 1}, before: becomes(run.Failed), illegal: true},
 		{name: "replaying", kind: run.KindRunReplaying, want: becomes(run.Replaying)},
-		{name: "paused", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull}, before: flying, want: func(s *run.State) {
+		{name: "paused", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull, Detail: "no space left"}, before: flying, want: func(s *run.State) {
 			s.Status, s.Reason, s.InFlight = run.Paused, run.DiskFull, nil
+			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: "no space left"}
 			headed(s)
 		}},
 		{name: "paused when done", kind: run.KindRunPaused, before: func(s *run.State) { s.Status = run.Done; flying(s) }, illegal: true},
@@ -189,10 +191,11 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2}, want: func(s *run.State) {
 			s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2, StartedAt: now}}
 		}},
-		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write", payload: run.PassAttempt{Pass: builder, Judged: true, RetryInMS: 5, Spend: &spend},
+		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write", payload: run.PassAttempt{Pass: builder, Attempt: 2, Category: "output-empty", Message: "nothing", Judged: true, RetryInMS: 5, Spend: &spend},
 			before: flying, want: func(s *run.State) {
 				s.InFlight = s.InFlight[1:]
 				s.Passes.Retries, s.Tries = 1, []run.Tries{{Judged: 1}}
+				s.Problem = &run.Problem{TS: now, Context: "pass-2", Category: "output-empty", Message: "nothing", Attempt: 2}
 				count(s, "builder")
 			}},
 		{name: "a worker is lost: the call keeps its number", kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: auditor, Category: "lost"}, before: flying,
@@ -218,7 +221,16 @@ func TestFoldOfWork(t *testing.T) {
 			s.Checkpoints = []run.CheckpointRef{*s.Checkpoint}
 		}},
 		{name: "warned", kind: run.KindBudgetWarning, want: func(s *run.State) { s.Warned = true }},
-		{name: "exceeded changes nothing: the pause does", kind: run.KindBudgetExceeded},
+		{name: "exceeded is a problem; the pause is another event", kind: run.KindBudgetExceeded, phase: "write",
+			payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 2}, TotalUSD: 2.5}, want: func(s *run.State) {
+				s.Problem = &run.Problem{TS: now, Context: "write", Category: "budget-exceeded", Message: "2.50 USD are spent, the budget is 2.00"}
+			}},
+		{name: "an attempt at pictures", kind: run.KindShotsAttempt, payload: run.ShotsAttempt{Round: 2, Dir: "d", Attempt: 1, Message: "it fell"}, want: func(s *run.State) {
+			s.Problem = &run.Problem{TS: now, Context: "pa-cycle-2-screenshot", Category: "screenshot-failed", Message: "it fell", Attempt: 1}
+		}},
+		{name: "an error elsewhere", kind: run.KindErrorNoted, payload: run.ErrorNoted{Category: "file-io", Message: strings.Repeat("ä", 301), Attempt: 4}, want: func(s *run.State) {
+			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: strings.Repeat("ä", 299) + "…", Attempt: 4}
+		}},
 		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}}, before: func(s *run.State) { s.Warned = true },
 			want: func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
 		{name: "refused decisions change nothing", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}},

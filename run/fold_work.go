@@ -83,6 +83,9 @@ func (f *folder) attemptPass(e *Event) {
 	if p.Judged {
 		f.countTry(p.Member)
 	}
+	if p.Counts() {
+		f.problem(e, p.Context(), p.Category, p.Message, p.Attempt)
+	}
 }
 
 func (f *folder) countTry(member string) {
@@ -197,6 +200,18 @@ func (f *folder) recordScore(e *Event) {
 	p := readScore(e)
 	f.Score = p.Score
 	f.setValue("score", scoreText(p.Score))
+}
+
+func (f *folder) attemptPictures(e *Event) {
+	var p ShotsAttempt
+	e.Decode(&p)
+	f.problem(e, ShotsContext(p.Dir, p.Round), "screenshot-failed", p.Message, p.Attempt)
+}
+
+func (f *folder) noteError(e *Event) {
+	var p ErrorNoted
+	e.Decode(&p)
+	f.problem(e, p.Context, p.Category, p.Message, p.Attempt)
 }
 
 func scoreText(score *float64) string {

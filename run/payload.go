@@ -1,5 +1,7 @@
 package run
 
+import "fmt"
+
 // Blob is a reference into the store, with what people want to know about the text.
 type Blob struct {
 	Digest string `json:"digest"`
@@ -65,6 +67,7 @@ type RunStart struct {
 	Host        string       `json:"host"`
 	Build       string       `json:"build"`
 	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
+	Found       []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
 }
 
 // Workspace is the tree that a run works on.
@@ -336,6 +339,17 @@ type Screenshots struct {
 	Next       *Place `json:"next,omitempty"`
 }
 
+// ShotsAttempt is an attempt at pictures that gave none.
+type ShotsAttempt struct {
+	Step       string `json:"step"`
+	Round      int    `json:"round"`
+	Dir        string `json:"dir,omitempty"`
+	Attempt    int    `json:"attempt"`
+	Message    string `json:"message"`
+	DurationMS int64  `json:"duration_ms"`
+	RetryInMS  int64  `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
+}
+
 // Shot is one picture of a manifest.
 type Shot struct {
 	Name   string `json:"name"`
@@ -374,9 +388,24 @@ type BudgetEvent struct {
 	Note     string  `json:"note,omitempty"`
 }
 
+// Exceeded says what a budget.exceeded is about.
+func (b BudgetEvent) Exceeded() string {
+	return fmt.Sprintf("%.2f USD are spent, the budget is %.2f", b.TotalUSD, b.CapUSD)
+}
+
 // DecisionRefused is a message that could not be acted on.
 type DecisionRefused struct {
 	Verb   string `json:"verb"`
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
+}
+
+// ErrorNoted is something that went wrong outside of an attempt: the run got over it, or it ended because of it.
+type ErrorNoted struct {
+	Context     string `json:"context,omitempty"` // empty: the stage, or the run
+	Category    string `json:"category"`          // one of the fifteen of requirement 002 §1.5
+	Message     string `json:"message"`
+	Diagnostics string `json:"diagnostics,omitempty"` // at most 2000 characters
+	Recovered   bool   `json:"recovered"`
+	Attempt     int    `json:"attempt,omitempty"` // that recovered it; 0: not by trying again
 }

@@ -38,6 +38,10 @@ func (m *members) pass(key, value []byte, p *Pass) {
 		number(m, value, &p.InRound)
 	case "set":
 		m.text(value, &p.Set)
+	case "round":
+		number(m, value, &p.Round)
+	case "dir":
+		m.text(value, &p.Dir)
 	case "member":
 		m.text(value, &p.Member)
 	case "role":
@@ -51,6 +55,12 @@ func readPassAttempt(e *Event) (p PassAttempt) {
 	m := payload(e)
 	for key, value, ok := m.next(); ok && !m.odd; key, value, ok = m.next() {
 		switch string(key) {
+		case "category":
+			m.text(value, &p.Category)
+		case "message":
+			m.text(value, &p.Message)
+		case "attempt":
+			number(&m, value, &p.Attempt)
 		case "retry_in_ms":
 			number(&m, value, &p.RetryInMS)
 		case "judged":

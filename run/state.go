@@ -53,6 +53,7 @@ type State struct {
 	ByStage     []Named         `json:"by_stage,omitempty"`
 	DurationsMS []int64         `json:"durations_ms,omitempty"` // of the last eight passes, newest last
 	Failure     *Failure        `json:"failure,omitempty"`
+	Problem     *Problem        `json:"problem,omitempty"`
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
 	Decided     *Decided        `json:"decided,omitempty"`

@@ -41,11 +41,8 @@ func (b *PipelineState) apply(e run.Event, s run.State) {
 		b.pictures(e)
 	case run.KindScoreRecorded:
 		b.score(e)
-	case run.KindRunPaused:
-		b.pause(e)
-	case run.KindRunEnd, run.KindRunHalted, run.KindRunInterrupted:
-		b.giveUpErrors()
 	}
+	b.errors(e)
 	b.refresh(e, s)
 }
 
@@ -159,19 +156,9 @@ func addCost(rows map[string]RoleCost, name string, c run.Spend) {
 	rows[name] = r
 }
 
-func (b *PipelineState) pause(e run.Event) {
-	var p run.RunPaused
-	e.Decode(&p)
-	if p.Reason == run.PassFailed || p.Reason == run.ConsecutiveFailures {
-		b.giveUpErrors()
-	}
-}
-
-// giveUpErrors settles what nobody will recover any more.
-func (b *PipelineState) giveUpErrors() {
-	for len(b.PendingErrors) > 0 {
-		b.settleErrors(b.PendingErrors[0].Context, false, nil)
-	}
+func (b *PipelineState) errors(e run.Event) {
+	o := decideErrors(e, b.PendingErrors)
+	b.PendingErrors, b.ErrorHistory = o.pending, append(b.ErrorHistory, o.records...)
 }
 
 // text is a nullable string: empty is null.

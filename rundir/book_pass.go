@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -30,8 +29,7 @@ func (b *PipelineState) addBackup(file string) {
 func (b *PipelineState) endPass(e run.Event, s run.State) {
 	var p run.PassEnd
 	e.Decode(&p)
-	ok := p.Outcome == "ok"
-	p.Spend = b.takeSpend(errorContext(p.Pass), p.Spend)
+	p.Spend = b.takeSpend(p.Context(), p.Spend)
 	if p.Number > 0 {
 		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p)
 		b.InFlightPass = nil
@@ -43,8 +41,6 @@ func (b *PipelineState) endPass(e run.Event, s run.State) {
 	if b.OpenCycle != nil && p.Number == 0 {
 		b.cycleCall(p)
 	}
-	at := p.Attempts
-	b.settleErrors(errorContext(p.Pass), ok, &at)
 }
 
 // countPass counts a pass in its role. Passes without a number are "pa", as in the small state.
@@ -106,14 +102,8 @@ func (b *PipelineState) attempt(e run.Event) {
 		b.FailedOutputs[failedKey(p.Pass)]++
 	}
 	if p.Spend != nil {
-		b.PendingSpend = append(b.PendingSpend, PendingSpend{Context: errorContext(p.Pass), Spend: *p.Spend})
+		b.PendingSpend = append(b.PendingSpend, PendingSpend{Context: p.Context(), Spend: *p.Spend})
 	}
-	if p.Category == "cancelled" || p.Category == "lost" || p.Category == "superseded" {
-		return
-	}
-	b.PendingErrors = append(b.PendingErrors, ErrorRecord{
-		Timestamp: e.TS, Context: errorContext(p.Pass), Category: p.Category, Message: p.Message, Diagnostics: p.Diagnostics,
-	})
 }
 
 // takeSpend adds what earlier attempts of a pass have cost to what its last call cost: the total is the sum of the records.
@@ -137,37 +127,6 @@ func (b *PipelineState) takeSpend(of string, last run.Spend) run.Spend {
 
 func failedKey(p run.Pass) string { return failedFile(p, 1) }
 
-// errorContext names what an error happened in: pass-34, pa-cycle-2-auditor-B.
-func errorContext(p run.Pass) string {
-	switch {
-	case p.Number > 0:
-		return "pass-" + strconv.Itoa(p.Number)
-	case p.Dir != "":
-		return fmt.Sprintf("pa-cycle-%d-%s", p.Round, member(p))
-	case p.Member != "":
-		return p.Step + "-" + p.Member
-	default:
-		return p.Step
-	}
-}
-
-// settleErrors moves the errors of a pass into the history once it is known whether a later attempt recovered them.
-func (b *PipelineState) settleErrors(of string, recovered bool, attempt *int) {
-	pending := []ErrorRecord{}
-	for _, e := range b.PendingErrors {
-		if e.Context != of {
-			pending = append(pending, e)
-			continue
-		}
-		e.Recovered = recovered
-		if recovered {
-			e.RecoveredAtAttempt = attempt
-		}
-		b.ErrorHistory = append(b.ErrorHistory, e)
-	}
-	b.PendingErrors = pending
-}
-
 func (b *PipelineState) openCycle(e run.Event) {
 	var p run.PhaseStart
 	e.Decode(&p)
@@ -187,11 +146,6 @@ func (b *PipelineState) pictures(e run.Event) {
 	}
 	b.OpenCycle.ScreenshotCount = p.Count
 	b.InFlightPACycle.Done["screenshots"] = true
-	if p.Degraded {
-		b.ErrorHistory = append(b.ErrorHistory, ErrorRecord{
-			Timestamp: e.TS, Context: fmt.Sprintf("pa-cycle-%d-screenshot", p.Round), Category: "screenshot-failed", Message: p.Message,
-		})
-	}
 }
 
 func (b *PipelineState) cycleCall(p run.PassEnd) {

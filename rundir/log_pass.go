@@ -65,7 +65,7 @@ func passWords(p run.Pass) string {
 	if p.Number > 0 {
 		return fmt.Sprintf("pass %d (%s)", p.Number, p.Role)
 	}
-	return errorContext(p)
+	return p.Context()
 }
 
 func (l *logbook) passEnded(e entry) {
@@ -73,14 +73,10 @@ func (l *logbook) passEnded(e entry) {
 	e.Decode(&p)
 	l.trace(e, p)
 	l.cost(e, p.Pass, p.Spend)
-	ok := p.Outcome == "ok"
-	at := p.Attempts
-	l.errors(e, e.pendingOf(errorContext(p.Pass)), ok, &at)
-	if ok {
+	if p.Outcome == "ok" {
 		l.accepted(e, p)
 	} else {
-		l.line(e.Event, fault, "  %s given up (%s); the artifact stays as it was and the run goes on", passWords(p.Pass), p.Outcome)
-		l.decide(e, decision{Decision: "continue-after-failure", Reason: p.Outcome}.about(p.Pass))
+		l.givenUp(e, p)
 	}
 	l.complete(e, p)
 	if p.Number > 0 {
@@ -92,13 +88,27 @@ func (l *logbook) passEnded(e entry) {
 	}
 }
 
+// givenUp is a pass that settles without an answer that can be used. Of a group the others suffice.
+func (l *logbook) givenUp(e entry, p run.PassEnd) {
+	if p.Member != "" {
+		l.line(e.Event, warn, "  %s given up (%s); the run goes on with the other reports", p.Context(), p.Outcome)
+	} else {
+		l.line(e.Event, fault, "  %s given up (%s); the artifact stays as it was and the run goes on", passWords(p.Pass), p.Outcome)
+	}
+	l.decide(e, decision{Decision: "continue-after-failure", Reason: p.Outcome}.about(p.Pass))
+}
+
 // accepted is what was taken from a reply.
 func (l *logbook) accepted(e entry, p run.PassEnd) {
 	if p.Reply != nil {
 		l.line(e.Event, info, "  Output received (%s chars, ~%s tokens)", thousands(p.Reply.Chars), thousands(tokens(p.Reply.Chars)))
 	}
 	passed, all := count(p.Validation)
-	l.line(e.Event, info, "  Validation: %s (%d/%d checks)", verdict(p.Validation.Passed), passed, all)
+	level := info
+	if !p.Validation.Passed {
+		level = warn
+	}
+	l.line(e.Event, level, "  Validation: %s (%d/%d checks)", verdict(p.Validation.Passed), passed, all)
 	l.decide(e, decision{Decision: "accept-output", Validation: strings.ToLower(verdict(p.Validation.Passed)), Checks: all}.about(p.Pass))
 	for _, n := range p.Notes {
 		chars := n.Chars
@@ -112,14 +122,14 @@ func (l *logbook) accepted(e entry, p run.PassEnd) {
 	case p.Artifact != nil && p.Modified:
 		l.line(e.Event, info, "  Artifact updated (%s chars)", thousands(p.Artifact.Chars))
 	case p.Artifact != nil:
-		l.line(e.Event, info, "  Artifact unchanged")
+		l.line(e.Event, warn, "  Artifact unchanged")
 		l.decide(e, decision{Decision: "accept-no-modification", Reason: fmt.Sprintf(
 			"Pass produced artifact identical to input. Subset %s, rotation %s, pass %d/%d.", p.Set, p.Order, p.InRound, p.OfRound)}.about(p.Pass))
 	}
 }
 
 func (l *logbook) complete(e entry, p run.PassEnd) {
-	name := strings.ToUpper(errorContext(p.Pass))
+	name := strings.ToUpper(p.Context())
 	if p.Number > 0 {
 		name = "PASS " + strconv.Itoa(p.Number)
 	}
@@ -213,27 +223,6 @@ func (l *logbook) trace(e entry, p run.PassEnd) {
 		Reused     bool   `json:"reused,omitempty"`
 		Joined     bool   `json:"joined,omitempty"`
 	}{e.Seq, e.TS, p.Call, p.Step, path.Base(member(p.Pass)), promptFile(p.Pass), file, reply, p.Outcome, p.DurationMS, p.Reused, p.Joined})
-}
-
-// errors writes the errors of a pass once it is known whether they were recovered from.
-func (l *logbook) errors(e entry, pending []ErrorRecord, recovered bool, attempt *int) {
-	for _, r := range pending {
-		r.Recovered = recovered
-		if recovered {
-			r.RecoveredAtAttempt = attempt
-		}
-		l.row(ErrorsLog, errorRow(r))
-	}
-}
-
-func (e entry) pendingOf(context string) []ErrorRecord {
-	var out []ErrorRecord
-	for _, r := range e.pending {
-		if r.Context == context {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // errorRow is one line of errors.jsonl: an error record whose time is called ts.

@@ -44,7 +44,6 @@ func (l *logbook) paused(e entry) {
 	}
 	if p.Reason == run.PassFailed || p.Reason == run.ConsecutiveFailures {
 		level = fault
-		l.errors(e, e.pending, false, nil)
 	}
 	l.line(e.Event, level, "%s", text)
 	d := decision{Decision: "pause-pipeline", Reason: p.Reason, By: p.By}
@@ -103,10 +102,30 @@ func (l *logbook) pictures(e entry) {
 		return
 	}
 	l.line(e.Event, warn, "  No screenshots after %d attempts: %s. The auditors get the source; quality may be degraded", p.Attempts, p.Message)
-	l.decide(e, decision{Decision: "continue-without-screenshots", Reason: p.Message, Context: fmt.Sprintf("pa-cycle-%d-screenshot", p.Round)})
-	l.row(ErrorsLog, errorRow(ErrorRecord{
-		Timestamp: e.TS, Context: fmt.Sprintf("pa-cycle-%d-screenshot", p.Round), Category: "screenshot-failed", Message: p.Message,
-	}))
+	l.decide(e, decision{Decision: "continue-without-screenshots", Reason: p.Message, Context: run.ShotsContext(p.Dir, p.Round)})
+}
+
+// picturesFailed is an attempt at pictures that gave none.
+func (l *logbook) picturesFailed(e entry) {
+	var p run.ShotsAttempt
+	e.Decode(&p)
+	then := "no attempt is left"
+	if p.RetryInMS > 0 {
+		then = fmt.Sprintf("the next in %.1fs", seconds(p.RetryInMS))
+		l.decide(e, decision{Decision: "retry-screenshots", Attempt: p.Attempt + 1, Reason: p.Message, Context: run.ShotsContext(p.Dir, p.Round), DelayMS: p.RetryInMS})
+	}
+	l.line(e.Event, warn, "  Attempt %d at the screenshots failed: %s; %s", p.Attempt, p.Message, then)
+}
+
+// noted is something that went wrong outside of an attempt.
+func (l *logbook) noted(e entry) {
+	var p run.ErrorNoted
+	e.Decode(&p)
+	level := fault
+	if p.Recovered {
+		level = warn
+	}
+	l.line(e.Event, level, "%s: %s", p.Category, p.Message)
 }
 
 func (l *logbook) scored(e entry) {

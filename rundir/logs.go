@@ -47,7 +47,7 @@ func (l *logbook) row(file string, v any) {
 
 // line adds one line for people: [time] [LEVEL] text (requirement 002 §2.2).
 func (l *logbook) line(e run.Event, level, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := run.OneLine(fmt.Sprintf(format, args...))
 	l.added[TextLog] = append(l.added[TextLog], fmt.Sprintf("[%s] %-7s %s\n", e.TS, "["+level+"]", text)...)
 }
 
@@ -68,6 +68,9 @@ type entry struct {
 
 // log writes down what one event means for every growing file.
 func (l *logbook) log(e entry) {
+	for _, r := range decideErrors(e.Event, e.pending).lines {
+		l.row(ErrorsLog, errorRow(r))
+	}
 	switch e.Kind {
 	case run.KindRunStart:
 		l.started(e)
@@ -97,8 +100,12 @@ func (l *logbook) log(e entry) {
 		l.checkpointed(e)
 	case run.KindArtifactUpdated:
 		l.artifact(e)
+	case run.KindShotsAttempt:
+		l.picturesFailed(e)
 	case run.KindBudgetWarning, run.KindBudgetRaised:
 		l.budget(e)
+	case run.KindErrorNoted:
+		l.noted(e)
 	case run.KindDecisionRefused:
 		l.refused(e)
 	default:
@@ -141,7 +148,7 @@ func (l *logbook) decide(e entry, d decision) {
 func (d decision) about(p run.Pass) decision {
 	d.PassNumber = p.Number
 	if p.Number == 0 {
-		d.Context = errorContext(p)
+		d.Context = p.Context()
 	}
 	return d
 }

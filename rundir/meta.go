@@ -120,6 +120,9 @@ func (d Dir) State() (PipelineState, error) {
 func (d Dir) written() (PipelineState, error) {
 	b := newState()
 	err := d.readJSON(StateFile, &b)
+	if err == nil && b.SchemaVersion != StateSchema {
+		return b, fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d", d.Path(StateFile), ErrDamaged, b.SchemaVersion, StateSchema)
+	}
 	if err == nil && !b.sound() {
 		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), ErrDamaged)
 	}

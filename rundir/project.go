@@ -30,6 +30,7 @@ type Batch struct {
 type Projected struct {
 	Outcome string   `json:"outcome"`
 	Tail    run.Tail `json:"tail"`
+	Healed  []string `json:"healed,omitempty"` // what was found damaged and made again
 }
 
 // Blobs is what the projector needs of a store.
@@ -81,7 +82,7 @@ func (p *projector) project(b Batch) (Projected, error) {
 	if err := p.materialise(); err != nil {
 		return Projected{}, err
 	}
-	return Projected{Outcome: Written, Tail: p.tail()}, nil
+	return Projected{Outcome: Written, Tail: p.tail(), Healed: p.healed}, nil
 }
 
 // compare says which lines of the batch are not on disk yet, or why none may be written.

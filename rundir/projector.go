@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,12 @@ type projector struct {
 	chain  run.Chain
 	size   int64
 	torn   []byte
+	healed []string // what was damaged, and is made again from the events
+}
+
+// heal notes that a derived file is damaged: it is made again.
+func (p *projector) heal(format string, args ...any) {
+	p.healed = append(p.healed, fmt.Sprintf(format, args...)+": made again from "+EventsFile)
 }
 
 // open reads what there is. The cost does not grow with the length of the run: meta.json says how far everything is, and only what stands
@@ -33,6 +40,8 @@ func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
 	}
 	if err == nil {
 		p.meta = meta
+	} else if errors.Is(err, ErrDamaged) {
+		p.heal("%v", err)
 	}
 	p.last, p.chain, p.size = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size
 	return p, p.readRest()
@@ -44,6 +53,7 @@ func (p *projector) readRest() error {
 	if ends, err := p.dir.lineEnds(p.size); err != nil {
 		return err
 	} else if !ends {
+		p.heal("%s does not reach as far as %s says", EventsFile, MetaFile)
 		p.meta, p.last, p.chain, p.size = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0
 	}
 	rest, err := p.dir.readStream(p.size)
@@ -80,6 +90,12 @@ func (p *projector) readBook(due bool) error {
 	p.book = newState()
 	if p.meta.Events.Seq == 0 {
 		return nil
+	}
+	switch {
+	case err != nil:
+		p.heal("%v", err)
+	case p.shrunk():
+		p.heal("a log is shorter than %s says", MetaFile)
 	}
 	p.meta, p.last, p.chain, p.size, p.unseen = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil
 	return p.readRest()

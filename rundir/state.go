@@ -160,17 +160,6 @@ type QualitySnapshot struct {
 	DiscoveryEntries       int      `json:"discoveryEntries"`
 }
 
-// ErrorRecord is one error (requirement 002 §1.5).
-type ErrorRecord struct {
-	Timestamp          string `json:"timestamp"`
-	Context            string `json:"context"`
-	Category           string `json:"category"`
-	Message            string `json:"message"`
-	Recovered          bool   `json:"recovered"`
-	RecoveredAtAttempt *int   `json:"recoveredAtAttempt"`
-	Diagnostics        string `json:"diagnostics"`
-}
-
 // CostTracker is requirement 002 §1.6.
 type CostTracker struct {
 	TotalInputTokens          int64               `json:"totalInputTokens"`

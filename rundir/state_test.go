@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 		s.send()
 		b, err := written(t, s).State()
 		require.NoError(t, err)
-		require.Len(t, b.ErrorHistory, 1, name)
+		require.Equal(t, "pass-1", b.ErrorHistory[0].Context, name)
 		require.False(t, b.ErrorHistory[0].Recovered, name)
 		require.Empty(t, b.PendingErrors, name)
 		require.Len(t, b.PendingSpend, 1, "%s: the cost waits for the pass to be done again", name)

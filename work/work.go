@@ -56,8 +56,9 @@ type ProjectInput struct {
 
 // ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged or stale.
 type ProjectResult struct {
-	Outcome string   `json:"outcome"`
-	Tail    run.Tail `json:"tail"`
+	Outcome  string    `json:"outcome"`
+	Tail     run.Tail  `json:"tail"`
+	Troubles []Trouble `json:"troubles,omitempty"`
 }
 
 // RebuildInput asks for a lost directory to be written again from segments and this workflow's history.
@@ -267,11 +268,21 @@ type PassResult struct {
 	Superseded  *run.Spend            `json:"superseded,omitempty"` // what later answers of the same call have cost
 }
 
+// Trouble is what an activity met and got over: it is journaled as an error that was recovered from.
+type Trouble struct {
+	Category    string `json:"category"` // one of the fifteen
+	Message     string `json:"message"`
+	Diagnostics string `json:"diagnostics,omitempty"`
+	Attempt     int    `json:"attempt,omitempty"` // of the activity, that got over it; 0: not by trying again
+}
+
 // Heartbeat is what a running pass reports.
 type Heartbeat struct {
 	Host  string `json:"host"`
 	Call  string `json:"call"`
 	Bytes int64  `json:"bytes"` // of the reply so far
+
+	Trouble *Trouble `json:"trouble,omitempty"` // what the last attempt at directory work failed with
 }
 
 // Types of errors that activities fail with, beside those of Temporal.
@@ -299,9 +310,10 @@ type ShotsInput struct {
 
 // ShotsResult is the stored manifest of the pictures, or why there are none.
 type ShotsResult struct {
-	Manifest   run.Blob `json:"manifest"`
-	Count      int      `json:"count"`
-	DurationMS int64    `json:"duration_ms"`
-	Message    string   `json:"message,omitempty"` // empty: it worked
-	Permanent  bool     `json:"permanent,omitempty"`
+	Manifest   run.Blob  `json:"manifest"`
+	Count      int       `json:"count"`
+	DurationMS int64     `json:"duration_ms"`
+	Message    string    `json:"message,omitempty"` // empty: it worked
+	Permanent  bool      `json:"permanent,omitempty"`
+	Troubles   []Trouble `json:"troubles,omitempty"`
 }

@@ -96,7 +96,8 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 		return false, err
 	}
 	p.e.control.dirty = true // the courier carries it: the wait for the next attempt may be long
-	if lastStructural {      // the pass is settled with the artifact as it was; the next one still runs
+	p.e.show(ctx)
+	if lastStructural { // the pass is settled with the artifact as it was; the next one still runs
 		p.result = res
 		return false, nil
 	}
@@ -149,10 +150,10 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			return nil, p.e.pause(ctx, run.UserRequested, "the activity of "+p.title()+" was paused", "")
 		}
 		if isType(err, work.ErrDiskFull) {
-			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", err.Error())); err != nil {
+			if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("file-io", message(err))); err != nil {
 				return nil, err
 			}
-			return nil, p.e.pause(ctx, run.DiskFull, err.Error(), "")
+			return nil, p.e.pause(ctx, run.DiskFull, message(err), "")
 		}
 		if isType(err, work.ErrBadInput) || isType(err, tooLarge) {
 			return nil, fmt.Errorf("%s: %w", p.title(), err) // no worker can do it
@@ -187,6 +188,7 @@ func (p *pass) lost(ctx workflow.Context, n int, cause error) error {
 	if n >= mostLost {
 		p.failure = &work.PassResult{Outcome: "unknown", Message: why}
 		p.detail = fmt.Sprintf("%s was lost %d times: %s", p.title(), n, why)
+		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("unknown", p.detail))
 	}
 	return nil
 }
@@ -254,5 +256,5 @@ func lostMessage(err error) string {
 	if isType(err, work.ErrWorkerStopping) {
 		return "the worker stopped"
 	}
-	return err.Error()
+	return message(err)
 }

@@ -31,6 +31,8 @@ type fakeDirectory struct {
 	taken   error               // by another start
 	shorter bool                // it is lost before it is sealed
 	note    func(string)
+
+	troubles []work.Trouble // what the next projection had to get over
 }
 
 func (d *fakeDirectory) Inspect(context.Context, work.InspectInput) (work.InspectResult, error) {
@@ -66,6 +68,9 @@ func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.P
 		return work.ProjectResult{}, errFull
 	}
 	res := d.project(in)
+	d.mu.Lock()
+	res.Troubles, d.troubles = d.troubles, nil
+	d.mu.Unlock()
 	d.note(fmt.Sprintf("Project %d-%d %s", in.First, in.First+int64(len(in.Lines))-1, res.Outcome))
 	if res.Outcome == "written" {
 		d.tell(in.Lines)

@@ -34,7 +34,7 @@ const (
 // asks for the run to go on.
 func (e *engine) awaitRoom(ctx workflow.Context, full error) error {
 	if e.j.state.Status == run.Running {
-		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{Reason: run.DiskFull, Detail: full.Error()}); err != nil {
+		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{Reason: run.DiskFull, Detail: message(full)}); err != nil {
 			return err
 		}
 	}

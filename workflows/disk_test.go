@@ -16,9 +16,13 @@ func TestALostDirectoryIsWrittenAgain(t *testing.T) {
 	w := newWorld(t, twoPasses)
 	w.dir.before = map[int]func(){2: w.dir.lose}
 	w.done()
-	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-6 written"}, w.trace[3:6])
+	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-7 written"}, w.trace[3:6])
 	require.Equal(t, whole.story(roundKinds...), w.story(roundKinds...))
-	require.Len(t, w.dir.lines, len(whole.dir.lines))
+	require.Len(t, w.dir.lines, len(whole.dir.lines)+1)
+	noted := payloads[run.ErrorNoted](w, run.KindErrorNoted)
+	require.Len(t, noted, 1)
+	require.Equal(t, "state-corruption", noted[0].Category)
+	require.True(t, noted[0].Recovered)
 }
 
 func TestADirectoryThatKeepsLosingItsEventsFailsTheRun(t *testing.T) {

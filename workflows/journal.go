@@ -71,11 +71,15 @@ func (j *journal) flush(ctx workflow.Context) error {
 		switch res.Outcome {
 		case "written":
 			j.written(n, res.Tail)
+			err = j.e.noteTroubles(ctx, "", res.Troubles, 0)
 		case "gap":
 			if rebuilt++; rebuilt > 3 {
 				return fmt.Errorf("the run directory %s keeps losing its events", j.e.in.Target.Dir)
 			}
-			err = j.rebuild(ctx)
+			lost := work.Trouble{Category: "state-corruption", Message: fmt.Sprintf("%s had lost its events from %d on: written again from the store and from history", j.e.in.Target.Dir, res.Tail.Seq+1)}
+			if err = j.rebuild(ctx); err == nil {
+				err = j.e.noteTroubles(ctx, "", []work.Trouble{lost}, 0)
+			}
 		case "diverged":
 			err = j.moveBehind(ctx, res.Tail)
 		default:

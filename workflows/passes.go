@@ -36,7 +36,7 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 	for _, p := range all {
 		err := p.compose(ctx)
 		if isType(err, work.ErrDiskFull) {
-			return e.pause(ctx, run.DiskFull, err.Error(), "")
+			return e.pause(ctx, run.DiskFull, message(err), "")
 		}
 		if err != nil {
 			return err

@@ -23,19 +23,25 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 			lost++ // the browser was not to blame
 			continue
 		}
+		if isType(err, work.ErrDiskFull) {
+			return e.pause(ctx, run.DiskFull, message(err), "")
+		}
 		if err != nil {
 			return err
 		}
 		ev.Attempts++
 		ev.Manifest, ev.Count, ev.DurationMS, ev.Message = res.Manifest, res.Count, ev.DurationMS+res.DurationMS, res.Message
-		if res.Message == "" || res.Permanent {
+		if err := e.noteTroubles(ctx, run.ShotsContext(ev.Dir, ev.Round), res.Troubles, ev.Attempts); err != nil {
+			return err
+		}
+		if res.Message == "" {
 			break
 		}
-		if ev.Attempts < most {
-			pause := time.Duration(float64(ev.Attempts)*5*e.in.Options.TimeScale*1000) * time.Millisecond
-			if whole, err := e.wait(ctx, pause, "before the next attempt at the screenshots"); err != nil || !whole {
-				return err
-			}
+		if res.Permanent {
+			most = ev.Attempts
+		}
+		if whole, err := e.shotsFailed(ctx, ev, res, most); err != nil || !whole {
+			return err
 		}
 	}
 	ev.Degraded = ev.Count == 0
@@ -43,6 +49,22 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 		return e.pause(ctx, run.PassFailed, "no screenshots: "+ev.Message, "")
 	}
 	return e.j.emit(ctx, run.KindScreenshots, e.round.Stage, ev)
+}
+
+// shotsFailed journals an attempt that gave no pictures, and waits for the next one if there is one: 5 s, then 10 s (requirement 002 §4.3.5).
+func (e *engine) shotsFailed(ctx workflow.Context, ev run.Screenshots, res work.ShotsResult, most int) (whole bool, err error) {
+	a := run.ShotsAttempt{Step: ev.Step, Round: ev.Round, Dir: ev.Dir, Attempt: ev.Attempts, Message: res.Message, DurationMS: res.DurationMS}
+	var wait time.Duration
+	if ev.Attempts < most {
+		wait = time.Duration(ev.Attempts) * 5 * time.Second
+		a.RetryInMS = wait.Milliseconds()
+	}
+	if err := e.j.emit(ctx, run.KindShotsAttempt, e.round.Stage, a); err != nil || wait == 0 {
+		return true, err
+	}
+	e.control.dirty = true // the courier carries it while the run waits
+	e.show(ctx)
+	return e.wait(ctx, time.Duration(float64(wait)*e.in.Options.TimeScale), "before the next attempt at the screenshots")
 }
 
 // maxLostShots is how many workers may be lost over one set of pictures.
@@ -66,8 +88,8 @@ func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.Sh
 	id := fmt.Sprintf("screenshots-%d", at.Round)
 	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
-	if err != nil && ctx.Err() == nil && !lostWorker(err) {
-		return work.ShotsResult{Message: err.Error()}, nil
+	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) {
+		return work.ShotsResult{Message: message(err)}, nil
 	}
 	return res, err
 }

@@ -26,6 +26,13 @@ func details(s run.State, in Input) string {
 	if f := s.Failure; f != nil {
 		fmt.Fprintf(&b, "- failed: **%s** in %d starts, last with %s: %s\n", f.Step, f.Starts, f.Category, f.Message)
 	}
+	if p := s.Problem; p != nil {
+		attempt := ""
+		if p.Attempt > 0 {
+			attempt = fmt.Sprintf(" in attempt %d", p.Attempt)
+		}
+		fmt.Fprintf(&b, "- last error, %s: **%s** %s%s: %s\n", p.TS, p.Context, p.Category, attempt, run.OneLine(p.Message))
+	}
 	if s.Checkpoint != nil && s.Status != run.Done {
 		fmt.Fprintf(&b, "- goes on from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)
 	}

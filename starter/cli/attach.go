@@ -149,7 +149,7 @@ func (a *app) goodbye(v *view, interrupts int) error {
 		if f := s.Failure; f != nil {
 			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 		}
-		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", why, program(), where)
+		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", run.OneLine(why), program(), where)
 	case undecided && !s.Status.Settled():
 		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", q.Words(), program(), where)
 	case s.Status.Class() == run.OperatorPause:

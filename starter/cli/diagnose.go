@@ -126,7 +126,7 @@ func (a *app) lastErrors(d rundir.Dir) error {
 		if r.Recovered {
 			word = "recovered"
 		}
-		fmt.Fprintf(a.out, "  error %s %s (%s): %s — %s\n", minute(r.Timestamp), r.Context, word, r.Category, r.Message)
+		fmt.Fprintf(a.out, "  error %s %s (%s): %s — %s\n", minute(r.Timestamp), r.Context, word, r.Category, run.OneLine(r.Message))
 	}
 	return nil
 }

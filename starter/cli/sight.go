@@ -16,6 +16,7 @@ type sight struct {
 	claim  run.Claim // zero: a directory that another program wrote
 	now    rundir.Now
 	stands run.Standing
+	lost   error // no event can be read of a run that has written some
 }
 
 // look reads where a run stands. It changes nothing, and needs no server.
@@ -33,7 +34,8 @@ func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
 		return s, nil
 	}
 	s.stands = a.standing(ctx, d, s.now.State.Status)
-	if s.now.Tail.Seq == 0 {
+	s.lost = d.Lost(s.now.State)
+	if s.now.Tail.Seq == 0 && s.lost == nil {
 		s.stands.Status = run.Pending
 	}
 	return s, nil
@@ -75,7 +77,12 @@ func nextCommands(s sight) []string {
 	st, d := s.now.State, s.dir.Root
 	say := func(format string, args ...any) string { return program() + " " + fmt.Sprintf(format, args...) }
 	switch s.stands.Status {
-	case run.Pending, run.Unknown:
+	case run.Unknown:
+		if s.lost != nil {
+			return []string{say("rebuild %s --output-dir OTHER", s.claim.RunID)}
+		}
+		fallthrough
+	case run.Pending:
 		return []string{say("server status") + ", then " + say("run --config FILE --output-dir %s", d)}
 	case run.Running, run.Replaying:
 		if s.stands.Liveness == run.LiveUnknown {

@@ -42,7 +42,7 @@ A run that its events leave open and whose workflow has ended is shown as interr
 				return err
 			}
 		}
-		if s.now.Why != nil {
+		if s.now.Why != nil || s.lost != nil {
 			return quiet(exitAttention)
 		}
 		return nil
@@ -79,10 +79,15 @@ func (a *app) printStatus(s sight, now time.Time) {
 	a.lastPasses(sum.LastPasses)
 	row("Checkpoints", "%s", checkpointWords(sum))
 	row("Errors", "%d recovered, %d unrecovered", sum.Recovered, sum.Unrecovered)
+	if p := st.Problem; p != nil {
+		row("Last error", "%s %s: %s — %s", minute(p.TS), p.Context, p.Category, p.Message)
+	}
 	if s.now.Lag > 0 {
 		row("Journal", "%d events are not folded into %s yet", s.now.Lag, rundir.MetaFile)
 	}
-	if s.now.Why != nil {
+	if s.lost != nil {
+		row("Damage", "%v", s.lost)
+	} else if s.now.Why != nil {
 		row("Damage", "%v; what is shown is folded from %s", s.now.Why, rundir.EventsFile)
 	}
 	a.printNext(nextCommands(s))
@@ -131,7 +136,7 @@ func (a *app) printNext(commands []string) {
 
 // row prints one named value.
 func (a *app) row(name, format string, args ...any) {
-	fmt.Fprintf(a.out, "%-12s %s\n", name+":", fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.out, "%-12s %s\n", name+":", run.OneLine(fmt.Sprintf(format, args...)))
 }
 
 // standingWords says both axes where they differ, and what is not known.

@@ -58,7 +58,7 @@ func (v *view) update(now time.Time) (rests bool, err error) {
 		}
 		v.state = run.Apply(v.state, e)
 		if text := headline(e, v.state); text != "" {
-			v.print(text)
+			v.print(run.OneLine(text))
 		}
 	}
 	v.bar(now)
@@ -88,6 +88,14 @@ func headline(e run.Event, s run.State) string {
 		var p run.PassAttempt
 		e.Decode(&p)
 		return fmt.Sprintf("  ! %s attempt %d: %s — %s", name(p.Pass), p.Attempt, p.Category, p.Message)
+	case run.KindShotsAttempt:
+		var p run.ShotsAttempt
+		e.Decode(&p)
+		return fmt.Sprintf("  ! screenshots attempt %d: %s", p.Attempt, p.Message)
+	case run.KindErrorNoted:
+		var p run.ErrorNoted
+		e.Decode(&p)
+		return fmt.Sprintf("  ! %s — %s", p.Category, p.Message)
 	case run.KindScreenshots:
 		var p run.Screenshots
 		e.Decode(&p)

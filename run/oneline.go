@@ -1,0 +1,26 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// OneLine keeps what an agent or a person said on one line, and a terminal as it is: line feeds, escapes and other control characters are written as
+// in Go, \n and \x1b. Empty lines at the end are left out.
+func OneLine(text string) string {
+	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+	text = strings.TrimRight(text, "\r\n")
+	if !strings.ContainsFunc(text, control) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if control(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
