@@ -63,6 +63,35 @@ func operations() []operation {
 			done: map[string]string{"a": "new", "b": "new", "c": "new"},
 		},
 		{
+			name:    "write into new folders",
+			prepare: map[string]string{"a": "old"},
+			do: func(d durable.Disk, dir string) error {
+				var files []durable.File
+				for _, name := range []string{"x/y/b", "a", "x/z/c"} {
+					files = append(files, durable.File{Path: filepath.Join(dir, name), Data: []byte("new"), Perm: 0o600, DirPerm: 0o700})
+				}
+				return d.WriteAll(files)
+			},
+			ok:   func(f map[string]string) bool { return f["a"] == "old" || f["a"] == "new" && f["x/y/b"] == "new" },
+			done: map[string]string{"a": "new", "x/": "", "x/y/": "", "x/z/": "", "x/y/b": "new", "x/z/c": "new"},
+		},
+		{
+			name:    "append to many files",
+			prepare: map[string]string{"log": "one\n", "more": "1\n2"},
+			do: func(d durable.Disk, dir string) error {
+				_, err := d.AppendAll([]durable.Addition{
+					{Path: filepath.Join(dir, "log"), Offset: 4, Data: []byte("two\n"), Perm: 0o600},
+					{Path: filepath.Join(dir, "new"), Data: []byte("first\n"), Perm: 0o600},
+					{Path: filepath.Join(dir, "more"), Offset: 2, Data: []byte("2\n"), Perm: 0o600},
+				})
+				return err
+			},
+			ok: func(f map[string]string) bool {
+				return strings.HasPrefix("one\ntwo\n", f["log"]) && len(f["log"]) >= 4 && strings.HasPrefix("first\n", f["new"]) && strings.HasPrefix("1\n2\n", f["more"])
+			},
+			done: map[string]string{"log": "one\ntwo\n", "new": "first\n", "more": "1\n2\n"},
+		},
+		{
 			name:    "append",
 			prepare: map[string]string{"log": "one\n"},
 			do: func(d durable.Disk, dir string) error {
@@ -133,8 +162,10 @@ func TestFaultAtEveryStep(t *testing.T) {
 					}
 					require.True(t, op.ok(look(t, dir)), "after the fault: %v", look(t, dir))
 
-					_, err = durable.Disk{}.CleanTemps(dir)
-					require.NoError(t, err)
+					for name := range look(t, dir) {
+						_, err = durable.Disk{}.CleanTemps(filepath.Dir(filepath.Join(dir, name)))
+						require.NoError(t, err)
+					}
 					require.NoError(t, op.do(durable.Disk{}, dir))
 					require.Equal(t, op.done, look(t, dir))
 				})
@@ -167,6 +198,13 @@ func TestSteps(t *testing.T) {
 		"write many files": {
 			"create T", "write T", "create T", "write T", "create T", "write T", "sync T", "sync T", "sync T",
 			"rename a", "rename b", "rename c", "sync folder .",
+		},
+		"write into new folders": {
+			"mkdir x", "mkdir x/y", "mkdir x/z", "create T", "write T", "create T", "write T", "create T", "write T", "sync T", "sync T", "sync T",
+			"rename x/y/b", "rename a", "rename x/z/c", "sync folder x/y", "sync folder .", "sync folder x/z", "sync folder ..", "sync folder x",
+		},
+		"append to many files": {
+			"create log", "write log", "create new", "write new", "create more", "write more", "sync log", "sync new", "sync more", "sync folder .",
 		},
 		"append":               {"create log", "write log", "sync log"},
 		"append to a new file": {"create log", "write log", "sync log", "sync folder ."},

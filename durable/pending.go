@@ -98,13 +98,16 @@ func (p *Pending) syncName() error {
 	return nil
 }
 
-// readBack gives what the temporary file holds.
-func (p *Pending) readBack() ([]byte, error) {
+// readBack gives what the temporary file holds, and one byte more than size if
+// there is more.
+func (p *Pending) readBack(size int) ([]byte, error) {
 	if err := p.disk.before(OpReadBack, p.file.Name()); err != nil {
 		return nil, err
 	}
-	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	back := make([]byte, size+1)
+	n, err := p.file.ReadAt(back, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return io.ReadAll(p.file)
+	return back[:n], err
 }
