@@ -17,7 +17,12 @@ func (p *projector) materialise() error {
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
-	for _, e := range p.unseen {
+	for i, e := range p.unseen {
+		if i > 0 && e.Kind == run.KindCheckpointCreated {
+			if err := p.saveBefore(w); err != nil {
+				return err
+			}
+		}
 		before, had := p.meta.State, p.book.counted()
 		p.meta.fold(e)
 		if err := p.evidence(w, e, before); err != nil {
@@ -55,7 +60,16 @@ func (p *projector) keepBook(w *batchWriter, due bool, from Behind) error {
 	return nil
 }
 
-// queueBook queues state.json to be read back before it counts (requirement 002 §3.3). Bytes that were taken over were read when they were new.
+// saveBefore writes state.json for what came before a checkpoint of the same batch: it is written for a pass and for a checkpoint (requirement
+// 002 §1.1). A crash behind it leaves it ahead of meta.json.
+func (p *projector) saveBefore(w *batchWriter) error {
+	if err := p.queueBook(w); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// queueBook queues state.json to be read back before it counts (requirement 002 §3.3).
 func (p *projector) queueBook(w *batchWriter) error {
 	raw, err := p.book.encode()
 	if err != nil {
@@ -63,7 +77,7 @@ func (p *projector) queueBook(w *batchWriter) error {
 	}
 	verify := durable.VerifyState()
 	if len(p.book.older) > 0 {
-		verify.Parse = nil
+		verify.Parse = p.book.older.parse
 	}
 	p.meta.Records = markOf(raw)
 	w.add(wholeFile{path: p.dir.Path(StateFile), data: raw, verify: verify})
@@ -142,6 +156,7 @@ func (w *batchWriter) flush() error {
 			return err
 		}
 	}
+	w.files, w.index = nil, nil
 	return nil
 }
 

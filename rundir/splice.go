@@ -3,6 +3,7 @@ package rundir
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -60,6 +61,26 @@ func (b PipelineState) encode() ([]byte, error) {
 		raw = putList(raw, list, b.older[list])
 	}
 	return raw, nil
+}
+
+// parse judges a state.json that was read back: the older elements stand where they should, and everything else is JSON. They were parsed
+// themselves when they were new.
+func (o older) parse(back []byte) error {
+	for _, list := range growingLists {
+		if len(o[list]) == 0 {
+			continue
+		}
+		from := listAt(back, list)
+		rest, found := bytes.CutPrefix(back[from:], append([]byte{'\n'}, o[list]...))
+		if !found {
+			return fmt.Errorf("its %s do not begin with those of the file before", list)
+		}
+		back = append(bytes.Clone(back[:from]), bytes.TrimPrefix(rest, []byte{','})...)
+	}
+	if !json.Valid(back) {
+		return errors.New("it is not JSON")
+	}
+	return nil
 }
 
 // cutList takes the elements out of a list of state.json. Both parts are as marshal writes them.

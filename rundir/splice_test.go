@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -83,4 +85,30 @@ func TestAChangedStateIsReadAgain(t *testing.T) {
 			require.Len(t, state.PassRecords, 13)
 		})
 	}
+}
+
+// A pass and the checkpoint behind it come in one batch; state.json is written for each of them, for the pass first.
+func TestStateIsWrittenForAPassAndForItsCheckpoint(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.begin(about(1), 1)
+	s.end(about(1), "ok", 1)
+	s.begin(about(2), 1)
+	s.end(about(2), "ok", 1)
+	ended := s.state.Seq
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2})
+	s.begin(about(3), 1)
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	project(t, d, s, s.batches[:len(s.batches)-1]...)
+	var seqs []int64
+	d.Disk = durable.Disk{Hook: func(st durable.Step) error {
+		if st.Op == durable.OpWrite && strings.Contains(st.Path, "/state.json.tmp.") {
+			var written struct{ LastSeq int64 }
+			require.NoError(t, json.Unmarshal(st.Data, &written))
+			seqs = append(seqs, written.LastSeq)
+		}
+		return nil
+	}}
+	project(t, d, s, s.batches[len(s.batches)-1])
+	require.Equal(t, []int64{ended, s.state.Seq}, seqs)
 }

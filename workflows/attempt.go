@@ -209,9 +209,10 @@ func (p *pass) input() work.PassInput {
 	if st := p.e.j.state; st.Feedback != "" && st.Decided != nil {
 		again = st.Decided.ID
 	}
+	at := p.ref()
+	at.Inputs = ""
 	return work.PassInput{
-		Again: again, RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.step.DescriptionOf(p.member, p.at.Round), Call: p.id, Attempt: p.tried,
-		At: p.ref(), Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
+		Again: again, Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
 }
