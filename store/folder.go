@@ -23,6 +23,30 @@ type folder struct {
 	root string
 	disk durable.Disk
 	made sync.Map // folders below root that this process knows to be on disk
+	kept recent   // blobs that this process knows to be on disk
+}
+
+// recent remembers digests; of very many it forgets some.
+type recent struct {
+	mu  sync.Mutex
+	all map[Digest]bool
+}
+
+const mostRecent = 4096
+
+func (r *recent) has(d Digest) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[d]
+}
+
+func (r *recent) add(d Digest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil || len(r.all) >= mostRecent {
+		r.all = map[Digest]bool{}
+	}
+	r.all[d] = true
 }
 
 func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
@@ -60,7 +84,14 @@ func (f *folder) putBlob(ctx context.Context, d Digest, from source) error {
 		return err
 	}
 	if holds(path, d) {
-		return f.disk.Settle(path)
+		if f.kept.has(d) {
+			return nil
+		}
+		err := f.disk.Settle(path)
+		if err == nil {
+			f.kept.add(d)
+		}
+		return err
 	}
 	p, err := f.disk.Create(path, 0o600)
 	if err != nil {
@@ -70,7 +101,11 @@ func (f *folder) putBlob(ctx context.Context, d Digest, from source) error {
 	if err := copySource(p, from, d); err != nil {
 		return err
 	}
-	return p.Commit()
+	if err := p.Commit(); err != nil {
+		return err
+	}
+	f.kept.add(d)
+	return nil
 }
 
 // holds says whether the file has the digest. A file that cannot be read, or is

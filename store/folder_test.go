@@ -82,7 +82,12 @@ func TestPutSyncs(t *testing.T) {
 	first, second := twoInOneFolder()
 	require.Equal(t, []string{"sync folder", "sync folder", "sync folder", "write", "sync", "sync folder"}, put(first), "with two new folders")
 	require.Equal(t, []string{"write", "sync", "sync folder"}, put(second))
-	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that is there is made durable, not written")
+	require.Empty(t, put(second), "this process made it durable")
+	f.kept = recent{}
+	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that another process left is made durable, not written")
+	require.Empty(t, put(second))
+	require.NoError(t, os.Remove(f.where(DigestOf([]byte(second)).name())))
+	require.Equal(t, []string{"write", "sync", "sync folder"}, put(second), "a blob that was lost is written")
 }
 
 // twoInOneFolder gives two texts whose blobs share a folder.
