@@ -120,6 +120,15 @@ func operations() []operation {
 			done: map[string]string{"claim": "mine"},
 		},
 		{
+			name: "create in a new folder",
+			do: func(d durable.Disk, dir string) error {
+				_, err := d.CreateNew(durable.File{Path: filepath.Join(dir, "x", "claim"), Data: []byte("mine"), Perm: 0o600, DirPerm: 0o700})
+				return err
+			},
+			ok:   func(f map[string]string) bool { c, there := f["x/claim"]; return !there || c == "mine" },
+			done: map[string]string{"x/": "", "x/claim": "mine"},
+		},
+		{
 			name:    "cut a tail",
 			prepare: map[string]string{"log": "one\ntw"},
 			do: func(d durable.Disk, dir string) error {
@@ -209,6 +218,9 @@ func TestSteps(t *testing.T) {
 		"append":               {"create log", "write log", "sync log"},
 		"append to a new file": {"create log", "write log", "sync log", "sync folder ."},
 		"create exclusively":   {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
+		"create in a new folder": {
+			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder x", "sync folder ..", "sync folder .",
+		},
 		"cut a tail": {
 			"create T", "write T", "sync T", "link log.torn", "remove T", "sync folder .",
 			"create log", "truncate log", "sync log",

@@ -139,11 +139,25 @@ func (d Disk) syncNames(files []File, above []string) error {
 // of callers, in any number of processes, one gets true. On return the name is
 // on disk with the whole content of that one.
 func (d Disk) CreateExclusive(path string, data []byte, perm fs.FileMode) (created bool, err error) {
-	p, err := d.stage(File{Path: path, Data: data, Perm: perm})
+	return d.CreateNew(File{Path: path, Data: data, Perm: perm})
+}
+
+// CreateNew does as [Disk.CreateExclusive], and makes the folders that are
+// missing as [Disk.WriteAll] does.
+func (d Disk) CreateNew(f File) (created bool, err error) {
+	above, err := d.makeFolders([]File{f})
 	if err != nil {
 		return false, err
 	}
-	return p.CommitNew()
+	p, err := d.stage(f)
+	if err != nil {
+		return false, err
+	}
+	if created, err = p.link(); err != nil {
+		return false, err
+	}
+	// The one who was second may act on the name too, so it must last for both.
+	return created, d.syncNames([]File{f}, above)
 }
 
 // Settle makes a file that is there durable, with its name, as it is: whoever

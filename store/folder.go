@@ -119,11 +119,20 @@ func (f *folder) create(ctx context.Context, name string, data []byte) (bool, er
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	path, err := f.place(name)
-	if err != nil {
-		return false, err
+	path := f.where(name)
+	won, err := f.disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600, DirPerm: f.permOf(filepath.Dir(path))})
+	if err == nil {
+		f.made.Store(filepath.Dir(path), true)
 	}
-	return f.disk.CreateExclusive(path, data, 0o600)
+	return won, err
+}
+
+// permOf is that of a folder which may have to be made; 0: it is on disk already.
+func (f *folder) permOf(dir string) fs.FileMode {
+	if _, known := f.made.Load(dir); known {
+		return 0
+	}
+	return 0o700
 }
 
 func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {

@@ -198,6 +198,6 @@ func TestAHookSeesEveryStepOfAFolder(t *testing.T) {
 	require.True(t, won)
 	require.Equal(t, []string{
 		"sync folder", "mkdir", "sync folder", // the store's own folder
-		"sync folder", "create", "write mine", "sync", "link", "remove", "sync folder",
+		"create", "write mine", "sync", "link", "remove", "sync folder", "sync folder", // the name, and above it the store's own folder once more
 	}, steps)
 }
