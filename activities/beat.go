@@ -7,9 +7,16 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// beatEvery reports that the activity lives, four times in the time after which it counts as lost, until the returned function is called.
+// beat reports at once that the activity lives, and then as beatEvery does. Nothing waits for the first report: it is a write in the server's
+// database.
+func beat(ctx context.Context, heartbeatMS int64, details func() any) (stop func()) {
+	go activity.RecordHeartbeat(ctx, details())
+	return beatEvery(ctx, heartbeatMS, details)
+}
+
+// beatEvery reports that the activity lives, four times in the time after which it counts as lost, until the returned function is called. What is
+// through sooner than that reports nothing.
 func beatEvery(ctx context.Context, heartbeatMS int64, details func() any) (stop func()) {
-	activity.RecordHeartbeat(ctx, details())
 	ticker := time.NewTicker(max(time.Duration(heartbeatMS)*time.Millisecond/4, 50*time.Millisecond))
 	done := make(chan struct{})
 	go func() {

@@ -100,7 +100,7 @@ func (h *house) lay(agent string) {
 	h.plan = string(plan)
 	seed := h.put(files["seed.html"])
 	h.in = work.PassInput{
-		RunID: "run-1", Store: h.s.URL(), Call: "run-1/g0.002.1.-.1", Attempt: 1, At: work.StepRef{Plan: h.plan, Inputs: string(inputs), Round: 1, Step: 1},
+		Store: h.s.URL(), Call: "run-1/g0.002.1.-.1", Attempt: 1, At: work.StepRef{Plan: h.plan, Inputs: string(inputs), Round: 1, Step: 1},
 		Prompt: h.put("Do it.\n"), Artifact: &seed, TimeoutMS: time.Minute.Milliseconds(), HeartbeatMS: 10_000,
 	}
 }

@@ -121,7 +121,7 @@ func orStopping(ans *answer) error {
 
 // heartbeat reports from entry until stop: where the call runs and how long the reply is so far.
 func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop func()) {
-	return beatEvery(ctx, in.HeartbeatMS, func() any {
+	return beat(ctx, in.HeartbeatMS, func() any {
 		return work.Heartbeat{Host: a.cfg.Host, Call: in.Call, Bytes: a.bytes(in.Call)}
 	})
 }

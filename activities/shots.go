@@ -24,7 +24,7 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	if err != nil {
 		return work.ShotsResult{}, err
 	}
-	defer beatEvery(ctx, in.HeartbeatMS, func() any { return work.Heartbeat{Host: a.cfg.Host} })()
+	defer beat(ctx, in.HeartbeatMS, func() any { return work.Heartbeat{Host: a.cfg.Host} })()
 	began := time.Now()
 	req := browser.Request{Kinds: in.Shots.Kinds}
 	for _, size := range in.Shots.Sizes {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // ErrShort says that a file ends before the place where something was to be
@@ -43,21 +42,52 @@ func (e *ErrDiffers) Error() string {
 // [ErrDiffers] leave it as it was; after any other error it may hold the
 // beginning of data, which the same call completes.
 func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
-	f, err := d.openGrowing(path, offset, perm)
+	sizes, err := d.AppendAll([]Addition{{Path: path, Offset: offset, Data: data, Perm: perm}})
 	if err != nil {
 		return 0, err
 	}
-	size, err = d.complete(f, offset, data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, err
+	return sizes[0], nil
+}
+
+// Addition is what a file is to hold at an offset.
+type Addition struct {
+	Path   string
+	Offset int64
+	Data   []byte
+	Perm   fs.FileMode
+}
+
+// AppendAll does as [Disk.Append] with several files; they are synced at the
+// same time. After an error some of them may hold what was to be added.
+func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
+	files := make([]*os.File, 0, len(all))
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	var created []File
+	for _, a := range all {
+		f, err := d.openGrowing(a.Path, a.Offset, a.Perm)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		size, err := d.complete(f, a.Offset, a.Data)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, size)
+		if a.Offset == 0 {
+			created = append(created, File{Path: a.Path})
+		}
 	}
-	if offset > 0 {
-		return size, nil
+	for i, err := range d.syncAll(files) {
+		if err != nil {
+			return nil, fmt.Errorf("append to %s: %w", all[i].Path, err)
+		}
 	}
-	if err := d.syncFolder(filepath.Dir(path)); err != nil {
-		return 0, fmt.Errorf("append to %s: %w", path, err)
-	}
-	return size, nil
+	return sizes, d.syncNames(created, nil)
 }
 
 func (d Disk) openGrowing(path string, offset int64, perm fs.FileMode) (*os.File, error) {
@@ -75,8 +105,8 @@ func (d Disk) openGrowing(path string, offset int64, perm fs.FileMode) (*os.File
 	return f, nil
 }
 
-// complete writes what is missing of data and syncs the file. It syncs even
-// when nothing is missing: who wrote it may have died before the sync.
+// complete writes what is missing of data. The file is to be synced even when
+// nothing is missing: who wrote it may have died before the sync.
 func (d Disk) complete(f *os.File, offset int64, data []byte) (int64, error) {
 	tail, size, err := readTail(f, offset, len(data))
 	if err != nil {
@@ -90,9 +120,6 @@ func (d Disk) complete(f *os.File, offset int64, data []byte) (int64, error) {
 		if _, err := d.write(f, rest); err != nil {
 			return 0, fmt.Errorf("append to %s: %w", f.Name(), err)
 		}
-	}
-	if err := d.sync(f); err != nil {
-		return 0, fmt.Errorf("append to %s: %w", f.Name(), err)
 	}
 	return size + int64(len(rest)), nil
 }

@@ -92,6 +92,35 @@ func operations() []operation {
 			done: map[string]string{"a": "new", "b": "kept", "c": "new"},
 		},
 		{
+			name:    "write into new folders",
+			prepare: map[string]string{"a": "old"},
+			do: func(d durable.Disk, dir string) error {
+				var files []durable.File
+				for _, name := range []string{"x/y/b", "a", "x/z/c"} {
+					files = append(files, durable.File{Path: filepath.Join(dir, name), Data: []byte("new"), Perm: 0o600, DirPerm: 0o700})
+				}
+				return d.WriteAll(files)
+			},
+			ok:   func(f map[string]string) bool { return f["a"] == "old" || f["a"] == "new" && f["x/y/b"] == "new" },
+			done: map[string]string{"a": "new", "x/": "", "x/y/": "", "x/z/": "", "x/y/b": "new", "x/z/c": "new"},
+		},
+		{
+			name:    "append to many files",
+			prepare: map[string]string{"log": "one\n", "more": "1\n2"},
+			do: func(d durable.Disk, dir string) error {
+				_, err := d.AppendAll([]durable.Addition{
+					{Path: filepath.Join(dir, "log"), Offset: 4, Data: []byte("two\n"), Perm: 0o600},
+					{Path: filepath.Join(dir, "new"), Data: []byte("first\n"), Perm: 0o600},
+					{Path: filepath.Join(dir, "more"), Offset: 2, Data: []byte("2\n"), Perm: 0o600},
+				})
+				return err
+			},
+			ok: func(f map[string]string) bool {
+				return strings.HasPrefix("one\ntwo\n", f["log"]) && len(f["log"]) >= 4 && strings.HasPrefix("first\n", f["new"]) && strings.HasPrefix("1\n2\n", f["more"])
+			},
+			done: map[string]string{"log": "one\ntwo\n", "new": "first\n", "more": "1\n2\n"},
+		},
+		{
 			name:    "append",
 			prepare: map[string]string{"log": "one\n"},
 			do: func(d durable.Disk, dir string) error {
@@ -118,6 +147,15 @@ func operations() []operation {
 			},
 			ok:   func(f map[string]string) bool { c, there := f["claim"]; return !there || c == "mine" },
 			done: map[string]string{"claim": "mine"},
+		},
+		{
+			name: "create in a new folder",
+			do: func(d durable.Disk, dir string) error {
+				_, err := d.CreateNew(durable.File{Path: filepath.Join(dir, "x", "claim"), Data: []byte("mine"), Perm: 0o600, DirPerm: 0o700})
+				return err
+			},
+			ok:   func(f map[string]string) bool { c, there := f["x/claim"]; return !there || c == "mine" },
+			done: map[string]string{"x/": "", "x/claim": "mine"},
 		},
 		{
 			name:    "cut a tail",
@@ -162,8 +200,10 @@ func TestFaultAtEveryStep(t *testing.T) {
 					}
 					require.True(t, op.ok(look(t, dir)), "after the fault: %v", look(t, dir))
 
-					_, err = durable.Disk{}.CleanTemps(dir)
-					require.NoError(t, err)
+					for name := range look(t, dir) {
+						_, err = durable.Disk{}.CleanTemps(filepath.Dir(filepath.Join(dir, name)))
+						require.NoError(t, err)
+					}
 					require.NoError(t, op.do(durable.Disk{}, dir))
 					require.Equal(t, op.done, look(t, dir))
 				})
@@ -200,9 +240,19 @@ func TestSteps(t *testing.T) {
 		"files whose names are synced together": {
 			"create T", "write T", "sync T", "rename a", "create T", "write T", "sync T", "rename c", "sync b", "sync folder .",
 		},
+		"write into new folders": {
+			"mkdir x", "mkdir x/y", "mkdir x/z", "create T", "write T", "create T", "write T", "create T", "write T", "sync T", "sync T", "sync T",
+			"rename x/y/b", "rename a", "rename x/z/c", "sync folder x/y", "sync folder .", "sync folder x/z", "sync folder ..", "sync folder x",
+		},
+		"append to many files": {
+			"create log", "write log", "create new", "write new", "create more", "write more", "sync log", "sync new", "sync more", "sync folder .",
+		},
 		"append":               {"create log", "write log", "sync log"},
 		"append to a new file": {"create log", "write log", "sync log", "sync folder ."},
 		"create exclusively":   {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
+		"create in a new folder": {
+			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder x", "sync folder ..", "sync folder .",
+		},
 		"cut a tail": {
 			"create T", "write T", "sync T", "link log.torn", "remove T", "sync folder .",
 			"create log", "truncate log", "sync log",

@@ -67,3 +67,25 @@ func (d Disk) settleFound(path string, missing []string) error {
 	}
 	return err
 }
+
+// makeFolder makes the folder at path and those above it that are missing. It
+// gives the folders that have to be synced for their names to be on disk: the
+// first one is that of a folder which was found.
+func (d Disk) makeFolder(path string, perm fs.FileMode) (unsynced []string, err error) {
+	missing, err := missingFolders(path)
+	if err != nil {
+		return nil, err
+	}
+	found := path
+	if len(missing) > 0 {
+		found = filepath.Dir(missing[0])
+	}
+	unsynced = []string{filepath.Dir(found)}
+	for _, folder := range missing {
+		if err := d.mkdir(folder, perm); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		unsynced = append(unsynced, filepath.Dir(folder))
+	}
+	return unsynced, nil
+}

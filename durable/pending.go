@@ -10,8 +10,8 @@ import (
 )
 
 // Pending is a file that is being written under a temporary name beside its
-// path. Nobody sees it at its path before [Pending.Commit] or
-// [Pending.CommitNew]. It is for one goroutine.
+// path. Nobody sees it at its path before [Pending.Commit]. It is for one
+// goroutine.
 type Pending struct {
 	disk Disk
 	path string
@@ -56,10 +56,9 @@ func (p *Pending) Commit() error {
 	return p.syncName()
 }
 
-// CommitNew puts the file at its path if nothing is there, and says whether it
-// did. On return the name is on disk with the content of whoever was first,
-// and the temporary file is gone.
-func (p *Pending) CommitNew() (created bool, err error) {
+// link puts the file at its path if nothing is there, and says whether it did.
+// Its name is not on disk yet. The temporary file is gone.
+func (p *Pending) link() (created bool, err error) {
 	if err := p.settle(); err != nil {
 		return false, err
 	}
@@ -68,9 +67,7 @@ func (p *Pending) CommitNew() (created bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("create %s: %w", p.path, err)
 	}
-	created = err == nil
-	// The one who was second may act on the name too, so it must last for both.
-	return created, p.syncName()
+	return err == nil, nil
 }
 
 // settle makes the temporary file durable.
@@ -98,13 +95,16 @@ func (p *Pending) syncName() error {
 	return nil
 }
 
-// readBack gives what the temporary file holds.
-func (p *Pending) readBack() ([]byte, error) {
+// readBack gives what the temporary file holds, and one byte more than size if
+// there is more.
+func (p *Pending) readBack(size int) ([]byte, error) {
 	if err := p.disk.before(OpReadBack, p.file.Name()); err != nil {
 		return nil, err
 	}
-	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
+	back := make([]byte, size+1)
+	n, err := p.file.ReadAt(back, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return io.ReadAll(p.file)
+	return back[:n], err
 }

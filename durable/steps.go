@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 )
 
 // Torn is an error for a hook to return before a write: the first Bytes bytes
@@ -96,4 +97,28 @@ func (d Disk) syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncAll makes files durable. Their waits for the disk overlap; the steps
+// come in order. It gives an error for each file.
+func (d Disk) syncAll(files []*os.File) []error {
+	return d.overlap(OpSync, len(files), func(i int) string { return files[i].Name() }, func(i int) error { return files[i].Sync() })
+}
+
+// syncFolders makes the names in folders durable, as syncAll does files.
+func (d Disk) syncFolders(paths []string) []error {
+	return d.overlap(OpSyncFolder, len(paths), func(i int) string { return paths[i] }, func(i int) error { return (Disk{}).syncFolder(paths[i]) })
+}
+
+// overlap asks for n steps in order, and does them at the same time.
+func (d Disk) overlap(op Op, n int, path func(int) string, do func(int) error) []error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		if errs[i] = d.before(op, path(i)); errs[i] == nil {
+			all.Go(func() { errs[i] = do(i) })
+		}
+	}
+	all.Wait()
+	return errs
 }

@@ -52,12 +52,12 @@ func (v *Verify) check(p *Pending, want []byte) error {
 	if v == nil {
 		return nil
 	}
-	back, err := p.readBack()
+	back, err := p.readBack(len(want))
 	if err != nil {
 		return fmt.Errorf("read it back: %w", err)
 	}
 	if !bytes.Equal(back, want) {
-		return fmt.Errorf("%d bytes were written and %d other bytes were read back: check the disk", len(want), len(back))
+		return fmt.Errorf("what was read back are not the %d bytes that were written: check the disk", len(want))
 	}
 	if v.Parse == nil {
 		return nil

@@ -54,6 +54,9 @@ func (d Dir) goneOn(b PipelineState, m Meta) (PipelineState, error) {
 		e := lenient(line)
 		e.Seq = m.Behind.Seq + 1 + int64(i)
 		s = run.Apply(s, e)
+		if err := b.unfold(e); err != nil {
+			return b, err
+		}
 		b.apply(e, s)
 	}
 	return b, nil
@@ -63,6 +66,6 @@ func (d Dir) goneOn(b PipelineState, m Meta) (PipelineState, error) {
 func (b PipelineState) light() PipelineState {
 	bare := newState()
 	b.PassRecords, b.PACycleRecords, b.ArtifactBackups = bare.PassRecords, bare.PACycleRecords, bare.ArtifactBackups
-	b.Checkpoints, b.ErrorHistory = bare.Checkpoints, bare.ErrorHistory
+	b.Checkpoints, b.ErrorHistory, b.older = bare.Checkpoints, bare.ErrorHistory, nil
 	return b
 }

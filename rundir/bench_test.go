@@ -69,7 +69,7 @@ func busy(b *testing.B, n int) rundir.Dir {
 // BenchmarkAppendAndSnapshot holds one batch without evidence, a message that was noted down, against the fsyncs that it needs: the same number of
 // them, of as many bytes, on files of the same kind in the same folder.
 func BenchmarkAppendAndSnapshot(b *testing.B) {
-	for _, passes := range []int{0, 56} {
+	for _, passes := range []int{0, 56, 900} {
 		b.Run(fmt.Sprintf("%d passes", passes), func(b *testing.B) { appendAndSnapshot(b, passes) })
 	}
 }

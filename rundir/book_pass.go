@@ -21,7 +21,7 @@ func (b *PipelineState) startPass(e run.Event) {
 }
 
 func (b *PipelineState) addBackup(file string) {
-	if !slices.Contains(b.ArtifactBackups, file) {
+	if !slices.Contains(b.ArtifactBackups, file) && !b.older.holds("artifactBackups", file) {
 		b.ArtifactBackups = append(b.ArtifactBackups, file)
 	}
 }

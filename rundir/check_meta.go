@@ -191,7 +191,7 @@ func (x *examined) strayKeys() []string {
 	if err != nil {
 		return nil // what was decoded from JSON can be encoded
 	}
-	notFolded := []string{"events", "segment_head", "derived", "summary", "behind"}
+	notFolded := []string{"events", "segment_head", "derived", "summary", "records", "behind"}
 	var stray []string
 	for _, k := range append(want.keys, "phase_handoff") {
 		if !slices.Contains(notFolded, k) && !slices.Contains(stray, k) && !sameJSON(x.meta.object.values[k], want.values[k]) {

@@ -42,7 +42,7 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 func (p *projector) name(e run.Event, before run.State) (CheckpointRecord, []byte, error) {
 	var c run.CheckpointCreated
 	e.Decode(&c)
-	snapshot, err := marshal(p.book)
+	snapshot, err := p.book.encode()
 	rec := CheckpointRecord{
 		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound, CheckpointDir: checkpointDir(c.ID),
 		StateHash: digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),

@@ -16,23 +16,60 @@ func (p *projector) growAll(l *logbook) error {
 	if l.err != nil {
 		return l.err
 	}
-	if err := p.dir.Disk.Mkdir(p.dir.Path(logsDir), dirPerm); err != nil {
+	if err := p.makeLogs(); err != nil {
 		return err
 	}
+	var files []string
+	var all []durable.Addition
 	for _, file := range growing() {
-		data := l.added[file]
 		mark := p.mark(file)
-		if len(data) == 0 && mark.Seq > 0 {
+		if len(l.added[file]) == 0 && mark.Seq > 0 {
 			p.setMark(DerivedMark{File: file, Size: mark.Size, Seq: p.last})
 			continue
 		}
-		size, err := p.grow(file, mark.Size, data)
-		if err != nil {
-			return fmt.Errorf("append to %s: %w", p.dir.Path(file), err)
-		}
-		p.setMark(DerivedMark{File: file, Size: size, Seq: p.last})
+		files, all = append(files, file), append(all, durable.Addition{Path: p.dir.Path(file), Offset: mark.Size, Data: l.added[file], Perm: filePerm})
 	}
-	return p.linkSpend()
+	sizes, err := p.appendAll(all)
+	for i, size := range sizes {
+		p.setMark(DerivedMark{File: files[i], Size: size, Seq: p.last})
+	}
+	return errors.Join(err, p.linkSpend())
+}
+
+// makeLogs makes the folder of the logs. A meta.json that speaks of them says that it was made, and is on disk.
+func (p *projector) makeLogs() error {
+	if p.mark(TextLog).Seq > 0 {
+		return nil
+	}
+	return p.dir.Disk.Mkdir(p.dir.Path(logsDir), dirPerm)
+}
+
+// appendAll adds to all files at the same time; where one of them does not hold what is expected, to one after the other. It gives up to where
+// our lines go now.
+func (p *projector) appendAll(all []durable.Addition) ([]int64, error) {
+	_, err := p.dir.Disk.AppendAll(all)
+	if err != nil && !unexpected(err) {
+		return nil, err
+	}
+	sizes := make([]int64, len(all))
+	for i, a := range all {
+		sizes[i] = a.Offset + int64(len(a.Data))
+		if err == nil {
+			continue
+		}
+		var failed error
+		if sizes[i], failed = p.grow(a); failed != nil {
+			return nil, fmt.Errorf("append to %s: %w", a.Path, failed)
+		}
+	}
+	return sizes, nil
+}
+
+// unexpected says that a growing file is shorter than expected, or holds something else.
+func unexpected(err error) bool {
+	var differs *durable.ErrDiffers
+	var short *durable.ErrShort
+	return errors.As(err, &differs) || errors.As(err, &short)
 }
 
 // linkSpend names the cost log as requirement 004 does. The link is relative, so the directory can be moved.
@@ -63,24 +100,19 @@ func (p *projector) setMark(m DerivedMark) {
 	p.meta.Derived = append(p.meta.Derived, m)
 }
 
-// grow makes a file hold data behind offset. Lines that are there already, from a write that was cut off, are kept; so is everything that
-// somebody else wrote, which loses at most its own unterminated line the property of being the last.
-func (p *projector) grow(file string, offset int64, data []byte) (int64, error) {
-	_, err := p.dir.Disk.Append(p.dir.Path(file), offset, data, filePerm)
-	var differs *durable.ErrDiffers
-	var short *durable.ErrShort
-	if err == nil {
-		return offset + int64(len(data)), nil // what somebody else wrote behind it is looked at with the next batch
+// grow makes a file hold data behind an offset, and gives up to where our lines go now. Lines that are there already, from a write that was cut
+// off, are kept; so is everything that somebody else wrote, which loses at most its own unterminated line the property of being the last.
+func (p *projector) grow(a durable.Addition) (int64, error) {
+	_, err := p.dir.Disk.AppendAll([]durable.Addition{a})
+	if !unexpected(err) {
+		return a.Offset + int64(len(a.Data)), err // what somebody else wrote behind it is looked at with the next batch
 	}
-	if !errors.As(err, &differs) && !errors.As(err, &short) {
-		return 0, err
-	}
-	have, err := os.ReadFile(p.dir.Path(file))
+	have, err := os.ReadFile(a.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	tail := have[min(offset, int64(len(have))):]
-	return p.dir.Disk.Append(p.dir.Path(file), int64(len(have)), lacking(tail, data), filePerm)
+	tail := have[min(a.Offset, int64(len(have))):]
+	return p.dir.Disk.Append(a.Path, int64(len(have)), lacking(tail, a.Data), filePerm)
 }
 
 // lacking gives what is to be added to a file that ends in tail, so that it holds every line of data, in order, between whatever else is there.

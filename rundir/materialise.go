@@ -2,7 +2,6 @@ package rundir
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/passbook-run/passbook/durable"
@@ -18,7 +17,12 @@ func (p *projector) materialise() error {
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
-	for _, e := range p.unseen {
+	for i, e := range p.unseen {
+		if i > 0 && e.Kind == run.KindCheckpointCreated {
+			if err := p.saveBefore(w); err != nil {
+				return err
+			}
+		}
 		before, had := p.meta.State, p.book.counted()
 		p.meta.fold(e)
 		if err := p.evidence(w, e, before); err != nil {
@@ -31,23 +35,23 @@ func (p *projector) materialise() error {
 		p.meta.Summary.take(e, had, &p.book)
 		logs.log(entry{Event: e, before: before, after: p.meta.State, book: &p.book, pending: pending})
 	}
-	if err := w.flush(); err != nil {
-		return err
-	}
 	if err := p.growAll(logs); err != nil {
 		return err
 	}
-	if err := p.keepBook(due, from); err != nil {
+	if err := p.keepBook(w, due, from); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
 		return err
 	}
 	return p.writeMeta()
 }
 
-// keepBook writes state.json, or says in meta.json how far behind it stays.
-func (p *projector) keepBook(due bool, from Behind) error {
+// keepBook queues state.json, behind everything else, or says in meta.json how far behind it stays.
+func (p *projector) keepBook(w *batchWriter, due bool, from Behind) error {
 	if due || from.Seq == 0 {
 		p.meta.Behind = nil
-		return p.writeBook()
+		return p.queueBook(w)
 	}
 	if p.meta.Behind == nil {
 		p.meta.Behind = &from
@@ -56,12 +60,28 @@ func (p *projector) keepBook(due bool, from Behind) error {
 	return nil
 }
 
-func (p *projector) writeBook() error {
-	raw, err := marshal(p.book)
+// saveBefore writes state.json for what came before a checkpoint of the same batch: it is written for a pass and for a checkpoint (requirement
+// 002 §1.1). A crash behind it leaves it ahead of meta.json.
+func (p *projector) saveBefore(w *batchWriter) error {
+	if err := p.queueBook(w); err != nil {
+		return err
+	}
+	return w.flush()
+}
+
+// queueBook queues state.json to be read back before it counts (requirement 002 §3.3).
+func (p *projector) queueBook(w *batchWriter) error {
+	raw, err := p.book.encode()
 	if err != nil {
 		return err
 	}
-	return p.replace(StateFile, raw)
+	verify := durable.VerifyState()
+	if len(p.book.older) > 0 {
+		verify.Parse = p.book.older.parse
+	}
+	p.meta.Records = markOf(raw)
+	w.add(wholeFile{path: p.dir.Path(StateFile), data: raw, verify: verify})
+	return nil
 }
 
 func (p *projector) writeMeta() error {
@@ -79,6 +99,9 @@ func (p *projector) applyBook(e run.Event) error {
 		if err := p.revertBook(e); err != nil {
 			return fmt.Errorf("take the records back at event %d: %w", e.Seq, err)
 		}
+	}
+	if err := p.book.unfold(e); err != nil {
+		return err
 	}
 	p.book.apply(e, p.meta.State)
 	return nil
@@ -106,6 +129,7 @@ type wholeFile struct {
 	path   string
 	digest string // empty: data counts
 	data   []byte
+	verify *durable.Verify
 }
 
 // add queues a file; a later one of the same path replaces it.
@@ -122,17 +146,6 @@ func (w *batchWriter) add(f wholeFile) {
 }
 
 func (w *batchWriter) flush() error {
-	made := map[string]bool{}
-	for _, f := range w.files {
-		dir := filepath.Dir(f.path)
-		if made[dir] {
-			continue
-		}
-		if err := w.disk.Mkdir(dir, dirPerm); err != nil {
-			return err
-		}
-		made[dir] = true
-	}
 	const atOnce = 64 // every file of a call is open at the same time
 	for files := range slices.Chunk(w.files, atOnce) {
 		whole, err := w.read(files)
@@ -143,6 +156,7 @@ func (w *batchWriter) flush() error {
 			return err
 		}
 	}
+	w.files, w.index = nil, nil
 	return nil
 }
 
@@ -157,7 +171,7 @@ func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 				return nil, fmt.Errorf("%s: %w", f.path, err)
 			}
 		}
-		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm}
+		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm, DirPerm: dirPerm, Verify: f.verify}
 	}
 	return out, nil
 }

@@ -57,6 +57,7 @@ type Meta struct {
 	State       run.State     `json:"state"`
 	History     run.History   `json:"history"`
 	Summary     Summary       `json:"summary"`
+	Records     *BookMark     `json:"records"`          // state.json as it was written last
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 
 	recorder *run.Recorder // of History, while events are folded
@@ -118,12 +119,22 @@ func (d Dir) State() (PipelineState, error) {
 
 // written reads state.json.
 func (d Dir) written() (PipelineState, error) {
-	b := newState()
-	err := d.readJSON(StateFile, &b)
-	if err == nil && b.SchemaVersion != StateSchema {
-		return b, fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d", d.Path(StateFile), ErrDamaged, b.SchemaVersion, StateSchema)
+	raw, err := os.ReadFile(d.Path(StateFile))
+	if err != nil {
+		return PipelineState{}, err
 	}
-	if err == nil && !b.sound() {
+	return d.parse(raw)
+}
+
+func (d Dir) parse(raw []byte) (PipelineState, error) {
+	b := newState()
+	err := json.Unmarshal(raw, &b)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s is %w: %v", d.Path(StateFile), ErrDamaged, err)
+	case b.SchemaVersion != StateSchema:
+		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d", d.Path(StateFile), ErrDamaged, b.SchemaVersion, StateSchema)
+	case !b.sound():
 		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), ErrDamaged)
 	}
 	return b, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/passbook-run/passbook/run"
@@ -42,7 +43,7 @@ type Blobs interface {
 // Project appends a batch to the directory and brings everything derived up to date, under the directory's lock. On return with Written the
 // lines are fsynced, and so are the files that follow from them. Lines that are there already are skipped if they are byte-equal.
 func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, error) {
-	if err := d.Disk.Mkdir(d.Root, dirPerm); err != nil {
+	if err := d.makeRoot(); err != nil {
 		return Projected{}, err
 	}
 	lock, err := d.lock(ctx, "project")
@@ -55,6 +56,14 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 		return Projected{}, err
 	}
 	return p.project(b)
+}
+
+// makeRoot makes the folder of the directory. If there is a meta.json, it is on disk already: whoever committed that had made it.
+func (d Dir) makeRoot() error {
+	if _, err := os.Stat(d.Path(MetaFile)); err == nil {
+		return nil
+	}
+	return d.Disk.Mkdir(d.Root, dirPerm)
 }
 
 func (p *projector) project(b Batch) (Projected, error) {

@@ -76,7 +76,7 @@ func (p *projector) readBook(due bool) error {
 	if p.meta.Behind != nil {
 		stands = p.meta.Behind.Seq
 	}
-	book, err := p.dir.written()
+	book, err := p.written()
 	if err != nil && !missing(err) {
 		return err
 	}

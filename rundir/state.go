@@ -46,6 +46,8 @@ type PipelineState struct {
 	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
 	LastSeq         int64          `json:"lastSeq"`
+
+	older older // what comes before the elements of the lists, while they are written
 }
 
 // PendingSpend is what the attempts of one pass have cost that did not settle it.

@@ -23,6 +23,30 @@ type folder struct {
 	root string
 	disk durable.Disk
 	made sync.Map // folders below root that this process knows to be on disk
+	kept recent   // blobs that this process knows to be on disk
+}
+
+// recent remembers digests; of very many it forgets some.
+type recent struct {
+	mu  sync.Mutex
+	all map[Digest]bool
+}
+
+const mostRecent = 4096
+
+func (r *recent) has(d Digest) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[d]
+}
+
+func (r *recent) add(d Digest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil || len(r.all) >= mostRecent {
+		r.all = map[Digest]bool{}
+	}
+	r.all[d] = true
 }
 
 func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
@@ -54,14 +78,34 @@ func (f *folder) place(name string) (string, error) {
 // folderBatch is puts into one folder, whose names are synced at the end.
 type folderBatch struct {
 	*folder
-	names *durable.Names
+	names   *durable.Names
+	mu      sync.Mutex
+	written []Digest
 }
 
-func (f *folder) begin() batch { return folderBatch{f, f.disk.Names()} }
+func (f *folder) begin() batch { return &folderBatch{folder: f, names: f.disk.Names()} }
 
-func (f folderBatch) end() error { return f.names.Sync() }
+// end makes the names durable; only then are the blobs known to be on disk.
+func (f *folderBatch) end() error {
+	if err := f.names.Sync(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, d := range f.written {
+		f.kept.add(d)
+	}
+	f.written = nil
+	return nil
+}
 
-func (f folderBatch) put(ctx context.Context, d Digest, from Source) error {
+func (f *folderBatch) wrote(d Digest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.written = append(f.written, d)
+}
+
+func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -70,7 +114,14 @@ func (f folderBatch) put(ctx context.Context, d Digest, from Source) error {
 		return err
 	}
 	if holds(path, d) {
-		return f.names.Settle(path)
+		if f.kept.has(d) {
+			return nil
+		}
+		err := f.names.Settle(path)
+		if err == nil {
+			f.wrote(d)
+		}
+		return err
 	}
 	p, err := f.disk.Create(path, 0o600)
 	if err != nil {
@@ -80,7 +131,11 @@ func (f folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	if err := copySource(p, from, d); err != nil {
 		return err
 	}
-	return f.names.Commit(p)
+	if err := f.names.Commit(p); err != nil {
+		return err
+	}
+	f.wrote(d)
+	return nil
 }
 
 // holds says whether the file has the digest. A file that cannot be read, or is
@@ -94,11 +149,20 @@ func (f *folder) create(ctx context.Context, name string, data []byte) (bool, er
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	path, err := f.place(name)
-	if err != nil {
-		return false, err
+	path := f.where(name)
+	won, err := f.disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600, DirPerm: f.permOf(filepath.Dir(path))})
+	if err == nil {
+		f.made.Store(filepath.Dir(path), true)
 	}
-	return f.disk.CreateExclusive(path, data, 0o600)
+	return won, err
+}
+
+// permOf is that of a folder which may have to be made; 0: it is on disk already.
+func (f *folder) permOf(dir string) fs.FileMode {
+	if _, known := f.made.Load(dir); known {
+		return 0
+	}
+	return 0o700
 }
 
 func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {

@@ -82,7 +82,12 @@ func TestPutSyncs(t *testing.T) {
 	first, second := twoInOneFolder()
 	require.Equal(t, []string{"sync folder", "sync folder", "sync folder", "write", "sync", "sync folder"}, put(first), "with two new folders")
 	require.Equal(t, []string{"write", "sync", "sync folder"}, put(second))
-	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that is there is made durable, not written")
+	require.Empty(t, put(second), "this process made it durable")
+	f.kept = recent{}
+	require.Equal(t, []string{"sync", "sync folder"}, put(second), "a blob that another process left is made durable, not written")
+	require.Empty(t, put(second))
+	require.NoError(t, os.Remove(f.where(DigestOf([]byte(second)).name())))
+	require.Equal(t, []string{"write", "sync", "sync folder"}, put(second), "a blob that was lost is written")
 }
 
 // TestABatchSyncsEachFolderOnce: the blobs' bytes come first, then their names, and equal blobs are written once.
@@ -91,6 +96,7 @@ func TestABatchSyncsEachFolderOnce(t *testing.T) {
 	first, second := twoInOneFolder()
 	_, err := s.Put(t.Context(), []byte(first))
 	require.NoError(t, err)
+	f.kept = recent{} // as if another process had left it
 	var steps []string
 	f.disk.Hook = func(st durable.Step) error {
 		if st.Op == durable.OpSync || st.Op == durable.OpSyncFolder || st.Op == durable.OpWrite {
@@ -216,6 +222,6 @@ func TestAHookSeesEveryStepOfAFolder(t *testing.T) {
 	require.True(t, won)
 	require.Equal(t, []string{
 		"sync folder", "mkdir", "sync folder", // the store's own folder
-		"sync folder", "create", "write mine", "sync", "link", "remove", "sync folder",
+		"create", "write mine", "sync", "link", "remove", "sync folder", "sync folder", // the name, and above it the store's own folder once more
 	}, steps)
 }

@@ -186,7 +186,7 @@ type Role struct {
 // StepRef names one call in the stored plan.
 type StepRef struct {
 	Plan   string `json:"plan"`
-	Inputs string `json:"inputs"`
+	Inputs string `json:"inputs,omitempty"` // manifest of the run's inputs: for whoever composes
 	Stage  int    `json:"stage"`
 	Round  int    `json:"round"`
 	Step   int    `json:"step"`
@@ -216,15 +216,13 @@ type Given struct {
 // ComposeResult is the stored prompt and what went into it.
 type ComposeResult struct {
 	Prompt     run.Blob `json:"prompt"`
-	Files      []string `json:"files"`
-	References []string `json:"references"`
+	Files      []string `json:"files,omitempty"`
+	References []string `json:"references,omitempty"`
 }
 
 // PassInput asks for one call.
 type PassInput struct {
-	RunID       string      `json:"run_id"`
 	Store       string      `json:"store"`
-	Title       string      `json:"title"` // for people
 	Call        string      `json:"call"`
 	Attempt     int         `json:"attempt"`
 	At          StepRef     `json:"at"`

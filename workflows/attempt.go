@@ -212,9 +212,11 @@ func (p *pass) input() work.PassInput {
 	if again == "" && st.Feedback != "" && st.Decided != nil {
 		again = st.Decided.ID
 	}
+	at := p.ref()
+	at.Inputs = ""
 	return work.PassInput{
-		Again: again, Tree: p.e.tree(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store, Title: p.step.DescriptionOf(p.member, p.at.Round), Call: p.id, Attempt: p.tried,
-		At: p.ref(), Heading: p.heading(), Prompt: p.asked.Prompt, Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
+		Again: again, Tree: p.e.tree(), Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt,
+		Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
 }

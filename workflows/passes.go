@@ -187,13 +187,9 @@ func (e *engine) endOfRound(ctx workflow.Context, at run.Place) error {
 	return nil
 }
 
-// endSet names the place at the end of a set, and rests where the definition wants a review. What the set came to is on disk first, so that
-// state.json is written for the pass and for the checkpoint (requirement 002 §1.1).
+// endSet names the place at the end of a set, and rests where the definition wants a review.
 func (e *engine) endSet(ctx workflow.Context) error {
 	if e.round.Checkpoint != "" {
-		if err := e.j.flush(ctx); err != nil {
-			return err
-		}
 		if err := e.checkpoint(ctx, e.round.Checkpoint); err != nil {
 			return err
 		}

@@ -1,0 +1,114 @@
+package rundir_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// wholeStory has every list of state.json grow, and a pass that is done once more.
+func wholeStory(t *testing.T) *story {
+	s := newStory(t)
+	s.start()
+	for i := 1; i <= 12; i++ {
+		s.pass(i)
+	}
+	s.begin(about(3), 1)
+	again := about(3)
+	again.Description = "once more"
+	s.end(again, "ok", 1)
+	s.pass(13)
+	s.send()
+	return s
+}
+
+// What is taken over from the last state.json is what would be written again.
+func TestStateIsWrittenAsIfItWereWrittenWhole(t *testing.T) {
+	s := wholeStory(t)
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	for _, b := range s.batches {
+		project(t, d, s, b)
+		raw, err := os.ReadFile(d.Path(rundir.StateFile))
+		require.NoError(t, err)
+		state, err := d.State()
+		require.NoError(t, err)
+		require.Equal(t, indented(t, state), string(raw), "after event %d", b.First)
+	}
+	state, err := d.State()
+	require.NoError(t, err)
+	require.Len(t, state.PassRecords, 13)
+	require.Len(t, state.Checkpoints, 6)
+	require.Len(t, state.ArtifactBackups, 7)
+	require.Equal(t, "once more", state.PassRecords["3"].Description)
+	require.Equal(t, "a pass", state.PassRecords["2"].Description)
+}
+
+func indented(t *testing.T, v any) string {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	require.NoError(t, enc.Encode(v))
+	return out.String()
+}
+
+// A state.json that somebody has changed is read, not taken over: what a person wrote there stays, in whatever layout.
+func TestAChangedStateIsReadAgain(t *testing.T) {
+	s := wholeStory(t)
+	for name, change := range map[string]func(text string) string{
+		"a word of the same length": func(text string) string { return strings.Replace(text, "a pass", "A PASS", 1) },
+		"another layout of the same length": func(text string) string {
+			var out bytes.Buffer
+			require.NoError(t, json.Compact(&out, []byte(strings.Replace(text, "a pass", "A PASS", 1))))
+			return out.String() + strings.Repeat(" ", len(text)-out.Len())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := rundir.At(filepath.Join(t.TempDir(), "run"))
+			project(t, d, s, s.batches[:5]...)
+			raw, err := os.ReadFile(d.Path(rundir.StateFile))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(d.Path(rundir.StateFile), []byte(change(string(raw))), 0o600))
+			project(t, d, s, s.batches[5:]...)
+			state, err := d.State()
+			require.NoError(t, err)
+			require.Equal(t, "A PASS", state.PassRecords["1"].Description)
+			require.Len(t, state.PassRecords, 13)
+		})
+	}
+}
+
+// A pass and the checkpoint behind it come in one batch; state.json is written for each of them, for the pass first.
+func TestStateIsWrittenForAPassAndForItsCheckpoint(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.begin(about(1), 1)
+	s.end(about(1), "ok", 1)
+	s.begin(about(2), 1)
+	s.end(about(2), "ok", 1)
+	ended := s.state.Seq
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2})
+	s.begin(about(3), 1)
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
+	project(t, d, s, s.batches[:len(s.batches)-1]...)
+	var seqs []int64
+	d.Disk = durable.Disk{Hook: func(st durable.Step) error {
+		if st.Op == durable.OpWrite && strings.Contains(st.Path, "/state.json.tmp.") {
+			var written struct{ LastSeq int64 }
+			require.NoError(t, json.Unmarshal(st.Data, &written))
+			seqs = append(seqs, written.LastSeq)
+		}
+		return nil
+	}}
+	project(t, d, s, s.batches[len(s.batches)-1])
+	require.Equal(t, []int64{ended, s.state.Seq}, seqs)
+}
