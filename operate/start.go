@@ -55,7 +55,7 @@ func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (St
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
-		if err := checkSource(ctx, def, dir); err != nil {
+		if err := CheckSource(ctx, def, dir); err != nil {
 			return Started{}, err
 		}
 		return o.fresh(ctx, def, dir)
@@ -79,7 +79,7 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	if stands.Liveness == run.LiveOpen || stands.Liveness == run.LiveUnknown && !stands.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: fmt.Sprintf("the definition has changed (configuration %s, now %s)", claim.ConfigHash, def.Plan.ConfigHash)}
 	}
-	if err := checkSource(ctx, def, dir); err != nil {
+	if err := CheckSource(ctx, def, dir); err != nil {
 		return Started{}, err
 	}
 	to, err := dir.Archive(ctx)

@@ -49,8 +49,8 @@ func sourceOf(def Definition) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// checkSource says what is wrong with the source before anything is changed.
-func checkSource(ctx context.Context, def Definition, dir rundir.Dir) error {
+// CheckSource says what is wrong with the source before anything is changed.
+func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	w := def.Plan.Workspace
 	if w == nil || def.Follow != nil {
 		return nil

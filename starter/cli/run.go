@@ -120,6 +120,11 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 	if over, err := a.finished(d, def.Plan.ConfigHash); over || err != nil {
 		return err
 	}
+	if _, err := d.Claim(); errors.Is(err, rundir.ErrNoRun) {
+		if err := operate.CheckSource(ctx, def, d); err != nil { // before a server is started
+			return err
+		}
+	}
 	s, err := a.connect(ctx, true)
 	if err != nil {
 		return err
