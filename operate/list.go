@@ -20,6 +20,7 @@ import (
 type Row struct {
 	RunID     string       `json:"run_id"`
 	Pipeline  string       `json:"pipeline"`
+	ThreadID  string       `json:"thread_id"` // of the first run of its lineage
 	Standing  run.Standing `json:"standing"`
 	Stage     string       `json:"stage"`
 	Settled   int          `json:"passes_settled"`
@@ -41,11 +42,12 @@ type Filter struct {
 	Status   []run.Status
 	Pipeline string
 	Stage    string
+	Thread   string // of the lineage
 }
 
 func (f Filter) wants(r Row) bool {
 	return (len(f.Status) == 0 || slices.Contains(f.Status, r.Standing.Status)) && (f.Pipeline == "" || f.Pipeline == r.Pipeline) &&
-		(f.Stage == "" || f.Stage == r.Stage)
+		(f.Stage == "" || f.Stage == r.Stage) && (f.Thread == "" || f.Thread == r.ThreadID)
 }
 
 // Listing is a list of runs, in no order.
@@ -111,7 +113,7 @@ func rowOf(d rundir.Dir) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, StartedAt: claim.CreatedAt, Directory: d.Root, claim: claim}
+	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt, Directory: d.Root, claim: claim}
 	now, err := d.Now()
 	if r.why = err; err == nil {
 		r.why = now.Why
@@ -180,7 +182,7 @@ func (o Operator) rowStands(ctx context.Context, r Row, there map[string]visible
 // elsewhere is a run that has no directory here.
 func elsewhere(id string, v visible) Row {
 	return Row{
-		RunID: id, Pipeline: v.pipeline, Standing: standsBy(v.shows, v.status, v.shows), Stage: v.stage, CostUSD: v.cost, Score: v.score,
+		RunID: id, Pipeline: v.pipeline, ThreadID: v.thread, Standing: standsBy(v.shows, v.status, v.shows), Stage: v.stage, CostUSD: v.cost, Score: v.score,
 		StartedAt: run.Time(v.started),
 	}
 }
@@ -188,7 +190,7 @@ func elsewhere(id string, v visible) Row {
 // chosen keeps what is wanted. What is forgotten cannot be told where only a part was asked for.
 func chosen(rows []Row, lost []string, f Filter) Listing {
 	slices.Sort(lost)
-	if lost == nil || f.Pipeline != "" || f.Stage != "" || len(f.Status) > 0 {
+	if lost == nil || f.Thread != "" || f.Pipeline != "" || f.Stage != "" || len(f.Status) > 0 {
 		lost = []string{}
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return !f.wants(r) })

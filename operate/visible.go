@@ -26,6 +26,7 @@ type visible struct {
 	status   enumspb.WorkflowExecutionStatus
 	started  time.Time
 	pipeline string
+	thread   string
 	shows    run.Status // by its search attribute
 	stage    string
 	cost     float64
@@ -38,6 +39,9 @@ func (f Filter) query() string {
 	parts := []string{"WorkflowType = '" + workflows.Name + "'"}
 	if f.Pipeline != "" {
 		parts = append(parts, "PassbookPipeline = "+quoted(f.Pipeline))
+	}
+	if f.Thread != "" {
+		parts = append(parts, "PassbookThread = "+quoted(f.Thread))
 	}
 	if !f.openOnly() {
 		return strings.Join(append(parts, "ExecutionStatus != 'ContinuedAsNew'"), " AND ")
@@ -103,6 +107,7 @@ func visibleOf(x *workflowpb.WorkflowExecutionInfo) visible {
 	fields := x.GetSearchAttributes().GetIndexedFields()
 	v := visible{status: x.GetStatus(), started: x.GetStartTime().AsTime()}
 	v.pipeline, _ = field[string](fields, "PassbookPipeline")
+	v.thread, _ = field[string](fields, "PassbookThread")
 	v.shows, _ = field[run.Status](fields, "PassbookStatus")
 	v.stage, _ = field[string](fields, "PassbookStage")
 	v.cost, _ = field[float64](fields, "PassbookCostUSD")

@@ -30,7 +30,7 @@ type listReport struct {
 type listOptions struct {
 	statuses      []string
 	filter        operate.Filter
-	sort          string
+	sort, lineage string
 	limit         int
 	offline, json bool
 }
@@ -51,6 +51,7 @@ Columns to sort by: %s.
 	f.StringSliceVar(&o.statuses, "status", nil, "only runs that stand so: running, paused, done, …; several with commas")
 	f.StringVar(&o.filter.Pipeline, "pipeline", "", "only runs of this pipeline")
 	f.StringVar(&o.filter.Stage, "stage", "", "only runs in this stage")
+	f.StringVar(&o.lineage, "lineage", "", "only the runs that this run follows up, and that follow it up")
 	f.StringVar(&o.sort, "sort", "started:desc", "COLUMN, or COLUMN:desc for the greatest first")
 	f.IntVar(&o.limit, "limit", 50, "at most so many; 0: all")
 	f.BoolVar(&o.offline, "offline", false, "do not ask Temporal")
@@ -62,6 +63,17 @@ Columns to sort by: %s.
 		}
 		if o.filter.Status, err = statusesOf(o.statuses); err != nil {
 			return asUsage(err)
+		}
+		if o.lineage != "" {
+			d, err := operate.Find(a.settings.StateDir, o.lineage)
+			if err != nil {
+				return err
+			}
+			claim, err := d.Claim()
+			if err != nil {
+				return err
+			}
+			o.filter.Thread = claim.ThreadID
 		}
 		if o.limit < 0 {
 			return asUsage(fmt.Errorf("--limit is %d; it must be 0 or more", o.limit))

@@ -61,11 +61,28 @@ func (a *app) printStatus(s sight, now time.Time) {
 	st, sum := s.now.State, s.now.Meta.Summary
 	row("Run ID", "%s", s.claim.RunID)
 	row("Pipeline", "%s", st.Pipeline)
+	if st.Task != st.Pipeline {
+		row("Task", "%s", run.OneLine(st.Task))
+	}
+	if p := s.now.Meta.Parent; p != nil {
+		row("Follows up", "%s (%s)", p.RunID, p.Mode)
+	}
 	row("Status", "%s", standingWords(s.stands))
 	if s.stands.Status == s.stands.Recorded {
 		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}
 	row("Started", "%s", minute(st.StartedAt))
+	if w := s.now.Meta.Workspace; w != nil {
+		row("Workspace", "%s of %s%s", s.dir.Path(rundir.WorkspaceDir), w.Source, ifSaid(", branch ", w.Branch))
+	}
+	if d := st.Delivery; d != nil && d.Delivered {
+		row("Delivered", "to %s %s%s", d.To, d.Target, ifSaid(", commit ", d.Commit))
+	} else if d != nil {
+		row("Delivered", "nothing: %s", d.Message)
+	}
+	if q, open := st.Asks(); open {
+		row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
+	}
 	row("Last save", "%s (%s ago)", minute(st.TS), age(st.TS, now))
 	fmt.Fprintln(a.out)
 	row("Progress", "%d/%d corpus passes (%d%%)  +  %d PA cycles", st.Passes.LastSettled, st.Passes.Total, percent(st), st.Rounds)
@@ -246,4 +263,12 @@ func checkpointWords(s rundir.Summary) string {
 		return "1 (" + *s.FirstCheckpoint + ")"
 	}
 	return fmt.Sprintf("%d (%s through %s)", s.Checkpoints, *s.FirstCheckpoint, *s.LastCheckpoint)
+}
+
+// ifSaid is a text behind its introduction, or nothing.
+func ifSaid(intro, text string) string {
+	if text == "" {
+		return ""
+	}
+	return intro + text
 }
