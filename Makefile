@@ -43,7 +43,7 @@ tctl: ## build the archived tctl there too
 	@go -C tools run ./cluster tctl
 
 pictures: server chromium ## take the pictures of the Web UI that the README shows
-	@go test -count 1 -run '^TestWebUI$$' ./e2e -pictures
+	@go test -count 1 -run '^TestWebUI' ./e2e -pictures
 
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"

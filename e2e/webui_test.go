@@ -107,3 +107,79 @@ func (h *house) prepareRuns() webUI {
 
 // id is that of the run in a directory of the house.
 func (h *house) id(name string) string { return metaOf(h.t, h.dir(name)).RunID }
+
+// TestWebUIAnswers answers an open question in the Web UI alone: its page says what is asked, and its own form sends the signal.
+func TestWebUIAnswers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	dir := h.asksAboutThePlan("asked")
+	w := h.webUI()
+	page := w.page(t, h.tab("asked", "user-metadata"), "It waits for a decision", "webui-question")
+	for _, text := range []string{"Is this the right plan?", "starter decide " + dir, "--name decide --input"} {
+		require.Contains(t, page, text)
+	}
+	w.page(t, h.tab("asked", "timeline"), "More Actions", "")
+	w.click(t, "button", "More Actions")
+	w.click(t, "[data-testid=signal-button]", "Send a Signal")
+	w.click(t, "dialog[open] [data-testid=signal-select-button]", "")
+	w.click(t, "dialog[open] li", "decide")
+	w.do(t, `(() => { const e = `+shown(`dialog[open] .cm-content`, "")+`; e.focus(); return document.execCommand('insertText', false, '{"action":"continue","by":"web"}') })()`)
+	w.keep(t, "webui-signal")
+	w.click(t, "dialog[open] [data-testid=confirm-modal-button]", "Submit")
+	until(t, "the run goes on", func() bool { return statusIs(dir, run.Done) })
+	decided := metaOf(t, dir).State.Decided
+	require.NotNil(t, decided)
+	require.Equal(t, run.ActionContinue, decided.Action)
+}
+
+// asksAboutThePlan begins a run that asks at once, and gives its directory.
+func (h *house) asksAboutThePlan(name string) string {
+	h.t.Helper()
+	folder := filepath.Join(h.root, "asks")
+	require.NoError(h.t, os.MkdirAll(folder, 0o700))
+	for file, text := range map[string]string{"plan.md": "Plan it.\n", "pipeline.yaml": `pipeline: asks
+agent: {run: [sh, -c, "cat >/dev/null; echo Greet the world."], reply: text}
+roles: {planner: {prompt: plan.md, gives: report}}
+stages:
+  - name: plan
+    steps:
+      - role: planner
+      - ask: Is this the right plan?
+`} {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	dir := h.dir(name)
+	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	h.asked(dir, 1)
+	return dir
+}
+
+// shown is the first element that can be seen, and that begins with a text.
+func shown(selector, text string) string {
+	return `[...document.querySelectorAll(` + quoted(selector) + `)].find(e => e.checkVisibility() && (e.innerText ?? '').trim().startsWith(` + quoted(text) + `))`
+}
+
+// click waits until an element can be seen, and clicks it.
+func (w webUI) click(t *testing.T, selector, text string) {
+	t.Helper()
+	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`!!(`+shown(selector, text)+`)`, chromedp.WithPollingTimeout(patience)))
+	require.NoError(t, err, "there is no %s %s", selector, text)
+	w.do(t, `(() => { `+shown(selector, text)+`.click(); return true })()`)
+}
+
+func (w webUI) do(t *testing.T, script string) {
+	t.Helper()
+	ok, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool](script))
+	require.NoError(t, err)
+	require.True(t, ok, script)
+}
+
+// keep takes a picture with -pictures.
+func (w webUI) keep(t *testing.T, name string) {
+	t.Helper()
+	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	if *pictures {
+		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
+	}
+}
