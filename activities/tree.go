@@ -47,26 +47,28 @@ func Rules(w pipeline.Workspace) tree.Rules {
 	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep"}
 }
 
-// withIgnored adds what the tree's own .gitignore names: a build's leftovers are no part of the work.
-func withIgnored(rules tree.Rules, dir string) (tree.Rules, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, ".gitignore"))
-	if errors.Is(err, fs.ErrNotExist) {
+// withIgnored adds what git ignores in a checkout and does not track: a build's leftovers are no part of the work. A tracked file always is.
+func withIgnored(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
+	if of.Kind != "git" {
 		return rules, nil
 	}
+	paths, err := repo.Ignored(ctx, dir)
 	if err != nil {
 		return rules, err
 	}
-	rules.Ignore = append(strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n"), rules.Ignore...)
+	var patterns []string
+	for _, p := range paths {
+		patterns = append(patterns, tree.Exactly(p))
+	}
+	rules.Ignore = append(patterns, rules.Ignore...)
 	return rules, nil
 }
 
 // SaveTree puts the files below dir into the store.
 func SaveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules, cache *tree.Cache) (tree.Saved, error) {
-	if of.Kind == "git" {
-		var err error
-		if rules, err = withIgnored(rules, dir); err != nil {
-			return tree.Saved{}, err
-		}
+	rules, err := withIgnored(ctx, rules, of, dir)
+	if err != nil {
+		return tree.Saved{}, err
 	}
 	return tree.Save(ctx, s, dir, rules, cache)
 }
@@ -177,7 +179,11 @@ func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryR
 	if err != nil {
 		return work.CarryResult{}, err
 	}
-	if _, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rulesOf(plan)); err != nil {
+	rules, err := withIgnored(ctx, rulesOf(plan), in.Tree.Workspace, dir)
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	if _, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules); err != nil {
 		return work.CarryResult{}, err
 	}
 	changes, err := w.Changes(ctx, "HEAD")
