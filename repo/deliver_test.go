@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -198,4 +199,87 @@ func TestScratch(t *testing.T) {
 func TestScratchWithoutItsSource(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123"), fs.ErrNotExist)
+}
+
+// An agent that collects garbage there collects its own.
+func TestGarbageCollectionInAScratchRepository(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, files{"a.txt": "a\n"})
+	run(t, source, "branch", "feature")
+	refs, objects := run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")
+	dir, head := folder(t), run(t, source, "rev-parse", "HEAD")
+	write(t, dir, files{"a.txt": "a2\n"})
+	require.NoError(t, Scratch(t.Context(), dir, source, head))
+	run(t, dir, "commit", "-q", "-am", "mine")
+	run(t, dir, "reset", "-q", "--hard", head)
+	run(t, dir, "reflog", "expire", "--expire=now", "--all")
+	run(t, dir, "gc", "-q", "--prune=now")
+	require.Equal(t, []string{refs, objects}, []string{run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")})
+	run(t, source, "fsck", "--full", "--strict")
+}
+
+func TestScratchOfALinkedWorktree(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, files{"a.txt": "a\n"})
+	linked, dir := filepath.Join(folder(t), "linked"), folder(t)
+	run(t, source, "worktree", "add", "-q", "-b", "feature", linked)
+	require.NoError(t, Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature")))
+	require.Equal(t, "a", run(t, dir, "show", "HEAD:a.txt"))
+}
+
+func TestScratchWithoutItsCommit(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, nil)
+	err := Scratch(t.Context(), folder(t), source, "0123456789012345678901234567890123456789")
+	require.ErrorContains(t, err, "at commit 0123456789012345678901234567890123456789 of "+source)
+	require.NotErrorIs(t, err, fs.ErrNotExist, "the source is there")
+}
+
+// The files of the checked-out branch go with it, and what somebody has there beside them stays.
+func TestCommitPatchOnTheCheckedOutBranch(t *testing.T) {
+	t.Parallel()
+	r, dir, base, patch := patched(t)
+	write(t, dir, files{"b.txt": "mine\n"})
+	id, err := r.CommitPatch(t.Context(), "main", base, patch, "Do it\n", trailer)
+	require.NoError(t, err)
+	require.Equal(t, id, run(t, dir, "rev-parse", "HEAD"))
+	require.Equal(t, files{"a.txt": "a2\n", "b.txt": "mine\n", "new.txt": "n\n", "renamed.txt": tenLines}, read(t, dir))
+	require.Equal(t, "M b.txt", run(t, dir, "status", "--porcelain"))
+}
+
+func TestCommitPatchRefuses(t *testing.T) {
+	for _, row := range []struct {
+		name, branch string
+		hurt         func(t *testing.T, dir string)
+		is           func(error) bool
+		says         string
+	}{
+		{"uncommitted changes in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[error], "would be overwritten"},
+		{"a branch that is checked out elsewhere", "other", func(t *testing.T, dir string) {
+			run(t, dir, "worktree", "add", "-q", "-b", "other", filepath.Join(folder(t), "w"))
+		}, isA[*BranchError], "is checked out at"},
+		{"no name of a branch", "not a name", func(*testing.T, string) {}, isA[error], "not a valid branch name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r, dir, base, patch := patched(t)
+			row.hurt(t, dir)
+			before, refs := read(t, dir), run(t, dir, "for-each-ref")
+			_, err := r.CommitPatch(t.Context(), row.branch, base, patch, "Do it\n", trailer)
+			require.ErrorContains(t, err, row.says)
+			require.True(t, row.is(err), "%v", err)
+			require.Equal(t, before, read(t, dir))
+			require.Equal(t, refs, run(t, dir, "for-each-ref"))
+		})
+	}
+}
+
+// A look that failed tells nothing: it is no "not there".
+func TestAppliedThatWasCancelled(t *testing.T) {
+	t.Parallel()
+	r, _, _, patch := patched(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Applied(ctx, patch)
+	require.ErrorIs(t, err, context.Canceled)
 }
