@@ -27,7 +27,10 @@ type fakeAgent struct {
 	queues  []string
 	times   []time.Duration // timeouts
 	scores  []float64       // of the calls that give one, in order
-	usd     float64         // of each call
+	values  []string        // of the commands, in order: ok or failed; then ok
+	words   []string        // verdicts, in order; then approved
+	inputs  []work.PassInput
+	usd     float64 // of each call
 	note    func(string)
 }
 
@@ -39,7 +42,7 @@ func (a *fakeAgent) RunPass(ctx context.Context, in work.PassInput) (work.PassRe
 	a.note("RunPass " + id)
 	a.mu.Lock()
 	a.calls[id]++
-	a.ids = append(a.ids, id)
+	a.ids, a.inputs = append(a.ids, id), append(a.inputs, in)
 	a.queues = append(a.queues, activity.GetInfo(ctx).TaskQueue)
 	a.times = append(a.times, time.Duration(in.TimeoutMS)*time.Millisecond)
 	ok := a.good(in)
@@ -73,7 +76,27 @@ func (a *fakeAgent) good(in work.PassInput) work.PassResult {
 		score := a.scores[0]
 		res.Score, a.scores = &score, a.scores[1:]
 	}
+	if role.Gives == pipeline.GivesChanges {
+		res.Changes = &run.WorkspaceUpdated{Tree: run.Blob{Digest: "tree of " + in.Call}, Changed: 1}
+	}
+	if role.Verdict != nil {
+		res.Verdict, a.words = first(a.words, "approved")
+	}
+	if step.Kind == pipeline.KindRun {
+		res.Value, a.values = first(a.values, "ok")
+		if res.Value != "ok" {
+			res.Validation.Passed, res.ExitCode = false, 2
+		}
+	}
 	return res
+}
+
+// first takes the first of a list, or what stands for none.
+func first(list []string, none string) (string, []string) {
+	if len(list) == 0 {
+		return none, nil
+	}
+	return list[0], list[1:]
 }
 
 // goes is a failure that was judged.

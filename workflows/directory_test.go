@@ -22,21 +22,27 @@ type fakeDirectory struct {
 	written []string // what history and segments hold: a rebuild gives it back
 	batches []work.ProjectInput
 	seals   []work.SealInput
-	before  map[int]func()      // the nth batch, from 1
-	on      map[run.Kind]func() // once, when such an event has been written
-	sealing func()              // while a segment is written
-	edited  *run.Blob           // what Inspect finds
-	full    int                 // so many batches find no room on the disk
-	opening func()              // while it is opened
-	taken   error               // by another start
-	shorter bool                // it is lost before it is sealed
+	before  map[int]func()        // the nth batch, from 1
+	on      map[run.Kind]func()   // once, when such an event has been written
+	sealing func()                // while a segment is written
+	edited  *run.Blob             // what Inspect finds
+	mended  *run.WorkspaceUpdated // likewise, in the run's own checkout: once
+	full    int                   // so many batches find no room on the disk
+	opening func()                // while it is opened
+	taken   error                 // by another start
+	shorter bool                  // it is lost before it is sealed
 	note    func(string)
 
 	troubles []work.Trouble // what the next projection had to get over
 }
 
-func (d *fakeDirectory) Inspect(context.Context, work.InspectInput) (work.InspectResult, error) {
+func (d *fakeDirectory) Inspect(_ context.Context, in work.InspectInput) (work.InspectResult, error) {
 	d.note("Inspect")
+	if in.Tree != nil {
+		res := work.InspectResult{Workspace: d.mended}
+		d.mended = nil
+		return res, nil
+	}
 	return work.InspectResult{Edited: d.edited}, nil
 }
 

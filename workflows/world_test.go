@@ -32,6 +32,7 @@ type world struct {
 	dir   *fakeDirectory
 	agent *fakeAgent
 	shots *fakeCamera
+	trees *fakeTrees
 	waits []time.Duration // timers, in order
 	mu    sync.Mutex
 	trace []string // what was asked of the world, in order
@@ -60,10 +61,10 @@ func newWorld(t *testing.T, src string) *world {
 	require.NoError(t, err)
 	stored, err := s.PutJSON(context.Background(), plan)
 	require.NoError(t, err)
-	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}}
+	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, trees: &fakeTrees{found: work.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}}}
 	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
 	w.in = input(plan, url, string(stored))
-	w.dir.note, w.agent.note, w.shots.note = w.note, w.note, w.note
+	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
 	return w
 }
@@ -76,6 +77,12 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	}
 	for _, s := range plan.Stages {
 		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: s.Kind})
+	}
+	start.Kind, start.Delivers = plan.Kind, plan.Delivery != nil
+	start.Waits = run.Waits{RemindMS: plan.Questions.Remind.Milliseconds(), ExpiresMS: plan.Questions.Expires.Milliseconds(), OnExpiry: plan.Questions.OnExpiry}
+	if plan.Workspace != nil {
+		start.Artifact = nil
+		start.Workspace = &run.Workspace{Kind: "git", Source: "/source", Base: "base", Branch: "passbook/run-1", Tree: run.Blob{Digest: "first tree"}}
 	}
 	q := work.QueuesOf("passbook", "here")
 	return workflows.Input{
@@ -97,6 +104,7 @@ func (w *world) fresh() {
 	for name, f := range map[string]any{
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
 		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,
+		work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

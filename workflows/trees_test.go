@@ -1,0 +1,46 @@
+package workflows_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/passbook-run/passbook/work"
+)
+
+// fakeTrees are the run's own checkout and the target of its delivery.
+type fakeTrees struct {
+	mu       sync.Mutex
+	found    work.DeliverResult // what a look finds
+	dirty    int                // so many deliveries find the target changed
+	looks    []work.DeliverInput
+	delivers []work.DeliverInput
+	carries  []work.CarryInput
+	note     func(string)
+}
+
+func (f *fakeTrees) Carry(_ context.Context, in work.CarryInput) (work.CarryResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note("Carry " + in.Tree.Tree.Digest)
+	f.carries = append(f.carries, in)
+	return work.CarryResult{Commit: "commit of " + in.Tree.Tree.Digest}, nil
+}
+
+func (f *fakeTrees) Deliver(_ context.Context, in work.DeliverInput) (work.DeliverResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	res := f.found
+	if in.Look {
+		f.looks = append(f.looks, in)
+		return res, nil
+	}
+	f.note("Deliver")
+	f.delivers = append(f.delivers, in)
+	if f.dirty > 0 {
+		f.dirty--
+		res.Why, res.Dirty = "the target has changes of its own in a.txt", []string{"a.txt"}
+		return res, nil
+	}
+	res.Delivered, res.To, res.Where, res.Commit = true, "branch", "result", "delivered"
+	return res, nil
+}
