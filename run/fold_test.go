@@ -259,6 +259,9 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.Equal(t, run.Place{Round: 1, Step: 2}, after.Next)
 	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write", Reply: blob("reply")}}, after.Replies)
 	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
+	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}), event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
+	require.Empty(t, next.Values)
+	require.Equal(t, "APPROVED", next.Verdict, "the last verdict is that of the run, whatever came after it")
 	require.Equal(t, "cp-9", after.Checkpoint.ID)
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }

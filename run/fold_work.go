@@ -34,9 +34,6 @@ func list[T any](f *folder, s []T) []T {
 
 func (f *folder) startPhase(e *Event) {
 	p := readPhaseStart(e)
-	if key := phaseKey(p.Key, p.Title, e.Phase); key != f.Phase {
-		f.Feedback = "" // it was for the phase before
-	}
 	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
 	f.recorder.begin(f.Phase, e.Seq)
 	f.Values, f.Pictures = nil, nil
@@ -46,6 +43,9 @@ func (f *folder) endPhase(e *Event) {
 	p := readPhaseEnd(e)
 	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
+	if p.Next != nil && p.Next.Stage != f.Next.Stage {
+		f.Feedback = "" // it was for this phase
+	}
 	if p.Repeats {
 		f.Rounds = p.Round
 	}
@@ -121,6 +121,7 @@ func (f *folder) endPass(e *Event) {
 	}
 	if p.Verdict != "" {
 		f.setValue("verdict", p.Verdict)
+		f.Verdict = p.Verdict
 	}
 	if p.As != "" && p.Value != "" {
 		f.setValue(p.As, p.Value)

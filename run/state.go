@@ -42,6 +42,7 @@ type State struct {
 	Pictures    *Blob           `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
 	Replies     []Reply         `json:"replies,omitempty"`  // the last reply of each step of this round and of each stage
 	Values      []Value         `json:"values,omitempty"`   // what `until` may look at in this round
+	Verdict     string          `json:"verdict,omitempty"`  // the last one, of whatever round
 	Passes      PassCount       `json:"passes"`
 	Rounds      int             `json:"rounds"` // rounds of the last repeated stage that are through
 	Score       *float64        `json:"score"`

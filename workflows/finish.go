@@ -55,8 +55,11 @@ func (e *engine) lastOutput() (digest, role string) {
 	return "", ""
 }
 
-// lastPlace is the last place of the plan at which a role is asked: where a round more begins.
+// lastPlace is where a round more begins: the last place of the plan at which a role is asked, or, where changes are delivered, the last one
+// that changes anything, so that what follows judges it again. A round of a loop is done as a whole, and only of the last one: no earlier loop's
+// rounds are counted any more.
 func (e *engine) lastPlace(ctx workflow.Context) (*run.Place, error) {
+	var last *run.Place
 	for stage := len(e.in.Start.Stages) - 1; stage >= 0; stage-- {
 		at := run.Place{Stage: stage, Round: 1}
 		if err := e.read(ctx, at); err != nil {
@@ -68,17 +71,22 @@ func (e *engine) lastPlace(ctx workflow.Context) (*run.Place, error) {
 				return nil, err
 			}
 		}
-		step, ok := e.lastCall(e.round.Steps)
-		if !ok {
+		step, works, ok := e.lastCall(e.round.Steps)
+		if !ok || last != nil && e.repeats() {
 			continue
 		}
 		at.Step = step
-		if e.repeats() { // a round of a loop is done as a whole
+		if e.repeats() {
 			at = run.Place{Stage: stage, Round: e.j.state.Round + 1}
 		}
-		return &at, nil
+		if works || !e.in.Start.Delivers {
+			return &at, nil
+		}
+		if last == nil {
+			last = &at
+		}
 	}
-	return nil, nil
+	return last, nil
 }
 
 // delivering is the phase under which deliveries are journaled.
@@ -87,8 +95,7 @@ const delivering = "delivery"
 // deliver brings the work to where the definition wants it. Rejected work, and a target that was changed meanwhile, are a person's decision first.
 func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	s := e.j.state
-	word, _ := s.Value("verdict")
-	verdict, action := run.Verdict{Word: word}, e.deliveryAction()
+	verdict, action := run.Verdict{Word: s.Verdict}, e.deliveryAction()
 	override := s.Markers.DeliveryOverride
 	if action == run.ActionSkip {
 		return e.undelivered(ctx, verdict, action)
@@ -103,7 +110,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	case found.Diff == nil:
 		return e.ended(ctx, found, run.Delivery{Verdict: verdict})
 	case verdict.Rejected() && override == nil:
-		return nil, e.askToDeliver(ctx, run.TriggerRejected, found, "The last verdict is "+word+". What is to become of the changes?")
+		return nil, e.askToDeliver(ctx, run.TriggerRejected, found, "The last verdict is "+s.Verdict+". What is to become of the changes?")
 	}
 	in.Look = false
 	var done work.DeliverResult

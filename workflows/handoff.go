@@ -120,8 +120,7 @@ func (e *engine) judged() (digest, verdict string) {
 	if digest == "" && s.Artifact != nil {
 		digest = s.Artifact.Digest
 	}
-	verdict, _ = s.Value("verdict")
-	return digest, verdict
+	return digest, s.Verdict
 }
 
 func approves(verdict string) bool { return strings.EqualFold(strings.TrimSpace(verdict), "approved") }

@@ -202,12 +202,19 @@ func (c *control) answerOf(ctx workflow.Context, q run.Question, m Message) run.
 	return a
 }
 
-// lastCall is the place of the last step of the plan that asks a role: what is done once more when somebody wants it.
-func (e *engine) lastCall(steps []work.Step) (step int, ok bool) {
+// lastCall is the last of these steps that asks a role: what is done once more when somebody wants it. Where changes are delivered it is the last
+// one that gives any, if there is one (works).
+func (e *engine) lastCall(steps []work.Step) (step int, works, ok bool) {
 	for i := len(steps) - 1; i >= 0; i-- {
-		if k := steps[i].Kind; k == "role" || k == "together" {
-			return i, true
+		if k := steps[i].Kind; k != "role" && k != "together" {
+			continue
+		}
+		if works = slices.ContainsFunc(steps[i].Roles, func(r work.Role) bool { return r.Gives == pipeline.GivesChanges }); works && e.in.Start.Delivers {
+			return i, true, true
+		}
+		if !ok {
+			step, ok = i, true
 		}
 	}
-	return 0, false
+	return step, false, ok
 }

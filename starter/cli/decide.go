@@ -35,7 +35,7 @@ What can be decided depends on the question; --show tells it:
   retry                  of a gate: the command or the step once more; of a delivery: look at the target once more
   approve                of a plan: it is good, the run is done; of a delivery: deliver although it was rejected
   apply                  of a delivery: put it into the checkout although it was rejected, and do not commit it
-  fix                    of a delivery: one more round, with the words of --feedback, then you are asked again
+  fix                    of a delivery: once more from the last step that changes anything, with the words of --feedback
   skip                   of a delivery: do not deliver; the changes stay on the run's branch
   halt                   end the run
 

@@ -1,0 +1,261 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// judged is work that somebody judges before it is delivered.
+const judged = reviewed + "      - role: reviewer\n"
+
+// deliveries are what the journal says of them.
+func (w *world) deliveries() []run.DeliveryCompleted {
+	return payloads[run.DeliveryCompleted](w, run.KindDeliveryCompleted)
+}
+
+func TestADelivery(t *testing.T) {
+	w := newWorld(t, judged)
+	w.in.Start.Task = "Do it"
+	s := w.ends(run.Done, "")
+	require.Equal(t, []work.DeliverInput{{
+		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1", Plan: w.in.Start.Plan,
+		Message: "Do it\n\nPassbook-Run: run-1\n",
+	}}, w.trees.delivers)
+	require.Equal(t, []run.DeliveryCompleted{{Delivered: true, Diff: "the diff", Commit: "delivered", To: "branch", Target: "result", Files: 1}}, w.deliveries())
+	require.Nil(t, s.Markers.DeliveryOverride)
+	require.Len(t, w.trees.carries, 1, "who gives no changes leaves the tree alone")
+	_, rest, _ := strings.Cut(w.trees.carries[0].Message, "\n")
+	require.Equal(t, "\nPassbook-Run: run-1\nPassbook-Step: 001\n", rest)
+}
+
+// TestWithoutADeliveryTheWorkStaysOnTheRunsBranch.
+func TestWithoutADeliveryTheWorkStaysOnTheRunsBranch(t *testing.T) {
+	w := newWorld(t, judged)
+	w.in.Start.Delivers = false
+	w.agent.words = []string{"rejected"}
+	w.ends(run.Done, "")
+	require.Empty(t, w.trees.looks)
+	require.Empty(t, w.trees.delivers)
+	require.Empty(t, w.deliveries())
+}
+
+// TestTheOutcomeOfACleanRun is the table of the run's end: by what was judged, whether there is something to deliver, and what was decided.
+func TestTheOutcomeOfACleanRun(t *testing.T) {
+	for _, row := range []struct {
+		name, verdict, action string
+		noDiff                bool
+		status                run.Status
+		reason                string
+		delivered             bool
+		marks                 run.Markers // no_op, no_change, rejected and override's action
+	}{
+		{name: "approved", verdict: "approved", status: run.Done, delivered: true},
+		{name: "another word", verdict: "fine", status: run.Done, delivered: true},
+		{name: "approved, nothing to deliver", verdict: "approved", noDiff: true, status: run.Done, marks: run.Markers{NoOpOutcome: true}},
+		{name: "rejected, nothing to deliver", verdict: "REJECTED", noDiff: true, status: run.Halted, reason: "final_acceptance_no_diff", marks: run.Markers{NoChangeOutcome: true}},
+		{name: "approve", verdict: "REJECTED", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
+		{name: "apply", verdict: "rejected", action: "apply", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}},
+		{name: "skip", verdict: "rejected", action: "skip", status: run.Halted, reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true}},
+		{name: "halt", verdict: "rejected", action: "halt", status: run.Halted, reason: "delivery.decided"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, judged)
+			w.agent.words = []string{row.verdict}
+			if row.noDiff {
+				w.trees.found = work.DeliverResult{}
+			}
+			if row.action != "" {
+				w.answers(message{"action": row.action, "by": "ada"})
+			}
+			s := w.ends(row.status, row.reason)
+			require.Equal(t, row.delivered, len(w.trees.delivers) == 1)
+			require.Equal(t, row.marks.NoOpOutcome, s.Markers.NoOpOutcome)
+			require.Equal(t, row.marks.NoChangeOutcome, s.Markers.NoChangeOutcome)
+			require.Equal(t, row.marks.RejectedOutcome, s.Markers.RejectedOutcome)
+			asked := w.asked(run.KindDeliveryRequested)
+			require.Equal(t, row.action != "", len(asked) == 1)
+			if row.action != "" {
+				require.Equal(t, []string{"fix", "approve", "apply", "skip", "halt"}, asked[0].Actions)
+				require.Equal(t, []any{"the diff", run.TriggerRejected}, []any{asked[0].Digest, asked[0].Trigger})
+			}
+			if o := row.marks.DeliveryOverride; o != nil {
+				require.Equal(t, []string{o.Action, "ada"}, []string{s.Markers.DeliveryOverride.Action, s.Markers.DeliveryOverride.By})
+				require.Equal(t, o.Action, w.trees.delivers[0].Action)
+				require.Equal(t, []any{asked[0].ID, o.Action}, []any{w.deliveries()[0].ID, w.deliveries()[0].Action})
+			} else {
+				require.Nil(t, s.Markers.DeliveryOverride)
+			}
+			if row.action == "skip" {
+				require.Equal(t, []any{false, "the diff", "an operator decided not to deliver"},
+					[]any{w.deliveries()[0].Delivered, w.deliveries()[0].Diff, w.deliveries()[0].Message})
+			}
+			if row.action == "halt" {
+				require.Empty(t, w.deliveries())
+			}
+		})
+	}
+}
+
+// TestFixDoesTheWorkOnceMore with the operator's words, and has it judged again; a rejection is asked about again.
+func TestFixDoesTheWorkOnceMore(t *testing.T) {
+	for name, row := range map[string]struct {
+		verdicts []string
+		then     []message
+		override bool
+	}{
+		"approved then":  {[]string{"rejected", "approved"}, nil, false},
+		"rejected again": {[]string{"rejected", "rejected"}, []message{{"action": "approve"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, judged)
+			w.agent.words = row.verdicts
+			told := map[string]string{}
+			w.composing = func(in work.ComposeInput) {
+				if in.Given.Feedback != "" {
+					told[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Given.Feedback
+				}
+			}
+			w.answers(append([]message{{"action": "fix", "feedback": "the tests are missing"}}, row.then...)...)
+			s := w.ends(run.Done, "")
+			require.Equal(t, "implementer reviewer implementer reviewer", w.called())
+			require.Equal(t, map[string]string{"implementer": "the tests are missing", "reviewer": "the tests are missing"}, told)
+			require.Len(t, w.trees.delivers, 1)
+			require.Equal(t, row.override, s.Markers.DeliveryOverride != nil)
+		})
+	}
+}
+
+// TestTheLastVerdictCounts, whatever stages came after it.
+func TestTheLastVerdictCounts(t *testing.T) {
+	const checks = "  - name: checks\n    steps: [{run: make lint}, {ask: {question: Sure, type: human_feedback_on_reject}}]\n"
+	w := newWorld(t, judged+checks)
+	w.ends(run.Done, "")
+	require.Empty(t, payloads[run.HandoffRequested](w, run.KindHandoffRequested), "what was approved is not asked about")
+
+	w = newWorld(t, judged+checks)
+	w.agent.words = []string{"rejected"}
+	w.answers(message{"action": "continue"}, message{"action": "skip"})
+	w.ends(run.Halted, "final_acceptance_rejected")
+	require.Equal(t, "rejected", payloads[run.HandoffRequested](w, run.KindHandoffRequested)[0].Verdict)
+	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "The last verdict is rejected.")
+}
+
+// TestWhereAFixBegins: with the last step that changes anything, in the round that judges it.
+func TestWhereAFixBegins(t *testing.T) {
+	const (
+		once     = "  - name: once\n    steps: [{role: reviewer}]\n"
+		loop     = "  - name: loop\n    repeat: {max: 1, until: verdict == approved}\n    steps: [{role: reviewer}, {role: implementer}]\n"
+		noReason = "  - name: lint\n    steps: [{run: make lint}]\n"
+	)
+	for name, row := range map[string]struct {
+		stages, called string
+		from           int
+	}{
+		"an earlier stage":        {once + noReason, "implementer reviewer run implementer reviewer run", 3},
+		"a loop":                  {loop, "implementer reviewer implementer reviewer", 3},
+		"a loop that is not last": {loop + once, "implementer reviewer implementer reviewer implementer reviewer reviewer", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, reviewed+row.stages)
+			w.agent.words = []string{"rejected"}
+			if strings.HasPrefix(name, "a loop that") {
+				w.agent.words = []string{"rejected", "rejected"}
+			}
+			var told []string
+			w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+			w.answers(message{"action": "fix", "feedback": "more"})
+			w.ends(run.Done, "")
+			require.Equal(t, row.called, w.called())
+			require.Equal(t, "more", told[row.from], "the first step that is done again has the person's words")
+			require.Empty(t, strings.Join(told[:row.from], ""))
+		})
+	}
+}
+
+// TestADirtyTarget is a person's decision, as often as it is dirty.
+func TestADirtyTarget(t *testing.T) {
+	for name, row := range map[string]struct {
+		answers []message
+		status  run.Status
+		reason  string
+		tries   int
+	}{
+		"cleaned":             {[]message{{"action": "retry"}, {"action": "retry"}}, run.Done, "", 3},
+		"skipped":             {[]message{{"action": "skip"}}, run.Done, "", 1},
+		"skipped after a try": {[]message{{"action": "retry"}, {"action": "skip"}}, run.Done, "", 2},
+		"halted":              {[]message{{"action": "halt"}}, run.Halted, "delivery.decided", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, judged)
+			w.trees.dirty = 2
+			w.answers(row.answers...)
+			s := w.ends(row.status, row.reason)
+			require.Len(t, w.trees.delivers, row.tries)
+			asked := w.asked(run.KindDeliveryRequested)
+			require.Len(t, asked, len(row.answers))
+			require.Equal(t, []string{"retry", "skip", "halt"}, asked[0].Actions)
+			require.Equal(t, "the target has changes of its own in a.txt", asked[0].Question)
+			require.False(t, s.Markers.RejectedOutcome || s.Markers.NoOpOutcome || s.Markers.NoChangeOutcome)
+			require.Equal(t, name == "cleaned", s.Delivery != nil && s.Delivery.Delivered)
+		})
+	}
+}
+
+// TestARejectedDeliveryToADirtyTarget: what was decided about the rejection holds while the target is cleaned.
+func TestARejectedDeliveryToADirtyTarget(t *testing.T) {
+	for _, action := range []string{"approve", "apply"} {
+		for _, last := range []string{"retry", "skip"} {
+			t.Run(action+" "+last, func(t *testing.T) {
+				w := newWorld(t, judged)
+				w.agent.words = []string{"rejected"}
+				w.trees.dirty = 1
+				w.answers(message{"action": action}, message{"action": last})
+				s := w.ends(run.Done, "")
+				require.Equal(t, action, s.Markers.DeliveryOverride.Action)
+				for _, d := range w.trees.delivers {
+					require.Equal(t, action, d.Action, "into the checkout, or not")
+				}
+				require.Equal(t, last == "retry", w.deliveries()[0].Delivered)
+			})
+		}
+	}
+}
+
+// TestAPlanIsReviewed: it is good, or planned once more with the person's words and asked about again, or the end.
+func TestAPlanIsReviewed(t *testing.T) {
+	for name, row := range map[string]struct {
+		answers []message
+		status  run.Status
+		reason  string
+		calls   int
+	}{
+		"approve": {[]message{{"action": "approve"}}, run.Done, "review_approved", 1},
+		"again":   {[]message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "approve"}}, run.Done, "review_approved", 2},
+		"halt":    {[]message{{"action": "halt"}}, run.Halted, "review.decided", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, planning)
+			var told []string
+			w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+			var waits run.State
+			answers := row.answers
+			w.answering(func(n int, _ run.Question) {
+				waits = w.status()
+				w.signal("decide", answers[n-1])
+			})
+			w.ends(row.status, row.reason)
+			require.Equal(t, run.AwaitingHumanReview, waits.Status)
+			require.Equal(t, []string{"", "say when"}[:row.calls], told)
+			asked := w.asked(run.KindReviewRequested)
+			require.Len(t, asked, len(row.answers))
+			require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)
+			require.Equal(t, "The planning run is through. Is its result good?", asked[0].Question)
+			require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}}, asked[0].Artifacts)
+		})
+	}
+}
