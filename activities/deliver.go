@@ -58,9 +58,17 @@ type delivery struct {
 	res    work.DeliverResult
 }
 
-// find gets the changes of the run, as far as they are to be delivered.
+// find gets the changes of the run, as far as they are to be delivered: what was accepted, and nothing else that lies in its checkout.
 func (d *delivery) find(ctx context.Context) error {
-	changes, err := d.w.Changes(ctx, d.in.Workspace.Base)
+	commit := d.in.Commit
+	if commit == "" {
+		commit = d.in.Workspace.Base
+	}
+	accepted, err := d.w.Between(ctx, d.in.Workspace.Base, commit)
+	if err != nil {
+		return err
+	}
+	changes, err := accepted.Changes(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +82,7 @@ func (d *delivery) find(ctx context.Context) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	d.patch, err = d.w.Patch(ctx, d.in.Workspace.Base, paths...)
+	d.patch, err = accepted.Patch(ctx, paths...)
 	return err
 }
 

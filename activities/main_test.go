@@ -40,10 +40,39 @@ func TestMain(m *testing.M) {
 		}
 		write(filepath.Join(dir, "store", "blobs"), "in the way")
 		answerWith("An answer.")
+	case "edit":
+		edit()
+	case "edit and lose the store":
+		edit()
+		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
+			panic(err)
+		}
+		write(filepath.Join(dir, "store", "blobs"), "in the way")
+	case "leave junk, then edit": // the first time it fails
+		first := filepath.Join(dir, "failed")
+		if _, err := os.Stat(first); err != nil {
+			write(first, "")
+			write("junk.txt", "junk\n")
+			os.Exit(1)
+		}
+		edit()
 	case "hang":
 		fmt.Print(`{"type":"result","result":"half`)
 		until(filepath.Join(dir, "never"))
 	}
+}
+
+// edit changes a workspace, and leaves in it what is no part of the work.
+func edit() {
+	write("a.txt", "a2\n")
+	write("new.txt", "n\n")
+	write(".env", "KEY=secret\n")
+	write("ignored.log", "log\n")
+	write("left-out.tmp", "tmp\n")
+	if err := os.Remove("gone.txt"); err != nil {
+		panic(err)
+	}
+	answerWith("Edited.")
 }
 
 func until(path string) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/pipeline"
@@ -186,18 +187,37 @@ func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryR
 	if _, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules); err != nil {
 		return work.CarryResult{}, err
 	}
-	changes, err := w.Changes(ctx, "HEAD")
-	if err != nil {
-		return work.CarryResult{}, err
-	}
-	if _, err := w.Commit(ctx, in.Message, repo.Paths(changes)...); err != nil {
+	if err := commitTree(ctx, s, w, in); err != nil {
 		return work.CarryResult{}, err
 	}
 	head, _, err := w.Head(ctx)
 	return work.CarryResult{Commit: head}, err
 }
 
-// checkoutOf opens the run's own checkout, and makes it again where it is gone.
+// commitTree commits what the tree has changed. What else lies in the checkout, such as secrets and a build's leftovers, is no part of it.
+func commitTree(ctx context.Context, s *store.Store, w *repo.Worktree, in work.CarryInput) error {
+	changes, err := w.Changes(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	t, err := tree.Load(ctx, s, store.Digest(in.Tree.Tree.Digest))
+	if err != nil {
+		return err
+	}
+	held := map[string]bool{}
+	for _, e := range t.Entries {
+		held[e.Path] = true
+	}
+	paths := slices.DeleteFunc(repo.Paths(changes), func(p string) bool {
+		_, err := os.Lstat(filepath.Join(w.Root(), p))
+		return err == nil && !held[p]
+	})
+	_, err = w.Commit(ctx, in.Message, paths...)
+	return err
+}
+
+// checkoutOf opens the run's own checkout, and makes it again where it is gone. Its branch may be further than the run knows: whoever moved it
+// there did not come to tell.
 func checkoutOf(ctx context.Context, t work.Tree, dir string) (*repo.Worktree, error) {
 	w, err := repo.OpenWorktree(ctx, dir)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -211,7 +231,11 @@ func checkoutOf(ctx context.Context, t work.Tree, dir string) (*repo.Worktree, e
 	if at == "" {
 		at = t.Workspace.Base
 	}
-	return source.AddWorktree(ctx, dir, t.Workspace.Branch, at)
+	w, err = source.AddWorktree(ctx, dir, t.Workspace.Branch, at)
+	if taken := (*repo.BranchError)(nil); errors.As(err, &taken) && taken.Path == "" {
+		return source.AddWorktree(ctx, dir, t.Workspace.Branch, taken.At)
+	}
+	return w, err
 }
 
 // inspectTree compares the run's own checkout with the tree that the run knows. What somebody changed there while the run rested is taken over.

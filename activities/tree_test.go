@@ -1,0 +1,548 @@
+package activities
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+	"github.com/passbook-run/passbook/work"
+)
+
+// trees is a house with a run on a git repository.
+type trees struct {
+	*house
+	source string // the repository's checkout
+	dir    string // of the run
+	base   string
+	tree   work.Tree // as the run begins
+}
+
+const onTrees = `
+pipeline: trees
+agent: {run: [AGENT], reply: claude-json, env: [ACTIVITIES_TEST_PLAYS, ACTIVITIES_TEST_FOLDER]}
+workspace: {git: worktree, ignore: ['*.tmp']}
+delivery: {to: branch, branch: result}
+roles:
+  worker: {prompt: builder.md, gives: changes}
+stages:
+  - name: work
+    steps: [{role: worker}, {run: 'COMMAND', as: tests}]
+`
+
+// onTree makes the house; edits are pairs of texts in the definition.
+func onTree(t *testing.T, play string, edits ...string) *trees {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	h := &trees{house: newHouse(t, play)}
+	root, err := filepath.EvalSymlinks(h.house.dir)
+	require.NoError(t, err)
+	h.source, h.dir = filepath.Join(root, "source"), filepath.Join(root, "run")
+	require.NoError(t, os.MkdirAll(h.source, 0o700))
+	h.put("a.txt", "a\n")
+	h.put("b.txt", "b\n")
+	h.put("gone.txt", "g\n")
+	h.put(".gitignore", "*.log\n")
+	h.git("init", "-q", "-b", "main")
+	h.git("add", "-A")
+	h.git("commit", "-q", "-m", "Begin")
+	h.base = h.git("rev-parse", "HEAD")
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	text := strings.Replace(onTrees, "AGENT", self, 1)
+	for i := 0; i < len(edits); i += 2 {
+		require.Contains(t, text, edits[i])
+		text = strings.Replace(text, edits[i], edits[i+1], 1)
+	}
+	def, problems := pipeline.Parse("trees.yaml", []byte(text), fstest.MapFS{"builder.md": {Data: []byte("Build it.\n")}})
+	require.Empty(t, problems)
+	plan := pipeline.Expand(def)
+	stored, err := h.s.PutJSON(t.Context(), plan)
+	require.NoError(t, err)
+	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
+	saved, err := SaveTree(t.Context(), h.s, h.source, of, Rules(*plan.Workspace), nil)
+	require.NoError(t, err)
+	of.Tree = BlobOf(saved)
+	h.tree = work.Tree{Plan: string(stored), Workspace: of, Tree: of.Tree, Commit: h.base}
+	h.in.Artifact, h.in.Tree, h.in.At = nil, &h.tree, work.StepRef{Plan: string(stored), Inputs: h.in.At.Inputs, Round: 1}
+	h.in.Call = "run-1/g0.001.1.-.1"
+	return h
+}
+
+// put writes a file of the source.
+func (h *trees) put(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.source, name), []byte(text), 0o600))
+}
+
+func (h *trees) git(args ...string) string {
+	h.t.Helper()
+	return gitIn(h.t, h.source, args...)
+}
+
+// gitIn runs git as the user would.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@localhost", "GIT_COMMITTER_NAME=Test", "GIT_COMMITTER_EMAIL=test@localhost")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "git %s:\n%s", strings.Join(args, " "), out)
+	return strings.TrimRight(string(out), "\n")
+}
+
+// do executes an activity.
+func do[In, Out any](t *testing.T, f func(context.Context, In) (Out, error), in In) (Out, error) {
+	t.Helper()
+	e := env(context.Background())
+	e.RegisterActivity(f)
+	var out Out
+	got, err := e.ExecuteActivity(f, in)
+	if err != nil {
+		return out, err
+	}
+	return out, got.Get(&out)
+}
+
+// files are the paths and contents of a stored tree.
+func (h *trees) files(b run.Blob) map[string]string {
+	h.t.Helper()
+	loaded, err := tree.Load(h.t.Context(), h.s, store.Digest(b.Digest))
+	require.NoError(h.t, err)
+	out := map[string]string{}
+	for _, e := range loaded.Entries {
+		raw, err := load(h.t.Context(), h.s, string(e.Digest))
+		require.NoError(h.t, err)
+		out[e.Path] = string(raw)
+	}
+	return out
+}
+
+// edited is the tree after the agent was at work.
+var edited = map[string]string{".gitignore": "*.log\n", "a.txt": "a2\n", "b.txt": "b\n", "new.txt": "n\n"}
+
+func TestWhatAnAgentLeavesIsTheNewTree(t *testing.T) {
+	h := onTree(t, "edit")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome, res.Message)
+	require.True(t, res.Modified)
+	require.Equal(t, edited, h.files(res.Changes.Tree), "neither secrets nor what is ignored")
+	require.Equal(t, 3, res.Changes.Changed)
+	var changed []string
+	for _, f := range res.Changes.Files {
+		changed = append(changed, f.Kind+" "+f.Path)
+	}
+	require.Equal(t, []string{"changed a.txt", "removed gone.txt", "added new.txt"}, changed)
+	require.Empty(t, h.git("status", "--porcelain"), "the source is not where the agent works")
+	h.noScratch()
+
+	again, err := h.passOf(context.Background(), h.worker())
+	require.NoError(t, err)
+	require.True(t, again.Reused)
+	require.Equal(t, res.Changes, again.Changes, "the same answer, the same tree")
+	require.Equal(t, 1, h.started())
+}
+
+func TestAnAgentThatChangesNothingLeavesNoTree(t *testing.T) {
+	h := onTree(t, "answer")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Nil(t, res.Changes)
+	require.False(t, res.Modified)
+}
+
+// TestATreeThatCouldNotBeStoredIsNotMadeAgain: answer and files lie in the scratch directory.
+func TestATreeThatCouldNotBeStoredIsNotMadeAgain(t *testing.T) {
+	h := onTree(t, "edit and lose the store")
+	_, err := h.pass(context.Background())
+	require.Error(t, err, "the store is away")
+	require.NoError(t, os.Remove(filepath.Join(h.house.dir, "store", "blobs")))
+	require.NoError(t, os.Rename(filepath.Join(h.house.dir, "store", "away"), filepath.Join(h.house.dir, "store", "blobs")))
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 1, h.started())
+	require.Equal(t, edited, h.files(res.Changes.Tree))
+}
+
+// TestWhatAFailedAttemptLeftIsNotSeenAgain: each attempt has a copy of its own.
+func TestWhatAFailedAttemptLeftIsNotSeenAgain(t *testing.T) {
+	h := onTree(t, "leave junk, then edit")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.NotEqual(t, "ok", res.Outcome)
+	require.Nil(t, res.Changes)
+	h.in.Call, h.in.Attempt = "run-1/g0.001.1.-.2", 2
+	res, err = h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, edited, h.files(res.Changes.Tree))
+	h.noScratch()
+}
+
+// TestACommand is an answer whether it fails or not; what it changes is dropped.
+func TestACommand(t *testing.T) {
+	for name, row := range map[string]struct {
+		command, value, reply string
+		code                  int
+	}{
+		"fine":               {"cat a.txt", "ok", "a\n", 0},
+		"it fails":           {"cat b.txt; echo bad >&2; exit 3", "failed", "b\nbad\n", 3},
+		"it changes a file":  {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "HEAD\n", 0},
+		"no such program":    {"no-such-program 2>/dev/null", "failed", "", 127},
+		"it looks at itself": {"git log --format=%s", "ok", "Begin\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", "COMMAND", row.command)
+			h.in.At.Step = 1
+			res, err := h.pass(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, "ok", res.Outcome, res.Message)
+			require.Equal(t, row.value, res.Value)
+			require.Equal(t, row.code, res.ExitCode)
+			require.Equal(t, row.code == 0, res.Validation.Passed)
+			said, err := load(t.Context(), h.s, res.Reply.Digest)
+			require.NoError(t, err)
+			require.Equal(t, row.reply, string(said))
+			require.Nil(t, res.Changes)
+			require.Zero(t, res.Spend.USD)
+			require.Zero(t, h.started(), "no agent is asked")
+			require.Empty(t, h.git("status", "--porcelain"))
+			h.noScratch()
+		})
+	}
+}
+
+// TestACommandThatTakesTooLongIsNoAnswer: it is ended, and tried again like an agent.
+func TestACommandThatTakesTooLongIsNoAnswer(t *testing.T) {
+	h := onTree(t, "answer", "COMMAND", "echo begun; exec sleep 600")
+	h.in.At.Step, h.in.TimeoutMS = 1, 300
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "claude-p-timeout", res.Outcome, res.Message)
+	require.Empty(t, res.Value)
+	require.False(t, res.Permanent)
+}
+
+// carried stores a tree of these files, and brings the run's own checkout to it.
+func (h *trees) carry(files map[string]string) (work.Tree, work.CarryResult) {
+	h.t.Helper()
+	folder := h.t.TempDir()
+	for name, text := range files {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	saved, err := tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil)
+	require.NoError(h.t, err)
+	to := h.tree
+	to.Tree = BlobOf(saved)
+	return to, h.carryTo(to)
+}
+
+func (h *trees) carryTo(to work.Tree) work.CarryResult {
+	h.t.Helper()
+	res, err := do(h.t, h.acts.Carry, work.CarryInput{Target: h.target(), Tree: to, Message: "Do it\n\nPassbook-Step: 001\n"})
+	require.NoError(h.t, err)
+	return res
+}
+
+func (h *trees) target() work.Target {
+	return work.Target{RunID: "run-1", Dir: h.dir, Store: h.s.URL()}
+}
+
+func (h *trees) workspace() string { return filepath.Join(h.dir, "workspace") }
+
+// committed wants the checkout to be clean at a commit of exactly these files, right behind the base.
+func (h *trees) committed(commit string, files map[string]string) {
+	h.t.Helper()
+	require.Equal(h.t, commit+" "+h.base+" Do it", gitIn(h.t, h.workspace(), "log", "-1", "--format=%H %P %s", "passbook/run-1"))
+	require.Empty(h.t, gitIn(h.t, h.workspace(), "status", "--porcelain"))
+	found := map[string]string{}
+	for _, name := range strings.Fields(gitIn(h.t, h.workspace(), "ls-files")) {
+		raw, err := os.ReadFile(filepath.Join(h.workspace(), name))
+		require.NoError(h.t, err)
+		found[name] = string(raw)
+	}
+	require.Equal(h.t, files, found)
+}
+
+// TestCarry brings the checkout to the tree from wherever it was left.
+func TestCarry(t *testing.T) {
+	for name, hurt := range map[string]func(t *testing.T, h *trees, to work.Tree){
+		"as it was left": func(*testing.T, *trees, work.Tree) {},
+		"half laid out": func(t *testing.T, h *trees, _ work.Tree) {
+			require.NoError(t, os.Remove(filepath.Join(h.workspace(), "new.txt")))
+			require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("ha"), 0o600))
+		},
+		"laid out and not committed": func(t *testing.T, h *trees, _ work.Tree) { gitIn(t, h.workspace(), "reset", "-q", h.base) },
+		"gone":                       func(t *testing.T, h *trees, _ work.Tree) { require.NoError(t, os.RemoveAll(h.workspace())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer")
+			to, res := h.carry(edited)
+			h.committed(res.Commit, edited)
+			hurt(t, h, to)
+			again := h.carryTo(to)
+			h.committed(again.Commit, edited)
+			require.Equal(t, "main", h.git("branch", "--show-current"))
+			require.Equal(t, h.base, h.git("rev-parse", "main"))
+			require.Empty(t, h.git("status", "--porcelain"))
+			if name != "laid out and not committed" {
+				require.Equal(t, res.Commit, again.Commit)
+			}
+		})
+	}
+}
+
+// TestCarryKeepsWhatIsNoPartOfTheTree: a build's leftovers in the checkout need not be built again.
+func TestCarryKeepsWhatIsNoPartOfTheTree(t *testing.T) {
+	h := onTree(t, "answer")
+	h.carry(edited)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "cache.tmp"), []byte("cache"), 0o600))
+	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a3\n"})
+	require.FileExists(t, filepath.Join(h.workspace(), "cache.tmp"))
+	require.NoFileExists(t, filepath.Join(h.workspace(), "new.txt"))
+	require.NotContains(t, gitIn(t, h.workspace(), "ls-files"), "cache.tmp")
+}
+
+// TestOnlyWhatWasAcceptedIsDelivered: what a person needs in the checkout to try things out stays there.
+func TestOnlyWhatWasAcceptedIsDelivered(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	for _, name := range []string{".env", "cache.tmp", "ignored.log"} {
+		require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), name), []byte("mine\n"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mended.txt"), []byte("m\n"), 0o600))
+	ev := h.inspect(known).Workspace
+	require.Equal(t, 1, ev.Changed)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "late.txt"), []byte("nobody has seen it\n"), 0o600))
+	require.True(t, h.deliver("", false).Delivered)
+	require.Equal(t, "a.txt\ngone.txt\nmended.txt\nnew.txt", h.git("diff", "--name-only", "--no-renames", "main", "result"))
+	require.FileExists(t, filepath.Join(h.workspace(), ".env"))
+}
+
+// inspect looks at the checkout with what the run knows.
+func (h *trees) inspect(known work.Tree) work.InspectResult {
+	h.t.Helper()
+	res, err := do(h.t, h.acts.Inspect, work.InspectInput{Target: h.target(), Tree: &known})
+	require.NoError(h.t, err)
+	return res
+}
+
+// TestAnEditInTheCheckoutIsTakenOver and committed; looking again finds nothing.
+func TestAnEditInTheCheckoutIsTakenOver(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	require.Equal(t, work.InspectResult{}, h.inspect(known), "nobody was there")
+
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mine.txt"), []byte("m\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "ignored.log"), []byte("log\n"), 0o600))
+	ev := h.inspect(known).Workspace
+	require.NotNil(t, ev)
+	require.Equal(t, "edited", ev.Cause)
+	require.Equal(t, 2, ev.Changed)
+	require.Equal(t, map[string]string{".gitignore": "*.log\n", "a.txt": "mended\n", "b.txt": "b\n", "new.txt": "n\n", "mine.txt": "m\n"}, h.files(ev.Tree))
+	require.Equal(t, ev.Commit+" Changes made by hand", gitIn(t, h.workspace(), "log", "-1", "--format=%H %s"))
+
+	known.Tree, known.Commit = ev.Tree, ev.Commit
+	require.Equal(t, work.InspectResult{}, h.inspect(known))
+}
+
+func TestACheckoutThatIsGoneIsMadeAgain(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	require.NoError(t, os.RemoveAll(h.workspace()))
+	require.Equal(t, work.InspectResult{Restored: true}, h.inspect(known))
+	h.committed(carried.Commit, edited)
+}
+
+// deliver delivers what the run's branch has come to.
+func (h *trees) deliver(action string, look bool) work.DeliverResult {
+	h.t.Helper()
+	res, err := do(h.t, h.acts.Deliver, work.DeliverInput{
+		Target: h.target(), Workspace: h.tree.Workspace, Commit: h.git("rev-parse", "passbook/run-1"), Plan: h.tree.Plan, Action: action, Look: look,
+		Message: "Do it\n\nPassbook-Run: run-1\n",
+	})
+	require.NoError(h.t, err)
+	return res
+}
+
+// standing is what the owner of the source sees, but for the run's own branch.
+func (h *trees) standing() string {
+	h.t.Helper()
+	var refs []string
+	for line := range strings.Lines(h.git("for-each-ref") + "\n") {
+		if !strings.Contains(line, "refs/heads/passbook/") {
+			refs = append(refs, line)
+		}
+	}
+	return strings.Join(refs, "") + h.git("status", "--porcelain")
+}
+
+func TestALookDeliversNothing(t *testing.T) {
+	h := onTree(t, "answer")
+	h.carry(edited)
+	before := h.standing()
+	res := h.deliver("", true)
+	require.Equal(t, []any{3, false}, []any{res.Files, res.Delivered})
+	patch, err := load(t.Context(), h.s, res.Diff.Digest)
+	require.NoError(t, err)
+	require.Contains(t, string(patch), "+a2\n")
+	require.Equal(t, before, h.standing())
+}
+
+func TestNothingToDeliver(t *testing.T) {
+	h := onTree(t, "answer")
+	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b\n", "gone.txt": "g\n"})
+	for _, look := range []bool{true, false} {
+		require.Equal(t, work.DeliverResult{}, h.deliver("", look))
+	}
+}
+
+func TestDeliverToABranch(t *testing.T) {
+	h := onTree(t, "answer")
+	h.carry(edited)
+	h.put("a.txt", "mine\n")
+	before := h.standing()
+	res := h.deliver("", false)
+	require.Equal(t, []any{true, "branch", "result", 3}, []any{res.Delivered, res.To, res.Where, res.Files})
+	require.Equal(t, res.Commit+" "+h.base+" Do it", h.git("log", "-1", "--format=%H %P %s", "result"))
+	require.Equal(t, "M\ta.txt\nD\tgone.txt\nA\tnew.txt", h.git("diff", "--name-status", "--no-renames", "main", "result"))
+	require.Equal(t, res, h.deliver("", false), "once more changes nothing")
+	require.Equal(t, "1", h.git("rev-list", "--count", "main..result"))
+	h.git("branch", "-D", "result")
+	require.Equal(t, before, h.standing())
+}
+
+// TestDeliverToABranchThatWentOn elsewhere goes behind it; where it went the same way, somebody has to decide.
+func TestDeliverToABranchThatWentOn(t *testing.T) {
+	for name, row := range map[string]struct {
+		file string
+		fits bool
+	}{"elsewhere": {"b.txt", true}, "the same way": {"a.txt", false}} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer")
+			h.carry(edited)
+			h.git("checkout", "-q", "-b", "result")
+			h.put(row.file, "theirs\n")
+			h.git("commit", "-q", "-am", "Theirs")
+			theirs := h.git("rev-parse", "HEAD")
+			h.git("checkout", "-q", "main")
+			res := h.deliver("", false)
+			require.Equal(t, row.fits, res.Delivered)
+			if row.fits {
+				require.Equal(t, theirs, h.git("rev-parse", "result^"))
+				return
+			}
+			require.Contains(t, res.Why, "the changes do not fit it any more")
+			require.Equal(t, []string{"a.txt"}, res.Dirty)
+			require.NotNil(t, res.Diff)
+			require.Equal(t, theirs, h.git("rev-parse", "result"))
+		})
+	}
+}
+
+// TestDeliverToTheCheckout changes exactly the files of the run, and commits them where that is wanted.
+func TestDeliverToTheCheckout(t *testing.T) {
+	for name, row := range map[string]struct {
+		delivery, action string
+		commit           bool
+	}{
+		"with a commit":    {"{to: checkout}", "", true},
+		"without":          {"{to: checkout, commit: false}", "", false},
+		"applied":          {"{to: checkout}", "apply", false},
+		"a branch applied": {"{to: branch, branch: result}", "apply", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", "{to: branch, branch: result}", row.delivery)
+			h.carry(edited)
+			h.put("b.txt", "mine\n")
+			res := h.deliver(row.action, false)
+			require.Equal(t, []any{true, "checkout", h.source}, []any{res.Delivered, res.To, res.Where}, res.Why)
+			raw, err := os.ReadFile(filepath.Join(h.source, "a.txt"))
+			require.NoError(t, err)
+			require.Equal(t, "a2\n", string(raw))
+			if row.commit {
+				require.Equal(t, res.Commit+" "+h.base+" Do it", h.git("log", "-1", "--format=%H %P %s"))
+				require.Equal(t, " M b.txt", h.git("status", "--porcelain"), "what is the owner's stays theirs")
+			} else {
+				require.Empty(t, res.Commit)
+				require.Equal(t, h.base, h.git("rev-parse", "HEAD"))
+				require.Equal(t, " M a.txt\n M b.txt\n D gone.txt\n?? new.txt", h.git("status", "--porcelain"))
+			}
+			after := h.standing()
+			require.Equal(t, res, h.deliver(row.action, false), "once more changes nothing")
+			require.Equal(t, after, h.standing())
+		})
+	}
+}
+
+// TestADeliveryThatWasCutOffIsEnded: the files are there, and the commit is not.
+func TestADeliveryThatWasCutOffIsEnded(t *testing.T) {
+	h := onTree(t, "answer", "{to: branch, branch: result}", "{to: checkout}")
+	h.carry(edited)
+	res := h.deliver("", false)
+	h.git("reset", "-q", h.base)
+	again := h.deliver("", false)
+	require.True(t, again.Delivered, again.Why)
+	require.Equal(t, h.git("rev-parse", res.Commit+"^{tree}"), h.git("rev-parse", "HEAD^{tree}"))
+	require.Empty(t, h.git("status", "--porcelain"))
+}
+
+// TestATargetThatChangedMeanwhile is left as it is, and named.
+func TestATargetThatChangedMeanwhile(t *testing.T) {
+	for name, hurt := range map[string]func(h *trees){
+		"changed":               func(h *trees) { h.put("a.txt", "mine\n") },
+		"staged":                func(h *trees) { h.put("a.txt", "mine\n"); h.git("add", "a.txt") },
+		"committed":             func(h *trees) { h.put("a.txt", "mine\n"); h.git("commit", "-q", "-am", "Mine") },
+		"a new file in its way": func(h *trees) { h.put("new.txt", "mine\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", "{to: branch, branch: result}", "{to: checkout}")
+			h.carry(edited)
+			hurt(h)
+			before := h.standing()
+			res := h.deliver("", false)
+			require.False(t, res.Delivered)
+			want := "a.txt"
+			if name == "a new file in its way" {
+				want = "new.txt"
+			}
+			require.Equal(t, []string{want}, res.Dirty)
+			require.Contains(t, res.Why, want)
+			require.NotNil(t, res.Diff)
+			require.Equal(t, before, h.standing())
+		})
+	}
+}
+
+// TestOnlySomePathsAreDelivered where the definition says so.
+func TestOnlySomePathsAreDelivered(t *testing.T) {
+	h := onTree(t, "answer", "branch: result}", "branch: result, paths: [new.txt, sub/]}")
+	h.carry(edited)
+	res := h.deliver("", false)
+	require.Equal(t, []any{true, 1}, []any{res.Delivered, res.Files})
+	require.Equal(t, "new.txt", h.git("diff", "--name-only", "main", "result"))
+
+	for path, want := range map[string]bool{"sub": true, "sub/a": true, "subway": false, "new.txt": true, "a.txt": false} {
+		require.Equal(t, want, below(path, []string{"./new.txt", "sub/"}), path)
+	}
+	require.True(t, below("a.txt", nil))
+	require.True(t, below("a.txt", []string{"."}))
+}
