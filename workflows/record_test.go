@@ -24,7 +24,8 @@ import (
 
 var record = flag.Bool("record", false, "record the histories of testdata/histories afresh")
 
-// TestRecord runs the tiny example with the real programs, whole and cut into many executions, and keeps the histories.
+// TestRecord runs the tiny example with the real programs, whole and cut into many executions, and plan, implement and review with a gate and a
+// delivery that is asked about; it keeps the histories.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("histories are recorded with -record only")
@@ -40,6 +41,7 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, os.MkdirAll(histories, 0o755))
 	recorded := map[string][]*historypb.History{
 		"tiny": runAndShow(t, starter, nil), "tiny-cut": runAndShow(t, starter, []string{"PASSBOOK_CONTINUE_AFTER=9"}), "tiny-reopened": reopenAndShow(t, starter),
+		"review": reviewAndShow(t, starter),
 	}
 	for name, all := range recorded {
 		for i, h := range all {
@@ -68,6 +70,51 @@ func reopenAndShow(t *testing.T, starter string) []*historypb.History {
 	output(t, env, starter, "resume", dir)
 	require.NoError(t, c.GetWorkflow(ctx, claim.RunID, "").Get(ctx, nil))
 	return []*historypb.History{show(t, c, claim.RunID, first.WorkflowExecution.RunID), show(t, c, claim.RunID, "")}
+}
+
+// reviewAndShow gives the history of a run on a git repository that asks at a gate, at the end of its loop, and about its delivery.
+func reviewAndShow(t *testing.T, starter string) []*historypb.History {
+	t.Helper()
+	ctx := context.Background()
+	root := t.TempDir()
+	state, dir, source, steer := filepath.Join(root, "state"), filepath.Join(root, "run"), filepath.Join(root, "source"), filepath.Join(root, "steer")
+	t.Cleanup(func() { _, _ = local.Stop(ctx, state, 20*time.Second) })
+	require.NoError(t, os.CopyFS(source, os.DirFS("../e2e/testdata/review")))
+	definition := filepath.Join(source, "pipeline.yaml")
+	raw, err := os.ReadFile(definition)
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		definition:                           strings.ReplaceAll(string(raw), "AGENT", filepath.Join(source, "agent.sh")),
+		filepath.Join(source, "work.txt"):    "line 1\n",
+		filepath.Join(steer, "breaks"):       "",
+		filepath.Join(steer, "verdicts"):     "rejected\nrejected\nrejected\n",
+		filepath.Join(root, "git", "config"): "[user]\n\tname = Test\n\temail = test@localhost\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	env := []string{"PASSBOOK_STATE_DIR=" + state, "GIT_CONFIG_GLOBAL=" + filepath.Join(root, "git", "config")}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "Begin"}} {
+		output(t, env, "git", append([]string{"-C", source}, args...)...)
+	}
+	output(t, env, starter, "run", "--config", definition, "--output-dir", dir, "--task", "Add a line, steer="+steer, "--detach")
+	for n, action := range []string{"continue_with_waiver", "continue", "approve"} {
+		await(t, dir, func(m rundir.Meta) bool { _, open := m.State.Asks(); return open && len(decisions(t, dir)) == n })
+		output(t, env, starter, "decide", dir, "--action", action, "--feedback", "it is known")
+	}
+	c := dialed(t, state)
+	claim, err := rundir.At(dir).Claim()
+	require.NoError(t, err)
+	require.NoError(t, c.GetWorkflow(ctx, claim.RunID, "").Get(ctx, nil))
+	return []*historypb.History{show(t, c, claim.RunID, "")}
+}
+
+// decisions are the files of what was decided so far.
+func decisions(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "phase_handoff_decisions", "*.json"))
+	require.NoError(t, err)
+	return files
 }
 
 // await waits until the directory of a run says so.
