@@ -179,3 +179,17 @@ func TestRemoveWorktreeRefusesWhatIsNotOurs(t *testing.T) {
 		require.Equal(t, files{"a.txt": "a\n"}, read(t, path))
 	}
 }
+
+func TestAddWorktreeFromAMovedSource(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "kept\n"})
+	moved := filepath.Join(folder(t), "moved")
+	require.NoError(t, os.Rename(dir, moved))
+	r, err := Open(t.Context(), moved)
+	require.NoError(t, err)
+	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	require.NoError(t, err)
+	require.Equal(t, "M a.txt", words(run(t, w.Root(), "status", "--porcelain")))
+}
