@@ -134,8 +134,8 @@ func (d *delivery) toCheckout(ctx context.Context) error {
 		return err
 	}
 	applied, err := d.source.Applied(ctx, d.patch)
-	if err != nil {
-		return err
+	if d.stands(err) || err != nil {
+		return ifNot(d.res.Why != "", err)
 	}
 	if !applied {
 		dirty, err := d.source.Overlaps(ctx, d.patch)

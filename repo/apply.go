@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -69,13 +70,20 @@ func literal(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Apply changes the files of the checkout as the patch says; index and commits stay. It checks first. If it fails then all the same, or is
-// interrupted, the files are put back as they were. A patch that is there already is fine: nothing is done.
+// Apply changes the files of the checkout as the patch says; index and commits stay. It checks first. If it fails then all the same, the files
+// are put back as they were; if it is cut off, the next Apply or Applied of the same patch does that. A patch that is there already is fine:
+// nothing is done.
 func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 	if len(patch) == 0 {
 		return nil
 	}
-	if err := r.apply(ctx, patch); err != nil {
+	err := alone(ctx, r.gitDir, applyLock, func() error {
+		if err := r.mend(ctx, patch); err != nil {
+			return err
+		}
+		return r.apply(ctx, patch)
+	})
+	if err != nil {
 		return fmt.Errorf("apply the patch to %s: %w", r.root, err)
 	}
 	return nil
@@ -89,7 +97,11 @@ func (r *Repo) apply(ctx context.Context, patch []byte) error {
 	if err != nil {
 		return err
 	}
-	backup, err := save(r.root, paths)
+	made, err := r.contents(ctx, paths, patch)
+	if err != nil {
+		return err
+	}
+	backup, err := save(r.root, r.backupOf(patch), paths, made)
 	if err != nil {
 		return fmt.Errorf("keep a copy of the files: %w", err)
 	}
@@ -99,10 +111,16 @@ func (r *Repo) apply(ctx context.Context, patch []byte) error {
 	return backup.drop()
 }
 
-// Applied says whether a patch is in the files of the checkout already. Where that cannot be told it says no, and Apply will refuse.
+// Applied says whether a patch is in the files of the checkout already. Where that cannot be told it says no, and Apply will refuse. What an Apply
+// that was cut off left half done is put back first.
 func (r *Repo) Applied(ctx context.Context, patch []byte) (bool, error) {
 	if len(patch) == 0 {
 		return true, nil
+	}
+	if _, err := os.Lstat(r.backupOf(patch)); err == nil {
+		if err := alone(ctx, r.gitDir, applyLock, func() error { return r.mend(ctx, patch) }); err != nil {
+			return false, err
+		}
 	}
 	applied, err := r.applied(ctx, patch)
 	if errors.As(err, new(*ConflictError)) {
@@ -157,7 +175,7 @@ func (r *Repo) has(ctx context.Context, patch []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ids, err := r.contents(ctx, paths)
+	ids, err := r.contents(ctx, paths, nil)
 	if err != nil {
 		return false, err
 	}
@@ -171,8 +189,8 @@ func (r *Repo) has(ctx context.Context, patch []byte) (bool, error) {
 	return false, &ConflictError{Paths: paths, Said: "the files were changed since, and it cannot be told whether the patch is in them already"}
 }
 
-// contents gives the ids of the files at these paths, as git would store them.
-func (r *Repo) contents(ctx context.Context, paths []string) ([]string, error) {
+// contents gives the ids of the files at these paths, as git would store them; with a patch, as they will be with it.
+func (r *Repo) contents(ctx context.Context, paths []string, patch []byte) ([]string, error) {
 	index, drop, err := r.copyIndex()
 	if err != nil {
 		return nil, err
@@ -181,6 +199,11 @@ func (r *Repo) contents(ctx context.Context, paths []string) ([]string, error) {
 	g := r.git.with("GIT_INDEX_FILE=" + index)
 	if err := r.stage(ctx, g, paths); err != nil {
 		return nil, err
+	}
+	if len(patch) > 0 {
+		if _, err := g.feed(ctx, patch, "apply", "--cached", "--binary"); err != nil {
+			return nil, err
+		}
 	}
 	out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, paths...)...)
 	if err != nil {

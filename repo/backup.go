@@ -10,15 +10,18 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/passbook-run/passbook/durable"
 )
 
-// backup is a copy of some files of a checkout, to put them back from.
+// backup is a copy of some files of a checkout, to put them back from. It is on disk before anything is changed.
 type backup struct {
 	root  string
-	dir   string // the copies
+	dir   string // of the copies and the list
 	files []savedFile
 	// absent folders on the way to the files, the deepest last.
 	absent []string
+	made   []string // ids of the contents that the files are to have
 }
 
 // savedFile is one path as it was.
@@ -31,17 +34,19 @@ type savedFile struct {
 	copied string // the copy of a regular file
 }
 
-// save copies the files at these paths, which may be absent. A folder is only noted.
-func save(root string, paths []string) (*backup, error) {
-	dir, err := os.MkdirTemp("", "passbook-apply-")
-	if err != nil {
+// save copies the files at these paths, which may be absent, into dir. A folder is only noted.
+func save(root, dir string, paths, made []string) (*backup, error) {
+	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	b := &backup{root: root, dir: dir}
+	b := &backup{root: root, dir: dir, made: made}
 	for i, p := range paths {
 		if err := b.add(p, filepath.Join(dir, strconv.Itoa(i))); err != nil {
 			return nil, errors.Join(err, b.drop())
 		}
+	}
+	if err := b.writeList(); err != nil {
+		return nil, errors.Join(err, b.drop())
 	}
 	return b, nil
 }
@@ -69,7 +74,7 @@ func (b *backup) add(path, copied string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(copied, content, 0o600); err != nil {
+		if err := (durable.Disk{}).WriteFile(copied, content, 0o600); err != nil {
 			return err
 		}
 	default:
@@ -87,7 +92,13 @@ func (b *backup) noteFolders(dir string) {
 	b.absent = append(b.absent, dir)
 }
 
-func (b *backup) drop() error { return os.RemoveAll(b.dir) }
+// drop removes the backup. The list goes first: without it the rest does not count.
+func (b *backup) drop() error {
+	if err := os.Remove(filepath.Join(b.dir, listFile)); err != nil && !isAbsent(err) {
+		return err
+	}
+	return os.RemoveAll(b.dir)
+}
 
 // restoreAfter puts everything back after a failure, and returns that. If something cannot be put back, the copies stay, and are named.
 func (b *backup) restoreAfter(failure error) error {

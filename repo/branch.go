@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // NotForwardError says that a branch has commits that the delivered one does not build on.
@@ -29,7 +30,7 @@ func (r *Repo) createBranch(ctx context.Context, name, commit string) error {
 	case at != "":
 		return &BranchError{Branch: name, At: at}
 	}
-	_, err = r.git.out(ctx, "branch", "--no-track", "--", name, id)
+	_, err = r.git.out(ctx, "update-ref", "-m", "passbook: branch", "refs/heads/"+name, id, strings.Repeat("0", len(id)))
 	return err
 }
 
@@ -37,7 +38,7 @@ func (r *Repo) createBranch(ctx context.Context, name, commit string) error {
 // changes. It refuses a branch that is checked out elsewhere with a [*BranchError], and one that has other commits with a
 // [*NotForwardError]. A branch that has the commit already stays.
 func (r *Repo) FastForward(ctx context.Context, name, commit string) error {
-	if err := r.fastForward(ctx, name, commit); err != nil {
+	if err := alone(ctx, r.common, worktreesLock, func() error { return r.fastForward(ctx, name, commit) }); err != nil {
 		return fmt.Errorf("fast-forward branch %s in %s: %w", name, r.root, err)
 	}
 	return nil

@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if dir := os.Getenv("PASSBOOK_TEST_APPLY"); dir != "" {
+		applyAndDie(dir)
+	}
 	code := m.Run()
 	if err := os.RemoveAll(home); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -32,14 +32,15 @@ func (e *BranchError) Error() string {
 
 // OpenWorktree opens the checkout of a run whose root is path. One that was moved is repaired first.
 func OpenWorktree(ctx context.Context, path string) (*Worktree, error) {
-	w, err := openWorktree(ctx, path)
+	w, err := openWorktree(ctx, path, git{dir: path})
 	if err != nil {
 		return nil, fmt.Errorf("open worktree %s: %w", path, err)
 	}
 	return w, nil
 }
 
-func openWorktree(ctx context.Context, path string) (*Worktree, error) {
+// openWorktree repairs the worktree from another checkout, or from itself, if the two folders that name each other do not.
+func openWorktree(ctx context.Context, path string, from git) (*Worktree, error) {
 	info, err := os.Lstat(filepath.Join(path, ".git"))
 	if err != nil {
 		return nil, err
@@ -54,12 +55,14 @@ func openWorktree(ctx context.Context, path string) (*Worktree, error) {
 	if err := g.checkVersion(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := g.out(ctx, "worktree", "repair", path); err != nil {
-		return nil, err
-	}
 	r, err := at(ctx, path)
-	if err != nil {
-		return nil, err
+	if err != nil || !r.isNamed() {
+		if _, err := from.out(ctx, "worktree", "repair", path); err != nil {
+			return nil, err
+		}
+		if r, err = at(ctx, path); err != nil {
+			return nil, err
+		}
 	}
 	if r.gitDir == r.common || filepath.Base(filepath.Dir(r.gitDir)) != "worktrees" {
 		return nil, fmt.Errorf("%w: it is no linked worktree", ErrNotOurs)
@@ -67,11 +70,21 @@ func openWorktree(ctx context.Context, path string) (*Worktree, error) {
 	return &Worktree{*r}, nil
 }
 
+// isNamed says whether the repository knows where this worktree is.
+func (r *Repo) isNamed() bool {
+	known, err := os.ReadFile(filepath.Join(r.gitDir, "gitdir"))
+	return err == nil && strings.TrimSuffix(string(known), "\n") == filepath.Join(r.root, ".git")
+}
+
 // AddWorktree makes a checkout of commit at path, on a new branch. An equal one that is there already is returned: on this branch, at the
 // commit or after it; it may have been moved. A registration whose folder is gone is replaced if it has this path or this branch; all
 // others stay, for their disk may only be away. A branch that is there at another commit, or checked out elsewhere, is a [*BranchError].
 func (r *Repo) AddWorktree(ctx context.Context, path, branch, commit string) (*Worktree, error) {
-	w, err := r.addWorktree(ctx, path, branch, commit)
+	var w *Worktree
+	err := alone(ctx, r.common, worktreesLock, func() (err error) {
+		w, err = r.addWorktree(ctx, path, branch, commit)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("add worktree %s on branch %s: %w", path, branch, err)
 	}
@@ -100,7 +113,7 @@ func (r *Repo) addWorktree(ctx context.Context, path, branch, commit string) (*W
 
 // adopt returns the worktree that is at path if it is the one asked for.
 func (r *Repo) adopt(ctx context.Context, path, branch, commit string) (*Worktree, error) {
-	w, err := openWorktree(ctx, path)
+	w, err := openWorktree(ctx, path, r.git)
 	if err != nil {
 		return nil, err
 	}
@@ -146,13 +159,13 @@ func (r *Repo) create(ctx context.Context, path, branch, commit string) (*Worktr
 	if _, err := r.git.out(ctx, args...); err != nil {
 		return nil, err
 	}
-	return openWorktree(ctx, path)
+	return openWorktree(ctx, path, r.git)
 }
 
 // RemoveWorktree removes the checkout of a run at path with all that is in it, and its branch unless that is to be kept. What is gone
 // already is no error. It refuses any checkout that is not a run's own.
 func (r *Repo) RemoveWorktree(ctx context.Context, path string, keepBranch bool) error {
-	if err := r.removeWorktree(ctx, path, keepBranch); err != nil {
+	if err := alone(ctx, r.common, worktreesLock, func() error { return r.removeWorktree(ctx, path, keepBranch) }); err != nil {
 		return fmt.Errorf("remove worktree %s: %w", path, err)
 	}
 	return nil
@@ -164,7 +177,7 @@ func (r *Repo) removeWorktree(ctx context.Context, path string, keepBranch bool)
 		return err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		if _, err := openWorktree(ctx, path); err != nil { // repairs the registration of a moved one
+		if _, err := openWorktree(ctx, path, r.git); err != nil { // repairs the registration of a moved one
 			return err
 		}
 	}

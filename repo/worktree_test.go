@@ -179,3 +179,55 @@ func TestRemoveWorktreeRefusesWhatIsNotOurs(t *testing.T) {
 		require.Equal(t, files{"a.txt": "a\n"}, read(t, path))
 	}
 }
+
+func TestAddWorktreeFromAMovedSource(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "kept\n"})
+	moved := filepath.Join(folder(t), "moved")
+	require.NoError(t, os.Rename(dir, moved))
+	r, err := Open(t.Context(), moved)
+	require.NoError(t, err)
+	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	require.NoError(t, err)
+	require.Equal(t, "M a.txt", words(run(t, w.Root(), "status", "--porcelain")))
+}
+
+// A checkout of its own has the folders of submodules, and nothing in them.
+func TestARepositoryWithASubmodule(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	submodule(t, dir)
+	write(t, dir, files{"a.txt": "mine\n"})
+	w, _ := worktree(t, r)
+	base, err := w.Carry(ctx, r, true)
+	require.NoError(t, err)
+	require.Equal(t, "mine\n", read(t, w.Root())["a.txt"])
+	changes, err := w.Changes(ctx, base)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	write(t, w.Root(), files{"b.txt": "b\n"})
+	patch, err := w.Patch(ctx, base)
+	require.NoError(t, err)
+	_, err = w.Commit(ctx, "work", "b.txt")
+	require.NoError(t, err)
+	require.Equal(t, ".gitmodules a.txt b.txt lib", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
+	require.NoError(t, r.Apply(ctx, patch))
+	require.Equal(t, "l\n", read(t, dir)["lib/l.txt"])
+	require.NoError(t, w.Reset(ctx, base))
+	require.NoError(t, r.RemoveWorktree(ctx, w.Root(), false))
+	require.NoDirExists(t, w.Root())
+}
+
+func TestAddWorktreeOfADetachedHead(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	run(t, dir, "checkout", "-q", "--detach")
+	w, base := worktree(t, r)
+	head, branch, err := w.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{base, "passbook/r1"}, []string{head, branch})
+}

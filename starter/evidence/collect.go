@@ -14,7 +14,7 @@ import (
 type collector struct {
 	Evidence
 	state  run.State
-	failed map[string][]Failure // attempts of passes that have not settled, by step and member
+	failed map[string]float64 // what attempts have cost whose pass has not settled, by step, round and member
 }
 
 func (c *collector) add(e run.Event) {
@@ -27,13 +27,7 @@ func (c *collector) add(e run.Event) {
 		e.Decode(&p)
 		c.Phases = append(c.Phases, Phase{Seq: e.Seq, Name: cmp.Or(p.Key, p.Title, phase(e)), Round: p.Round, Outcome: p.Outcome, EndedAt: e.TS})
 	case run.KindPassAttempt:
-		var p run.PassAttempt
-		e.Decode(&p)
-		f := Failure{Attempt: p.Attempt, Category: p.Category, Message: p.Message}
-		if p.Spend != nil {
-			f.USD = p.Spend.USD
-		}
-		c.failed[key(p.Pass)] = append(c.failed[key(p.Pass)], f)
+		c.fail(e)
 	case run.KindPassEnd:
 		c.pass(e)
 	case run.KindWorkspaceUpdated, run.KindArtifactUpdated:
@@ -77,18 +71,42 @@ func (c *collector) start(e run.Event) {
 	}
 }
 
+func (c *collector) fail(e run.Event) {
+	var p run.PassAttempt
+	e.Decode(&p)
+	f := Failure{
+		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Attempt: p.Attempt, Category: p.Category, Message: p.Message,
+	}
+	if p.Spend != nil {
+		f.USD = p.Spend.USD
+		c.spend(p.Pass, f.USD)
+	}
+	c.failed[key(p.Pass)] += f.USD
+	c.Failures = append(c.Failures, f)
+}
+
+// spend counts one call. The state has no row for each role: it takes the repeated stage for one (requirement 002 §1.6).
+func (c *collector) spend(p run.Pass, usd float64) {
+	i := slices.IndexFunc(c.Spend.ByRole, func(r RoleCost) bool { return r.Role == p.Role })
+	if i < 0 {
+		i = len(c.Spend.ByRole)
+		c.Spend.ByRole = append(c.Spend.ByRole, RoleCost{Role: p.Role})
+	}
+	r := &c.Spend.ByRole[i]
+	r.Calls++
+	r.USD = run.Cents(r.USD + usd)
+}
+
 func (c *collector) pass(e run.Event) {
 	var p run.PassEnd
 	e.Decode(&p)
 	r := Pass{
 		Seq: e.Seq, Number: p.Number, Step: p.Step, Call: p.Call, Stage: phase(e), Round: p.Round, Role: p.Role, Member: p.Member, Title: p.Title, Outcome: p.Outcome,
-		Attempts: p.Attempts, Failures: c.failed[key(p.Pass)], StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
-		USD: p.Spend.USD, Reused: p.Reused, Modified: p.Modified, Checks: p.Validation, Verdict: p.Verdict, Score: p.Score, Value: p.Value,
-	}
-	for _, f := range r.Failures {
-		r.USD = run.Cents(r.USD + f.USD)
+		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
+		USD: run.Cents(p.Spend.USD + c.failed[key(p.Pass)]), Reused: p.Reused, Modified: p.Modified, Checks: p.Validation, Verdict: p.Verdict, Score: p.Score, Value: p.Value,
 	}
 	delete(c.failed, key(p.Pass))
+	c.spend(p.Pass, p.Spend.USD)
 	c.Passes = append(c.Passes, r)
 }
 

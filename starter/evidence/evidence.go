@@ -29,6 +29,7 @@ type Evidence struct {
 	Phases     []Phase            `json:"phases"`
 	Passes     []Pass             `json:"passes"`
 	Reverted   int                `json:"reverted_passes"` // that going back has left behind; they are not listed
+	Failures   []Failure          `json:"failed_attempts"`
 	Scores     []Score            `json:"scores"`
 	Decisions  []Decision         `json:"decisions"`
 	Actions    []Action           `json:"interventions"`
@@ -66,7 +67,6 @@ type Pass struct {
 	Title       string           `json:"title"`
 	Outcome     string           `json:"outcome"` // ok, or what it was given up with
 	Attempts    int              `json:"attempts"`
-	Failures    []Failure        `json:"failed_attempts"`
 	StartedAt   string           `json:"started_at"`
 	CompletedAt string           `json:"completed_at"`
 	DurationMS  int64            `json:"duration_ms"` // of the attempt that settled it
@@ -82,8 +82,14 @@ type Pass struct {
 	Value       string           `json:"value"` // of a command: ok or failed
 }
 
-// Failure is an attempt that did not settle its pass.
+// Failure is an attempt that did not settle its pass, whatever became of that.
 type Failure struct {
+	Seq      int64   `json:"seq"`
+	Number   int     `json:"number"`
+	Step     string  `json:"step"`
+	Round    int     `json:"round"`
+	Role     string  `json:"role"`
+	Member   string  `json:"member"`
 	Attempt  int     `json:"attempt"`
 	Category string  `json:"category"`
 	Message  string  `json:"message"`
@@ -134,10 +140,10 @@ type Spend struct {
 	Sunk   float64    `json:"sunk_usd"` // of it, of calls that going back has left behind
 	CapUSD float64    `json:"cap_usd"`  // 0: none
 	Tokens run.Tokens `json:"tokens"`   // of the calls in force
-	ByRole []RoleCost `json:"by_role"`
+	ByRole []RoleCost `json:"by_role"`  // of all of it, in the order of their first calls
 }
 
-// RoleCost is what the calls of one role have cost.
+// RoleCost is what the calls of one role have cost, failed ones included.
 type RoleCost struct {
 	Role  string  `json:"role"`
 	Calls int     `json:"calls"`
@@ -157,10 +163,6 @@ func Read(d rundir.Dir) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	now, err := d.Now()
-	if err != nil {
-		return Evidence{}, err
-	}
 	inputs, err := d.Inputs()
 	if err != nil {
 		return Evidence{}, err
@@ -169,7 +171,7 @@ func Read(d rundir.Dir) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	c := collector{failed: map[string][]Failure{}}
+	c := collector{failed: map[string]float64{}}
 	for _, e := range events {
 		c.add(e)
 	}
@@ -177,7 +179,7 @@ func Read(d rundir.Dir) (Evidence, error) {
 		c.answer(a)
 	}
 	c.Inputs, c.Damaged = inputs, damaged
-	c.stand(now.State)
+	c.stand(c.state)
 	c.fill()
 	return c.Evidence, nil
 }
@@ -194,19 +196,16 @@ func (c *collector) stand(s run.State) {
 	if c.Workspace != nil && s.Tree != nil {
 		c.Workspace.Commit, c.Workspace.Tree = s.Commit, s.Tree.Digest
 	}
-	c.Spend = Spend{USD: s.Total(), Sunk: s.SunkUSD, CapUSD: s.Budget.CapUSD, Tokens: s.Spent.Tokens}
-	for _, r := range s.ByRole {
-		c.Spend.ByRole = append(c.Spend.ByRole, RoleCost{Role: r.Name, Calls: r.Calls, USD: r.USD})
-	}
+	c.Spend.USD, c.Spend.Sunk, c.Spend.CapUSD, c.Spend.Tokens = s.Total(), s.SunkUSD, s.Budget.CapUSD, s.Spent.Tokens
 }
 
 // fill keeps null out of the JSON.
 func (c *collector) fill() {
-	c.Inputs, c.Phases, c.Passes, c.Scores = list(c.Inputs), list(c.Phases), list(c.Passes), list(c.Scores)
+	c.Inputs, c.Phases, c.Passes, c.Failures, c.Scores = list(c.Inputs), list(c.Phases), list(c.Passes), list(c.Failures), list(c.Scores)
 	c.Decisions, c.Actions, c.Spend.ByRole = list(c.Decisions), list(c.Actions), list(c.Spend.ByRole)
 	for i := range c.Passes {
 		p := &c.Passes[i]
-		p.Failures, p.Files, p.Checks.Checks, p.Checks.Warnings = list(p.Failures), list(p.Files), list(p.Checks.Checks), list(p.Checks.Warnings)
+		p.Files, p.Checks.Checks, p.Checks.Warnings = list(p.Files), list(p.Checks.Checks), list(p.Checks.Warnings)
 	}
 }
 

@@ -80,19 +80,20 @@ func delivered(t *testing.T) rundir.Dir {
 	lost := spend(0.1)
 	j.add(run.KindPassAttempt, run.PassAttempt{Pass: coder, Attempt: 1, Category: "timeout", Message: "no answer in 10m", Spend: &lost})
 	j.add(run.KindPassEnd, run.PassEnd{
-		Pass: coder, Outcome: "ok", Attempts: 2, DurationMS: 61500, Spend: spend(1.25), StartedAt: at(3), CompletedAt: at(4), Tree: &run.Blob{Digest: "t1"},
+		Pass: coder, Call: "call-1", Outcome: "ok", Attempts: 2, DurationMS: 61500, Spend: spend(1.25), StartedAt: at(3), CompletedAt: at(4), Tree: &run.Blob{Digest: "t1"},
 		Validation: run.Validation{Passed: true, Checks: []run.Check{{Name: "changes", Passed: true}}},
 	})
-	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: coder.Step, Tree: run.Blob{Digest: "t1"}, Commit: "bbbbbbbbbbbbbbbbbbbb", Changed: 2,
-		Files: []run.FileChange{{Path: "parse.go", Kind: "changed"}, {Path: "parse_test.go", Kind: "added"}}})
 	j.add(run.KindPassEnd, run.PassEnd{
 		Pass: pass(2, "tests", 1), Outcome: "ok", Attempts: 1, DurationMS: 900, Value: "failed",
 		Validation: run.Validation{Checks: []run.Check{{Name: "exit code", Detail: "it ended with 1"}}, Warnings: []string{"2 tests were skipped"}},
 	})
+	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: coder.Step, Call: "call-1", Tree: run.Blob{Digest: "t1"}, Commit: "bbbbbbbbbbbbbbbbbbbb", Changed: 2,
+		Files: []run.FileChange{{Path: "parse.go", Kind: "changed"}, {Path: "parse_test.go", Kind: "added"}}})
 	j.add(run.KindGateRequested, run.Asked{ID: "gate-7", Question: "Do the tests matter?", Phase: "code", Round: 1, Trigger: run.TriggerCheckFailed, Digest: "d1",
 		Actions: []string{"retry", "continue_with_waiver", "halt"}})
-	j.add(run.KindGateDecided, run.Answered{ID: "gate-7", Action: "continue_with_waiver", Feedback: "known flake", DecidedBy: "op", DecidedAt: at(8)})
-	j.add(run.KindGateDecided, run.Answered{ID: "gate-7", Action: "halt", DecidedBy: "late", DecidedAt: at(9)})
+	j.add(run.KindGateDecided, run.Answered{ID: "gate-7", Action: "continue_with_waiver", Feedback: "known flake", DecidedBy: "op", DecidedAt: at(9)})
+	j.add(run.KindGateDecided, run.Answered{ID: "gate-7", Action: "halt", DecidedBy: "late", DecidedAt: at(10)})
+	j.add(run.KindPassEnd, run.PassEnd{Pass: coder, Call: "call-2", Outcome: "ok", Attempts: 1, DurationMS: 10, Spend: spend(0.05)}) // once more
 	j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "code", Title: "Code", Round: 1, Outcome: "ok"})
 	j.stage = "review"
 	kept := j.add(run.KindPhaseStart, run.PhaseStart{Key: "review", Title: "Review", Round: 1})
@@ -113,7 +114,11 @@ func delivered(t *testing.T) rundir.Dir {
 	j.add(run.KindHandoffDecided, run.HandoffDecided{HandoffID: "h-20", Action: "continue", DecidedBy: "op", DecidedAt: at(21), Note: "well done"})
 	j.add(run.KindDeliveryCompleted, run.DeliveryCompleted{Delivered: true, To: "branch", Target: "passbook-r-1", Commit: "cccccccccccccccccccc", Files: 2})
 	j.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	return j.dir()
+	d := j.dir()
+	folder := d.Path("phase_handoff_decisions") // what the journal says counts
+	require.NoError(t, os.Mkdir(folder, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "h.json"), []byte(`{"handoff_id":"h-20","action":"halt"}`), 0o644))
+	return d
 }
 
 func (j *journal) fold() run.State {
@@ -161,14 +166,17 @@ func TestMarkdown(t *testing.T) {
 func TestRead(t *testing.T) {
 	e, err := evidence.Read(delivered(t))
 	require.NoError(t, err)
-	require.Len(t, e.Passes, 3)
+	require.Len(t, e.Passes, 4)
 	require.Equal(t, 1, e.Reverted)
 	require.Equal(t, 1.35, e.Passes[0].USD, "both attempts")
+	require.Equal(t, 0.05, e.Passes[2].USD, "once more, without a failed attempt")
+	require.Equal(t, []evidence.RoleCost{{Role: "coder", Calls: 3, USD: 1.4}, {Role: "tests", Calls: 1}, {Role: "reviewer", Calls: 2, USD: 1.25}}, e.Spend.ByRole)
 	require.Equal(t, []run.FileChange{{Path: "parse.go", Kind: "changed"}, {Path: "parse_test.go", Kind: "added"}}, e.Passes[0].Files)
-	require.Equal(t, "APPROVED", e.Passes[2].Verdict)
+	require.Equal(t, "APPROVED", e.Passes[3].Verdict)
 	require.Len(t, e.Scores, 1)
+	require.Len(t, e.Failures, 1)
 	require.Equal(t, "bbbbbbbbbbbbbbbbbbbb", e.Workspace.Commit)
-	require.Equal(t, 2.6, e.Spend.USD)
+	require.Equal(t, 2.65, e.Spend.USD)
 	require.Equal(t, 0.5, e.Spend.Sunk)
 
 	raw, err := json.Marshal(e)

@@ -106,7 +106,7 @@ func (e Evidence) done(p *page) {
 	case len(e.Passes) > 0:
 		p.table("#", "stage", "round", "role", "outcome", "attempts", "time", "cost", "changes")
 		for _, r := range e.Passes {
-			p.row(r.name(), r.Stage, fmt.Sprint(r.Round), r.who(), r.Outcome, fmt.Sprint(r.Attempts), seconds(r.DurationMS), usd(r.USD), r.changes())
+			p.row(name(r.Number, r.Step), r.Stage, fmt.Sprint(r.Round), r.who(), r.Outcome, fmt.Sprint(r.Attempts), seconds(r.DurationMS), usd(r.USD), r.changes())
 		}
 	case len(e.Phases) > 0:
 		p.table("phase", "round", "outcome", "ended")
@@ -124,11 +124,12 @@ func (e Evidence) done(p *page) {
 	e.interventions(p)
 }
 
-func (r Pass) name() string {
-	if r.Number > 0 {
-		return fmt.Sprint(r.Number)
+// name is how people call a pass.
+func name(number int, step string) string {
+	if number > 0 {
+		return fmt.Sprint(number)
 	}
-	return r.Step
+	return step
 }
 
 // who is the role; a command has none.
@@ -145,19 +146,15 @@ func (r Pass) changes() string {
 }
 
 func (e Evidence) failures(p *page) {
-	head := false
-	for _, r := range e.Passes {
-		for _, f := range r.Failures {
-			if !head {
-				p.line("Attempts that failed:\n")
-				head = true
-			}
-			p.line("- %s, attempt %d: %s, %s", cell(r.name()+" "+r.who()), f.Attempt, cell(f.Category), cell(f.Message))
-		}
+	if len(e.Failures) == 0 {
+		return
 	}
-	if head {
-		p.line("")
+	p.line("Attempts that failed:\n")
+	p.table("#", "round", "role", "attempt", "why", "cost")
+	for _, f := range e.Failures {
+		p.row(name(f.Number, f.Step), fmt.Sprint(f.Round), cmp.Or(f.Member, f.Role), fmt.Sprint(f.Attempt), f.Category+": "+f.Message, usd(f.USD))
 	}
+	p.line("")
 }
 
 func (e Evidence) interventions(p *page) {
@@ -177,7 +174,7 @@ func (e Evidence) checked(p *page) {
 	var rows [][]string
 	for _, r := range e.Passes {
 		if result := r.result(); result != "" {
-			rows = append(rows, []string{r.name(), r.who(), result, strings.Join(r.findings(), "; ")})
+			rows = append(rows, []string{name(r.Number, r.Step), fmt.Sprint(r.Round), r.who(), result, strings.Join(r.findings(), "; ")})
 		}
 	}
 	if len(rows) == 0 && len(e.Scores) == 0 {
@@ -185,7 +182,7 @@ func (e Evidence) checked(p *page) {
 		return
 	}
 	if len(rows) > 0 {
-		p.table("#", "role", "result", "findings")
+		p.table("#", "round", "role", "result", "findings")
 		for _, row := range rows {
 			p.row(row...)
 		}
