@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,7 @@ const (
 	readers = 8 // files at once
 )
 
-// Save puts the tree at dir into the store. On return everything is durable, the
-// manifest last. Files that are as the cache has seen them are not read, and
+// Save puts the tree at dir into the store. On return everything is durable. Files that are as the cache has seen them are not read, and
 // blobs that it knows are not put; prev may be nil.
 //
 // A file that changes while it is read is read again, three times at most; then
@@ -69,9 +69,6 @@ func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Ca
 		return Saved{}, err
 	}
 	if err := sv.take(ctx); err != nil {
-		return Saved{}, err
-	}
-	if err := sv.blobs.End(); err != nil {
 		return Saved{}, err
 	}
 	return sv.finish(ctx)
@@ -220,7 +217,7 @@ func (sv *saver) readOnce(ctx context.Context, f *found) error {
 	return nil
 }
 
-// finish puts the manifest and tells what the next save need not do.
+// finish puts the nodes and tells what the next save need not do.
 func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	cache := newCache(sv.store)
 	t := Tree{Entries: make([]Entry, 0, len(sv.found))}
@@ -239,20 +236,29 @@ func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	if err := t.check(); err != nil {
 		return Saved{}, err
 	}
-	d, err := sv.put(ctx, t)
-	if err != nil {
+	d, nodes := t.nodes()
+	if err := sv.put(ctx, nodes); err != nil {
 		return Saved{}, err
 	}
-	cache.blobs[d] = true
-	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, nil
+	for node := range nodes {
+		cache.blobs[node] = true
+	}
+	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, sv.blobs.End()
 }
 
-func (sv *saver) put(ctx context.Context, t Tree) (store.Digest, error) {
-	data := t.encode()
-	if d := store.DigestOf(data); sv.prev.blobs[d] {
-		return d, nil
+// put puts the nodes that the store may not have.
+func (sv *saver) put(ctx context.Context, nodes map[store.Digest][]byte) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(readers)
+	for d, data := range nodes {
+		if sv.prev.blobs[d] {
+			continue
+		}
+		all.Go(func() error {
+			return sv.blobs.PutFrom(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+		})
 	}
-	return sv.store.Put(ctx, data)
+	return all.Wait()
 }
 
 // readDir gives the names in a folder below root, sorted.
