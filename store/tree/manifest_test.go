@@ -62,6 +62,15 @@ func TestTheFormOfNodes(t *testing.T) {
 	require.Equal(t, example(), got)
 }
 
+// What writers of JSON spell in different ways is given in base64.
+func TestTextThatIsNotPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"ä <&> é/": `"k":"ä <&> é/"`, `"\`: `"k":"\"\\"`, "\n": `"k_b64":"Cg=="`, "\x7f": `"k_b64":"fw=="`, "\u2028": `"k_b64":"4oCo"`, "\xff": `"k_b64":"/w=="`,
+	} {
+		require.Equal(t, want, string(appendText(nil, "k", text)), "%q", text)
+	}
+}
+
 func TestTheManifestOfARunDirectory(t *testing.T) {
 	require.Equal(t, shown, string(example().Manifest()))
 	got, err := ReadManifest([]byte(shown))
