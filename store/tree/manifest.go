@@ -220,7 +220,8 @@ func (e Entry) append(out []byte, key, text string, node store.Digest) []byte {
 	out = appendText(append(out, '{'), key, text)
 	out = append(append(append(out, `,"mode":"`...), e.Mode...), '"')
 	if e.Mode != ModeSymlink {
-		out = fmt.Appendf(out, `,"perm":"%04o"`, e.Perm)
+		out = append(out, `,"perm":"0`...)
+		out = append(out, '0'+byte(e.Perm>>6&7), '0'+byte(e.Perm>>3&7), '0'+byte(e.Perm&7), '"')
 	}
 	if e.IsFile() {
 		out = strconv.AppendInt(append(out, `,"size":`...), e.Size, 10)

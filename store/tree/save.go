@@ -97,15 +97,15 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	names, err := readDir(sv.root, dir)
+	inside, err := readDir(sv.root, dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != "." {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := sv.find(ctx, join(dir, name)); err != nil {
+	for _, info := range inside {
+		if err := sv.find(ctx, join(dir, info.Name()), info); err != nil {
 			return err
 		}
 	}
@@ -113,14 +113,7 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 }
 
 // find takes note of what is at a path.
-func (sv *saver) find(ctx context.Context, path string) error {
-	info, err := sv.root.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo) error {
 	reason, err := sv.sieve.out(sv.root, path, info)
 	if reason != "" || err != nil {
 		sv.skipped = append(sv.skipped, Skipped{Path: path, Folder: info.IsDir(), Reason: reason})
@@ -261,15 +254,15 @@ func (sv *saver) put(ctx context.Context, nodes map[store.Digest][]byte) error {
 	return all.Wait()
 }
 
-// readDir gives the names in a folder below root, sorted.
-func readDir(root *os.Root, dir string) ([]string, error) {
+// readDir gives what is in a folder below root, symlinks as such, by name.
+func readDir(root *os.Root, dir string) ([]fs.FileInfo, error) {
 	f, err := root.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, errors.Join(err, f.Close())
+	inside, err := f.Readdir(-1)
+	slices.SortFunc(inside, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	return inside, errors.Join(err, f.Close())
 }
 
 // openFile opens the file that was seen below root. What took its place, like a
