@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,12 +46,12 @@ func BenchmarkTurns(b *testing.B) {
 	for n := range benchFolders * benchFiles {
 		fill(b, r, work, n)
 	}
-	count := func(do func()) (ms, wrote, synced float64) {
+	count := func(do func()) cost {
 		bytes.Store(0)
 		syncs.Store(0)
-		begin := time.Now()
+		begin, cpu := time.Now(), cpuTime(b)
 		do()
-		return float64(time.Since(begin).Microseconds()) / 1000, float64(bytes.Load()), float64(syncs.Load())
+		return cost{ms: millis(time.Since(begin)), cpu: millis(cpuTime(b) - cpu), bytes: float64(bytes.Load()), syncs: float64(syncs.Load())}
 	}
 	var last tree.Saved
 	snapshot := func() {
@@ -59,38 +60,56 @@ func BenchmarkTurns(b *testing.B) {
 		require.NoError(b, err)
 		require.NoError(b, disk.WriteFile(filepath.Join(rundir, "manifest.json"), last.Tree.Manifest(), 0o644))
 	}
-	first, _, _ := count(snapshot)
-	var turn, wrote, synced, copied, copyWrote, copySynced []float64
+	b.ReportMetric(count(snapshot).ms, "ms-first")
+	var turns, copies []cost
 	for b.Loop() {
 		b.StopTimer()
 		for range benchChanged {
 			fill(b, r, work, r.IntN(benchFolders*benchFiles))
 		}
-		if len(turn)%copyEvery == 0 {
-			ms, n, k := count(func() { fullCopy(b, disk, work) })
-			copied, copyWrote, copySynced = append(copied, ms), append(copyWrote, n), append(copySynced, k)
+		if len(turns)%copyEvery == 0 {
+			copies = append(copies, count(func() { fullCopy(b, disk, work) }))
 		}
 		b.StartTimer()
-		ms, n, k := count(snapshot)
-		turn, wrote, synced = append(turn, ms), append(wrote, n), append(synced, k)
+		turns = append(turns, count(snapshot))
 	}
-	part := (len(turn) + 4) / 5
-	b.ReportMetric(first, "ms-first")
-	b.ReportMetric(median(turn), "ms/turn")
-	b.ReportMetric(median(turn[:part]), "ms/turn-first-fifth")
-	b.ReportMetric(median(turn[len(turn)-part:]), "ms/turn-last-fifth")
-	b.ReportMetric(median(wrote), "B/turn")
-	b.ReportMetric(median(synced), "syncs/turn")
-	b.ReportMetric(median(copied), "ms/copy")
-	b.ReportMetric(median(copyWrote), "B/copy")
-	b.ReportMetric(median(copySynced), "syncs/copy")
-	b.ReportMetric(median(copied)/median(turn), "x-time")
-	b.ReportMetric(median(copyWrote)/median(wrote), "x-bytes")
+	part := (len(turns) + 4) / 5
+	all, early, late, whole := medians(turns), medians(turns[:part]), medians(turns[len(turns)-part:]), medians(copies)
+	for unit, n := range map[string]float64{
+		"ms/turn": all.ms, "B/turn": all.bytes, "syncs/turn": all.syncs, "ms/copy": whole.ms, "B/copy": whole.bytes, "syncs/copy": whole.syncs,
+		"x-time": whole.ms / all.ms, "x-bytes": whole.bytes / all.bytes,
+		"ms/turn-first-fifth": early.ms, "ms/turn-last-fifth": late.ms, "cpu-ms/turn-first-fifth": early.cpu, "cpu-ms/turn-last-fifth": late.cpu,
+	} {
+		b.ReportMetric(n, unit)
+	}
 }
 
-func median(all []float64) float64 {
-	sorted := slices.Sorted(slices.Values(all))
-	return sorted[len(sorted)/2]
+// cost is what one snapshot or copy took.
+type cost struct{ ms, cpu, bytes, syncs float64 }
+
+func medians(all []cost) cost {
+	of := func(what func(cost) float64) float64 {
+		var values []float64
+		for _, c := range all {
+			values = append(values, what(c))
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	return cost{
+		ms: of(func(c cost) float64 { return c.ms }), cpu: of(func(c cost) float64 { return c.cpu }),
+		bytes: of(func(c cost) float64 { return c.bytes }), syncs: of(func(c cost) float64 { return c.syncs }),
+	}
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// cpuTime is what this process has used.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // fill gives a file of the work new content.

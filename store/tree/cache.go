@@ -62,7 +62,10 @@ func (s stamp) settled(look time.Time) bool {
 // again, but every file is read. [Save] and [Checkout] give better ones.
 func Known(s *store.Store, t Tree) *Cache {
 	c := newCache(s)
-	c.blobs[t.Digest()] = true
+	_, nodes := t.nodes()
+	for d := range nodes {
+		c.blobs[d] = true
+	}
 	for _, e := range t.Entries {
 		if e.IsFile() {
 			c.blobs[e.Digest] = true

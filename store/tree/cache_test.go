@@ -3,6 +3,7 @@ package tree
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,6 +86,18 @@ func clockOf(t *testing.T) time.Time {
 	return info.ModTime()
 }
 
+func TestEveryPartOfAStampCounts(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := stamp{inode: 1, size: 2, mtime: now, ctime: now}
+	require.True(t, s.equal(stamp{inode: 1, size: 2, mtime: now.Local(), ctime: now}))
+	for name, o := range map[string]stamp{
+		"inode": {inode: 9, size: 2, mtime: now, ctime: now}, "size": {inode: 1, size: 9, mtime: now, ctime: now},
+		"mtime": {inode: 1, size: 2, mtime: now.Add(1), ctime: now}, "ctime": {inode: 1, size: 2, mtime: now, ctime: now.Add(1)},
+	} {
+		require.False(t, s.equal(o), name)
+	}
+}
+
 func TestAStampOfTheLastTickIsNotTrusted(t *testing.T) {
 	look := time.Date(2026, 11, 21, 12, 0, 0, 500e6, time.UTC)
 	rows := []struct {
@@ -165,6 +178,7 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 		before  durable.Op // when it changes: before it is copied, or after
 		want    error
 	}{
+		{"in place, after", 1, durable.OpSync, nil},
 		{"once, before", 1, durable.OpCreate, nil},
 		{"twice, before", 2, durable.OpCreate, nil},
 		{"on and on, before", 100, durable.OpCreate, store.ErrChanged},
@@ -181,11 +195,14 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 					return
 				}
 				changed++
-				f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+				info, err := os.Stat(path)
 				require.NoError(t, err)
-				_, err = f.WriteString(".")
-				require.NoError(t, err)
-				require.NoError(t, f.Close())
+				if st.Op == durable.OpSync {
+					write(t, path, "LOG")
+				} else {
+					write(t, path, strings.Repeat("log..", 30)[:info.Size()+1])
+				}
+				require.NoError(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Hour))) // a clock that ticks at once
 			})
 			write(t, path, "log")
 			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
@@ -195,6 +212,9 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 				return
 			}
 			want := "log.."[:3+row.changes]
+			if row.before == durable.OpSync {
+				want = "LOG"
+			}
 			got, err := s.Get(t.Context(), saved.Tree.Entries[0].Digest)
 			require.NoError(t, err)
 			require.Equal(t, want, string(got))

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -9,6 +10,9 @@ import (
 // check accepts what can be laid down below a folder without touching anything
 // outside it: what Save makes, and nothing else.
 func (t Tree) check() error {
+	if err := t.checkSize(); err != nil {
+		return err
+	}
 	folders := map[string]bool{".": true}
 	last := ""
 	for _, e := range t.Entries {
@@ -16,13 +20,25 @@ func (t Tree) check() error {
 			return fmt.Errorf("entry %q: %w", e.Path, err)
 		}
 		if e.Path <= last {
-			return fmt.Errorf("entry %q: it stands behind %q, but paths are in order and only once", e.Path, last)
+			return fmt.Errorf("entry %q: %w", e.Path, errOrder)
 		}
 		if !folders[parent(e.Path)] {
 			return fmt.Errorf("entry %q: its folder has no entry", e.Path)
 		}
 		folders[e.Path] = e.Mode == ModeFolder
 		last = e.Path
+	}
+	return nil
+}
+
+var errOrder = errors.New("entries are in the order of their paths, each only once")
+
+// maxEntries bounds what a forged tree of a few nodes can unfold into.
+const maxEntries = 1 << 20
+
+func (t Tree) checkSize() error {
+	if len(t.Entries) > maxEntries {
+		return fmt.Errorf("it has more than %d entries", maxEntries)
 	}
 	return nil
 }
@@ -55,10 +71,17 @@ func (e Entry) check() error {
 	return nil
 }
 
+// maxPath is the length in bytes of the longest path that programs can open on
+// all systems, and more.
+const maxPath = 4096
+
 // checkPath accepts a path below the root, in its one spelling, and nothing of git's.
 func checkPath(path string) error {
 	if strings.ContainsRune(path, 0) {
 		return fmt.Errorf("no file's name holds a NUL")
+	}
+	if len(path) > maxPath {
+		return fmt.Errorf("it is longer than %d bytes", maxPath)
 	}
 	for name := range strings.SplitSeq(path, "/") {
 		switch {

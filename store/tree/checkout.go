@@ -103,12 +103,12 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	names, err := readDir(l.root, dir)
+	inside, err := readDir(l.root, dir)
 	if err != nil {
 		return false, err
 	}
-	for _, name := range names {
-		stays, err := l.clearOne(ctx, join(dir, name))
+	for _, info := range inside {
+		stays, err := l.clearOne(ctx, join(dir, info.Name()), info)
 		if err != nil {
 			return false, err
 		}
@@ -117,11 +117,7 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 	return left, nil
 }
 
-func (l *layer) clearOne(ctx context.Context, path string) (stays bool, err error) {
-	info, err := l.root.Lstat(path)
-	if err != nil {
-		return false, err
-	}
+func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo) (stays bool, err error) {
 	e, wanted := l.want[path]
 	if !wanted {
 		if reason, err := l.sieve.out(l.root, path, info); reason != "" || err != nil {

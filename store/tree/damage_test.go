@@ -88,7 +88,7 @@ func TestAManifestThatLiesAboutASize(t *testing.T) {
 	s, to := openStore(t), t.TempDir()
 	d, err := s.Put(t.Context(), []byte("hello"))
 	require.NoError(t, err)
-	manifest, err := s.Put(t.Context(), []byte("{\"version\":1,\n\"entries\":[\n{\"path\":\"a\",\"mode\":\"file\",\"perm\":\"0644\",\"size\":4,\"sha256\":\""+string(d)+"\"}\n]}\n"))
+	manifest, err := s.Put(t.Context(), []byte("{\"version\":1,\n\"entries\":[\n{\"name\":\"a\",\"mode\":\"file\",\"perm\":\"0644\",\"size\":4,\"sha256\":\""+string(d)+"\"}\n]}\n"))
 	require.NoError(t, err)
 	_, err = tree.Checkout(t.Context(), s, manifest, to, tree.Rules{})
 	require.ErrorContains(t, err, "a: the tree says that it has 4 bytes, but its content has 5")

@@ -2,122 +2,169 @@ package tree
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/store"
 )
 
-// version is that of the manifest's form. Another one is an error, not a guess.
+// version is that of the forms on disk. Another one is an error, not a guess.
 const version = 1
 
-// manifest is the form on disk: one line an entry, so that people and diff can
-// read it, and always the same bytes for the same tree.
-type manifest struct {
+// A tree is in the store as one node for each folder: a blob that lists what is
+// in the folder, subfolders by their nodes' digests. So folders that did not
+// change are not written again. A run directory shows all entries in one list.
+// Both have one line an entry, for people and diff, and one spelling: the same
+// tree is the same bytes, whatever writes JSON.
+
+// child is an entry as its folder's node shows it.
+type child struct {
+	Entry
+	node store.Digest // of a folder
+}
+
+// header is what stands before the entries.
+type header struct {
 	Version int          `json:"version"`
-	Tree    store.Digest `json:"tree,omitempty"` // only in a run directory: the digest of the manifest in the store
+	Tree    store.Digest `json:"tree"` // only in a run directory
 	Entries []line       `json:"entries"`
 }
 
-// line is an entry on disk. A path or link that is not plain text is given in
-// base64 instead.
+// line is an entry on disk: with its name in a node, with its path in a run
+// directory. Text that is not plain is given in base64 instead.
 type line struct {
-	Path    string       `json:"path,omitempty"`
-	PathB64 []byte       `json:"path_b64,omitempty"`
+	Name    string       `json:"name"`
+	NameB64 []byte       `json:"name_b64"`
+	Path    string       `json:"path"`
+	PathB64 []byte       `json:"path_b64"`
 	Mode    Mode         `json:"mode"`
-	Perm    string       `json:"perm,omitempty"` // octal, four digits
-	Size    *int64       `json:"size,omitempty"`
-	Digest  store.Digest `json:"sha256,omitempty"`
-	Link    string       `json:"link,omitempty"`
-	LinkB64 []byte       `json:"link_b64,omitempty"`
+	Perm    string       `json:"perm"` // octal, four digits; not of a symlink
+	Size    int64        `json:"size"`
+	Digest  store.Digest `json:"sha256"` // of a file's content; in a node also of a folder's
+	Link    string       `json:"link"`
+	LinkB64 []byte       `json:"link_b64"`
 }
 
-func (e Entry) line() line {
-	l := line{Mode: e.Mode, Digest: e.Digest}
-	l.Path, l.PathB64 = spell(e.Path)
-	l.Link, l.LinkB64 = spell(e.Link)
-	if e.Mode != ModeSymlink {
-		l.Perm = fmt.Sprintf("%04o", e.Perm)
+// nodes makes the nodes of a tree, and gives the root's digest.
+func (t Tree) nodes() (root store.Digest, all map[store.Digest][]byte) {
+	in := map[string][]child{}
+	for _, e := range t.Entries {
+		in[parent(e.Path)] = append(in[parent(e.Path)], child{Entry: e})
 	}
-	if e.IsFile() {
-		l.Size = &e.Size
+	all = map[store.Digest][]byte{}
+	digests := map[string]store.Digest{}
+	add := func(folder string) {
+		for i, c := range in[folder] {
+			in[folder][i].node = digests[c.Path]
+		}
+		data := encodeNode(in[folder])
+		digests[folder] = store.DigestOf(data)
+		all[digests[folder]] = data
 	}
-	return l
+	for _, e := range slices.Backward(t.Entries) { // what is in a folder stands behind it
+		if e.Mode == ModeFolder {
+			add(e.Path)
+		}
+	}
+	add(".")
+	return digests["."], all
 }
 
-func (l line) entry() (Entry, error) {
-	e := Entry{Path: l.Path + string(l.PathB64), Mode: l.Mode, Digest: l.Digest, Link: l.Link + string(l.LinkB64)}
-	if l.Size != nil {
-		e.Size = *l.Size
+func encodeNode(children []child) []byte {
+	out := begin("")
+	for i, c := range children {
+		out = separate(out, i)
+		out = c.append(out, "name", base(c.Path), c.node)
 	}
-	if l.Perm == "" {
-		return e, nil
-	}
-	perm, err := strconv.ParseUint(l.Perm, 8, 32)
+	return end(out)
+}
+
+// decodeNode reads the node of the folder at dir.
+func decodeNode(dir string, data []byte) ([]child, error) {
+	h, err := parse(data)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%q is not a file's permissions", l.Perm)
+		return nil, err
 	}
-	e.Perm = fs.FileMode(perm)
-	return e, nil
-}
-
-// spell gives text that JSON keeps as it is, or its bytes.
-func spell(s string) (plain string, raw []byte) {
-	if !utf8.ValidString(s) {
-		return "", []byte(s)
-	}
-	for _, r := range s {
-		// Encoders spell control characters and line separators in different ways.
-		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
-			return "", []byte(s)
+	children := make([]child, 0, len(h.Entries))
+	for i, l := range h.Entries {
+		c, err := l.child(dir)
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", l.Name+string(l.NameB64), err)
 		}
+		if i > 0 && c.Path <= children[i-1].Path {
+			return nil, fmt.Errorf("entry %q: %w", c.Path, errOrder)
+		}
+		children = append(children, c)
 	}
-	return s, nil
+	if !bytes.Equal(encodeNode(children), data) {
+		return nil, errForm
+	}
+	return children, nil
 }
 
-// encode gives the bytes of the manifest in the store.
-func (t Tree) encode() []byte { return t.write("") }
-
-// Manifest gives the manifest that a run directory shows: that of the store,
-// and the tree's digest in front.
-func (t Tree) Manifest() []byte { return t.write(t.Digest()) }
-
-func (t Tree) write(digest store.Digest) []byte {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "{\"version\":%d,\n", version)
-	if digest != "" {
-		fmt.Fprintf(&out, "\"tree\":%q,\n", digest)
+func (l line) child(dir string) (child, error) {
+	name := l.Name + string(l.NameB64)
+	e, err := l.entry(join(dir, name))
+	if err != nil {
+		return child{}, err
 	}
-	out.WriteString("\"entries\":[")
-	lines := json.NewEncoder(&out)
-	lines.SetEscapeHTML(false)
+	c := child{Entry: e}
+	if c.Mode == ModeFolder {
+		c.node, c.Digest = c.Digest, ""
+	}
+	if err := c.check(); err != nil {
+		return child{}, err
+	}
+	if base(c.Path) != name || c.Mode == ModeFolder && !c.node.Valid() {
+		return child{}, fmt.Errorf("it is not a whole %s", c.Mode)
+	}
+	return c, nil
+}
+
+// Manifest gives what a run directory shows of a tree: its digest and all its entries.
+func (t Tree) Manifest() []byte {
+	out := begin(t.Digest())
 	for i, e := range t.Entries {
-		if i > 0 {
-			out.Truncate(out.Len() - 1) // the encoder ends each line
-			out.WriteByte(',')
-		}
-		out.WriteByte('\n')
-		if err := lines.Encode(e.line()); err != nil {
-			panic("a tree's entry has no JSON: " + err.Error()) // it has nothing but texts and numbers
-		}
+		out = separate(out, i)
+		out = e.append(out, "path", e.Path, "")
 	}
-	out.WriteString("]}\n")
-	return out.Bytes()
+	return end(out)
 }
 
 // ReadManifest reads what [Tree.Manifest] wrote. A manifest whose entries are
 // not those of its digest is an error.
 func ReadManifest(data []byte) (Tree, error) {
-	m, t, err := parse(data)
+	t, err := readManifest(data)
 	if err != nil {
 		return Tree{}, fmt.Errorf("read a tree's manifest: %w", err)
 	}
-	if found := t.Digest(); m.Tree != found {
-		return Tree{}, fmt.Errorf("read a tree's manifest: it says that it is tree %s, but its entries are those of %s: it was changed by hand", m.Tree, found)
+	return t, nil
+}
+
+func readManifest(data []byte) (Tree, error) {
+	h, err := parse(data)
+	if err != nil {
+		return Tree{}, err
+	}
+	t := Tree{Entries: make([]Entry, 0, len(h.Entries))}
+	for _, l := range h.Entries {
+		e, err := l.entry(l.Path + string(l.PathB64))
+		if err != nil {
+			return Tree{}, fmt.Errorf("entry %q: %w", e.Path, err)
+		}
+		t.Entries = append(t.Entries, e)
+	}
+	if err := t.check(); err != nil {
+		return Tree{}, err
+	}
+	if found := t.Digest(); h.Tree != found {
+		return Tree{}, fmt.Errorf("it says that it is tree %s, but its entries are those of %s: it was changed by hand", h.Tree, found)
 	}
 	if !bytes.Equal(t.Manifest(), data) {
 		return Tree{}, errForm
@@ -125,36 +172,94 @@ func ReadManifest(data []byte) (Tree, error) {
 	return t, nil
 }
 
-// decode reads the manifest of the store. There is one spelling of each tree,
-// or two digests would name the same one.
-func decode(data []byte) (Tree, error) {
-	_, t, err := parse(data)
-	if err != nil {
-		return Tree{}, err
+var errForm = errors.New("it is not spelled as Passbook spells it: something else wrote it")
+
+func parse(data []byte) (header, error) {
+	h := header{}
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, fmt.Errorf("it is not of a tree: %w", err)
 	}
-	if !bytes.Equal(t.encode(), data) {
-		return Tree{}, errForm
+	if h.Version != version {
+		return h, fmt.Errorf("its version is %d, and this program knows %d", h.Version, version)
 	}
-	return t, nil
+	return h, nil
 }
 
-var errForm = errors.New("it is not spelled as a tree's manifest is: Passbook did not write it")
+func (l line) entry(path string) (Entry, error) {
+	e := Entry{Path: path, Mode: l.Mode, Size: l.Size, Digest: l.Digest, Link: l.Link + string(l.LinkB64)}
+	if l.Perm == "" {
+		return e, nil
+	}
+	perm, err := strconv.ParseUint(l.Perm, 8, 32)
+	if err != nil {
+		return e, fmt.Errorf("%q is not a file's permissions", l.Perm)
+	}
+	e.Perm = fs.FileMode(perm)
+	return e, nil
+}
 
-func parse(data []byte) (manifest, Tree, error) {
-	m := manifest{}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, Tree{}, fmt.Errorf("it is not a tree's manifest: %w", err)
+func begin(tree store.Digest) []byte {
+	out := fmt.Appendf(nil, "{\"version\":%d,\n", version)
+	if tree != "" {
+		out = fmt.Appendf(out, "\"tree\":\"%s\",\n", tree)
 	}
-	if m.Version != version {
-		return m, Tree{}, fmt.Errorf("its version is %d, and this program knows %d", m.Version, version)
+	return append(out, `"entries":[`...)
+}
+
+func separate(out []byte, i int) []byte {
+	if i > 0 {
+		out = append(out, ',')
 	}
-	t := Tree{Entries: make([]Entry, 0, len(m.Entries))}
-	for _, l := range m.Entries {
-		e, err := l.entry()
-		if err != nil {
-			return m, Tree{}, err
+	return append(out, '\n')
+}
+
+func end(out []byte) []byte { return append(out, "\n]}\n"...) }
+
+// append writes the entry's line.
+func (e Entry) append(out []byte, key, text string, node store.Digest) []byte {
+	out = appendText(append(out, '{'), key, text)
+	out = append(append(append(out, `,"mode":"`...), e.Mode...), '"')
+	if e.Mode != ModeSymlink {
+		out = append(out, `,"perm":"0`...)
+		out = append(out, '0'+byte(e.Perm>>6&7), '0'+byte(e.Perm>>3&7), '0'+byte(e.Perm&7), '"')
+	}
+	if e.IsFile() {
+		out = strconv.AppendInt(append(out, `,"size":`...), e.Size, 10)
+	}
+	if d := e.Digest + node; d != "" {
+		out = append(append(append(out, `,"sha256":"`...), d...), '"')
+	}
+	if e.Link != "" {
+		out = appendText(append(out, ','), "link", e.Link)
+	}
+	return append(out, '}')
+}
+
+// appendText writes a member: as text if that is plain, else as its bytes.
+func appendText(out []byte, key, text string) []byte {
+	out = append(append(out, '"'), key...)
+	if !plain(text) {
+		return append(base64.StdEncoding.AppendEncode(append(out, `_b64":"`...), []byte(text)), '"')
+	}
+	out = append(out, `":"`...)
+	for i := range len(text) {
+		if text[i] == '"' || text[i] == '\\' {
+			out = append(out, '\\')
 		}
-		t.Entries = append(t.Entries, e)
+		out = append(out, text[i])
 	}
-	return m, t, t.check()
+	return append(out, '"')
+}
+
+// plain says whether JSON keeps a text and people can read it.
+func plain(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for _, r := range text {
+		if r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' {
+			return false
+		}
+	}
+	return true
 }

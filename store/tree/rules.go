@@ -126,12 +126,19 @@ func parsePattern(text string) (pattern, error) {
 	if inside, ok := strings.CutSuffix(glob, "/**"); ok {
 		glob = inside + "/**/*" // what is in the folder, not the folder
 	}
-	p.glob = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`).Replace(glob)
-	if !doublestar.ValidatePattern(p.glob) || strings.Contains(glob, "[[:") {
-		return pattern{}, fmt.Errorf("ignore pattern %q cannot be read: it is in the syntax of .gitignore, without classes like [[:alpha:]]", text)
+	p.glob = classes.Replace(braces.Replace(glob))
+	if !doublestar.ValidatePattern(p.glob) || strings.Contains(p.glob, ":]") {
+		return pattern{}, fmt.Errorf("ignore pattern %q cannot be read: it is in the syntax of .gitignore", text)
 	}
 	return p, nil
 }
+
+// doublestar knows {a,b}, which git does not, and no [[:alpha:]], which git does.
+var (
+	braces  = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`)
+	classes = strings.NewReplacer("[:alnum:]", "0-9A-Za-z", "[:alpha:]", "A-Za-z", "[:blank:]", " \t", "[:digit:]", "0-9", "[:lower:]", "a-z",
+		"[:space:]", "\t-\r ", "[:upper:]", "A-Z", "[:xdigit:]", "0-9A-Fa-f")
+)
 
 // trimSpaces removes spaces from the end, but not one behind a backslash.
 func trimSpaces(s string) string {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,7 @@ const (
 	readers = 8 // files at once
 )
 
-// Save puts the tree at dir into the store. On return everything is durable, the
-// manifest last. Files that are as the cache has seen them are not read, and
+// Save puts the tree at dir into the store. On return everything is durable. Files that are as the cache has seen them are not read, and
 // blobs that it knows are not put; prev may be nil.
 //
 // A file that changes while it is read is read again, three times at most; then
@@ -71,9 +71,6 @@ func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Ca
 	if err := sv.take(ctx); err != nil {
 		return Saved{}, err
 	}
-	if err := sv.blobs.End(); err != nil {
-		return Saved{}, err
-	}
 	return sv.finish(ctx)
 }
 
@@ -100,15 +97,15 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	names, err := readDir(sv.root, dir)
+	inside, err := readDir(sv.root, dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != "." {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if err := sv.find(ctx, join(dir, name)); err != nil {
+	for _, info := range inside {
+		if err := sv.find(ctx, join(dir, info.Name()), info); err != nil {
 			return err
 		}
 	}
@@ -116,14 +113,7 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 }
 
 // find takes note of what is at a path.
-func (sv *saver) find(ctx context.Context, path string) error {
-	info, err := sv.root.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo) error {
 	reason, err := sv.sieve.out(sv.root, path, info)
 	if reason != "" || err != nil {
 		sv.skipped = append(sv.skipped, Skipped{Path: path, Folder: info.IsDir(), Reason: reason})
@@ -220,7 +210,7 @@ func (sv *saver) readOnce(ctx context.Context, f *found) error {
 	return nil
 }
 
-// finish puts the manifest and tells what the next save need not do.
+// finish puts the nodes and tells what the next save need not do.
 func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	cache := newCache(sv.store)
 	t := Tree{Entries: make([]Entry, 0, len(sv.found))}
@@ -239,31 +229,40 @@ func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	if err := t.check(); err != nil {
 		return Saved{}, err
 	}
-	d, err := sv.put(ctx, t)
-	if err != nil {
+	d, nodes := t.nodes()
+	if err := sv.put(ctx, nodes); err != nil {
 		return Saved{}, err
 	}
-	cache.blobs[d] = true
-	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, nil
-}
-
-func (sv *saver) put(ctx context.Context, t Tree) (store.Digest, error) {
-	data := t.encode()
-	if d := store.DigestOf(data); sv.prev.blobs[d] {
-		return d, nil
+	for node := range nodes {
+		cache.blobs[node] = true
 	}
-	return sv.store.Put(ctx, data)
+	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, sv.blobs.End()
 }
 
-// readDir gives the names in a folder below root, sorted.
-func readDir(root *os.Root, dir string) ([]string, error) {
+// put puts the nodes that the store may not have.
+func (sv *saver) put(ctx context.Context, nodes map[store.Digest][]byte) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(readers)
+	for d, data := range nodes {
+		if sv.prev.blobs[d] {
+			continue
+		}
+		all.Go(func() error {
+			return sv.blobs.PutFrom(ctx, d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+		})
+	}
+	return all.Wait()
+}
+
+// readDir gives what is in a folder below root, symlinks as such, by name.
+func readDir(root *os.Root, dir string) ([]fs.FileInfo, error) {
 	f, err := root.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	names, err := f.Readdirnames(-1)
-	slices.Sort(names)
-	return names, errors.Join(err, f.Close())
+	inside, err := f.Readdir(-1)
+	slices.SortFunc(inside, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	return inside, errors.Join(err, f.Close())
 }
 
 // openFile opens the file that was seen below root. What took its place, like a

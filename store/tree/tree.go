@@ -1,11 +1,11 @@
 // Package tree keeps whole working trees in a store: every file's content is a
-// blob, and so is the manifest that lists them. The manifest's digest is the
-// tree's: the same names, modes and contents give the same digest on every
-// machine.
+// blob, and so is a list of what is in each folder. The digest of the root's
+// list is the tree's: the same names, modes and contents give the same digest on
+// every machine.
 //
 // A tree that was saved can be laid down again exactly, and what is laid down
 // was checked against its digests first. Nothing outside the folder in question
-// is read or written, whatever its symlinks and a manifest say.
+// is read or written, whatever its symlinks and the blobs say.
 //
 // It keeps no owners, times, hard links, extended attributes, and no bits of
 // modes beyond rwxrwxrwx. It does not arrange who may write to the folder
@@ -13,8 +13,6 @@
 package tree
 
 import (
-	"context"
-	"fmt"
 	"io/fs"
 
 	"github.com/passbook-run/passbook/store"
@@ -50,22 +48,11 @@ type Tree struct {
 	Entries []Entry // by path, in the order of its bytes
 }
 
-// Load reads a tree. A manifest that is damaged, of another version, or names
-// places outside the tree is an error.
-func Load(ctx context.Context, s *store.Store, d store.Digest) (Tree, error) {
-	data, err := s.Get(ctx, d)
-	if err != nil {
-		return Tree{}, fmt.Errorf("load tree: %w", err)
-	}
-	t, err := decode(data)
-	if err != nil {
-		return Tree{}, fmt.Errorf("load tree %s: %w", d, err)
-	}
-	return t, nil
+// Digest is the tree's digest: that of its root's node in the store.
+func (t Tree) Digest() store.Digest {
+	root, _ := t.nodes()
+	return root
 }
-
-// Digest is the tree's digest: that of its manifest in the store.
-func (t Tree) Digest() store.Digest { return store.DigestOf(t.encode()) }
 
 // find gives the entries by path.
 func (t Tree) find() map[string]Entry {
