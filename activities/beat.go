@@ -2,16 +2,22 @@ package activities
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 )
 
-// beat reports at once that the activity lives, and then as beatEvery does. Nothing waits for the first report: it is a write in the server's
-// database.
+// beat reports at once that the activity lives, and then as beatEvery does. Only the end of the activity waits for the first report: it is a write
+// in the server's database.
 func beat(ctx context.Context, heartbeatMS int64, details func() any) (stop func()) {
-	go activity.RecordHeartbeat(ctx, details())
-	return beatEvery(ctx, heartbeatMS, details)
+	var first sync.WaitGroup
+	first.Go(func() { activity.RecordHeartbeat(ctx, details()) })
+	end := beatEvery(ctx, heartbeatMS, details)
+	return func() {
+		first.Wait()
+		end()
+	}
 }
 
 // beatEvery reports that the activity lives, four times in the time after which it counts as lost, until the returned function is called. What is

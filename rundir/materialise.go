@@ -18,7 +18,7 @@ func (p *projector) materialise() error {
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
 	for i, e := range p.unseen {
-		if i > 0 && e.Kind == run.KindCheckpointCreated {
+		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew { // where all is made again, readers know later records already
 			if err := p.saveBefore(w); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ type projector struct {
 	blobs  Blobs
 	meta   Meta          // as far as it was committed
 	book   PipelineState // as far as it was written
+	anew   bool          // the book was not: everything is made from the first event on
 	unseen []run.Event   // on disk, not in meta
 	last   int64         // last seq on disk
 	chain  run.Chain
@@ -87,7 +88,7 @@ func (p *projector) readBook(due bool) error {
 		}
 		return err
 	}
-	p.book = newState()
+	p.book, p.anew = newState(), true
 	if p.meta.Events.Seq == 0 {
 		return nil
 	}

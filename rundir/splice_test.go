@@ -87,17 +87,24 @@ func TestAChangedStateIsReadAgain(t *testing.T) {
 	}
 }
 
-// A pass and the checkpoint behind it come in one batch; state.json is written for each of them, for the pass first.
-func TestStateIsWrittenForAPassAndForItsCheckpoint(t *testing.T) {
-	s := newStory(t)
+// oneSet is a set of two passes and its checkpoint, whose batch begins with the end of the second pass. ended is the last event before the
+// checkpoint.
+func oneSet(t *testing.T) (s *story, ended int64) {
+	s = newStory(t)
 	s.start()
 	s.begin(about(1), 1)
 	s.end(about(1), "ok", 1)
 	s.begin(about(2), 1)
 	s.end(about(2), "ok", 1)
-	ended := s.state.Seq
+	ended = s.state.Seq
 	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2})
 	s.begin(about(3), 1)
+	return s, ended
+}
+
+// A pass and the checkpoint behind it come in one batch; state.json is written for each of them, for the pass first.
+func TestStateIsWrittenForAPassAndForItsCheckpoint(t *testing.T) {
+	s, ended := oneSet(t)
 	d := rundir.At(filepath.Join(t.TempDir(), "run"))
 	project(t, d, s, s.batches[:len(s.batches)-1]...)
 	var seqs []int64
@@ -111,4 +118,40 @@ func TestStateIsWrittenForAPassAndForItsCheckpoint(t *testing.T) {
 	}}
 	project(t, d, s, s.batches[len(s.batches)-1])
 	require.Equal(t, []int64{ended, s.state.Seq}, seqs)
+}
+
+// A projection that is cut off behind the pass's state.json leaves it ahead of meta.json. While all is made again, readers never see it go back.
+func TestStateNeverGoesBack(t *testing.T) {
+	s, _ := oneSet(t)
+	last := len(s.batches) - 1
+	for k := 0; ; k++ {
+		d := rundir.At(filepath.Join(t.TempDir(), "run"))
+		project(t, d, s, s.batches[:last]...)
+		calls := 0
+		d.Disk = durable.Disk{Hook: func(durable.Step) error {
+			if calls++; calls > k {
+				return errStop
+			}
+			return nil
+		}}
+		_, stopped := d.Project(t.Context(), s.blobs, s.batches[last])
+		stood := lastSeq(t, d)
+		d.Disk = durable.Disk{Hook: func(st durable.Step) error {
+			if st.Op == durable.OpSyncFolder {
+				require.GreaterOrEqual(t, lastSeq(t, d), stood, "stopped before step %d", k)
+			}
+			return nil
+		}}
+		project(t, d, s, s.batches[last])
+		if stopped == nil {
+			require.Greater(t, k, 20, "the hook never fired")
+			return
+		}
+	}
+}
+
+func lastSeq(t *testing.T, d rundir.Dir) int64 {
+	state, err := d.State()
+	require.NoError(t, err)
+	return state.LastSeq
 }

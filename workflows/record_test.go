@@ -63,6 +63,10 @@ func reopenAndShow(t *testing.T, starter string) []*historypb.History {
 	claim, err := rundir.At(dir).Claim()
 	require.NoError(t, err)
 	await(t, dir, func(m rundir.Meta) bool { return m.State.Passes.LastSettled == 4 && len(m.State.InFlight) == 1 })
+	require.Eventually(t, func() bool { // the slow call has begun, so the next one will be quick
+		begun, err := os.ReadFile(faults + ".attempts")
+		return err == nil && strings.HasSuffix(strings.TrimSpace(string(begun)), "005")
+	}, time.Minute, 20*time.Millisecond)
 	first, err := c.DescribeWorkflow(ctx, claim.RunID, "")
 	require.NoError(t, err)
 	require.NoError(t, c.CancelWorkflow(ctx, claim.RunID, ""))
