@@ -3,7 +3,6 @@ package conformance
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,9 +22,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateScripts rewrites the golden parts of scripts.
-var updateScripts = flag.Bool("update-scripts", false, "write what a script compares with again")
-
 // scriptsDir holds the scripts: each is some failures of one kind, as somebody meets them at a terminal. The rows that it shows stand in its head.
 const scriptsDir = "testdata/script"
 
@@ -35,11 +31,11 @@ func TestScripts(t *testing.T) {
 	starter(t, "server", "start")
 	makeUntouched(t)
 	testscript.RunT(inTurn{t}, testscript.Params{
-		Dir: scriptsDir, UpdateScripts: *updateScripts, Setup: setUp, RequireExplicitExec: true, Condition: condition,
+		Dir: scriptsDir, Setup: setUp, RequireExplicitExec: true, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls, "undisturbed": undisturbed,
 			"killworker": killWorkerOf, "damage": damage, "listing": listing, "disk": disk, "fill": fillDisk, "readonly": readonly, "says": says,
-			"workersays": workerSays, "loseblob": loseBlob,
+			"workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
 		},
 	})
 }
@@ -181,19 +177,47 @@ func countCalls(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func begunCalls(ts *testscript.TestScript, at string) int {
-	raw, err := os.ReadFile(callsPath())
-	if os.IsNotExist(err) {
-		return 0
-	}
-	ts.Check(err)
-	n := 0
-	for line := range strings.Lines(string(raw[ts.Value(callsFrom{}).(int):])) {
-		if strings.Contains(line, `"event":"start"`) && strings.Contains(line, `"at":"`+at+`"`) {
+func begunCalls(ts *testscript.TestScript, at string) (n int) {
+	for _, c := range callsOf(ts) {
+		if c.Event == "start" && c.At == at {
 			n++
 		}
 	}
 	return n
+}
+
+// made is a line of the call log.
+type made struct {
+	Event string `json:"event"`
+	At    string `json:"at"`
+	PID   int    `json:"pid"`
+}
+
+// callsOf are the lines of the call log since the script began.
+func callsOf(ts *testscript.TestScript) (all []made) {
+	raw, err := os.ReadFile(callsPath())
+	if os.IsNotExist(err) {
+		return nil
+	}
+	ts.Check(err)
+	from, _ := ts.Value(callsFrom{}).(int)
+	for line := range strings.Lines(string(raw[from:])) {
+		var c made
+		if strings.HasSuffix(line, "\n") { // else it is being written
+			ts.Check(json.Unmarshal([]byte(line), &c))
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// noagents: nothing is left of any agent, nor of what it has started: each leads a process group of its own.
+func noAgents(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range callsOf(ts) {
+		if err := syscall.Kill(-c.PID, 0); c.PID > 1 && !errors.Is(err, syscall.ESRCH) {
+			ts.Fatalf("agent %d of call %s, or a child of it, still lives (%v)", c.PID, c.At, err)
+		}
+	}
 }
 
 func soon(ts *testscript.TestScript, what string, holds func() bool) {
