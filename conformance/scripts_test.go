@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ func setUp(e *testscript.Env) error {
 			e.Vars = append(e.Vars, v)
 		}
 	}
+	if err := serverRuns(); err != nil {
+		return err
+	}
 	e.Vars = append(e.Vars, "LOGS=run/_orchestrator/logs", "STATE=run/_orchestrator/state.json", "PASSES=run/_orchestrator/passes",
 		"STARTER="+filepath.Join(base, "bin", "starter"))
 	if err := layFaults([]byte("[]\n")); err != nil {
@@ -76,6 +80,18 @@ func setUp(e *testscript.Env) error {
 	}
 	e.Values[saidFrom{}] = len(said)
 	return layPage(e.WorkDir)
+}
+
+// serverRuns has the house's server and worker run: scripts begin in folders from which the server could not be built.
+func serverRuns() error {
+	cmd, err := newCommand(context.Background(), project, "server", "start")
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("start the server: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // callsFrom is the key of where the call log ended when a script began.
