@@ -79,6 +79,8 @@ func killRows() rows {
 			require.Zero(t, lost.asked, "an agent was asked")
 			require.Equal(t, lost.wreckBefore, lost.wreckAfter, "what is left was touched")
 			require.Contains(t, lost.wreck.said, "no event of run "+lost.before.text(t, "runId")+" can be read from its events.jsonl")
+			require.Regexp(t, `(?m)^Damage: +.+ is damaged: no event of run `, lost.wreck.status)
+			require.NotContains(t, lost.wreck.status, "run --config", "it is not to be begun afresh")
 			require.Contains(t, lost.wreck.said, "manual recovery is needed: bring events.jsonl back from a copy, then resume; no checkpoint holds an undamaged artifact")
 		},
 		"RS-09": func(t *testing.T) {

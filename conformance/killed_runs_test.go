@@ -127,6 +127,7 @@ func makeLost(t *testing.T) result {
 	before := len(calls(t, 0))
 	lost.wreckBefore = tree(t, wreck.dir)
 	lost.wreck.said, lost.wreck.code = tryElsewhere(t, "resume", wreck.dir, "--force", "--reason", "the old server is gone for good")
+	lost.wreck.status, _ = tryElsewhere(t, "status", wreck.dir)
 	lost.wreckAfter, lost.asked = tree(t, wreck.dir), len(calls(t, before))
 
 	lost.refused = elsewhere(t, 2, "run", "--config", config, "--output-dir", r.dir)

@@ -1,9 +1,9 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -23,9 +23,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// updateScripts rewrites the golden parts of scripts.
-var updateScripts = flag.Bool("update-scripts", false, "write what a script compares with again")
-
 // scriptsDir holds the scripts: each is some failures of one kind, as somebody meets them at a terminal. The rows that it shows stand in its head.
 const scriptsDir = "testdata/script"
 
@@ -35,11 +32,11 @@ func TestScripts(t *testing.T) {
 	starter(t, "server", "start")
 	makeUntouched(t)
 	testscript.RunT(inTurn{t}, testscript.Params{
-		Dir: scriptsDir, UpdateScripts: *updateScripts, Setup: setUp, RequireExplicitExec: true, Condition: condition,
+		Dir: scriptsDir, Setup: setUp, RequireExplicitExec: true, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls, "undisturbed": undisturbed,
 			"killworker": killWorkerOf, "damage": damage, "listing": listing, "disk": disk, "fill": fillDisk, "readonly": readonly, "says": says,
-			"workersays": workerSays, "loseblob": loseBlob,
+			"workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
 		},
 	})
 }
@@ -64,6 +61,9 @@ func setUp(e *testscript.Env) error {
 			e.Vars = append(e.Vars, v)
 		}
 	}
+	if err := serverRuns(); err != nil {
+		return err
+	}
 	e.Vars = append(e.Vars, "LOGS=run/_orchestrator/logs", "STATE=run/_orchestrator/state.json", "PASSES=run/_orchestrator/passes",
 		"STARTER="+filepath.Join(base, "bin", "starter"))
 	if err := layFaults([]byte("[]\n")); err != nil {
@@ -80,6 +80,18 @@ func setUp(e *testscript.Env) error {
 	}
 	e.Values[saidFrom{}] = len(said)
 	return layPage(e.WorkDir)
+}
+
+// serverRuns has the house's server and worker run: scripts begin in folders from which the server could not be built.
+func serverRuns() error {
+	cmd, err := newCommand(context.Background(), project, "server", "start")
+	if err != nil {
+		return err
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("start the server: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // callsFrom is the key of where the call log ended when a script began.
@@ -181,19 +193,47 @@ func countCalls(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func begunCalls(ts *testscript.TestScript, at string) int {
-	raw, err := os.ReadFile(callsPath())
-	if os.IsNotExist(err) {
-		return 0
-	}
-	ts.Check(err)
-	n := 0
-	for line := range strings.Lines(string(raw[ts.Value(callsFrom{}).(int):])) {
-		if strings.Contains(line, `"event":"start"`) && strings.Contains(line, `"at":"`+at+`"`) {
+func begunCalls(ts *testscript.TestScript, at string) (n int) {
+	for _, c := range callsOf(ts) {
+		if c.Event == "start" && c.At == at {
 			n++
 		}
 	}
 	return n
+}
+
+// made is a line of the call log.
+type made struct {
+	Event string `json:"event"`
+	At    string `json:"at"`
+	PID   int    `json:"pid"`
+}
+
+// callsOf are the lines of the call log since the script began.
+func callsOf(ts *testscript.TestScript) (all []made) {
+	raw, err := os.ReadFile(callsPath())
+	if os.IsNotExist(err) {
+		return nil
+	}
+	ts.Check(err)
+	from, _ := ts.Value(callsFrom{}).(int)
+	for line := range strings.Lines(string(raw[from:])) {
+		var c made
+		if strings.HasSuffix(line, "\n") { // else it is being written
+			ts.Check(json.Unmarshal([]byte(line), &c))
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// noagents: nothing is left of any agent, nor of what it has started: each leads a process group of its own.
+func noAgents(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range callsOf(ts) {
+		if err := syscall.Kill(-c.PID, 0); c.PID > 1 && !errors.Is(err, syscall.ESRCH) {
+			ts.Fatalf("agent %d of call %s, or a child of it, still lives (%v)", c.PID, c.At, err)
+		}
+	}
 }
 
 func soon(ts *testscript.TestScript, what string, holds func() bool) {

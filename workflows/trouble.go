@@ -12,8 +12,11 @@ import (
 )
 
 // noteTroubles journals what an activity met and got over. Without an attempt of its own a trouble was got over in the given one; 0: not by trying
-// again.
+// again. Behind the event that ended the run nothing is written any more.
 func (e *engine) noteTroubles(ctx workflow.Context, context string, all []work.Trouble, attempt int) error {
+	if e.j.state.Status.Closed() {
+		return nil
+	}
 	for _, t := range all {
 		ev := run.ErrorNoted{
 			Context: context, Category: t.Category, Message: t.Message, Diagnostics: t.Diagnostics, Recovered: true, Attempt: cmp.Or(t.Attempt, attempt),

@@ -26,6 +26,18 @@ func TestWhatAProjectionGotOverIsJournaled(t *testing.T) {
 	require.Equal(t, "state-corruption", w.status().Problem.Category)
 }
 
+// TestNothingFollowsTheEnd: what the last projection had to get over stands in Temporal's history alone.
+func TestNothingFollowsTheEnd(t *testing.T) {
+	whole := newWorld(t, twoPasses)
+	whole.done()
+	w := newWorld(t, twoPasses)
+	w.dir.before = map[int]func(){len(whole.dir.batches): func() { w.dir.troubles = []work.Trouble{{Category: "file-io", Message: "late"}} }}
+	w.done()
+	require.Empty(t, w.dir.troubles, "it was told")
+	events := w.dir.events(t)
+	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
+}
+
 // TestEachAttemptAtPicturesIsJournaled with the wait that follows it, so that nothing of it is lost with the worker.
 func TestEachAttemptAtPicturesIsJournaled(t *testing.T) {
 	w := newWorld(t, aLoop)

@@ -34,7 +34,9 @@ func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
 		return s, nil
 	}
 	s.stands = a.standing(ctx, d, s.now.State.Status)
-	s.lost = d.Lost(s.now.State)
+	if s.stands.Liveness != run.LiveOpen { // an open run writes its directory again
+		s.lost = d.Lost(s.now.State)
+	}
 	if s.now.Tail.Seq == 0 && s.lost == nil {
 		s.stands.Status = run.Pending
 	}
