@@ -208,7 +208,7 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
 			require.ErrorIs(t, err, row.want)
 			if row.want != nil {
-				require.ErrorContains(t, err, "log: it changed while it was being stored")
+				require.ErrorContains(t, err, ": log: ")
 				return
 			}
 			want := "log.."[:3+row.changes]
@@ -219,6 +219,36 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, string(got))
 			require.Equal(t, int64(len(want)), saved.Tree.Entries[0].Size)
+		})
+	}
+}
+
+// A file is not in the tree when it vanished; when the store did, that is an error.
+func TestWhatVanishesMeanwhile(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		gone func(dir, blob string) string
+		want error
+	}{
+		{"the file", func(dir, _ string) string { return filepath.Join(dir, "a") }, nil},
+		{"a folder of the store", func(_, blob string) string { return filepath.Dir(blob) }, os.ErrNotExist},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			content := []byte("soon gone")
+			s := openHooked(t, func(st durable.Step) {
+				if st.Op == durable.OpCreate && strings.HasPrefix(filepath.Base(st.Path), string(store.DigestOf(content))[2:]) {
+					require.NoError(t, os.RemoveAll(row.gone(dir, st.Path)))
+				}
+			})
+			write(t, dir+"/a", string(content))
+			write(t, dir+"/b", "stays")
+			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
+			require.ErrorIs(t, err, row.want)
+			if row.want == nil {
+				require.Len(t, saved.Tree.Entries, 1)
+				require.Equal(t, "b", saved.Tree.Entries[0].Path)
+			}
 		})
 	}
 }

@@ -39,8 +39,9 @@ const (
 	readers = 8 // files at once
 )
 
-// Save puts the tree at dir into the store. On return everything is durable. Files that are as the cache has seen them are not read, and
-// blobs that it knows are not put; prev may be nil.
+// Save puts the tree at dir into the store. On return everything is durable.
+// Files that are as the cache has seen them are not read, and blobs that it
+// knows are not put; prev may be nil.
 //
 // A file that changes while it is read is read again, three times at most; then
 // it is an error ([store.ErrChanged]) that names it. Files that vanish meanwhile
@@ -170,17 +171,28 @@ func (f *found) describe(s stamp, d store.Digest, perm fs.FileMode) {
 
 // read takes one file, again if it changed meanwhile.
 func (sv *saver) read(ctx context.Context, f *found) error {
+	var err error
 	for range tries {
-		err := sv.readOnce(ctx, f)
-		if errors.Is(err, fs.ErrNotExist) {
+		err = sv.readOnce(ctx, f)
+		again := errors.Is(err, store.ErrChanged) || errors.Is(err, fs.ErrNotExist)
+		if again && sv.gone(f.Path) {
 			f.Path = ""
 			return nil
 		}
-		if !errors.Is(err, store.ErrChanged) {
-			return err
+		if !again {
+			break
 		}
 	}
-	return fmt.Errorf("%s: %w (read %d times)", f.Path, store.ErrChanged, tries)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return nil
+}
+
+// gone tells a file that vanished from a part of the store that did.
+func (sv *saver) gone(path string) bool {
+	_, err := sv.root.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (sv *saver) readOnce(ctx context.Context, f *found) error {
@@ -197,7 +209,7 @@ func (sv *saver) readOnce(ctx context.Context, f *found) error {
 		err = sv.blobs.PutFrom(ctx, d, from)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
+		return err
 	}
 	after, err := sv.root.Lstat(f.Path)
 	if err != nil {
