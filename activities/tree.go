@@ -238,6 +238,29 @@ func checkoutOf(ctx context.Context, t work.Tree, dir string) (*repo.Worktree, e
 	return w, err
 }
 
+// stepTrailer is in the message of every commit that carries what a pass left.
+const stepTrailer = "Passbook-Step: "
+
+// takeBack brings the run's own checkout back to the commit that the run knows, where all that came since is what a pass left and the journal was
+// never told of: its workflow was ended in between, and will do that pass again.
+func takeBack(ctx context.Context, t *work.Tree, dir string) (bool, error) {
+	if t.Workspace.Kind != "git" || t.Commit == "" {
+		return false, nil
+	}
+	w, err := repo.OpenWorktree(ctx, dir)
+	if err != nil {
+		return false, err
+	}
+	since, err := w.MessagesSince(ctx, t.Commit)
+	if err != nil || len(since) == 0 || slices.ContainsFunc(since, func(m string) bool { return !strings.Contains(m, "\n"+stepTrailer) }) {
+		return false, err
+	}
+	if changes, err := w.Changes(ctx, "HEAD"); err != nil || len(changes) > 0 {
+		return false, err
+	}
+	return true, w.Reset(ctx, t.Commit)
+}
+
 // inspectTree compares the run's own checkout with the tree that the run knows. What somebody changed there while the run rested is taken over.
 func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
 	s, err := a.store(ctx, in.Store)
@@ -257,6 +280,9 @@ func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (wor
 	saved, err := SaveTree(ctx, s, dir, in.Tree.Workspace, rulesOf(plan), nil)
 	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
 		return work.InspectResult{}, err
+	}
+	if back, err := takeBack(ctx, in.Tree, dir); err != nil || back {
+		return work.InspectResult{Restored: back}, err
 	}
 	ev, err := updated(ctx, s, in.Tree.Tree, BlobOf(saved))
 	if err != nil {

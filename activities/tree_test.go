@@ -546,3 +546,18 @@ func TestOnlySomePathsAreDelivered(t *testing.T) {
 	require.True(t, below("a.txt", nil))
 	require.True(t, below("a.txt", []string{"."}))
 }
+
+// TestACarryThatNobodyJournaledIsTakenBack: the workflow was ended between the commit and the journal. The pass is done again and finds its answer,
+// if the tree is the one that it was asked about.
+func TestACarryThatNobodyJournaledIsTakenBack(t *testing.T) {
+	h := onTree(t, "answer")
+	known := h.tree
+	h.carry(edited)
+	require.Equal(t, work.InspectResult{Restored: true}, h.inspect(known), "no person was there")
+	require.Equal(t, h.base, gitIn(t, h.workspace(), "rev-parse", "HEAD"))
+	require.Empty(t, gitIn(t, h.workspace(), "status", "--porcelain"))
+
+	h.carry(edited)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
+	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "somebody was at work on it")
+}

@@ -26,6 +26,15 @@ func (w *Worktree) ours(ctx context.Context) (branch string, err error) {
 	return branch, nil
 }
 
+// MessagesSince gives the messages of the commits that HEAD has and commit has not, newest first.
+func (w *Worktree) MessagesSince(ctx context.Context, commit string) ([]string, error) {
+	out, err := w.git.out(ctx, "log", "-z", "--format=%B", commit+"..HEAD")
+	if err != nil {
+		return nil, fmt.Errorf("read the commits of worktree %s since %s: %w", w.root, commit, err)
+	}
+	return zero(out), nil
+}
+
 // Reset makes the worktree and its branch as they were at commit: what was changed, added or committed since is gone. Ignored files stay.
 // A lock that a killed git left behind is removed, so nothing of the run may be at work there. It refuses every checkout that is not a
 // run's own with [ErrNotOurs].

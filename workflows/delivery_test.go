@@ -124,6 +124,7 @@ func TestFixDoesTheWorkOnceMore(t *testing.T) {
 			s := w.ends(run.Done, "")
 			require.Equal(t, "implementer reviewer implementer reviewer", w.called())
 			require.Equal(t, map[string]string{"implementer": "the tests are missing", "reviewer": "the tests are missing"}, told)
+			require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].Again, "another question, even in the same words")
 			require.Len(t, w.trees.delivers, 1)
 			require.Equal(t, row.override, s.Markers.DeliveryOverride != nil)
 		})

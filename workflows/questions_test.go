@@ -539,6 +539,7 @@ func TestAPreservedQuestionIsDecidedByTheNextEpoch(t *testing.T) {
 			}
 			q, open := w.dir.state(t).Asks()
 			require.True(t, open)
+			before := len(w.agent.ids)
 			again := workflows.Message{Action: row.again["action"].(string), By: "ada"}
 			again.Feedback, _ = row.again["feedback"].(string)
 			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &again})
@@ -549,6 +550,7 @@ func TestAPreservedQuestionIsDecidedByTheNextEpoch(t *testing.T) {
 			ids := w.ids(row.requested)
 			require.Len(t, ids, 2, "it is asked again only because the answer leads there")
 			require.Equal(t, q.ID, ids[0])
+			require.Equal(t, row.name == "dirty target", len(w.agent.ids) == before, "a step is done once more, but where only the target is looked at")
 			require.Equal(t, 2, w.dir.state(t).Epoch)
 		})
 	}
