@@ -57,6 +57,8 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 
 // keepAnswers writes down what was answered and paid for before the step was cut off.
 func (e *engine) keepAnswers(ctx workflow.Context, all []*pass) error {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
 	for _, p := range all {
 		if p.result == nil {
 			continue

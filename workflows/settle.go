@@ -14,6 +14,10 @@ import (
 func (p *pass) settle(ctx workflow.Context, last bool) error {
 	res := p.result
 	phase := p.e.round.Stage
+	tree, err := p.carry(ctx, res)
+	if err != nil {
+		return err
+	}
 	if err := p.e.j.emit(ctx, run.KindPassEnd, phase, p.record(res, last)); err != nil {
 		return err
 	}
@@ -26,8 +30,10 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 			return err
 		}
 	}
-	if err := p.carry(ctx, res); err != nil {
-		return err
+	if tree != nil {
+		if err := p.e.j.emit(ctx, run.KindWorkspaceUpdated, phase, *tree); err != nil {
+			return err
+		}
 	}
 	for _, n := range res.Notes {
 		if err := p.e.j.emit(ctx, run.KindNoteAppended, phase, n); err != nil {

@@ -19,11 +19,11 @@ func (e *engine) tree() *work.Tree {
 	return &work.Tree{Plan: e.in.Start.Plan, Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
 }
 
-// carry brings the run's own checkout to what a pass left, and writes down that this is the tree now. The checkout comes first: it can be brought
-// there again, and the commit that holds the tree is part of the record.
-func (p *pass) carry(ctx workflow.Context, res *work.PassResult) error {
-	if res.Changes == nil {
-		return nil
+// carry brings the run's own checkout to what a pass left, and gives what is to be written down of it. That comes before the pass is settled: both
+// are in the journal, or none, and the checkout can be brought there again.
+func (p *pass) carry(ctx workflow.Context, res *work.PassResult) (*run.WorkspaceUpdated, error) {
+	if res.Changes == nil || res.Outcome != "ok" {
+		return nil, nil
 	}
 	ev := *res.Changes
 	ev.Step, ev.Call = p.step.Key, p.id
@@ -31,10 +31,10 @@ func (p *pass) carry(ctx workflow.Context, res *work.PassResult) error {
 	in.Tree.Tree = ev.Tree
 	var out work.CarryResult
 	if err := p.e.onDisk(ctx, "carry the changes of "+p.title()+" to the checkout", work.Carry, in, &out); err != nil {
-		return fmt.Errorf("carry the changes of %s to the checkout: %w", p.title(), err)
+		return nil, fmt.Errorf("carry the changes of %s to the checkout: %w", p.title(), err)
 	}
 	ev.Commit = out.Commit
-	return p.e.j.emit(ctx, run.KindWorkspaceUpdated, p.e.round.Stage, ev)
+	return &ev, nil
 }
 
 func (p *pass) commitMessage() string {
