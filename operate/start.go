@@ -108,6 +108,9 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	switch {
 	case lost == nil && now.Tail.Seq == 0 && (stands.Liveness == run.LiveGone || stands.Liveness == run.LiveClosed):
 		// Claimed, and nothing came of it: the starter died, or the workflow was ended before its first event.
+		if err := CheckSource(ctx, def, dir); err != nil {
+			return st, err
+		}
 		stored, err := upload(ctx, def, dir, claim.Store)
 		if err != nil {
 			return st, err

@@ -52,7 +52,7 @@ func sourceOf(def Definition) (string, error) {
 // CheckSource says what is wrong with the source before anything is changed.
 func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	w := def.Plan.Workspace
-	if w == nil || def.Follow != nil {
+	if w == nil || def.Follow != nil && def.Follow.Workspace != nil {
 		return nil
 	}
 	source, err := sourceOf(def)
@@ -173,8 +173,23 @@ func prepareGit(ctx context.Context, s *store.Store, def Definition, dir rundir.
 	return checkedOut(ctx, s, def, dir, r, run.Workspace{Kind: "git", Source: r.Root(), Base: head, Branch: repo.BranchPrefix + claim.RunID}, w.Dirty == "include")
 }
 
-// checkedOut makes the run's own checkout at the base, and stores what is in it.
+// checkedOut makes the run's own checkout at the base, and stores what is in it. What a start that was cut off has left there, at a base that is not
+// the source's any more, is no run's work: it is made again.
 func checkedOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
+	checkout := dir.Path(rundir.WorkspaceDir)
+	_, err := os.Lstat(checkout)
+	left := err == nil
+	made, err := checkOut(ctx, s, def, dir, r, out, include)
+	if err == nil || !left {
+		return made, err
+	}
+	if err := r.RemoveWorktree(ctx, checkout, false); err != nil {
+		return nil, err
+	}
+	return checkOut(ctx, s, def, dir, r, out, include)
+}
+
+func checkOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
 	checkout := dir.Path(rundir.WorkspaceDir)
 	w, err := r.AddWorktree(ctx, checkout, out.Branch, out.Base)
 	if err != nil {

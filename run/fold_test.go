@@ -262,6 +262,11 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}), event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
 	require.Empty(t, next.Values)
 	require.Equal(t, "APPROVED", next.Verdict, "the last verdict is that of the run, whatever came after it")
+	changed := run.PassEnd{Pass: run.Pass{Step: "003", Role: "builder"}, Outcome: "ok", Tree: ptr(blob("tree"))}
+	require.Empty(t, fold(next, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict, "what was approved is not what is there now")
+	rejected := next
+	rejected.Verdict = "rejected"
+	require.Equal(t, "rejected", fold(rejected, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict, "until somebody looks again")
 	require.Equal(t, "cp-9", after.Checkpoint.ID)
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }

@@ -119,6 +119,9 @@ func (f *folder) endPass(e *Event) {
 	if p.Outcome == "ok" {
 		f.Failure = nil
 	}
+	if (p.Tree != nil || p.Artifact != nil && p.Modified) && word(f.Verdict) == "approved" {
+		f.Verdict = "" // what was approved is not what is there now; a rejection stands until somebody looks again
+	}
 	if p.Verdict != "" {
 		f.setValue("verdict", p.Verdict)
 		f.Verdict = p.Verdict

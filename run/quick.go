@@ -92,6 +92,8 @@ func readPassEnd(e *Event) (p PassEnd) {
 			m.blobOrNone(value, &p.Reply)
 		case "artifact":
 			m.blobOrNone(value, &p.Artifact)
+		case "tree":
+			m.blobOrNone(value, &p.Tree)
 		case "modified":
 			m.flag(value, &p.Modified)
 		case "validation":

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -257,6 +258,27 @@ func TestAPlanIsReviewed(t *testing.T) {
 			require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)
 			require.Equal(t, "The planning run is through. Is its result good?", asked[0].Question)
 			require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}}, asked[0].Artifacts)
+		})
+	}
+}
+
+// TestAFullDiskDuringADelivery: the run rests until somebody has made room, and ends only after that, as done.
+func TestAFullDiskDuringADelivery(t *testing.T) {
+	for name, verdict := range map[string]string{"delivered at once": "approved", "asked about first": "rejected"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, judged)
+			w.agent.words = []string{verdict}
+			w.trees.full = 2
+			if verdict == "rejected" {
+				w.answers(message{"action": "approve", "by": "ada"})
+			}
+			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 10*time.Minute)
+			s := w.ends(run.Done, "")
+			require.Empty(t, s.Illegal)
+			require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
+			require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
+			require.Len(t, w.trees.delivers, 1)
+			require.Len(t, w.deliveries(), 1)
 		})
 	}
 }

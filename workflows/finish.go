@@ -185,6 +185,9 @@ func (e *engine) ended(ctx workflow.Context, res work.DeliverResult, d run.Deliv
 	if q := e.j.state.Decided; q != nil && q.Type == string(run.QuestionDelivery) {
 		ev.ID = q.ID
 	}
+	if err := e.rested(ctx); err != nil {
+		return nil, err
+	}
 	if err := e.j.emit(ctx, run.KindDeliveryCompleted, delivering, ev); err != nil {
 		return nil, err
 	}

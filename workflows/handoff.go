@@ -89,6 +89,9 @@ func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
 // request writes the hand-off down and waits for its decision. One that an earlier epoch left undecided gives way to it.
 func (e *engine) request(ctx workflow.Context, question string, req run.HandoffRequested, lead places) error {
 	e.asked = lead
+	if err := e.rested(ctx); err != nil {
+		return err
+	}
 	if e.j.state.Status != run.AwaitingPhaseHandoff {
 		req.Phase = e.round.Stage
 		req.HandoffID = fmt.Sprintf("%s:%d:%d:%.8s", req.Phase, req.Round, e.j.state.Seq+1, req.Digest)
@@ -157,7 +160,7 @@ func mayDecide(s run.State, m Message) (same bool, err error) {
 	switch {
 	case !known(m.Action):
 		return false, refuse("%q is no action: say one of %s", m.Action, strings.Join(actionsOf(s), ", "))
-	case needsWords(m.Action) && strings.TrimSpace(m.Feedback) == "":
+	case NeedsWords(m.Action) && strings.TrimSpace(m.Feedback) == "":
 		return false, refuse("%s needs feedback: the words that it is done with", m.Action)
 	}
 	q, open := s.Asks()
@@ -193,8 +196,9 @@ func known(action string) bool {
 	}, action)
 }
 
-func needsWords(action string) bool {
-	return action == run.ActionRetryFeedback || action == run.ActionContinueWithWaiver
+// NeedsWords says that an action means nothing without feedback.
+func NeedsWords(action string) bool {
+	return slices.Contains([]string{run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionFix}, action)
 }
 
 // decide writes a decision down; the main loop goes on from there.

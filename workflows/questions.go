@@ -62,6 +62,9 @@ func oneLine(s string) string {
 // askFor writes a gate, a delivery or a review down and waits for its answer. One that an earlier epoch left undecided is not asked again.
 func (e *engine) askFor(ctx workflow.Context, kind run.QuestionKind, ask run.Asked, lead places) error {
 	e.asked = lead
+	if err := e.rested(ctx); err != nil {
+		return err
+	}
 	if q := e.j.state.Question; q == nil || q.Kind != kind {
 		ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", kind, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
 		ask.Actions = run.Offered(kind, ask.Trigger)
@@ -70,6 +73,14 @@ func (e *engine) askFor(ctx workflow.Context, kind run.QuestionKind, ask run.Ask
 		}
 	}
 	return e.awaitAnswer(ctx)
+}
+
+// rested waits until a run that a full disk has paused goes on: nothing else may be asked of it before, and it may not end.
+func (e *engine) rested(ctx workflow.Context) error {
+	if e.j.state.Status != run.Paused {
+		return nil
+	}
+	return e.rest(ctx)
 }
 
 func requested(kind run.QuestionKind) run.Kind {
@@ -130,7 +141,7 @@ func (e *engine) awaitDecision(ctx workflow.Context) error {
 		if err != nil || ok {
 			return err
 		}
-		told = due
+		told = workflow.Now(ctx) // after a time without a worker, one reminder is enough
 		if err := e.overdue(ctx, q, expired); err != nil {
 			return err
 		}
@@ -142,13 +153,16 @@ func (e *engine) answered() bool {
 	return e.j.state.Status.Class() != run.OperatorPause || e.j.state.Status == run.Paused
 }
 
+// mostReminders bounds what a question adds to history, however long nobody answers.
+const mostReminders = 100
+
 // nextDue is when a question is to be spoken of again, after what was said last; zero: never.
 func nextDue(q run.Question, last time.Time) (due time.Time, expired bool) {
 	if at, err := time.Parse(run.TimeFormat, q.ExpiresAt); err == nil && at.After(last) {
 		due, expired = at, true
 	}
 	asked, err := time.Parse(run.TimeFormat, q.RequestedAt)
-	if err != nil || q.RemindMS <= 0 {
+	if err != nil || q.RemindMS <= 0 || q.Reminded >= mostReminders {
 		return due, expired
 	}
 	every := time.Duration(q.RemindMS) * time.Millisecond

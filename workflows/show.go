@@ -143,7 +143,7 @@ func decisions(h run.Question, dir, id string) []string {
 	first := ""
 	for _, action := range h.Actions {
 		words, input := "", fmt.Sprintf(`{"action":"%s"}`, action)
-		if needsWords(action) {
+		if NeedsWords(action) {
 			words, input = " --feedback TEXT", fmt.Sprintf(`{"action":"%s","feedback":"TEXT"}`, action)
 		}
 		all = append(all, fmt.Sprintf("starter decide %s --action %s%s", dir, action, words))

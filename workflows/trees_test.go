@@ -12,6 +12,7 @@ type fakeTrees struct {
 	mu       sync.Mutex
 	found    work.DeliverResult // what a look finds
 	dirty    int                // so many deliveries find the target changed
+	full     int                // so many calls of Deliver find the disk full
 	looks    []work.DeliverInput
 	delivers []work.DeliverInput
 	carries  []work.CarryInput
@@ -29,6 +30,10 @@ func (f *fakeTrees) Carry(_ context.Context, in work.CarryInput) (work.CarryResu
 func (f *fakeTrees) Deliver(_ context.Context, in work.DeliverInput) (work.DeliverResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.full > 0 {
+		f.full--
+		return work.DeliverResult{}, errFull
+	}
 	res := f.found
 	if in.Look {
 		f.looks = append(f.looks, in)

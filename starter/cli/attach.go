@@ -67,7 +67,10 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 	}
 }
 
-// decidedHere has the person at the terminal decide what the run waits for; false: nobody is there, or nothing was decided.
+// errElsewhere says that a question was answered by somebody else, or has expired.
+var errElsewhere = errors.New("it was decided elsewhere")
+
+// decidedHere has the person at the terminal decide what the run waits for. false: nobody is there, or wants to.
 func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan os.Signal) bool {
 	q, open := v.state.Asks()
 	if !open || v.state.Status.Class() != run.OperatorPause || !a.personThere() {
@@ -76,30 +79,49 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan 
 	v.clear()
 	fmt.Fprintln(a.out)
 	a.printQuestion(v.dir, q)
-	answer := make(chan error, 1)
-	var m workflows.Message
-	go func() {
-		var err error
-		m, err = a.askPerson(q, workflows.Message{})
-		answer <- err
-	}()
-	select {
-	case err := <-answer:
-		if err == nil {
-			_, err = s.Decide(ctx, v.dir, m)
+	for {
+		m, err := a.askWhileOpen(ctx, v.dir, q, sigs)
+		if errors.Is(err, errElsewhere) {
+			fmt.Fprintln(a.out, "\nIt was decided elsewhere.")
+			return true
 		}
 		if err != nil {
-			fmt.Fprintln(a.out, err)
+			fmt.Fprintln(a.out)
 			return false
 		}
-	case <-sigs:
-		fmt.Fprintln(a.out)
-		return false
+		if _, err = s.Decide(ctx, v.dir, m); err == nil {
+			return awaitDirectory(ctx, v.dir, func(m rundir.Meta) bool { return !isOpen(m.State, q) }) == nil
+		}
+		fmt.Fprintln(a.out, err) // and once more, unless that is because it is not open any more
 	}
-	return awaitDirectory(ctx, v.dir, func(m rundir.Meta) bool {
-		now, open := m.State.Asks()
-		return !open || now.ID != q.ID
-	}) == nil
+}
+
+func isOpen(s run.State, q run.Question) bool {
+	now, open := s.Asks()
+	return open && now.ID == q.ID
+}
+
+// askWhileOpen asks until the person answers, Ctrl+C is pressed, or the question is not open any more.
+func (a *app) askWhileOpen(ctx context.Context, d rundir.Dir, q run.Question, sigs <-chan os.Signal) (workflows.Message, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		tick := time.NewTicker(refresh)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-sigs:
+				cancel(context.Canceled)
+			case <-tick.C:
+				if m, err := d.Meta(); err == nil && !isOpen(m.State, q) {
+					cancel(errElsewhere)
+				}
+			}
+		}
+	}()
+	return a.askPerson(ctx, q, workflows.Message{})
 }
 
 // awaitClose gives a run that is over a moment to close its books: the directory does not change after that. What the directory says of the run

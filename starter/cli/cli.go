@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,8 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	settings config.Settings
+	read     sync.Once // what a person types is read by one, whoever asks
+	lines    chan string
 }
 
 // Main runs the command line and gives the exit code.

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,7 +61,7 @@ What can be decided depends on the question; --show tells it:
 		case show, !open && m.Action == "":
 			return nil
 		case m.Action == "":
-			if m, err = a.askPerson(q, m); err != nil {
+			if m, err = a.askPerson(cmd.Context(), q, m); err != nil {
 				return err
 			}
 		}
@@ -160,13 +160,12 @@ func meaning(q run.Question, action string) string {
 	return ""
 }
 
-// askPerson has a person choose on a terminal.
-func (a *app) askPerson(h run.Question, m workflows.Message) (workflows.Message, error) {
+// askPerson has a person choose on a terminal, until ctx ends.
+func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message) (workflows.Message, error) {
 	if !a.personThere() {
 		return m, asUsage(fmt.Errorf("say what is decided: --action %s", strings.Join(h.Actions, ", ")))
 	}
-	in := bufio.NewReader(a.in)
-	line, err := prompted(a, in, "Which one? ")
+	line, err := a.prompted(ctx, "Which one? ")
 	if err != nil {
 		return m, err
 	}
@@ -175,8 +174,8 @@ func (a *app) askPerson(h run.Question, m workflows.Message) (workflows.Message,
 		m.Action = h.Actions[n-1]
 	}
 	m.ID = h.ID // what was shown is what is decided
-	if m.Feedback == "" && slices.Contains([]string{run.ActionRetryFeedback, run.ActionContinueWithWaiver, run.ActionFix}, m.Action) {
-		m.Feedback, err = prompted(a, in, "In your words: ")
+	if m.Feedback == "" && workflows.NeedsWords(m.Action) {
+		m.Feedback, err = a.prompted(ctx, "In your words: ")
 	}
 	return m, err
 }
@@ -187,13 +186,27 @@ func (a *app) personThere() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func prompted(a *app, in *bufio.Reader, what string) (string, error) {
+// prompted asks for one line.
+func (a *app) prompted(ctx context.Context, what string) (string, error) {
 	fmt.Fprint(a.out, what)
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("nothing was decided: %w", err)
+	a.read.Do(func() {
+		a.lines = make(chan string)
+		go func() {
+			defer close(a.lines)
+			for in := bufio.NewScanner(a.in); in.Scan(); {
+				a.lines <- strings.TrimSpace(in.Text())
+			}
+		}()
+	})
+	select {
+	case line, ok := <-a.lines:
+		if !ok {
+			return "", fmt.Errorf("nothing was decided: %w", io.EOF)
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
 	}
-	return strings.TrimSpace(line), nil
 }
 
 func (a *app) sendDecision(ctx context.Context, s sight, m workflows.Message) error {

@@ -41,7 +41,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		if here, err := a.look(ctx, d); err == nil && a.personThere() {
 			if q, open := a.showQuestion(here, false); open {
 				a.showQuestion(here, true)
-				if m, err = a.askPerson(q, m); err != nil {
+				if m, err = a.askPerson(ctx, q, m); err != nil {
 					return err
 				}
 				return a.sendDecision(ctx, here, m)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // sight is a run as a reading verb sees it: its directory, and Temporal's word if it can be had.
@@ -98,8 +99,12 @@ func nextCommands(s sight) []string {
 		if q, _ := st.Asks(); len(q.Actions) > 0 {
 			first = q.Actions[0]
 		}
-		return []string{say("decide %s", d), say("decide %s --action "+first, d), "temporal workflow signal --workflow-id " + s.claim.RunID +
-			` --name decide --input '{"action":"` + first + `"}'`}
+		flags, keys := "", ""
+		if workflows.NeedsWords(first) {
+			flags, keys = " --feedback TEXT", `,"feedback":"TEXT"`
+		}
+		return []string{say("decide %s", d), say("decide %s --action "+first+flags, d), "temporal workflow signal --workflow-id " + s.claim.RunID +
+			` --name decide --input '{"action":"` + first + `"` + keys + `}'`}
 	case run.Failed, run.Cancelled, run.Interrupted:
 		if _, undecided := st.Asks(); undecided {
 			return []string{say("diagnose %s", d), say("decide %s", d)}
