@@ -103,7 +103,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	in := e.delivery(action)
 	in.Look = true
 	var found work.DeliverResult
-	if err := e.onDisk(ctx, "look at what is to be delivered", work.Deliver, in, &found); err != nil {
+	if err := e.onTree(ctx, "look at what is to be delivered", work.Deliver, in, &found); err != nil {
 		return nil, fmt.Errorf("look at what is to be delivered: %w", err)
 	}
 	switch {
@@ -114,7 +114,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	}
 	in.Look = false
 	var done work.DeliverResult
-	if err := e.onDisk(ctx, "deliver the changes", work.Deliver, in, &done); err != nil {
+	if err := e.onTree(ctx, "deliver the changes", work.Deliver, in, &done); err != nil {
 		return nil, fmt.Errorf("deliver the changes: %w", err)
 	}
 	if !done.Delivered {
@@ -166,7 +166,7 @@ func (e *engine) undelivered(ctx workflow.Context, verdict run.Verdict, action s
 	in := e.delivery(action)
 	in.Look = true
 	var found work.DeliverResult
-	if err := e.onDisk(ctx, "keep the changes", work.Deliver, in, &found); err != nil {
+	if err := e.onTree(ctx, "keep the changes", work.Deliver, in, &found); err != nil {
 		return nil, fmt.Errorf("keep the changes: %w", err)
 	}
 	found.Why = "an operator decided not to deliver"

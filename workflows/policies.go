@@ -26,6 +26,15 @@ func (e *engine) directory(ctx workflow.Context, summary string) workflow.Contex
 	})
 }
 
+// trees options: work on checkouts, which may be large, and may stand in a way that only a person can mend.
+func (e *engine) trees(ctx workflow.Context, summary string) workflow.Context {
+	ctx = e.directory(ctx, summary)
+	opts := workflow.GetActivityOptions(ctx)
+	opts.StartToCloseTimeout = time.Hour
+	opts.RetryPolicy.MaximumAttempts = 6
+	return workflow.WithActivityOptions(ctx, opts)
+}
+
 // local options: reads of the store and pure work, done by whichever worker has the workflow.
 func local(ctx workflow.Context) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{

@@ -118,7 +118,7 @@ func (e *engine) inspect(ctx workflow.Context) error {
 func (e *engine) inspectTree(ctx workflow.Context, t *work.Tree) error {
 	in := work.InspectInput{Target: e.in.Target, Tree: t}
 	var res work.InspectResult
-	if err := e.onDisk(ctx, "look at the workspace", work.Inspect, in, &res); err != nil {
+	if err := e.onTree(ctx, "look at the workspace", work.Inspect, in, &res); err != nil {
 		return fmt.Errorf("look at the workspace: %w", err)
 	}
 	if res.Workspace == nil {

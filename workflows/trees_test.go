@@ -2,14 +2,20 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
 )
 
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
 	mu       sync.Mutex
+	broken   int                // so many attempts of Carry fail
 	found    work.DeliverResult // what a look finds
 	dirty    int                // so many deliveries find the target changed
 	full     int                // so many calls of Deliver find the disk full
@@ -22,6 +28,10 @@ type fakeTrees struct {
 func (f *fakeTrees) Carry(_ context.Context, in work.CarryInput) (work.CarryResult, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.broken > 0 {
+		f.broken--
+		return work.CarryResult{}, errors.New("the branch is checked out elsewhere")
+	}
 	f.note("Carry " + in.Tree.Tree.Digest)
 	f.carries = append(f.carries, in)
 	return work.CarryResult{Commit: "commit of " + in.Tree.Tree.Digest}, nil
@@ -48,4 +58,20 @@ func (f *fakeTrees) Deliver(_ context.Context, in work.DeliverInput) (work.Deliv
 	}
 	res.Delivered, res.To, res.Where, res.Commit = true, "branch", "result", "delivered"
 	return res, nil
+}
+
+// TestACheckoutThatCannotBeBrought to what a pass left rests the run, says why, and is tried again: the pass is not asked again.
+func TestACheckoutThatCannotBeBrought(t *testing.T) {
+	w := newWorld(t, judged)
+	w.trees.broken = 6
+	w.onPause(func() { w.signal("resume", nil) })
+	s := w.ends(run.Done, "")
+	require.Empty(t, s.Illegal)
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "the branch is checked out elsewhere")
+	require.Len(t, w.trees.carries, 1)
+	require.Len(t, payloads[run.PassEnd](w, run.KindPassEnd), 2)
+	require.Len(t, w.agent.ids, 2, "nobody is asked twice")
 }
