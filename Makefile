@@ -46,7 +46,7 @@ pictures: server chromium ## take the pictures of the Web UI that the README sho
 	@go test -count 1 -run '^TestWebUI' ./e2e -pictures
 
 tctl-test: server ## build it, and work a run with it
-	@go test -count 1 -run '^TestTctl$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"
+	@go test -count 1 -run '^TestTctl$$|^TestAStoryByEveryTeller$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
 test: chromium server ## run all tests of all modules
 	@scripts/test
