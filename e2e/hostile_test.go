@@ -114,3 +114,51 @@ func firstTask(t *testing.T, c client.Client, id string) int64 {
 	require.FailNow(t, "no workflow task was completed")
 	return 0
 }
+
+// TestResetToAnOpenQuestion goes back to where the question was open: what Temporal brings back of the answers is for it to be asked again.
+func TestResetToAnOpenQuestion(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(c client.Client, id string, q run.Question) error{
+		"signal without an id": func(c client.Client, id string, _ run.Question) error {
+			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue})
+		},
+		"signal": func(c client.Client, id string, q run.Question) error {
+			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue, ID: q.ID})
+		},
+		"Update": func(c client.Client, id string, q run.Question) error {
+			_, err := send(t, c, id, workflows.VerbDecide, workflows.Message{Action: run.ActionContinue, ID: q.ID})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			dir := h.asksAboutThePlan("run")
+			c, id := h.dial(), metaOf(t, dir).RunID
+			first, _ := metaOf(t, dir).State.Asks()
+			last := lastTask(t, c, id)
+			require.NoError(t, answer(c, id, first))
+			until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+			_, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+				Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1", WorkflowTaskFinishEventId: last,
+			})
+			require.NoError(t, err)
+			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
+			h.starter("decide", dir, "--action", "halt")
+			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
+			h.sound(dir)
+		})
+	}
+}
+
+// lastTask is the event of the last workflow task that was completed.
+func lastTask(t *testing.T, c client.Client, id string) (last int64) {
+	t.Helper()
+	for it := c.GetWorkflowHistory(t.Context(), id, "", false, 0); it.HasNext(); {
+		e, err := it.Next()
+		require.NoError(t, err)
+		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
+			last = e.GetEventId()
+		}
+	}
+	return last
+}

@@ -108,6 +108,7 @@ func (e *engine) request(ctx workflow.Context, question string, req run.HandoffR
 		if err := e.j.emit(ctx, run.KindHandoffRequested, e.round.Stage, req); err != nil {
 			return err
 		}
+		e.asks(ctx, req.HandoffID)
 	}
 	return e.awaitAnswer(ctx)
 }
@@ -210,6 +211,9 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 	if same {
 		return c.ack("that was decided already"), nil
 	}
+	if err := c.e.notReapplied(ctx); err != nil {
+		return Ack{}, err
+	}
 	if q, open := c.e.j.state.Asks(); open && q.Kind != run.QuestionHandoff {
 		c.note(ctx, decidedKind(q.Kind), c.answerOf(ctx, q, m))
 		return c.ack(m.Action + " is decided"), nil
@@ -236,6 +240,9 @@ func (e *engine) decideAtOnce(ctx workflow.Context, m *Message) error {
 	}
 	if err := e.findLead(ctx); err != nil {
 		return err
+	}
+	if q, open := e.j.state.Asks(); open {
+		e.heard = q.ID // it came with the epoch, so no reset has brought it back
 	}
 	_, err := e.control.decide(ctx, *m)
 	return err

@@ -20,6 +20,7 @@ type engine struct {
 	readAt  run.Place
 	calls   []workflow.CancelFunc // each ends a call that runs
 	asked   places                // where a decision of the open hand-off leads
+	heard   string                // question whose answers after a reset count
 	opened  bool                  // the directory is this execution's: messages may be acted on
 	noRoom  int                   // tries in a row that found a disk full
 	steps   int                   // done by this execution

@@ -71,6 +71,7 @@ func (e *engine) askFor(ctx workflow.Context, kind run.QuestionKind, ask run.Ask
 		if err := e.j.emit(ctx, requested(kind), ask.Phase, ask); err != nil {
 			return err
 		}
+		e.asks(ctx, ask.ID)
 	}
 	return e.awaitAnswer(ctx)
 }
