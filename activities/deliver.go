@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -185,12 +186,18 @@ func ifNot(told bool, err error) error {
 	return err
 }
 
-// trailer is how a delivery is known again.
-func (d *delivery) trailer() string { return "Passbook-Run: " + d.in.RunID }
+// trailer is how a delivery is known again: by the run and by what is delivered. Other commits name the run too, and a run that was reset may
+// deliver something else.
+func (d *delivery) trailer() string {
+	sum := sha256.Sum256(d.patch)
+	return fmt.Sprintf("Passbook-Delivery: %s %x", d.in.RunID, sum[:8])
+}
 
+// message is the definition's own or the workflow's, and has the trailers at its end.
 func (d *delivery) message() string {
-	if d.to.Message == "" {
-		return d.in.Message
+	text := d.in.Message
+	if d.to.Message != "" {
+		text = d.to.Message + "\n\nPassbook-Run: " + d.in.RunID
 	}
-	return d.to.Message + "\n\n" + d.trailer() + "\n"
+	return strings.TrimRight(text, "\n") + "\n" + d.trailer() + "\n"
 }
