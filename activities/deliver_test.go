@@ -1,10 +1,15 @@
 package activities
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/work"
 )
 
 // TestACommitOfTheRunIsNoDelivery: the one that `dirty: commit` made before the run has the run's name too.
@@ -54,6 +59,131 @@ func TestADeliverySaysOfWhichRunItIs(t *testing.T) {
 			trailers := strings.Split(h.git("log", "-1", "--format=%(trailers)", res.Commit), "\n")
 			require.Equal(t, "Passbook-Run: run-1", trailers[0])
 			require.Regexp(t, "^Passbook-Delivery: run-1 [0-9a-f]{16}$", trailers[1])
+		})
+	}
+}
+
+// obstacle is a way in which a target stands that takes no delivery.
+type obstacle struct {
+	delivery string
+	hurt     func(h *trees)
+	why      string
+	dirty    []string
+	mend     func(h *trees)
+}
+
+const (
+	resultBranch = "{to: branch, branch: result}"
+	theCheckout  = "{to: checkout}"
+)
+
+// merging begins a merge of a change in b.txt.
+func merging(h *trees) {
+	h.git("checkout", "-q", "-b", "theirs")
+	h.put("b.txt", "theirs\n")
+	h.git("commit", "-q", "-am", "Theirs")
+	h.git("checkout", "-q", "main")
+	h.git("merge", "-q", "--no-commit", "--no-ff", "theirs")
+}
+
+func abort(h *trees) { h.git("merge", "--abort") }
+
+// TestATargetThatTakesNoDelivery is left as it is, and is a person's decision; when it is mended, the same delivery is made.
+func TestATargetThatTakesNoDelivery(t *testing.T) {
+	for name, row := range map[string]obstacle{
+		"a branch with changes in its checkout": {
+			resultBranch, func(h *trees) { h.git("checkout", "-q", "-b", "result"); h.put("a.txt", "mine\n") },
+			"has changes of its own", []string{"a.txt"}, func(h *trees) { h.git("checkout", "-q", "a.txt") },
+		},
+		"a branch in another checkout": {
+			resultBranch, func(h *trees) { h.git("worktree", "add", "-q", "-b", "result", "../other") },
+			"is checked out at", nil, func(h *trees) { h.git("worktree", "remove", "../other") },
+		},
+		"a branch that is merged into": {
+			"{to: branch, branch: main}", merging, "a merge is under way", nil, abort,
+		},
+		"a branch that git does not make": {
+			resultBranch, func(h *trees) { h.git("branch", "result/1") },
+			"'refs/heads/result/1' exists", nil, func(h *trees) { h.git("branch", "-D", "result/1") },
+		},
+		"a merge": {theCheckout, merging, "a merge is under way", nil, abort},
+		"a merge, without a commit": {
+			"{to: checkout, commit: false}", merging, "a merge is under way", nil, abort,
+		},
+		"a cherry-pick": {
+			theCheckout, func(h *trees) { h.git("update-ref", "CHERRY_PICK_HEAD", "main") },
+			"a cherry-pick is under way", nil, func(h *trees) { h.git("cherry-pick", "--quit") },
+		},
+		"a detached HEAD": {
+			theCheckout, func(h *trees) { h.git("checkout", "-q", "--detach") },
+			"no branch is checked out", nil, func(h *trees) { h.git("checkout", "-q", "main") },
+		},
+		"a filter that fails": {
+			theCheckout, func(h *trees) {
+				require.NoError(h.t, os.WriteFile(filepath.Join(h.source, ".git", "info", "attributes"), []byte("new.txt filter=bad\n"), 0o600))
+				h.git("config", "filter.bad.smudge", "false")
+				h.git("config", "filter.bad.required", "true")
+			},
+			"smudge filter bad failed", nil, func(h *trees) { h.git("config", "--unset", "filter.bad.required") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", resultBranch, row.delivery)
+			h.carry(edited)
+			row.hurt(h)
+			before := h.standing()
+			res := h.deliver("", false)
+			require.False(t, res.Delivered)
+			require.Contains(t, res.Why, row.why)
+			require.Equal(t, row.dirty, res.Dirty)
+			require.NotNil(t, res.Diff)
+			require.Equal(t, before, h.standing())
+			raw, err := os.ReadFile(filepath.Join(h.source, "gone.txt"))
+			require.NoError(t, err, "the run removes it")
+			require.Equal(t, "g\n", string(raw))
+
+			row.mend(h)
+			res = h.deliver("", false)
+			require.True(t, res.Delivered, res.Why)
+		})
+	}
+}
+
+// TestASourceThatWasMoved: the run's checkout knows its new place, the run does not.
+func TestASourceThatWasMoved(t *testing.T) {
+	for _, delivery := range []string{resultBranch, theCheckout} {
+		h := onTree(t, "answer", resultBranch, delivery)
+		h.carry(edited)
+		in := h.delivery("", false)
+		moved := h.source + "-moved"
+		require.NoError(t, os.Rename(h.source, moved))
+		gitIn(t, moved, "worktree", "repair", h.workspace())
+		res, err := do(t, h.acts.Deliver, in)
+		require.NoError(t, err)
+		require.False(t, res.Delivered)
+		require.Contains(t, res.Why, "the source "+h.source+" is not there any more: put it back, and try again, or skip")
+		require.NotNil(t, res.Diff)
+	}
+}
+
+// TestASourceThatIsGone has the run's commits with it: nothing can be looked at, and no more tries help.
+func TestASourceThatIsGone(t *testing.T) {
+	for name, again := range map[string]func(h *trees){
+		"deleted":              func(*trees) {},
+		"another folder there": func(h *trees) { require.NoError(h.t, os.Mkdir(h.source, 0o700)) },
+		"and the checkout":     func(h *trees) { require.NoError(h.t, os.RemoveAll(h.workspace())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer")
+			h.carry(edited)
+			look := h.delivery("", true)
+			require.NoError(t, os.RemoveAll(h.source))
+			again(h)
+			_, err := do(t, h.acts.Deliver, look)
+			var failed *temporal.ApplicationError
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, []any{work.ErrBadInput, true}, []any{failed.Type(), failed.NonRetryable()})
+			require.ErrorContains(t, err, "the source "+h.source+", which holds the commits of the run, is not there any more: put it back")
 		})
 	}
 }

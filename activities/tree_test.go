@@ -375,12 +375,17 @@ func TestACheckoutThatIsGoneIsMadeAgain(t *testing.T) {
 // deliver delivers what the run's branch has come to.
 func (h *trees) deliver(action string, look bool) work.DeliverResult {
 	h.t.Helper()
-	res, err := do(h.t, h.acts.Deliver, work.DeliverInput{
-		Target: h.target(), Workspace: h.tree.Workspace, Commit: h.git("rev-parse", "passbook/run-1"), Plan: h.tree.Plan, Action: action, Look: look,
-		Message: "Do it\n\nPassbook-Run: run-1\n",
-	})
+	res, err := do(h.t, h.acts.Deliver, h.delivery(action, look))
 	require.NoError(h.t, err)
 	return res
+}
+
+func (h *trees) delivery(action string, look bool) work.DeliverInput {
+	h.t.Helper()
+	return work.DeliverInput{
+		Target: h.target(), Workspace: h.tree.Workspace, Commit: h.git("rev-parse", "passbook/run-1"), Plan: h.tree.Plan, Action: action, Look: look,
+		Message: "Do it\n\nPassbook-Run: run-1\n",
+	}
 }
 
 // standing is what the owner of the source sees, but for the run's own branch.

@@ -17,7 +17,7 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the patch does not fit %q: %s", e.Paths, e.Said)
+	return fmt.Sprintf("the patch does not fit %s: %s", some(e.Paths), clip(e.Said, mostSaid))
 }
 
 // Check says whether a patch of [Worktree.Patch] fits the files of the checkout as they are, uncommitted changes included. A patch that does
@@ -71,7 +71,7 @@ func literal(path string) string {
 }
 
 // Apply changes the files of the checkout as the patch says; index and commits stay. It checks first. If it fails then all the same, the files
-// are put back as they were; if it is cut off, the next Apply or Applied of the same patch does that. A patch that is there already is fine:
+// are put back as they were, and git's words are a [*RefusedError]; if it is cut off, the next Apply or Applied of the same patch does that. A patch that is there already is fine:
 // nothing is done.
 func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 	if len(patch) == 0 {
