@@ -73,33 +73,13 @@ func (d *delivery) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes, err := accepted.Changes(ctx)
-	if err != nil {
+	changes, err := accepted.Changes(ctx, d.to.Paths...)
+	if err != nil || len(changes) == 0 {
 		return err
 	}
-	var paths []string
-	for _, p := range repo.Paths(changes) {
-		if below(p, d.to.Paths) {
-			paths = append(paths, p)
-		}
-	}
-	d.res.Files = len(paths)
-	if len(paths) == 0 {
-		return nil
-	}
-	d.patch, err = accepted.Patch(ctx, paths...)
+	d.res.Files = len(repo.Paths(changes))
+	d.patch, err = accepted.Patch(ctx, d.to.Paths...)
 	return err
-}
-
-// below says whether a path is one of the folders or files, or below one; no folders are all.
-func below(path string, folders []string) bool {
-	for _, f := range folders {
-		f = strings.TrimSuffix(strings.TrimPrefix(f, "./"), "/")
-		if f == "" || f == "." || path == f || strings.HasPrefix(path, f+"/") {
-			return true
-		}
-	}
-	return len(folders) == 0
 }
 
 func (d *delivery) make(ctx context.Context) error {
@@ -206,9 +186,18 @@ func (d *delivery) asked(err error) error {
 
 const unfit = "the target has changed, and the changes do not fit it any more: "
 
-// ask notes why nothing was delivered, and the files that are in the way.
+// What a result says at most: it stands in the history, and in the question. Why says how many files more there are.
+const (
+	mostWhy   = 2 << 10 // bytes
+	mostDirty = 20
+)
+
+// ask notes why nothing was delivered, and the first files that are in the way.
 func (d *delivery) ask(why string, dirty []string) {
-	d.res.Why, d.res.Dirty = why, dirty
+	if len(why) > mostWhy {
+		why = strings.ToValidUTF8(why[:mostWhy-len("…")], "") + "…"
+	}
+	d.res.Why, d.res.Dirty = why, dirty[:min(mostDirty, len(dirty))]
 }
 
 // trailer is how a delivery is known again: by the run and by what is delivered. Other commits name the run too, and a run that was reset may

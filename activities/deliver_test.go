@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,6 +186,72 @@ func TestASourceThatIsGone(t *testing.T) {
 			require.ErrorAs(t, err, &failed)
 			require.Equal(t, []any{work.ErrBadInput, true}, []any{failed.Type(), failed.NonRetryable()})
 			require.ErrorContains(t, err, "the source "+h.source+", which holds the commits of the run, is not there any more: put it back")
+		})
+	}
+}
+
+// TestManyFilesInTheWay: what is told of them stays short enough for a history and a question.
+func TestManyFilesInTheWay(t *testing.T) {
+	h := onTree(t, "answer", resultBranch, theCheckout)
+	many := maps.Clone(edited)
+	for i := range 30 {
+		name := fmt.Sprintf("file-%02d.txt", i)
+		many[name] = "theirs\n"
+		h.put(name, "mine\n")
+	}
+	h.carry(many)
+	res := h.deliver("", false)
+	require.False(t, res.Delivered)
+	require.Len(t, res.Dirty, 20)
+	require.Equal(t, "file-19.txt", res.Dirty[19])
+	require.Contains(t, res.Why, `"file-19.txt"] and 10 more`)
+	require.NotContains(t, res.Why, "file-20.txt")
+}
+
+// TestAWhyIsClipped at a whole letter.
+func TestAWhyIsClipped(t *testing.T) {
+	var d delivery
+	d.ask("x"+strings.Repeat("ü", 2000), nil)
+	require.LessOrEqual(t, len(d.res.Why), 2048)
+	require.Greater(t, len(d.res.Why), 2040)
+	require.Regexp(t, "^xü+…$", d.res.Why)
+	d.ask(strings.Repeat("x", 2048), nil)
+	require.Equal(t, strings.Repeat("x", 2048), d.res.Why)
+}
+
+// TestMorePathsThanAProgramTakesAsArguments are delivered all the same.
+func TestMorePathsThanAProgramTakesAsArguments(t *testing.T) {
+	long := strings.Repeat("d", 250)
+	h := onTree(t, "answer", resultBranch, "{to: checkout, paths: ["+long+"]}")
+	many := maps.Clone(edited)
+	for i := range 850 {
+		many[fmt.Sprintf("%s%0250d", strings.Repeat(long+"/", 10), i)] = ""
+	}
+	h.carry(many)
+	res := h.deliver("", false)
+	require.True(t, res.Delivered, res.Why)
+	require.Equal(t, 850, res.Files)
+	require.Equal(t, 850, strings.Count(h.git("ls-tree", "-r", "--name-only", res.Commit), long+"/0"))
+}
+
+// TestOnlySomePathsAreDelivered where the definition says so: these files, and what is below these folders. They are no patterns.
+func TestOnlySomePathsAreDelivered(t *testing.T) {
+	for paths, want := range map[string]string{
+		"[new.txt, sub/]":     "new.txt sub/a.txt",
+		"['*.txt', ':/', su]": "",
+		"[.]":                 "a.txt gone.txt new.txt sub/a.txt subway/a.txt",
+	} {
+		t.Run(paths, func(t *testing.T) {
+			h := onTree(t, "answer", "branch: result}", "branch: result, paths: "+paths+"}")
+			files := maps.Clone(edited)
+			files["sub/a.txt"], files["subway/a.txt"] = "s\n", "w\n"
+			h.carry(files)
+			res := h.deliver("", false)
+			require.Equal(t, want != "", res.Delivered)
+			require.Equal(t, len(strings.Fields(want)), res.Files)
+			if res.Delivered {
+				require.Equal(t, want, strings.ReplaceAll(h.git("diff", "--name-only", "--no-renames", "main", "result"), "\n", " "))
+			}
 		})
 	}
 }

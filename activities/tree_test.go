@@ -242,6 +242,7 @@ func (h *trees) carry(files map[string]string) (work.Tree, work.CarryResult) {
 	h.t.Helper()
 	folder := h.t.TempDir()
 	for name, text := range files {
+		require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
 		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	saved, err := tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil)
@@ -535,21 +536,6 @@ func TestATargetThatChangedMeanwhile(t *testing.T) {
 			require.Equal(t, before, h.standing())
 		})
 	}
-}
-
-// TestOnlySomePathsAreDelivered where the definition says so.
-func TestOnlySomePathsAreDelivered(t *testing.T) {
-	h := onTree(t, "answer", "branch: result}", "branch: result, paths: [new.txt, sub/]}")
-	h.carry(edited)
-	res := h.deliver("", false)
-	require.Equal(t, []any{true, 1}, []any{res.Delivered, res.Files})
-	require.Equal(t, "new.txt", h.git("diff", "--name-only", "main", "result"))
-
-	for path, want := range map[string]bool{"sub": true, "sub/a": true, "subway": false, "new.txt": true, "a.txt": false} {
-		require.Equal(t, want, below(path, []string{"./new.txt", "sub/"}), path)
-	}
-	require.True(t, below("a.txt", nil))
-	require.True(t, below("a.txt", []string{"."}))
 }
 
 // TestACarryThatNobodyJournaledIsTakenBack: the workflow was ended between the commit and the journal. The pass is done again and finds its answer,

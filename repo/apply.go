@@ -205,14 +205,24 @@ func (r *Repo) contents(ctx context.Context, paths []string, patch []byte) ([]st
 			return nil, err
 		}
 	}
-	out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, paths...)...)
-	if err != nil {
-		return nil, err
-	}
+	return g.stagedIDs(ctx, paths)
+}
+
+// perCall is how many paths git is given as arguments at once: with the longest ones that there are they stay below what a system takes.
+const perCall = 100
+
+// stagedIDs gives the ids of the contents that an index has at these paths.
+func (g git) stagedIDs(ctx context.Context, paths []string) ([]string, error) {
 	var ids []string
-	for _, entry := range zero(out) { // mode id stage \t path
-		if f := strings.Fields(entry); len(f) > 2 {
-			ids = append(ids, f[1])
+	for part := range slices.Chunk(paths, perCall) {
+		out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, part...)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range zero(out) { // mode id stage \t path
+			if f := strings.Fields(entry); len(f) > 2 {
+				ids = append(ids, f[1])
+			}
 		}
 	}
 	return ids, nil
