@@ -17,7 +17,7 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the patch does not fit %q: %s", e.Paths, e.Said)
+	return fmt.Sprintf("the patch does not fit %s: %s", some(e.Paths), clip(e.Said, mostSaid))
 }
 
 // Check says whether a patch of [Worktree.Patch] fits the files of the checkout as they are, uncommitted changes included. A patch that does
@@ -71,7 +71,7 @@ func literal(path string) string {
 }
 
 // Apply changes the files of the checkout as the patch says; index and commits stay. It checks first. If it fails then all the same, the files
-// are put back as they were; if it is cut off, the next Apply or Applied of the same patch does that. A patch that is there already is fine:
+// are put back as they were, and git's words are a [*RefusedError]; if it is cut off, the next Apply or Applied of the same patch does that. A patch that is there already is fine:
 // nothing is done.
 func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 	if len(patch) == 0 {
@@ -205,14 +205,24 @@ func (r *Repo) contents(ctx context.Context, paths []string, patch []byte) ([]st
 			return nil, err
 		}
 	}
-	out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, paths...)...)
-	if err != nil {
-		return nil, err
-	}
+	return g.stagedIDs(ctx, paths)
+}
+
+// perCall is how many paths git is given as arguments at once: with the longest ones that there are they stay below what a system takes.
+const perCall = 100
+
+// stagedIDs gives the ids of the contents that an index has at these paths.
+func (g git) stagedIDs(ctx context.Context, paths []string) ([]string, error) {
 	var ids []string
-	for _, entry := range zero(out) { // mode id stage \t path
-		if f := strings.Fields(entry); len(f) > 2 {
-			ids = append(ids, f[1])
+	for part := range slices.Chunk(paths, perCall) {
+		out, err := g.out(ctx, append([]string{"ls-files", "-z", "--stage", "--"}, part...)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range zero(out) { // mode id stage \t path
+			if f := strings.Fields(entry); len(f) > 2 {
+				ids = append(ids, f[1])
+			}
 		}
 	}
 	return ids, nil

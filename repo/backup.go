@@ -105,7 +105,7 @@ func (b *backup) restoreAfter(failure error) error {
 	if err := b.restore(); err != nil {
 		return fmt.Errorf("%w; and the files could not be put back as they were: %w; copies of them are in %s", failure, err, b.dir)
 	}
-	return errors.Join(failure, b.drop())
+	return errors.Join(refused(failure), b.drop())
 }
 
 func (b *backup) restore() error {

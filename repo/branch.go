@@ -31,7 +31,7 @@ func (r *Repo) createBranch(ctx context.Context, name, commit string) error {
 		return &BranchError{Branch: name, At: at}
 	}
 	_, err = r.git.out(ctx, "update-ref", "-m", "passbook: branch", "refs/heads/"+name, id, strings.Repeat("0", len(id)))
-	return err
+	return refused(err)
 }
 
 // FastForward moves a branch on to commit, and its files with it if it is checked out here. Git then refuses to overwrite uncommitted
@@ -73,16 +73,16 @@ func (r *Repo) fastForward(ctx context.Context, name, commit string) error {
 			return &BranchError{Branch: name, At: at, Path: w.path}
 		}
 		_, err := r.git.out(ctx, "merge", "--quiet", "--ff-only", "--no-verify-signatures", "--no-autostash", "--no-stat", id)
-		return err
+		return refused(err)
 	}
 	_, err = r.git.out(ctx, "update-ref", "-m", "passbook: fast-forward", "refs/heads/"+name, id, at)
-	return err
+	return refused(err)
 }
 
 // target resolves what a branch is to become, and where it is: "" if it is nowhere.
 func (r *Repo) target(ctx context.Context, name, commit string) (id, at string, err error) {
 	if _, err := r.git.out(ctx, "check-ref-format", "--branch", name); err != nil {
-		return "", "", err
+		return "", "", refused(err)
 	}
 	if id, err = r.commit(ctx, commit); err != nil {
 		return "", "", err

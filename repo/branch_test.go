@@ -68,8 +68,8 @@ func TestFastForwardRefuses(t *testing.T) {
 		{"checked out elsewhere", "other", func(t *testing.T, dir string) {
 			run(t, dir, "worktree", "add", "-q", "-b", "other", filepath.Join(folder(t), "w"))
 		}, isA[*BranchError], "branch other is checked out at"},
-		{"uncommitted changes in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*Error], "would be overwritten by merge"},
-		{"an untracked file in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"new.txt": "mine\n"}) }, isA[*Error], "would be overwritten by merge"},
+		{"uncommitted changes in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*RefusedError], "would be overwritten by merge"},
+		{"an untracked file in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"new.txt": "mine\n"}) }, isA[*RefusedError], "would be overwritten by merge"},
 		{"no such branch", "nowhere", func(*testing.T, string) {}, isA[error], "there is no such branch"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -49,7 +49,8 @@ func scratch(ctx context.Context, dir, source, commit string) error {
 
 // CommitPatch makes one commit of a patch and brings a branch to it: a new branch that begins at base, or the one that is there, moved forward.
 // No file of any checkout changes, but those of a checkout that has the branch. A branch whose newest commit has the trailer already is left as it
-// is, and that commit given. A patch that does not fit the branch is a [*ConflictError].
+// is, and that commit given. A patch that does not fit the branch is a [*ConflictError]; a branch that is checked out elsewhere is a [*BranchError],
+// and one whose checkout here cannot take the patch, or that git does not make or move, a [*RefusedError].
 func (r *Repo) CommitPatch(ctx context.Context, branch, base string, patch []byte, message, trailer string) (commit string, err error) {
 	if commit, err = r.commitPatch(ctx, branch, base, patch, message, trailer); err != nil {
 		return "", fmt.Errorf("commit the changes on branch %s of %s: %w", branch, r.root, err)
@@ -67,6 +68,9 @@ func (r *Repo) commitPatch(ctx context.Context, branch, base string, patch []byt
 		parent = base
 	} else if has, err := r.says(ctx, at, trailer); err != nil || has {
 		return at, err
+	}
+	if err := r.free(ctx, branch, patch); err != nil {
+		return "", err
 	}
 	tree, err := r.patched(ctx, parent, patch)
 	if err != nil {
@@ -129,13 +133,13 @@ func (r *Repo) says(ctx context.Context, commit, line string) (bool, error) {
 }
 
 // CommitPaths records exactly these paths on the checked-out branch, as [Worktree.Commit] does in a run's own checkout. What else is changed or
-// staged stays as it is. Without anything to commit the id is "". It refuses while a merge or the like is under way.
+// staged stays as it is. Without anything to commit the id is "". It refuses while a merge or the like is under way, with a [*RefusedError].
 func (r *Repo) CommitPaths(ctx context.Context, message string, paths ...string) (commit string, err error) {
 	if len(paths) == 0 {
 		return "", nil
 	}
-	if o := operation(r.gitDir); o != "" {
-		return "", fmt.Errorf("commit in %s: a %s is under way: end or abort it, and try again", r.root, o)
+	if err := r.idle(); err != nil {
+		return "", fmt.Errorf("commit in %s: %w", r.root, err)
 	}
 	if commit, err = r.commitPaths(ctx, message, paths); err != nil {
 		return "", fmt.Errorf("commit in %s: %w", r.root, err)

@@ -166,7 +166,7 @@ func TestCommitPathsDuringAMerge(t *testing.T) {
 	conflict(t, dir)
 	write(t, dir, files{"b.txt": "b2\n"})
 	_, err := r.CommitPaths(t.Context(), "Do it\n", "b.txt")
-	require.ErrorContains(t, err, "a merge is under way: end or abort it")
+	require.ErrorContains(t, err, "end or abort it")
 }
 
 // What an agent does with git in a scratch repository reaches nothing of the source.
@@ -254,11 +254,11 @@ func TestCommitPatchRefuses(t *testing.T) {
 		is           func(error) bool
 		says         string
 	}{
-		{"uncommitted changes in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[error], "would be overwritten"},
+		{"uncommitted changes in its way", "main", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*RefusedError], `has changes of its own in what is to be delivered: commit or stash them, and try again: ["a.txt"]`},
 		{"a branch that is checked out elsewhere", "other", func(t *testing.T, dir string) {
 			run(t, dir, "worktree", "add", "-q", "-b", "other", filepath.Join(folder(t), "w"))
 		}, isA[*BranchError], "is checked out at"},
-		{"no name of a branch", "not a name", func(*testing.T, string) {}, isA[error], "not a valid branch name"},
+		{"no name of a branch", "not a name", func(*testing.T, string) {}, isA[*RefusedError], "not a valid branch name"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

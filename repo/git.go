@@ -47,14 +47,17 @@ func (e *Error) Error() string {
 	if said == "" {
 		said = e.Err.Error()
 	}
-	text := fmt.Sprintf("git %s in %s: %s", e.Command, e.Dir, said)
-	if strings.Contains(said, ".lock': File exists") {
+	text := fmt.Sprintf("git %s in %s: %s", e.Command, e.Dir, clip(said, mostSaid))
+	if e.locked() {
 		text += " (if no git is at work there, remove that lock file, and try again)"
 	}
 	return text
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// locked says whether git found a lock of another git.
+func (e *Error) locked() bool { return strings.Contains(e.Said, ".lock': File exists") }
 
 // with adds variables to the environment.
 func (g git) with(env ...string) git {

@@ -133,8 +133,8 @@ type DeliverInput struct {
 type DeliverResult struct {
 	Diff      *run.Blob `json:"diff,omitempty"` // the patch; nil: there is nothing to deliver
 	Files     int       `json:"files"`
-	Dirty     []string  `json:"dirty,omitempty"` // files of the target that were changed meanwhile, and that the delivery would change
-	Why       string    `json:"why,omitempty"`   // in words
+	Dirty     []string  `json:"dirty,omitempty"` // files of the target that were changed meanwhile, and that the delivery would change; the first 20
+	Why       string    `json:"why,omitempty"`   // in words, at most 2 KiB; how many files more there are, too
 	Delivered bool      `json:"delivered"`
 	To        string    `json:"to,omitempty"`
 	Where     string    `json:"where,omitempty"` // the branch, or the checkout's folder
