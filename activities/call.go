@@ -41,6 +41,10 @@ type answer struct {
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
+
+	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is no tree
+	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is no part of the tree
+	SkippedCount int           `json:"skipped_count,omitempty"` // all of that
 }
 
 // ledger is one call in the store: calls/<id>/claim-<n> and calls/<id>/result.

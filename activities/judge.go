@@ -41,6 +41,9 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 	if res.Superseded, err = j.superseded(); err != nil {
 		return res, err
 	}
+	if failure == nil {
+		failure = j.noTree()
+	}
 	if failure != nil {
 		a.fail(&res, failure)
 		out := ans.Stdout
@@ -145,6 +148,7 @@ func (j judge) read(res *work.PassResult, reply agent.Reply) error {
 		return err
 	}
 	res.Modified = res.Modified || res.Changes != nil
+	res.Validation.Warnings = append(res.Validation.Warnings, j.leftOut(res.Changes != nil)...)
 	res.Notes, err = j.notes(r.Notes)
 	return err
 }

@@ -102,7 +102,7 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, stdout []by
 	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
 		return nil, err
 	}
-	if ans.Tree, err = takeTree(ctx, st); err != nil {
+	if err := takeTree(ctx, st, ans); err != nil {
 		return nil, err
 	}
 	ans.File, err = writtenFile(ctx, st)

@@ -45,31 +45,68 @@ func rulesOf(plan *pipeline.Plan) tree.Rules {
 
 // Rules are what of a workspace belongs to its tree.
 func Rules(w pipeline.Workspace) tree.Rules {
-	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep"}
+	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true}
 }
 
-// withIgnored adds what git ignores in a checkout and does not track: a build's leftovers are no part of the work. A tracked file always is.
-func withIgnored(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
+// withGit adds what git knows of the files at dir. What it ignores is left out: a build's leftovers are no part of the work. A file that is tracked
+// where the workspace stands, or in the index at dir, is not ignored, and one that is tracked where the run comes from is no secret. A host without
+// the repository knows nothing.
+func withGit(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
 	if of.Kind != "git" {
 		return rules, nil
 	}
-	paths, err := repo.Ignored(ctx, dir)
+	source, err := repo.Open(ctx, of.Source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, nil
+	}
 	if err != nil {
 		return rules, err
 	}
-	var patterns []string
-	for _, p := range paths {
-		patterns = append(patterns, tree.Exactly(p))
+	if rules.Paths, err = source.Ignored(ctx, dir, standing(of)); err != nil {
+		return rules, err
 	}
-	rules.Ignore = append(patterns, rules.Ignore...)
-	return rules, nil
+	origin, err := source.Origin(ctx, of.Base)
+	if err != nil {
+		return rules, err
+	}
+	rules.Tracked, err = source.Tracked(ctx, origin)
+	return rules, err
 }
 
-// SaveTree puts the files below dir into the store.
+// standing is the commit that a workspace is at.
+func standing(of run.Workspace) string {
+	if of.Commit != "" {
+		return of.Commit
+	}
+	return of.Base
+}
+
+// workspaceOf is the workspace as it stands now.
+func workspaceOf(t work.Tree) run.Workspace {
+	of := t.Workspace
+	of.Tree = t.Tree
+	if t.Commit != "" {
+		of.Commit = t.Commit
+	}
+	return of
+}
+
+// SaveTree puts the files below dir into the store. What the workspace's tree holds already is no secret.
 func SaveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules, cache *tree.Cache) (tree.Saved, error) {
-	rules, err := withIgnored(ctx, rules, of, dir)
+	rules, err := withGit(ctx, rules, of, dir)
 	if err != nil {
 		return tree.Saved{}, err
+	}
+	if of.Tree.Digest != "" {
+		known, err := tree.Load(ctx, s, store.Digest(of.Tree.Digest))
+		if err != nil {
+			return tree.Saved{}, err
+		}
+		for _, e := range known.Entries {
+			if e.Mode != tree.ModeFolder {
+				rules.Tracked = append(rules.Tracked, e.Path)
+			}
+		}
 	}
 	return tree.Save(ctx, s, dir, rules, cache)
 }
@@ -93,18 +130,24 @@ func (a *Activities) layOutTree(ctx context.Context, st *settlement, dir string)
 	return err
 }
 
-// takeTree stores what the agent left.
-func takeTree(ctx context.Context, st *settlement) (*run.Blob, error) {
+// takeTree stores what the agent left. What can never be stored is an answer too: it was paid for.
+func takeTree(ctx context.Context, st *settlement, ans *answer) error {
 	c := st.tree
 	if c == nil || !c.keep {
-		return nil, nil
+		return nil
 	}
-	saved, err := SaveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), c.of.Workspace, c.rules, c.cache)
+	saved, err := SaveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), workspaceOf(c.of), c.rules, c.cache)
+	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
+		ans.TreeError = wrong.Error()
+		return nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("store the workspace: %w", err)
+		return fmt.Errorf("store the workspace: %w", err)
 	}
 	b := BlobOf(saved)
-	return &b, nil
+	ans.Tree = &b
+	ans.Skipped, ans.SkippedCount = skippedOf(saved)
+	return nil
 }
 
 // BlobOf is a tree as events name it: its digest, and the bytes of all its files.
@@ -124,7 +167,12 @@ func (j judge) changes() (*run.WorkspaceUpdated, error) {
 	if j.role.Gives != pipeline.GivesChanges || j.ans.Tree == nil || j.in.Tree == nil || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
 		return nil, nil
 	}
-	return updated(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree)
+	ev, err := updated(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree)
+	if err != nil {
+		return nil, err
+	}
+	ev.Skipped, ev.SkippedCount = j.ans.Skipped, j.ans.SkippedCount
+	return ev, nil
 }
 
 // updated compares two stored trees.
@@ -180,7 +228,7 @@ func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryR
 	if err != nil {
 		return work.CarryResult{}, err
 	}
-	rules, err := withIgnored(ctx, rulesOf(plan), in.Tree.Workspace, dir)
+	rules, err := withGit(ctx, rulesOf(plan), workspaceOf(in.Tree), dir)
 	if err != nil {
 		return work.CarryResult{}, err
 	}
@@ -194,13 +242,18 @@ func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryR
 	return work.CarryResult{Commit: head}, err
 }
 
-// commitTree commits what the tree has changed. What else lies in the checkout, such as secrets and a build's leftovers, is no part of it.
+// commitTree commits what the tree has changed, and every file of it that is not tracked: git would not name one that it ignores. What else lies in
+// the checkout, such as secrets and a build's leftovers, is no part of it.
 func commitTree(ctx context.Context, s *store.Store, w *repo.Worktree, in work.CarryInput) error {
 	changes, err := w.Changes(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
 	t, err := tree.Load(ctx, s, store.Digest(in.Tree.Tree.Digest))
+	if err != nil {
+		return err
+	}
+	tracked, err := w.Tracked(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
@@ -212,6 +265,14 @@ func commitTree(ctx context.Context, s *store.Store, w *repo.Worktree, in work.C
 		_, err := os.Lstat(filepath.Join(w.Root(), p))
 		return err == nil && !held[p]
 	})
+	for _, p := range tracked {
+		delete(held, p)
+	}
+	for _, e := range t.Entries {
+		if held[e.Path] && e.Mode != tree.ModeFolder {
+			paths = append(paths, e.Path)
+		}
+	}
 	_, err = w.Commit(ctx, in.Message, paths...)
 	return err
 }
@@ -277,7 +338,7 @@ func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (wor
 		_, err := a.Carry(ctx, carry)
 		return work.InspectResult{Restored: true}, err
 	}
-	saved, err := SaveTree(ctx, s, dir, in.Tree.Workspace, rulesOf(plan), nil)
+	saved, err := SaveTree(ctx, s, dir, workspaceOf(*in.Tree), rulesOf(plan), nil)
 	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
 		return work.InspectResult{}, err
 	}
@@ -289,6 +350,7 @@ func (a *Activities) inspectTree(ctx context.Context, in work.InspectInput) (wor
 		return work.InspectResult{}, err
 	}
 	ev.Cause = "edited"
+	ev.Skipped, ev.SkippedCount = skippedOf(saved)
 	carry.Tree.Tree, carry.Message = ev.Tree, fmt.Sprintf("Changes made by hand\n\nPassbook-Run: %s\n", in.RunID)
 	out, err := a.Carry(ctx, carry)
 	ev.Commit = out.Commit

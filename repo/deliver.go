@@ -2,9 +2,7 @@ package repo
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,17 +148,4 @@ func (r *Repo) CommitPaths(ctx context.Context, message string, paths ...string)
 // Touched lists every path that a patch reads or writes, old names of renames too.
 func (r *Repo) Touched(ctx context.Context, patch []byte) ([]string, error) {
 	return r.touched(ctx, patch)
-}
-
-// Ignored lists what git ignores in the checkout at dir and does not track: paths below dir with slashes, folders with one at their end. Of a
-// folder without a repository of its own it is nothing.
-func Ignored(ctx context.Context, dir string) ([]string, error) {
-	if _, err := os.Lstat(filepath.Join(dir, ".git")); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	out, err := git{dir: dir}.out(ctx, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-	if err != nil {
-		return nil, fmt.Errorf("list what is ignored in %s: %w", dir, err)
-	}
-	return zero(out), nil
 }

@@ -304,6 +304,15 @@ type WorkspaceUpdated struct {
 	Changed int          `json:"changed"`          // files
 	Files   []FileChange `json:"files,omitempty"`  // the first of them
 	List    *Blob        `json:"list,omitempty"`   // all of them, when they are more
+
+	Skipped      []LeftOut `json:"skipped,omitempty"`       // what lay in the folder and is no part of the tree: the first of it
+	SkippedCount int       `json:"skipped_count,omitempty"` // all of it
+}
+
+// LeftOut is a file or folder that was left out of a tree. The path of a folder ends with a slash, and what is in it is not named.
+type LeftOut struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"` // secret, outside, special or ignored
 }
 
 // FileChange is one file of a tree that is not what it was. Path is relative to the workspace, with slashes.

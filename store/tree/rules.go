@@ -15,6 +15,8 @@ import (
 // point outside.
 type Rules struct {
 	Ignore         []string // in the syntax of .gitignore, from the tree's root; the last one that fits counts
+	Paths          []string // left out too, unless Ignore takes them in again; a folder ends with a slash and is left out whole
+	Tracked        []string // files that are no secrets, whatever their names look like
 	IncludeSecrets bool     // take what looks like a secret too
 	SkipOutside    bool     // leave out symlinks that point outside, and name them, instead of refusing
 }
@@ -31,7 +33,7 @@ type Reason string
 // The reasons.
 const (
 	ReasonGit     Reason = "git"     // git's own
-	ReasonIgnored Reason = "ignored" // by a pattern
+	ReasonIgnored Reason = "ignored" // by a pattern or a path
 	ReasonSecret  Reason = "secret"  // its name looks like that of a secret
 	ReasonOutside Reason = "outside" // a symlink that points out of the tree
 	ReasonSpecial Reason = "special" // a socket, device or pipe
@@ -53,6 +55,10 @@ var secrets = []string{
 type sieve struct {
 	rules           Rules
 	ignore, secrets []pattern
+	paths           map[string]bool
+	tracked         map[string]bool
+	folders         map[string]bool // with tracked files below them: true if they look like secrets
+	opened          bool            // one of them does
 }
 
 func (r Rules) compile() (sieve, error) {
@@ -60,11 +66,79 @@ func (r Rules) compile() (sieve, error) {
 	if err != nil {
 		return sieve{}, err
 	}
-	s := sieve{rules: r, ignore: ignore}
-	if !r.IncludeSecrets {
-		s.secrets, err = parsePatterns(secrets)
+	s := sieve{rules: r, ignore: ignore, paths: setOf(r.Paths)}
+	if r.IncludeSecrets {
+		return s, nil
 	}
+	s.secrets, err = parsePatterns(secrets)
+	s.track(r.Tracked)
 	return s, err
+}
+
+func setOf(paths []string) map[string]bool {
+	set := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		set[p] = true
+	}
+	return set
+}
+
+// track takes note of the tracked files, and of the folders that have to be
+// looked into for their sake.
+func (s *sieve) track(files []string) {
+	s.tracked, s.folders = setOf(files), map[string]bool{}
+	for _, file := range files {
+		for dir := parent(file); dir != "."; dir = parent(dir) {
+			if _, seen := s.folders[dir]; seen {
+				break
+			}
+			s.folders[dir] = matches(s.secrets, dir, true)
+			s.opened = s.opened || s.folders[dir]
+		}
+	}
+}
+
+// ignored says whether a pattern or one of the paths leaves out what is at a path.
+func (s sieve) ignored(path string, folder bool) bool {
+	if last, ok := lastFit(s.ignore, path, folder); ok {
+		return !last.include
+	}
+	return s.listed(path, folder) || below(path, s.listedFolder)
+}
+
+func (s sieve) listed(path string, folder bool) bool {
+	if folder {
+		path += "/"
+	}
+	return s.paths[path]
+}
+
+// listedFolder says whether a folder is one of the paths, and no pattern takes it in again.
+func (s sieve) listedFolder(dir string) bool {
+	if !s.listed(dir, true) {
+		return false
+	}
+	last, ok := lastFit(s.ignore, dir, true)
+	return !ok || !last.include
+}
+
+// secret says whether what is at a path looks like one: by its own name, or by
+// that of a folder that is looked into only for its tracked files.
+func (s sieve) secret(path string, folder bool) bool {
+	if _, leads := s.folders[path]; s.tracked[path] || folder && leads {
+		return false
+	}
+	return matches(s.secrets, path, folder) || s.opened && below(path, func(dir string) bool { return s.folders[dir] })
+}
+
+// below says whether one of the folders above a path is so.
+func below(path string, is func(dir string) bool) bool {
+	for dir := parent(path); dir != "."; dir = parent(dir) {
+		if is(dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // out says why what is at a path below root is left out, and "" if it is not.
@@ -74,9 +148,9 @@ func (s sieve) out(root *os.Root, path string, info fs.FileInfo) (Reason, error)
 	switch {
 	case isGit(base(path)):
 		return ReasonGit, nil
-	case matches(s.ignore, path, info.IsDir()):
+	case s.ignored(path, info.IsDir()):
 		return ReasonIgnored, nil
-	case matches(s.secrets, path, info.IsDir()):
+	case s.secret(path, info.IsDir()):
 		return ReasonSecret, nil
 	case kind&^(fs.ModeDir|fs.ModeSymlink) != 0:
 		return ReasonSpecial, nil
@@ -150,12 +224,17 @@ func trimSpaces(s string) string {
 
 // matches says whether the last pattern that fits leaves the path out.
 func matches(patterns []pattern, path string, folder bool) bool {
+	last, ok := lastFit(patterns, path, folder)
+	return ok && !last.include
+}
+
+func lastFit(patterns []pattern, path string, folder bool) (pattern, bool) {
 	for i := len(patterns) - 1; i >= 0; i-- {
 		if patterns[i].fits(path, folder) {
-			return !patterns[i].include
+			return patterns[i], true
 		}
 	}
-	return false
+	return pattern{}, false
 }
 
 func (p pattern) fits(path string, folder bool) bool {

@@ -46,7 +46,8 @@ const (
 // A file that changes while it is read is read again, three times at most; then
 // it is an error ([store.ErrChanged]) that names it. Files that vanish meanwhile
 // are not in the tree. A symlink that points out of the tree is an [OutsideError]
-// unless the rules say otherwise.
+// unless the rules say otherwise. What is wrong with the folder itself is a
+// [FolderError].
 func Save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Cache) (Saved, error) {
 	saved, err := save(ctx, s, dir, rules, prev)
 	if err != nil {
@@ -67,7 +68,7 @@ func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Ca
 	defer func() { _ = root.Close() }()
 	sv := &saver{store: s, root: root, sieve: sieve, prev: prev.of(s), blobs: s.Batch(), look: time.Now()}
 	if err := sv.scan(ctx, "."); err != nil {
-		return Saved{}, err
+		return Saved{}, ofFolder(err)
 	}
 	if err := sv.take(ctx); err != nil {
 		return Saved{}, err
@@ -201,22 +202,24 @@ func (sv *saver) readOnce(ctx context.Context, f *found) error {
 	}
 	before, err := sv.root.Lstat(f.Path)
 	if err != nil {
-		return err
+		return ofFolder(err)
 	}
 	from := func() (io.ReadCloser, error) { return openFile(sv.root, f.Path, before) }
 	d, size, err := store.DigestFrom(from)
-	if err == nil && !sv.prev.blobs[d] {
-		err = sv.blobs.PutFrom(ctx, d, from)
-	}
 	if err != nil {
-		return err
+		return ofFolder(err)
+	}
+	if !sv.prev.blobs[d] {
+		if err := sv.blobs.PutFrom(ctx, d, from); err != nil {
+			return err
+		}
 	}
 	after, err := sv.root.Lstat(f.Path)
 	if err != nil {
-		return err
+		return ofFolder(err)
 	}
 	if !stampOf(before).equal(stampOf(after)) || before.Mode() != after.Mode() || size != after.Size() {
-		return store.ErrChanged
+		return ofFolder(store.ErrChanged)
 	}
 	f.describe(stampOf(after), d, after.Mode().Perm())
 	return nil
@@ -239,7 +242,7 @@ func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	slices.SortFunc(sv.skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	if err := t.check(); err != nil {
-		return Saved{}, err
+		return Saved{}, ofFolder(err)
 	}
 	d, nodes := t.nodes()
 	if err := sv.put(ctx, nodes); err != nil {

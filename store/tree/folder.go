@@ -1,0 +1,31 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+)
+
+// FolderError says that what is in a folder cannot be made a tree: saving it
+// again fails alike, unless somebody changes it.
+type FolderError struct{ Err error }
+
+func (e *FolderError) Error() string { return e.Err.Error() }
+
+// Unwrap gives what is wrong with it.
+func (e *FolderError) Unwrap() error { return e.Err }
+
+// passing are errors of the machine.
+var passing = []error{
+	context.Canceled, context.DeadlineExceeded, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE,
+	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR,
+}
+
+// ofFolder marks an error that came from the folder, if it is there to stay.
+func ofFolder(err error) error {
+	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
+		return err
+	}
+	return &FolderError{Err: err}
+}
