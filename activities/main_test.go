@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +43,45 @@ func TestMain(m *testing.M) {
 		answerWith("An answer.")
 	case "edit":
 		edit()
+	case "edit and leave a link":
+		folders("venv/bin")
+		if err := os.Symlink("/usr/bin/env", "venv/bin/python3"); err != nil {
+			panic(err)
+		}
+		edit()
+	case "edit and leave folders that are too deep":
+		edit()
+		for range 21 {
+			name := strings.Repeat("d", 200)
+			folders(name)
+			if err := os.Chdir(name); err != nil {
+				panic(err)
+			}
+		}
+	case "edit and break the repository":
+		write(".git/config", "[broken")
+		edit()
+	case "edit secrets":
+		folders("config", ".aws")
+		write("config/tls.key", "new\n")
+		write("config/other.key", "other\n")
+		write(".aws/new", "new\n")
+		if err := os.Remove("old.pem"); err != nil {
+			panic(err)
+		}
+		answerWith("Edited.")
+	case "add by force":
+		folders("out")
+		write("out/wanted.log", "wanted\n")
+		write("out/stray.log", "stray\n")
+		add := exec.Command("git", "add", "-f", "out/wanted.log")
+		if said, err := add.CombinedOutput(); err != nil {
+			panic(string(said))
+		}
+		answerWith("Added.")
+	case "leave what is ignored":
+		write("only.log", "log\n")
+		answerWith("Done.")
 	case "edit and lose the store":
 		edit()
 		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
@@ -81,6 +121,14 @@ func until(path string) {
 			return
 		}
 		time.Sleep(5 * time.Millisecond) // the agent polls, not the test
+	}
+}
+
+func folders(paths ...string) {
+	for _, p := range paths {
+		if err := os.MkdirAll(p, 0o700); err != nil {
+			panic(err)
+		}
 	}
 }
 
