@@ -76,7 +76,7 @@ func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error 
 }
 
 // prepare checks out what the earlier run has come to. What it did not deliver is part of the follow-up's changes.
-func (f *Follow) prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+func (f *Follow) prepare(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
 	w := f.Workspace
 	if w.Kind != "git" {
 		return nil, fmt.Errorf("run %s worked on the folder %s: a follow-up of that is a new run with --source %s", f.Claim.RunID, w.Source, w.Source)

@@ -200,7 +200,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 		return Started{}, err
 	}
 	var err error
-	if stored.Workspace, err = prepareIn(ctx, def, dir, claim); err != nil {
+	if stored.Workspace, err = prepareIn(ctx, &def, dir, claim); err != nil {
 		return Started{}, err
 	}
 	err = o.execute(ctx, o.input(def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)

@@ -112,8 +112,8 @@ func within(folder, dir string) (rel string, inside bool) {
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// prepareIn makes the run's own checkout with the claim's store; nil: the run has no workspace.
-func prepareIn(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+// prepareIn makes the run's own checkout with the claim's store; nil: the run has no workspace. What is left out of its tree goes into the warnings.
+func prepareIn(ctx context.Context, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
 	if def.Plan.Workspace == nil {
 		return nil, nil
 	}
@@ -126,12 +126,12 @@ func prepareIn(ctx context.Context, def Definition, dir rundir.Dir, claim run.Cl
 }
 
 // prepare makes the run's own checkout, and puts the tree that it begins with into the store. Doing it again finds what is there.
-func prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+func prepare(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
 	w := def.Plan.Workspace
 	if f := def.Follow; f != nil && f.Workspace != nil {
 		return f.prepare(ctx, s, def, dir, claim)
 	}
-	source, err := sourceOf(def)
+	source, err := sourceOf(*def)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", source, err)
 	}
-	out.Tree = activities.BlobOf(saved)
+	begins(def, &out, saved)
 	checkout := dir.Path(rundir.WorkspaceDir)
 	if err := os.MkdirAll(checkout, 0o755); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func prepare(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir
 	return &out, err
 }
 
-func prepareGit(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, claim run.Claim, source string) (*run.Workspace, error) {
+func prepareGit(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim, source string) (*run.Workspace, error) {
 	r, err := repo.Open(ctx, source)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func prepareGit(ctx context.Context, s *store.Store, def Definition, dir rundir.
 
 // checkedOut makes the run's own checkout at the base, and stores what is in it. What a start that was cut off has left there, at a base that is not
 // the source's any more, is no run's work: it is made again.
-func checkedOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
+func checkedOut(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
 	checkout := dir.Path(rundir.WorkspaceDir)
 	_, err := os.Lstat(checkout)
 	left := err == nil
@@ -189,7 +189,7 @@ func checkedOut(ctx context.Context, s *store.Store, def Definition, dir rundir.
 	return checkOut(ctx, s, def, dir, r, out, include)
 }
 
-func checkOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
+func checkOut(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, r *repo.Repo, out run.Workspace, include bool) (*run.Workspace, error) {
 	checkout := dir.Path(rundir.WorkspaceDir)
 	w, err := r.AddWorktree(ctx, checkout, out.Branch, out.Base)
 	if err != nil {
@@ -204,8 +204,14 @@ func checkOut(ctx context.Context, s *store.Store, def Definition, dir rundir.Di
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", checkout, err)
 	}
-	out.Tree = activities.BlobOf(saved)
+	begins(def, &out, saved)
 	return &out, nil
+}
+
+// begins takes the tree over that a run begins with, and warns of what was left out of it.
+func begins(def *Definition, w *run.Workspace, saved tree.Saved) {
+	w.Tree = activities.BlobOf(saved)
+	def.Warnings = append(def.Warnings, activities.LeftOut(saved)...)
 }
 
 // hide keeps a run directory that lies in the source's checkout out of what git sees there.
