@@ -102,7 +102,9 @@ func TestAPreservedHandoff(t *testing.T) {
 	require.Contains(t, said, first.ID+" is not decided")
 	require.Contains(t, h.starter("status", dir), "decide "+dir)
 	require.Contains(t, h.starter("decide", dir, "--action", "halt", "--note", "enough"), "goes on in epoch 2")
-	until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
+	until(t, "the run is halted, and has ended", func() bool {
+		return statusIs(dir, run.Halted) && len(of[run.RunEnd](eventsOf(t, dir), run.KindRunEnd)) > 0
+	})
 	events := eventsOf(t, dir)
 	require.Equal(t, first.ID, of[run.HandoffDecided](events, run.KindHandoffDecided)[0].HandoffID)
 	require.Len(t, of[run.RunEnd](events, run.KindRunEnd), 1)
