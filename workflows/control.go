@@ -76,7 +76,11 @@ func (c *control) listen(ctx workflow.Context) error {
 			if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
 				return Ack{}, err
 			}
-			return c.apply(ctx, verb, m)
+			ack, err := c.apply(ctx, verb, m)
+			if err != nil && wasReset(ctx) { // nobody waits for the answer to what a reset has brought back: the directory is told
+				c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By})
+			}
+			return ack, err
 		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: d.update,

@@ -22,11 +22,20 @@ func sinceReset(ctx workflow.Context, what string) bool {
 	return workflow.GetVersion(ctx, what, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
-// asks takes note of a question: one that is asked behind the reset has no older answers.
+// asks takes note of a question that is asked behind the reset: by the same id it may have been asked, and answered, before.
 func (e *engine) asks(ctx workflow.Context, id string) {
 	if wasReset(ctx) && sinceReset(ctx, "asked "+id) {
-		e.heard = id
+		e.listenTo(ctx, id)
 	}
+}
+
+// listenTo lets answers to a question count once all that the reset has brought back is through.
+func (e *engine) listenTo(ctx workflow.Context, id string) {
+	workflow.GoNamed(ctx, "behind the reset", func(ctx workflow.Context) {
+		if workflow.Sleep(ctx, time.Millisecond) == nil {
+			e.heard = id
+		}
+	})
 }
 
 // notReapplied refuses an answer that the reset has brought back.
@@ -35,10 +44,6 @@ func (e *engine) notReapplied(ctx workflow.Context) error {
 	if !open || !wasReset(ctx) || q.ID == e.heard || !sinceReset(ctx, "answered "+q.ID) {
 		return nil
 	}
-	workflow.GoNamed(ctx, "behind the reset", func(ctx workflow.Context) {
-		if workflow.Sleep(ctx, time.Millisecond) == nil { // all that was brought back comes before
-			e.heard = q.ID
-		}
-	})
+	e.listenTo(ctx, q.ID)
 	return refuse("the workflow was reset to before this answer: %s is open again", q.ID)
 }
