@@ -89,7 +89,7 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
 	_, err = c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1",
-		WorkflowTaskFinishEventId: firstTask(t, c, id),
+		WorkflowTaskFinishEventId: tasks(t, c, id)[0],
 	})
 	require.NoError(t, err)
 	until(t, "it asks again", func() bool {
@@ -99,20 +99,6 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	h.starter("decide", dir, "--action", "continue")
 	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
 	h.sound(dir)
-}
-
-// firstTask is the event of the first workflow task that was completed.
-func firstTask(t *testing.T, c client.Client, id string) int64 {
-	t.Helper()
-	for it := c.GetWorkflowHistory(t.Context(), id, "", false, 0); it.HasNext(); {
-		e, err := it.Next()
-		require.NoError(t, err)
-		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
-			return e.GetEventId()
-		}
-	}
-	require.FailNow(t, "no workflow task was completed")
-	return 0
 }
 
 // TestResetToAnOpenQuestion goes back to where the question was open: what Temporal brings back of the answers is for it to be asked again.
@@ -135,11 +121,11 @@ func TestResetToAnOpenQuestion(t *testing.T) {
 			dir := h.asksAboutThePlan("run")
 			c, id := h.dial(), metaOf(t, dir).RunID
 			first, _ := metaOf(t, dir).State.Asks()
-			last := lastTask(t, c, id)
+			done := tasks(t, c, id)
 			require.NoError(t, answer(c, id, first))
 			until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
 			_, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-				Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1", WorkflowTaskFinishEventId: last,
+				Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1", WorkflowTaskFinishEventId: done[len(done)-1],
 			})
 			require.NoError(t, err)
 			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
@@ -148,17 +134,4 @@ func TestResetToAnOpenQuestion(t *testing.T) {
 			h.sound(dir)
 		})
 	}
-}
-
-// lastTask is the event of the last workflow task that was completed.
-func lastTask(t *testing.T, c client.Client, id string) (last int64) {
-	t.Helper()
-	for it := c.GetWorkflowHistory(t.Context(), id, "", false, 0); it.HasNext(); {
-		e, err := it.Next()
-		require.NoError(t, err)
-		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
-			last = e.GetEventId()
-		}
-	}
-	return last
 }

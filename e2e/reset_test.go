@@ -63,15 +63,21 @@ func lastOf(t *testing.T, raw []byte) int64 {
 // middle is a completed workflow task in the middle of an open run's history.
 func middle(t *testing.T, c client.Client, id string) int64 {
 	t.Helper()
-	var tasks []int64
-	it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for it.HasNext() {
-		ev, err := it.Next()
+	done := tasks(t, c, id)
+	require.Greater(t, len(done), 8)
+	return done[len(done)/2]
+}
+
+// tasks are the events of all workflow tasks that were completed.
+func tasks(t *testing.T, c client.Client, id string) (all []int64) {
+	t.Helper()
+	for it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
 		require.NoError(t, err)
-		if ev.GetWorkflowTaskCompletedEventAttributes() != nil {
-			tasks = append(tasks, ev.EventId)
+		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
+			all = append(all, e.EventId)
 		}
 	}
-	require.Greater(t, len(tasks), 8)
-	return tasks[len(tasks)/2]
+	require.NotEmpty(t, all, "no workflow task was completed")
+	return all
 }

@@ -54,9 +54,9 @@ func (p *projector) decision(w *batchWriter, e run.Event) error {
 }
 
 // FileOf gives where the newest reply, or else the artifact or the diff of that digest lies, relative to the directory; empty: nowhere.
-func (d Dir) FileOf(digest string) (string, error) {
-	file, err := d.FileOfReply(digest)
-	if err != nil || file != "" || digest == "" {
+func (d Dir) FileOf(want string) (string, error) {
+	file, err := d.FileOfReply(want)
+	if err != nil || file != "" || want == "" {
 		return file, err
 	}
 	book, err := d.State()
@@ -65,14 +65,12 @@ func (d Dir) FileOf(digest string) (string, error) {
 	}
 	for _, name := range []string{book.CurrentArtifactPath, DeliveryPatch} {
 		raw, err := os.ReadFile(d.Path(name))
-		if name != "" && err == nil && isDigest(raw, digest) {
+		if name != "" && err == nil && digest(raw) == want {
 			return name, nil
 		}
 	}
 	return "", nil
 }
-
-func isDigest(raw []byte, want string) bool { return digest(raw) == want }
 
 // FileOfReply gives where the newest reply of that digest lies, relative to the directory; empty: no pass gave it.
 func (d Dir) FileOfReply(digest string) (string, error) {
