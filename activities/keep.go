@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 )
 
@@ -37,10 +38,20 @@ func (b blobs) Put(ctx context.Context, data []byte) (string, error) {
 	return string(d), err
 }
 
+// Name puts data under a name, once. What is there already stays.
+func (b blobs) Name(ctx context.Context, name string, data []byte) error {
+	_, err := b.s.Create(ctx, name, data)
+	return err
+}
+
+func (b blobs) ReadName(ctx context.Context, name string) ([]byte, error) { return b.s.ReadName(ctx, name) }
+
+func (b blobs) ListNames(ctx context.Context, prefix string) ([]string, error) { return b.s.List(ctx, prefix) }
+
 // Blobs gives a store as the run directory wants it.
 func Blobs(s *store.Store) interface {
-	Get(ctx context.Context, digest string) ([]byte, error)
-	Put(ctx context.Context, data []byte) (string, error)
+	rundir.Blobs
+	rundir.Names
 } {
 	return blobs{s}
 }

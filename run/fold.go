@@ -16,6 +16,18 @@ type folder struct {
 }
 
 func (f *folder) apply(e *Event) {
+	if !e.Kind.Follows() {
+		f.applyOne(e)
+		return
+	}
+	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && f.Checkpoint.ID == UnnamedID(e.Seq-1)
+	f.applyOne(e)
+	if behind {
+		f.head(e) // it belongs to what the head stands for
+	}
+}
+
+func (f *folder) applyOne(e *Event) {
 	f.Seq, f.Illegal = max(f.Seq, e.Seq), ""
 	if e.TS > f.TS {
 		f.TS = e.TS
@@ -93,6 +105,8 @@ func (f *folder) applyWork(e *Event) {
 		f.recordScore(e)
 	case KindCheckpointCreated:
 		f.checkpoint(e)
+	case KindEffectReused:
+		f.Reused++
 	case KindBudgetWarning:
 		f.Warned = true
 	case KindBudgetExceeded:
@@ -133,6 +147,9 @@ func (f *folder) start(e *Event) {
 		f.Illegal = f.refusal(Running).Error()
 		return
 	}
+	if p.State != nil {
+		f.adopt(p.State)
+	}
 	f.Version, f.Status, f.Reason, f.Markers = StateVersion, Running, "", f.Markers.reopened()
 	f.RunID, f.ThreadID, f.RunKind, f.Pipeline, f.Task = p.RunID, p.ThreadID, p.RunKind, p.Pipeline, p.Task
 	f.Epoch, f.CreatedAt, f.FinishedAt = p.Epoch, p.CreatedAt, ""
@@ -140,15 +157,14 @@ func (f *folder) start(e *Event) {
 	if f.StartedAt == "" {
 		f.StartedAt = e.TS
 	}
-	f.Next, f.Budget = Place{Round: 1}, p.Budget
-	if p.From != nil {
-		f.Next = *p.From
+	f.Budget = p.Budget
+	for _, found := range p.Found {
+		f.problem(e, found.Context, found.Category, found.Message, found.Attempt)
 	}
-	f.Replies = p.Replies
-	f.Passes = PassCount{Total: p.TotalPasses}
-	if p.Artifact != nil {
-		seed := p.Artifact.Seed
-		f.Artifact = &seed
+	if p.State == nil {
+		f.begin(&p)
+	} else {
+		f.Passes.Total = p.TotalPasses
 	}
 	if w := p.Workspace; w != nil {
 		tree := w.Tree
@@ -157,14 +173,23 @@ func (f *folder) start(e *Event) {
 			f.Commit = w.Commit
 		}
 	}
-	for _, found := range p.Found {
-		f.problem(e, found.Context, found.Category, found.Message, found.Attempt)
+	f.head(e)
+}
+
+// begin takes over what a run is given that does not come of another one's checkpoint.
+func (f *folder) begin(p *RunStart) {
+	f.Next, f.Replies, f.Passes = Place{Round: 1}, p.Replies, PassCount{Total: p.TotalPasses}
+	if p.From != nil {
+		f.Next = *p.From
+	}
+	if p.Artifact != nil {
+		seed := p.Artifact.Seed
+		f.Artifact = &seed
 	}
 	f.Notes = nil
 	for _, n := range p.Notes {
 		f.Notes = append(f.Notes, Notes{Name: n.Name, File: n.File})
 	}
-	f.head(e)
 }
 
 // mayStart says whether run.start may open an epoch here. Streams of other programs number no epochs: there a start follows every end that
@@ -208,7 +233,8 @@ func (f *folder) resume(e *Event) {
 	var p RunResumed
 	e.Decode(&p)
 	if p.State == nil && !f.Status.Closed() {
-		if f.become(Running, "") {
+		replayed := f.Status == Replaying // its recorded part is over: no start of anything
+		if f.become(Running, "") && !replayed {
 			f.Starts++
 		}
 		if p.Force {
@@ -236,6 +262,7 @@ func (f *folder) revert(e *Event) {
 	if p.State != nil {
 		f.adopt(p.State)
 		f.recorder.revert(p.To)
+		f.head(e)
 	}
 }
 

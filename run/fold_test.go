@@ -99,6 +99,7 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "an epoch twice", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1, State: &run.State{}}, before: becomes(run.Failed), illegal: true},
 		{name: "reverted", kind: run.KindRunReverted, payload: run.RunReverted{State: &run.State{Status: run.Running, Rounds: 2}}, want: func(s *run.State) {
 			*s = run.State{Status: run.Running, Rounds: 2, Seq: 9, TS: now}
+			headed(s)
 		}},
 		{name: "reverted to nothing", kind: run.KindRunReverted, payload: run.RunReverted{}},
 		{name: "ended", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: question(run.Running), want: func(s *run.State) {

@@ -250,7 +250,7 @@ func (f *folder) checkpoint(e *Event) {
 // head makes the state after this event the one that a resume starts from. It has no name of its own but its sequence number.
 func (f *folder) head(e *Event) {
 	ref := CheckpointRef{
-		ID: "cp-" + strconv.FormatInt(e.Seq, 10), Seq: e.Seq, TS: e.TS, AtPass: f.Passes.LastSettled, AtRound: f.Rounds, USD: f.Total(), Score: f.Score,
+		ID: UnnamedID(e.Seq), Seq: e.Seq, TS: e.TS, AtPass: f.Passes.LastSettled, AtRound: f.Rounds, USD: f.Total(), Score: f.Score,
 	}
 	if f.Artifact != nil {
 		ref.Artifact = f.Artifact.Digest

@@ -54,6 +54,8 @@ type RunStart struct {
 	Delivers    bool         `json:"delivers,omitempty"`
 	Waits       Waits        `json:"waits,omitzero"`
 	Parent      *Parent      `json:"parent,omitempty"`  // the run that this one follows up
+	Source      *Source      `json:"source,omitempty"`  // the run that this one replays, or was forked from
+	State       *State       `json:"state,omitempty"`   // what it begins with, where it has a source
 	From        *Place       `json:"from,omitempty"`    // where it begins; nil: with the first stage
 	Replies     []Reply      `json:"replies,omitempty"` // of the parent, for steps that see its stages
 	Notes       []NoteRef    `json:"notes,omitempty"`
@@ -66,6 +68,7 @@ type RunStart struct {
 	Environment string       `json:"environment"`
 	Host        string       `json:"host"`
 	Build       string       `json:"build"`
+	Agents      []string     `json:"agents,omitempty"`   // what answers, with versions where they are known: claude 2.1.3
 	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
 	Found       []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
 }
@@ -84,6 +87,31 @@ type Workspace struct {
 type Parent struct {
 	RunID string `json:"run_id"`
 	Mode  string `json:"mode"` // follow_up or from_run_plan
+}
+
+// Ways to make a new run of an old one.
+const (
+	ModeReplay = "replay" // the same work once more
+	ModeFork   = "fork"   // from there on perhaps with something else
+)
+
+// What a replay does where its source had an outside effect.
+const (
+	UseRecorded  = "use_recorded_result"
+	Reexecute    = "reexecute"
+	RequireHuman = "require_human"
+)
+
+// Source is where a replay or a fork comes from. Nothing is ever written into it.
+type Source struct {
+	RunID      string     `json:"source_run_id"`
+	Checkpoint string     `json:"source_checkpoint_id"`
+	Seq        int64      `json:"source_seq"` // of the checkpoint
+	Chain      Chain      `json:"source_chain"`
+	Mode       string     `json:"mode"`                  // replay or fork
+	Replay     string     `json:"replay_mode,omitempty"` // policy of a replay for side effects
+	Generation int        `json:"generation"`            // the newest of the source, when the run was made
+	Delivered  *Delivered `json:"delivered,omitempty"`   // what the source delivered: a replay does not do it again
 }
 
 // StageRef names a stage for the projections that have no plan at hand.
@@ -141,6 +169,11 @@ type RunReverted struct {
 	Cause     string `json:"cause"` // "reset", "revert"
 	Abandoned Range  `json:"abandoned"`
 	State     *State `json:"state"`
+
+	Checkpoint string  `json:"checkpoint,omitempty"` // of a revert: what it goes back to
+	By         string  `json:"by,omitempty"`
+	Note       string  `json:"note,omitempty"`
+	WasUSD     float64 `json:"was_usd,omitempty"` // what had been spent until then
 }
 
 // Range is a closed range of sequence numbers.

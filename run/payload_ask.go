@@ -108,10 +108,22 @@ type SnapshotCreated struct {
 	Digest string `json:"digest"`
 }
 
-// Effect is payload of effect.reused and effect.blocked: an outside call that a replay did not make again.
+// Effect is payload of effect.reused and effect.blocked: an outside call that a replay did not make again, or not without being asked.
 type Effect struct {
-	Call   string `json:"call"`
-	Class  string `json:"class"`  // none, read, write or external_action
-	Policy string `json:"policy"` // use_recorded_result, reexecute or require_human
-	Result string `json:"result,omitempty"`
+	Step   string  `json:"step,omitempty"`
+	Call   string  `json:"call"`
+	Class  string  `json:"class"`            // none, read, write or external_action
+	Policy string  `json:"policy"`           // use_recorded_result, reexecute or require_human
+	Status string  `json:"status,omitempty"` // reused or blocked
+	Result string  `json:"result,omitempty"` // id of the recorded call
+	Source string  `json:"source_run_id,omitempty"`
+	USD    float64 `json:"usd,omitempty"` // what the recorded call had cost; it is not paid again
 }
+
+// Classes of outside effects.
+const (
+	EffectNone     = "none"
+	EffectRead     = "read"
+	EffectWrite    = "write"
+	EffectExternal = "external_action"
+)

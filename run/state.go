@@ -65,6 +65,7 @@ type State struct {
 	Delivery    *Delivered      `json:"delivery,omitempty"`
 	Waivers     []Waiver        `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
 	Markers     Markers         `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Reused      int             `json:"reused,omitempty"`  // outside calls that a replay took from the record
 	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 }
 

@@ -18,6 +18,7 @@ func newState() PipelineState {
 		PendingErrors:   []ErrorRecord{},
 		PendingSpend:    []PendingSpend{},
 		FailedOutputs:   map[string]int{},
+		Aside:           map[string]int{},
 		Cost:            CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{}, ByPACycle: ByNumber[RoleCost]{}},
 	}
 }

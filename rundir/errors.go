@@ -62,6 +62,11 @@ func decideErrors(e run.Event, pending []ErrorRecord) outcome {
 		var p run.BudgetEvent
 		e.Decode(&p)
 		o.add(noted(e, run.ErrorNoted{Category: "budget-exceeded", Message: p.Exceeded()}))
+	case run.KindRunReverted:
+		var p run.RunReverted
+		if e.Decode(&p); p.Checkpoint != "" && p.State != nil {
+			o.add(reverted(e, p))
+		}
 	case run.KindErrorNoted:
 		var p run.ErrorNoted
 		e.Decode(&p)
@@ -173,4 +178,12 @@ func noted(e run.Event, p run.ErrorNoted) ErrorRecord {
 		r.RecoveredAtAttempt = &p.Attempt
 	}
 	return r
+}
+
+// reverted is the record of a revert that somebody asked for (requirement 002 §5.4).
+func reverted(e run.Event, p run.RunReverted) ErrorRecord {
+	return ErrorRecord{
+		Timestamp: e.TS, Context: "revert-to-" + p.Checkpoint, Category: "unknown", Recovered: true, Diagnostics: fmt.Sprintf("Previous cost: $%.2f", p.WasUSD),
+		Message: fmt.Sprintf("Pipeline reverted to checkpoint %s (pass %d, PA cycle %d)", p.Checkpoint, p.State.Passes.LastSettled, p.State.Rounds),
+	}
 }

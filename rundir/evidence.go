@@ -59,7 +59,7 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		e.Decode(&c)
 		return p.put(w, DeliveryPatch, c.Diff)
 	case run.KindRunReverted:
-		return p.restore(w, p.meta.State)
+		return p.restore(w, p.book.CurrentArtifactPath, p.meta.State)
 	}
 	return nil
 }
@@ -86,10 +86,10 @@ func (p *projector) inputs(w *batchWriter, e run.Event) error {
 			return err
 		}
 	}
-	if s.Artifact == nil {
-		return nil
+	if s.State != nil { // it goes on with what another run has come to
+		return p.restore(w, artifactFile(s), p.meta.State)
 	}
-	return p.put(w, s.Artifact.File, s.Artifact.Seed.Digest)
+	return p.put(w, artifactFile(s), seedOf(s))
 }
 
 func (p *projector) inputFiles(w *batchWriter, manifest string) error {
@@ -181,9 +181,9 @@ func (p *projector) asItWas(w *batchWriter) error {
 }
 
 // restore puts back what a carried state says is current.
-func (p *projector) restore(w *batchWriter, s run.State) error {
+func (p *projector) restore(w *batchWriter, artifact string, s run.State) error {
 	if s.Artifact != nil {
-		if err := p.put(w, p.book.CurrentArtifactPath, s.Artifact.Digest); err != nil {
+		if err := p.put(w, artifact, s.Artifact.Digest); err != nil {
 			return err
 		}
 	}
@@ -197,4 +197,18 @@ func (p *projector) restore(w *batchWriter, s run.State) error {
 		}
 	}
 	return nil
+}
+
+func artifactFile(s run.RunStart) string {
+	if s.Artifact == nil {
+		return ""
+	}
+	return s.Artifact.File
+}
+
+func seedOf(s run.RunStart) string {
+	if s.Artifact == nil {
+		return ""
+	}
+	return s.Artifact.Seed.Digest
 }

@@ -17,6 +17,7 @@ func (p *projector) materialise() error {
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
+	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew { // where all is made again, readers know later records already
 			if err := p.saveBefore(w); err != nil {
@@ -25,15 +26,19 @@ func (p *projector) materialise() error {
 		}
 		before, had := p.meta.State, p.book.counted()
 		p.meta.fold(e)
+		marks = p.markHead(marks, i)
 		if err := p.evidence(w, e, before); err != nil {
 			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
 		}
 		pending := p.book.PendingErrors
-		if err := p.applyBook(e); err != nil {
+		if err := p.applyBook(w, e); err != nil {
 			return err
 		}
 		p.meta.Summary.take(e, had, &p.book)
 		logs.log(entry{Event: e, before: before, after: p.meta.State, book: &p.book, pending: pending})
+	}
+	if err := p.keepMarks(marks); err != nil {
+		return err
 	}
 	if err := p.growAll(logs); err != nil {
 		return err
@@ -93,8 +98,21 @@ func (p *projector) writeMeta() error {
 	return p.replace(MetaFile, raw)
 }
 
-// applyBook folds one event into the records. A revert takes them back to where it goes.
-func (p *projector) applyBook(e run.Event) error {
+// applyBook folds one event into the records. Before a revert takes them back, the evidence of what it leaves behind is set aside.
+func (p *projector) applyBook(w *batchWriter, e run.Event) error {
+	if e.Kind == run.KindRunReverted {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if err := p.setRevertedAside(e); err != nil {
+			return err
+		}
+	}
+	return p.foldBook(e)
+}
+
+// foldBook folds one event into the records. A revert takes them back to where it goes.
+func (p *projector) foldBook(e run.Event) error {
 	if e.Kind == run.KindRunReverted {
 		if err := p.revertBook(e); err != nil {
 			return fmt.Errorf("take the records back at event %d: %w", e.Seq, err)

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,6 +48,8 @@ type Meta struct {
 
 	Workspace *Workspace  `json:"workspace,omitempty"`
 	Parent    *run.Parent `json:"parent,omitempty"` // the run that this one follows up
+
+	Source *run.Source `json:"source,omitempty"` // of a replay or a fork: where it comes from
 
 	PhaseHandoff *run.Handoff `json:"phase_handoff,omitempty"`
 	run.Markers               // how the run came to stand where it stands; each key only where it holds
@@ -142,7 +145,7 @@ func (d Dir) parse(raw []byte) (PipelineState, error) {
 
 // sound says that events can be folded over the records.
 func (b *PipelineState) sound() bool {
-	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
+	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Aside != nil && b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
 		b.Cost.ByPACycle != nil
 	cycle := b.OpenCycle == nil || b.InFlightPACycle != nil && b.InFlightPACycle.Done != nil
 	return b.SchemaVersion == StateSchema && maps && cycle
@@ -169,10 +172,19 @@ func (m *Meta) fold(e run.Event) {
 	}
 	m.recorder.Apply(e)
 	m.History = m.recorder.History()
-	if e.Kind == run.KindRunStart {
-		m.head(e)
-	}
 	s := m.State
+	switch e.Kind {
+	case run.KindRunStart:
+		m.head(e)
+	case run.KindRunResumed:
+		if s.Epoch != m.Epoch {
+			m.ResumeFromCheckpointID = m.CheckpointHead // of the epoch before
+		}
+	case run.KindRunReverted:
+		var r run.RunReverted
+		e.Decode(&r)
+		m.ResumeFromCheckpointID = text(cmp.Or(r.Checkpoint, run.UnnamedID(r.To)))
+	}
 	m.Status, m.RFCStatus, m.Reason, m.Epoch = string(s.Status), s.Status.RFC(), s.Reason, s.Epoch
 	m.StartedAt, m.FinishedAt, m.PhaseHandoff, m.Markers = s.StartedAt, text(s.FinishedAt), s.Handoff, s.Markers
 	m.CurrentStepID, m.CheckpointHead = nil, nil
@@ -212,7 +224,11 @@ func (m *Meta) head(e run.Event) {
 	if w := p.Workspace; w != nil {
 		m.Workspace = &Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Start: w.Tree.Digest}
 	}
-	m.Versions = Versions{Capabilities: []string{}, Bindings: p.Build, RegistryRef: p.Definition}
+	m.Source, m.ResumeFromCheckpointID = p.Source, nil
+	if p.Source != nil {
+		m.ResumeFromCheckpointID = text(p.Source.Checkpoint)
+	}
+	m.Versions = Versions{Capabilities: list(p.Agents), Bindings: p.Build, RegistryRef: p.Definition}
 	m.TraceID = traceID(p.RunID)
 	m.Derived = []DerivedMark{}
 }

@@ -38,6 +38,8 @@ type Projected struct {
 type Blobs interface {
 	Get(ctx context.Context, digest string) ([]byte, error)
 	Put(ctx context.Context, data []byte) (string, error)
+	// Name puts data under a name, once. What is there already stays.
+	Name(ctx context.Context, name string, data []byte) error
 }
 
 // Project appends a batch to the directory and brings everything derived up to date, under the directory's lock. On return with Written the

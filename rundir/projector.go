@@ -19,6 +19,7 @@ type projector struct {
 	book   PipelineState // as far as it was written
 	anew   bool          // the book was not: everything is made from the first event on
 	unseen []run.Event   // on disk, not in meta
+	chains []run.Chain   // up to each of them
 	last   int64         // last seq on disk
 	chain  run.Chain
 	size   int64
@@ -98,7 +99,7 @@ func (p *projector) readBook(due bool) error {
 	case p.shrunk():
 		p.heal("a log is shorter than %s says", MetaFile)
 	}
-	p.meta, p.last, p.chain, p.size, p.unseen = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil
+	p.meta, p.last, p.chain, p.size, p.unseen, p.chains = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil, nil
 	return p.readRest()
 }
 
@@ -118,7 +119,7 @@ func (p *projector) extend(lines []string) {
 		p.chain = p.chain.Then(line)
 		e := lenient(line)
 		e.Seq = p.last
-		p.unseen = append(p.unseen, e)
+		p.unseen, p.chains = append(p.unseen, e), append(p.chains, p.chain)
 	}
 }
 

@@ -7,28 +7,28 @@ import (
 )
 
 // revertBook gives the records as they were at the event that a revert goes back to, folded again from the lines on disk. What happened all the
-// same stays: the history of errors, and how many failed outputs lie in each folder.
+// same stays: the history of errors, and how often each folder was set aside.
 func (p *projector) revertBook(e run.Event) error {
 	var r run.RunReverted
 	e.Decode(&r)
 	if r.State == nil {
 		return nil
 	}
-	book, err := p.bookAt(min(r.To, e.Seq-1))
+	then, err := p.bookAt(min(r.To, e.Seq-1))
 	if err != nil {
 		return err
 	}
-	then, now := book, p.book
-	book.FailedOutputs, book.ErrorHistory = now.FailedOutputs, now.ErrorHistory
-	book.PendingErrors = []ErrorRecord{}
-	for _, open := range now.PendingErrors {
-		if slices.Contains(then.PendingErrors, open) {
-			book.PendingErrors = append(book.PendingErrors, open)
+	now, open := p.book, []ErrorRecord{}
+	errs := now.ErrorHistory
+	for _, o := range now.PendingErrors {
+		if slices.Contains(then.PendingErrors, o) {
+			open = append(open, o)
 		} else {
-			book.ErrorHistory = append(book.ErrorHistory, open) // its pass was left behind
+			errs = append(errs, o) // its pass was left behind
 		}
 	}
-	p.book = book
+	p.book = then
+	p.book.ErrorHistory, p.book.PendingErrors, p.book.Aside = errs, open, now.Aside
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (p *projector) bookAt(last int64) (PipelineState, error) {
 			}
 			past.book.Checkpoints = append(past.book.Checkpoints, rec)
 		}
-		if err := past.applyBook(e); err != nil {
+		if err := past.foldBook(e); err != nil {
 			return PipelineState{}, err
 		}
 	}

@@ -45,6 +45,7 @@ type PipelineState struct {
 	PendingErrors   []ErrorRecord  `json:"pendingErrors"`   // of attempts whose pass has not ended
 	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
+	Aside           map[string]int `json:"aside"`           // how often each evidence folder was set aside by a revert
 	LastSeq         int64          `json:"lastSeq"`
 
 	older older // what comes before the elements of the lists, while they are written

@@ -25,7 +25,7 @@ import (
 func TestKeysOfState(t *testing.T) {
 	var state map[string]any
 	require.NoError(t, json.Unmarshal([]byte(look(t, written(t, whole(t)))[rundir.StateFile]), &state))
-	ours := "inFlightPACycle openCycle pausedFrom generation sunkCostUsd pendingErrors pendingSpend failedOutputs lastSeq"
+	ours := "inFlightPACycle openCycle pausedFrom generation sunkCostUsd pendingErrors pendingSpend failedOutputs aside lastSeq"
 	tokens := "inputTokens outputTokens estimatedCostUsd"
 	at := func(v any, keys ...string) map[string]any {
 		for _, k := range keys {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,27 @@ func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
 	name := hex.EncodeToString(sum[:])
 	f[name] = data
 	return name, nil
+}
+
+func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
+	if _, there := f[name]; !there {
+		f[name] = data
+	}
+	return nil
+}
+
+func (f fakeBlobs) ReadName(ctx context.Context, name string) ([]byte, error) {
+	return f.Get(ctx, name)
+}
+
+func (f fakeBlobs) ListNames(_ context.Context, prefix string) ([]string, error) {
+	var out []string
+	for name := range f {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
 }
 
 func (f fakeBlobs) keep(text string) run.Blob {

@@ -131,6 +131,15 @@ func (r *runStore) Put(ctx context.Context, data []byte) (string, error) {
 	return b.Put(ctx, data)
 }
 
+// Name puts data under a name, once.
+func (r *runStore) Name(ctx context.Context, name string, data []byte) error {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return err
+	}
+	return b.Name(ctx, name, data)
+}
+
 func (r *runStore) close() {
 	if r.open != nil {
 		_ = r.open.Close()

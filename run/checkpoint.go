@@ -1,0 +1,91 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// CheckpointVersion is the version of stored checkpoints. A reader upgrades older ones and refuses newer ones.
+const CheckpointVersion = 1
+
+// Checkpoint is a place to go back to (requirement 003 §4): the small state behind event Seq, with the chain over all lines up to there. What is
+// big is in it by digest, so it takes the same room however long the run is.
+type Checkpoint struct {
+	Version int    `json:"version"`
+	RunID   string `json:"run_id"`
+	ID      string `json:"id"` // cp-S3, turn-7; unnamed ones are cp-<seq>
+	Seq     int64  `json:"seq"`
+	Chain   Chain  `json:"chain"`
+	State   State  `json:"state"`
+}
+
+// CheckpointError says that what lies under a checkpoint's name is none that this program can go back to.
+type CheckpointError struct{ ID, Why string }
+
+func (e *CheckpointError) Error() string { return fmt.Sprintf("checkpoint %s: %s", e.ID, e.Why) }
+
+// ReadCheckpoint reads a stored checkpoint, upgrades it, and sees that it is what its name says.
+func ReadCheckpoint(raw []byte, runID, id string) (Checkpoint, error) {
+	var c Checkpoint
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, &CheckpointError{id, "it is damaged: " + err.Error()}
+	}
+	switch {
+	case c.Version > CheckpointVersion || c.State.Version > StateVersion:
+		return c, &CheckpointError{id, fmt.Sprintf("it was written by a later release (version %d, state %d)", c.Version, c.State.Version)}
+	case c.Version < 1:
+		return c, &CheckpointError{id, "it is damaged: it has no version"}
+	case c.RunID != runID || c.State.RunID != runID || c.Seq != c.State.Seq:
+		return c, &CheckpointError{id, fmt.Sprintf("it is not what it says: it holds event %d of run %s", c.State.Seq, c.State.RunID)}
+	}
+	return c, nil
+}
+
+// NewCheckpoint is the checkpoint at the head of a state; false where the last event made none.
+func NewCheckpoint(s State, chain Chain) (Checkpoint, bool) {
+	h := s.Checkpoint
+	if h == nil || h.Seq != s.Seq || h.Seq == 0 {
+		return Checkpoint{}, false
+	}
+	return Checkpoint{Version: CheckpointVersion, RunID: s.RunID, ID: h.ID, Seq: h.Seq, Chain: chain, State: s}, true
+}
+
+// UnnamedID is the name of a checkpoint that has none of its own.
+func UnnamedID(seq int64) string { return "cp-" + strconv.FormatInt(seq, 10) }
+
+// Follows says that an event belongs to the one that ended before it: what a pass gave besides its reply. A checkpoint stands behind all of them.
+func (k Kind) Follows() bool {
+	switch k {
+	case KindArtifactUpdated, KindWorkspaceUpdated, KindNoteAppended, KindScoreRecorded, KindEffectReused:
+		return true
+	}
+	return false
+}
+
+// Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact, notes and counters are those
+// of the checkpoint. What happened all the same stays: epoch, money spent, the budget as it was set last. Answers of the other side do not count
+// any more, so what was asked there is asked again.
+func (c Checkpoint) Reverted(now State) State {
+	s := c.State.clone()
+	s.InFlight, s.Handoff, s.Question, s.Decided, s.Again, s.Feedback, s.Failure = nil, nil, nil, nil, "", "", nil
+	s.Status, s.Reason, s.FinishedAt, s.Illegal = Running, "", "", ""
+	s.Markers = s.Markers.reopened()
+	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
+	s.Generation = now.Generation + 1
+	s.SunkUSD = Cents(max(0, now.Total()-s.Spent.USD))
+	s.Warned = s.Budget.WarnUSD > 0 && s.Total() >= s.Budget.WarnUSD
+	return s
+}
+
+// Branched is the state that a new run begins with which comes of this checkpoint: the work as it stood, and nothing of the other run's life. Its
+// money is its own, its questions are asked anew, and approvals are not inherited.
+func (c Checkpoint) Branched() State {
+	s := c.State.clone()
+	was := State{
+		Version: StateVersion, Next: s.Next, Settled: s.Settled, Tries: s.Tries, Phase: s.Phase, Round: s.Round, PhaseOpen: s.PhaseOpen, Set: s.Set,
+		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies, Values: s.Values,
+		Verdict: s.Verdict, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
+	}
+	return was
+}

@@ -1,0 +1,195 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// setRevertedAside moves the evidence of what a revert leaves behind to folders of their own, pass-025~1, pass-025~2, so that a pass that is done
+// again writes over nothing. What the events before that still hold have written stays where it is. Called again after a crash it moves what is left;
+// a file that is aside already stays as it is, unless everything is made again from the first event on.
+func (p *projector) setRevertedAside(e run.Event) error {
+	var r run.RunReverted
+	if e.Decode(&r); r.State == nil {
+		return nil
+	}
+	all, err := p.dir.readStream(0)
+	if err != nil {
+		return err
+	}
+	var kept, abandoned []run.Event
+	failed := map[string]int{}
+	for _, then := range inForce(all.lines, e.Seq-1) {
+		if then.Seq > r.To {
+			abandoned = append(abandoned, then)
+			continue
+		}
+		kept = append(kept, then)
+		var a run.PassAttempt
+		if then.Kind == run.KindPassAttempt {
+			if then.Decode(&a); a.Output != nil {
+				failed[failedKey(a.Pass)]++
+			}
+		}
+	}
+	return p.setAside(abandoned, kept, failed)
+}
+
+// inForce gives the first events but those that a revert among them has left behind.
+func inForce(lines []string, last int64) []run.Event {
+	var out []run.Event
+	for i := int64(0); i < min(last, int64(len(lines))); i++ {
+		e := lenient(lines[i])
+		e.Seq = i + 1
+		var r run.RunReverted
+		if e.Kind == run.KindRunReverted {
+			if e.Decode(&r); r.State != nil {
+				for len(out) > 0 && out[len(out)-1].Seq > r.To {
+					out = out[:len(out)-1]
+				}
+			}
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (p *projector) setAside(abandoned, kept []run.Event, then map[string]int) error {
+	files, err := p.evidenceFiles(abandoned, then)
+	if err != nil {
+		return err
+	}
+	stay, err := p.evidenceFiles(kept, nil)
+	if err != nil {
+		return err
+	}
+	number := map[string]int{}
+	for _, file := range files.names {
+		if stay.has[file] {
+			continue
+		}
+		dir := path.Dir(file)
+		if number[dir] == 0 {
+			p.book.Aside[dir]++
+			number[dir] = p.book.Aside[dir]
+		}
+		if err := p.moveAside(file, path.Join(dir+"~"+strconv.Itoa(number[dir]), path.Base(file))); err != nil {
+			return fmt.Errorf("move %s aside: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func (p *projector) moveAside(from, to string) error {
+	if _, err := os.Lstat(p.dir.Path(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(p.dir.Path(to)); err == nil && !p.anew {
+		return nil
+	}
+	if err := p.dir.Disk.Mkdir(p.dir.Path(path.Dir(to)), dirPerm); err != nil {
+		return err
+	}
+	return p.dir.Disk.Rename(p.dir.Path(from), p.dir.Path(to))
+}
+
+// fileList is a list of files, each once.
+type fileList struct {
+	names []string
+	has   map[string]bool
+}
+
+func (l *fileList) add(name string) {
+	if !l.has[name] {
+		l.has[name] = true
+		l.names = append(l.names, name)
+	}
+}
+
+// evidenceFiles names the files that some events have written beside artifact and notes. failed is how many failed outputs each folder held before.
+func (p *projector) evidenceFiles(events []run.Event, failed map[string]int) (fileList, error) {
+	l := fileList{has: map[string]bool{}}
+	nth := map[string]int{}
+	for _, e := range events {
+		switch e.Kind {
+		case run.KindPassStart:
+			var s run.PassStart
+			e.Decode(&s)
+			l.add(promptFile(s.Pass))
+			if s.Gives == "artifact" {
+				l.add(backupFile(s.Pass, p.book.CurrentArtifactPath))
+			}
+		case run.KindPassAttempt:
+			var a run.PassAttempt
+			if e.Decode(&a); a.Output != nil {
+				key := failedKey(a.Pass)
+				nth[key]++
+				l.add(failedFile(a.Pass, failed[key]+nth[key]))
+			}
+		case run.KindPassEnd:
+			var r run.PassEnd
+			e.Decode(&r)
+			l.add(replyFile(r.Pass, scored(r)))
+		case run.KindScreenshots:
+			if err := p.pictureFiles(&l, e); err != nil {
+				return l, err
+			}
+		case run.KindCheckpointCreated:
+			var c run.CheckpointCreated
+			if e.Decode(&c); lasting(c.ID) {
+				continue
+			}
+			l.addFolder(p.dir, checkpointDir(c.ID))
+		}
+	}
+	return l, nil
+}
+
+func (p *projector) pictureFiles(l *fileList, e run.Event) error {
+	var s run.Screenshots
+	if e.Decode(&s); s.Count == 0 {
+		return nil
+	}
+	raw, err := p.blobs.Get(p.ctx, s.Manifest.Digest)
+	if lost(err) {
+		return nil // then nothing of it can be written over either
+	}
+	if err != nil {
+		return err
+	}
+	var shots []run.Shot
+	if err := json.Unmarshal(raw, &shots); err != nil {
+		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
+	}
+	l.add(path.Join(orchestrator, s.Dir, "manifest.json"))
+	for _, shot := range shots {
+		l.add(path.Join(orchestrator, s.Dir, shot.Name))
+	}
+	return nil
+}
+
+// addFolder adds the files of a folder that belongs to one event.
+func (l *fileList) addFolder(d Dir, folder string) {
+	entries, err := os.ReadDir(d.Path(folder))
+	if err != nil {
+		return // there is nothing to keep
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.add(path.Join(folder, e.Name()))
+		}
+	}
+}
+
+// lasting says that a checkpoint's name has its moment in it: none other will ever have it.
+func lasting(id string) bool {
+	return strings.HasPrefix(id, "cp-PAUSE-") || strings.HasPrefix(id, "cp-REVERT-")
+}

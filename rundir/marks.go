@@ -1,0 +1,135 @@
+package rundir
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Names is what is needed of a store to find checkpoints again: names beside the digests.
+type Names interface {
+	ReadName(ctx context.Context, name string) ([]byte, error)
+	ListNames(ctx context.Context, prefix string) ([]string, error)
+}
+
+// checkpointFolder is where the store keeps the checkpoints of a run.
+func checkpointFolder(runID string) string { return "checkpoints/" + runID + "/" }
+
+var plainID = regexp.MustCompile(`^[a-zA-Z0-9._~-]{1,100}$`)
+
+// checkpointName is the name of a checkpoint in the store: seq, digest of its bytes, id. A journal that diverged may have two of one seq.
+func checkpointName(c run.Checkpoint, raw []byte) string {
+	return fmt.Sprintf("%s%012d.%.16s.%s", checkpointFolder(c.RunID), c.Seq, digest(raw), markID(c.ID))
+}
+
+// markID is a checkpoint's id as part of a name.
+func markID(id string) string {
+	if plainID.MatchString(id) {
+		return id
+	}
+	return "id-" + digest([]byte(id))[:16]
+}
+
+// markHead adds the checkpoint that the i-th unseen event has made, if what follows does not belong to it.
+func (p *projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
+	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() {
+		return list
+	}
+	if c, ok := run.NewCheckpoint(p.meta.State, p.chains[i]); ok {
+		list = append(list, c)
+	}
+	return list
+}
+
+// keepMarks puts checkpoints into the store: one small object each, whatever the length of the run.
+func (p *projector) keepMarks(list []run.Checkpoint) error {
+	for _, c := range list {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := p.blobs.Name(p.ctx, checkpointName(c, raw), raw); err != nil {
+			return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
+		}
+	}
+	return nil
+}
+
+// Mark is a checkpoint as it is listed: its place in the journal, and its name.
+type Mark struct {
+	ID   string `json:"id"`
+	Seq  int64  `json:"seq"`
+	name string
+	sum  string // the first 16 characters of its digest
+}
+
+// Marks lists the checkpoints of a run that the store has, oldest first.
+func Marks(ctx context.Context, names Names, runID string) ([]Mark, error) {
+	list, err := names.ListNames(ctx, checkpointFolder(runID))
+	if err != nil {
+		return nil, fmt.Errorf("list the checkpoints of run %s: %w", runID, err)
+	}
+	var out []Mark
+	for _, name := range list {
+		part := strings.SplitN(path.Base(name), ".", 3)
+		if len(part) != 3 {
+			continue
+		}
+		seq, err := strconv.ParseInt(part[0], 10, 64)
+		if err != nil {
+			continue
+		}
+		out = append(out, Mark{ID: part[2], Seq: seq, name: name, sum: part[1]})
+	}
+	slices.SortFunc(out, func(a, b Mark) int { return int(a.Seq - b.Seq) })
+	return out, nil
+}
+
+// NoCheckpointError says that a run has no checkpoint of that name.
+type NoCheckpointError struct {
+	RunID, ID string
+	Known     []string // the named ones
+}
+
+func (e *NoCheckpointError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("run %s has no checkpoint %s, and no named one at all", e.RunID, e.ID)
+	}
+	return fmt.Sprintf("run %s has no checkpoint %s: there are %s (and cp-<seq> behind every step)", e.RunID, e.ID, strings.Join(e.Known, ", "))
+}
+
+// LoadCheckpoint reads the newest checkpoint of that name from the store.
+func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	marks, err := Marks(ctx, names, runID)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	missing := &NoCheckpointError{RunID: runID, ID: id}
+	for _, m := range slices.Backward(marks) {
+		if m.ID == markID(id) {
+			return m.load(ctx, names, runID, id)
+		}
+		if m.ID != run.UnnamedID(m.Seq) && !slices.Contains(missing.Known, m.ID) {
+			missing.Known = append([]string{m.ID}, missing.Known...)
+		}
+	}
+	return run.Checkpoint{}, missing
+}
+
+func (m Mark) load(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	raw, err := names.ReadName(ctx, m.name)
+	if err != nil {
+		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s: %w", id, runID, err)
+	}
+	if digest(raw)[:16] != m.sum {
+		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s (%s in the store) is %w: its bytes are not those that were stored", id, runID, m.name, ErrDamaged)
+	}
+	return run.ReadCheckpoint(raw, runID, id)
+}
