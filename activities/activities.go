@@ -100,6 +100,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 	register(r, work.ReadRound, telling(a.ReadRound))
 	register(r, work.Compose, telling(a.Compose))
+	register(r, work.FindCheckpoint, telling(a.FindCheckpoint))
 }
 
 // RegisterCalls makes passes and screenshots known to a worker.

@@ -41,6 +41,7 @@ type answer struct {
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
+	Source    string         `json:"source,omitempty"`    // call of another run that it was copied from: it was paid for there
 
 	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is no tree
 	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is no part of the tree

@@ -44,9 +44,13 @@ func (b blobs) Name(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-func (b blobs) ReadName(ctx context.Context, name string) ([]byte, error) { return b.s.ReadName(ctx, name) }
+func (b blobs) ReadName(ctx context.Context, name string) ([]byte, error) {
+	return b.s.ReadName(ctx, name)
+}
 
-func (b blobs) ListNames(ctx context.Context, prefix string) ([]string, error) { return b.s.List(ctx, prefix) }
+func (b blobs) ListNames(ctx context.Context, prefix string) ([]string, error) {
+	return b.s.List(ctx, prefix)
+}
 
 // Blobs gives a store as the run directory wants it.
 func Blobs(s *store.Store) interface {

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/work"
 )
@@ -28,8 +29,16 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 	if err != nil {
 		return work.PassResult{}, err
 	}
+	if ans == nil {
+		if ans, err = a.recorded(ctx, l, in); err != nil {
+			return work.PassResult{}, err
+		}
+	}
 	if ans != nil {
 		return a.judged(ctx, s, in, ans, true, false)
+	}
+	if in.Only {
+		return work.PassResult{Unrecorded: true}, nil
 	}
 	ans, joined, err := a.obtain(ctx, l, in)
 	if err != nil {
@@ -130,5 +139,9 @@ func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop fun
 func (a *Activities) judged(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, reused, joined bool) (work.PassResult, error) {
 	res, err := a.judge(ctx, s, in, ans)
 	res.Reused, res.Joined = reused || ans.Recovered, joined
+	if ans.Source != "" { // it was paid for where it comes from
+		res.Source, res.SourceUSD, res.Spend = ans.Source, res.Spend.USD, run.Spend{Model: res.Spend.Model}
+		res.Superseded = nil
+	}
 	return res, err
 }

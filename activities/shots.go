@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,14 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	if err != nil {
 		return work.ShotsResult{}, err
 	}
+	call, err := pictured(in)
+	if err != nil {
+		return work.ShotsResult{}, err
+	}
+	l := ledger{s: s, call: call}
+	if res, err := recordedShots(ctx, l, in); res != nil || err != nil {
+		return *cmp.Or(res, &work.ShotsResult{}), err
+	}
 	page, err := load(ctx, s, in.Artifact.Digest)
 	if err != nil {
 		return work.ShotsResult{}, err
@@ -32,10 +41,18 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in work.ShotsInput) (w
 	}
 	taken, mended, err := a.shoot(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
 	if err != nil {
-		return work.ShotsResult{DurationMS: since(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound), Troubles: mended}, nil
+		res := work.ShotsResult{DurationMS: since(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound), Troubles: mended}
+		if !in.Last && !res.Permanent {
+			return res, nil
+		}
+		return res, keepShots(ctx, l, res) // a replay is to go on without pictures as well
 	}
 	manifest, err := storeShots(ctx, s, taken.Shots)
-	return work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began), Troubles: mended}, err
+	if err != nil {
+		return work.ShotsResult{}, err
+	}
+	res := work.ShotsResult{Manifest: manifest, Count: len(taken.Shots), DurationMS: since(began), Troubles: mended}
+	return res, keepShots(ctx, l, res)
 }
 
 // oneLine is an error for the logs: a browser that does not start quotes all that it has said, line by line.

@@ -31,6 +31,12 @@ type Settings struct {
 	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
+
+	PolicyAgents  string  `mapstructure:"policy_agents"`     // programs that runs may call, comma-separated; empty: any
+	PolicyEnv     string  `mapstructure:"policy_env"`        // environment variables that agents may see, comma-separated; empty: any
+	PolicyBudget  float64 `mapstructure:"policy_budget_usd"` // most that one run may spend, in USD; 0: no limit
+	PolicyChanges string  `mapstructure:"policy_changes"`    // what a fork may change: agent, model, budget, pipeline, task; none: nothing
+	PolicyForce   bool    `mapstructure:"policy_force"`      // runs may be resumed by force
 }
 
 const envPrefix = "passbook"
@@ -40,6 +46,7 @@ func defaults() map[string]any {
 	return map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
+		"policy_agents": "", "policy_env": "", "policy_budget_usd": 0.0, "policy_changes": "agent,model,budget,pipeline,task", "policy_force": true,
 	}
 }
 

@@ -66,7 +66,7 @@ func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) 
 	if err != nil {
 		return st, err
 	}
-	policy, err := s.PutJSON(ctx, map[string]any{"version": 1, "agents": d.Plan.Agents, "budget": d.Plan.Budget, "definition": source})
+	policy, err := s.PutJSON(ctx, Policy{Version: 1, Agents: d.Plan.Agents, Budget: d.Plan.Budget, Definition: string(source)})
 	if err != nil {
 		return st, err
 	}

@@ -2,13 +2,14 @@ package operate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/activities"
@@ -54,26 +55,46 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err := mayReopen(now.State, stands, r); err != nil {
 		return Reopened{}, err
 	}
+	if err := o.reevaluated(ctx, claim, dir, now.State, r); err != nil {
+		return Reopened{}, err
+	}
 	stands = insisted(stands, r)
 	in, restored, err := o.reopening(ctx, dir, claim, now, stands, r)
 	if err != nil {
 		return Reopened{}, err
 	}
-	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+	if err := o.openEpoch(ctx, dir, claim, stands, in, workflows.VerbResume); err != nil {
 		return Reopened{}, err
 	}
-	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
-	if stands.Status == run.Halted {
-		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	}
-	if err := o.execute(ctx, in, reuse); err != nil {
-		var there *serviceerror.WorkflowExecutionAlreadyStarted
-		if errors.As(err, &there) {
-			return Reopened{}, refused("run %s goes on already: somebody else resumed it", claim.RunID)
-		}
-		return Reopened{}, fmt.Errorf("resume run %s: %w", claim.RunID, err)
-	}
 	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: stands.Status, Restored: restored}, nil
+}
+
+// reevaluated holds what the run was allowed at its start to today's settings (requirement 003 §6); force overrules them, if they allow force.
+func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir rundir.Dir, s run.State, r Reopening) error {
+	if r.Force {
+		return mayForce(o.Settings)
+	}
+	start, err := dir.First()
+	if err != nil {
+		return err
+	}
+	blobs, err := o.openStore(ctx, claim)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	var p Policy
+	if err := blobs.GetJSON(ctx, store.Digest(start.Policy), &p); err != nil {
+		raw, rerr := os.ReadFile(dir.Path(rundir.PolicyFile)) // a store that has lost it: the directory has a copy
+		if rerr != nil || json.Unmarshal(raw, &p) != nil {
+			return fmt.Errorf("read what run %s was allowed: %w", claim.RunID, err)
+		}
+	}
+	err = p.Allowed(o.Settings, s.Budget.CapUSD)
+	if err != nil {
+		return fmt.Errorf("%w. Change the settings, or resume with --force --reason TEXT", err)
+	}
+	return nil
 }
 
 func refused(format string, args ...any) error {

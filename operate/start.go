@@ -55,6 +55,9 @@ func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (St
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
+		if err := policyOf(def.Plan, "", run.Budget{CapUSD: def.Plan.Budget.USD}).Allowed(o.Settings, def.Plan.Budget.USD); err != nil {
+			return Started{}, err
+		}
 		if err := CheckSource(ctx, def, dir); err != nil {
 			return Started{}, err
 		}

@@ -18,6 +18,8 @@ type Checkpoint struct {
 	Seq     int64  `json:"seq"`
 	Chain   Chain  `json:"chain"`
 	State   State  `json:"state"`
+
+	Start *RunStart `json:"start,omitempty"` // only in a run's first one: all that it was given
 }
 
 // CheckpointError says that what lies under a checkpoint's name is none that this program can go back to.

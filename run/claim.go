@@ -17,4 +17,8 @@ type Claim struct {
 	TaskQueue  string `json:"task_queue"`
 	Cluster    string `json:"cluster"`  // id of the Temporal cluster that the run was started on
 	Embedded   bool   `json:"embedded"` // the cluster is the embedded server of that host
+
+	SourceRun        string `json:"source_run_id,omitempty"` // of a replay or a fork
+	SourceCheckpoint string `json:"source_checkpoint_id,omitempty"`
+	Mode             string `json:"mode,omitempty"` // replay or fork
 }

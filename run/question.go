@@ -41,6 +41,7 @@ const (
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
+	TriggerEffect         = "effect" // a replay that is to ask before an outside call
 )
 
 // Offered gives the actions of a question, in the order in which they are shown; nil for a question that is never asked.
@@ -58,10 +59,14 @@ func Offered(kind QuestionKind, trigger string) []string {
 		return []string{ActionContinue, ActionHalt, ActionContinueWithWaiver}
 	case kind == QuestionGate && trigger == TriggerCheckFailed:
 		return []string{ActionRetry, ActionContinueWithWaiver, ActionHalt}
+	case kind == QuestionGate && trigger == TriggerEffect:
+		return []string{ActionApprove, ActionApply, ActionHalt}
 	case kind == QuestionReview && trigger == TriggerPlanReady:
 		return []string{ActionApprove, ActionRetryFeedback, ActionHalt}
 	case kind == QuestionDelivery && trigger == TriggerRejected:
 		return []string{ActionFix, ActionApprove, ActionApply, ActionSkip, ActionHalt}
+	case kind == QuestionDelivery && trigger == TriggerEffect:
+		return []string{ActionApprove, ActionApply, ActionSkip, ActionHalt}
 	case kind == QuestionDelivery && trigger == TriggerDirtyTarget:
 		return []string{ActionRetry, ActionSkip, ActionHalt}
 	}

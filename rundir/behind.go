@@ -28,7 +28,7 @@ func (p *projector) due() bool {
 			return true
 		}
 	}
-	return s.Status != run.Running || s.Passes.LastSettled+s.Rounds <= p.dir.fullRecords()
+	return s.Status != run.Running && s.Status != run.Replaying || s.Passes.LastSettled+s.Rounds <= p.dir.fullRecords()
 }
 
 func (d Dir) fullRecords() int {

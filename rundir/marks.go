@@ -3,6 +3,7 @@ package rundir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -43,6 +44,10 @@ func (p *projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
 		return list
 	}
 	if c, ok := run.NewCheckpoint(p.meta.State, p.chains[i]); ok {
+		if e := p.unseen[i]; e.Kind == run.KindRunStart {
+			c.Start = &run.RunStart{}
+			e.Decode(c.Start)
+		}
 		list = append(list, c)
 	}
 	return list
@@ -132,4 +137,55 @@ func (m Mark) load(ctx context.Context, names Names, runID, id string) (run.Chec
 		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s (%s in the store) is %w: its bytes are not those that were stored", id, runID, m.name, ErrDamaged)
 	}
 	return run.ReadCheckpoint(raw, runID, id)
+}
+
+// FindCheckpoint finds a checkpoint by its name, or by the boundary that it stands at: pass-35 is the place before that pass, cycle-2 that before
+// that round of the repeated stage. Of several the newest counts.
+func FindCheckpoint(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	c, err := LoadCheckpoint(ctx, names, runID, id)
+	var none *NoCheckpointError
+	at, is := boundary(id)
+	if !errors.As(err, &none) || !is {
+		return c, err
+	}
+	marks, merr := Marks(ctx, names, runID)
+	if merr != nil {
+		return c, merr
+	}
+	for _, m := range slices.Backward(marks) {
+		if c, lerr := m.load(ctx, names, runID, m.ID); lerr == nil && at(c.State) {
+			return c, nil
+		}
+	}
+	return run.Checkpoint{}, err
+}
+
+// boundary reads a boundary between steps.
+func boundary(id string) (at func(run.State) bool, ok bool) {
+	what, number, _ := strings.Cut(id, "-")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 {
+		return nil, false
+	}
+	switch what {
+	case "pass":
+		return func(s run.State) bool { return s.Passes.LastSettled == n-1 && n <= s.Passes.Total }, true
+	case "cycle":
+		return func(s run.State) bool {
+			return s.Rounds == n-1 && s.Passes.LastSettled == s.Passes.Total && !s.PhaseOpen
+		}, true
+	}
+	return nil, false
+}
+
+// Sound says whether everything that a checkpoint names by digest is in the store undamaged; trees are looked at elsewhere.
+func Sound(ctx context.Context, blobs Blobs, c run.Checkpoint) error {
+	for _, n := range needs(run.RunStart{}, c.State) {
+		if _, err := blobs.Get(ctx, n.digest); lost(err) {
+			return fmt.Errorf("checkpoint %s is %w: %s integrity check failed: %v", c.ID, ErrDamaged, strings.TrimPrefix(n.what, "the "), err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -20,6 +20,7 @@ const (
 	Inspect         = "Inspect"
 	Carry           = "Carry"
 	Deliver         = "Deliver"
+	FindCheckpoint  = "FindCheckpoint"
 )
 
 // Target says which run, where its directory is and where its blobs are.
@@ -235,6 +236,10 @@ type PassInput struct {
 	Tree        *Tree       `json:"tree,omitempty"` // the workspace that it works on a copy of
 	TimeoutMS   int64       `json:"timeout_ms"`
 	HeartbeatMS int64       `json:"heartbeat_ms"`
+
+	Recorded    string `json:"recorded,omitempty"`    // run whose answers are taken where the question is the same
+	Generations int    `json:"generations,omitempty"` // its newest
+	Only        bool   `json:"only,omitempty"`        // make no call: only look
 }
 
 // PassResult is a call that was judged.
@@ -264,6 +269,9 @@ type PassResult struct {
 	Reused      bool                  `json:"reused,omitempty"`
 	Joined      bool                  `json:"joined,omitempty"`
 	Superseded  *run.Spend            `json:"superseded,omitempty"` // what later answers of the same call have cost
+	Source      string                `json:"source,omitempty"`     // call of another run that the answer was taken from
+	SourceUSD   float64               `json:"source_usd,omitempty"` // what it had cost there
+	Unrecorded  bool                  `json:"unrecorded,omitempty"` // there is no record of it, and no call was wanted
 }
 
 // Trouble is what an activity met and got over: it is journaled as an error that was recovered from.
@@ -304,6 +312,18 @@ type ShotsInput struct {
 	Name        string               `json:"name"`
 	Shots       pipeline.Screenshots `json:"shots"`
 	HeartbeatMS int64                `json:"heartbeat_ms"`
+
+	Call        string `json:"call"`                  // id, without the question
+	Last        bool   `json:"last,omitempty"`        // no attempt follows: what it comes to is the result
+	Recorded    string `json:"recorded,omitempty"`    // run whose pictures are taken where the page is the same
+	Generations int    `json:"generations,omitempty"` // its newest
+}
+
+// CheckpointInput asks for a checkpoint of a run.
+type CheckpointInput struct {
+	Store string `json:"store"`
+	RunID string `json:"run_id"`
+	ID    string `json:"id"`
 }
 
 // ShotsResult is the stored manifest of the pictures, or why there are none.
@@ -314,4 +334,5 @@ type ShotsResult struct {
 	Message    string    `json:"message,omitempty"` // empty: it worked
 	Permanent  bool      `json:"permanent,omitempty"`
 	Troubles   []Trouble `json:"troubles,omitempty"`
+	Source     string    `json:"source,omitempty"` // run that they were taken from
 }

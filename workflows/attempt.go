@@ -134,6 +134,13 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 	for lost := 0; ; {
 		var res work.PassResult
 		err := workflow.ExecuteActivity(p.options(calls, queue, wait), work.RunPass, p.input()).Get(calls, &res)
+		if err == nil && res.Unrecorded {
+			if err := p.e.leaveRecord(ctx); err != nil {
+				return nil, err
+			}
+			p.e.control.dirty = true
+			continue
+		}
 		if err == nil {
 			return &res, nil
 		}
@@ -214,7 +221,12 @@ func (p *pass) input() work.PassInput {
 	}
 	at := p.ref()
 	at.Inputs = ""
+	from, generations := p.e.recorded()
+	if p.e.policy() == run.RequireHuman && p.e.permits[p.permit()] != run.ActionApply {
+		from = ""
+	}
 	return work.PassInput{
+		Recorded: from, Generations: generations, Only: p.e.j.state.Status == run.Replaying,
 		Again: again, Tree: p.e.tree(), Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt,
 		Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,

@@ -27,6 +27,9 @@ type Message struct {
 	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
 	Dir   string  `json:"dir,omitempty"`   // where the run directory is now: it may be moved while the run rests
 
+	To   string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary like pass-35
+	Rest bool   `json:"rest,omitempty"` // revert: stay paused there
+
 	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
 	Feedback string `json:"feedback,omitempty"` // decide: the words that retry_feedback and continue_with_waiver need
 	ID       string `json:"id,omitempty"`       // decide: of the hand-off; may be left out where one is open
@@ -48,6 +51,8 @@ type Control struct {
 	By      string `json:"by,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Force   bool   `json:"force,omitempty"`
+
+	Revert *Reverting `json:"revert,omitempty"`
 }
 
 type control struct {
@@ -61,6 +66,7 @@ func descriptions() []struct{ verb, signal, update string } {
 		{VerbPause, "Pause after the running pass. {\"now\":true} ends the running call instead.", "Pause; answers when it is noted."},
 		{VerbResume, "Go on after a pause.", "Go on after a pause; refused while the cause is there."},
 		{VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.", "Decide the open hand-off; refused if it is not open, not this one, or decided otherwise."},
+		{VerbRevert, "Take a paused run back to a checkpoint, and go on from there: {\"to\":\"cp-S3\"}.", "Take a paused run back to a checkpoint; refused unless it is paused."},
 		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is not above what is spent."},
 	}
 }
@@ -178,7 +184,7 @@ func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Feedback) + len(m.Action) + len(m.ID); size > maxMessage {
+	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To); size > maxMessage {
 		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
 	}
 	if s.Status.Closed() {
@@ -194,6 +200,9 @@ func (c *control) check(verb string, m Message) error {
 		if s.Status != run.Paused && !c.Pause {
 			return refuse("the run is %s: only a paused run can be resumed", s.Status)
 		}
+		if c.Revert != nil {
+			return refuse("the run goes back to %s at this moment, and goes on from there", c.Revert.To)
+		}
 		if s.Reason == run.BudgetThreshold && s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD {
 			return refuse("%.2f USD are spent and the budget is %.2f: raise it first (budget {\"usd\": N})", s.Total(), s.Budget.CapUSD)
 		}
@@ -206,6 +215,8 @@ func (c *control) check(verb string, m Message) error {
 		}
 		_, err := mayDecide(s, m)
 		return err
+	case VerbRevert:
+		return c.mayRevert(m)
 	case VerbBudget:
 		if m.USD <= 0 || m.USD < s.Total() {
 			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
@@ -248,6 +259,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		return c.ack("resuming"), nil
 	case VerbDecide:
 		return c.decide(ctx, m)
+	case VerbRevert:
+		c.Revert = &Reverting{To: m.To, By: m.By, Note: m.Note, Rest: m.Rest}
+		return c.ack("going back to " + m.To), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
 		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note})

@@ -33,7 +33,7 @@ const (
 // attributes say so at once, the files when there is room again. It returns when the disk is worth another try: after a while, or when somebody
 // asks for the run to go on.
 func (e *engine) awaitRoom(ctx workflow.Context, full error) error {
-	if e.j.state.Status == run.Running {
+	if e.live() {
 		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{Reason: run.DiskFull, Detail: message(full)}); err != nil {
 			return err
 		}

@@ -13,6 +13,9 @@ import (
 
 // finish is what follows the last stage: a person's review of a plan, or the delivery of the work. It gives how the run is to end; nil: it goes on.
 func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
+	if err := e.leaveRecord(ctx); err != nil {
+		return nil, err
+	}
 	s := e.j.state
 	switch run.BeforeDelivery(s.Status == run.Halted, pipeline.PlanOnly(e.in.Start.Kind), s.Status == run.Done) {
 	case run.Halted:
@@ -106,6 +109,9 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	if err := e.onTree(ctx, "look at what is to be delivered", work.Deliver, in, &found); err != nil {
 		return nil, fmt.Errorf("look at what is to be delivered: %w", err)
 	}
+	if s := e.source(); s != nil && s.Replay != run.Reexecute && found.Diff != nil && action == "" && override == nil {
+		return e.deliverOnce(ctx, s, found)
+	}
 	switch {
 	case found.Diff == nil:
 		return e.ended(ctx, found, run.Delivery{Verdict: verdict})
@@ -124,6 +130,23 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 		action = override.Action
 	}
 	return e.ended(ctx, done, run.Delivery{Verdict: verdict, Diff: true, Action: action})
+}
+
+// deliverOnce does not repeat what the source of a replay has delivered; where it has delivered nothing, or the policy wants it, a person decides.
+func (e *engine) deliverOnce(ctx workflow.Context, s *run.Source, found work.DeliverResult) (*run.RunEnd, error) {
+	ev := run.Effect{Step: delivering, Class: run.EffectExternal, Policy: s.Replay, Status: "blocked", Source: s.RunID}
+	if s.Replay != run.UseRecorded || s.Delivered == nil || !s.Delivered.Delivered {
+		if err := e.j.emit(ctx, run.KindEffectBlocked, delivering, ev); err != nil {
+			return nil, err
+		}
+		return nil, e.askToDeliver(ctx, run.TriggerEffect, found, "This is a replay. Are its changes to be delivered?")
+	}
+	ev.Status, ev.Result = "reused", s.Delivered.Commit
+	if err := e.j.emit(ctx, run.KindEffectReused, delivering, ev); err != nil {
+		return nil, err
+	}
+	found.Why = "run " + s.RunID + ", which this one replays, has delivered it"
+	return e.ended(ctx, found, run.Delivery{Diff: true, Action: run.ActionSkip})
 }
 
 // deliveryAction is what was decided about the delivery; empty: nothing, or that more is to be done first.

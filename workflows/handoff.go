@@ -92,6 +92,9 @@ func (e *engine) request(ctx workflow.Context, question string, req run.HandoffR
 	if err := e.rested(ctx); err != nil {
 		return err
 	}
+	if err := e.leaveRecord(ctx); err != nil {
+		return err
+	}
 	if e.j.state.Status != run.AwaitingPhaseHandoff {
 		req.Phase = e.round.Stage
 		req.HandoffID = fmt.Sprintf("%s:%d:%d:%.8s", req.Phase, req.Round, e.j.state.Seq+1, req.Digest)

@@ -31,7 +31,8 @@ type Reopen struct {
 	Host  string     `json:"host"`
 	Build string     `json:"build"`
 
-	Decision *Message `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
+	Decision *Message   `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
+	Revert   *Reverting `json:"revert,omitempty"`   // first of all the run goes back
 }
 
 // Options tune an execution. Zero values are replaced by defaults.

@@ -41,6 +41,9 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 		if err != nil {
 			return err
 		}
+		if may, err := p.permitted(ctx); err != nil || !may {
+			return err
+		}
 	}
 	defer func() { e.calls = nil }()
 	if e.control.Pause {
@@ -257,7 +260,7 @@ const failuresInRow = 3
 // floor pauses when passes were given up one after another: going on would spend money on nothing.
 func (e *engine) floor(ctx workflow.Context) error {
 	n := e.j.state.Passes.InRow
-	if e.j.state.Status != run.Running || n < failuresInRow || n%failuresInRow != 0 {
+	if !e.live() || n < failuresInRow || n%failuresInRow != 0 {
 		return nil
 	}
 	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d passes in a row were given up", n)}
@@ -295,9 +298,13 @@ func (p *pass) nextCall() string {
 		member = "-"
 	}
 	s := p.e.j.state
-	root := s.ThreadID
-	if p.e.in.Start.Parent != nil {
-		root = s.RunID // a follow-up asks anew
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", p.e.callRoot(), s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
+}
+
+// callRoot is what the ids of a run's calls begin with.
+func (e *engine) callRoot() string {
+	if e.in.Start.Parent != nil || e.in.Start.Source != nil {
+		return e.j.state.RunID // a follow-up asks anew, and what a replay takes from the record is its own from then on
 	}
-	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", root, s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
+	return e.j.state.ThreadID
 }

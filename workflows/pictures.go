@@ -18,7 +18,7 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Next: e.after(at)}
 	most := max(1, s.Shots.Attempts)
 	for lost := 0; ev.Attempts < most; {
-		res, err := e.shoot(ctx, at, s)
+		res, err := e.shoot(ctx, at, s, ev.Attempts+1 >= most)
 		if lostWorker(err) && lost < maxLostShots {
 			lost++ // the browser was not to blame
 			continue
@@ -31,6 +31,12 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 		}
 		ev.Attempts++
 		ev.Manifest, ev.Count, ev.DurationMS, ev.Message = res.Manifest, res.Count, ev.DurationMS+res.DurationMS, res.Message
+		if res.Source != "" {
+			reused := run.Effect{Step: s.Key, Class: run.EffectRead, Policy: e.policy(), Status: "reused", Source: res.Source, Result: res.Manifest.Digest}
+			if err := e.j.emit(ctx, run.KindEffectReused, e.round.Stage, reused); err != nil {
+				return err
+			}
+		}
 		if err := e.noteTroubles(ctx, run.ShotsContext(ev.Dir, ev.Round), res.Troubles, ev.Attempts); err != nil {
 			return err
 		}
@@ -76,15 +82,17 @@ func lostWorker(err error) bool {
 	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT
 }
 
-func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step) (work.ShotsResult, error) {
+func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step, last bool) (work.ShotsResult, error) {
 	var res work.ShotsResult
 	if e.j.state.Artifact == nil {
 		return work.ShotsResult{Message: "there is no artifact to take pictures of", Permanent: true}, nil
 	}
 	in := work.ShotsInput{
 		RunID: e.in.Target.RunID, Store: e.in.Target.Store, Artifact: *e.j.state.Artifact, Name: e.in.Start.Artifact.File, Shots: *s.Shots,
-		HeartbeatMS: e.in.Options.HeartbeatMS,
+		HeartbeatMS: e.in.Options.HeartbeatMS, Last: last,
+		Call: fmt.Sprintf("%s/g%d.%s.%d.-.1", e.callRoot(), e.j.state.Generation, s.Key, at.Round),
 	}
+	in.Recorded, in.Generations = e.recorded()
 	id := fmt.Sprintf("screenshots-%d", at.Round)
 	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)

@@ -24,6 +24,8 @@ type engine struct {
 	opened  bool                  // the directory is this execution's: messages may be acted on
 	noRoom  int                   // tries in a row that found a disk full
 	steps   int                   // done by this execution
+	wentTo  int64                 // seq that the last revert went back to
+	permits map[string]string     // what a person has said of a replay's calls
 }
 
 // Pipeline runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
@@ -84,7 +86,10 @@ func (e *engine) open(ctx workflow.Context) error {
 		return err
 	}
 	e.opened = true
-	return e.j.emit(ctx, run.KindRunStart, "", e.in.Start)
+	if err := e.j.emit(ctx, run.KindRunStart, "", e.in.Start); err != nil {
+		return err
+	}
+	return e.replaying(ctx)
 }
 
 // take makes the directory this epoch's: it must end where the journal does.
@@ -123,6 +128,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 		return err
 	}
 	e.opened = true
+	if e.control.Revert = r.Revert; r.Revert != nil {
+		return e.revert(ctx)
+	}
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}

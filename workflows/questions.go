@@ -65,6 +65,9 @@ func (e *engine) askFor(ctx workflow.Context, kind run.QuestionKind, ask run.Ask
 	if err := e.rested(ctx); err != nil {
 		return err
 	}
+	if err := e.leaveRecord(ctx); err != nil {
+		return err
+	}
 	if q := e.j.state.Question; q == nil || q.Kind != kind {
 		ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", kind, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
 		ask.Actions = run.Offered(kind, ask.Trigger)

@@ -15,7 +15,7 @@ func (e *engine) rest(ctx workflow.Context) error {
 	if err := e.warn(ctx); err != nil {
 		return err
 	}
-	if e.control.Pause && e.j.state.Status == run.Running {
+	if e.control.Pause && e.live() {
 		if err := e.pause(ctx, run.UserRequested, e.control.Note, e.control.PauseBy); err != nil {
 			return err
 		}
@@ -73,8 +73,11 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 		return err
 	}
 	e.show(ctx)
-	if err := workflow.Await(ctx, func() bool { return e.control.Resume }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return e.control.Resume || e.control.Revert != nil }); err != nil {
 		return err
+	}
+	if e.control.Revert != nil {
+		return e.revert(ctx)
 	}
 	c := e.control.Control
 	e.control.Control = Control{}

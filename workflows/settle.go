@@ -21,6 +21,9 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 	if err := p.e.j.emit(ctx, run.KindPassEnd, phase, p.record(res, last)); err != nil {
 		return err
 	}
+	if err := p.reused(ctx, res); err != nil {
+		return err
+	}
 	if res.Outcome != "ok" {
 		return nil
 	}

@@ -1,0 +1,439 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// Branching says which new run is to be made of another one's checkpoint: a replay, which does the same once more, or a fork, which may go on with
+// something else (requirement 003 §7, §8).
+type Branching struct {
+	Mode    string // run.ModeReplay or run.ModeFork
+	From    string // checkpoint or boundary; empty: a replay begins with the first, a fork with the newest
+	Policy  string // of a replay, for side effects; empty: use_recorded_result
+	Request string // names the request: made twice, it makes one run; empty: each time another
+
+	Dir    string      // of the new run; empty: one in run_root
+	Task   string      // another task
+	Budget float64     // another budget in USD; 0: the same
+	Model  string      // another model for every agent
+	Agent  []string    // another command for every agent
+	Def    *Definition // another definition, the same up to the checkpoint
+}
+
+// changes names what a fork wants to have otherwise.
+func (b Branching) changes() []string {
+	var out []string
+	for what, is := range map[string]bool{"task": b.Task != "", "budget": b.Budget > 0, "model": b.Model != "", "agent": len(b.Agent) > 0, "pipeline": b.Def != nil} {
+		if is {
+			out = append(out, what)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Origin is the run that a new one comes of. Its directory need not be there: what it was given and its checkpoints are in the store.
+type Origin struct {
+	RunID string
+	Store string // URL
+	Dir   *rundir.Dir
+	Start run.RunStart
+}
+
+// Origin finds a run by directory or id.
+func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
+	dir, err := Find(o.Settings.StateDir, what)
+	if err == nil {
+		claim, cerr := dir.Claim()
+		if cerr == nil {
+			from := Origin{RunID: claim.RunID, Store: o.storeOf(claim), Dir: &dir}
+			from.Start, err = dir.First()
+			return from, err
+		}
+		if !errors.Is(cerr, rundir.ErrNoRun) {
+			return Origin{}, cerr
+		}
+	}
+	from := Origin{RunID: what, Store: o.Settings.Store}
+	if full, ferr := fullID(o.Settings.StateDir, what); ferr == nil {
+		from.RunID = full
+	}
+	s, serr := store.Open(ctx, from.Store)
+	if serr != nil {
+		return Origin{}, serr
+	}
+	defer s.Close()
+	first, ferr := rundir.LoadCheckpoint(ctx, activities.Blobs(s), from.RunID, run.UnnamedID(1))
+	if ferr != nil || first.Start == nil {
+		if err == nil {
+			err = &NameError{What: what}
+		}
+		return Origin{}, fmt.Errorf("%w; nor has the store %s a run of this id", err, from.Store)
+	}
+	from.Start = *first.Start
+	return from, nil
+}
+
+// Branch makes a new run of a checkpoint of another one. Not a byte of the other is changed.
+func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started, error) {
+	if b.Mode == run.ModeFork {
+		if err := mayChange(o.Settings, b.changes()); err != nil {
+			return Started{}, err
+		}
+	} else if err := b.sameWork(); err != nil {
+		return Started{}, err
+	}
+	s, err := store.Open(ctx, from.Store)
+	if err != nil {
+		return Started{}, err
+	}
+	defer s.Close()
+	c, source, err := o.branchPoint(ctx, s, from, b)
+	if err != nil {
+		return Started{}, err
+	}
+	start, plan, err := o.branchStart(ctx, s, from, b, c)
+	if err != nil {
+		return Started{}, err
+	}
+	claim, dir, err := o.branchClaim(ctx, from, b, source, &start)
+	if err != nil {
+		return Started{}, err
+	}
+	start.Source = &source
+	return o.launchBranch(ctx, s, dir, claim, start, plan, c)
+}
+
+// sameWork says that a replay changes nothing.
+func (b Branching) sameWork() error {
+	if wants := b.changes(); len(wants) > 0 {
+		return fmt.Errorf("a replay does the same work again: to change the %s, fork the run", strings.Join(wants, ", "))
+	}
+	if b.Policy != "" && !slices.Contains([]string{run.UseRecorded, run.Reexecute, run.RequireHuman}, b.Policy) {
+		return fmt.Errorf("%q is no policy of a replay: say %s, %s or %s", b.Policy, run.UseRecorded, run.Reexecute, run.RequireHuman)
+	}
+	return nil
+}
+
+// branchPoint finds the checkpoint, and says where the new run comes from.
+func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin, b Branching) (run.Checkpoint, run.Source, error) {
+	marks, newest, err := o.newest(ctx, s, from)
+	if err != nil {
+		return run.Checkpoint{}, run.Source{}, err
+	}
+	id := b.From
+	switch {
+	case id == "" && b.Mode == run.ModeReplay:
+		id = run.UnnamedID(1)
+	case id == "":
+		id = newest.ID
+	}
+	if _, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), from.RunID, id); err != nil && marks != nil {
+		c, ferr := rundir.FindCheckpoint(ctx, marks, from.RunID, id)
+		if ferr != nil {
+			return c, run.Source{}, ferr
+		}
+		if err := rundir.KeepCheckpoint(ctx, activities.Blobs(s), c); err != nil {
+			return c, run.Source{}, err
+		}
+	}
+	c, err := activities.SoundCheckpoint(ctx, s, from.RunID, id)
+	if err != nil {
+		return c, run.Source{}, err
+	}
+	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
+		return c, run.Source{}, err
+	}
+	src := run.Source{
+		RunID: from.RunID, Checkpoint: c.ID, Seq: c.Seq, Chain: c.Chain, Mode: b.Mode, Generation: newest.State.Generation, Delivered: newest.State.Delivery,
+	}
+	if b.Mode == run.ModeReplay {
+		src.Replay = b.Policy
+		if src.Replay == "" {
+			src.Replay = run.UseRecorded
+		}
+	}
+	return c, src, nil
+}
+
+func branchOperation(mode string) run.Operation {
+	if mode == run.ModeReplay {
+		return run.Replay
+	}
+	return run.Fork
+}
+
+// newest is the last checkpoint of a run; marks are those of its directory, if it is there.
+func (o Operator) newest(ctx context.Context, s *store.Store, from Origin) (marks rundir.Names, newest run.Checkpoint, err error) {
+	var names rundir.Names = activities.Blobs(s)
+	if from.Dir != nil {
+		if marks, err = from.Dir.Checkpoints(); err != nil {
+			return nil, newest, err
+		}
+		names = marks
+	}
+	all, err := rundir.Marks(ctx, names, from.RunID)
+	if err != nil {
+		return marks, newest, err
+	}
+	if len(all) == 0 {
+		return marks, newest, &run.ConflictError{Operation: run.Fork, From: run.Pending, Allowed: run.Operations(run.Pending)}
+	}
+	last := all[len(all)-1]
+	newest, err = rundir.LoadCheckpoint(ctx, names, from.RunID, last.ID)
+	if from.Dir != nil && err == nil {
+		now, nerr := from.Dir.Now()
+		if nerr != nil {
+			return marks, newest, nerr
+		}
+		newest.State.Status, newest.State.Generation, newest.State.Delivery = now.State.Status, now.State.Generation, now.State.Delivery
+	}
+	return marks, newest, err
+}
+
+// branchStart is what the new run is given: all that the other was, but for what is wanted otherwise.
+func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, b Branching, c run.Checkpoint) (run.RunStart, *pipeline.Plan, error) {
+	var plan pipeline.Plan
+	if err := s.GetJSON(ctx, store.Digest(from.Start.Plan), &plan); err != nil {
+		return run.RunStart{}, nil, fmt.Errorf("read the plan of run %s: %w", from.RunID, err)
+	}
+	start := from.Start
+	if b.Def != nil {
+		if err := sameUpTo(&plan, b.Def.Plan, c.State.Next); err != nil {
+			return start, nil, err
+		}
+		stored, err := b.Def.Upload(ctx, s)
+		if err != nil {
+			return start, nil, fmt.Errorf("store the inputs: %w", err)
+		}
+		start, plan = startEvent(*b.Def, run.Claim{}, stored), *b.Def.Plan
+		start.Task = from.Start.Task
+	} else if len(b.Agent) > 0 || b.Model != "" {
+		plan.Agents = slices.Clone(plan.Agents)
+		for i := range plan.Agents {
+			plan.Agents[i].Run = otherAgent(plan.Agents[i].Run, b.Agent, b.Model)
+		}
+		digest, err := s.PutJSON(ctx, plan)
+		if err != nil {
+			return start, nil, err
+		}
+		start.Plan = string(digest)
+	}
+	if b.Task != "" {
+		start.Task = b.Task
+	}
+	if b.Budget > 0 {
+		start.Budget = run.Budget{CapUSD: b.Budget, WarnUSD: run.Cents(b.Budget * plan.Budget.WarnAt)}
+	}
+	policy := policyOf(&plan, start.Definition, start.Budget)
+	if err := policy.Allowed(o.Settings, start.Budget.CapUSD); err != nil {
+		return start, nil, err
+	}
+	digest, err := s.PutJSON(ctx, policy)
+	start.Policy = string(digest)
+	state := c.Branched()
+	start.State, start.Parent, start.From, start.Replies, start.Found, start.Warnings = &state, nil, nil, nil, nil, nil
+	if start.Artifact != nil && state.Artifact != nil {
+		seed := *start.Artifact
+		seed.Seed = *state.Artifact
+		start.Artifact = &seed
+	}
+	return start, &plan, err
+}
+
+// otherAgent is a command with another program, or another model.
+func otherAgent(argv, program []string, model string) []string {
+	if len(program) > 0 {
+		argv = program
+	}
+	if model == "" {
+		return slices.Clone(argv)
+	}
+	out := slices.Clone(argv)
+	for i, word := range out {
+		switch {
+		case word == "--model" && i+1 < len(out):
+			out[i+1] = model
+			return out
+		case strings.HasPrefix(word, "--model="):
+			out[i] = "--model=" + model
+			return out
+		}
+	}
+	return append(out, "--model", model)
+}
+
+// sameUpTo refuses a plan whose steps before a place are other ones.
+func sameUpTo(old, other *pipeline.Plan, at run.Place) error {
+	steps := func(p *pipeline.Plan) (out []string) {
+		for i, stage := range p.Stages {
+			if i > at.Stage {
+				break
+			}
+			for r, round := range stage.Rounds {
+				for j, step := range round.Steps {
+					before := i < at.Stage || r+1 < at.Round || r+1 == at.Round && j < at.Step
+					if stage.Repeat != nil {
+						before = i < at.Stage || j < at.Step
+					}
+					if before {
+						out = append(out, stage.Name+" "+step.Key)
+					}
+				}
+			}
+		}
+		return out
+	}
+	a, b := steps(old), steps(other)
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return fmt.Errorf("the other pipeline is not the same up to the checkpoint: it has no step %s there", a[i])
+		}
+	}
+	if len(b) > len(a) {
+		return fmt.Errorf("the other pipeline is not the same up to the checkpoint: its step %s is new there", b[len(a)])
+	}
+	if at.Stage > len(other.Stages) {
+		return fmt.Errorf("the other pipeline ends before the checkpoint")
+	}
+	return nil
+}
+
+// branchClaim claims the new run's directory. One that this very request has claimed already is gone on with.
+func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source, start *run.RunStart) (run.Claim, rundir.Dir, error) {
+	id := uuid.New()
+	if b.Request != "" {
+		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
+	}
+	folder := b.Dir
+	if folder == "" {
+		folder = filepath.Join(o.Settings.RunRoot, fmt.Sprintf("%s-%s-of-%.8s-%.8s", start.Pipeline, b.Mode, from.RunID, id))
+	}
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return run.Claim{}, rundir.Dir{}, err
+	}
+	dir := rundir.At(abs)
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return run.Claim{}, dir, fmt.Errorf("ask Temporal for its cluster: %w", err)
+	}
+	claim := run.Claim{
+		Version: run.ClaimVersion, RunID: id.String(), ThreadID: from.Start.ThreadID, CreatedAt: run.Time(time.Now()), Pipeline: start.Pipeline,
+		ConfigHash: start.ConfigHash, Store: from.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue, Cluster: cluster,
+		Embedded: o.Embedded, SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint, Mode: b.Mode,
+	}
+	there, err := dir.Claim()
+	switch {
+	case err == nil && there.SourceRun == claim.SourceRun && there.SourceCheckpoint == claim.SourceCheckpoint && there.Mode == claim.Mode:
+		claim = there
+	case err == nil:
+		return claim, dir, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
+	case !errors.Is(err, rundir.ErrNoRun):
+		return claim, dir, err
+	default:
+		if err := dir.Take(claim); err != nil {
+			return claim, dir, err
+		}
+	}
+	start.RunID, start.ThreadID, start.Epoch, start.CreatedAt = claim.RunID, claim.ThreadID, 1, claim.CreatedAt
+	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	return claim, dir, nil
+}
+
+// launchBranch lays the workspace down, where the run has one, and starts the workflow.
+func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.Claim, start run.RunStart, plan *pipeline.Plan, c run.Checkpoint) (Started, error) {
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return Started{}, err
+	}
+	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}
+	if tail, err := dir.Tail(); err == nil && tail.Seq > 0 { // made by an earlier call of the same request
+		now, err := dir.Now()
+		st.New, st.Status = false, now.State.Status
+		return st, err
+	}
+	if start.Workspace != nil && c.State.Tree != nil {
+		w, err := branchWorkspace(ctx, s, plan, dir, claim, *start.Workspace, c.State)
+		if err != nil {
+			return st, err
+		}
+		start.Workspace = w
+	}
+	err := o.execute(ctx, o.target(dir, claim, start, plan.TimeScale), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) {
+		st.New, err = false, nil
+	}
+	if err != nil {
+		return st, fmt.Errorf("start run %s: %w", claim.RunID, err)
+	}
+	return st, nil
+}
+
+// branchWorkspace lays down the tree of a checkpoint as a new run's own checkout.
+func branchWorkspace(ctx context.Context, s *store.Store, plan *pipeline.Plan, dir rundir.Dir, claim run.Claim, was run.Workspace, at run.State) (*run.Workspace, error) {
+	checkout := dir.Path(rundir.WorkspaceDir)
+	rules := tree.Rules{}
+	if plan.Workspace != nil {
+		rules = activities.Rules(*plan.Workspace)
+	}
+	out := was
+	out.Tree = *at.Tree
+	if was.Kind != "git" {
+		if err := dir.Disk.Mkdir(checkout, 0o755); err != nil {
+			return nil, err
+		}
+		_, err := tree.Checkout(ctx, s, store.Digest(at.Tree.Digest), checkout, rules)
+		return &out, err
+	}
+	r, err := repo.Open(ctx, was.Source)
+	if err != nil {
+		return nil, fmt.Errorf("the repository that run %s works on: %w", claim.SourceRun, err)
+	}
+	if err := hide(dir, r.Root()); err != nil {
+		return nil, err
+	}
+	commit := at.Commit
+	if commit == "" {
+		commit = was.Base
+	}
+	def := Definition{Plan: plan}
+	made, err := checkedOut(ctx, s, &def, dir, r, run.Workspace{Kind: "git", Source: was.Source, Base: commit, Branch: repo.BranchPrefix + claim.RunID}, false)
+	if err != nil {
+		return nil, err
+	}
+	out.Branch, out.Commit = made.Branch, ""
+	if commit != was.Base {
+		out.Commit = commit
+	}
+	out.Tree = made.Tree
+	return &out, nil
+}
+
+// fullID completes the beginning of a run's id.
+func fullID(stateDir, what string) (string, error) {
+	found, err := filepath.Glob(filepath.Join(stateDir, "runs", what+"*"))
+	if err != nil || len(found) != 1 {
+		return "", fs.ErrNotExist
+	}
+	return filepath.Base(found[0]), nil
+}

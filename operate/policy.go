@@ -1,0 +1,97 @@
+package operate
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Policy is what a run is allowed, as it is stored when it starts; its digest is the run's policy_snapshot_id.
+type Policy struct {
+	Version    int              `json:"version"`
+	Agents     []pipeline.Agent `json:"agents"`
+	Budget     pipeline.Budget  `json:"budget"`
+	Definition string           `json:"definition"` // digest
+}
+
+// PolicyError lists where a run and today's settings do not agree (requirement 003 §6). Nothing was started or changed.
+type PolicyError struct{ Differences []string }
+
+func (e *PolicyError) Error() string {
+	return "the settings do not allow it: " + strings.Join(e.Differences, "; ")
+}
+
+// Allowed holds a policy to the settings; cap is the run's budget as it stands, in USD. It gives a *PolicyError with every difference, or nil.
+func (p Policy) Allowed(s config.Settings, cap float64) error {
+	var all []string
+	programs, names := words(s.PolicyAgents), words(s.PolicyEnv)
+	for _, a := range p.Agents {
+		program := "(none)"
+		if len(a.Run) > 0 {
+			program = filepath.Base(a.Run[0])
+		}
+		if len(programs) > 0 && !slices.Contains(programs, program) {
+			all = append(all, fmt.Sprintf("agent %s calls %s, and policy_agents has %s", a.Name, program, strings.Join(programs, ", ")))
+		}
+		for _, name := range a.Env {
+			if len(names) > 0 && !slices.Contains(names, name) {
+				all = append(all, fmt.Sprintf("agent %s sees the variable %s, and policy_env has %s", a.Name, name, strings.Join(names, ", ")))
+			}
+		}
+	}
+	switch most := s.PolicyBudget; {
+	case most > 0 && cap <= 0:
+		all = append(all, fmt.Sprintf("it has no budget, and policy_budget_usd is %.2f", most))
+	case most > 0 && cap > most:
+		all = append(all, fmt.Sprintf("its budget is %.2f USD, and policy_budget_usd is %.2f", cap, most))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &PolicyError{Differences: all}
+}
+
+// words takes a comma-separated setting apart.
+func words(setting string) []string {
+	var out []string
+	for w := range strings.SplitSeq(setting, ",") {
+		if w = strings.TrimSpace(w); w != "" {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// mayChange holds what a fork wants to change to the settings.
+func mayChange(s config.Settings, wanted []string) error {
+	var all []string
+	for _, what := range wanted {
+		if !slices.Contains(words(s.PolicyChanges), what) {
+			all = append(all, fmt.Sprintf("a fork may not change the %s (policy_changes has %q)", what, s.PolicyChanges))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &PolicyError{Differences: all}
+}
+
+// mayForce says whether the settings allow force.
+func mayForce(s config.Settings) error {
+	if s.PolicyForce {
+		return nil
+	}
+	return &PolicyError{Differences: []string{"nothing may be forced (policy_force is false)"}}
+}
+
+// policyOf is what a plan with a budget asks for.
+func policyOf(p *pipeline.Plan, definition string, cap run.Budget) Policy {
+	b := p.Budget
+	b.USD = cap.CapUSD
+	return Policy{Version: 1, Agents: p.Agents, Budget: b, Definition: definition}
+}

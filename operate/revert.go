@@ -1,0 +1,167 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Reverting says where a run is to go back to.
+type Reverting struct {
+	To     string // checkpoint, or a boundary: pass-35, cycle-2
+	Note   string
+	Rest   bool // stay paused there
+	Force  bool // although it was halted
+	Reason string
+}
+
+// Reverted says where a run goes on from.
+type Reverted struct {
+	RunID      string         `json:"run_id"`
+	Checkpoint string         `json:"checkpoint"`
+	Pass       int            `json:"at_pass"`
+	Generation int            `json:"generation"` // that begins with it
+	Epoch      int            `json:"epoch"`
+	State      run.State      `json:"-"` // of the checkpoint
+	Found      run.Checkpoint `json:"-"`
+}
+
+// Revert takes a run that rests or has failed, was cancelled or interrupted, back to a checkpoint (lifecycle.md): the same run, the next generation of
+// its calls. Nothing is lost: what is left behind stays in the journal and on disk, and its cost is counted. Where it may not, the error is a
+// *run.ConflictError; a checkpoint that is missing or damaged changes nothing.
+func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reverted, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Reverted{}, err
+	}
+	now, stands, err := o.catchUp(ctx, dir, claim)
+	if err != nil {
+		return Reverted{}, err
+	}
+	if err := o.mayRevert(stands, r); err != nil {
+		return Reverted{}, err
+	}
+	c, err := o.checkpoint(ctx, dir, claim, r.To)
+	if err != nil {
+		return Reverted{}, err
+	}
+	out := Reverted{RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch, State: c.State, Found: c}
+	if stands.Liveness == run.LiveOpen {
+		m := workflows.Message{To: c.ID, Note: r.Note, Rest: r.Rest}
+		if claim.Host == o.Host {
+			m.Dir = dir.Root
+		}
+		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
+		return out, err
+	}
+	in, _, err := o.reopening(ctx, dir, claim, now, stands, Reopening{Force: r.Force, Reason: r.Reason, Note: r.Note})
+	if err != nil {
+		return out, err
+	}
+	in.Reopen.Revert = &workflows.Reverting{To: c.ID, By: o.By, Note: r.Note, Rest: r.Rest}
+	out.Epoch = in.Reopen.Epoch
+	return out, o.openEpoch(ctx, dir, claim, stands, in, workflows.VerbRevert)
+}
+
+func (o Operator) mayRevert(stands run.Standing, r Reverting) error {
+	switch {
+	case stands.Liveness == run.LiveUnknown:
+		return &RefusedError{Verb: workflows.VerbRevert, Why: fmt.Sprintf("whether the run is alive is unknown (%s)", stands.Detail)}
+	case r.Force && strings.TrimSpace(r.Reason) == "" && stands.Status == run.Halted:
+		return &RefusedError{Verb: workflows.VerbRevert, Why: "--force needs a --reason, which is recorded"}
+	}
+	if r.Force {
+		if err := mayForce(o.Settings); err != nil {
+			return err
+		}
+	}
+	return run.May(stands.Status, run.Revert, run.Terms{Forced: r.Force})
+}
+
+// openEpoch starts the execution of a closed run's next epoch. Of several one wins.
+func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim, stands run.Standing, in workflows.Input, verb string) error {
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return err
+	}
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if stands.Status == run.Halted {
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	err := o.execute(ctx, in, reuse)
+	var there *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &there) {
+		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s goes on already: somebody else resumed it", claim.RunID)}
+	}
+	if err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
+	}
+	return nil
+}
+
+// checkpoint finds a checkpoint of a run and sees that everything it needs is there. One that only the directory knows is put into the store again.
+func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Claim, id string) (run.Checkpoint, error) {
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	defer s.Close()
+	var none *rundir.NoCheckpointError
+	if _, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), claim.RunID, id); errors.As(err, &none) {
+		folded, ferr := dir.Checkpoints()
+		if ferr != nil {
+			return run.Checkpoint{}, errors.Join(err, ferr)
+		}
+		c, ferr := rundir.FindCheckpoint(ctx, folded, claim.RunID, id)
+		if ferr != nil {
+			return run.Checkpoint{}, ferr
+		}
+		if err := rundir.KeepCheckpoint(ctx, activities.Blobs(s), c); err != nil {
+			return run.Checkpoint{}, err
+		}
+	}
+	c, err := activities.SoundCheckpoint(ctx, s, claim.RunID, id)
+	if err != nil {
+		return c, err
+	}
+	return c, dir.VerifyCheckpoint(c.ID)
+}
+
+// Cancel ends a run that is live or rests (lifecycle.md): the running call is ended, a terminal event written, and nothing after it. A run that was
+// cancelled already is left as it is.
+func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
+	claim, err := dir.Claim()
+	if err != nil {
+		return err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return err
+	}
+	stands := o.Standing(ctx, claim, now.State.Status)
+	switch {
+	case stands.Status == run.Cancelled:
+		return nil
+	case stands.Liveness == run.LiveUnknown:
+		return &RefusedError{Verb: string(run.Cancel), Why: fmt.Sprintf("whether the run is alive is unknown (%s)", stands.Detail)}
+	case stands.Liveness == run.LiveOpen && now.State.Status.Closed(): // its workflow is about to end
+		return &run.ConflictError{Operation: run.Cancel, From: now.State.Status, Allowed: run.Operations(now.State.Status)}
+	case stands.Liveness == run.LiveOpen: // also one that has not written its first event
+	default:
+		if err := run.May(stands.Status, run.Cancel, run.Terms{}); err != nil {
+			return err
+		}
+	}
+	if err := o.Client.CancelWorkflow(ctx, claim.RunID, ""); err != nil {
+		return fmt.Errorf("cancel run %s: %w", claim.RunID, err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) revert() *cobra.Command {
+	var r operate.Reverting
+	var dir string
+	cmd := a.target(&cobra.Command{
+		Use: "revert [RUN] --to CHECKPOINT", Short: "Take a run that rests, failed or was cancelled back to a checkpoint",
+		Long: `Take a run back to a checkpoint, and go on from there: artifact, notes, workspace and place become what they were. It is the same run; what is left
+behind stays in its journal and on disk (pass-025~1), its cost is counted as sunk, and a checkpoint of what was (cp-REVERT-…) is made first.
+A live run is paused first (starter pause). A run that is done stays as it is: fork it instead.
+
+` + exitCodesHelp,
+		Example: "  starter revert RUN --to cp-S3          # next is the pass behind it\n  starter revert RUN --to pass-35        # the place before pass 35\n" +
+			"  starter revert RUN --to cp-S3 --pause  # stay paused there",
+	}, &dir)
+	cmd.Flags().StringVar(&r.To, "to", "", "checkpoint (starter checkpoints), or a boundary: pass-35, cycle-2")
+	cmd.Flags().StringVar(&r.To, "checkpoint", "", "the same as --to")
+	cmd.Flags().BoolVar(&r.Rest, "pause", false, "stay paused there, instead of going on")
+	cmd.Flags().StringVar(&r.Note, "note", "", "a word for the record")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "although the run was halted")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why it is forced; recorded")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.To == "" {
+			return asUsage(errors.New("say where to: --to CHECKPOINT (starter checkpoints lists them)"))
+		}
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		if _, err := d.Claim(); err != nil {
+			return err
+		}
+		s, err := a.connect(cmd.Context(), true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		done, err := s.Revert(cmd.Context(), d, r)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "Run %s goes back to %s (pass %d).\n", done.RunID, done.Checkpoint, done.Pass)
+		return awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return m.State.Generation >= done.Generation })
+	}
+	return cmd
+}
+
+func (a *app) cancel() *cobra.Command {
+	var dir string
+	cmd := a.target(&cobra.Command{
+		Use: "cancel [RUN]", Short: "End a run for good: its running call is ended, and it is closed as cancelled",
+		Long: "End a run that is live or rests. Its running call is ended; what was answered stays. A cancelled run can be resumed as a new epoch, followed up or forked.\n\n" + exitCodesHelp,
+	}, &dir)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		if err != nil {
+			return err
+		}
+		claim, err := d.Claim()
+		if err != nil {
+			return err
+		}
+		s, err := a.connect(cmd.Context(), true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if err := s.Cancel(cmd.Context(), d); err != nil {
+			return err
+		}
+		if err := awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), d.Root)
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,104 @@
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+)
+
+// VerbRevert takes a run that rests back to a checkpoint.
+const VerbRevert = "revert"
+
+// Reverting is a revert that somebody asked for and the main loop has not made yet.
+type Reverting struct {
+	To   string `json:"to"` // checkpoint, or a boundary: pass-35
+	By   string `json:"by,omitempty"`
+	Note string `json:"note,omitempty"`
+	Rest bool   `json:"rest,omitempty"` // stay paused there
+}
+
+// mayRevert holds what speaks against a revert.
+func (c *control) mayRevert(m Message) error {
+	s := c.e.j.state
+	switch {
+	case m.To == "":
+		return refuse("say where to: {\"to\":\"cp-S3\"}; `starter checkpoints` lists them")
+	case c.Revert != nil && c.Revert.To == m.To:
+		return nil
+	case c.Revert != nil:
+		return refuse("the run goes back to %s already", c.Revert.To)
+	case c.Resume:
+		return refuse("the run is about to go on: pause it first")
+	}
+	if err := run.May(s.Status, run.Revert, run.Terms{}); err != nil {
+		return refuse("%v. Pause it first", err)
+	}
+	return nil
+}
+
+// revert makes the revert that was asked for. One that cannot be made changes nothing: it is journaled as refused, and the run goes on resting.
+func (e *engine) revert(ctx workflow.Context) error {
+	r := *e.control.Revert
+	refused, err := e.goBack(ctx, r)
+	e.control.Revert = nil
+	if err != nil {
+		return err
+	}
+	if refused != "" {
+		ev := run.DecisionRefused{Verb: VerbRevert, Reason: refused, By: r.By}
+		if err := e.j.emit(ctx, run.KindDecisionRefused, e.j.state.Phase, ev); err != nil {
+			return err
+		}
+	}
+	if (r.Rest || refused != "") && e.j.state.Status != run.Paused {
+		why := "it was taken back to " + r.To
+		if refused != "" {
+			why = "it could not be taken back to " + r.To + ": " + refused
+		}
+		if err := e.pause(ctx, run.UserRequested, why, r.By); err != nil {
+			return err
+		}
+	}
+	return e.j.flush(ctx)
+}
+
+// goBack takes the run to a checkpoint: place, artifact, notes and workspace become what they were. A checkpoint of what was comes first, so that the
+// revert can be taken back too. refused: why it cannot be done.
+func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err error) {
+	in := work.CheckpointInput{Store: e.in.Target.Store, RunID: e.in.Target.RunID, ID: r.To}
+	var c run.Checkpoint
+	err = workflow.ExecuteLocalActivity(local(ctx), work.FindCheckpoint, in).Get(ctx, &c)
+	if isType(err, work.ErrBadInput) {
+		return message(err), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find checkpoint %s: %w", r.To, err)
+	}
+	if s := e.j.state; e.wentTo == c.Seq && s.Next == c.State.Next && s.Spent == c.State.Spent {
+		return "", nil // it stands there, and nothing has happened since
+	}
+	if err := e.checkpoint(ctx, "cp-REVERT-"+workflow.Now(ctx).UTC().Format("20060102T150405Z")); err != nil {
+		return "", err
+	}
+	now := e.j.state
+	then := c.Reverted(now)
+	then.Commit = now.Commit
+	if e.tree() != nil && then.Tree != nil && then.Tree.Digest != now.Tree.Digest {
+		carry := work.CarryInput{Target: e.in.Target, Tree: *e.tree(), Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID)}
+		carry.Tree.Tree = *then.Tree
+		var out work.CarryResult
+		if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, carry, &out); err != nil {
+			return "", fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
+		}
+		then.Commit = out.Commit
+	}
+	now = e.j.state
+	ev := run.RunReverted{
+		To: c.Seq, Cause: "revert", Abandoned: run.Range{First: c.Seq + 1, Last: now.Seq}, State: &then, Checkpoint: c.ID, By: r.By, Note: r.Note, WasUSD: now.Total(),
+	}
+	e.round, e.asked, e.wentTo = work.Round{}, places{}, c.Seq
+	return "", e.j.emit(ctx, run.KindRunReverted, then.Phase, ev)
+}
