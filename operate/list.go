@@ -32,6 +32,10 @@ type Row struct {
 	Directory string       `json:"directory"` // empty: gone, or on another host; what is shown is then Temporal's
 	Damage    string       `json:"damage"`    // why the directory could not be read as it should
 
+	Source     string `json:"source_run_id,omitempty"`        // the run that it comes of
+	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
+	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
+
 	claim run.Claim
 	begun bool  // an event is there
 	why   error // of the damage
@@ -114,12 +118,16 @@ func rowOf(d rundir.Dir) (Row, error) {
 		return Row{}, err
 	}
 	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt, Directory: d.Root, claim: claim}
+	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
 	now, err := d.Now()
 	if r.why = err; err == nil {
 		r.why = now.Why
 	}
 	if r.why != nil {
 		r.Damage = r.why.Error()
+	}
+	if p := now.Meta.Parent; p != nil {
+		r.Source, r.Mode = p.RunID, p.Mode
 	}
 	s := now.State
 	r.Standing.Recorded, r.begun = s.Status, now.Tail.Seq > 0 || r.Damage != ""
@@ -183,7 +191,7 @@ func (o Operator) rowStands(ctx context.Context, r Row, there map[string]visible
 func elsewhere(id string, v visible) Row {
 	return Row{
 		RunID: id, Pipeline: v.pipeline, ThreadID: v.thread, Standing: standsBy(v.shows, v.status, v.shows), Stage: v.stage, CostUSD: v.cost, Score: v.score,
-		StartedAt: run.Time(v.started),
+		StartedAt: run.Time(v.started), Source: v.source, Mode: v.mode,
 	}
 }
 

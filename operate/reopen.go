@@ -246,6 +246,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		"directory": in.Target.Dir, "store": in.Target.Store, "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
 		"host": o.Host, "build": o.Build, "environment": in.Start.Environment,
 	}
+	if from, mode := in.Start.Origin(); from != "" {
+		opts.Memo["source"], opts.Memo["mode"] = from, mode
+	}
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}

@@ -31,6 +31,8 @@ type visible struct {
 	stage    string
 	cost     float64
 	score    *float64
+	source   string
+	mode     string
 }
 
 // query narrows a list down as far as the server can: to a pipeline, and of open runs to status and stage. A closed execution's status and stage
@@ -110,6 +112,8 @@ func visibleOf(x *workflowpb.WorkflowExecutionInfo) visible {
 	v.thread, _ = field[string](fields, "PassbookThread")
 	v.shows, _ = field[run.Status](fields, "PassbookStatus")
 	v.stage, _ = field[string](fields, "PassbookStage")
+	v.source, _ = field[string](fields, "PassbookSource")
+	v.mode, _ = field[string](x.GetMemo().GetFields(), "mode")
 	v.cost, _ = field[float64](fields, "PassbookCostUSD")
 	if score, there := field[float64](fields, "PassbookScore"); there {
 		v.score = &score

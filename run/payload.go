@@ -114,6 +114,17 @@ type Source struct {
 	Delivered  *Delivered `json:"delivered,omitempty"`   // what the source delivered: a replay does not do it again
 }
 
+// Origin is the run that this one comes of, and how; empty: none.
+func (s RunStart) Origin() (runID, mode string) {
+	switch {
+	case s.Source != nil:
+		return s.Source.RunID, s.Source.Mode
+	case s.Parent != nil:
+		return s.Parent.RunID, s.Parent.Mode
+	}
+	return "", ""
+}
+
 // StageRef names a stage for the projections that have no plan at hand.
 type StageRef struct {
 	Name string `json:"name"`

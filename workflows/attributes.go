@@ -19,12 +19,13 @@ var (
 	attrCost     = temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD")
 	attrScore    = temporal.NewSearchAttributeKeyFloat64("PassbookScore")
 	attrThread   = temporal.NewSearchAttributeKeyKeyword("PassbookThread")
+	attrSource   = temporal.NewSearchAttributeKeyKeyword("PassbookSource") // the run that it comes of: how its replays, forks and follow-ups are found
 )
 
 // Attributes are the search attributes that a namespace must know before a run is started: name and type.
 func Attributes() map[string]enumspb.IndexedValueType {
 	all := map[string]enumspb.IndexedValueType{}
-	for _, k := range []temporal.SearchAttributeKey{attrPipeline, attrStatus, attrStage, attrCost, attrScore, attrThread} {
+	for _, k := range []temporal.SearchAttributeKey{attrPipeline, attrStatus, attrStage, attrCost, attrScore, attrThread, attrSource} {
 		all[k.GetName()] = k.GetValueType()
 	}
 	return all
@@ -32,7 +33,11 @@ func Attributes() map[string]enumspb.IndexedValueType {
 
 // FirstAttributes are those of a run that is being started.
 func FirstAttributes(start run.RunStart) temporal.SearchAttributes {
-	return temporal.NewSearchAttributes(attrPipeline.ValueSet(start.Pipeline), attrThread.ValueSet(start.ThreadID), attrStatus.ValueSet(string(run.Pending)))
+	first := []temporal.SearchAttributeUpdate{attrPipeline.ValueSet(start.Pipeline), attrThread.ValueSet(start.ThreadID), attrStatus.ValueSet(string(run.Pending))}
+	if from, _ := start.Origin(); from != "" {
+		first = append(first, attrSource.ValueSet(from))
+	}
+	return temporal.NewSearchAttributes(first...)
 }
 
 // publish brings the search attributes in line with the state, when status or stage have changed: one event of history each time.

@@ -67,7 +67,9 @@ func (a *app) branch(cmd *cobra.Command, b *operate.Branching) *cobra.Command {
 	cmd.Flags().StringVar(&b.Dir, "output-dir", "", "directory of the new run (default: in run_root)")
 	cmd.Flags().StringVar(&b.Request, "request", "", "a name for this request: given again, no second run is made")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not stay attached")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.startBranch(cmd.Context(), args[0], *b, detach) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.startBranch(cmd.Context(), args[0], *b, detach)
+	}
 	return cmd
 }
 
