@@ -115,7 +115,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	claim, dir, err := o.branchClaim(ctx, from, b, source, &start)
+	claim, dir, err := o.branchClaim(ctx, from, b, source, plan.Agents, &start)
 	if err != nil {
 		return Started{}, err
 	}
@@ -319,7 +319,7 @@ func sameUpTo(old, other *pipeline.Plan, at run.Place) error {
 }
 
 // branchClaim claims the new run's directory. One that this very request has claimed already is gone on with.
-func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source, start *run.RunStart) (run.Claim, rundir.Dir, error) {
+func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source, agents []pipeline.Agent, start *run.RunStart) (run.Claim, rundir.Dir, error) {
 	id := uuid.New()
 	if b.Request != "" {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
@@ -357,6 +357,7 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	}
 	start.RunID, start.ThreadID, start.Epoch, start.CreatedAt = claim.RunID, claim.ThreadID, 1, claim.CreatedAt
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	start.Agents = capabilities(ctx, agents, o.Build)
 	return claim, dir, nil
 }
 

@@ -206,7 +206,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if stored.Workspace, err = prepareIn(ctx, &def, dir, claim); err != nil {
 		return Started{}, err
 	}
-	err = o.execute(ctx, o.input(def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	err = o.execute(ctx, o.input(ctx, def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &already) {
 		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)
@@ -220,9 +220,10 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}, nil
 }
 
-func (o Operator) input(def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {
+func (o Operator) input(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {
 	start := startEvent(def, claim, st)
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	start.Agents = capabilities(ctx, def.Plan.Agents, o.Build)
 	return o.target(dir, claim, start, def.Plan.TimeScale)
 }
 

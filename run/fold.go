@@ -75,6 +75,7 @@ func (f *folder) applyWork(e *Event) {
 		var p StepSkipped
 		e.Decode(&p)
 		f.move(p.Next)
+		f.head(e)
 	case KindQuestionReminded:
 		f.remind(e)
 	case KindDeliveryCompleted:

@@ -208,9 +208,13 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "no such note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "other"}},
 		{name: "pictures", kind: run.KindScreenshots, payload: run.Screenshots{Count: 2, Manifest: blob("m"), Next: &run.Place{Step: 1}}, want: func(s *run.State) {
 			s.Pictures, s.Next = ptr(blob("m")), run.Place{Step: 1}
+			headed(s)
 		}},
 		{name: "no pictures", kind: run.KindScreenshots, payload: run.Screenshots{Degraded: true}, before: func(s *run.State) { s.Pictures = ptr(blob("m")) },
-			want: func(s *run.State) { s.Pictures = nil }},
+			want: func(s *run.State) {
+				s.Pictures = nil
+				headed(s)
+			}},
 		{name: "score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{Score: ptr(3.5)}, want: func(s *run.State) {
 			s.Score, s.Values = ptr(3.5), []run.Value{{Name: "score", Text: "3.5"}}
 		}},

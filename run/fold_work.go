@@ -198,6 +198,7 @@ func (f *folder) takePictures(e *Event) {
 		f.Pictures = &p.Manifest
 	}
 	f.move(p.Next)
+	f.head(e)
 }
 
 func (f *folder) recordScore(e *Event) {

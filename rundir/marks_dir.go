@@ -84,3 +84,47 @@ func (d Dir) VerifyCheckpoint(id string) error {
 	}
 	return nil
 }
+
+// Listed is one checkpoint of a list, with what the work was like then (requirement 002 §5.5).
+type Listed struct {
+	ID                 string   `json:"id"`
+	CreatedAt          string   `json:"createdAt"`
+	AtPass             int      `json:"atPass"`
+	AtPACycle          int      `json:"atPACycle"`
+	CostUSD            float64  `json:"cost"`
+	Score              *float64 `json:"paScore"`
+	ValidationFailures int      `json:"validationFailures"`
+	Seq                int64    `json:"seq"`
+	Generation         int      `json:"generation"`
+	InForce            bool     `json:"inForce"` // false: a revert has left it behind; one can go back to it all the same
+	Artifact           string   `json:"artifactHash"`
+}
+
+// ListCheckpoints lists the checkpoints of a directory, oldest first; without all only the named ones.
+func (d Dir) ListCheckpoints(all bool) ([]Listed, error) {
+	stream, err := d.readStream(0)
+	if err != nil {
+		return nil, err
+	}
+	holds := map[int64]bool{}
+	for _, e := range inForce(stream.lines, int64(len(stream.lines))) {
+		holds[e.Seq] = true
+	}
+	p := &projector{dir: d}
+	p.extend(stream.lines)
+	out := []Listed{}
+	for i, e := range p.unseen {
+		p.meta.State = run.Apply(p.meta.State, e)
+		for _, c := range p.markHead(nil, i) {
+			if !all && c.ID == run.UnnamedID(c.Seq) {
+				continue
+			}
+			s, h := c.State, c.State.Checkpoint
+			out = append(out, Listed{
+				ID: c.ID, CreatedAt: h.TS, AtPass: h.AtPass, AtPACycle: h.AtRound, CostUSD: h.USD, Score: h.Score, ValidationFailures: s.Passes.Invalid,
+				Seq: c.Seq, Generation: s.Generation, InForce: holds[c.Seq], Artifact: h.Artifact,
+			})
+		}
+	}
+	return out, nil
+}

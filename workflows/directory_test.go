@@ -46,6 +46,26 @@ func (d *fakeDirectory) Inspect(_ context.Context, in work.InspectInput) (work.I
 	return work.InspectResult{Edited: d.edited}, nil
 }
 
+// FindCheckpoint folds the lines: the newest checkpoint of that name.
+func (d *fakeDirectory) FindCheckpoint(_ context.Context, in work.CheckpointInput) (run.Checkpoint, error) {
+	var s run.State
+	var found *run.Checkpoint
+	for _, line := range d.lines {
+		e, err := run.ParseEvent([]byte(line))
+		if err != nil {
+			return run.Checkpoint{}, err
+		}
+		s = run.Apply(s, e)
+		if c, ok := run.NewCheckpoint(s, ""); ok && c.ID == in.ID {
+			found = &c
+		}
+	}
+	if found == nil {
+		return run.Checkpoint{}, temporal.NewNonRetryableApplicationError("there is no checkpoint "+in.ID, work.ErrBadInput, nil)
+	}
+	return *found, nil
+}
+
 func (d *fakeDirectory) tail() run.Tail {
 	return run.Tail{Seq: int64(len(d.lines)), Chain: run.Chain("").Over(d.lines)}
 }

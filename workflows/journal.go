@@ -92,7 +92,7 @@ func (j *journal) flush(ctx workflow.Context) error {
 	return nil
 }
 
-// batch takes as many pending lines as fit.
+// batch takes as many pending lines as fit. What belongs to a pass stays together with it, so that no projection ends in the middle of what it gave.
 func (j *journal) batch() (work.ProjectInput, int, error) {
 	in := work.ProjectInput{Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.tail.Chain, Head: j.head}
 	size := 0
@@ -102,11 +102,22 @@ func (j *journal) batch() (work.ProjectInput, int, error) {
 			return in, 0, err
 		}
 		if size += len(line); size > maxBatch && len(in.Lines) > 0 {
+			in.Lines = in.Lines[:j.whole(len(in.Lines))]
 			break
 		}
 		in.Lines = append(in.Lines, line)
 	}
 	return in, len(in.Lines), nil
+}
+
+// whole is how many of the first n pending lines end with something whole; n where nothing does.
+func (j *journal) whole(n int) int {
+	for k := n; k > 0; k-- {
+		if !j.pending[k].Kind.Follows() {
+			return k
+		}
+	}
+	return n
 }
 
 func batchSummary(b work.ProjectInput) string {

@@ -104,7 +104,7 @@ func (w *world) fresh() {
 	for name, f := range map[string]any{
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
 		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,
-		work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver,
+		work.FindCheckpoint: w.dir.FindCheckpoint, work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -11,46 +11,34 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// CheckpointLine is one named checkpoint with what the work was like then (requirement 002 §5.5).
-type CheckpointLine struct {
-	ID                 string   `json:"id"`
-	CreatedAt          string   `json:"createdAt"`
-	AtPass             int      `json:"atPass"`
-	AtPACycle          int      `json:"atPACycle"`
-	CostUSD            float64  `json:"cost"`
-	Score              *float64 `json:"paScore"`
-	ValidationFailures int      `json:"validationFailures"`
-}
-
 func (a *app) checkpoints() *cobra.Command {
-	return offline(a, "checkpoints", "The named checkpoints of a run, with quality and cost", readCheckpoints, a.printCheckpoints)
+	var all bool
+	cmd := offline(a, "checkpoints", "The checkpoints of a run, with quality and cost", func(d rundir.Dir) ([]rundir.Listed, error) {
+		if _, _, err := read(d); err != nil {
+			return nil, err
+		}
+		return d.ListCheckpoints(all)
+	}, a.printCheckpoints)
+	cmd.Flags().BoolVar(&all, "all", false, "those behind every step too, not only the named ones")
+	return cmd
 }
 
-func readCheckpoints(d rundir.Dir) ([]CheckpointLine, error) {
-	b, _, err := read(d)
-	lines := []CheckpointLine{}
-	for _, c := range b.Checkpoints {
-		lines = append(lines, CheckpointLine{
-			ID: c.ID, CreatedAt: c.CreatedAt, AtPass: c.AtPassNumber, AtPACycle: c.AtPACycle, CostUSD: c.CostAtCheckpoint,
-			Score: c.QualitySnapshot.LastPAScore, ValidationFailures: c.QualitySnapshot.ValidationFailureCount,
-		})
-	}
-	return lines, err
-}
-
-func (a *app) printCheckpoints(lines []CheckpointLine) {
+func (a *app) printCheckpoints(lines []rundir.Listed) {
 	if len(lines) == 0 {
-		fmt.Fprintln(a.out, "No checkpoint yet: one is made at the end of each set and cycle, and at a pause.")
+		fmt.Fprintln(a.out, "No named checkpoint yet: one is made at the end of each set and cycle, and at a pause. There is one behind every step: --all")
 		return
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tCREATED\tPASS\tCYCLE\tCOST\tSCORE\tFAILED VALIDATIONS")
+	fmt.Fprintln(w, "ID\tCREATED\tPASS\tCYCLE\tCOST\tSCORE\tFAILED VALIDATIONS\tEVENT\t")
 	for _, l := range lines {
-		score := "-"
+		score, note := "-", ""
 		if l.Score != nil {
 			score = fmt.Sprintf("%.1f", *l.Score)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%d\n", l.ID, minute(l.CreatedAt), l.AtPass, l.AtPACycle, usd(l.CostUSD), score, l.ValidationFailures)
+		if !l.InForce {
+			note = "left behind by a revert"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", l.ID, minute(l.CreatedAt), l.AtPass, l.AtPACycle, usd(l.CostUSD), score, l.ValidationFailures, l.Seq, note)
 	}
 	w.Flush()
 }

@@ -1,0 +1,163 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// pausedBehind rests the run when its first pass has settled, and then does something.
+func pausedBehind(t *testing.T, then func(w *world)) *world {
+	t.Helper()
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { then(w) })
+	return w
+}
+
+func TestARevertDoesTheWorkAgainFromTheCheckpointOn(t *testing.T) {
+	for _, way := range []string{"signal", "update"} {
+		t.Run(way, func(t *testing.T) {
+			w := pausedBehind(t, func(w *world) {
+				if way == "signal" {
+					w.signal("revert", message{"to": "cp-1", "by": "ada", "note": "not good"})
+				} else {
+					w.update("revert", message{"to": "cp-1", "by": "ada", "note": "not good"})
+				}
+			})
+			w.done()
+			require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids, "calls of the next generation are new calls")
+			r := payloads[run.RunReverted](w, run.KindRunReverted)
+			require.Len(t, r, 1)
+			require.Equal(t, "revert", r[0].Cause)
+			require.Equal(t, "cp-1", r[0].Checkpoint)
+			require.EqualValues(t, 1, r[0].To)
+			require.Equal(t, "ada", r[0].By)
+			require.Equal(t, "not good", r[0].Note)
+			require.InDelta(t, 1.0, r[0].WasUSD, 1e-9)
+			require.EqualValues(t, 2, r[0].Abandoned.First)
+			s := w.dir.state(t)
+			require.Equal(t, 1, s.Generation)
+			require.Equal(t, 1, s.Starts, "it is the same start")
+			require.InDelta(t, 1.0, s.SunkUSD, 1e-9)
+			require.InDelta(t, 3.0, s.Total(), 1e-9, "what was spent before the revert is spent")
+			require.Equal(t, 2, s.Passes.LastSettled)
+			require.Contains(t, w.story(run.KindCheckpointCreated)[1], "cp-REVERT-20260102T", "and it can be taken back")
+		})
+	}
+}
+
+func TestARevertToBehindAPassKeepsIt(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
+	at := ""
+	w.onPause(func() {
+		for _, e := range w.dir.events(t) {
+			if e.Kind == run.KindArtifactUpdated {
+				at = run.UnnamedID(e.Seq) // it belongs to the pass: the checkpoint stands behind it
+				break
+			}
+		}
+		w.signal("revert", message{"to": at})
+	})
+	w.done()
+	require.Equal(t, []string{"g0.001.1.-.1", "g0.002.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	require.Equal(t, "page of run-1/g0.001.1.-.1", w.agent.inputs[2].Artifact.Digest, "it goes on from what the first pass gave")
+}
+
+func TestARevertMayRestWhereItLeads(t *testing.T) {
+	w := pausedBehind(t, func(w *world) {
+		w.onPause(func() {
+			require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before somebody resumes")
+			require.Zero(t, w.dir.state(t).Passes.LastSettled)
+			w.signal("revert", message{"to": "cp-1", "rest": true}) // once more: nothing has happened since
+			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 1e9)
+		})
+		w.signal("revert", message{"to": "cp-1", "rest": true})
+	})
+	w.done()
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "the same revert twice is one")
+}
+
+func TestARevertThatCannotBeMadeChangesNothing(t *testing.T) {
+	w := pausedBehind(t, func(w *world) {
+		w.dir.when(run.KindDecisionRefused, func() {
+			require.Equal(t, run.Paused, w.dir.state(t).Status)
+			w.signal("resume", nil)
+		})
+		w.signal("revert", message{"to": "cp-S9"})
+	})
+	w.done()
+	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, "revert", refused[0].Verb)
+	require.Contains(t, refused[0].Reason, "there is no checkpoint cp-S9")
+	require.Empty(t, payloads[run.RunReverted](w, run.KindRunReverted))
+	require.Zero(t, w.dir.state(t).Generation)
+}
+
+func TestWhoMayNotRevert(t *testing.T) {
+	tests := []struct {
+		name string
+		m    message
+		says string
+	}{
+		{"a running run", message{"to": "cp-1"}, "cannot revert a run that is running (allowed: [observe diagnose pause cancel replay fork]). Pause it first"},
+		{"to nowhere", message{}, `say where to: {"to":"cp-S3"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			var answer *reply
+			w.agent.will(call(1, 1), after(func() { answer = w.update("revert", tt.m) }))
+			w.done()
+			require.ErrorContains(t, answer.refused, tt.says)
+		})
+	}
+	t.Run("another way at the same time", func(t *testing.T) {
+		var other, resume *reply
+		w := pausedBehind(t, func(w *world) {
+			w.env.RegisterDelayedCallback(func() {
+				w.signal("revert", message{"to": "cp-1"})
+				other, resume = &reply{}, &reply{}
+				w.env.UpdateWorkflow("revert", "", other, message{"to": "cp-2"})
+				w.env.UpdateWorkflow("resume", "", resume, message{})
+			}, 0)
+		})
+		w.done()
+		require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "two at once are one")
+		require.Error(t, other.refused)
+		require.Error(t, resume.refused)
+	})
+}
+
+func TestAClosedRunGoesBackInItsNextEpoch(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Revert: &workflows.Reverting{To: "cp-1", By: "ada"}})
+	w.done()
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	s := w.dir.state(t)
+	require.Equal(t, 2, s.Epoch)
+	require.Equal(t, 1, s.Generation)
+	require.Equal(t, []string{"run.resumed", "run.reverted"}, w.story(run.KindRunResumed, run.KindRunReverted))
+}
+
+func TestARevertTakesTheCheckoutBack(t *testing.T) {
+	w := newWorld(t, reviewed+"      - {role: implementer}\n")
+	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
+	w.done()
+	var carried []string
+	for _, c := range w.trees.carries {
+		carried = append(carried, c.Tree.Tree.Digest)
+	}
+	require.Equal(t, []string{"tree of run-1/g0.001.1.-.1", "tree of run-1/g0.002.1.-.1", "first tree", "tree of run-1/g1.001.1.-.1", "tree of run-1/g1.002.1.-.1"}, carried)
+	back := payloads[run.RunReverted](w, run.KindRunReverted)[0].State
+	require.Equal(t, "first tree", back.Tree.Digest)
+	require.Equal(t, "commit of first tree", back.Commit, "the branch goes forward with a commit: nothing on it is lost")
+}
