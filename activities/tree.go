@@ -207,6 +207,19 @@ func updated(ctx context.Context, s *store.Store, from, to run.Blob) (*run.Works
 
 // Carry brings the run's own checkout to a tree, and commits it there where it is a git checkout. Doing it again changes nothing.
 func (a *Activities) Carry(ctx context.Context, in work.CarryInput) (work.CarryResult, error) {
+	res, err := a.carry(ctx, in)
+	if err != nil || in.From == nil {
+		return res, err
+	}
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return res, err
+	}
+	res.Changes, err = updated(ctx, s, *in.From, in.Tree.Tree)
+	return res, err
+}
+
+func (a *Activities) carry(ctx context.Context, in work.CarryInput) (work.CarryResult, error) {
 	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {

@@ -334,7 +334,7 @@ type StepSkipped struct {
 type ArtifactUpdated struct {
 	Step     string `json:"step"`
 	Call     string `json:"call,omitempty"`
-	Cause    string `json:"cause,omitempty"` // edited, restored: not by a call, but found on disk
+	Cause    string `json:"cause,omitempty"` // edited, restored, reverted: not by a call
 	Artifact Blob   `json:"artifact"`
 }
 
@@ -342,7 +342,7 @@ type ArtifactUpdated struct {
 type WorkspaceUpdated struct {
 	Step    string       `json:"step,omitempty"`
 	Call    string       `json:"call,omitempty"`
-	Cause   string       `json:"cause,omitempty"` // edited: not by a call, but found on disk
+	Cause   string       `json:"cause,omitempty"` // edited, reverted: not by a call
 	Tree    Blob         `json:"tree"`
 	Commit  string       `json:"commit,omitempty"` // on the run's branch
 	Changed int          `json:"changed"`          // files

@@ -112,11 +112,14 @@ type CarryInput struct {
 	Target
 	Tree    Tree   `json:"tree"`    // what it is to hold; Commit is what it stands on
 	Message string `json:"message"` // of the commit
+
+	From *run.Blob `json:"from,omitempty"` // say what has changed since this tree
 }
 
 // CarryResult is the commit that holds the tree; empty without git.
 type CarryResult struct {
-	Commit string `json:"commit,omitempty"`
+	Commit  string                `json:"commit,omitempty"`
+	Changes *run.WorkspaceUpdated `json:"changes,omitempty"` // since CarryInput.From
 }
 
 // DeliverInput asks for a run's changes to be delivered.

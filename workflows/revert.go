@@ -86,14 +86,8 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 	now := e.j.state
 	then := c.Reverted(now)
 	then.Commit = now.Commit
-	if e.tree() != nil && then.Tree != nil && then.Tree.Digest != now.Tree.Digest {
-		carry := work.CarryInput{Target: e.in.Target, Tree: *e.tree(), Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID)}
-		carry.Tree.Tree = *then.Tree
-		var out work.CarryResult
-		if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, carry, &out); err != nil {
-			return "", fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
-		}
-		then.Commit = out.Commit
+	if err := e.putBack(ctx, c, &then); err != nil {
+		return "", err
 	}
 	now = e.j.state
 	ev := run.RunReverted{
@@ -101,4 +95,32 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 	}
 	e.round, e.asked, e.wentTo = work.Round{}, places{}, c.Seq
 	return "", e.j.emit(ctx, run.KindRunReverted, then.Phase, ev)
+}
+
+// putBack makes artifact and checkout what they were, and writes down what that changes: whoever asks which call last wrote a file finds the revert.
+func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint, then *run.State) error {
+	now := e.j.state
+	if then.Artifact != nil && now.Artifact != nil && then.Artifact.Digest != now.Artifact.Digest {
+		if err := e.j.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{Artifact: *then.Artifact, Cause: "reverted"}); err != nil {
+			return err
+		}
+	}
+	if e.tree() == nil || then.Tree == nil || then.Tree.Digest == now.Tree.Digest {
+		return nil
+	}
+	carry := work.CarryInput{
+		Target: e.in.Target, Tree: *e.tree(), From: now.Tree, Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID),
+	}
+	carry.Tree.Tree = *then.Tree
+	var out work.CarryResult
+	if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, carry, &out); err != nil {
+		return fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
+	}
+	then.Commit = out.Commit
+	if out.Changes == nil {
+		return nil
+	}
+	ev := *out.Changes
+	ev.Cause, ev.Commit = "reverted", out.Commit
+	return e.j.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
 }
