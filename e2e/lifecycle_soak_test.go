@@ -79,7 +79,7 @@ func (l *life) run(ctx context.Context, k int, stranger process.Identity) error 
 			return err
 		}
 	}
-	if err := s.finish(ctx); err != nil {
+	if err := l.finish(ctx); err != nil {
 		return err
 	}
 	now, err := look(s.dir, s.log)
@@ -90,6 +90,32 @@ func (l *life) run(ctx context.Context, k int, stranger process.Identity) error 
 		return err
 	}
 	return errors.Join(l.branch(ctx, run.ModeFork), l.branch(ctx, run.ModeReplay))
+}
+
+// finish has the real worker run to the end of the run, and resumes it where a pause was meant for what has been taken back since.
+func (l *life) finish(ctx context.Context) error {
+	s := l.site
+	cmd, err := s.program(ctx, nil, "worker")
+	if err != nil {
+		return err
+	}
+	over := make(chan error, 1)
+	go func() { over <- s.ended(ctx) }()
+	for {
+		select {
+		case err := <-over:
+			return errors.Join(err, end(cmd))
+		case <-time.After(100 * time.Millisecond):
+		}
+		now, err := rundir.At(s.dir).Now()
+		if err != nil || now.State.Status != run.Paused {
+			continue
+		}
+		var refused *operate.RefusedError
+		if _, err := s.op.Send(ctx, s.runID, workflows.VerbResume, workflows.Message{}); err != nil && !errors.As(err, &refused) {
+			return errors.Join(err, end(cmd))
+		}
+	}
 }
 
 // moment is a random part of the time that a run takes.
@@ -141,6 +167,10 @@ func (l *life) goBack(ctx context.Context) error {
 	wg.Wait() // an Update is answered by a worker: it may only die behind that
 	if err := end(cmd); err != nil {
 		return err
+	}
+	if errors.As(errs[0], &refused) && errors.As(errs[1], &refused) {
+		l.did["refused"]++ // the directory was behind: the run had gone on from an earlier revert
+		return nil
 	}
 	if errs[0] != nil && errs[1] != nil {
 		return fmt.Errorf("revert to %s: %w", to.ID, errors.Join(errs...))

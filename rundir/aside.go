@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // setRevertedAside moves the evidence of what a revert leaves behind to folders of their own, pass-025~1, pass-025~2, so that a pass that is done
 // again writes over nothing. What the events before that still hold have written stays where it is. Called again after a crash it moves what is left;
 // a file that is aside already stays as it is, unless everything is made again from the first event on.
-func (p *projector) setRevertedAside(e run.Event) error {
+func (p *projector) setRevertedAside(w *batchWriter, e run.Event) error {
 	var r run.RunReverted
 	if e.Decode(&r); r.State == nil {
 		return nil
@@ -25,40 +26,94 @@ func (p *projector) setRevertedAside(e run.Event) error {
 	if err != nil {
 		return err
 	}
-	var kept, abandoned []run.Event
+	now, then := inForce(all.lines, e.Seq-1), inForce(all.lines, min(r.To, e.Seq-1))
+	abandoned, restored := without(now, then), without(then, now)
 	failed := map[string]int{}
-	for _, then := range inForce(all.lines, e.Seq-1) {
-		if then.Seq > r.To {
-			abandoned = append(abandoned, then)
-			continue
-		}
-		kept = append(kept, then)
+	for _, k := range without(then, restored) {
 		var a run.PassAttempt
-		if then.Kind == run.KindPassAttempt {
-			if then.Decode(&a); a.Output != nil {
+		if k.Kind == run.KindPassAttempt {
+			if k.Decode(&a); a.Output != nil {
 				failed[failedKey(a.Pass)]++
 			}
 		}
 	}
-	return p.setAside(abandoned, kept, failed)
+	if err := p.setAside(abandoned, without(now, abandoned), failed); err != nil || len(restored) == 0 {
+		return err
+	}
+	return p.bringBack(w, then, restored)
 }
 
-// inForce gives the first events but those that a revert among them has left behind.
-func inForce(lines []string, last int64) []run.Event {
-	var out []run.Event
-	for i := int64(0); i < min(last, int64(len(lines))); i++ {
-		e := lenient(lines[i])
-		e.Seq = i + 1
-		var r run.RunReverted
-		if e.Kind == run.KindRunReverted {
-			if e.Decode(&r); r.State != nil {
-				for len(out) > 0 && out[len(out)-1].Seq > r.To {
-					out = out[:len(out)-1]
-				}
+// without gives the events that are not among others.
+func without(events, others []run.Event) []run.Event {
+	in := map[int64]bool{}
+	for _, o := range others {
+		in[o.Seq] = true
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return in[e.Seq] })
+}
+
+// bringBack writes the evidence of events again that an earlier revert had set aside, and that hold again. A copy stays where it was set aside.
+func (p *projector) bringBack(w *batchWriter, all, restored []run.Event) error {
+	again := map[int64]bool{}
+	for _, e := range restored {
+		again[e.Seq] = true
+	}
+	past := &projector{ctx: p.ctx, dir: p.dir, blobs: p.blobs, book: newState()}
+	for _, e := range all {
+		before := past.meta.State
+		past.meta.fold(e)
+		var c run.CheckpointCreated
+		e.Decode(&c)
+		switch {
+		case e.Kind == run.KindCheckpointCreated && (!again[e.Seq] || lasting(c.ID)):
+			rec, _, err := past.name(e, before)
+			if err != nil {
+				return err
+			}
+			past.book.Checkpoints = append(past.book.Checkpoints, rec)
+		case again[e.Seq] && evident(e.Kind):
+			if err := past.evidence(w, e, before); err != nil {
+				return err
 			}
 		}
-		out = append(out, e)
+		if err := past.foldBook(e); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// evident says that events of a kind leave files that a revert sets aside.
+func evident(k run.Kind) bool {
+	switch k {
+	case run.KindPassStart, run.KindPassAttempt, run.KindPassEnd, run.KindScreenshots, run.KindCheckpointCreated:
+		return true
+	}
+	return false
+}
+
+// inForce gives those of the first events that hold: a revert leaves behind what came after the event that it goes back to, and what had been left
+// behind at that event already.
+func inForce(lines []string, last int64) []run.Event {
+	n := min(last, int64(len(lines)))
+	before := make([]int64, n+1) // of each event: the one that holds before it
+	events := make([]run.Event, n+1)
+	for i := int64(1); i <= n; i++ {
+		e := lenient(lines[i-1])
+		e.Seq = i
+		events[i], before[i] = e, i-1
+		var r run.RunReverted
+		if e.Kind == run.KindRunReverted {
+			if e.Decode(&r); r.State != nil && r.To < i && r.To >= 0 {
+				before[i] = r.To
+			}
+		}
+	}
+	var out []run.Event
+	for i := n; i > 0; i = before[i] {
+		out = append(out, events[i])
+	}
+	slices.Reverse(out)
 	return out
 }
 

@@ -104,7 +104,7 @@ func (p *projector) applyBook(w *batchWriter, e run.Event) error {
 		if err := w.flush(); err != nil {
 			return err
 		}
-		if err := p.setRevertedAside(e); err != nil {
+		if err := p.setRevertedAside(w, e); err != nil {
 			return err
 		}
 	}

@@ -339,3 +339,38 @@ func parse(t *testing.T, d rundir.Dir, name string, v any) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, v))
 }
+
+// TestARevertCanBeTakenBack goes back and then forward again to what it had left behind: its evidence is back where it was, and nothing is lost.
+func TestARevertCanBeTakenBack(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	start := s.state
+	s.pass(1)
+	s.pass(2)
+	s.cycle(1, 2.5)
+	later := s.state
+	s.send()
+	want := look(t, written(t, s))
+	s.revert(start)
+	s.pass(1)
+	s.revert(later)
+	s.send()
+	d := written(t, s)
+	got := look(t, d)
+	for name, content := range want {
+		if evidence := strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "_orchestrator/screenshots/"); evidence || name == "artifact.html" {
+			require.Equal(t, content, got[name], name)
+		}
+	}
+	require.Equal(t, want["_orchestrator/passes/pass-001/prompt.md"], got["_orchestrator/passes/pass-001~1/prompt.md"])
+	require.Contains(t, got, "_orchestrator/passes/pass-001~2/prompt.md")
+	require.Contains(t, got, "_orchestrator/passes/pass-002~1/prompt.md")
+	require.NotContains(t, got, "_orchestrator/passes/pass-002~2/prompt.md", "it was not done again")
+	b, err := d.State()
+	require.NoError(t, err)
+	require.Len(t, b.PassRecords, 2)
+
+	remove(t, d, rundir.StateFile)
+	appendNothing(t, d, s)
+	same(t, got, look(t, d), "made again from the events")
+}

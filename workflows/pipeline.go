@@ -25,6 +25,7 @@ type engine struct {
 	noRoom  int                   // tries in a row that found a disk full
 	steps   int                   // done by this execution
 	wentTo  int64                 // seq that the last revert went back to
+	used    map[string]int        // ids of activities, and how often
 	permits map[string]string     // what a person has said of a replay's calls
 }
 

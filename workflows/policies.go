@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -46,11 +47,22 @@ func local(ctx workflow.Context) workflow.Context {
 	})
 }
 
+// once makes an activity's id one that this execution has not used: one that was cancelled before it was even sent still holds its own.
+func (e *engine) once(id string) string {
+	if e.used == nil {
+		e.used = map[string]int{}
+	}
+	if e.used[id]++; e.used[id] > 1 {
+		return fmt.Sprintf("%s-%d", id, e.used[id])
+	}
+	return id
+}
+
 // call options: one delivery of one call. Temporal never tries it again; the workflow does.
 func (e *engine) call(ctx workflow.Context, queue, id, summary string, timeout, wait time.Duration) workflow.Context {
 	const slack = 10 * time.Minute // for composing, storing and a machine that slept
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             id,
+		ActivityID:             e.once(id),
 		TaskQueue:              queue,
 		ScheduleToStartTimeout: wait,
 		StartToCloseTimeout:    timeout + slack,

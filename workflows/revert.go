@@ -77,8 +77,11 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 	if err != nil {
 		return "", fmt.Errorf("find checkpoint %s: %w", r.To, err)
 	}
-	if s := e.j.state; e.wentTo == c.Seq && s.Next == c.State.Next && s.Spent == c.State.Spent {
-		return "", nil // it stands there, and nothing has happened since
+	if s := e.j.state; e.wentTo == c.Seq && s.Next == c.State.Next && s.Spent == c.State.Spent { // it stands there, and nothing has happened since
+		if r.Rest || s.Status != run.Paused {
+			return "", nil
+		}
+		return "", e.j.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note})
 	}
 	if err := e.checkpoint(ctx, "cp-REVERT-"+workflow.Now(ctx).UTC().Format("20060102T150405Z")); err != nil {
 		return "", err

@@ -83,6 +83,16 @@ func TestARevertMayRestWhereItLeads(t *testing.T) {
 	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "the same revert twice is one")
 }
 
+func TestARevertToWhereTheRunRestsGoesOn(t *testing.T) {
+	w := pausedBehind(t, func(w *world) {
+		w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
+		w.signal("revert", message{"to": "cp-1", "rest": true})
+	})
+	w.done()
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
+}
+
 func TestARevertThatCannotBeMadeChangesNothing(t *testing.T) {
 	w := pausedBehind(t, func(w *world) {
 		w.dir.when(run.KindDecisionRefused, func() {
