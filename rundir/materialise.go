@@ -142,10 +142,11 @@ type batchWriter struct {
 	index map[string]int
 }
 
-// wholeFile is a file to be written: a blob of the store, or data.
+// wholeFile is a file to be written: a blob of the store, what load gives when it is written, or data.
 type wholeFile struct {
 	path   string
-	digest string // empty: data counts
+	digest string
+	load   func() ([]byte, error)
 	data   []byte
 	verify *durable.Verify
 }
@@ -182,12 +183,15 @@ func (w *batchWriter) flush() error {
 func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 	out := make([]durable.File, len(files))
 	for i, f := range files {
-		data := f.data
-		if f.digest != "" {
-			var err error
-			if data, err = w.load(f.digest); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.path, err)
-			}
+		data, err := f.data, error(nil)
+		switch {
+		case f.digest != "":
+			data, err = w.load(f.digest)
+		case f.load != nil:
+			data, err = f.load()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
 		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm, DirPerm: dirPerm, Verify: f.verify}
 	}
