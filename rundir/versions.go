@@ -23,7 +23,7 @@ type Version struct {
 	Call      string
 	Outcome   string  // ok, or the category that it was given up with
 	USD       float64 // of the turn with all its attempts
-	Changed   int     // files
+	Changed   int     // files and folders
 	Tree      string  // digest
 	Before    string  // digest of the tree before it
 	Abandoned bool    // a revert went back behind it

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -26,7 +27,8 @@ type BlameReport struct {
 // BlameFile is a file, and who last changed it. Bytes of a path that are no UTF-8 are shown as U+FFFD.
 type BlameFile struct {
 	Path    string `json:"path"`
-	OldPath string `json:"old_path"` // of a renamed file; else ""
+	OldPath string `json:"old_path"` // of a renamed file, where it was; else ""
+	NewPath string `json:"new_path"` // of a path that is gone by a rename, where it went; else ""
 	What    string `json:"what"`     // start, added, changed, mode, renamed or removed
 	Origin
 }
@@ -115,14 +117,13 @@ func (a *app) blameOne(ctx context.Context, s *operate.Snapshots, name string, r
 			found = append(found, f)
 		}
 	}
-	all := r.Files
 	r.Files = found
 	text, versions, err := s.Lines(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) && len(found) > 0 {
-		return text, nil // it was deleted, and the table says so
+		return text, nil // it was deleted or renamed, and the table says so
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return text, asUsage(errors.New(noSuchFile(name, all)))
+		return text, asUsage(fmt.Errorf("the run's workspace has never had a file %s; starter blame without a path names all", name))
 	}
 	for i, l := range text.Lines {
 		r.Lines = append(r.Lines, BlameLine{Number: i + 1, Text: strings.ToValidUTF8(l.Text, "�"), Origin: originOf(versions[l.Tree])})
@@ -130,21 +131,12 @@ func (a *app) blameOne(ctx context.Context, s *operate.Snapshots, name string, r
 	return text, err
 }
 
-// noSuchFile says why there is nothing to say of a path.
-func noSuchFile(name string, all []BlameFile) string {
-	for _, f := range all {
-		if f.OldPath == name {
-			return fmt.Sprintf("%s became %s in turn %d: ask for that", name, f.Path, f.Turn)
-		}
-	}
-	return fmt.Sprintf("the run's workspace has never had a file %s; starter blame without a path names all", name)
-}
-
 func blameFiles(files []blame.File, versions []rundir.Version) []BlameFile {
 	out := []BlameFile{}
 	for _, f := range files {
 		line := BlameFile{
-			Path: strings.ToValidUTF8(f.Path, "�"), OldPath: strings.ToValidUTF8(f.From, "�"), What: string(f.Kind), Origin: originOf(versions[f.Tree]),
+			Path: strings.ToValidUTF8(f.Path, "�"), OldPath: strings.ToValidUTF8(f.From, "�"), NewPath: strings.ToValidUTF8(f.To, "�"),
+			What: string(f.Kind), Origin: originOf(versions[f.Tree]),
 		}
 		if f.Kind == "" {
 			line.What = rundir.FromStart
@@ -173,9 +165,14 @@ func (a *app) printFiles(files []BlameFile) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TURN\tROLE\tCALL\tWHAT\tPATH")
 	for _, f := range files {
+		if f.NewPath != "" && slices.ContainsFunc(files, func(to BlameFile) bool { return to.Path == f.NewPath && to.OldPath == f.Path }) {
+			continue // the new path tells of it
+		}
 		turn, role, call := f.words()
 		what, name := f.What, f.Path
 		switch {
+		case f.NewPath != "":
+			name = f.Path + " -> " + f.NewPath
 		case f.OldPath != "":
 			name = f.OldPath + " -> " + f.Path
 		case what == "removed":

@@ -25,7 +25,7 @@ type SnapshotLine struct {
 	Role      string  `json:"role"`
 	Call      string  `json:"call"`
 	Outcome   string  `json:"outcome"` // ok, or what it was given up with
-	Changed   int     `json:"changed"` // files
+	Changed   int     `json:"changed"` // files and folders
 	Tree      string  `json:"tree"`
 	USD       float64 `json:"usd"`
 	Abandoned bool    `json:"abandoned"` // a revert went back behind it
@@ -68,7 +68,7 @@ the run began with. A first argument that is a number is a turn and not a run. N
 }
 
 func (a *app) snapshotList() *cobra.Command {
-	return offline(a, "list", "The turns of a run: call, role, changed files, tree and cost", readSnapshots, a.printSnapshots)
+	return offline(a, "list", "The turns of a run: call, role, how much it changed, tree and cost", readSnapshots, a.printSnapshots)
 }
 
 func readSnapshots(d rundir.Dir) ([]SnapshotLine, error) {
@@ -88,7 +88,7 @@ func (a *app) printSnapshots(lines []SnapshotLine) {
 		return
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TURN\tROLE\tCALL\tFILES\tTREE\tCOST\tOUTCOME")
+	fmt.Fprintln(w, "TURN\tROLE\tCALL\tCHANGED\tTREE\tCOST\tOUTCOME")
 	for _, l := range lines {
 		outcome := l.Outcome
 		if l.Abandoned {

@@ -20,10 +20,11 @@ type File struct {
 	Tree    int       // index of the tree that last changed it
 	Kind    tree.Kind // what that tree did to it; empty: it is as in the first tree
 	From    string    // of what was renamed, where it was
-	Deleted bool      // it is not in the last tree
+	To      string    // of what is not there any more because it was renamed, where it went
+	Deleted bool      // it is not in the last tree, and was not renamed
 }
 
-// Files tells of every path that any of the trees has, by path. A path that was left by a rename is not among them.
+// Files tells of every path that any of the trees has, by path.
 func Files(trees []tree.Tree) []File {
 	known := map[string]File{}
 	if len(trees) > 0 {
@@ -40,7 +41,7 @@ func Files(trees []tree.Tree) []File {
 				continue
 			}
 			if kind == tree.Renamed {
-				delete(known, c.From)
+				known[c.From] = File{Path: c.From, Tree: i, Kind: kind, To: c.Path}
 			}
 			known[c.Path] = File{Path: c.Path, Tree: i, Kind: kind, From: c.From, Deleted: kind == tree.Removed}
 		}

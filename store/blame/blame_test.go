@@ -52,6 +52,7 @@ func TestFiles(t *testing.T) {
 		{Path: "kept"},
 		{Path: "new", Tree: 2, Kind: tree.Removed, Deleted: true},
 		{Path: "new/name", Tree: 2, Kind: tree.Renamed, From: "old/name"},
+		{Path: "old/name", Tree: 2, Kind: tree.Renamed, To: "new/name"},
 		{Path: "twice", Tree: 2, Kind: tree.Changed},
 	}, blame.Files(trees))
 	require.Empty(t, blame.Files(nil))
