@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review build server chromium test soak bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium test soak bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -16,6 +16,10 @@ demo: build ## run the whole example pipeline here and now, offline and free; th
 
 demo-review: build server ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
 	@sh examples/review/demo.sh "runs/demo-review-$$(date +%Y%m%d-%H%M%S)"
+
+demo-turns: build ## build a small program in eight turns, offline and free; then the snapshots, and who changed what; the run stays in runs/
+	@bin/starter server build
+	@bin/starter demo turns
 
 build: ## build starter and worker into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
