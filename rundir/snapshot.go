@@ -31,13 +31,11 @@ func snapshotDir(n int) string { return fmt.Sprintf("%s/turn-%d", snapshotsDir, 
 func (p *projector) snapshot(w *batchWriter, e run.Event, before run.State) error {
 	var end run.PassEnd
 	e.Decode(&end)
-	if !end.Turn() || before.Tree == nil {
+	tree, ok := treeAfter(end, before)
+	if !ok {
 		return nil
 	}
-	tree, n := before.Tree.Digest, p.book.Turns+1
-	if end.Tree != nil {
-		tree = end.Tree.Digest
-	}
+	n := p.book.Turns + 1
 	if p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
 		dir := p.dir.Path(snapshotTree(n))
 		if err := p.dir.Disk.Mkdir(p.dir.Path(snapshotDir(n)), dirPerm); err != nil {
@@ -52,4 +50,15 @@ func (p *projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 	}
 	w.add(wholeFile{path: p.dir.Path(SnapshotManifest(n)), load: func() ([]byte, error) { return p.blobs.Manifest(p.ctx, tree) }})
 	return nil
+}
+
+// treeAfter is the tree that a turn ends with; ok is false where the pass is none.
+func treeAfter(end run.PassEnd, before run.State) (tree string, ok bool) {
+	switch {
+	case !end.Turn() || before.Tree == nil:
+		return "", false
+	case end.Tree != nil:
+		return end.Tree.Digest, true
+	}
+	return before.Tree.Digest, true
 }
