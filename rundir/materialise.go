@@ -16,7 +16,8 @@ func (p *projector) materialise() error {
 		return err
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
-	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
+	load := func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }
+	w, logs := &batchWriter{disk: p.dir.Disk, load: load}, newLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew { // where all is made again, readers know later records already

@@ -2,6 +2,7 @@ package rundir_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -184,4 +185,28 @@ func TestVersions(t *testing.T) {
 		{Cause: "edited", Turn: 1, Changed: 1, Tree: hand, Before: one},
 		{Cause: "turn", Turn: 2, Step: "turns/1", Round: 2, Role: "worker", Call: "call 2", Outcome: "ok", USD: 0.25, Tree: hand, Before: hand},
 	}, got)
+}
+
+// TestProvenanceOfManyFiles: an event names the first files only; the rows are all there.
+func TestProvenanceOfManyFiles(t *testing.T) {
+	s := newStory(t)
+	s.worksOn("")
+	var all []run.FileChange
+	for n := range 30 {
+		all = append(all, run.FileChange{Path: fmt.Sprintf("file %02d", n), Kind: "added", After: "after"})
+	}
+	raw, err := json.Marshal(all)
+	require.NoError(t, err)
+	list := s.blobs.keep(string(raw))
+	s.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "s", Call: "c", Tree: s.blobs.keep("tree 1"), Changed: 30, Files: all[:20], List: &list})
+	s.send()
+	rows, skipped, err := rundir.Rows[struct {
+		Path string `json:"path"`
+		Call string `json:"call"`
+	}](written(t, s), rundir.ProvenanceFile)
+	require.NoError(t, err)
+	require.Zero(t, skipped)
+	require.Len(t, rows, 30)
+	require.Equal(t, "file 29", rows[29].Path)
+	require.Equal(t, "c", rows[29].Call)
 }
