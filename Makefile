@@ -55,9 +55,9 @@ tctl-test: server ## build it, and work a run with it
 test: chromium server ## run all tests of all modules
 	@scripts/test
 
-soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml
+soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml, or PIPELINE=turns KILLS=5
 	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
-		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(abspath $(PIPELINE))"
+		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(if $(filter turns,$(PIPELINE)),turns,$(abspath $(PIPELINE)))"
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))

@@ -15,6 +15,9 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
+// turnsPipeline is the turn loop of the examples.
+func turnsPipeline() string { return filepath.Join(project, "examples", "turns", "pipeline.yaml") }
+
 // lastChanged is which turn last changed each file of the example, and how; read off examples/turns/project/PLAN.md by hand.
 var lastChanged = map[string]string{
 	"PLAN.md":            "8 removed",
