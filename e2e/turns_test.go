@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/e2e/point"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -86,4 +88,88 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	sameTree(t, whole, rebuilt)
+}
+
+// smallTurns is the turn loop of the walk.
+func smallTurns() string {
+	return filepath.Join(project, "e2e", "testdata", "turns", "pipeline.yaml")
+}
+
+// smallChanged is which turn last changed each file of it.
+var smallChanged = map[string]string{
+	"draft.txt": "2 removed", "in/two.txt": "2 renamed", "one.txt": "2 renamed", "test.sh": "2 changed",
+}
+
+// TestWalkTurns kills the worker at every point of a run that works on a tree, each in a run of its own, and lets an honest one take over.
+func TestWalkTurns(t *testing.T) {
+	g := newGrounds(t, smallTurns())
+	require.Equal(t, smallChanged, lastChanges(g.want.Changes))
+	require.Contains(t, g.want.Files, "snapshots/turn-2/tree/in/two.txt")
+	points := g.count(t, "count", g.oneWorker(t))
+	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+		if err := s.start(ctx); err != nil {
+			return nil, err
+		}
+		return s.killWorker(ctx, p)
+	})
+}
+
+// TestEveryInvariantOfTurnsCanFail hurts copies of a run that died once and came to its end.
+func TestEveryInvariantOfTurnsCanFail(t *testing.T) {
+	g := newGrounds(t, smallTurns())
+	s, err := g.newSite("whole")
+	require.NoError(t, err)
+	require.NoError(t, s.start(t.Context()))
+	at, err := s.killWorker(t.Context(), point.Plan{DieAt: g.first(t, "checkpoints/turn-N/manifest.json")})
+	require.NoError(t, err)
+	require.NotNil(t, at)
+	require.Contains(t, s.deaths[0].Left.Files, rundir.SnapshotManifest(1))
+	require.NoError(t, s.finish(t.Context()))
+	require.NoError(t, s.watch.over())
+	stranger := bystander(t)
+	for _, injury := range []injury{
+		{5, "an old snapshot is written again", func(c *site) {
+			c.edit(t, rundir.SnapshotManifest(1), func(raw string) string { return strings.Replace(raw, "kept.txt", "lost.txt", 1) })
+		}},
+		{7, "the last snapshot is another", func(c *site) {
+			c.edit(t, rundir.SnapshotManifest(2), func(raw string) string { return strings.Replace(raw, "kept.txt", "lost.txt", 1) })
+		}},
+		{7, "a file of a tree that was laid down is another", func(c *site) {
+			c.edit(t, "snapshots/turn-1/tree/kept.txt", func(string) string { return "changed" })
+		}},
+		{7, "the run's own checkout is another", func(c *site) {
+			c.edit(t, "workspace/kept.txt", func(string) string { return "changed" })
+		}},
+		{8, "somebody is at work in the scratch folder", func(c *site) {
+			cmd := exec.Command("sleep", "600")
+			cmd.Dir = filepath.Join(c.root, "run")
+			require.NoError(t, cmd.Start())
+			t.Cleanup(func() { require.NoError(t, end(cmd)) })
+		}},
+		{9, "a deletion has no row", func(c *site) {
+			c.edit(t, rundir.ProvenanceFile, func(raw string) string { return without(raw, `"path":"draft.txt"`) })
+		}},
+		{9, "a row names another call", func(c *site) {
+			c.edit(t, rundir.ProvenanceFile, func(raw string) string { return strings.Replace(raw, "g0.turns/1.2.-.1", "g0.turns/1.1.-.1", 1) })
+		}},
+	} {
+		t.Run(injury.name, func(t *testing.T) {
+			c := s.copied(t)
+			require.NoError(t, c.invariants(g.want, stranger))
+			c = s.copied(t)
+			injury.hurt(c)
+			require.Contains(t, broken(c.invariants(g.want, stranger)), injury.invariant)
+		})
+	}
+}
+
+// without leaves out the lines with a text.
+func without(raw, text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(raw) {
+		if !strings.Contains(line, text) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
