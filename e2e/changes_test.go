@@ -39,6 +39,14 @@ func changesOf(dir string, now instant) ([]change, error) {
 	return rows, nil
 }
 
+// provenanceOf asks of a run what it works on.
+func provenanceOf(dir string, want outcome, now instant) error {
+	if want.Tree == "" {
+		return provenance(dir, now)
+	}
+	return provenanceOfTree(dir, want, now)
+}
+
 // provenanceOfTree wants the rows of an undisturbed run, each with the call that the journal names, and the files that the rows end with to be those
 // that are there (9).
 func provenanceOfTree(dir string, want outcome, now instant) error {

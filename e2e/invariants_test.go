@@ -179,7 +179,7 @@ func (s *site) invariants(want outcome, bystanders ...process.Identity) error {
 		violated(6, costsAgree(s.dir, now)),
 		violated(7, sameOutcome(want, now)),
 		violated(8, errors.Join(processes(now, bystanders), nobodyIn(s.root))),
-		violated(9, provenance(s.dir, want, now)),
+		violated(9, provenanceOf(s.dir, want, now)),
 		violated(10, oneEnd(now)),
 		checked(s.dir),
 	)
@@ -383,10 +383,7 @@ func processes(now instant, bystanders []process.Identity) error {
 }
 
 // provenance wants the last row about the artifact to name the call that last changed it, and every row to go on where the one before ended (9).
-func provenance(dir string, want outcome, now instant) error {
-	if want.Tree != "" {
-		return provenanceOfTree(dir, want, now)
-	}
+func provenance(dir string, now instant) error {
 	type row struct {
 		Call   string `json:"call"`
 		Path   string `json:"path"`

@@ -8,7 +8,7 @@ import (
 const (
 	FromStart = "start"  // what the run began with
 	FromTurn  = "turn"   // what a turn left
-	FromEdit  = "edited" // what somebody changed by hand while the run rested
+	FromEdit  = "edited" // what somebody changed by hand while the run rested; beside these there is what a revert put back, "reverted", which it abandons at once
 )
 
 // Version is one tree that a run's workspace has had.
@@ -108,7 +108,7 @@ func (h *lineage) update(e run.Event) {
 		last.Changed = p.Changed
 		return
 	}
-	h.add(e, Version{Cause: FromEdit, Tree: p.Tree.Digest, Changed: p.Changed})
+	h.add(e, Version{Cause: p.Cause, Tree: p.Tree.Digest, Changed: p.Changed})
 }
 
 func (h *lineage) revert(e run.Event) {
