@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review build server chromium test soak bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium test soak bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -16,6 +16,10 @@ demo: build ## run the whole example pipeline here and now, offline and free; th
 
 demo-review: build server ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
 	@sh examples/review/demo.sh "runs/demo-review-$$(date +%Y%m%d-%H%M%S)"
+
+demo-turns: build ## build a small program in eight turns, offline and free; then the snapshots, and who changed what; the run stays in runs/
+	@bin/starter server build
+	@bin/starter demo turns
 
 build: ## build starter and worker into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
@@ -51,9 +55,9 @@ tctl-test: server ## build it, and work a run with it
 test: chromium server ## run all tests of all modules
 	@scripts/test
 
-soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml
+soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml, or PIPELINE=turns KILLS=5
 	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
-		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(abspath $(PIPELINE))"
+		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(if $(filter turns,$(PIPELINE)),turns,$(abspath $(PIPELINE)))"
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))

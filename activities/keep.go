@@ -7,6 +7,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
 )
 
 // keep is the one place through which text about the work gets into the store: prompts, replies, notes, outputs of failed calls. Redaction
@@ -50,6 +51,19 @@ func (b blobs) ReadName(ctx context.Context, name string) ([]byte, error) {
 
 func (b blobs) ListNames(ctx context.Context, prefix string) ([]string, error) {
 	return b.s.List(ctx, prefix)
+}
+
+func (b blobs) Manifest(ctx context.Context, digest string) ([]byte, error) {
+	t, err := tree.Load(ctx, b.s, store.Digest(digest))
+	if err != nil {
+		return nil, err
+	}
+	return t.Manifest(), nil
+}
+
+func (b blobs) LayDown(ctx context.Context, digest, dir string) error {
+	_, err := tree.Checkout(ctx, b.s, store.Digest(digest), dir, tree.Rules{})
+	return err
 }
 
 // Blobs gives a store as the run directory wants it.

@@ -86,14 +86,16 @@ func eventsIn(raw []byte) ([]run.Event, error) {
 // outcome is what a run is to give, whatever happens to it.
 type outcome struct {
 	Artifact string            // digest
-	Files    map[string]string // what does not depend on times: artifact, notes, prompts, replies, backups
+	Tree     string            // digest of the workspace's tree; empty: the run has none
+	Files    map[string]string // what does not depend on times: artifact, workspace, snapshots, notes, prompts, replies, backups
 	Calls    []string          // names in the call log, each answered once
 	Points   []string          // ids of the named checkpoints, in their order
+	Changes  []change          // rows of provenance of a run that works on a tree
 }
 
 // outcomeOf reads it from a run that nobody disturbed.
-func outcomeOf(i instant) outcome {
-	o := outcome{Artifact: i.Files["artifact.html"], Files: works(i.Files)}
+func outcomeOf(dir string, i instant) (outcome, error) {
+	o := outcome{Artifact: i.Files["artifact.html"], Tree: treeOf(i), Files: works(i.Files)}
 	for _, c := range i.Calls {
 		if c.Event == "answered" {
 			o.Calls = append(o.Calls, c.At)
@@ -101,7 +103,19 @@ func outcomeOf(i instant) outcome {
 	}
 	slices.Sort(o.Calls)
 	o.Points = pointsOf(i)
-	return o
+	var err error
+	if o.Tree != "" {
+		o.Changes, err = changesOf(dir, i)
+	}
+	return o, err
+}
+
+// treeOf is the digest of the workspace's tree; empty: there is none.
+func treeOf(i instant) string {
+	if i.Meta == nil || i.Meta.Workspace == nil {
+		return ""
+	}
+	return i.Meta.Workspace.Tree
 }
 
 // pointsOf are the ids of the named checkpoints.
@@ -117,6 +131,10 @@ func pointsOf(i instant) []string {
 func works(files map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, digest := range files {
+		if strings.HasPrefix(name, "snapshots/") {
+			out[name] = digest
+			continue
+		}
 		about := func(folder string) bool { return strings.HasPrefix(name, "_orchestrator/"+folder+"/") }
 		if about("logs") || about("checkpoints") || about("torn") || strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl") {
 			continue
@@ -160,8 +178,8 @@ func (s *site) invariants(want outcome, bystanders ...process.Identity) error {
 		violated(5, s.unchanged(now)),
 		violated(6, costsAgree(s.dir, now)),
 		violated(7, sameOutcome(want, now)),
-		violated(8, processes(now, bystanders)),
-		violated(9, provenance(s.dir, now)),
+		violated(8, errors.Join(processes(now, bystanders), nobodyIn(s.root))),
+		violated(9, provenanceOf(s.dir, want, now)),
 		violated(10, oneEnd(now)),
 		checked(s.dir),
 	)
@@ -279,13 +297,18 @@ func (s *site) unchanged(now instant) error {
 			folders = append(folders, filepath.Dir(r.PromptPath)+"/")
 		}
 		for name, digest := range d.Left.Files {
-			inside := slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(name, f) })
+			inside := slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(name, f) }) || isManifest(name)
 			if inside && now.Files[name] != digest {
 				return fmt.Errorf("%s was settled at death %d, and is another file now", name, i+1)
 			}
 		}
 	}
 	return nil
+}
+
+// isManifest says that a file is the manifest of a turn's tree: whenever it is there, it is settled.
+func isManifest(name string) bool {
+	return strings.HasPrefix(name, "snapshots/turn-") && strings.Count(name, "/") == 2 && strings.HasSuffix(name, "/manifest.json")
 }
 
 // costsAgree wants the rows of the cost log to add up to what both state files and the journal say (6).
@@ -314,6 +337,9 @@ func costsAgree(dir string, now instant) error {
 func sameOutcome(want outcome, now instant) error {
 	if got := now.Files["artifact.html"]; got != want.Artifact {
 		return fmt.Errorf("the artifact is %s, undisturbed it is %s", got, want.Artifact)
+	}
+	if got := treeOf(now); got != want.Tree {
+		return fmt.Errorf("the tree is %s, undisturbed it is %s", got, want.Tree)
 	}
 	if got := pointsOf(now); !slices.Equal(got, want.Points) {
 		return fmt.Errorf("checkpoints are %v, undisturbed they are %v", got, want.Points)

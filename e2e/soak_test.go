@@ -2,14 +2,19 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +23,8 @@ import (
 	"github.com/passbook-run/passbook/e2e/point"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // What `make soak` sets.
@@ -25,43 +32,125 @@ var (
 	soakRuns     = flag.Int("soak.runs", 12, "how many runs are soaked")
 	soakKills    = flag.Int("soak.kills", 3, "how often the worker of one run is killed, at most")
 	soakSeed     = flag.Int64("soak.seed", 11, "of the random moments")
-	soakPipeline = flag.String("soak.pipeline", "", "the pipeline; empty: the one of the walk")
+	soakPipeline = flag.String("soak.pipeline", "", "the pipeline; empty: the one of the walk; turns: the example of that name")
 )
 
 // TestSoak kills the real worker at random moments of many runs, and tells what each run was doing then.
 func TestSoak(t *testing.T) {
 	file := small()
-	if *soakPipeline != "" {
+	switch *soakPipeline {
+	case "":
+	case "turns":
+		file = turnsPipeline()
+	default:
 		file = *soakPipeline
 	}
-	g := newGrounds(t, file)
+	soak{file: file, runs: *soakRuns, kills: *soakKills, seed: *soakSeed}.run(t)
+}
+
+// TestSoakTurns is the short form for a run that works on a tree.
+func TestSoakTurns(t *testing.T) {
+	soak{file: turnsPipeline(), runs: 10, kills: 5, seed: *soakSeed}.run(t)
+}
+
+// TestTheSoakSeesWhatIsPaidForTwice soaks with workers that never find an earlier answer, until a run is found whose call was paid for twice.
+func TestTheSoakSeesWhatIsPaidForTwice(t *testing.T) {
+	g := newGrounds(t, turnsPipeline())
+	o := soak{file: turnsPipeline(), kills: 5}
 	stranger, random := bystander(t), rand.New(rand.NewSource(*soakSeed))
-	spans, numbers := map[int][]time.Duration{}, []int{}
 	took := g.slowly(t)
-	for k := 1; k <= *soakRuns; k++ {
-		spans[k], numbers = moments(random, took), append(numbers, k)
+	const most = 40
+	ordeals, numbers := map[int]ordeal{}, []int{}
+	for k := 1; k <= most; k++ {
+		ordeals[k], numbers = ordeal{k: k, lives: o.moments(random, took), forgetful: true}, append(numbers, k)
+	}
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	var mu sync.Mutex
+	var seen []string
+	each(ctx, 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
+		if ctx.Err() != nil {
+			return
+		}
+		s, err := g.soak(ctx, ordeals[k], stranger)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case slices.Contains(broken(err), 4):
+			seen = append(seen, fmt.Sprintf("run %d: %v", k, err))
+			enough()
+		default:
+			t.Errorf("run %d: %v%s", k, err, s.story())
+		}
+	})
+	require.NotEmpty(t, seen, "nothing was paid for twice in %d runs with workers that never find an answer", most)
+	t.Log(seen[0])
+}
+
+// soak is many runs of one pipeline, each of whose workers is killed a few times.
+type soak struct {
+	file        string
+	runs, kills int
+	seed        int64
+}
+
+func (o soak) run(t *testing.T) {
+	g := newGrounds(t, o.file)
+	if o.file == turnsPipeline() {
+		require.Equal(t, lastChanged, lastChanges(g.want.Changes))
+	}
+	stranger, random := bystander(t), rand.New(rand.NewSource(o.seed))
+	ordeals, numbers := map[int]ordeal{}, []int{}
+	took := g.slowly(t)
+	for k := 1; k <= o.runs; k++ {
+		ordeals[k], numbers = ordeal{k: k, lives: o.moments(random, took), second: k%4 == 0}, append(numbers, k)
 	}
 	var mu sync.Mutex
-	hit, kills := tally{}, 0
+	hit, kills, begun := tally{}, 0, time.Now()
 	each(t.Context(), 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
-		s, err := g.soak(ctx, k, spans[k], stranger)
+		s, err := g.soak(ctx, ordeals[k], stranger)
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("run %d: %v%s", k, err, s.story())
 		}
 		for _, d := range s.deaths {
-			hit[d.Window]++
+			window := d.Window
+			if ordeals[k].second {
+				window = "with a second worker: " + window
+			}
+			hit[window]++
 			kills++
 		}
 	})
-	t.Logf("%d kills in %d runs of %s, seed %d; the run was:%s", kills, *soakRuns, g.def.Plan.Pipeline, *soakSeed, hit)
+	t.Logf("%d kills in %d runs of %s, seed %d, %.0f s; an undisturbed run takes %.1f s; the run was:%s",
+		kills, o.runs, g.def.Plan.Pipeline, o.seed, time.Since(begun).Seconds(), took.Seconds(), hit)
 	require.Positive(t, kills)
+	o.everyWindow(t, hit)
 }
 
-// moments are how long each worker of a run is left alive: all of them together no longer than an undisturbed one needs.
-func moments(random *rand.Rand, took time.Duration) []time.Duration {
-	out := make([]time.Duration, 1+random.Intn(*soakKills))
+// everyWindow wants five hits in each window of a long soak of turns.
+func (o soak) everyWindow(t *testing.T, hit tally) {
+	if o.runs < 200 || o.file != turnsPipeline() {
+		return
+	}
+	for _, w := range windows {
+		require.GreaterOrEqual(t, hit[w], 5, "hits %s", w)
+	}
+}
+
+// ordeal is what happens to one run.
+type ordeal struct {
+	k         int
+	lives     []time.Duration // how long a worker lives, one after the other; the last one goes on to the end
+	second    bool            // two workers are at work, and chance says which one dies
+	forgetful bool            // the workers never find an earlier answer
+}
+
+// moments are how long each worker of a run is left alone: all of them together no longer than an undisturbed one needs.
+func (o soak) moments(random *rand.Rand, took time.Duration) []time.Duration {
+	out := make([]time.Duration, 1+random.Intn(o.kills))
 	for i := range out {
 		out[i] = time.Duration(random.Int63n(int64(took) / int64(len(out))))
 	}
@@ -112,10 +201,10 @@ func (g *grounds) slowly(t *testing.T) time.Duration {
 }
 
 // soak is one run whose workers live for so long each, and the last one to the end.
-func (g *grounds) soak(ctx context.Context, k int, lives []time.Duration, stranger process.Identity) (*site, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (g *grounds) soak(ctx context.Context, o ordeal, stranger process.Identity) (*site, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a soak is long, and whoever starts one does something else meanwhile
 	defer cancel()
-	s, err := g.newSite(fmt.Sprintf("soak-%04d", k))
+	s, err := g.newSite(fmt.Sprintf("soak-%04d", o.k))
 	if err != nil {
 		return s, err
 	}
@@ -125,27 +214,116 @@ func (g *grounds) soak(ctx context.Context, k int, lives []time.Duration, strang
 	if err := s.start(ctx); err != nil {
 		return s, err
 	}
-	for _, life := range lives {
-		cmd, err := s.program(ctx, nil, "worker")
-		if err != nil {
-			return s, err
-		}
-		if err := s.polls(ctx, cmd); err != nil {
-			return s, err
-		}
-		after(life)
-		if err := end(cmd); err != nil {
-			return s, err
-		}
-		if err := s.died(point.Point{At: "a random moment"}); err != nil {
-			return s, err
-		}
-	}
-	if err := s.finish(ctx); err != nil {
+	if err := s.suffer(ctx, o); err != nil {
 		return s, err
 	}
 	if err := s.invariants(g.want, stranger); err != nil {
 		return s, err
 	}
 	return s, os.RemoveAll(s.root)
+}
+
+// suffer kills worker after worker, and has those that are left go on to the end.
+func (s *site) suffer(ctx context.Context, o ordeal) (err error) {
+	var crew []*exec.Cmd
+	defer func() {
+		for _, cmd := range crew {
+			err = errors.Join(err, end(cmd))
+		}
+	}()
+	hire := func() error {
+		cmd, err := s.worker(ctx, o.forgetful)
+		if err != nil {
+			return err
+		}
+		crew = append(crew, cmd)
+		return s.polls(ctx, cmd)
+	}
+	if err := hire(); err != nil {
+		return err
+	}
+	if o.second {
+		if err := hire(); err != nil {
+			return err
+		}
+	}
+	for i, life := range o.lives {
+		if i%4 > 0 { // every fourth kill may hit a run that still waits for the last worker's heartbeat
+			if err := s.goesOn(ctx); err != nil {
+				return err
+			}
+		}
+		after(life)
+		victim := crew[i%len(crew)]
+		crew = slices.DeleteFunc(crew, func(cmd *exec.Cmd) bool { return cmd == victim })
+		if err := s.killOne(victim, crew); err != nil {
+			return err
+		}
+		if err := hire(); err != nil {
+			return err
+		}
+	}
+	return s.ended(ctx)
+}
+
+// goesOn waits until the run does something that the last death did not find.
+func (s *site) goesOn(ctx context.Context) error {
+	left := s.deaths[len(s.deaths)-1].Left
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		journal, err := sizeOf(filepath.Join(s.dir, rundir.EventsFile))
+		if err != nil {
+			return err
+		}
+		calls, err := readCalls(s.log)
+		if err != nil || journal > len(left.Journal) || len(calls) > len(left.Calls) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if n := len(left.Events); n > 0 && left.Events[n-1].Kind == run.KindRunEnd {
+			return nil
+		}
+	}
+}
+
+// sizeOf is a file's; a missing one has none.
+func sizeOf(name string) (int, error) {
+	fi, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int(fi.Size()), nil
+}
+
+// worker starts the real worker, or one that never finds an earlier answer.
+func (s *site) worker(ctx context.Context, forgetful bool) (*exec.Cmd, error) {
+	if forgetful {
+		return s.program(ctx, []string{point.Plan{Forget: true}.Setting()}, "victim", "worker")
+	}
+	return s.program(ctx, nil, "worker")
+}
+
+// killOne ends a worker the hard way and looks at what it left. The others stand still meanwhile: what they do is not what it left.
+func (s *site) killOne(victim *exec.Cmd, others []*exec.Cmd) error {
+	for _, cmd := range others {
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+	}
+	err := end(victim)
+	if err == nil {
+		err = s.died(point.Point{At: "a random moment"})
+	}
+	for _, cmd := range others {
+		err = errors.Join(err, cmd.Process.Signal(syscall.SIGCONT))
+	}
+	return err
 }

@@ -27,6 +27,7 @@ type turn struct {
 	Meta, State int64 // last events of both files
 	Passes      int
 	Rounds      int
+	Turns       int
 }
 
 // watchDirectory begins to watch; the directory need not be there yet.
@@ -69,9 +70,10 @@ func (w *watch) look() error {
 		if err != nil {
 			return err
 		}
-		next.State, next.Passes, next.Rounds = b.LastSeq, b.LastCompletedCorpusPass, b.CompletedPACycles
+		next.State, next.Passes, next.Rounds, next.Turns = b.LastSeq, b.LastCompletedCorpusPass, b.CompletedPACycles, b.Turns
 	}
-	if next.Meta < w.turn.Meta || next.State < w.turn.State || next.Passes < w.turn.Passes || next.Rounds < w.turn.Rounds {
+	if next.Meta < w.turn.Meta || next.State < w.turn.State || next.Passes < w.turn.Passes || next.Rounds < w.turn.Rounds ||
+		next.Turns < w.turn.Turns {
 		return fmt.Errorf("the run goes back: it was %+v, now it is %+v", w.turn, next)
 	}
 	w.turn = next

@@ -20,15 +20,16 @@ const (
 	notJournaled = "result put, not journaled"
 	notPut       = "answered, result not put"
 	projecting   = "projecting"
+	snapshotting = "projecting the end of a turn" // its lines are on disk, and what follows from them is not: the snapshot too
 	closing      = "closing, or over"
 )
 
-var windows = []string{beforeStart, closing, between, beforeClaim, callOut, notJournaled, notPut, projecting}
+var windows = []string{beforeStart, closing, between, beforeClaim, callOut, notJournaled, notPut, projecting, snapshotting}
 
 // windowOf says what a run was doing, by what is left of it.
 func windowOf(s *site, left instant) (string, error) {
 	if durable.ReadOwner(filepath.Join(s.dir, rundir.LockFile)).PID != 0 { // the dead holder's record
-		return projecting, nil
+		return projectingWhat(left), nil
 	}
 	if len(left.Events) == 0 {
 		return beforeStart, nil
@@ -60,6 +61,17 @@ func windowOf(s *site, left instant) (string, error) {
 		}
 	}
 	return found, nil
+}
+
+// projectingWhat looks for the end of a turn among the lines that meta.json has not seen.
+func projectingWhat(left instant) string {
+	for _, e := range left.Events {
+		var p run.PassEnd
+		if e.Decode(&p); e.Kind == run.KindPassEnd && p.Turn() && (left.Meta == nil || e.Seq > left.Meta.Events.Seq) {
+			return snapshotting
+		}
+	}
+	return projecting
 }
 
 func windowOfCall(s *site, left instant, at, call string) (string, error) {

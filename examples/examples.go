@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the examples' folders.
 //
-//go:embed all:corpus
+//go:embed all:corpus all:turns
 var Files embed.FS

@@ -71,7 +71,7 @@ func compareArtifact(ctx context.Context, d rundir.Dir) (*repo.Comparison, func(
 	})
 }
 
-// compareTrees lays down the files that differ, and no others.
+// compareTrees compares what a workspace began with with what it is now.
 func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Comparison, func(), error) {
 	claim, err := d.Claim()
 	if err != nil {
@@ -82,11 +82,16 @@ func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.
 		return nil, nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
 	}
 	defer s.Close()
-	from, err := tree.Load(ctx, s, store.Digest(w.Start))
+	return compareStored(ctx, s, w.Start, w.Tree)
+}
+
+// compareStored lays down the files of two trees that differ, and no others.
+func compareStored(ctx context.Context, s *store.Store, before, after string) (*repo.Comparison, func(), error) {
+	from, err := tree.Load(ctx, s, store.Digest(before))
 	if err != nil {
 		return nil, nil, err
 	}
-	to, err := tree.Load(ctx, s, store.Digest(w.Tree))
+	to, err := tree.Load(ctx, s, store.Digest(after))
 	if err != nil {
 		return nil, nil, err
 	}

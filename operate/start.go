@@ -238,7 +238,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	if p.Artifact != nil && st.Seed != nil {
 		ev.Artifact = &run.ArtifactRef{File: p.Artifact.File, Seed: *st.Seed}
 	}
-	ev.Workspace, ev.Kind, ev.Delivers = st.Workspace, p.Kind, p.Delivery != nil
+	ev.Workspace, ev.Snapshots, ev.Kind, ev.Delivers = st.Workspace, p.Snapshots, p.Kind, p.Delivery != nil
 	ev.Waits = run.Waits{RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(), OnExpiry: p.Questions.OnExpiry}
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies

@@ -55,7 +55,7 @@ func (d *decoder) document(src []byte) *yaml.Node {
 }
 
 func (d *decoder) definition(root *yaml.Node) {
-	o, ok := d.object(root, top, "pipeline", "kind", "agent", "agents", "limits", "budget", "artifact", "workspace", "notes",
+	o, ok := d.object(root, top, "pipeline", "kind", "agent", "agents", "limits", "budget", "artifact", "workspace", "snapshots", "notes",
 		"always_read", "roles", "corpus", "questions", "delivery", "stages")
 	if !ok {
 		return
@@ -72,6 +72,7 @@ func (d *decoder) definition(root *yaml.Node) {
 	d.budget(o)
 	d.artifact(o)
 	d.workspace(o)
+	d.snapshots(o)
 	d.notes(o)
 	if n := o.values["always_read"]; n != nil {
 		d.def.AlwaysRead = d.files(n, "always_read")

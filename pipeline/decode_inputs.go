@@ -66,6 +66,18 @@ func (d *decoder) workspace(o object) {
 	}
 }
 
+func (d *decoder) snapshots(o object) {
+	if !o.has("snapshots") {
+		return
+	}
+	if o.oneOf("snapshots", "manifests", "full") == "full" {
+		d.def.Snapshots = "full"
+	}
+	if d.def.Workspace == nil {
+		d.problemAt(o.line("snapshots"), "snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: FOLDER}, or leave snapshots out")
+	}
+}
+
 var marker = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
 func (d *decoder) notes(o object) {

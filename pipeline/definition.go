@@ -18,6 +18,7 @@ type Definition struct {
 	Budget     Budget
 	Artifact   *Artifact
 	Workspace  *Workspace
+	Snapshots  string // full: each turn's tree is laid down; empty: only its manifest
 	Notes      []Note
 	AlwaysRead []File
 	Roles      []Role

@@ -20,7 +20,7 @@ type expander struct {
 func Expand(d *Definition) *Plan {
 	e := &expander{def: d, plan: &Plan{
 		Version: PlanVersion, Pipeline: d.Name, ConfigHash: ConfigHash(d),
-		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
+		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
 		Kind: d.Kind, Questions: d.Questions, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
 	}}

@@ -16,6 +16,7 @@ type Plan struct {
 	TimeScale  float64     `json:"time_scale"`
 	Artifact   *Artifact   `json:"artifact,omitempty"`
 	Workspace  *Workspace  `json:"workspace,omitempty"`
+	Snapshots  string      `json:"snapshots,omitempty"`
 	Kind       string      `json:"kind,omitempty"`
 	Questions  Questions   `json:"questions,omitzero"`
 	Delivery   *Delivery   `json:"delivery,omitempty"`

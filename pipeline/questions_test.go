@@ -25,11 +25,14 @@ stages:
       - {role: judge}
       - ask: {question: Good enough, type: human_feedback_on_reject, expires: 1h, on_expiry: continue}
       - ask: Really?
+snapshots: full
 `
 
 func TestParseReadsWhatConcernsPeople(t *testing.T) {
 	d := parsed(t, []byte(asking))
 	require.Equal(t, &Workspace{Git: "worktree", Dirty: "include", Ignore: []string{"dist/", "*.log"}, Secrets: "keep"}, d.Workspace)
+	require.Equal(t, "full", d.Snapshots)
+	require.Equal(t, "full", Expand(d).Snapshots)
 	require.Equal(t, Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, d.Questions)
 	require.Equal(t, &Delivery{To: "checkout", Paths: []string{"src"}, Message: "Do it"}, d.Delivery)
 	s := d.Stages[0].Steps
@@ -60,6 +63,8 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 		"expiry without a time":       {", expires: 72h", ", on_expiry: halt", `x.yaml:4: questions.on_expiry says what happens when nobody answers in time, and there is no expires; write expires: 72h or leave it out`},
 		"no such type":                {"human_feedback_on_reject", "human", `x.yaml:15: stage "work" step 4 ask.type is "human"; write one of: human_feedback_always, human_feedback_on_reject, human_bypass`},
 		"no question":                 {"question: Good enough, ", "", `x.yaml:15: question is missing in stage "work" step 4 ask; write question: what a person is asked`},
+		"no such snapshots":           {"snapshots: full", "snapshots: everything", `x.yaml:17: snapshots is "everything"; write one of: manifests, full`},
+		"snapshots of nothing":        {"workspace: {", "kind: planning #", `x.yaml:17: snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: FOLDER}, or leave snapshots out`},
 		"a gate of a question":        {"ask: Really?", "{ask: 'Really?', if_failing: ask}", `x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,16 +4,18 @@ import "maps"
 
 func schemaOfDefinition() schema {
 	s := closed(schema{
-		"pipeline":    told("The pipeline's name: letters, digits, dots, dashes, underscores.", ref("name")),
-		"kind":        told("planning or research: the result is a plan or a report, and a person who reviews it ends the run.", oneWord(KindPlanning, KindResearch)),
-		"questions":   told("How long a run waits for a person.", schemaOfQuestions()),
-		"delivery":    told("Where the changes of a git workspace go when the run is through.", schemaOfDelivery()),
-		"agent":       told("Who answers when a role names no other agent.", ref("agent")),
-		"agents":      told("More agents, by name; a role names its own.", mapOf(ref("agent"))),
-		"limits":      told("How long and how often a pass is tried.", limitsWithScale()),
-		"budget":      told("What a run may spend; it pauses when the money is gone.", schemaOfBudget()),
-		"artifact":    told("The one file that the passes revise.", schemaOfArtifact()),
-		"workspace":   told("The tree that agents change in place, instead of an artifact.", schemaOfWorkspace()),
+		"pipeline":  told("The pipeline's name: letters, digits, dots, dashes, underscores.", ref("name")),
+		"kind":      told("planning or research: the result is a plan or a report, and a person who reviews it ends the run.", oneWord(KindPlanning, KindResearch)),
+		"questions": told("How long a run waits for a person.", schemaOfQuestions()),
+		"delivery":  told("Where the changes of a git workspace go when the run is through.", schemaOfDelivery()),
+		"agent":     told("Who answers when a role names no other agent.", ref("agent")),
+		"agents":    told("More agents, by name; a role names its own.", mapOf(ref("agent"))),
+		"limits":    told("How long and how often a pass is tried.", limitsWithScale()),
+		"budget":    told("What a run may spend; it pauses when the money is gone.", schemaOfBudget()),
+		"artifact":  told("The one file that the passes revise.", schemaOfArtifact()),
+		"workspace": told("The tree that agents change in place, instead of an artifact.", schemaOfWorkspace()),
+		"snapshots": told("What each turn leaves of the workspace in snapshots/: manifests, which the store brings back; or full, the files too. manifests.",
+			oneWord("manifests", "full")),
 		"notes":       told("Append-only files, by name, filled from marked blocks of the replies.", mapOf(schemaOfNote())),
 		"always_read": told("Files that every prompt with references has, each as Label: path.", ref("files")),
 		"roles":       told("The kinds of questions, by name.", mapOf(ref("role"))),
@@ -29,6 +31,7 @@ func schemaOfDefinition() schema {
 		unless("workspace", eachRole(schema{"properties": schema{"gives": schema{"not": schema{"const": GivesChanges}}}})),
 		unless("corpus", eachStage(without("for_each"))),
 		unless("workspace", without("delivery")),
+		unless("workspace", without("snapshots")),
 		unless("artifact", eachStage(eachStep(without(KindScreenshots)))),
 	}
 	return s

@@ -148,6 +148,8 @@ var wrongsOfSmall = []wrong{
 	{"workspace: a text", "/workspace", "more: here", "workspace: worktree"},
 	{"workspace: a branch", "/workspace/git", "more: here", "workspace: {git: branch}"},
 	{"workspace: a folder outside", "/workspace/dir", "more: here", "workspace: {dir: ..}"},
+	{"snapshots: an unknown word", "/snapshots", "more: here", "workspace: {dir: .}\nsnapshots: all"},
+	{"snapshots: without a workspace", "/snapshots", "more: here", "snapshots: full"},
 	{"notes: none", "/notes", "more: here", "notes: {}"},
 	{"notes: no file", "/notes/a", "more: here", "notes: {a: {marker: A}}"},
 	{"notes: a text", "/notes/a", "more: here", "notes: {a: a.md}"},

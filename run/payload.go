@@ -50,7 +50,8 @@ type RunStart struct {
 	ConfigHash  string       `json:"config_hash"`
 	Artifact    *ArtifactRef `json:"artifact,omitempty"`
 	Workspace   *Workspace   `json:"workspace,omitempty"`
-	Kind        string       `json:"kind,omitempty"` // planning or research: a person reviews the result
+	Snapshots   string       `json:"snapshots,omitempty"` // of the workspace at the end of each turn: full, or empty for manifests only
+	Kind        string       `json:"kind,omitempty"`      // planning or research: a person reviews the result
 	Delivers    bool         `json:"delivers,omitempty"`
 	Waits       Waits        `json:"waits,omitzero"`
 	Parent      *Parent      `json:"parent,omitempty"`  // the run that this one follows up
@@ -72,6 +73,9 @@ type RunStart struct {
 	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
 	Found       []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
 }
+
+// SnapshotsFull has the tree of each turn laid down beside its manifest.
+const SnapshotsFull = "full"
 
 // Workspace is the tree that a run works on.
 type Workspace struct {
@@ -295,6 +299,10 @@ type PassEnd struct {
 	LastInRound bool       `json:"last_in_round,omitempty"`
 	Next        *Place     `json:"next,omitempty"` // nil while other members of the group are out
 }
+
+// Turn says that the pass is a turn: one call that was to change the workspace, settled, whatever came of it. Turns are counted from 1 over the
+// life of a run, and no number is given twice.
+func (p PassEnd) Turn() bool { return p.Gives == "changes" }
 
 // Added is one addition to a notes file.
 type Added struct {

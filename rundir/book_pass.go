@@ -35,6 +35,9 @@ func (b *PipelineState) endPass(e run.Event, s run.State) {
 		b.InFlightPass = nil
 	}
 	b.countPass(p.Pass)
+	if p.Turn() {
+		b.Turns++
+	}
 	if p.Set != "" {
 		addCost(b.Cost.BySubset, p.Set, p.Spend)
 	}

@@ -55,6 +55,7 @@ const (
 	DerivedFileBehind                      Code = "derived_file_behind"
 	ArtifactHashMismatch                   Code = "artifact_hash_mismatch"
 	CheckpointDamaged                      Code = "checkpoint_damaged"
+	SnapshotDamaged                        Code = "snapshot_damaged"
 	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
 )
 
@@ -113,6 +114,7 @@ func rules() []rule {
 		{PendingGateAndHandoffActive, SeverityWarning, hintLook},
 		{DerivedFileBehind, SeverityWarning, hintRepair},
 		{CheckpointDamaged, SeverityWarning, hintRepair},
+		{SnapshotDamaged, SeverityWarning, hintRepair},
 		{ArtifactHashMismatch, SeverityWarning, "starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file back"},
 		{StreamTornTail, SeverityInfo, hintRepair},
 		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},

@@ -1,8 +1,10 @@
 package rundir
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +25,7 @@ func (x *examined) judgeFiles() error {
 			return err
 		}
 	}
-	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints())
+	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints(), x.judgeSnapshots())
 }
 
 // judgeGrowing looks for files that have lost something. They only grow, so nobody who writes can be the cause.
@@ -134,6 +136,24 @@ func (x *examined) judgeCheckpoints() error {
 		}
 		if wrong != "" {
 			x.lags(CheckpointDamaged, checkpointDir(id), fmt.Sprintf("checkpoint %s: %s", id, wrong))
+		}
+	}
+	return nil
+}
+
+// judgeSnapshots looks whether each turn has the manifest of its tree. Whether a line of it was changed is for whoever reads it as a tree.
+func (x *examined) judgeSnapshots() error {
+	for i, tree := range x.stream.turns {
+		name := SnapshotManifest(i + 1)
+		raw, err := os.ReadFile(x.dir.Path(name))
+		said := fmt.Sprintf("snapshot of turn %d: %s ", i+1, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			x.lags(SnapshotDamaged, name, said+"is missing")
+		case err != nil:
+			return err
+		case !json.Valid(raw) || !bytes.HasPrefix(raw, []byte(`{"version":1,`+"\n"+`"tree":"`+tree+`",`)):
+			x.lags(SnapshotDamaged, name, said+"is not of tree "+tree[:min(12, len(tree))])
 		}
 	}
 	return nil

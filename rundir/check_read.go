@@ -88,6 +88,7 @@ type scanned struct {
 	fold        *run.Fold // what they give in others; nil: ours
 	artifact    string
 	checkpoints map[string]kept
+	turns       []string // digests of the trees that turns ended with, from turn 1 on
 
 	beyond int64 // complete lines behind those
 	torn   int64 // bytes behind the last line feed
@@ -240,6 +241,8 @@ func (s *scanned) note(e run.Event, before run.State) {
 		if p.Artifact != nil {
 			s.artifact = p.Artifact.File
 		}
+	case run.KindPassEnd:
+		s.turn(e, before)
 	case run.KindCheckpointCreated:
 		var c run.CheckpointCreated
 		e.Decode(&c)
@@ -248,6 +251,14 @@ func (s *scanned) note(e run.Event, before run.State) {
 			k.artifact = before.Artifact.Digest
 		}
 		s.checkpoints[c.ID] = k
+	}
+}
+
+func (s *scanned) turn(e run.Event, before run.State) {
+	var end run.PassEnd
+	e.Decode(&end)
+	if tree, ok := treeAfter(end, before); ok {
+		s.turns = append(s.turns, tree)
 	}
 }
 

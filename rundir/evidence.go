@@ -31,6 +31,9 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 	case run.KindPassAttempt:
 		return p.failedOutput(w, e)
 	case run.KindPassEnd:
+		if err := p.snapshot(w, e, before); err != nil {
+			return err
+		}
 		return p.reply(w, e)
 	case run.KindArtifactUpdated:
 		var u run.ArtifactUpdated

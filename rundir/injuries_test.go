@@ -40,6 +40,7 @@ func bodies() []body {
 			s.add(run.KindRunEnd, run.RunEnd{Status: run.Halted, Reason: "phase_handoff_halt"})
 		}), nil},
 		{"failed", told(func(s *story) { s.asks(); s.add(run.KindRunEnd, run.RunEnd{Status: run.Failed, Reason: "broken"}) }), info},
+		{"with turns", told(func(s *story) { s.worksOn(""); s.turn(1, "ok", "tree 1"); s.turn(2, "ok", "tree 2") }), nil},
 		{"interrupted", told(func(s *story) {
 			s.asks()
 			s.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: moment(99)})
@@ -241,7 +242,20 @@ func injuries() []injury {
 		{"a checkpoint is missing", "done", gone("_orchestrator/checkpoints/cp-S1"), codes{rundir.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
 		{"a checkpoint's artifact was changed", "done", file("_orchestrator/checkpoints/cp-S1/artifact.html", "x"), codes{rundir.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
 		{"a checkpoint's state was changed", "done", file("_orchestrator/checkpoints/cp-S1/state-snapshot.json", "{}"), codes{rundir.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
+		{"the manifest of a turn is missing", "with turns", gone("snapshots/turn-1"), codes{rundir.SnapshotDamaged}, "snapshots/turn-1/manifest.json", nil},
+		{"the manifest of a turn is of another tree", "with turns", file("snapshots/turn-2/manifest.json", `{"version":1,"tree":"x","entries":[]}`),
+			codes{rundir.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
+		{"the manifest of a turn is half a file", "with turns", cutInHalf("snapshots/turn-2/manifest.json"),
+			codes{rundir.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
 		{"leftovers of a crash", "done", file(rundir.MetaFile+".tmp.abc", "{"), nil, "", nil},
+	}
+}
+
+func cutInHalf(name string) func(*testing.T, rundir.Dir) {
+	return func(t *testing.T, d rundir.Dir) {
+		raw, err := os.ReadFile(d.Path(name))
+		require.NoError(t, err)
+		write(t, d, name, string(raw[:len(raw)/2]))
 	}
 }
 
@@ -342,7 +356,7 @@ func kept(t *testing.T, d rundir.Dir, hurt map[string]string, done rundir.Repair
 	for name, text := range hurt {
 		whole := now[name] == text || strings.HasPrefix(now[name], text)
 		inBackup := slices.Contains([]string{now[filepath.Dir(done.BackupPath)+"/"+filepath.Base(name)]}, text)
-		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || name == rundir.EventsFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
+		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "snapshots/") || name == rundir.EventsFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
 		require.True(t, whole || inBackup || damaged, "%s is lost", name)
 	}
 	var audit struct {

@@ -71,7 +71,7 @@ func (l *logbook) tree(e entry) {
 		l.line(e.Event, info, "  %d files changed", p.Changed)
 	}
 	files := p.Files
-	if p.List != nil && l.load != nil {
+	if p.List != nil {
 		raw, err := l.load(p.List.Digest)
 		if err == nil {
 			err = json.Unmarshal(raw, &files)

@@ -33,7 +33,9 @@ type logbook struct {
 	err   error
 }
 
-func newLogbook() *logbook { return &logbook{added: map[string][]byte{}} }
+func newLogbook(load func(digest string) ([]byte, error)) *logbook {
+	return &logbook{added: map[string][]byte{}, load: load}
+}
 
 // row adds one JSON object as one line.
 func (l *logbook) row(file string, v any) {

@@ -16,7 +16,8 @@ func (p *projector) materialise() error {
 		return err
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
-	w, logs := &batchWriter{disk: p.dir.Disk, load: func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }}, newLogbook()
+	load := func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }
+	w, logs := &batchWriter{disk: p.dir.Disk, load: load}, newLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew { // where all is made again, readers know later records already
@@ -142,10 +143,11 @@ type batchWriter struct {
 	index map[string]int
 }
 
-// wholeFile is a file to be written: a blob of the store, or data.
+// wholeFile is a file to be written: a blob of the store, what load gives when it is written, or data.
 type wholeFile struct {
 	path   string
-	digest string // empty: data counts
+	digest string
+	load   func() ([]byte, error)
 	data   []byte
 	verify *durable.Verify
 }
@@ -182,12 +184,15 @@ func (w *batchWriter) flush() error {
 func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 	out := make([]durable.File, len(files))
 	for i, f := range files {
-		data := f.data
-		if f.digest != "" {
-			var err error
-			if data, err = w.load(f.digest); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.path, err)
-			}
+		data, err := f.data, error(nil)
+		switch {
+		case f.digest != "":
+			data, err = w.load(f.digest)
+		case f.load != nil:
+			data, err = f.load()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
 		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm, DirPerm: dirPerm, Verify: f.verify}
 	}

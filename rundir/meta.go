@@ -75,6 +75,8 @@ type Workspace struct {
 	Commit string `json:"commit,omitempty"` // what the branch has come to
 	Start  string `json:"start"`            // digest of the tree at the start
 	Tree   string `json:"tree"`             // and now
+
+	Snapshots string `json:"snapshots,omitempty"` // full: each turn's tree is laid down too
 }
 
 // Versions is the versions block of RunStore v2.
@@ -222,7 +224,7 @@ func (m *Meta) head(e run.Event) {
 	m.CreatedAt, m.TenantID, m.Environment = p.CreatedAt, p.Tenant, p.Environment
 	m.Task, m.RunKind, m.Parent = p.Task, p.RunKind, p.Parent
 	if w := p.Workspace; w != nil {
-		m.Workspace = &Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Start: w.Tree.Digest}
+		m.Workspace = &Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Start: w.Tree.Digest, Snapshots: p.Snapshots}
 	}
 	m.Source, m.ResumeFromCheckpointID = p.Source, nil
 	if p.Source != nil {

@@ -36,6 +36,7 @@ type Projected struct {
 
 // Blobs is what the projector needs of a store.
 type Blobs interface {
+	Trees
 	Get(ctx context.Context, digest string) ([]byte, error)
 	Put(ctx context.Context, data []byte) (string, error)
 	// Name puts data under a name, once. What is there already stays.

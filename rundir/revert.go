@@ -7,7 +7,7 @@ import (
 )
 
 // revertBook gives the records as they were at the event that a revert goes back to, folded again from the lines on disk. What happened all the
-// same stays: the history of errors, and how often each folder was set aside.
+// same stays: the history of errors, how often each folder was set aside, and how many turns there were.
 func (p *projector) revertBook(e run.Event) error {
 	var r run.RunReverted
 	e.Decode(&r)
@@ -28,7 +28,7 @@ func (p *projector) revertBook(e run.Event) error {
 		}
 	}
 	p.book = then
-	p.book.ErrorHistory, p.book.PendingErrors, p.book.Aside = errs, open, now.Aside
+	p.book.ErrorHistory, p.book.PendingErrors, p.book.Aside, p.book.Turns = errs, open, now.Aside, now.Turns
 	return nil
 }
 

@@ -46,6 +46,7 @@ type PipelineState struct {
 	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
 	Aside           map[string]int `json:"aside"`           // how often each evidence folder was set aside by a revert
+	Turns           int            `json:"turns,omitempty"` // how many a run on a workspace has had, those that a revert left behind included
 	LastSeq         int64          `json:"lastSeq"`
 
 	older older // what comes before the elements of the lists, while they are written

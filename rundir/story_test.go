@@ -58,6 +58,24 @@ func (f fakeBlobs) ListNames(_ context.Context, prefix string) ([]string, error)
 	return out, nil
 }
 
+// Manifest of a tree that is kept as a text.
+func (f fakeBlobs) Manifest(ctx context.Context, tree string) ([]byte, error) {
+	text, err := f.Get(ctx, tree)
+	return fmt.Appendf(nil, "{\"version\":1,\n\"tree\":\"%s\",\n\"entries\":[\n%q\n]}\n", tree, text), err
+}
+
+// LayDown lays the text down as the one file of its tree.
+func (f fakeBlobs) LayDown(ctx context.Context, tree, dir string) error {
+	text, err := f.Get(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "file.txt"), text, 0o644)
+}
+
 func (f fakeBlobs) keep(text string) run.Blob {
 	name, _ := f.Put(context.Background(), []byte(text))
 	return run.Blob{Digest: name, Size: int64(len(text)), Chars: len([]rune(text))}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // request is how a fault wants the reply to differ; the zero value is the honest reply.
 type request struct {
 	noHTML, noSections, noMarkers bool
 	width                         int // of the page's container, 0 for the right one
+	slow                          time.Duration
 }
 
 // Sections of a verifier's report, in order.
@@ -36,6 +38,8 @@ func (c call) reply(r request) (string, error) {
 		return c.weigh(), nil
 	case "refine":
 		return c.refine(r)
+	case "worker":
+		return c.work(r)
 	}
 	return fmt.Sprintf("# Report\n\nThe scripted agent has no part for %q in its book and nothing to add.\n", c.role), nil
 }

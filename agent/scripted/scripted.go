@@ -1,4 +1,5 @@
-// Package scripted is Passbook's own offline agent: it answers the prompts of the corpus pipeline without a model.
+// Package scripted is Passbook's own offline agent: it answers the prompts of the corpus pipeline without a model, and as a worker it does to the
+// files of its working directory what the plan there says.
 //
 // It keeps no state, reads no clock and throws no dice: everything it knows stands in the prompt and on the page, so the same prompt gets
 // the same bytes, and a whole run can be compared with another. It exists for the demo, for tests, and for trying out failures (Fault).

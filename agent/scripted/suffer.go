@@ -23,8 +23,7 @@ func (a *actor) suffer(f Fault) int {
 	case "hang":
 		return a.hang()
 	case "slow":
-		time.Sleep(time.Duration(f.Seconds * float64(time.Second)))
-		return a.answer(request{})
+		return a.ponder(time.Duration(f.Seconds * float64(time.Second)))
 	case "empty":
 		return exitOK
 	case "kill_engine":
@@ -39,6 +38,15 @@ func (a *actor) suffer(f Fault) int {
 		return a.answer(request{width: cmp.Or(f.Width, 800)})
 	}
 	return a.garble(f)
+}
+
+// ponder answers after a while. A worker has done half of its edits by then.
+func (a *actor) ponder(d time.Duration) int {
+	if a.call.role == "worker" {
+		return a.answer(request{slow: d})
+	}
+	time.Sleep(d)
+	return a.answer(request{})
 }
 
 // garble spoils a reply that is otherwise right.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/agent/scripted"
@@ -84,6 +85,7 @@ func (v victim) work(ctx context.Context, o serve.Options) error {
 	}
 	o.Scripted = []string{self, agentVerb}
 	o.Adjust = v.adjust
+	o.Ready = func() error { return local.AnnounceReady(v.settings.StateDir, "victim", time.Now()) }
 	return serve.Run(ctx, o)
 }
 

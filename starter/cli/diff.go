@@ -45,12 +45,10 @@ work. Needs git; no server is asked.
 
 ` + exitCodesHelp,
 	}, &o.dir)
-	cmd.Flags().BoolVar(&o.stat, "stat", false, "a line for each file, and the sums")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the changed files as JSON")
-	cmd.Flags().StringArrayVar(&o.paths, "path", nil, "only this file or folder of the workspace; may be given again")
+	o.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if o.stat && o.json {
-			return asUsage(errors.New("--stat and --json are two forms of the answer: give one"))
+		if err := o.oneForm(); err != nil {
+			return err
 		}
 		d, err := operate.Find(a.settings.StateDir, named(args, o.dir))
 		if err != nil {
@@ -59,6 +57,19 @@ work. Needs git; no server is asked.
 		return a.showDiff(cmd.Context(), d, o)
 	}
 	return cmd
+}
+
+func (o *diffOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "a line for each file, and the sums")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the changed files as JSON")
+	cmd.Flags().StringArrayVar(&o.paths, "path", nil, "only this file or folder of the workspace; may be given again")
+}
+
+func (o *diffOptions) oneForm() error {
+	if o.stat && o.json {
+		return asUsage(errors.New("--stat and --json are two forms of the answer: give one"))
+	}
+	return nil
 }
 
 func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) error {
@@ -70,6 +81,10 @@ func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) error {
 		return err
 	}
 	defer drop()
+	return a.printComparison(ctx, c, o)
+}
+
+func (a *app) printComparison(ctx context.Context, c *repo.Comparison, o diffOptions) error {
 	switch {
 	case o.json:
 		changes, err := c.Changes(ctx, o.paths...)

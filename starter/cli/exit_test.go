@@ -28,6 +28,7 @@ func TestExitCodes(t *testing.T) {
 		{"repair of a live run", &rundir.LiveError{}, 2},
 		{"unknown name", &operate.NameError{}, 2},
 		{"a source that a run cannot begin with", &operate.SourceError{}, 2},
+		{"a snapshot that is not to be had", &operate.SnapshotError{}, 2},
 		{"no run in the directory", rundir.ErrNoRun, 2},
 		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},
 		{"needs attention", quiet(exitAttention), 3},

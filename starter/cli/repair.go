@@ -140,6 +140,24 @@ func (r *runStore) Name(ctx context.Context, name string, data []byte) error {
 	return b.Name(ctx, name, data)
 }
 
+// Manifest lists a tree.
+func (r *runStore) Manifest(ctx context.Context, tree string) ([]byte, error) {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.Manifest(ctx, tree)
+}
+
+// LayDown lays a tree down.
+func (r *runStore) LayDown(ctx context.Context, tree, dir string) error {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return err
+	}
+	return b.LayDown(ctx, tree, dir)
+}
+
 func (r *runStore) close() {
 	if r.open != nil {
 		_ = r.open.Close()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
 
 	"github.com/passbook-run/passbook/activities"
 )
@@ -54,7 +56,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", c)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests, "overwrite": overwrite, "reference": reference,
+			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests, "overwrite": overwrite, "reference": reference, "turns": turns,
 		},
 	})
 }
@@ -159,6 +161,71 @@ func rests(ts *testscript.TestScript, _ bool, args []string) {
 	if p.Outcome != rundir.Written {
 		ts.Fatalf("projection: %s", p.Outcome)
 	}
+}
+
+// turns DIR ID FOLDER...: a run whose workspace was like these folders, the first at the start, each other at the end of a turn. A folder with "hand"
+// in its name was made by hand, and "back" goes back to the turn that it names: back-1.
+func turns(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	dir, id := ts.MkAbs(args[0]), args[1]
+	s, err := store.Open(ctx, "file://"+ts.MkAbs("state/store"))
+	ts.Check(err)
+	d := rundir.At(dir)
+	ts.Check(d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z", Pipeline: "turns", Store: s.URL()}))
+	ts.Check(operate.Index(ts.MkAbs("state"), id, dir))
+	tale := workspaceTale{ts: ts, store: s, states: map[string]run.State{}}
+	for _, folder := range args[2:] {
+		tale.tell(id, folder)
+	}
+	p, err := d.Project(ctx, activities.Blobs(s), rundir.Batch{Epoch: 1, First: 1, Lines: tale.lines})
+	ts.Check(err)
+	if p.Outcome != rundir.Written {
+		ts.Fatalf("projection: %s", p.Outcome)
+	}
+}
+
+// workspaceTale writes the journal of a run that works on a tree.
+type workspaceTale struct {
+	ts     *testscript.TestScript
+	store  *store.Store
+	state  run.State
+	states map[string]run.State // at the end of each turn
+	lines  []string
+	turns  int
+}
+
+func (w *workspaceTale) add(kind run.Kind, payload any) {
+	w.lines = append(w.lines, line(w.ts, w.state.Seq+1, kind, payload))
+	e, err := run.ParseEvent([]byte(w.lines[len(w.lines)-1]))
+	w.ts.Check(err)
+	w.state = run.Apply(w.state, e)
+}
+
+func (w *workspaceTale) tell(id, folder string) {
+	if to, ok := strings.CutPrefix(folder, "back-"); ok {
+		then := w.states[to]
+		w.add(run.KindRunReverted, run.RunReverted{To: then.Seq, Cause: "revert", Abandoned: run.Range{First: then.Seq + 1, Last: w.state.Seq}, State: &then})
+		return
+	}
+	saved, err := tree.Save(context.Background(), w.store, w.ts.MkAbs(folder), tree.Rules{}, nil)
+	w.ts.Check(err)
+	b := activities.BlobOf(saved)
+	if len(w.lines) == 0 {
+		w.add(run.KindRunStart, run.RunStart{Pipeline: "turns", RunID: id, ThreadID: id, Epoch: 1, Workspace: &run.Workspace{Kind: "dir", Source: "/gone", Tree: b}})
+		return
+	}
+	if strings.Contains(folder, "hand") {
+		w.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Cause: "edited", Tree: b, Changed: 1})
+		return
+	}
+	w.turns++
+	call := fmt.Sprintf("%s/g0.turns.%d", id, w.turns)
+	w.add(run.KindPassEnd, run.PassEnd{
+		Pass: run.Pass{Step: "turns/1", Role: "worker", Gives: "changes", Round: w.turns}, Call: call, Outcome: "ok", Tree: &b,
+		Spend: run.Spend{USD: 0.25 * float64(w.turns)},
+	})
+	w.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Call: call, Tree: b, Changed: w.turns})
+	w.states[strconv.Itoa(w.turns)] = w.state
 }
 
 func line(ts *testscript.TestScript, seq int64, kind run.Kind, payload any) string {
