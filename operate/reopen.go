@@ -231,6 +231,9 @@ func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, sc
 
 // execute starts an execution of a run.
 func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
+	if err := register(ctx, in); err != nil {
+		return err
+	}
 	queue := work.QueuesOf(in.Claim.TaskQueue, o.Host).Shared
 	if strings.HasPrefix(in.Target.Store, "file:") {
 		queue = in.DirQueue

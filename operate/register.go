@@ -1,0 +1,44 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// runsPrefix is where a store says which runs use it.
+const runsPrefix = "runs/"
+
+// registered is what a store says of a run that uses it. It stays as it was at the first start.
+type registered struct {
+	Version   int      `json:"version"`
+	RunID     string   `json:"run_id"`
+	ThreadID  string   `json:"thread_id"`
+	CreatedAt string   `json:"created_at"`
+	Host      string   `json:"host"`
+	Directory string   `json:"directory"`
+	Given     []string `json:"given"` // digests of definition, plan, inputs and policy
+}
+
+// register tells the store that a run uses it, so that nobody on another host takes what the run needs for garbage.
+func register(ctx context.Context, in workflows.Input) error {
+	raw, err := json.Marshal(registered{
+		Version: 1, RunID: in.Claim.RunID, ThreadID: in.Claim.ThreadID, CreatedAt: in.Claim.CreatedAt, Host: in.Claim.Host, Directory: in.Target.Dir,
+		Given: []string{in.Start.Definition, in.Start.Plan, in.Start.Inputs, in.Start.Policy},
+	})
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, in.Target.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.Create(ctx, runsPrefix+in.Claim.RunID, raw); err != nil {
+		return fmt.Errorf("tell the store of run %s: %w", in.Claim.RunID, err)
+	}
+	return nil
+}
