@@ -52,7 +52,7 @@ func TestACollectedStore(t *testing.T) {
 			h.sound(over)
 			h.sound(rests)
 			h.starter("promote", over, "--to", h.dir("out.html"))
-			require.Equal(t, artifactOf(t, over), string(read(t, h.dir("out.html"))))
+			require.Equal(t, artifactOf(t, over), sum(read(t, h.dir("out.html"))))
 			require.NoError(t, os.Remove(filepath.Join(over, "promotions.jsonl"))) // the one file that no journal leads to
 			whole, id := tree(t, over), metaOf(t, over).RunID
 			require.NoError(t, os.RemoveAll(over))

@@ -113,7 +113,9 @@ func TestCollectKeepsWhatItDoesNotKnow(t *testing.T) {
 		says   string
 		forget string // with which it goes on; empty: it is to be mended
 	}{
-		{"its directory is away", func(t *testing.T, _ *store.Store, d rundir.Dir) { require.NoError(t, os.Rename(d.Root, d.Root+"-away")) },
+		{"its directory is away", func(t *testing.T, _ *store.Store, d rundir.Dir) {
+			require.NoError(t, os.Rename(d.Root, d.Root+"-away"))
+		},
 			"something of run r1, which was in ", "r1"},
 		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d rundir.Dir) {
 			for _, name := range []string{rundir.EventsFile, rundir.MetaFile} {

@@ -134,7 +134,7 @@ func resolved(path string) (string, error) {
 		return real, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", refusedTo("%s is a symbolic link that leads nowhere", path)
+		return "", fmt.Errorf("%s is a symbolic link that leads nowhere", path)
 	}
 	above, err := resolved(filepath.Dir(path))
 	return filepath.Join(above, filepath.Base(path)), err

@@ -45,6 +45,9 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return Reopened{}, err
+	}
 	now, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
@@ -107,7 +110,7 @@ func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) 
 	if err != nil {
 		return now, run.Standing{}, err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	if stands.Liveness != run.LiveClosed {
 		return now, stands, nil
 	}
@@ -181,9 +184,13 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	if last, err := rundir.SegmentEnd(ctx, activities.Blobs(s), now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
 		in.Carry.Head, in.Carry.Sealed = now.Meta.SegmentHead, last
 	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return in, restored, fmt.Errorf("ask Temporal for its cluster: %w", err)
+	}
 	in.Reopen = &workflows.Reopen{
 		Epoch: now.State.Epoch + 1, From: stands.Status, By: o.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: o.Host, Build: o.Build,
-		Decision: r.Decision,
+		Decision: r.Decision, Cluster: cluster, Embedded: o.Embedded,
 	}
 	if stands.Status == run.Interrupted && stands.Recorded != run.Interrupted {
 		in.Reopen.Torn = stands.Detail

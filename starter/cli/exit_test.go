@@ -27,6 +27,7 @@ func TestExitCodes(t *testing.T) {
 		{"live run", &operate.LiveError{}, 2},
 		{"repair of a live run", &rundir.LiveError{}, 2},
 		{"another run's directory", &rundir.ClaimedError{}, 2},
+		{"a copy of a run's directory", &operate.CopyError{}, 2},
 		{"a result that is not to be trusted", &rundir.ResultError{}, 3},
 		{"unknown name", &operate.NameError{}, 2},
 		{"a source that a run cannot begin with", &operate.SourceError{}, 2},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) rebuild() *cobra.Command {
@@ -39,6 +40,10 @@ the beginning of it; nothing is cut or replaced.
 				return err
 			}
 			fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", abs, tail.Seq)
+			if _, err := a.atHome(rundir.At(abs)); err != nil { // beside the one that is there: that one stays the run's
+				fmt.Fprintln(a.out, err)
+				return nil
+			}
 			return operate.Index(a.settings.StateDir, args[0], abs)
 		},
 	}

@@ -34,7 +34,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		if err != nil {
 			return err
 		}
-		claim, err := d.Claim()
+		claim, err := a.atHome(d)
 		if err != nil {
 			return err
 		}
