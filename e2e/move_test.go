@@ -28,7 +28,7 @@ func TestACopyIsNotTheRun(t *testing.T) {
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
 	before := tree(t, copied)
 	for _, verb := range [][]string{
-		{"resume", copied}, {"resume", "--output-dir", copied}, {"budget", copied, "--usd", "9"}, {"attach", copied}, {"decide", copied, "--action", "continue"},
+		{"resume", copied}, {"resume", "--output-dir", copied}, {"budget", copied, "--usd", "9"}, {"attach", copied}, {"cancel", copied}, {"revert", copied, "--to", "cp-1"}, {"decide", copied, "--action", "continue"},
 		{"run", "--config", tiny(), "--output-dir", copied},
 	} {
 		said, code := h.try(verb...)

@@ -30,7 +30,9 @@ func TestTwoStartsOnOneDirectory(t *testing.T) {
 		said, codes := make([]string, 2), make([]int, 2)
 		var both sync.WaitGroup
 		for i, name := range []string{"one", second} {
-			both.Go(func() { said[i], codes[i] = h.try("run", "--config", h.dir(name+".yaml"), "--output-dir", dir, "--detach") })
+			both.Go(func() {
+				said[i], codes[i] = h.try("run", "--config", h.dir(name+".yaml"), "--output-dir", dir, "--detach")
+			})
 		}
 		both.Wait()
 		claim, err := rundir.At(dir).Claim()

@@ -54,7 +54,7 @@ type Holder struct {
 // Unknown is a run that the store has something of, and whose directory was not found.
 type Unknown struct {
 	RunID    string `json:"run_id"`
-	Calls    int    `json:"calls"`    // names below calls/
+	Names    int    `json:"names"`    // of its calls and checkpoints, and its own
 	Segments int    `json:"segments"` // that no journal at hand leads to
 	Missing  string `json:"missing"`  // where this machine remembers its directory; empty: it does not
 }
@@ -81,7 +81,7 @@ type GarbageItem struct {
 // rest. Calls and segments of runs that are not known are kept, and named. Of such a run nobody can tell what else it needs, nor of what cannot
 // be read: then nothing is deleted, with a RefusedError, until it is found or forgotten.
 func Collect(ctx context.Context, s *store.Store, c Collection) (Collected, error) {
-	g := &collector{Collection: c, store: s, known: map[string]bool{}, unknown: map[string]*Unknown{}, reached: newReached(s, map[store.Digest]store.Object{})}
+	g := &collector{Collection: c, store: s, known: map[string]bool{}, kin: map[string]bool{}, unknown: map[string]*Unknown{}, reached: newReached(s, map[store.Digest]store.Object{})}
 	g.out = Collected{Store: s.URL(), Before: c.Now.Add(-c.OlderThan), Runs: []Holder{}, Unknown: []Unknown{}, Broken: []string{}, Objects: []GarbageItem{}}
 	if err := s.Walk(ctx, g.see); err != nil { // before the directories: what comes later is fresh
 		return g.out, err
@@ -110,7 +110,8 @@ type collector struct {
 	store   *store.Store
 	reached *reached
 	names   []store.Object
-	known   map[string]bool // runs with a directory, and the first runs of their lineages
+	known   map[string]bool // runs with a directory
+	kin     map[string]bool // runs that those come of: their calls and checkpoints may be asked for
 	unknown map[string]*Unknown
 	out     Collected
 }
@@ -186,7 +187,7 @@ func (g *collector) directory(d rundir.Dir) {
 		}
 		return
 	}
-	g.known[claim.RunID], g.known[claim.ThreadID] = true, true
+	g.known[claim.RunID], g.kin[claim.ThreadID], g.kin[claim.SourceRun] = true, true, true
 	g.out.Runs = append(g.out.Runs, Holder{RunID: claim.RunID, Directory: d.Root})
 	g.hold(claim.RunID, now.State)
 }
@@ -238,11 +239,8 @@ func (g *collector) markNames(ctx context.Context) error {
 		if of && g.forgotten(id) {
 			continue
 		}
-		if of && !g.known[id] {
-			u := g.unknownRun(id)
-			if strings.HasPrefix(o.Name, callsPrefix) {
-				u.Calls++
-			}
+		if of {
+			g.met(id, func(u *Unknown) { u.Names++ })
 		}
 		raw, err := g.store.ReadName(ctx, o.Name)
 		if errors.Is(err, store.ErrMissing) {
@@ -258,21 +256,25 @@ func (g *collector) markNames(ctx context.Context) error {
 	return nil
 }
 
-func (g *collector) unknownRun(id string) *Unknown {
+// met counts something of a run whose directory was not found.
+func (g *collector) met(id string, count func(*Unknown)) {
+	if g.known[id] || slices.Contains(g.Forget, id) {
+		return
+	}
 	if g.unknown[id] == nil {
 		g.unknown[id] = &Unknown{RunID: id}
 	}
-	return g.unknown[id]
+	count(g.unknown[id])
 }
 
-// forgotten says that nobody needs a run any more. The first run of a lineage is needed as long as one of its others is there.
-func (g *collector) forgotten(id string) bool { return slices.Contains(g.Forget, id) && !g.known[id] }
-
-const callsPrefix = "calls/"
+// forgotten says that nobody needs a run any more. One that others come of is needed as long as they are there.
+func (g *collector) forgotten(id string) bool {
+	return slices.Contains(g.Forget, id) && !g.known[id] && !g.kin[id]
+}
 
 // runOf gives the run that a name belongs to.
 func runOf(name string) (id string, is bool) {
-	for _, prefix := range []string{callsPrefix, runsPrefix} {
+	for _, prefix := range []string{"calls/", "checkpoints/", runsPrefix} {
 		if rest, has := strings.CutPrefix(name, prefix); has {
 			id, _, _ = strings.Cut(rest, "/")
 			return id, true
@@ -294,9 +296,7 @@ func (g *collector) markSegments(ctx context.Context) error {
 		if id == "" || g.forgotten(id) {
 			continue
 		}
-		if !g.known[id] {
-			g.unknownRun(id).Segments++
-		}
+		g.met(id, func(u *Unknown) { u.Segments++ })
 		g.reached.mark(d)
 	}
 	return g.reached.follow(ctx)
@@ -354,15 +354,11 @@ func (g *collector) sort() (garbage []store.Object) {
 	}
 	g.out.Broken = append(g.out.Broken, g.reached.damaged...)
 	for _, id := range slices.Sorted(maps.Keys(g.unknown)) {
-		if u := g.unknown[id]; u.Calls > 0 || u.Segments > 0 || g.registered(id) {
+		if u := g.unknown[id]; u.Names > 0 || u.Segments > 0 {
 			g.out.Unknown = append(g.out.Unknown, *u)
 		}
 	}
 	return garbage
-}
-
-func (g *collector) registered(id string) bool {
-	return slices.ContainsFunc(g.names, func(o store.Object) bool { return o.Name == runsPrefix+id })
 }
 
 // mayForget refuses to forget a run that is there.

@@ -99,7 +99,7 @@ func TestCollect(t *testing.T) {
 		require.NoError(t, os.RemoveAll(two.Root)) // deleted on purpose
 		out, err = Collect(ctx, s, collecting(state, "r2"))
 		require.NoError(t, err)
-		require.Equal(t, 2, out.Removed.Objects, "seed and segment of r2; not what r1 has too: %v", out.Objects)
+		require.Equal(t, 4, out.Removed.Objects, "seed, segment and two checkpoints of r2; not what r1 has too: %v", out.Objects)
 		require.True(t, has(t, s, string(store.DigestOf([]byte("shared")))))
 		require.False(t, has(t, s, string(store.DigestOf([]byte("seed of r2")))))
 	})
@@ -220,6 +220,37 @@ func TestCollectFindsRuns(t *testing.T) {
 	slices.Sort(found)
 	require.Subset(t, found, []string{"r1", "r2", "r3", "r4"})
 	require.Equal(t, before, contents(t, s))
+}
+
+// TestCollectKeepsWhatOthersComeOf: a run whose directory was deleted keeps its calls and checkpoints while a fork of it is there, and one that is only
+// away is missed although its fork is there.
+func TestCollectKeepsWhatOthersComeOf(t *testing.T) {
+	s, state := testStore(t), t.TempDir()
+	one := page(t, s, "r1", "one", run.Done)
+	two := rundir.At(filepath.Join(t.TempDir(), "r2"))
+	require.NoError(t, two.Take(run.Claim{Version: 1, RunID: "r2", ThreadID: "r1", SourceRun: "r1"}))
+	for id, d := range map[string]rundir.Dir{"r1": one, "r2": two} {
+		require.NoError(t, Index(state, id, d.Root))
+	}
+	reply := blobOf(t, s, "a reply")
+	_, err := s.Create(t.Context(), "calls/r1/g0.001/result", []byte(reply.Digest))
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(one.Root, one.Root+"-away"))
+	_, err = Collect(t.Context(), s, collecting(state))
+	require.ErrorContains(t, err, "something of run r1")
+	before, err := s.List(t.Context(), "")
+	require.NoError(t, err)
+	_, err = Collect(t.Context(), s, collecting(state, "r1"))
+	require.NoError(t, err)
+	after, err := s.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.True(t, has(t, s, reply.Digest))
+
+	require.NoError(t, os.RemoveAll(two.Root))
+	_, err = Collect(t.Context(), s, collecting(state, "r1", "r2"))
+	require.NoError(t, err)
+	require.Empty(t, contents(t, s))
 }
 
 // TestDigestsAreFound wherever they stand, and however they are cut into pieces.

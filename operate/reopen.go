@@ -45,9 +45,6 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
-	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
-		return Reopened{}, err
-	}
 	now, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
@@ -104,8 +101,11 @@ func refused(format string, args ...any) error {
 	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...)}
 }
 
-// catchUp gives what the directory says, after Temporal's history has completed it.
+// catchUp gives what the directory says, which must be no copy, after Temporal's history has completed it.
 func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Now, run.Standing, error) {
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return rundir.Now{}, run.Standing{}, err
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return now, run.Standing{}, err

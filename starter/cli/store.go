@@ -70,7 +70,7 @@ func (a *app) printCollected(c operate.Collected) {
 		if u.Missing != "" {
 			where = "; it was in " + u.Missing
 		}
-		fmt.Fprintf(a.out, "  not found: run %s (%d names of calls, %d segments%s)\n", u.RunID, u.Calls, u.Segments, where)
+		fmt.Fprintf(a.out, "  not found: run %s (%d names, %d segments%s)\n", u.RunID, u.Names, u.Segments, where)
 	}
 	for _, b := range c.Broken {
 		fmt.Fprintf(a.out, "  cannot be read: %s\n", b)
