@@ -22,6 +22,7 @@ type claim struct {
 	Version int              `json:"version"`
 	Call    string           `json:"call"`
 	Request string           `json:"request"` // digest of what is asked
+	Prompt  string           `json:"prompt"`  // digest of the words
 	Host    string           `json:"host"`
 	Worker  process.Identity `json:"worker"`
 	Scratch string           `json:"scratch"`

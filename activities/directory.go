@@ -26,7 +26,7 @@ func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResu
 		return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
 	}
 	owner := rundir.Owner{
-		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, OpenedAt: run.Time(a.cfg.Now()),
+		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster, Embedded: in.Embedded, OpenedAt: run.Time(a.cfg.Now()),
 	}
 	return work.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, foreign(d.TakeOver(ctx, owner, in.Tail))
 }

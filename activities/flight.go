@@ -200,7 +200,7 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	}
 	root := filepath.Join(a.cfg.Scratch, scratchName(in.Call))
 	c := claim{
-		Version: callVersion, Call: in.Call, Request: string(store.DigestOf(request)), Host: a.cfg.Host, Worker: a.cfg.Worker,
+		Version: callVersion, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest, Host: a.cfg.Host, Worker: a.cfg.Worker,
 		Scratch: root, At: run.Time(a.cfg.Now()),
 	}
 	if err := st.l.claim(ctx, c, delivery); err != nil {

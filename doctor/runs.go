@@ -64,7 +64,7 @@ func (e *examiner) run(ctx context.Context, o *operate.Operator, d rundir.Dir) {
 	}
 	s := run.Stands(now.State.Status, run.LiveUnknown, "there is no server to ask")
 	if o != nil {
-		s = o.Standing(ctx, claim, now.State.Status)
+		s = o.Standing(ctx, d.Seat(claim), now.State.Status)
 	}
 	written := s.Liveness == run.LiveOpen && errors.Is(now.Why, fs.ErrNotExist) // in a moment
 	switch {

@@ -42,6 +42,7 @@ const (
 	OpSync       Op = "sync"
 	OpReadBack   Op = "read back"
 	OpRename     Op = "rename"
+	OpExchange   Op = "exchange"
 	OpLink       Op = "link"
 	OpRemove     Op = "remove"
 	OpTruncate   Op = "truncate"

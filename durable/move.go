@@ -26,6 +26,9 @@ func (d Disk) Rename(from, to string) error {
 	return nil
 }
 
+// Remove removes a file. After a power cut it may be there again.
+func (d Disk) Remove(path string) error { return d.remove(path) }
+
 // CutTail moves what a file holds from offset on into a file of its own, aside.
 // On return that file is on disk with those bytes and the first one ends at
 // offset. After an error or a crash the tail is still at the end of the file,

@@ -163,10 +163,7 @@ func (d Disk) CreateNew(f File) (created bool, err error) {
 // Settle makes a file that is there durable, with its name, as it is: whoever
 // wrote it may have died before doing so.
 func (d Disk) Settle(path string) error {
-	f, err := os.Open(path)
-	if err == nil {
-		err = errors.Join(d.sync(f), f.Close())
-	}
+	err := d.syncFile(path)
 	if err == nil {
 		err = d.syncFolder(filepath.Dir(path))
 	}

@@ -20,6 +20,9 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if err != nil {
 		return Decision{}, err
 	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return Decision{}, err
+	}
 	if m.By == "" {
 		m.By = o.By
 	}
@@ -36,7 +39,7 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	left := stands.Status == run.Failed || stands.Status == run.Interrupted
 	if stands.Liveness == run.LiveOpen || !left {
 		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)

@@ -117,7 +117,7 @@ func rowOf(d rundir.Dir) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt, Directory: d.Root, claim: claim}
+	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt, Directory: d.Root, claim: d.Seat(claim)}
 	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
 	now, err := d.Now()
 	if r.why = err; err == nil {

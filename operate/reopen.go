@@ -101,13 +101,16 @@ func refused(format string, args ...any) error {
 	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...)}
 }
 
-// catchUp gives what the directory says, after Temporal's history has completed it.
+// catchUp gives what the directory says, which must be no copy, after Temporal's history has completed it.
 func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Now, run.Standing, error) {
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return rundir.Now{}, run.Standing{}, err
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return now, run.Standing{}, err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	if stands.Liveness != run.LiveClosed {
 		return now, stands, nil
 	}
@@ -181,9 +184,13 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	if last, err := rundir.SegmentEnd(ctx, activities.Blobs(s), now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
 		in.Carry.Head, in.Carry.Sealed = now.Meta.SegmentHead, last
 	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return in, restored, fmt.Errorf("ask Temporal for its cluster: %w", err)
+	}
 	in.Reopen = &workflows.Reopen{
 		Epoch: now.State.Epoch + 1, From: stands.Status, By: o.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: o.Host, Build: o.Build,
-		Decision: r.Decision,
+		Decision: r.Decision, Cluster: cluster, Embedded: o.Embedded,
 	}
 	if stands.Status == run.Interrupted && stands.Recorded != run.Interrupted {
 		in.Reopen.Torn = stands.Detail
@@ -231,6 +238,9 @@ func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, sc
 
 // execute starts an execution of a run.
 func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
+	if err := register(ctx, in); err != nil {
+		return err
+	}
 	queue := work.QueuesOf(in.Claim.TaskQueue, o.Host).Shared
 	if strings.HasPrefix(in.Target.Store, "file:") {
 		queue = in.DirQueue

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/passbook-run/passbook/repo"
@@ -172,18 +171,4 @@ func (s *Snapshots) mayHold(dir string, force bool) error {
 		return &SnapshotError{fmt.Sprintf("%s is not empty: nothing was changed; choose an empty or new folder, or say --force, and what is not in the snapshot is deleted there", dir)}
 	}
 	return nil
-}
-
-// resolved is a path without symlinks, as far as it is there.
-func resolved(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return real, err
-	}
-	above, err := resolved(filepath.Dir(abs))
-	return filepath.Join(above, filepath.Base(abs)), err
 }

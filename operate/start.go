@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -50,8 +53,32 @@ func (e *LiveError) Error() string {
 }
 
 // Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
-// left as it is.
+// left as it is. Starts of this host on one directory come one after another: between its claim and its workflow a run looks as if nothing had
+// come of it.
 func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
+	turn, err := o.turn(ctx, dir)
+	if err != nil {
+		return Started{}, err
+	}
+	defer turn.Unlock()
+	return o.start(ctx, def, dir)
+}
+
+// turn waits until no other start of this host is at work on a directory. Nothing is written there.
+func (o Operator) turn(ctx context.Context, dir rundir.Dir) (*durable.Lock, error) {
+	path, err := resolved(dir.Root)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(o.Settings.StateDir, "starts")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	name := string(store.DigestOf([]byte(path)))[:16] + ".lock"
+	return durable.WaitLock(ctx, filepath.Join(folder, name), durable.Self("start on "+path, time.Now()))
+}
+
+func (o Operator) start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
@@ -78,7 +105,7 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	if err != nil {
 		return Started{}, err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	if stands.Liveness == run.LiveOpen || stands.Liveness == run.LiveUnknown && !stands.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: fmt.Sprintf("the definition has changed (configuration %s, now %s)", claim.ConfigHash, def.Plan.ConfigHash)}
 	}
@@ -101,11 +128,14 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 // found goes on with what a directory holds. A run whose workflow was lost goes on in a new epoch.
 func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
 	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return st, err
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return st, err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	st.Status = stands.Status
 	lost := dir.Lost(now.State)
 	switch {

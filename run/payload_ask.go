@@ -100,6 +100,7 @@ type DeliveryCompleted struct {
 	Target    string `json:"target,omitempty"` // the branch, or the checkout's folder
 	Files     int    `json:"files,omitempty"`
 	Message   string `json:"message,omitempty"` // why nothing was delivered
+	Result    string `json:"result,omitempty"`  // digest of what was promoted
 }
 
 // SnapshotCreated says that the state at a turn was written down for readers.

@@ -97,7 +97,7 @@ func (d Dir) toArchive() ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	return append(names, repairsDir, decisionsDir, EventsFile, TracesFile, ProvenanceFile, MetaFile, ClaimFile), nil
+	return append(names, repairsDir, decisionsDir, EventsFile, TracesFile, ProvenanceFile, ResultFile, PromotionsFile, MetaFile, ClaimFile), nil
 }
 
 // moveLink makes the link to the cost log anew: what it points to has moved.

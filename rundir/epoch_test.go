@@ -39,6 +39,16 @@ func TestTakeOver(t *testing.T) {
 	require.ErrorAs(t, d.TakeOver(ctx, rival, end), &stale)
 	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
 
+	claimed := claim()
+	claimed.Cluster, claimed.Embedded = "c1", true
+	require.Equal(t, claimed, d.Seat(claimed), "an owner of an earlier version does not say where it is")
+	moved := second()
+	moved.Epoch, moved.Host, moved.Cluster = 3, "h2", "c2"
+	require.NoError(t, d.TakeOver(ctx, moved, end))
+	seat := claimed
+	seat.Host, seat.Cluster, seat.Embedded = "h2", "c2", false
+	require.Equal(t, seat, d.Seat(claimed))
+
 	late := rundir.Batch{Epoch: 1, First: end.Seq + 1, Prev: end.Chain, Lines: []string{`{"seq":1}`}}
 	got, err := d.Project(ctx, s.blobs, late)
 	require.NoError(t, err)

@@ -63,6 +63,8 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 		return p.put(w, DeliveryPatch, c.Diff)
 	case run.KindRunReverted:
 		return p.restore(w, p.book.CurrentArtifactPath, p.meta.State)
+	case run.KindRunEnd:
+		return p.result(w)
 	}
 	return nil
 }

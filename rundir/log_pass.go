@@ -209,20 +209,7 @@ func (l *logbook) trace(e entry, p run.PassEnd) {
 	if p.Reply != nil {
 		reply, file = p.Reply.Digest, replyFile(p.Pass, scored(p))
 	}
-	l.row(TracesFile, struct {
-		Seq        int64  `json:"seq"`
-		TS         string `json:"ts"`
-		Call       string `json:"call"`
-		Turn       string `json:"turn"`
-		Role       string `json:"role"`
-		PromptPath string `json:"prompt_path"`
-		ReplyPath  string `json:"reply_path,omitempty"`
-		Reply      string `json:"reply,omitempty"`
-		Outcome    string `json:"outcome"`
-		DurationMS int64  `json:"duration_ms"`
-		Reused     bool   `json:"reused,omitempty"`
-		Joined     bool   `json:"joined,omitempty"`
-	}{e.Seq, e.TS, p.Call, p.Step, path.Base(member(p.Pass)), promptFile(p.Pass), file, reply, p.Outcome, p.DurationMS, p.Reused, p.Joined})
+	l.row(TracesFile, TraceRow{e.Seq, e.TS, p.Call, p.Step, path.Base(member(p.Pass)), promptFile(p.Pass), file, reply, p.Outcome, p.DurationMS, p.Reused, p.Joined})
 }
 
 // errorRow is one line of errors.jsonl: an error record whose time is called ts.

@@ -18,6 +18,8 @@ type Owner struct {
 	RunID     string `json:"run_id"`
 	Execution string `json:"execution"` // Temporal's id of the first execution of the epoch; a reset and continue-as-new keep it
 	Host      string `json:"host"`
+	Cluster   string `json:"cluster"`  // id of the Temporal cluster that the epoch was opened on
+	Embedded  bool   `json:"embedded"` // the cluster is the embedded server of that host
 	OpenedAt  string `json:"opened_at"`
 }
 
@@ -65,6 +67,16 @@ func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 		return err
 	}
 	return d.Disk.WriteFile(d.Path(OwnerFile), raw, filePerm)
+}
+
+// Seat is where the run is at work: what its claim says, or, since it went on in a new epoch, its owner. It is to be asked about, and nothing else.
+func (d Dir) Seat(claim run.Claim) run.Claim {
+	o, err := d.owner()
+	if err != nil || o.RunID != claim.RunID || o.Cluster == "" {
+		return claim // check names a damaged owner.json where it matters: when somebody writes
+	}
+	claim.Host, claim.Cluster, claim.Embedded = o.Host, o.Cluster, o.Embedded
+	return claim
 }
 
 // owner reads owner.json; a run in its first epoch has none.

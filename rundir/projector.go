@@ -123,6 +123,11 @@ func (p *projector) extend(lines []string) {
 	}
 }
 
+// chainAt is the chain up to a line that was read.
+func (p *projector) chainAt(seq int64) run.Chain {
+	return p.chains[int64(len(p.chains))-1-(p.last-seq)]
+}
+
 func (p *projector) tail() run.Tail { return run.Tail{Seq: p.last, Chain: p.chain} }
 
 // epoch is the newest epoch on disk.

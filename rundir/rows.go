@@ -26,6 +26,39 @@ func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	return rows, skipped, nil
 }
 
+// TraceRow is one line of traces.jsonl: a call by reference.
+type TraceRow struct {
+	Seq        int64  `json:"seq"`
+	TS         string `json:"ts"`
+	Call       string `json:"call"`
+	Turn       string `json:"turn"`
+	Role       string `json:"role"`
+	PromptPath string `json:"prompt_path"`
+	ReplyPath  string `json:"reply_path,omitempty"`
+	Reply      string `json:"reply,omitempty"` // digest of its text
+	Outcome    string `json:"outcome"`
+	DurationMS int64  `json:"duration_ms"`
+	Reused     bool   `json:"reused,omitempty"`
+	Joined     bool   `json:"joined,omitempty"`
+}
+
+// ReadTraces reads the lines of a traces.jsonl, wherever it comes from. Lines that are none are skipped and counted.
+func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
+	s := split(raw, 0)
+	if len(s.torn) > 0 {
+		skipped++
+	}
+	for _, line := range s.lines {
+		var row TraceRow
+		if json.Unmarshal([]byte(line), &row) != nil || row.Call == "" {
+			skipped++
+			continue
+		}
+		rows = append(rows, row)
+	}
+	return rows, skipped
+}
+
 // CostRow is one line of cost.jsonl.
 type CostRow struct {
 	TS         string  `json:"ts"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/passbook-run/passbook/run"
@@ -23,6 +24,16 @@ type Segment struct {
 	Chain    run.Chain `json:"chain"`
 	Previous string    `json:"previous"` // digest of the segment before; empty for the first
 	Lines    []string  `json:"lines"`
+}
+
+var segmentHead = regexp.MustCompile(`^\{"version":\d+,"run_id":"([^"\\]+)","first":\d+,"last":\d+,"prev_chain":"`)
+
+// SegmentOf gives the run whose events a blob that begins so holds; empty: it is no segment.
+func SegmentOf(head []byte) (runID string) {
+	if m := segmentHead.FindSubmatch(head); m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // ErrShorter says that a directory lacks lines that were on it: it was lost, or put back from an old copy. It is to be rebuilt.

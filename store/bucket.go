@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -89,17 +90,45 @@ func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
 
 func (b *bucket) has(ctx context.Context, name string) (bool, error) { return b.b.Exists(ctx, name) }
 
+func (b *bucket) walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error {
+	return b.each(ctx, "", func(o *blob.ListObject) error { return visit(o.Key, o.Size, o.ModTime) })
+}
+
+func (b *bucket) remove(ctx context.Context, name string, written time.Time) (bool, error) {
+	at, err := b.b.Attributes(ctx, name)
+	if err == nil && at.ModTime.Truncate(time.Second).After(written) { // some services tell the time of a single object in seconds
+		return false, nil
+	}
+	if err == nil {
+		err = b.b.Delete(ctx, name)
+	}
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (b *bucket) list(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
+	err := b.each(ctx, prefix, func(o *blob.ListObject) error {
+		names = append(names, o.Key)
+		return nil
+	})
+	return names, err
+}
+
+func (b *bucket) each(ctx context.Context, prefix string, visit func(*blob.ListObject) error) error {
 	all := b.b.List(&blob.ListOptions{Prefix: prefix})
 	for {
 		o, err := all.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return names, nil
+			return nil
+		}
+		if err == nil {
+			err = visit(o)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		names = append(names, o.Key)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/passbook-run/passbook/durable"
 )
@@ -114,6 +115,9 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 		return err
 	}
 	if holds(path, d) {
+		if err := freshen(path); err != nil {
+			return err
+		}
 		if f.kept.has(d) {
 			return nil
 		}
@@ -136,6 +140,19 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	}
 	f.wrote(d)
 	return nil
+}
+
+// fresh is for how long a blob need not be marked as written again.
+const fresh = time.Hour
+
+// freshen marks a blob as written now, so that it does not look as if nobody wanted it.
+func freshen(path string) error {
+	fi, err := os.Stat(path)
+	if err != nil || time.Since(fi.ModTime()) < fresh {
+		return err
+	}
+	now := time.Now()
+	return os.Chtimes(path, now, now)
 }
 
 // holds says whether the file has the digest. A file that cannot be read, or is
@@ -219,6 +236,43 @@ func (f *folder) list(ctx context.Context, prefix string) ([]string, error) {
 		return nil
 	})
 	return names, err
+}
+
+func (f *folder) walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error {
+	return filepath.WalkDir(f.root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case isMissing(err):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir():
+			return ctx.Err()
+		case !e.Type().IsRegular() || durable.IsTemp(e.Name()):
+			return nil
+		}
+		fi, err := e.Info()
+		if isMissing(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(filepath.ToSlash(strings.TrimPrefix(path, f.root+string(filepath.Separator))), fi.Size(), fi.ModTime())
+	})
+}
+
+func (f *folder) remove(ctx context.Context, name string, written time.Time) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	fi, err := os.Lstat(f.where(name))
+	if isMissing(err) || err == nil && !fi.ModTime().Equal(written) {
+		return false, nil
+	}
+	if err == nil {
+		err = f.disk.Remove(f.where(name))
+	}
+	return err == nil, err
 }
 
 func isMissing(err error) bool {

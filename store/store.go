@@ -7,7 +7,9 @@
 // durable: on a file:// store it is on disk, content and name; on a bucket the
 // service has confirmed it. What is read by its digest is checked against it.
 //
-// It does not delete, and it does not know what the blobs mean. The drivers of
+// It deletes nothing but what [Store.Remove] is told to, and it does not know
+// what the blobs mean. A blob that is put again counts as written again, within
+// an hour, so that what is in use never looks old. The drivers of
 // the cloud services are in store/clouds; a program that wants their URLs
 // imports it.
 package store
@@ -21,6 +23,7 @@ import (
 	"io/fs"
 	"net/url"
 	"sort"
+	"time"
 
 	"github.com/passbook-run/passbook/durable"
 )
@@ -54,6 +57,8 @@ type medium interface {
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
 	list(ctx context.Context, prefix string) ([]string, error) // in any order
+	walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error
+	remove(ctx context.Context, name string, written time.Time) (bool, error) // false: it is gone, or was written since
 	where(name string) string
 	close() error
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	_ "gocloud.dev/blob/memblob"
@@ -36,6 +38,8 @@ var conformance = []struct {
 	{"one winner", testOneWinner},
 	{"many puts of one blob", testManyPuts},
 	{"cancelled", testCancelled},
+	{"walk", testWalk},
+	{"remove", testRemove},
 }
 
 func TestConformance(t *testing.T) {
@@ -278,6 +282,62 @@ func testManyPuts(t *testing.T, s *store.Store) {
 	all.Wait()
 }
 
+func testWalk(t *testing.T, s *store.Store) {
+	d, err := s.Put(t.Context(), []byte("blob"))
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "calls/r1/claim-001", []byte("claim"))
+	require.NoError(t, err)
+	all := walked(t, s)
+	require.Len(t, all, 2)
+	for name, want := range map[string]store.Object{"calls/r1/claim-001": {Size: 5}, "blobs/" + string(d[:2]) + "/" + string(d[2:]): {Digest: d, Size: 4}} {
+		require.WithinDuration(t, time.Now(), all[name].Written, time.Minute)
+		want.Name, want.Written = name, all[name].Written
+		require.Equal(t, want, all[name])
+	}
+	stop := errors.New("seen enough")
+	require.ErrorIs(t, s.Walk(t.Context(), func(store.Object) error { return stop }), stop)
+}
+
+func walked(t *testing.T, s *store.Store) map[string]store.Object {
+	t.Helper()
+	all := map[string]store.Object{}
+	require.NoError(t, s.Walk(t.Context(), func(o store.Object) error { all[o.Name] = o; return nil }))
+	return all
+}
+
+func testRemove(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	d, err := s.Put(ctx, []byte("blob"))
+	require.NoError(t, err)
+	kept, err := s.Put(ctx, []byte("kept"))
+	require.NoError(t, err)
+	_, err = s.Create(ctx, "calls/r1/result", nil)
+	require.NoError(t, err)
+	for name, o := range walked(t, s) {
+		if o.Digest == kept {
+			o.Written = o.Written.Add(-time.Hour) // as if it had been put again since
+		}
+		removed, err := s.Remove(ctx, o)
+		require.NoError(t, err)
+		require.Equal(t, o.Digest != kept, removed, name)
+	}
+	_, err = s.Get(ctx, d)
+	require.ErrorIs(t, err, store.ErrMissing)
+	_, err = s.Get(ctx, kept)
+	require.NoError(t, err)
+	names, err := s.List(ctx, "")
+	require.NoError(t, err)
+	require.Empty(t, names)
+	removed, err := s.Remove(ctx, store.Object{Name: "calls/r1/result"})
+	require.NoError(t, err)
+	require.False(t, removed, "it is gone")
+	again, err := s.Put(ctx, []byte("blob"))
+	require.NoError(t, err)
+	raw, err := s.Get(ctx, again)
+	require.NoError(t, err)
+	require.Equal(t, "blob", string(raw), "what was removed can be put again")
+}
+
 func testCancelled(t *testing.T, s *store.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -291,6 +351,29 @@ func testCancelled(t *testing.T, s *store.Store) {
 	require.False(t, there)
 	_, err = s.ReadName(t.Context(), "late")
 	require.ErrorIs(t, err, store.ErrMissing)
+}
+
+// TestWhatIsPutAgainIsFresh: a blob that somebody wants again does not look old, though it is not written again. Leftovers are not walked past.
+func TestWhatIsPutAgainIsFresh(t *testing.T) {
+	ctx, url := t.Context(), folderURL(t)
+	s, err := store.Open(ctx, url)
+	require.NoError(t, err)
+	d, err := s.Put(ctx, []byte("blob"))
+	require.NoError(t, err)
+	path := filepath.Join(strings.TrimPrefix(url, "file://"), "blobs", string(d[:2]), string(d[2:]))
+	old := time.Now().Add(-48 * time.Hour)
+	require.NoError(t, os.Chtimes(path, old, old))
+	require.NoError(t, os.WriteFile(path+".tmp.abcdefghij", nil, 0o600))
+	before := walked(t, s)
+	require.Len(t, before, 1)
+	_, err = s.Put(ctx, []byte("blob"))
+	require.NoError(t, err)
+	for name, o := range before {
+		require.WithinDuration(t, time.Now(), walked(t, s)[name].Written, time.Minute)
+		removed, err := s.Remove(ctx, o)
+		require.NoError(t, err)
+		require.False(t, removed, "it was put again since it was walked past")
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {

@@ -37,6 +37,8 @@ type OpenInput struct {
 	Epoch     int       `json:"epoch"`
 	Tail      run.Tail  `json:"tail"`      // where the directory must end; zero for a new run
 	Execution string    `json:"execution"` // id of the first execution of this epoch
+	Cluster   string    `json:"cluster"`   // id of the Temporal cluster that it runs on
+	Embedded  bool      `json:"embedded"`  // that is the embedded server of its host
 }
 
 // OpenResult says what the directory holds.

@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -16,6 +17,7 @@ const (
 	VerbPause  = "pause"
 	VerbResume = "resume"
 	VerbBudget = "budget"
+	VerbRehome = "rehome"
 )
 
 // Message is what a person sends. Its keys are lower-case because people type them.
@@ -26,6 +28,7 @@ type Message struct {
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
 	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
 	Dir   string  `json:"dir,omitempty"`   // where the run directory is now: it may be moved while the run rests
+	Queue string  `json:"queue,omitempty"` // rehome: the task queue of the host that the directory is on now
 
 	To   string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary like pass-35
 	Rest bool   `json:"rest,omitempty"` // revert: stay paused there
@@ -68,6 +71,8 @@ func descriptions() []struct{ verb, signal, update string } {
 		{VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.", "Decide the open hand-off; refused if it is not open, not this one, or decided otherwise."},
 		{VerbRevert, "Take a paused run back to a checkpoint, and go on from there: {\"to\":\"cp-S3\"}.", "Take a paused run back to a checkpoint; refused unless it is paused."},
 		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is not above what is spent."},
+		{VerbRehome, "The directory of a run that rests was moved: {\"dir\":\"/new\",\"queue\":\"passbook-dir-HOST\"}.",
+			"Say where the directory of a run that rests is now; refused while it is at work."},
 	}
 }
 
@@ -184,7 +189,7 @@ func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To); size > maxMessage {
+	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To); size > maxMessage {
 		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
 	}
 	if s.Status.Closed() {
@@ -217,10 +222,26 @@ func (c *control) check(verb string, m Message) error {
 		return err
 	case VerbRevert:
 		return c.mayRevert(m)
+	case VerbRehome:
+		return c.mayRehome(m)
 	case VerbBudget:
 		if m.USD <= 0 || m.USD < s.Total() {
 			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
 		}
+	}
+	return nil
+}
+
+// mayRehome wants a run that rests. A store that is a folder binds everything to its host.
+func (c *control) mayRehome(m Message) error {
+	in, s := c.e.in, c.e.j.state
+	switch {
+	case s.Status.Class() != run.OperatorPause:
+		return refuse("the run is %s: its directory can be moved while it rests. Pause it first", s.Status)
+	case m.Dir == "":
+		return refuse("say where the directory is now ({\"dir\":\"/new\"})")
+	case m.Queue != "" && m.Queue != in.DirQueue && strings.HasPrefix(in.Target.Store, "file:"):
+		return refuse("its store %s is a folder of its host: the run stays there", in.Target.Store)
 	}
 	return nil
 }
@@ -262,6 +283,11 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	case VerbRevert:
 		c.Revert = &Reverting{To: m.To, By: m.By, Note: m.Note, Rest: m.Rest}
 		return c.ack("going back to " + m.To), nil
+	case VerbRehome:
+		if m.Queue != "" {
+			c.e.in.DirQueue = m.Queue
+		}
+		return c.ack("its directory is " + m.Dir), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
 		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note})

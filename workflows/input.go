@@ -31,6 +31,9 @@ type Reopen struct {
 	Host  string     `json:"host"`
 	Build string     `json:"build"`
 
+	Cluster  string `json:"cluster,omitempty"`  // id of the Temporal cluster that the epoch is opened on
+	Embedded bool   `json:"embedded,omitempty"` // the cluster is the embedded server of that host
+
 	Decision *Message   `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
 	Revert   *Reverting `json:"revert,omitempty"`   // first of all the run goes back
 }

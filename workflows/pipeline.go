@@ -83,7 +83,7 @@ func (e *engine) open(ctx workflow.Context) error {
 		e.opened = true
 		return nil
 	}
-	if err := e.take(ctx, e.in.Start.Epoch); err != nil {
+	if err := e.take(ctx, work.OpenInput{Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded}); err != nil {
 		return err
 	}
 	e.opened = true
@@ -94,8 +94,8 @@ func (e *engine) open(ctx workflow.Context) error {
 }
 
 // take makes the directory this epoch's: it must end where the journal does.
-func (e *engine) take(ctx workflow.Context, epoch int) error {
-	in := work.OpenInput{Target: e.in.Target, Claim: e.in.Claim, Epoch: epoch, Tail: e.j.tail, Execution: workflow.GetInfo(ctx).FirstRunID}
+func (e *engine) take(ctx workflow.Context, in work.OpenInput) error {
+	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.tail, workflow.GetInfo(ctx).FirstRunID
 	var res work.OpenResult
 	if err := e.onDisk(ctx, "open the run directory", work.Open, in, &res); err != nil {
 		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
@@ -108,7 +108,7 @@ func (e *engine) take(ctx workflow.Context, epoch int) error {
 func (e *engine) reopen(ctx workflow.Context) error {
 	r := *e.in.Reopen
 	e.in.Reopen = nil
-	if err := e.take(ctx, r.Epoch); err != nil {
+	if err := e.take(ctx, work.OpenInput{Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded}); err != nil {
 		return err
 	}
 	if err := e.j.seal(ctx, e.j.tail); err != nil {

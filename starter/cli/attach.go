@@ -18,8 +18,14 @@ import (
 // refresh is how often an attached terminal looks at the directory.
 const refresh = 150 * time.Millisecond
 
-// attach shows a run until it rests or is over. Detaching never cancels it; Ctrl+C pauses it.
-func (a *app) attach(ctx context.Context, s *session, st operate.Started) error {
+// What Ctrl+C means at an attached terminal.
+const (
+	pauses   = false // the terminal that started the run
+	detaches = true
+)
+
+// attach shows a run until it rests or is over, and asks what it asks. Detaching never cancels it; Ctrl+C pauses it, or only detaches.
+func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave bool) error {
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
@@ -37,6 +43,10 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 		case sig := <-sigs:
 			if sig != syscall.SIGINT {
 				return nil // the terminal is gone: the run goes on
+			}
+			if leave {
+				v.say(fmt.Sprintf("Detached: the run goes on. To pause it: %s pause %s", program(), st.Dir.Root))
+				return nil
 			}
 			if interrupts++; interrupts > 2 {
 				return quiet(exitForced) // nobody answers: the run goes on or rests without us

@@ -92,5 +92,5 @@ func (a *app) startBranch(ctx context.Context, what string, b operate.Branching,
 		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), st.Dir.Root)
 		return nil
 	}
-	return a.attach(ctx, s, st)
+	return a.attach(ctx, s, st, pauses)
 }

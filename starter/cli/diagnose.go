@@ -100,7 +100,7 @@ func (a *app) printMore(s sight) error {
 		a.row("Call out", "%s %s attempt %d since %s (%s)", f.Step, f.Role, f.Attempt, f.StartedAt, f.Call)
 	}
 	if s.claim.RunID != "" {
-		a.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s", s.stands.Detail, s.claim.Namespace, s.claim.TaskQueue, s.claim.Cluster)
+		a.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s", s.stands.Detail, s.claim.Namespace, s.claim.TaskQueue, s.dir.Seat(s.claim).Cluster)
 		a.row("Store", "%s", s.claim.Store)
 		a.row("Host", "%s", s.claim.Host)
 	}

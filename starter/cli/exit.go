@@ -76,15 +76,20 @@ func exitCode(err error) int {
 	var policy *operate.PolicyError
 	var none *rundir.NoCheckpointError
 	var snapshot *operate.SnapshotError
+	var result *rundir.ResultError
+	var claimed *rundir.ClaimedError
+	var copied *operate.CopyError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &q):
 		return int(q)
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
-		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot),
-		errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed),
+		errors.As(err, &copied), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
+	case errors.As(err, &result):
+		return exitAttention
 	}
 	return exitError
 }

@@ -43,7 +43,7 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		claim, err := d.Claim()
+		claim, err := a.atHome(d)
 		if err != nil {
 			return err
 		}
@@ -55,6 +55,15 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 		return a.send(cmd.Context(), s, d, claim, verb, *m)
 	}
 	return cmd
+}
+
+// atHome gives the claim of a directory that is no copy.
+func (a *app) atHome(d rundir.Dir) (run.Claim, error) {
+	claim, err := d.Claim()
+	if err == nil {
+		err = operate.AtHome(a.settings.StateDir, claim, d)
+	}
+	return claim, err
 }
 
 // send sends a message to an open run, and says what it answered.

@@ -11,22 +11,25 @@ import (
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 func (a *app) resume() *cobra.Command {
 	var m workflows.Message
 	var dir, reason string
+	var here bool
 	cmd := a.target(&cobra.Command{
 		Use: "resume [RUN]", Short: "Go on with a run that rests, failed, was cancelled or was interrupted",
 		Long: `Go on with a run. A paused one goes on where it rests, once the cause is gone. One that failed, was cancelled or was interrupted (its workflow was
 terminated, has timed out, or Temporal's database is gone) goes on in a new epoch from the last thing that settled; nothing that was answered
-is paid for again. A directory that was moved is named by its new place: --output-dir NEW.
+is paid for again. A directory that was moved is named by its new place: --output-dir NEW; one that was moved to another host, there, with --here.
 
 ` + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
 	cmd.Flags().BoolVar(&m.Force, "force", false, "although the same pass has failed again and again, the run was halted, or its old server is out of reach")
+	cmd.Flags().BoolVar(&here, "here", false, "the directory was moved to this host: from now on it is written here")
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is forced; recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -34,7 +37,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		if err != nil {
 			return err
 		}
-		claim, err := d.Claim()
+		claim, err := a.atHome(d)
 		if err != nil {
 			return err
 		}
@@ -59,6 +62,12 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		if open {
 			if reason != "" {
 				m.Note = reason
+			}
+			if here {
+				home := workflows.Message{Dir: d.Root, Queue: work.QueuesOf(claim.TaskQueue, s.Host).Dir, Note: m.Note}
+				if _, err := s.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil {
+					return err
+				}
 			}
 			return a.send(ctx, s, d, claim, workflows.VerbResume, m)
 		}

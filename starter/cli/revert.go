@@ -67,7 +67,7 @@ func (a *app) cancel() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		claim, err := d.Claim()
+		claim, err := a.atHome(d)
 		if err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), d.Root)
 		return nil
 	}
-	return a.attach(ctx, s, st)
+	return a.attach(ctx, s, st, pauses)
 }
 
 // finished says that a directory's run is through, without touching anything.

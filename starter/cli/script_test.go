@@ -136,7 +136,7 @@ func overwrite(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]), 0o644))
 }
 
-// rests FILE DIR ID REASON: a run of a definition that was paused before its first pass.
+// rests FILE DIR ID REASON: a run of a definition that was paused before its first pass, or, with done for the reason, is over.
 func rests(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	path, dir, id := ts.MkAbs(args[0]), ts.MkAbs(args[1]), args[2]
@@ -155,11 +155,19 @@ func rests(ts *testscript.TestScript, _ bool, args []string) {
 		Inputs: stored.Inputs, Policy: stored.Policy, ConfigHash: claim.ConfigHash, TotalPasses: def.Plan.Total, Budget: run.Budget{CapUSD: 5, WarnUSD: 4},
 		Artifact: &run.ArtifactRef{File: def.Plan.Artifact.File, Seed: *stored.Seed}, Stages: []run.StageRef{{Name: "build", Kind: "once"}},
 	}
-	batch := rundir.Batch{Epoch: 1, First: 1, Lines: []string{line(ts, 1, run.KindRunStart, start), line(ts, 2, run.KindRunPaused, run.RunPaused{Reason: args[3]})}}
+	last := line(ts, 2, run.KindRunPaused, run.RunPaused{Reason: args[3]})
+	if args[3] == string(run.Done) {
+		last = line(ts, 2, run.KindRunEnd, run.RunEnd{Status: run.Done})
+	}
+	batch := rundir.Batch{Epoch: 1, First: 1, Lines: []string{line(ts, 1, run.KindRunStart, start), last}}
 	p, err := d.Project(ctx, activities.Blobs(s), batch)
 	ts.Check(err)
 	if p.Outcome != rundir.Written {
 		ts.Fatalf("projection: %s", p.Outcome)
+	}
+	if args[3] == string(run.Done) {
+		_, err = d.Seal(ctx, activities.Blobs(s), id, "", 1, p.Tail)
+		ts.Check(err)
 	}
 }
 

@@ -24,6 +24,7 @@ func (a *app) standing(ctx context.Context, d rundir.Dir, recorded run.Status) r
 	if err != nil {
 		return run.Stands(recorded, run.LiveUnknown, "the directory does not say which run it is: "+err.Error())
 	}
+	claim = d.Seat(claim)
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	o, err := a.peek(ctx, claim)

@@ -1,0 +1,413 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+)
+
+// Collection says what is to be swept out of a store.
+type Collection struct {
+	StateDir  string        // whose index of runs counts
+	Roots     []string      // folders that are searched for run directories as well
+	Forget    []string      // runs whose directories were deleted on purpose
+	OlderThan time.Duration // what is younger stays: somebody may be about to name it
+	Now       time.Time
+	Delete    bool // else nothing is changed
+}
+
+// Collected is what a collection found and did.
+type Collected struct {
+	Store   string    `json:"store"`
+	Deleted bool      `json:"deleted"` // false: it was a dry run
+	Before  time.Time `json:"before"`  // what was written later stays
+	HeldBy  string    `json:"held_by"` // the open run because of which that is earlier than it was asked for; empty: none
+	Runs    []Holder  `json:"runs"`    // whose blobs are kept
+	Unknown []Unknown `json:"unknown"` // runs that the store has something of, and whose directories were not found
+	Broken  []string  `json:"broken"`  // what could not be read, so that what it names is not known
+
+	Kept    Amount        `json:"kept"`
+	Fresh   Amount        `json:"fresh"` // nobody names it, and it is too young
+	Garbage Amount        `json:"garbage"`
+	Objects []GarbageItem `json:"objects"` // the garbage, one by one, the biggest first
+	Removed Amount        `json:"removed"`
+}
+
+// Holder is a run directory that was found.
+type Holder struct {
+	RunID     string `json:"run_id"`
+	Directory string `json:"directory"`
+}
+
+// Unknown is a run that the store has something of, and whose directory was not found.
+type Unknown struct {
+	RunID    string `json:"run_id"`
+	Names    int    `json:"names"`    // of its calls and checkpoints, and its own
+	Segments int    `json:"segments"` // that no journal at hand leads to
+	Missing  string `json:"missing"`  // where this machine remembers its directory; empty: it does not
+}
+
+// Amount is how much of something there is.
+type Amount struct {
+	Objects int   `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+}
+
+func (a *Amount) add(o store.Object) {
+	a.Objects++
+	a.Bytes += o.Size
+}
+
+// GarbageItem is one object that nobody needs.
+type GarbageItem struct {
+	Name    string    `json:"name"`
+	Size    int64     `json:"size"`
+	Written time.Time `json:"written"`
+}
+
+// Collect finds what no run needs: it marks whatever the records of all run directories name, and what that names, and so on, and sweeps the
+// rest. Calls and segments of runs that are not known are kept, and named. Of such a run nobody can tell what else it needs, nor of what cannot
+// be read: then nothing is deleted, with a RefusedError, until it is found or forgotten.
+func Collect(ctx context.Context, s *store.Store, c Collection) (Collected, error) {
+	g := &collector{Collection: c, store: s, known: map[string]bool{}, kin: map[string]bool{}, unknown: map[string]*Unknown{}, reached: newReached(s, map[store.Digest]store.Object{})}
+	g.out = Collected{Store: s.URL(), Before: c.Now.Add(-c.OlderThan), Runs: []Holder{}, Unknown: []Unknown{}, Broken: []string{}, Objects: []GarbageItem{}}
+	if err := s.Walk(ctx, g.see); err != nil { // before the directories: what comes later is fresh
+		return g.out, err
+	}
+	for _, step := range []func(context.Context) error{g.directories, g.markNames, g.reached.follow, g.markSegments} {
+		if err := step(ctx); err != nil {
+			return g.out, err
+		}
+	}
+	garbage := g.sort()
+	if err := g.mayForget(); err != nil {
+		return g.out, err
+	}
+	if !c.Delete {
+		return g.out, nil
+	}
+	if err := g.mayDelete(); err != nil {
+		return g.out, err
+	}
+	return g.out, g.sweep(ctx, garbage)
+}
+
+// collector is one collection at work.
+type collector struct {
+	Collection
+	store   *store.Store
+	reached *reached
+	names   []store.Object
+	known   map[string]bool // runs with a directory
+	kin     map[string]bool // runs that those come of: their calls and checkpoints may be asked for
+	unknown map[string]*Unknown
+	out     Collected
+}
+
+func (g *collector) see(o store.Object) error {
+	if o.Digest != "" {
+		g.reached.blobs[o.Digest] = o
+	} else {
+		g.names = append(g.names, o)
+	}
+	return nil
+}
+
+func (g *collector) broken(format string, args ...any) {
+	g.out.Broken = append(g.out.Broken, fmt.Sprintf(format, args...))
+}
+
+// directories marks what the directories of all runs name.
+func (g *collector) directories(ctx context.Context) error {
+	remembered, err := indexed(g.StateDir)
+	if err != nil {
+		return err
+	}
+	dirs := slices.Collect(maps.Values(remembered))
+	for _, root := range g.Roots {
+		found, err := runsBelow(root)
+		if err != nil {
+			return err
+		}
+		dirs = append(dirs, found...)
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		g.directory(rundir.At(dir))
+	}
+	for id, dir := range remembered {
+		if !g.known[id] && !slices.Contains(g.Forget, id) {
+			g.unknown[id] = &Unknown{RunID: id, Missing: dir}
+		}
+	}
+	return nil
+}
+
+// directory marks what a run directory names, and those of the runs that were archived in it.
+func (g *collector) directory(d rundir.Dir) {
+	archived, err := d.Archived()
+	if err != nil {
+		g.broken("%v", err)
+	}
+	for _, a := range archived {
+		g.directory(a)
+	}
+	claim, err := d.Claim()
+	if errors.Is(err, rundir.ErrNoRun) || errors.Is(err, fs.ErrNotExist) {
+		return // gone, or free again
+	}
+	if err == nil {
+		err = d.Records(func(_ string, r io.Reader) error { return g.reached.names(r) })
+	}
+	var now rundir.Now
+	if err == nil {
+		now, err = d.Now()
+	}
+	if err == nil {
+		err = d.Lost(now.State)
+	}
+	if err != nil {
+		if !slices.Contains(g.Forget, claim.RunID) {
+			g.broken("%v", err)
+		}
+		return
+	}
+	g.known[claim.RunID], g.kin[claim.ThreadID], g.kin[claim.SourceRun] = true, true, true
+	g.out.Runs = append(g.out.Runs, Holder{RunID: claim.RunID, Directory: d.Root})
+	g.hold(claim.RunID, now.State)
+}
+
+// hold keeps what was written since the last event of an open run: its next events may name it, and may have waited for the disk for long.
+func (g *collector) hold(id string, s run.State) {
+	if s.Status.Closed() || s.TS == "" {
+		return
+	}
+	last, err := time.Parse(run.TimeFormat, s.TS)
+	if err != nil {
+		g.broken("run %s: the time of its last event: %v", id, err)
+		return
+	}
+	if before := last.Add(-g.OlderThan); before.Before(g.out.Before) {
+		g.out.Before, g.out.HeldBy = before, id
+	}
+}
+
+// runsBelow finds the run directories below a folder. It looks into none of them.
+func runsBelow(root string) (dirs []string, err error) {
+	root, err = filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil && path != root {
+			return fmt.Errorf("search %s for runs: %w", root, err)
+		}
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(path, rundir.ClaimFile)); err == nil {
+			dirs = append(dirs, path)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return dirs, err
+}
+
+// markNames marks what calls name. Those of forgotten runs are garbage.
+func (g *collector) markNames(ctx context.Context) error {
+	for _, o := range g.names {
+		id, of := runOf(o.Name)
+		if of && g.forgotten(id) {
+			continue
+		}
+		if of {
+			g.met(id, func(u *Unknown) { u.Names++ })
+		}
+		raw, err := g.store.ReadName(ctx, o.Name)
+		if errors.Is(err, store.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.reached.names(strings.NewReader(string(raw))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// met counts something of a run whose directory was not found.
+func (g *collector) met(id string, count func(*Unknown)) {
+	if g.known[id] || slices.Contains(g.Forget, id) {
+		return
+	}
+	if g.unknown[id] == nil {
+		g.unknown[id] = &Unknown{RunID: id}
+	}
+	count(g.unknown[id])
+}
+
+// forgotten says that nobody needs a run any more. One that others come of is needed as long as they are there.
+func (g *collector) forgotten(id string) bool {
+	return slices.Contains(g.Forget, id) && !g.known[id] && !g.kin[id]
+}
+
+// runOf gives the run that a name belongs to.
+func runOf(name string) (id string, is bool) {
+	for _, prefix := range []string{"calls/", "checkpoints/", runsPrefix} {
+		if rest, has := strings.CutPrefix(name, prefix); has {
+			id, _, _ = strings.Cut(rest, "/")
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// markSegments keeps every piece of a journal, and what it names: history may lead to it where no directory does.
+func (g *collector) markSegments(ctx context.Context) error {
+	for d := range g.reached.blobs {
+		if g.reached.marked[d] {
+			continue
+		}
+		id, err := g.segment(ctx, d)
+		if err != nil {
+			return err
+		}
+		if id == "" || g.forgotten(id) {
+			continue
+		}
+		g.met(id, func(u *Unknown) { u.Segments++ })
+		g.reached.mark(d)
+	}
+	return g.reached.follow(ctx)
+}
+
+// segment gives the run whose events an unmarked blob holds.
+func (g *collector) segment(ctx context.Context, d store.Digest) (string, error) {
+	look := &heading{}
+	err := g.store.Copy(ctx, d, look)
+	if err != nil && !errors.Is(err, errPlain) && !errors.Is(err, store.ErrMissing) && !errors.Is(err, store.ErrDamaged) {
+		return "", err
+	}
+	return rundir.SegmentOf(look.head), nil
+}
+
+// heading reads the beginning of a blob.
+type heading struct{ head []byte }
+
+func (h *heading) Write(data []byte) (int, error) {
+	h.head = append(h.head, data...)
+	if len(h.head) >= headSize {
+		return 0, errPlain
+	}
+	return len(data), nil
+}
+
+// sort tells garbage from what is kept.
+func (g *collector) sort() (garbage []store.Object) {
+	consider := func(o store.Object, needed bool) {
+		switch {
+		case needed:
+			g.out.Kept.add(o)
+		case !o.Written.Before(g.out.Before):
+			g.out.Fresh.add(o)
+		default:
+			g.out.Garbage.add(o)
+			garbage = append(garbage, o)
+		}
+	}
+	for d, o := range g.reached.blobs {
+		consider(o, g.reached.marked[d])
+	}
+	for _, o := range g.names {
+		id, of := runOf(o.Name)
+		consider(o, !of || !g.forgotten(id))
+	}
+	slices.SortFunc(garbage, func(a, b store.Object) int {
+		if a.Size != b.Size {
+			return int(b.Size - a.Size)
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	for _, o := range garbage {
+		g.out.Objects = append(g.out.Objects, GarbageItem{Name: o.Name, Size: o.Size, Written: o.Written})
+	}
+	g.out.Broken = append(g.out.Broken, g.reached.damaged...)
+	for _, id := range slices.Sorted(maps.Keys(g.unknown)) {
+		if u := g.unknown[id]; u.Names > 0 || u.Segments > 0 {
+			g.out.Unknown = append(g.out.Unknown, *u)
+		}
+	}
+	return garbage
+}
+
+// mayForget refuses to forget a run that is there.
+func (g *collector) mayForget() error {
+	for _, h := range g.out.Runs {
+		if slices.Contains(g.Forget, h.RunID) {
+			return &RefusedError{Verb: collectVerb, Why: fmt.Sprintf("run %s is in %s: to forget it, delete that directory first", h.RunID, h.Directory)}
+		}
+	}
+	return nil
+}
+
+const collectVerb = "store gc"
+
+// mayDelete refuses while it is not known what is needed.
+func (g *collector) mayDelete() error {
+	no := func(format string, args ...any) error {
+		return &RefusedError{Verb: collectVerb, Why: fmt.Sprintf(format, args...) + ". Nothing was deleted"}
+	}
+	switch {
+	case len(g.out.Broken) > 0:
+		return no("what is needed is not known: %s. Mend it, or forget the run whose directory it is (--forget RUN)", g.out.Broken[0])
+	case len(g.out.Unknown) > 0:
+		u := g.out.Unknown[0]
+		where := ""
+		if u.Missing != "" {
+			where = ", which was in " + u.Missing
+		}
+		return no("the store has something of run %s%s, and its directory is not found. Say where to look (--runs DIR), or that it is gone for good (--forget %s)", u.RunID, where, u.RunID)
+	}
+	return nil
+}
+
+// sweep removes garbage, names before what they name: a call that is half gone is none.
+func (g *collector) sweep(ctx context.Context, garbage []store.Object) error {
+	g.out.Deleted = true
+	for _, names := range []bool{true, false} {
+		for _, o := range garbage {
+			if (o.Digest == "") != names {
+				continue
+			}
+			removed, err := g.store.Remove(ctx, o)
+			if err != nil {
+				return err
+			}
+			if removed {
+				g.out.Removed.add(o)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package operate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+)
+
+// ActionPromote is the action of a promotion's delivery.completed.
+const ActionPromote = "promote"
+
+// Promotion says where the result of a run is to be copied to.
+type Promotion struct {
+	To    string // a file or a folder
+	Force bool   // although something else is there; that is kept beside it
+	Now   time.Time
+}
+
+// Promoted says where the result of a run is.
+type Promoted struct {
+	RunID  string `json:"run_id"`
+	Kind   string `json:"kind"` // artifact or tree
+	Digest string `json:"sha256"`
+	Path   string `json:"path"`
+	Files  int    `json:"files"`
+	Again  bool   `json:"again"`  // it was there already, and nothing was copied
+	Before string `json:"before"` // where that is which was at the path; empty: nothing was
+}
+
+// Promote copies what a run that is done has come to: its artifact to a file, or its workspace to a folder. The manifest of the result is
+// checked against journal and store first. What is at the path is whole at any time: what was there, or the result. The same again copies and
+// records nothing. Something else at the path is refused, unless it is forced.
+func Promote(ctx context.Context, dir rundir.Dir, p Promotion) (Promoted, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Promoted{}, err
+	}
+	if now, err := dir.Now(); err != nil {
+		return Promoted{}, err
+	} else if err := run.May(now.State.Status, run.Promote, run.Terms{}); err != nil { // before a store is asked for
+		return Promoted{}, err
+	}
+	s, err := store.Open(ctx, claim.Store)
+	if err != nil {
+		return Promoted{}, err
+	}
+	defer s.Close()
+	r, err := dir.Result(ctx, activities.Blobs(s))
+	if err != nil {
+		return Promoted{}, err
+	}
+	path, err := destination(r, dir, p.To)
+	if err != nil {
+		return Promoted{}, err
+	}
+	c := &copying{dir: dir, store: s, result: r, path: path, force: p.Force, now: p.Now}
+	c.made = Promoted{RunID: r.RunID, Kind: r.Kind, Digest: r.Digest, Path: path, Files: 1}
+	err = dir.Promoting(ctx, p.Now, func() (run.DeliveryCompleted, error) { return c.copy(ctx) })
+	return c.made, err
+}
+
+// copying is one promotion at work.
+type copying struct {
+	dir    rundir.Dir
+	store  *store.Store
+	result rundir.Result
+	path   string
+	force  bool
+	now    time.Time
+	made   Promoted
+}
+
+func (c *copying) copy(ctx context.Context) (run.DeliveryCompleted, error) {
+	do, to := c.file, "file"
+	if c.result.Kind == rundir.ResultTree {
+		do, to = c.tree, "folder"
+	}
+	if err := do(ctx); err != nil {
+		return run.DeliveryCompleted{}, err
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{c.result.RunID, c.result.Digest, c.path}, "\n")))
+	return run.DeliveryCompleted{
+		ID: "promotion-" + hex.EncodeToString(sum[:6]), Action: ActionPromote, Delivered: true, To: to, Target: c.path, Files: c.made.Files, Result: c.result.Digest,
+	}, nil
+}
+
+// destination is the path that is meant, free of symbolic links, outside of the run directory and not around it.
+func destination(r rundir.Result, dir rundir.Dir, to string) (string, error) {
+	path, err := filepath.Abs(to)
+	if err != nil {
+		return "", err
+	}
+	fi, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if r.Kind == rundir.ResultArtifact && (strings.HasSuffix(to, string(filepath.Separator)) || err == nil && fi.IsDir()) {
+		path = filepath.Join(path, filepath.Base(r.Name))
+	}
+	path, err = resolved(path)
+	if err != nil {
+		return "", err
+	}
+	root, err := resolved(dir.Root)
+	if err != nil {
+		return "", err
+	}
+	if contains(root, path) || contains(path, root) {
+		return "", refusedTo("%s and the run directory %s lie in one another: choose another --to", path, root)
+	}
+	return path, nil
+}
+
+func refusedTo(format string, args ...any) error {
+	return &RefusedError{Verb: string(run.Promote), Why: fmt.Sprintf(format, args...)}
+}
+
+// resolved is an absolute path without symbolic links, as far as it is there.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%s is a symbolic link that leads nowhere", path)
+	}
+	above, err := resolved(filepath.Dir(path))
+	return filepath.Join(above, filepath.Base(path)), err
+}
+
+// contains says whether a path is a folder's, or the folder itself.
+func contains(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// aside is a free name beside the path for what was there.
+func (c *copying) aside() string {
+	name := c.path + ".before-" + c.now.UTC().Format("20060102-150405")
+	for free, n := name, 2; ; n++ {
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
+// file puts the artifact at the path.
+func (c *copying) file(ctx context.Context) error {
+	raw, err := c.dir.ResultBytes(ctx, activities.Blobs(c.store), c.result)
+	if err != nil {
+		return err
+	}
+	there, err := os.ReadFile(c.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = c.dir.Disk.Mkdir(filepath.Dir(c.path), 0o755)
+	case err == nil && string(there) == string(raw):
+		c.made.Again = true
+		return c.dir.Disk.Settle(c.path) // whoever wrote it may have died before it was on disk
+	case err == nil && !c.force:
+		return refusedTo("%s is there, and is not the result of run %s: choose another --to, or replace it with --force, which keeps it beside the new one", c.path, c.result.RunID)
+	case err == nil:
+		c.made.Before = c.aside()
+		_, err = c.dir.Disk.CreateExclusive(c.made.Before, there, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.dir.Disk.CleanTempsOf(c.path); err != nil {
+		return err
+	}
+	return c.dir.Disk.WriteFile(c.path, raw, 0o644)
+}

@@ -1,0 +1,384 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// Recovery says what is left of a run whose directory and history are gone.
+type Recovery struct {
+	RunID  string
+	Traces []byte // of a traces.jsonl
+	Dir    string // a new folder for what is recovered
+}
+
+// Recovered is what came of it; it is also recovered.json in the new folder, unless the directory is whole again.
+type Recovered struct {
+	Version    int               `json:"version"`
+	RunID      string            `json:"run_id"`
+	Directory  string            `json:"directory"`
+	Whole      bool              `json:"whole"`      // it is the run's directory again, to the byte
+	Events     int64             `json:"events"`     // the first events, as pieces of the journal in the store have them
+	LastSeen   int64             `json:"last_seen"`  // the last event that traces or checkpoints speak of
+	Checkpoint string            `json:"checkpoint"` // the newest sound one: a fork can begin there; empty: none
+	AsOf       int64             `json:"as_of"`      // the event that it stands behind
+	State      *run.State        `json:"state"`      // of the checkpoint
+	Calls      []activities.Call `json:"calls"`
+	Prompts    int               `json:"prompts"`
+	Replies    int               `json:"replies"`
+	USD        float64           `json:"usd"` // of all calls, as the agents reported it
+	Files      []string          `json:"files"`
+	Missing    []string          `json:"missing"` // what could not be recovered
+}
+
+// RecoveredFile is the report of a recovery, in the new folder.
+const RecoveredFile = "recovered.json"
+
+// Recover brings back what traces and store still hold of a run whose directory and history are gone (requirement 004). If the pieces of its journal
+// in the store reach as far as anything that is known of it, the directory is written again as it was. Otherwise the new folder is no run directory: it
+// holds the evidence, the newest state that is known, and a report that names what is missing. No event is made up.
+func Recover(ctx context.Context, s *store.Store, r Recovery) (Recovered, error) {
+	rows, skipped := rundir.ReadTraces(r.Traces)
+	rec := &recovering{store: s, dir: r.Dir, rows: rows}
+	rec.out = Recovered{Version: 1, RunID: r.RunID, Directory: r.Dir, Calls: []activities.Call{}, Files: []string{}, Missing: []string{}}
+	if err := rec.emptyFolder(); err != nil {
+		return rec.out, err
+	}
+	if skipped > 0 {
+		rec.lacks("%d lines of the traces: they cannot be read", skipped)
+	}
+	head, lines, err := newestSegments(ctx, s, r.RunID)
+	if err != nil {
+		return rec.out, err
+	}
+	rec.out.Events = int64(len(lines))
+	marks, err := rec.newestCheckpoint(ctx)
+	if err != nil {
+		return rec.out, err
+	}
+	if len(rows) == 0 && marks == 0 && head == "" {
+		return rec.out, refusedRecovery("neither the traces nor the store %s know anything of run %s", s.URL(), r.RunID)
+	}
+	if claim, err := registration(ctx, s, r.RunID); err == nil && rec.out.Events >= rec.lastSeen() && rec.out.Events > 0 {
+		_, err = rundir.At(r.Dir).Rebuild(ctx, activities.Blobs(s), rundir.Source{Claim: claim, Store: s.URL(), Head: head})
+		rec.out.Whole = err == nil
+		return rec.out, err
+	} else if err != nil && !errors.Is(err, store.ErrMissing) {
+		rec.lacks("what the store says of the run: %v", err)
+	}
+	return rec.out, rec.evidence(ctx, lines)
+}
+
+func refusedRecovery(format string, args ...any) error {
+	return &RefusedError{Verb: "rebuild --from-traces", Why: fmt.Sprintf(format, args...)}
+}
+
+// recovering is one recovery at work.
+type recovering struct {
+	store *store.Store
+	dir   string
+	rows  []rundir.TraceRow
+	start *run.RunStart
+	out   Recovered
+}
+
+func (r *recovering) lacks(format string, args ...any) {
+	r.out.Missing = append(r.out.Missing, fmt.Sprintf(format, args...))
+}
+
+func (r *recovering) emptyFolder() error {
+	entries, err := os.ReadDir(r.dir)
+	if err == nil && len(entries) > 0 {
+		return refusedRecovery("%s is not empty: name a new folder", r.dir)
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// lastSeen is the last event that anything speaks of.
+func (r *recovering) lastSeen() int64 {
+	for _, row := range r.rows {
+		r.out.LastSeen = max(r.out.LastSeen, row.Seq)
+	}
+	return max(r.out.LastSeen, r.out.AsOf, r.out.Events)
+}
+
+// newestSegments finds the longest piece of a run's journal that the store holds whole from its first event on.
+func newestSegments(ctx context.Context, s *store.Store, runID string) (head string, lines []string, err error) {
+	var found []store.Digest
+	err = s.Walk(ctx, func(o store.Object) error {
+		if o.Digest == "" {
+			return nil
+		}
+		look := &heading{}
+		if err := s.Copy(ctx, o.Digest, look); err != nil && !errors.Is(err, errPlain) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrMissing) {
+			return err
+		}
+		if rundir.SegmentOf(look.head) == runID {
+			found = append(found, o.Digest)
+		}
+		return nil
+	})
+	for _, d := range found {
+		if got, err := rundir.Segments(ctx, activities.Blobs(s), string(d)); err == nil && len(got) > len(lines) {
+			head, lines = string(d), got
+		}
+	}
+	return head, lines, err
+}
+
+// newestCheckpoint finds the newest one that is sound, and what the run was given.
+func (r *recovering) newestCheckpoint(ctx context.Context) (known int, err error) {
+	names := activities.Blobs(r.store)
+	marks, err := rundir.Marks(ctx, names, r.out.RunID)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range slices.Backward(marks) {
+		r.out.LastSeen = max(r.out.LastSeen, m.Seq)
+		if r.out.Checkpoint != "" {
+			continue
+		}
+		c, err := activities.SoundCheckpoint(ctx, r.store, r.out.RunID, m.ID)
+		if err != nil {
+			r.lacks("checkpoint %s: %v", m.ID, err)
+			continue
+		}
+		r.out.Checkpoint, r.out.AsOf, r.out.State = c.ID, c.Seq, &c.State
+	}
+	if len(marks) > 0 {
+		if first, err := rundir.LoadCheckpoint(ctx, names, r.out.RunID, marks[0].ID); err == nil {
+			r.start = first.Start
+		}
+	}
+	return len(marks), nil
+}
+
+// evidence writes what there is into the new folder, and at last the report.
+func (r *recovering) evidence(ctx context.Context, lines []string) error {
+	last := r.lastSeen()
+	r.out.LastSeen = last
+	if n := int64(len(lines)); n > 0 {
+		if err := r.write("events-1-to-"+fmt.Sprint(n)+".jsonl", []byte(strings.Join(lines, "\n")+"\n")); err != nil {
+			return err
+		}
+		r.lacks("events %d to %d of the journal: no piece in the store has them, and none is made up", n+1, last)
+	} else {
+		r.lacks("the journal, events 1 to %d at least: the store has no piece of it, and none is made up", last)
+	}
+	for _, step := range []func(context.Context) error{r.given, r.calls, r.state} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	raw, err := json.MarshalIndent(r.out, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Disk{}.WriteFile(filepath.Join(r.dir, RecoveredFile), append(raw, '\n'), 0o644)
+}
+
+// write puts a file into the new folder, named with slashes.
+func (r *recovering) write(name string, data []byte) error {
+	file := filepath.Join(r.dir, filepath.FromSlash(name))
+	if !filepath.IsLocal(filepath.FromSlash(name)) {
+		r.lacks("%s: its name leads out of the folder", name)
+		return nil
+	}
+	err := durable.Disk{}.WriteAll([]durable.File{{Path: file, Data: data, Perm: 0o644, DirPerm: 0o755}})
+	if err == nil {
+		r.out.Files = append(r.out.Files, name)
+	}
+	return err
+}
+
+// blob writes a blob under a name, or says that it is missing. ok: it is there.
+func (r *recovering) blob(ctx context.Context, name, what, digest string) (ok bool, err error) {
+	if digest == "" {
+		return false, nil
+	}
+	raw, err := r.store.Get(ctx, store.Digest(digest))
+	if errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrDamaged) {
+		r.lacks("%s: %v", what, err)
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, r.write(name, raw)
+}
+
+// given writes what the run was given.
+func (r *recovering) given(ctx context.Context) error {
+	if r.start == nil {
+		r.lacks("the definition, the plan and the inputs: the store has no first checkpoint of the run, and so does not say which they are")
+		return nil
+	}
+	for _, f := range []struct{ name, digest string }{{"given/pipeline.yaml", r.start.Definition}, {"given/plan.json", r.start.Plan}} {
+		if _, err := r.blob(ctx, f.name, f.name, f.digest); err != nil {
+			return err
+		}
+	}
+	if r.start.Inputs == "" {
+		return nil
+	}
+	var in rundir.Inputs
+	if err := r.store.GetJSON(ctx, store.Digest(r.start.Inputs), &in); err != nil {
+		r.lacks("the list of inputs: %v", err)
+		return nil
+	}
+	for _, f := range in.Files {
+		if _, err := r.blob(ctx, path.Join("given/inputs", f.Path), "input "+f.Path, f.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// calls writes what was asked and answered: of each traced call, and of each that the store has besides.
+func (r *recovering) calls(ctx context.Context) error {
+	byID, err := r.storedCalls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range r.rows {
+		c, there := newestOf(byID, row.Call)
+		folder := callFolder(row.Call)
+		if !there {
+			r.lacks("call %s (%s, %s): the store has neither claim nor answer of it", row.Call, row.Turn, row.Role)
+		}
+		if ok, err := r.blob(ctx, folder+"/prompt.md", "the prompt of call "+row.Call, c.Prompt); err != nil {
+			return err
+		} else if ok {
+			r.out.Prompts++
+		} else if c.Prompt == "" && there {
+			r.lacks("the prompt of call %s: its claim does not name it", row.Call)
+		}
+		ok, err := r.blob(ctx, folder+"/reply.txt", "the reply of call "+row.Call, row.Reply)
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.out.Replies++
+		}
+	}
+	return r.untraced(ctx)
+}
+
+// untraced writes the answers of calls that the traces do not have.
+func (r *recovering) untraced(ctx context.Context) error {
+	for _, c := range r.out.Calls {
+		for _, what := range c.Lost {
+			r.lacks("call %s: %s", c.ID, what)
+		}
+		if c.USD != nil {
+			r.out.USD = run.Cents(r.out.USD + *c.USD)
+		} else if c.Answered {
+			r.lacks("the cost of call %s: its agent did not report it", c.ID)
+		}
+		if slices.ContainsFunc(r.rows, func(row rundir.TraceRow) bool { return strings.HasPrefix(c.ID, row.Call+".") }) {
+			continue
+		}
+		folder := callFolder(c.ID)
+		if ok, err := r.blob(ctx, folder+"/prompt.md", "the prompt of call "+c.ID, c.Prompt); err != nil {
+			return err
+		} else if ok {
+			r.out.Prompts++
+		}
+		if !c.Answered {
+			r.lacks("the answer of call %s: it was claimed, and its outcome is unknown", c.ID)
+			continue
+		}
+		if err := r.write(folder+"/reply.txt", []byte(c.Reply)); err != nil {
+			return err
+		}
+		r.out.Replies++
+	}
+	return nil
+}
+
+// storedCalls reads the calls of the run, and of the runs that its traces name.
+func (r *recovering) storedCalls(ctx context.Context) (map[string]activities.Call, error) {
+	roots := []string{r.out.RunID}
+	for _, row := range r.rows {
+		if root, _, ok := strings.Cut(row.Call, "/"); ok && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	byID := map[string]activities.Call{}
+	for _, root := range roots {
+		all, err := activities.Calls(ctx, r.store, root)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range all {
+			byID[c.ID] = c
+			r.out.Calls = append(r.out.Calls, c)
+		}
+	}
+	return byID, nil
+}
+
+// newestOf gives the answer to a traced call. Of several questions of one id the one that was answered last counts.
+func newestOf(calls map[string]activities.Call, id string) (newest activities.Call, there bool) {
+	for _, c := range calls {
+		if strings.HasPrefix(c.ID, id+".") && (!there || c.Answered && !newest.Answered || c.Answered == newest.Answered && c.At > newest.At) {
+			newest, there = c, true
+		}
+	}
+	return newest, there
+}
+
+func callFolder(id string) string {
+	return "calls/" + strings.NewReplacer("/", "_", ":", "_").Replace(id)
+}
+
+// state writes what the newest checkpoint names: the artifact, the notes, the workspace.
+func (r *recovering) state(ctx context.Context) error {
+	s := r.out.State
+	if s == nil {
+		r.lacks("artifact, notes and workspace as they stood: the store has no sound checkpoint of the run")
+		return nil
+	}
+	if s.Artifact != nil {
+		name := "artifact"
+		if r.start != nil && r.start.Artifact != nil {
+			name = r.start.Artifact.File
+		}
+		if _, err := r.blob(ctx, name, "the artifact", s.Artifact.Digest); err != nil {
+			return err
+		}
+	}
+	for _, n := range s.Notes {
+		if _, err := r.blob(ctx, "notes/"+n.File, "notes "+n.File, n.Whole.Digest); err != nil {
+			return err
+		}
+	}
+	if s.Tree != nil {
+		if _, err := tree.Checkout(ctx, r.store, store.Digest(s.Tree.Digest), filepath.Join(r.dir, rundir.WorkspaceDir), tree.Rules{}); err != nil {
+			r.lacks("the workspace: %v", err)
+		} else {
+			r.out.Files = append(r.out.Files, rundir.WorkspaceDir+"/")
+		}
+	}
+	if r.out.AsOf < r.out.LastSeen {
+		r.lacks("what events %d to %d made of artifact, notes and workspace: the newest sound checkpoint stands before them", r.out.AsOf+1, r.out.LastSeen)
+	}
+	return nil
+}
