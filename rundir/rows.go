@@ -26,6 +26,16 @@ func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	return rows, skipped, nil
 }
 
+// DecisionRow is one line of decisions.jsonl, as far as tools look at it.
+type DecisionRow struct {
+	TS       string `json:"ts"`
+	Decision string `json:"decision"`
+	Reason   string `json:"reason,omitempty"`
+	ID       string `json:"id,omitempty"`
+	By       string `json:"by,omitempty"`
+	Seq      int64  `json:"seq"`
+}
+
 // CostRow is one line of cost.jsonl.
 type CostRow struct {
 	TS         string  `json:"ts"`
