@@ -12,6 +12,10 @@ import (
 
 // Cycle is the round of the scoring stage that is under way, or the last one (TM-12).
 type Cycle struct {
+	Stage       string  // its title
+	Name        string  // of the score: PA-05
+	Best        float64 // the best score there can be; 0: not known
+	Judge       string  // the role that gives it
 	Number, Max int
 	Open        bool
 	Before      *float64 // score of the cycle before
@@ -88,9 +92,24 @@ func cycleOf(s Source) *Cycle {
 		c.Before = all[len(all)-2].PAScore
 	}
 	if loop, at, ok := s.loop(); ok {
-		c.Steps = cycleSteps(s, loop, at, last)
+		c.Stage, c.Steps = loop.Title, cycleSteps(s, loop, at, last)
+		c.judged(s.Plan, loop)
 	}
 	return c
+}
+
+// judged finds which role of the loop gives the score, and what that is called.
+func (c *Cycle) judged(plan *pipeline.Plan, loop pipeline.PlanStage) {
+	for _, step := range loop.Rounds[0].Steps {
+		role, ok := plan.Role(step.Role)
+		if !ok || role.Score == nil {
+			continue
+		}
+		c.Name, c.Judge = role.Score.Name, role.Name
+		if n := len(role.Score.Range); n > 0 {
+			c.Best = role.Score.Range[n-1]
+		}
+	}
 }
 
 // cycleSteps says how far each step of the cycle is. Of the open cycle the state's place says it, of a closed one its record.

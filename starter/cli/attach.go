@@ -20,6 +20,9 @@ const refresh = 150 * time.Millisecond
 
 // attach shows a run until it rests or is over. Detaching never cancels it; Ctrl+C pauses it.
 func (a *app) attach(ctx context.Context, s *session, st operate.Started) error {
+	if in, out, ok := a.terminal(); ok {
+		return a.attachScreen(ctx, s, st, in, out)
+	}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
@@ -61,7 +64,8 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started) error 
 			}
 			if rests {
 				s.awaitClose(ctx, v.state)
-				return a.goodbye(v, interrupts)
+				v.clear()
+				return a.goodbye(v.dir, v.state, interrupts)
 			}
 		}
 	}
@@ -152,10 +156,8 @@ func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, 
 }
 
 // goodbye says where the run stands, and what to type next.
-func (a *app) goodbye(v *view, interrupts int) error {
-	v.clear()
-	s := v.state
-	where := v.dir.Root
+func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
+	where := d.Root
 	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Done:

@@ -26,7 +26,8 @@ const ScriptedVerb = "scripted-agent"
 // app is one invocation.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out      io.Writer
+	err      *outlet
 	settings config.Settings
 	read     sync.Once // what a person types is read by one, whoever asks
 	lines    chan string
@@ -37,7 +38,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if len(args) > 0 && args[0] == ScriptedVerb {
 		return scripted.Main(in, out, errw, os.Getenv)
 	}
-	a := &app{in: in, out: out, err: errw}
+	a := &app{in: in, out: out, err: &outlet{to: errw}}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())

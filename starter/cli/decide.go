@@ -108,18 +108,23 @@ func (a *app) printQuestion(d rundir.Dir, q run.Question) {
 
 // excerpt prints the end of what a question is about.
 func (a *app) excerpt(file string) {
+	for _, line := range endOf(file) {
+		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
+	}
+}
+
+// endOf gives the last lines of a file; none of one that cannot be read: it is shown by name.
+func endOf(file string) []string {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return // it is shown by name
+		return nil
 	}
 	const most = 12
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
 	if len(lines) > most {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
-	for _, line := range lines {
-		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
-	}
+	return lines
 }
 
 func clip(line string, most int) string {

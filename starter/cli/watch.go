@@ -18,13 +18,22 @@ import (
 func (a *app) watch() *cobra.Command {
 	var dir string
 	cmd := a.target(&cobra.Command{
-		Use: "watch [RUN]", Short: "Watch a run, from its directory alone",
-		Long: "Show what has happened and what happens, until the run rests or is over. No server is asked or needed; leaving changes nothing.\n\n" + exitCodesHelp,
+		Use: "watch [RUN]", Short: "Watch a run live, and answer what it waits for",
+		Long: `Show a run live: progress, what runs and what it says, times, costs, quality, scores. What it shows is in the run's directory: no server is needed, and
+none is started. Leaving (q or Ctrl+C) changes nothing.
+
+On a terminal, keys do what the verbs do, where a server can be reached: p pause, P pause --now, r resume, b budget, and a number decides what the run waits for.
+Elsewhere (a pipe, a file, TERM=dumb) it prints a line for what has happened, until the run rests or is over.
+
+` + exitCodesHelp,
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := operate.Find(a.settings.StateDir, named(args, dir))
 		if err != nil {
 			return err
+		}
+		if in, out, ok := a.terminal(); ok {
+			return a.watchScreen(cmd.Context(), d, in, out)
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -35,7 +44,8 @@ func (a *app) watch() *cobra.Command {
 			if !rests || err != nil {
 				return false, err
 			}
-			return true, a.goodbye(v, 0)
+			v.clear()
+			return true, a.goodbye(d, v.state, 0)
 		})
 	}
 	return cmd
