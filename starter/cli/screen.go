@@ -142,7 +142,7 @@ func restsFor(s run.State, stands run.Status) string {
 	case undecided && !s.Status.Settled(), stands.Class() == run.Live:
 		return ""
 	case stands == run.Done:
-		return fmt.Sprintf("%d of %d passes, %d rounds, %d calls, %s.%s", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls, usd(s.Total()), scoreWords(s))
+		return fmt.Sprintf("%d of %d passes, %d rounds, %d calls, %s.%s%s", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls, usd(s.Total()), scoreWords(s), deliveryWords(s))
 	case stands == run.Paused:
 		return pausedFor(s)
 	case stands == run.Halted:
@@ -153,6 +153,17 @@ func restsFor(s run.State, stands run.Status) string {
 		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
 	}
 	return why + "\nPress r to go on with it in a new epoch; nothing that was answered is paid for again."
+}
+
+func deliveryWords(s run.State) string {
+	switch d := s.Delivery; {
+	case d == nil:
+		return ""
+	case d.Delivered:
+		return fmt.Sprintf(" Delivered to %s %s.", d.To, d.Target)
+	default:
+		return " Nothing was delivered: " + d.Message
+	}
 }
 
 func pausedFor(s run.State) string {

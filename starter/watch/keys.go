@@ -9,6 +9,7 @@ import (
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/passbook-run/passbook/run"
 )
@@ -95,7 +96,7 @@ func (m *model) offered() []action {
 	s := m.scene.Status
 	running := s.Class() == run.Live && m.ready
 	if running {
-		out = append(out, action{"p", "pause", (*model).pause}, action{"P", "end the call and pause", (*model).pauseNow})
+		out = append(out, action{"p", "pause", (*model).pause}, action{"P", "pause now", (*model).pauseNow})
 	}
 	if _, undecided := m.scene.State.Asks(); !undecided && (s == run.Paused || s == run.Failed || s == run.Cancelled || s == run.Interrupted) {
 		out = append(out, action{"r", "resume", (*model).resume})
@@ -126,7 +127,7 @@ func (m *model) resume() tea.Cmd {
 }
 
 func (m *model) budget() tea.Cmd {
-	return m.ask2("New budget in USD:", "", true, func(text string) tea.Cmd {
+	return m.prompted("New budget in USD:", "", true, func(text string) tea.Cmd {
 		usd, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(text), "$"), 64)
 		if err != nil || usd <= 0 {
 			m.say(fmt.Sprintf("%q is no amount: type one such as 500", text), true)
@@ -148,20 +149,20 @@ func (m *model) decide(q *Question, c Choice) tea.Cmd {
 		})
 	}
 	if c.Words {
-		return m.ask2(c.Action+", in your words:", "", true, send)
+		return m.prompted(c.Action+", in your words:", "", true, send)
 	}
-	return m.ask2(fmt.Sprintf("%s: %s?", c.Action, c.Meaning), "", false, send)
+	return m.prompted(fmt.Sprintf("%s: %s?", c.Action, c.Meaning), "", false, send)
 }
 
 // confirm asks before it acts.
 func (m *model) confirm(prompt string, f func(ctx context.Context) (string, error)) tea.Cmd {
-	return m.ask2(prompt, "", false, func(string) tea.Cmd { return m.do(f) })
+	return m.prompted(prompt, "", false, func(string) tea.Cmd { return m.do(f) })
 }
 
 var errNoActions = errors.New("nothing can be done from here: no server is known")
 
-// ask2 opens the line at the bottom: for a text, or for Enter.
-func (m *model) ask2(prompt, value string, typed bool, send func(string) tea.Cmd) tea.Cmd {
+// prompted opens the line at the bottom: for a text, or for Enter.
+func (m *model) prompted(prompt, value string, typed bool, send func(string) tea.Cmd) tea.Cmd {
 	if m.o.Actions == nil {
 		m.say(errNoActions.Error(), true)
 		return nil
@@ -234,26 +235,36 @@ func (m *model) foot() []string {
 	return append(out, m.keys())
 }
 
+// keys is the last line: what can be pressed.
 func (m *model) keys() string {
-	t := m.theme
-	key := func(k, name string) string { return t.accent.Render(k) + " " + t.dim.Render(name) }
-	var parts []string
+	leave := "leave"
+	if m.scene.Status.Class() == run.Live {
+		leave = "leave, the run goes on"
+	}
+	all := [][2]string{}
 	if q := m.scene.Question; q != nil && len(q.Choices) > 0 {
-		parts = append(parts, key(fmt.Sprintf("1-%d", len(q.Choices)), "decide"))
+		all = append(all, [2]string{fmt.Sprintf("1-%d", len(q.Choices)), "decide"})
 	}
 	for _, a := range m.offered() {
-		parts = append(parts, key(a.key, a.name))
+		all = append(all, [2]string{a.key, a.name})
 	}
 	if m.last > 0 {
-		parts = append(parts, key("↑↓", "scroll"))
+		all = append(all, [2]string{"↑↓", "scroll"})
 	}
-	leave := "leave (the run goes on)"
-	if m.scene.Status.Class() != run.Live {
-		leave = "leave"
-	}
-	parts = append(parts, key("q", leave))
 	if m.o.Attached && m.scene.Status == run.Running {
-		parts = append(parts, key("Ctrl+C", "pause and leave"))
+		all = append(all, [2]string{"Ctrl+C", "pause and leave"})
 	}
-	return fit(" "+strings.Join(parts, t.frame.Render("  ")), m.width)
+	return m.theme.keyLine(append(all, [2]string{"q", leave}), m.width)
+}
+
+func (t theme) keyLine(all [][2]string, width int) string {
+	var parts []string
+	for _, k := range all {
+		parts = append(parts, t.accent.Render(k[0])+" "+t.dim.Render(k[1]))
+	}
+	line := " " + strings.Join(parts, "   ")
+	if lipgloss.Width(line) > width {
+		line = " " + strings.Join(parts, " ")
+	}
+	return fit(line, width)
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,6 +17,7 @@ const (
 // panel is one part of the screen. Its lines are drawn for a width; most of them need no more.
 type panel struct {
 	title string
+	short string // where there is no frame; empty: the title
 	lines func(width int) []string
 	grows bool // it is given the lines that are left, by lines at most
 	tint  *lipgloss.Style
@@ -41,10 +43,11 @@ func (t theme) labelled(p panel, width, most int) []string {
 	for i, l := range limited(p, width-label, most) {
 		name := ""
 		if i == 0 {
-			name = t.dim.Render(cut(p.title, label-1))
+			ink := t.strong
 			if p.tint != nil {
-				name = p.tint.Render(cut(p.title, label-1))
+				ink = *p.tint
 			}
+			name = ink.Render(cut(cmp.Or(p.short, p.title), label-1))
 		}
 		out = append(out, fit(name, label)+fit(l, width-label))
 	}

@@ -99,17 +99,17 @@ func (t theme) panels(s Scene) []panel {
 	if s.Status.Closed() && s.Status != run.Done {
 		tint = t.bad
 	}
-	add(wait, panel{title: waitTitle(s), lines: func(w int) []string { return t.wait(s, w) }, tint: &tint})
-	add(len(f.Flights) > 0 || s.Status == run.Running, panel{title: currentTitle(f), lines: func(w int) []string { return t.current(s, w) }})
-	add(f.Cycle != nil, panel{title: cycleTitle(f), lines: func(w int) []string { return t.cycle(f, w) }})
-	add(true, panel{title: "Timing", lines: func(w int) []string { return t.timing(f.Timing, w) }})
-	add(true, panel{title: "Cost", lines: func(w int) []string { return t.cost(f.Cost, w) }})
+	add(wait, panel{title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint})
+	add(len(f.Flights) > 0 || s.Status == run.Running, panel{title: currentTitle(f), short: "Current", lines: func(w int) []string { return t.current(s, w) }})
+	add(f.Cycle != nil, panel{title: cycleTitle(f), short: "Cycle", lines: func(w int) []string { return t.cycle(f, w) }})
+	add(true, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
+	add(true, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
 	add(true, panel{title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
 	add(len(f.Sets) > 0, panel{title: "Subsets", lines: func(w int) []string { return t.sets(f.Sets, w) }})
 	add(len(f.Sets) == 0 && len(f.Stages) > 0, panel{title: "Stages", lines: func(w int) []string { return t.stages(f.Stages, w) }})
-	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{title: "Last passes", lines: func(w int) []string { return t.last(f, w) }})
-	add(len(f.Sets) == 0 && len(f.Settled) > 0, panel{title: "Last steps", lines: func(w int) []string { return t.settled(f, w) }})
-	add(s.Status == run.Running, panel{title: outputTitle(s.Output), lines: func(w int) []string { return t.output(s.Output, w) }, grows: true})
+	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{title: "Last passes", short: "Last", lines: func(w int) []string { return t.last(f, w) }})
+	add(len(f.Sets) == 0 && len(f.Settled) > 0, panel{title: "Last steps", short: "Last", lines: func(w int) []string { return t.settled(f, w) }})
+	add(s.Status == run.Running, panel{title: outputTitle(s.Output), short: "Output", lines: func(w int) []string { return t.output(s.Output, w) }, grows: true})
 	return out
 }
 
@@ -233,7 +233,8 @@ func attempt(f figures.Flight) string {
 	return fmt.Sprintf(" (attempt %d)", f.Attempt)
 }
 
-func (t theme) timing(g figures.Timing, w int) []string {
+func (t theme) timing(f figures.Figures, w int) []string {
+	g := f.Timing
 	of := func(d *time.Duration) string {
 		if d == nil {
 			return t.dim.Render("–")
@@ -248,16 +249,21 @@ func (t theme) timing(g figures.Timing, w int) []string {
 	if g.Remaining != nil {
 		left = "~" + figures.Duration(*g.Remaining) + t.dim.Render(" (est)")
 	}
+	set := ""
+	if len(f.Sets) > 0 {
+		set = t.wide("Avg/subset") + of(g.MeanSet)
+	}
 	return []string{
 		pair(t.name("Elapsed")+elapsed, t.wide("Avg/pass")+of(g.Mean), w),
-		pair(t.name("Remaining")+left, t.wide("Avg/subset")+of(g.MeanSet), w),
+		pair(t.name("Remaining")+left, set, w),
 	}
 }
 
 // wide is a name in the second column.
 func (t theme) wide(s string) string { return t.dim.Render(fmt.Sprintf("%-12s", s)) }
 
-func (t theme) cost(c figures.Cost, w int) []string {
+func (t theme) cost(f figures.Figures, w int) []string {
+	c := f.Cost
 	total := figures.USD(c.Total)
 	if c.Estimated > 0 {
 		total += t.dim.Render(" (" + figures.USD(c.Estimated) + " estimated)")
@@ -276,7 +282,7 @@ func (t theme) cost(c figures.Cost, w int) []string {
 	}
 	var roles []string
 	for _, r := range c.Roles {
-		roles = append(roles, roleName(r.Name)+": "+figures.USD(r.USD))
+		roles = append(roles, roleName(f, r.Name)+": "+figures.USD(r.USD))
 	}
 	mean, projected := t.dim.Render("–"), t.dim.Render("–")
 	if c.Mean != nil {
@@ -292,11 +298,15 @@ func (t theme) cost(c figures.Cost, w int) []string {
 	return append(out, pair(t.name("Avg/pass")+mean, t.wide("Est. total")+projected, w))
 }
 
-func roleName(s string) string {
-	if s == "pa" {
-		return "PA"
+// roleName names a row of the costs. The calls of repeated stages are one row: PA in the seed's words.
+func roleName(f figures.Figures, name string) string {
+	switch {
+	case name != "pa":
+		return figures.Title(name)
+	case len(f.Sets) == 0:
+		return "In loops"
 	}
-	return figures.Title(s)
+	return "PA"
 }
 
 func (t theme) quality(f figures.Figures, w int) []string {
@@ -619,7 +629,13 @@ func (t theme) wait(s Scene, w int) []string {
 			out = append(out, t.frame.Render("│ ")+cut(l, w-2))
 		}
 		for i, c := range q.Choices {
-			out = append(out, t.accent.Render(fmt.Sprintf("%d", i+1))+fmt.Sprintf("  %-21s ", c.Action)+t.dim.Render(cut(c.Meaning, w-25)))
+			for k, l := range wrapped(c.Meaning, w-5-longest(q.Choices)) {
+				left := strings.Repeat(" ", 5+longest(q.Choices))
+				if k == 0 {
+					left = t.accent.Render(fmt.Sprintf("%d", i+1)) + fmt.Sprintf("  %-*s  ", longest(q.Choices), c.Action)
+				}
+				out = append(out, left+t.dim.Render(l))
+			}
 		}
 	}
 	for _, l := range strings.Split(s.Why, "\n") {
@@ -628,6 +644,14 @@ func (t theme) wait(s Scene, w int) []string {
 		}
 	}
 	return out
+}
+
+func longest(all []Choice) int {
+	n := 0
+	for _, c := range all {
+		n = max(n, lipgloss.Width(c.Action))
+	}
+	return n
 }
 
 // wrapped breaks a text into lines.

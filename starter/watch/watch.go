@@ -5,6 +5,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func ticks() tea.Cmd { return tea.Tick(tick, func(t time.Time) tea.Msg { return 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
+		m.width, m.height = cmp.Or(msg.Width, 80), cmp.Or(msg.Height, 24) // a terminal may not know
 	case tea.BackgroundColorMsg:
 		m.theme = newTheme(msg.IsDark())
 	case tickMsg:
