@@ -42,9 +42,16 @@ type Figures struct {
 // Of computes the figures of a moment.
 func Of(s Source, now time.Time) Figures {
 	return Figures{
-		Progress: progressOf(s), Flights: flightsOf(s, now), Timing: timingOf(s, now), Cost: costOf(s), Quality: qualityOf(s), Sets: setsOf(s),
-		Stages: stagesOf(s), Last: lastOf(s.Records), Cycle: cycleOf(s), Trend: Trend(s.Records), Settled: settledOf(s.Recent),
-	}
+		Progress: progressOf(s), Timing: timingOf(s), Cost: costOf(s), Quality: qualityOf(s), Sets: setsOf(s), Stages: stagesOf(s), Last: lastOf(s.Records), Cycle: cycleOf(s),
+		Trend: Trend(s.Records), Settled: settledOf(s.Recent),
+	}.Tick(s, now)
+}
+
+// Tick gives the figures of a later moment, at which nothing more is recorded: only the clocks have gone on.
+func (f Figures) Tick(s Source, now time.Time) Figures {
+	f.Flights = flightsOf(s, now)
+	f.Timing.Elapsed, f.Timing.Rested = elapsed(s, now)
+	return f
 }
 
 // step is the step of the plan that the run stands at; false: it is between two stages, through, or the plan is not there.

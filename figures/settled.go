@@ -32,7 +32,8 @@ func lastOf(b rundir.PipelineState) []Pass {
 		}
 	}
 	var out []Pass
-	for _, r := range all[max(0, len(all)-3):] {
+	for _, n := range all[max(0, len(all)-3):] {
+		r := record(b, n)
 		out = append(out, Pass{
 			Number: r.GlobalPassNumber, Set: r.SubsetID, InSet: r.SubsetPassNumber, Order: r.Rotation, Role: r.AgentRole, Duration: time.Duration(r.DurationMS) * time.Millisecond,
 			USD: r.Tokens.EstimatedCostUSD, Passed: r.ValidationPassed, Outcome: r.Outcome, Retries: r.RetryCount, Checkpoint: at[r.GlobalPassNumber],

@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -23,20 +22,23 @@ type Timing struct {
 // Rest is a time in which a run waited for a person, or was over and had not been taken up again. To is zero while it lasts.
 type Rest struct{ From, To time.Time }
 
-func timingOf(s Source, now time.Time) Timing {
-	var t Timing
-	if from, ok := parse(s.Records.StartedAt); ok {
-		end := now
-		if s.Records.CompletedAt != nil {
-			if over, ok := parse(*s.Records.CompletedAt); ok {
-				end = over
-			}
-		}
-		t.Rested = Rested(s.Rests, from, end)
-		t.Elapsed = max(0, end.Sub(from)-t.Rested)
+func timingOf(s Source) Timing {
+	return Timing{Mean: Mean(durations(s)), MeanSet: MeanSet(s), Remaining: Remaining(s)}
+}
+
+// elapsed is the time from the start to now or the end, without the rests, and these.
+func elapsed(s Source, now time.Time) (worked, rested time.Duration) {
+	from, ok := parse(s.Records.StartedAt)
+	if !ok {
+		return 0, 0
 	}
-	t.Mean, t.MeanSet, t.Remaining = Mean(durations(s)), MeanSet(s), Remaining(s)
-	return t
+	if s.Records.CompletedAt != nil {
+		if over, ok := parse(*s.Records.CompletedAt); ok {
+			now = over
+		}
+	}
+	rested = Rested(s.Rests, from, now)
+	return max(0, now.Sub(from)-rested), rested
 }
 
 // Rested adds up the rests between two times.
@@ -58,16 +60,25 @@ func Rested(rests []Rest, from, to time.Time) time.Duration {
 	return sum
 }
 
-// numbered gives the records of the numbered passes, in order.
-func numbered(b rundir.PipelineState) []rundir.PassRecord {
-	return slices.SortedFunc(maps.Values(b.PassRecords), func(x, y rundir.PassRecord) int { return x.GlobalPassNumber - y.GlobalPassNumber })
+// numbered gives the numbers of the settled passes, in order.
+func numbered(b rundir.PipelineState) []int {
+	out := make([]int, 0, len(b.PassRecords))
+	for _, r := range b.PassRecords {
+		out = append(out, r.GlobalPassNumber)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func record(b rundir.PipelineState, number int) rundir.PassRecord {
+	return b.PassRecords[strconv.Itoa(number)]
 }
 
 // durations are those of the numbered passes, oldest first. A pipeline without any has those of its last eight passes.
 func durations(s Source) []time.Duration {
 	var out []time.Duration
-	for _, r := range numbered(s.Records) {
-		out = append(out, time.Duration(r.DurationMS)*time.Millisecond)
+	for _, n := range numbered(s.Records) {
+		out = append(out, time.Duration(record(s.Records, n).DurationMS)*time.Millisecond)
 	}
 	if s.Records.TotalCorpusPasses > 0 || len(out) > 0 {
 		return out

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 
 	"github.com/passbook-run/passbook/activities"
@@ -88,7 +89,9 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 		fmt.Fprintf(a.out, "The run goes on. Watch it: %s watch %s\n", program(), st.Dir.Root)
 		return nil
 	case res.State.Status.Closed():
-		fmt.Fprintln(a.out, res.Last)
+		if _, err := lipgloss.Fprintln(a.out, res.Last); err != nil { // with the colours that this terminal has
+			return err
+		}
 		s.awaitClose(ctx, res.State)
 	}
 	return a.goodbye(st.Dir, res.State, res.Interrupts)

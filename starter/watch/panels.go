@@ -105,7 +105,7 @@ func (t theme) panels(s Scene) []panel {
 	add(true, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
 	add(true, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
 	add(true, panel{title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
-	add(len(f.Sets) > 0, panel{title: "Subsets", lines: func(w int) []string { return t.sets(f.Sets, w) }})
+	add(len(f.Sets) > 0, panel{title: setsTitle(f.Sets), short: "Subsets", lines: func(w int) []string { return t.sets(nearby(f.Sets), w) }})
 	add(len(f.Sets) == 0 && len(f.Stages) > 0, panel{title: "Stages", lines: func(w int) []string { return t.stages(f.Stages, w) }})
 	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{title: "Last passes", short: "Last", lines: func(w int) []string { return t.last(f, w) }})
 	add(len(f.Sets) == 0 && len(f.Settled) > 0, panel{title: "Last steps", short: "Last", lines: func(w int) []string { return t.settled(f, w) }})
@@ -342,6 +342,34 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// setsShown is how many sets there is room for.
+const setsShown = 21
+
+// nearby gives the sets around the one under way, where there are too many.
+func nearby(sets []figures.Set) []figures.Set {
+	at := 0
+	for i, s := range sets {
+		if s.Done > 0 {
+			at = i
+		}
+	}
+	from := max(0, min(at-setsShown/2, len(sets)-setsShown))
+	return sets[from:min(len(sets), from+setsShown)]
+}
+
+func setsTitle(sets []figures.Set) string {
+	if len(sets) <= setsShown {
+		return "Subsets"
+	}
+	done := 0
+	for _, s := range sets {
+		if s.Done == s.Total {
+			done++
+		}
+	}
+	return fmt.Sprintf("Subsets: %d of %d done", done, len(sets))
 }
 
 // sets is the grid of sets: S1 ████████ done (TM-10).

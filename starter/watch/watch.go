@@ -79,10 +79,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 }
 
 const (
-	tick    = 250 * time.Millisecond // how often the directory is looked at
-	clock   = time.Second            // how often times go on
-	asking  = 5 * time.Second        // how often a server is asked
-	replies = 15 * time.Second       // how long an answer stands on the screen
+	tick        = 250 * time.Millisecond // how often the directory is looked at
+	clock       = time.Second            // how often times go on
+	serverEvery = 5 * time.Second        // how often a server is asked
+	replies     = 15 * time.Second       // how long an answer stands on the screen
 )
 
 // model is the state of the screen.
@@ -191,7 +191,7 @@ func (m *model) ticked(now time.Time) tea.Cmd {
 		m.reading = true
 		cmds = append(cmds, m.read())
 	}
-	if now.Sub(m.asked) >= asking && !m.asks && m.ready {
+	if now.Sub(m.asked) >= serverEvery && !m.asks && m.ready {
 		m.asked, m.asks = now, true
 		cmds = append(cmds, m.ask())
 	}
@@ -342,6 +342,7 @@ type reader struct {
 	o       Options
 	mark    [2]mark
 	source  figures.Source
+	figures figures.Figures
 	lag     bool
 	stands  *stoodMsg
 	asked   string // id of the question that is described
@@ -373,12 +374,12 @@ func (r reader) read(now time.Time) shot {
 		if err != nil {
 			return shot{err: err, reader: r, scene: Scene{Now: now}}
 		}
-		r.mark, r.source = mark, source
+		r.mark, r.source, r.figures = mark, source, figures.Of(source, now)
 		meta, err := r.o.Dir.Meta()
 		r.lag = err != nil || meta.Events.Seq < source.State.Seq
 	}
 	s := r.source
-	scene := Scene{State: s.State, Figures: figures.Of(s, now), Task: s.State.Task, Now: now}
+	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}
 	scene.Output = r.output(scene.Figures.Flights)
 	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
 		if r.asked != q.ID && r.o.Ask != nil {
