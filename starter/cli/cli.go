@@ -43,7 +43,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintln(errw, "Error:", err)
+		fmt.Fprintf(errw, "Error: %v%s\n", err, hint(err))
 	}
 	return exitCode(err)
 }
@@ -66,10 +66,11 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsage(err) })
+	root.SetFlagErrorFunc(unknownFlag)
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(a.demo(), a.run(), a.plan(), a.list(), a.status(), a.diagnose(), a.pause(), a.resume(), a.decide(), a.budget(), a.check(), a.repairState(), a.rebuild(), a.revert(), a.replay(), a.fork(), a.cancel(), a.lineage(),
 		a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.diff(), a.evidence(), a.server(), a.worker(), a.doctor(), a.config(), a.version())
+	a.completions(root)
 	return root
 }
 

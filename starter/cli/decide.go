@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -48,7 +47,7 @@ What can be decided depends on the question; --show tells it:
 	cmd.Flags().StringVar(&m.ID, "id", "", "of the question, so that the answer cannot meet another one")
 	cmd.Flags().BoolVar(&show, "show", false, "only show what waits")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

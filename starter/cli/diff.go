@@ -52,7 +52,7 @@ work. Needs git; no server is asked.
 		if o.stat && o.json {
 			return asUsage(errors.New("--stat and --json are two forms of the answer: give one"))
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, o.dir))
+		d, err := a.find(named(args, o.dir))
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/starter/evidence"
 )
 
@@ -23,7 +22,7 @@ the same evidence. No server is asked or needed.
 		if format != "md" && format != "json" {
 			return asUsage(fmt.Errorf("--format is md or json, not %q", format))
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 	cmd := a.target(&cobra.Command{Use: verb + " [RUN]", Short: short, Long: short + ".\n\n" + exitCodesHelp}, &dir)
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -22,7 +21,7 @@ func offline[T any](a *app, use, short string, read func(rundir.Dir) (T, error),
 	cmd := a.target(&cobra.Command{Use: use + " [RUN]", Short: short, Long: short + ". No server is asked or needed.\n\n" + exitCodesHelp}, &dir)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is forced; recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

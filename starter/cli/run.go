@@ -71,7 +71,7 @@ func (a *app) wanted(file string, dir *string, w wish) (operate.Definition, erro
 	var from rundir.Dir
 	if parent != "" {
 		var err error
-		if from, err = operate.Find(a.settings.StateDir, parent); err != nil {
+		if from, err = a.find(parent); err != nil {
 			return def, err
 		}
 	}

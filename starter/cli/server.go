@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) server() *cobra.Command {
-	cmd := &cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"}
+	cmd := within(&cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"})
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
 		&cobra.Command{Use: "stop", Short: "Stop worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -28,7 +27,7 @@ Elsewhere (a pipe, a file, TERM=dumb) it prints a line for what has happened, un
 ` + exitCodesHelp,
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
@@ -75,7 +74,7 @@ func (a *app) logs() *cobra.Command {
 	}, &dir)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until the run is over or Ctrl+C")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
