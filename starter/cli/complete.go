@@ -40,7 +40,9 @@ func (a *app) completions(root *cobra.Command) {
 			case known:
 				complete = of.plain
 			case f.Name == "output-dir" || f.Name == "source":
-				complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return nil, cobra.ShellCompDirectiveFilterDirs }
+				complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+					return nil, cobra.ShellCompDirectiveFilterDirs
+				}
 			case f.Name == "config":
 				complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 					return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt

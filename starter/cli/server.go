@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -67,12 +66,18 @@ func (a *app) serverStatus() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return json.NewEncoder(a.out).Encode(st)
+			return a.json(processes{st.Server, st.Worker})
 		}
 		a.printServer(st)
 		return nil
 	}
 	return cmd
+}
+
+// processes is `server status --json`; null: it does not run.
+type processes struct {
+	Server *local.Server `json:"server"`
+	Worker *local.Worker `json:"worker"`
 }
 
 func (a *app) printServer(st local.Status) {

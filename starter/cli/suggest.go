@@ -13,8 +13,8 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// nearest gives the words that somebody may have meant by another one, the likeliest first, at most three: those that it begins, and those that are two slips away or
-// fewer; of a short word, one.
+// nearest gives the words that somebody may have meant by another one, at most three: those that it begins, or the nearest of
+// those that are two slips away or fewer; of a short word, one.
 func nearest(word string, words []string) []string {
 	type near struct {
 		word  string
@@ -34,7 +34,9 @@ func nearest(word string, words []string) []string {
 	slices.SortStableFunc(found, func(x, y near) int { return x.slips - y.slips })
 	var out []string
 	for _, f := range found[:min(3, len(found))] {
-		out = append(out, f.word)
+		if f.slips == found[0].slips {
+			out = append(out, f.word)
+		}
 	}
 	return out
 }

@@ -69,7 +69,7 @@ func (t theme) status(s Scene) string {
 	case run.Live:
 		return t.good.Render("▶ " + string(s.Status))
 	case run.OperatorPause:
-		return t.warn.Render("⏸ " + string(s.Status))
+		return t.warn.Render("‖ " + string(s.Status))
 	}
 	if s.Status == run.Done {
 		return t.good.Render("✓ done")

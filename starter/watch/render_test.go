@@ -133,7 +133,7 @@ func TestEveryWidthFits(t *testing.T) {
 func TestSignsSayWhatColoursSay(t *testing.T) {
 	s := at35()
 	s.Status = run.Failed
-	for status, sign := range map[run.Status]string{run.Running: "▶ running", run.Paused: "⏸ paused", run.Done: "✓ done", run.Failed: "✗ failed", run.Interrupted: "✗ interrupted"} {
+	for status, sign := range map[run.Status]string{run.Running: "▶ running", run.Paused: "‖ paused", run.Done: "✓ done", run.Failed: "✗ failed", run.Interrupted: "✗ interrupted"} {
 		s.Status = status
 		require.Contains(t, codes.ReplaceAllString(Render(s, 80, 60, true), ""), sign)
 	}
