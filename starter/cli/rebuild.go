@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
 )
 
 func (a *app) rebuild() *cobra.Command {
@@ -34,7 +36,11 @@ the beginning of it; nothing is cut or replaced.
 			if err != nil {
 				return err
 			}
-			tail, err := s.Rebuild(cmd.Context(), args[0], abs)
+			var tail run.Tail
+			err = a.metered(cmd.Context(), func(ctx context.Context) error {
+				tail, err = s.Rebuild(ctx, args[0], abs)
+				return err
+			})
 			if err != nil {
 				return err
 			}

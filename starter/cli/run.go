@@ -130,7 +130,11 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 		return err
 	}
 	defer s.Close()
-	st, err := s.Start(ctx, def, d)
+	var st operate.Started
+	err = a.metered(ctx, func(ctx context.Context) error {
+		st, err = s.Start(ctx, def, d)
+		return err
+	})
 	if err != nil {
 		return err
 	}

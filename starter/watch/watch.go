@@ -187,7 +187,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // ticked looks whether the directory has changed, moves the clock and asks the server, each in its time.
 func (m *model) ticked(now time.Time) tea.Cmd {
 	cmds := []tea.Cmd{ticks()}
-	if !m.reading && (m.reader.changed() || now.Sub(m.drawn) >= clock) {
+	if !m.reading && (m.reader.changed() || now.Sub(m.drawn) >= clock-tick/2) {
 		m.reading = true
 		cmds = append(cmds, m.read())
 	}
