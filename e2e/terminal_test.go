@@ -96,8 +96,8 @@ func pageOf(cells string, width int, light bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!DOCTYPE html><meta charset="utf-8"><style>body{margin:0;padding:16px 20px;background:%s;color:%s}pre{margin:0;font:15px/1.17 "DejaVu Sans Mono","Liberation Mono",monospace}
 i{font-style:normal;display:inline-block;width:1ch;text-align:center}b{font-weight:bold}</style><pre style="width:%dch">`, paper, ink, width)
+	style := "" // lasts from line to line
 	for line := range strings.Lines(cells) {
-		style := ""
 		for _, part := range regexp.MustCompile("\x1b\\[[0-9;]*m|[^\x1b]+").FindAllString(line, -1) {
 			if codes, is := strings.CutPrefix(part, "\x1b["); is {
 				style = styled(style, strings.TrimSuffix(codes, "m"))
@@ -190,10 +190,10 @@ func TestTerminalPictures(t *testing.T) {
 
 	p.open("attached", 140, 40, starter+" demo --output-dir "+dir)
 	p.sees("attached", "▶ running", "Pass 3/56")
+	p.open("narrow", 80, 50, starter+" watch "+dir)
+	p.sees("narrow", "▶ running")
 	p.tmux("set-option", "-g", "window-style", "fg=#1f2328,bg=#ffffff")
 	p.open("light", 140, 40, starter+" watch "+dir)
-	p.tmux("set-option", "-g", "window-style", "default")
-	p.open("narrow", 80, 50, starter+" watch "+dir)
 	for _, name := range []string{"attached", "narrow", "light"} {
 		p.matches(name, `Pass 35/56 (?s:.*)\([3-9]s elapsed\)`)
 		p.sees(name, "34/56 (61%)", "Pass 35/56", "Mechanisms → Rules", "...running...", "S5 ██░░░░░░ 2/8")
@@ -220,6 +220,7 @@ func TestTerminalPictures(t *testing.T) {
 
 	p.sees("attached", "Done: 56 of 56 passes, 3 rounds, 70 calls", "and try: ")
 	p.sees("narrow", "✓ done", "56/56 passed", "3.0 → 3.5")
+	p.tmux("set-option", "-g", "window-style", "default")
 	p.open("wide", 140, 40, starter+" watch "+dir)
 	p.sees("wide", "✓ done", "56/56 passed")
 	p.keep("narrow", "watch-done-80", false)

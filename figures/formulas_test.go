@@ -69,4 +69,6 @@ func TestRests(t *testing.T) {
 	} {
 		require.Equal(t, row.want, figures.Rested(figures.Rests(row.log), moment("10:00"), moment("14:00")), name)
 	}
+	twice := []figures.Rest{{From: moment("09:00"), To: moment("11:00")}, {From: moment("10:30"), To: moment("11:30")}}
+	require.Equal(t, 90*time.Minute, figures.Rested(twice, moment("10:00"), moment("14:00")), "only from 10:00 on, and what overlaps once")
 }

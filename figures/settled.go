@@ -81,7 +81,7 @@ func settledOf(recent []run.Event) []Settled {
 		case run.KindWorkspaceUpdated:
 			var p run.WorkspaceUpdated
 			e.Decode(&p)
-			if n := len(out) - 1; n >= 0 && p.Call != "" && out[n].Pass.Step == p.Step {
+			if n := len(out) - 1; n >= 0 && out[n].Pass.Step == p.Step {
 				out[n].Changed = &p.Changed
 			}
 		}

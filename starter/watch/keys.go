@@ -46,7 +46,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // interrupt is Ctrl+C: watching it leaves, attached it pauses (requirement 002 §8.4).
 func (m *model) interrupt() tea.Cmd {
-	if !m.o.Attached || m.o.Interrupt == nil || m.scene.State.Status.Class() == run.OperatorPause {
+	if m.o.Interrupt == nil || m.scene.State.Status.Class() == run.OperatorPause {
 		return tea.Quit
 	}
 	m.interrupts++

@@ -124,6 +124,8 @@ func TestWhatAnActionSaidIsShown(t *testing.T) {
 
 func TestLeaving(t *testing.T) {
 	require.True(t, press(shown(at35(), Options{}), "q"))
+	require.True(t, press(shown(at35(), Options{Actions: &fakeActions{}}), "p", "esc", "q"), "Esc goes back, and then q leaves")
+	require.False(t, press(shown(at35(), Options{Actions: &fakeActions{}}), "b", "q"), "while an amount is typed, q is a letter")
 	require.True(t, press(shown(at35(), Options{}), "ctrl+c"), "watching, Ctrl+C leaves")
 
 	var sent []int

@@ -141,11 +141,14 @@ func (t theme) progress(s Scene, w int) []string {
 			out = append(out, t.name("Round")+t.bar(figures.Bar(figures.Percent(p.Round-1, p.Max), width), width)+count)
 		}
 	}
-	if p.Set != "" {
-		out = append(out, pair(t.name("Subset")+p.Set+ifSaid(" (", p.Theme, ")"), t.name("Pass")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), w))
+	if p.Set == "" {
+		return out
 	}
+	set, order := t.name("Subset")+p.Set+ifSaid(" (", p.Theme, ")"), t.name("Rotation")+p.Order+ifSaid(" (", p.OrderLabel, ")")
+	room := lipgloss.Width(set) // both second columns begin at the same place
+	out = append(out, pair(set, t.dim.Render("Pass  ")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), w))
 	if p.Order != "" {
-		out = append(out, pair(t.name("Rotation")+p.Order+ifSaid(" (", p.OrderLabel, ")"), t.name("Role")+figures.Title(p.Role), w))
+		out = append(out, pair(fit(order, room), t.dim.Render("Role  ")+figures.Title(p.Role), w))
 	}
 	return out
 }

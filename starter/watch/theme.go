@@ -11,15 +11,15 @@ type theme struct {
 	good, warn, bad, accent, dim, strong, frame, filled, empty lipgloss.Style
 }
 
-// newTheme picks colours that can be read on a dark or a light background.
+// newTheme picks colours that can be read on a dark or a light background. They are of the palette of 256, so that they are the same on terminals that have no more.
 func newTheme(dark bool) theme {
 	pick := lipgloss.LightDark(dark)
 	ink := func(light, onDark string) lipgloss.Style {
 		return lipgloss.NewStyle().Foreground(pick(lipgloss.Color(light), lipgloss.Color(onDark)))
 	}
 	return theme{
-		good: ink("#1a7f37", "#56d364"), warn: ink("#9a6700", "#e3b341"), bad: ink("#cf222e", "#ff7b72"), accent: ink("#0550ae", "#79c0ff"), dim: ink("#59636e", "#9198a1"),
-		strong: lipgloss.NewStyle().Bold(true), frame: ink("#afb8c1", "#484f58"), filled: ink("#1a7f37", "#3fb950"), empty: ink("#d0d7de", "#3d444d"),
+		good: ink("#008700", "#5fd75f"), warn: ink("#875f00", "#d7af5f"), bad: ink("#d70000", "#ff8787"), accent: ink("#005faf", "#87afff"), dim: ink("#626262", "#9e9e9e"),
+		strong: lipgloss.NewStyle().Bold(true), frame: ink("#b2b2b2", "#585858"), filled: ink("#008700", "#5faf5f"), empty: ink("#c6c6c6", "#4e4e4e"),
 	}
 }
 

@@ -37,7 +37,7 @@ type Options struct {
 
 	// Attached says that the run was started or taken up from here: Ctrl+C pauses it, and the screen ends with the run.
 	Attached  bool
-	Interrupt func(ctx context.Context, nth int) error // Ctrl+C, when attached
+	Interrupt func(ctx context.Context, nth int) error // Ctrl+C; nil: it leaves
 
 	// Output is where a running call's output lies on this host; what was found out about it otherwise is an error to show.
 	Output func(call string) (string, error)
@@ -417,7 +417,7 @@ func (r *reader) output(flights []figures.Flight) Output {
 		case err == nil && len(lines) > 0:
 			out, newest = Output{Who: nameOf(f), Lines: lines}, fi.ModTime()
 		case len(out.Lines) == 0:
-			out.Who, out.Why = nameOf(f), "Nothing yet: it has not written a line. Many agents answer only at their end."
+			out.Who, out.Why = nameOf(f), "Nothing yet. Many agents answer only at their end."
 		}
 	}
 	return out
