@@ -142,17 +142,25 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).
 func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *view) {
 	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
-	if nth == 1 {
-		v.say("Graceful shutdown requested. Finishing current pass...")
-		v.say("Press Ctrl+C again to force exit.")
-	} else {
-		v.say("Force exit. State saved at last completed pass.")
+	for _, line := range interrupted(nth) {
+		v.say(line)
 	}
 	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
 	var refused *operate.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		v.say("The pause did not reach the run: " + err.Error())
 	}
+}
+
+// interrupted is what the nth Ctrl+C is answered with.
+func interrupted(nth int) []string {
+	switch nth {
+	case 1:
+		return []string{"Graceful shutdown requested. Finishing current pass...", "Press Ctrl+C again to force exit."}
+	case 2:
+		return []string{"Force exit. State saved at last completed pass."}
+	}
+	return nil
 }
 
 // goodbye says where the run stands, and what to type next.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // acting are the verbs that do something. All others read, and have --json.
@@ -83,7 +85,7 @@ func TestShapes(t *testing.T) {
 func keysOf(t *testing.T, verb string, out []byte, said string) []string {
 	if verb == "checkpoints" { // this run has none
 		require.JSONEq(t, "[]", string(out))
-		raw, err := json.Marshal(CheckpointLine{})
+		raw, err := json.Marshal(rundir.Listed{})
 		require.NoError(t, err)
 		out = raw
 	}

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"syscall"
 
-	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 
 	"github.com/passbook-run/passbook/activities"
@@ -80,6 +79,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 		return notice, nil
 	}
 	res, err := a.show(ctx, o)
+	a.transcript(st.Dir, res.Interrupts)
 	switch {
 	case err != nil:
 		return err
@@ -89,12 +89,44 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 		fmt.Fprintf(a.out, "The run goes on. Watch it: %s watch %s\n", program(), st.Dir.Root)
 		return nil
 	case res.State.Status.Closed():
-		if _, err := lipgloss.Fprintln(a.out, res.Last); err != nil { // with the colours that this terminal has
-			return err
-		}
 		s.awaitClose(ctx, res.State)
 	}
 	return a.goodbye(st.Dir, res.State, res.Interrupts)
+}
+
+// told is how many lines of what has happened are printed when an attached screen is left.
+const told = 500
+
+// transcript prints what has happened, as it is printed where there is no terminal: the screen has left no trace of it.
+func (a *app) transcript(d rundir.Dir, interrupts int) {
+	lines, _, err := d.Follow(0)
+	if err != nil {
+		return // goodbye says where to look
+	}
+	var said []string
+	fold := run.NewFold(run.State{}, run.History{})
+	for _, line := range lines {
+		e, err := run.ParseEvent([]byte(line))
+		if err != nil {
+			continue
+		}
+		fold.Apply(e)
+		if text := headline(e, fold.State()); text != "" {
+			said = append(said, run.OneLine(text))
+		}
+	}
+	if n := len(said) - told; n > 0 {
+		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), d.Root)
+		said = said[n:]
+	}
+	for _, line := range said {
+		fmt.Fprintln(a.out, line)
+	}
+	for nth := range interrupts {
+		for _, line := range interrupted(nth + 1) {
+			fmt.Fprintln(a.out, line)
+		}
+	}
 }
 
 // screen is what both have in common.

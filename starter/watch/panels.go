@@ -335,7 +335,7 @@ func (t theme) quality(f figures.Figures, w int) []string {
 	}
 	retries := fmt.Sprint(q.Retries)
 	if q.Unrecovered > 0 {
-		retries += t.bad.Render("  "+count(q.Unrecovered, "error", "errors")+" not recovered")
+		retries += t.bad.Render("  " + count(q.Unrecovered, "error", "errors") + " not recovered")
 	}
 	return append(out, pair(t.name("No-modify")+count(q.Unmodified, "pass", "passes"), t.wide("Retries")+retries, w))
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
@@ -54,15 +55,28 @@ type Options struct {
 // Result is how it ended.
 type Result struct {
 	State      run.State
-	Interrupts int    // Ctrl+C while attached
-	Forced     bool   // the third: nobody answered
-	Last       string // the last screen as text, for the terminal's own scrollback
+	Interrupts int  // Ctrl+C while attached
+	Forced     bool // the third: nobody answered
 }
 
 // Run shows the run until the person leaves, or, attached, until the run is over.
 func Run(ctx context.Context, o Options) (Result, error) {
 	m := newModel(ctx, o)
+	sigs, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(sigs, os.Interrupt) // of others than the keyboard, and before the terminal gives keys
+	defer signal.Stop(sigs)
+	defer close(done)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	go func() {
+		for {
+			select {
+			case <-sigs:
+				p.Send(interruptMsg{})
+			case <-done:
+				return
+			}
+		}
+	}()
 	end, err := p.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil // the terminal is gone, or the program is asked to end: the run goes on
@@ -71,11 +85,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if !ok {
 		return Result{}, err
 	}
-	res := Result{State: last.scene.State, Interrupts: last.interrupts, Forced: last.forced}
-	if last.ready && last.width > 0 {
-		res.Last = last.print()
-	}
-	return res, errors.Join(err, last.failed)
+	return Result{State: last.scene.State, Interrupts: last.interrupts, Forced: last.forced}, errors.Join(err, last.failed)
 }
 
 const (
@@ -129,7 +139,8 @@ type (
 		notice string
 		err    error
 	}
-	answeredMsg struct {
+	interruptMsg struct{}
+	answeredMsg  struct {
 		said string
 		err  error
 	}
@@ -172,6 +183,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.say(msg.said, false)
 		}
 		m.asked = time.Time{}
+	case interruptMsg:
+		return m, m.interrupt()
 	case tea.KeyPressMsg:
 		return m, m.key(msg)
 	default:
@@ -300,12 +313,6 @@ func (m *model) content() string {
 	text, last := m.theme.screen(m.scene, m.foot(), m.offset, m.width, m.height)
 	m.last = last
 	m.offset = min(m.offset, last)
-	return text
-}
-
-// print is the last scene without keys, as high as it is.
-func (m *model) print() string {
-	text, _ := m.theme.screen(m.scene, nil, 0, m.width, 1000)
 	return text
 }
 
