@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +70,7 @@ func (a *app) costReport() *cobra.Command {
 
 func readCosts(d rundir.Dir) (CostReport, error) {
 	rows, skipped, err := rundir.Rows[rundir.CostRow](d, rundir.CostLog)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the log nothing has been called
 		return CostReport{}, err
 	}
 	r := CostReport{Total: CostLine{Name: "total"}, Skipped: skipped}
@@ -112,6 +114,11 @@ func addLine(lines []CostLine, name string, row rundir.CostRow) []CostLine {
 }
 
 func (a *app) printCosts(r CostReport) {
+	if r.Total.Calls == 0 {
+		fmt.Fprintln(a.out, "No call has settled yet: there is nothing to add up.")
+		a.skipped(r.Skipped)
+		return
+	}
 	for _, part := range []struct {
 		title string
 		lines []CostLine
@@ -164,6 +171,9 @@ func (a *app) qualityReport() *cobra.Command {
 
 func readQuality(d rundir.Dir) (QualityReport, error) {
 	rows, skipped, err := rundir.Rows[rundir.QualityRow](d, rundir.QualityLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // nothing has been judged
+	}
 	r := QualityReport{Skipped: skipped, Unmodified: []int{}, Depth: []DepthLine{}, Scores: []rundir.QualityRow{}}
 	for _, row := range rows {
 		switch row.Type {
@@ -188,6 +198,11 @@ func readQuality(d rundir.Dir) (QualityReport, error) {
 }
 
 func (a *app) printQuality(r QualityReport) {
+	if r.Passed+r.Failed+len(r.Depth)+len(r.Scores) == 0 {
+		fmt.Fprintln(a.out, "Nothing has been judged yet: a reply is when its call settles.")
+		a.skipped(r.Skipped)
+		return
+	}
 	fmt.Fprintf(a.out, "Validation  %d passed, %d failed, %d warnings\n", r.Passed, r.Failed, r.Warnings)
 	if len(r.Unmodified) > 0 {
 		fmt.Fprintf(a.out, "Unchanged   passes %s\n", strings.Trim(fmt.Sprint(r.Unmodified), "[]"))

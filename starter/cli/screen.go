@@ -177,7 +177,7 @@ func restsFor(s run.State, stands run.Status) string {
 	case undecided && !s.Status.Settled(), stands.Class() == run.Live:
 		return ""
 	case stands == run.Done:
-		return fmt.Sprintf("%d of %d passes, %d rounds, %d calls, %s.%s%s", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls, usd(s.Total()), scoreWords(s), deliveryWords(s))
+		return doneWords(s) + scoreWords(s) + deliveryWords(s)
 	case stands == run.Paused:
 		return pausedFor(s)
 	case stands == run.Halted:
@@ -188,6 +188,24 @@ func restsFor(s run.State, stands run.Status) string {
 		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
 	}
 	return why + "\nPress r to go on with it in a new epoch; nothing that was answered is paid for again."
+}
+
+// doneWords is what a run that is through has come to, as far as it has that.
+func doneWords(s run.State) string {
+	var parts []string
+	if s.Passes.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d passes", s.Passes.LastSettled, s.Passes.Total))
+	}
+	if s.Rounds > 0 {
+		parts = append(parts, fmt.Sprintf("%d rounds", s.Rounds))
+	}
+	if s.Spent.Calls > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls", s.Spent.Calls), usd(s.Total()))
+	}
+	if len(parts) == 0 {
+		return "It is through."
+	}
+	return strings.Join(parts, ", ") + "."
 }
 
 func deliveryWords(s run.State) string {

@@ -19,6 +19,7 @@ type panel struct {
 	title string
 	short string // where there is no frame; empty: the title
 	lines func(width int) []string
+	wide  bool // it stands above both columns
 	grows bool // it is given the lines that are left, by lines at most
 	tint  *lipgloss.Style
 }
@@ -106,13 +107,17 @@ func (t theme) column(panels []panel, draw drawer, width, height int) []string {
 // mostGrown is how many lines a panel that grows has at most.
 const mostGrown = 16
 
-// columns puts the panels into two columns of about the same height; the first panel stands above both.
+// columns puts the panels into two columns of about the same height; the first panel and those that are wide stand above both.
 func (t theme) columns(panels []panel, width, height int) []string {
 	if len(panels) == 0 {
 		return nil
 	}
 	out := t.boxed(panels[0], width, fewestGrown)
-	left, right := halves(panels[1:], func(p panel) int { return len(t.boxed(p, width/2, fewestGrown)) })
+	rest := panels[1:]
+	for len(rest) > 0 && rest[0].wide {
+		out, rest = append(out, t.boxed(rest[0], width, fewestGrown)...), rest[1:]
+	}
+	left, right := halves(rest, func(p panel) int { return len(t.boxed(p, width/2, fewestGrown)) })
 	room, w := height-len(out), (width-1)/2
 	a, b := t.column(left, t.boxed, w, room), t.column(right, t.boxed, width-1-w, room)
 	for i := 0; i < max(len(a), len(b)); i++ {

@@ -47,6 +47,12 @@ type Choice struct {
 // header is the title, the id and the start (TM-02).
 func (t theme) header(s Scene, width int) []string {
 	title := strings.ToUpper(strings.ReplaceAll(s.State.Pipeline, "-", " "))
+	if s.State.RunID == "" && s.State.Seq > 0 {
+		return []string{
+			ends(" "+t.strong.Render(cut(run.OneLine(s.Task), width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ", width),
+			fit(t.dim.Render(fmt.Sprintf(" Recorded by another program │ %d events", s.State.Seq)), width),
+		}
+	}
 	if s.Task != "" && s.Task != s.State.Pipeline {
 		title += t.dim.Render("  " + run.OneLine(s.Task))
 	}
@@ -99,12 +105,13 @@ func (t theme) panels(s Scene) []panel {
 	if s.Status.Closed() && s.Status != run.Done {
 		tint = t.bad
 	}
-	add(wait, panel{title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint})
+	add(wait, panel{title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint, wide: true})
 	add(len(f.Flights) > 0 || s.Status == run.Running, panel{title: currentTitle(f), short: "Current", lines: func(w int) []string { return t.current(s, w) }})
 	add(f.Cycle != nil, panel{title: cycleTitle(f), short: "Cycle", lines: func(w int) []string { return t.cycle(f, w) }})
-	add(true, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
-	add(true, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
-	add(true, panel{title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
+	ours := s.State.RunID != "" // otherwise another program recorded it, and not this
+	add(ours, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
+	add(ours, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
+	add(ours, panel{title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
 	add(len(f.Sets) > 0, panel{title: setsTitle(f.Sets), short: "Subsets", lines: func(w int) []string { return t.sets(nearby(f.Sets), w) }})
 	add(len(f.Sets) == 0 && len(f.Stages) > 0, panel{title: "Stages", lines: func(w int) []string { return t.stages(f.Stages, w) }})
 	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{title: "Last passes", short: "Last", lines: func(w int) []string { return t.last(f, w) }})
@@ -652,7 +659,9 @@ func (t theme) wait(s Scene, w int) []string {
 		if q.Verdict != "" {
 			facts = "verdict " + q.Verdict + ", " + facts
 		}
-		out = append(out, t.dim.Render(cut(run.OneLine(facts), w)))
+		for _, l := range wrapped(facts, w) {
+			out = append(out, t.dim.Render(l))
+		}
 		if q.ExpiresAt != "" {
 			out = append(out, t.warn.Render(fmt.Sprintf("Answer by %s; then: %s", minute(q.ExpiresAt), q.OnExpiry)))
 		}

@@ -66,6 +66,11 @@ func inCycle2() Scene {
 	return s
 }
 
+// foreign is a run that another program recorded.
+func foreign() Scene {
+	return Scene{State: run.State{Task: "Add input validation", Status: run.Done, Seq: 34}, Task: "Add input validation", Status: run.Done, Why: "It is through."}
+}
+
 // asking waits for a person.
 func asking() Scene {
 	return Scene{
@@ -98,7 +103,7 @@ func TestScreens(t *testing.T) {
 		width, height int
 	}{
 		{"pass-35-at-70x60", at35(), 70, 60}, {"pass-35-at-80x24", at35(), 80, 24}, {"pass-35-at-140x36", at35(), 140, 36}, {"cycle-2-at-80x60", inCycle2(), 80, 60},
-		{"cycle-2-at-200x40", inCycle2(), 200, 40}, {"question-at-80x50", asking(), 80, 50},
+		{"cycle-2-at-200x40", inCycle2(), 200, 40}, {"question-at-80x50", asking(), 80, 50}, {"question-at-140x40", asking(), 140, 40}, {"foreign-at-80x24", foreign(), 80, 24},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := codes.ReplaceAllString(Render(row.scene, row.width, row.height, true), "") + "\n"
