@@ -37,6 +37,10 @@ budget: {usd: 0.05}
 	r := result{dir: filepath.Join(base, "money")}
 	attach := func(code int) stopped {
 		s := open(t, "run", "--config", config, "--output-dir", r.dir)
+		if code == 3 { // it waits for a budget, which can be raised there
+			s.shows(t, "Press b to raise it")
+			s.press(t, "q")
+		}
 		require.Equal(t, code, s.ends(t), s.said())
 		return stopped{said: s.said(), state: r.state(t), status: lookAt(t, r.dir), code: code}
 	}

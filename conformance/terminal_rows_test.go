@@ -45,12 +45,12 @@ func makeInterrupted(t *testing.T) result {
 	starter(t, "resume", r.dir)
 	pressed.passing = attach(0, func(s *screen) {
 		begun(t, r, 5)
-		s.shows(t, "verifier")
+		s.shows(t, "Verifier")
 		s.interrupt(t)
 	})
 	starter(t, "resume", r.dir)
 	pressed.between = attach(0, func(s *screen) {
-		s.shows(t, "checkpoint cp-S1")
+		s.shows(t, "← cp-S1")
 		s.interrupt(t)
 	})
 	starter(t, "resume", r.dir)

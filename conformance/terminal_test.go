@@ -72,7 +72,12 @@ func (s *screen) shows(t *testing.T, text string) {
 // interrupt presses Ctrl+C.
 func (s *screen) interrupt(t *testing.T) {
 	t.Helper()
-	_, err := s.keys.Write([]byte{3})
+	s.press(t, "\x03")
+}
+
+func (s *screen) press(t *testing.T, keys string) {
+	t.Helper()
+	_, err := s.keys.Write([]byte(keys))
 	require.NoError(t, err)
 }
 

@@ -27,6 +27,8 @@ func TestDemo(t *testing.T) {
 	t.Run("notes", func(t *testing.T) { testDemoNotes(t, dir) })
 	t.Run("checkpoints", func(t *testing.T) { testDemoCheckpoints(t, dir, events) })
 	t.Run("numbers", func(t *testing.T) { testDemoNumbers(t, h, dir) })
+	t.Run("figures", func(t *testing.T) { testDemoFigures(t, h, dir) })
+	require.Contains(t, h.starter("__complete", "revert", dir, "--to", ""), "cp-PA-3\tpass 56, cycle 3, $5.", "the shell completes checkpoints")
 	t.Run("pictures", func(t *testing.T) { testPictures(t, dir) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
@@ -20,6 +21,7 @@ import (
 type Row struct {
 	RunID     string       `json:"run_id"`
 	Pipeline  string       `json:"pipeline"`
+	Task      string       `json:"task"`      // empty: none was given, or it is not known
 	ThreadID  string       `json:"thread_id"` // of the first run of its lineage
 	Standing  run.Standing `json:"standing"`
 	Stage     string       `json:"stage"`
@@ -47,11 +49,34 @@ type Filter struct {
 	Pipeline string
 	Stage    string
 	Thread   string // of the lineage
+	Since    time.Time
+	Least    *float64 // score
+	Most     *float64
+	Text     string // somewhere in id, pipeline, task, stage or directory, in whatever case
+}
+
+// Narrow says that the filter does not want all runs.
+func (f Filter) Narrow() bool {
+	return len(f.Status) > 0 || f.Pipeline != "" || f.Stage != "" || f.Thread != "" || !f.Since.IsZero() || f.Least != nil || f.Most != nil || f.Text != ""
 }
 
 func (f Filter) wants(r Row) bool {
-	return (len(f.Status) == 0 || slices.Contains(f.Status, r.Standing.Status)) && (f.Pipeline == "" || f.Pipeline == r.Pipeline) &&
+	named := (len(f.Status) == 0 || slices.Contains(f.Status, r.Standing.Status)) && (f.Pipeline == "" || f.Pipeline == r.Pipeline) &&
 		(f.Stage == "" || f.Stage == r.Stage) && (f.Thread == "" || f.Thread == r.ThreadID)
+	return named && f.wantsScore(r.Score) && (f.Since.IsZero() || r.StartedAt >= run.Time(f.Since)) && f.says(r)
+}
+
+// wantsScore: a run without a score is none that anybody wants who asks for one.
+func (f Filter) wantsScore(score *float64) bool {
+	if f.Least == nil && f.Most == nil {
+		return true
+	}
+	return score != nil && (f.Least == nil || *score >= *f.Least) && (f.Most == nil || *score <= *f.Most)
+}
+
+func (f Filter) says(r Row) bool {
+	want := strings.ToLower(f.Text)
+	return slices.ContainsFunc([]string{r.RunID, r.Pipeline, r.Task, r.Stage, r.Directory}, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
 }
 
 // Listing is a list of runs, in no order.
@@ -131,6 +156,9 @@ func rowOf(d rundir.Dir) (Row, error) {
 	}
 	s := now.State
 	r.Standing.Recorded, r.begun = s.Status, now.Tail.Seq > 0 || r.Damage != ""
+	if s.Task != s.Pipeline {
+		r.Task = s.Task
+	}
 	r.Stage, r.Settled, r.Passes, r.Rounds, r.CostUSD, r.Score = s.Phase, s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Total(), s.Score
 	return r, nil
 }
@@ -198,7 +226,7 @@ func elsewhere(id string, v visible) Row {
 // chosen keeps what is wanted. What is forgotten cannot be told where only a part was asked for.
 func chosen(rows []Row, lost []string, f Filter) Listing {
 	slices.Sort(lost)
-	if lost == nil || f.Thread != "" || f.Pipeline != "" || f.Stage != "" || len(f.Status) > 0 {
+	if lost == nil || f.Narrow() {
 		lost = []string{}
 	}
 	rows = slices.DeleteFunc(rows, func(r Row) bool { return !f.wants(r) })

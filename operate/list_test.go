@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,4 +232,38 @@ func TestTheShapeOfARow(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"run_id": "", "pipeline": "", "thread_id": "", "standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
 		"passes_total": 0, "rounds": 0, "cost_usd": 0, "score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
+}
+
+func TestFilters(t *testing.T) {
+	score := func(v float64) *float64 { return &v }
+	since, err := time.Parse(time.RFC3339, "2026-01-02T00:00:00Z")
+	require.NoError(t, err)
+	rows := []Row{
+		{RunID: "a1", Pipeline: "pages", StartedAt: "2026-01-01T23:59:59.999Z", Score: score(3.5), Directory: "/runs/night"},
+		{RunID: "b2", Pipeline: "reviews", StartedAt: "2026-01-02T00:00:00.000Z", Score: score(2.5), Task: "Mend the Sum"},
+		{RunID: "c3", Pipeline: "reviews", StartedAt: "2026-01-03T00:00:00.000Z"},
+	}
+	for name, row := range map[string]struct {
+		f    Filter
+		want string
+	}{
+		"all":                 {Filter{}, "a1 b2 c3"},
+		"since":               {Filter{Since: since}, "b2 c3"},
+		"at least":            {Filter{Least: score(2.5)}, "a1 b2"},
+		"at most":             {Filter{Most: score(2.5)}, "b2"},
+		"between":             {Filter{Least: score(2.6), Most: score(3.4)}, ""},
+		"text in the task":    {Filter{Text: "the sum"}, "b2"},
+		"text in a directory": {Filter{Text: "NIGHT"}, "a1"},
+		"text in an id":       {Filter{Text: "c3"}, "c3"},
+		"two at once":         {Filter{Pipeline: "reviews", Since: since, Text: "c"}, "c3"},
+	} {
+		var got []string
+		for _, r := range rows {
+			if row.f.wants(r) {
+				got = append(got, r.RunID)
+			}
+		}
+		require.Equal(t, row.want, strings.Join(got, " "), name)
+		require.Equal(t, name != "all", row.f.Narrow(), name)
+	}
 }

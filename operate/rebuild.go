@@ -11,6 +11,7 @@ import (
 
 // Rebuild writes a lost run directory again, from the newest execution's history and the segments it names.
 func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
+	report(ctx, "Reading the run's history", 0, 0)
 	src, err := activities.TemporalHistory{Client: o.Client}.Source(ctx, runID, "")
 	if err != nil {
 		return run.Tail{}, err
@@ -20,5 +21,6 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 		return run.Tail{}, err
 	}
 	defer s.Close()
+	report(ctx, "Writing the directory", 0, 0)
 	return rundir.At(dir).Rebuild(ctx, activities.Blobs(s), src)
 }

@@ -117,6 +117,7 @@ func prepareIn(ctx context.Context, def *Definition, dir rundir.Dir, claim run.C
 	if def.Plan.Workspace == nil {
 		return nil, nil
 	}
+	report(ctx, "Making the run's own checkout", 0, 0)
 	s, err := store.OpenOn(ctx, dir.Disk, claim.Store)
 	if err != nil {
 		return nil, err

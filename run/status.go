@@ -77,6 +77,13 @@ func info(s Status) (statusInfo, bool) {
 	return statusInfo{Diagnostic, "pending"}, false
 }
 
+// Statuses lists them all.
+func Statuses() []Status {
+	return []Status{
+		Unknown, Pending, Running, Replaying, Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Done, Halted, Cancelled, Failed, Interrupted,
+	}
+}
+
 // Known says whether s is a word of the table.
 func (s Status) Known() bool { _, ok := info(s); return ok }
 

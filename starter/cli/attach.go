@@ -26,6 +26,9 @@ const (
 
 // attach shows a run until it rests or is over, and asks what it asks. Detaching never cancels it; Ctrl+C pauses it, or only detaches.
 func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave bool) error {
+	if in, out, ok := a.terminal(); ok {
+		return a.attachScreen(ctx, s, st, leave, in, out)
+	}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
@@ -71,7 +74,8 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 			}
 			if rests {
 				s.awaitClose(ctx, v.state)
-				return a.goodbye(v, interrupts)
+				v.clear()
+				return a.goodbye(v.dir, v.state, interrupts)
 			}
 		}
 	}
@@ -148,11 +152,8 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).
 func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *view) {
 	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
-	if nth == 1 {
-		v.say("Graceful shutdown requested. Finishing current pass...")
-		v.say("Press Ctrl+C again to force exit.")
-	} else {
-		v.say("Force exit. State saved at last completed pass.")
+	for _, line := range interrupted(nth) {
+		v.say(line)
 	}
 	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
 	var refused *operate.RefusedError
@@ -161,11 +162,20 @@ func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, 
 	}
 }
 
+// interrupted is what the nth Ctrl+C is answered with.
+func interrupted(nth int) []string {
+	switch nth {
+	case 1:
+		return []string{"Graceful shutdown requested. Finishing current pass...", "Press Ctrl+C again to force exit."}
+	case 2:
+		return []string{"Force exit. State saved at last completed pass."}
+	}
+	return nil
+}
+
 // goodbye says where the run stands, and what to type next.
-func (a *app) goodbye(v *view, interrupts int) error {
-	v.clear()
-	s := v.state
-	where := v.dir.Root
+func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
+	where := d.Root
 	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Done:

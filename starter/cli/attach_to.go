@@ -34,7 +34,7 @@ machine is started if it is missing. Ctrl+C detaches, and so does a terminal tha
 			if _, err := v.update(time.Now()); err != nil {
 				return err
 			}
-			return a.goodbye(v, 0)
+			return a.goodbye(d, v.state, 0)
 		}
 		s, err := a.connect(ctx, true)
 		if err != nil {

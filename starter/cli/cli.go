@@ -26,7 +26,8 @@ const ScriptedVerb = "scripted-agent"
 // app is one invocation.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out      io.Writer
+	err      *outlet
 	settings config.Settings
 	read     sync.Once // what a person types is read by one, whoever asks
 	lines    chan string
@@ -37,12 +38,12 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if len(args) > 0 && args[0] == ScriptedVerb {
 		return scripted.Main(in, out, errw, os.Getenv)
 	}
-	a := &app{in: in, out: out, err: errw}
+	a := &app{in: in, out: out, err: &outlet{to: errw}}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintln(errw, "Error:", err)
+		fmt.Fprintf(errw, "Error: %v%s\n", err, hint(err))
 	}
 	return exitCode(err)
 }
@@ -65,11 +66,12 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsage(err) })
+	root.SetFlagErrorFunc(unknownFlag)
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(a.demo(), a.run(), a.plan(), a.list(), a.status(), a.diagnose(), a.pause(), a.resume(), a.decide(), a.budget(), a.check(), a.repairState(), a.rebuild(), a.revert(), a.replay(), a.fork(), a.cancel(), a.lineage(),
 		a.attachTo(), a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.diff(), a.snapshot(), a.blame(), a.evidence(), a.promote(), a.store(),
 		a.server(), a.worker(), a.doctor(), a.config(), a.version())
+	a.completions(root)
 	return root
 }
 

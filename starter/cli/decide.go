@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -21,7 +21,7 @@ import (
 func (a *app) decide() *cobra.Command {
 	var m workflows.Message
 	var dir string
-	var show bool
+	var show, asJSON bool
 	cmd := a.target(&cobra.Command{
 		Use: "decide [RUN]", Short: "Decide what a run waits for",
 		Long: `Decide what a run waits for. On a terminal, without --action, it shows the question and asks. What a failed or interrupted run left undecided can be
@@ -47,14 +47,18 @@ What can be decided depends on the question; --show tells it:
 	cmd.Flags().StringVar(&m.By, "by", "", "who decides (default: you)")
 	cmd.Flags().StringVar(&m.ID, "id", "", "of the question, so that the answer cannot meet another one")
 	cmd.Flags().BoolVar(&show, "show", false, "only show what waits")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "with --show: as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
 		s, err := a.look(cmd.Context(), d)
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return a.jsonQuestion(s, show)
 		}
 		q, open := a.showQuestion(s, show || m.Action == "")
 		switch {
@@ -68,6 +72,25 @@ What can be decided depends on the question; --show tells it:
 		return a.sendDecision(cmd.Context(), s, m)
 	}
 	return cmd
+}
+
+// openQuestion is `decide --show --json`.
+type openQuestion struct {
+	RunID     string        `json:"run_id"`
+	Directory string        `json:"directory"`
+	Standing  run.Standing  `json:"standing"`
+	Question  *run.Question `json:"question"` // null: nothing waits for a decision
+}
+
+func (a *app) jsonQuestion(s sight, show bool) error {
+	if !show {
+		return asUsage(errors.New("--json only shows what waits: give it with --show"))
+	}
+	r := openQuestion{RunID: s.claim.RunID, Directory: s.dir.Root, Standing: s.stands}
+	if q, open := s.now.State.Asks(); open {
+		r.Question = &q
+	}
+	return a.json(r)
 }
 
 // showQuestion gives what waits for a decision, and prints it where it is wanted.
@@ -108,18 +131,23 @@ func (a *app) printQuestion(d rundir.Dir, q run.Question) {
 
 // excerpt prints the end of what a question is about.
 func (a *app) excerpt(file string) {
+	for _, line := range endOf(file) {
+		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
+	}
+}
+
+// endOf gives the last lines of a file; none of one that cannot be read: it is shown by name.
+func endOf(file string) []string {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return // it is shown by name
+		return nil
 	}
 	const most = 12
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
 	if len(lines) > most {
 		lines = append([]string{"…"}, lines[len(lines)-most:]...)
 	}
-	for _, line := range lines {
-		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
-	}
+	return lines
 }
 
 func clip(line string, most int) string {

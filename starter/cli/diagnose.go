@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) diagnose() *cobra.Command {
 	var dir string
+	var asJSON bool
 	cmd := a.target(&cobra.Command{
 		Use: "diagnose [RUN]", Short: "What state a run is in, why, and what to type next",
 		Long: `What state a run is in, why, and what to type next: from its directory, beside what Temporal says if a server can be reached. It changes nothing.
@@ -23,14 +23,18 @@ For damage to the directory itself see check.
 
 ` + exitCodesHelp,
 	}, &dir)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
 		s, err := a.look(cmd.Context(), d)
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return a.jsonDiagnosis(s)
 		}
 		return a.printDiagnosis(s)
 	}
@@ -55,11 +59,47 @@ func (a *app) printDiagnosis(s sight) error {
 			return err
 		}
 	}
-	a.printNext(slices.DeleteFunc(nextCommands(s), func(c string) bool { return strings.Contains(c, " diagnose ") }))
+	a.printNext(afterDiagnosis(s))
+	return s.urgency()
+}
+
+// afterDiagnosis are the commands that come next.
+func afterDiagnosis(s sight) []string {
+	return slices.DeleteFunc(nextCommands(s), func(c string) bool { return strings.Contains(c, " diagnose ") })
+}
+
+// urgency is the exit code of a diagnosis.
+func (s sight) urgency() error {
 	if s.stands.Status == run.Interrupted {
 		return quiet(exitAttention)
 	}
-	return outcome(st)
+	return outcome(s.now.State)
+}
+
+// diagnosis is `diagnose --json`.
+type diagnosis struct {
+	RunID     string               `json:"run_id"` // empty: another program recorded it
+	Directory string               `json:"directory"`
+	Standing  run.Standing         `json:"standing"`
+	Means     string               `json:"means"`
+	Why       []string             `json:"why"`
+	Errors    []rundir.ErrorRecord `json:"errors"` // the last five
+	Next      []string             `json:"next"`   // what to type, the likeliest first
+}
+
+func (a *app) jsonDiagnosis(s sight) error {
+	last, err := lastErrors(s.dir)
+	if err != nil {
+		return err
+	}
+	d := diagnosis{
+		RunID: s.claim.RunID, Directory: s.dir.Root, Standing: s.stands, Means: run.Means(s.stands.Status, s.now.State.Reason), Why: append([]string{}, causes(s)...),
+		Errors: append([]rundir.ErrorRecord{}, last...), Next: append([]string{}, afterDiagnosis(s)...),
+	}
+	if err := a.json(d); err != nil {
+		return err
+	}
+	return s.urgency()
 }
 
 // causes are what the journal and Temporal say of how it came to this.
@@ -108,25 +148,23 @@ func (a *app) printMore(s sight) error {
 	if m.SegmentHead != "" {
 		a.row("Segments", "%.12s", m.SegmentHead)
 	}
-	return a.lastErrors(s.dir)
-}
-
-// lastErrors prints the end of errors.jsonl.
-func (a *app) lastErrors(d rundir.Dir) error {
-	const shown = 5
-	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, rundir.ErrorsLog)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, r := range rows[max(0, len(rows)-shown):] {
+	last, err := lastErrors(s.dir)
+	for _, r := range last {
 		word := "unrecovered"
 		if r.Recovered {
 			word = "recovered"
 		}
 		fmt.Fprintf(a.out, "  error %s %s (%s): %s — %s\n", minute(r.Timestamp), r.Context, word, r.Category, run.OneLine(r.Message))
 	}
-	return nil
+	return err
+}
+
+// lastErrors gives the end of errors.jsonl.
+func lastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
+	const shown = 5
+	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, rundir.ErrorsLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return rows[max(0, len(rows)-shown):], err
 }

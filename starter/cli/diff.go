@@ -50,7 +50,7 @@ work. Needs git; no server is asked.
 		if err := o.oneForm(); err != nil {
 			return err
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, o.dir))
+		d, err := a.find(named(args, o.dir))
 		if err != nil {
 			return err
 		}

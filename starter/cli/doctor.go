@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/doctor"
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -65,7 +64,7 @@ func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
 		o.Agents = append([]pipeline.Agent{}, def.Plan.Agents...)
 	}
 	if target != "" {
-		d, err := operate.Find(a.settings.StateDir, target)
+		d, err := a.find(target)
 		if err != nil {
 			return o, err
 		}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/starter/evidence"
 )
 
 func (a *app) evidence() *cobra.Command {
 	var dir, format string
+	var asJSON bool
 	cmd := a.target(&cobra.Command{
 		Use: "evidence [RUN]", Short: "What a run was asked, did, checked, decided and spent, for a pull request or an audit",
 		Long: `What a run was asked, did, checked, decided and spent, as a Markdown page or as JSON, from its directory alone. The same directory gives
@@ -19,11 +19,15 @@ the same evidence. No server is asked or needed.
 ` + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().StringVar(&format, "format", "md", "md or json")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as --format json")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if asJSON {
+			format = "json"
+		}
 		if format != "md" && format != "json" {
 			return asUsage(fmt.Errorf("--format is md or json, not %q", format))
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

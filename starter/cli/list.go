@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type listOptions struct {
 	statuses      []string
 	filter        operate.Filter
 	sort, lineage string
+	since         string
+	least, most   float64
 	limit         int
 	offline, json bool
 }
@@ -51,6 +54,10 @@ Columns to sort by: %s.
 	f.StringSliceVar(&o.statuses, "status", nil, "only runs that stand so: running, paused, done, …; several with commas")
 	f.StringVar(&o.filter.Pipeline, "pipeline", "", "only runs of this pipeline")
 	f.StringVar(&o.filter.Stage, "stage", "", "only runs in this stage")
+	f.StringVar(&o.since, "since", "", "only runs that began since then: 2026-11-20, \"2026-11-20 14:00\" (local time), or so long ago: 90m, 24h, 7d")
+	f.Float64Var(&o.least, "min-score", 0, "only runs whose score is at least this")
+	f.Float64Var(&o.most, "max-score", 0, "only runs whose score is at most this")
+	f.StringVar(&o.filter.Text, "text", "", "only runs with this text in id, pipeline, task, stage or directory")
 	f.StringVar(&o.lineage, "lineage", "", "only the runs that this run follows up, and that follow it up")
 	f.StringVar(&o.sort, "sort", "started:desc", "COLUMN, or COLUMN:desc for the greatest first")
 	f.IntVar(&o.limit, "limit", 50, "at most so many; 0: all")
@@ -64,8 +71,17 @@ Columns to sort by: %s.
 		if o.filter.Status, err = statusesOf(o.statuses); err != nil {
 			return asUsage(err)
 		}
+		if o.filter.Since, err = sinceOf(o.since, time.Now()); err != nil {
+			return asUsage(err)
+		}
+		if cmd.Flags().Changed("min-score") {
+			o.filter.Least = &o.least
+		}
+		if cmd.Flags().Changed("max-score") {
+			o.filter.Most = &o.most
+		}
 		if o.lineage != "" {
-			d, err := operate.Find(a.settings.StateDir, o.lineage)
+			d, err := a.find(o.lineage)
 			if err != nil {
 				return err
 			}
@@ -131,11 +147,41 @@ func statusesOf(words []string) ([]run.Status, error) {
 	for _, w := range words {
 		s := run.Status(w)
 		if !s.Known() {
-			return nil, fmt.Errorf("--status %s is no status: docs/run-state.md lists them, such as running, paused, done, failed and interrupted", w)
+			return nil, fmt.Errorf("--status %s is no status: docs/run-state.md lists them, such as running, paused, done, failed and interrupted%s", w, didYouMean(w, statusWords()))
 		}
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// statusWords are all statuses.
+func statusWords() []string {
+	var out []string
+	for _, s := range run.Statuses() {
+		out = append(out, string(s))
+	}
+	return out
+}
+
+// sinceOf reads --since: a day or a time of this place, or how long ago.
+func sinceOf(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime, time.RFC3339} {
+		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 {
+			return now.Add(-time.Duration(n * 24 * float64(time.Hour))), nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("--since %s: write a day (2026-11-20), a time (2026-11-20 14:00), or how long ago (90m, 24h, 7d)", text)
 }
 
 // column is one column of the list.
@@ -181,7 +227,7 @@ func orderOf(by string) (func(x, y operate.Row) int, error) {
 	all := columns()
 	i := slices.IndexFunc(all, func(c column) bool { return c.name == name })
 	if i < 0 || (way != "" && way != "asc" && way != "desc") {
-		return nil, fmt.Errorf("--sort %s: want COLUMN or COLUMN:desc, and the columns are %s", by, strings.Join(columnNames(), ", "))
+		return nil, fmt.Errorf("--sort %s: want COLUMN or COLUMN:desc, and the columns are %s%s", by, strings.Join(columnNames(), ", "), didYouMean(name, columnNames()))
 	}
 	return func(x, y operate.Row) int {
 		c := all[i].compare(x, y)

@@ -34,7 +34,7 @@ func (a *app) printList(r listReport, o listOptions) {
 }
 
 func (a *app) printNoRuns(o listOptions) {
-	if len(o.statuses) > 0 || o.filter.Pipeline != "" || o.filter.Stage != "" {
+	if o.filter.Narrow() {
 		fmt.Fprintf(a.out, "No run matches. All runs: %s list\n", program())
 		return
 	}
@@ -133,18 +133,24 @@ func shortest(runs []operate.Row) int {
 // directories are the last column, its head first: as short as they can be typed here.
 func directories(runs []operate.Row) []string {
 	out := []string{"DIRECTORY"}
-	here, err := os.Getwd()
 	for _, r := range runs {
-		dir := r.Directory
-		if inside, e := filepath.Rel(here, dir); err == nil && e == nil && dir != "" && filepath.IsLocal(inside) {
-			dir = inside
-		}
-		if dir == "" {
-			dir = "(no directory here)"
+		dir := "(no directory here)"
+		if r.Directory != "" {
+			dir = here(r.Directory)
 		}
 		out = append(out, dir)
 	}
 	return out
+}
+
+// here is a directory as it can be typed in the current one, if it is in there.
+func here(dir string) string {
+	if now, err := os.Getwd(); err == nil {
+		if inside, err := filepath.Rel(now, dir); err == nil && filepath.IsLocal(inside) {
+			return inside
+		}
+	}
+	return dir
 }
 
 // fits says that every line has room for its directory. What is not a terminal has room for all.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,4 +73,21 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, []string{"one two", "three", "longer-than-that", "x"}, wrap("one two\nthree longer-than-that x", 7))
 	require.Equal(t, []string{"one two"}, wrap("one  two", 0))
 	require.Equal(t, []string{""}, wrap("", 10))
+}
+
+func TestSince(t *testing.T) {
+	here := time.FixedZone("here", 2*60*60)
+	now := time.Date(2026, 3, 4, 12, 0, 0, 0, here)
+	for text, want := range map[string]string{
+		"24h": "2026-03-03T12:00:00+02:00", "1.5d": "2026-03-03T00:00:00+02:00", "90m": "2026-03-04T10:30:00+02:00", "2026-03-01": "2026-03-01T00:00:00+02:00",
+		"2026-03-01 14:30": "2026-03-01T14:30:00+02:00", "2026-03-01T14:30:00Z": "2026-03-01T14:30:00Z",
+	} {
+		got, err := sinceOf(text, now)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Format(time.RFC3339), text)
+	}
+	for _, text := range []string{"yesterday", "-3d", "-5m", "3", "2026-13-01"} {
+		_, err := sinceOf(text, now)
+		require.ErrorContains(t, err, text)
+	}
 }

@@ -39,7 +39,7 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 	cmd := a.target(&cobra.Command{Use: verb + " [RUN]", Short: short, Long: short + ".\n\n" + exitCodesHelp}, &dir)
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
@@ -68,19 +68,28 @@ func (a *app) atHome(d rundir.Dir) (run.Claim, error) {
 
 // send sends a message to an open run, and says what it answered.
 func (a *app) send(ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message) error {
+	text, err := a.speak(ctx, s, d, claim, verb, m)
+	if err == nil {
+		fmt.Fprintln(a.out, text)
+	}
+	return err
+}
+
+// speak sends a message to an open run and gives what it answered. After a resume it returns when the directory says that the run goes on.
+func (a *app) speak(ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message) (string, error) {
 	if claim.Host == s.Host { // elsewhere the same folder may have another name
 		m.Dir = d.Root
 	}
 	if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
-		return err
+		return "", err
 	}
 	ack, err := s.Send(ctx, claim.RunID, verb, m)
 	if err != nil {
-		return a.goesOnAnyway(d, verb, err)
+		return goesOnAnyway(d, verb, err)
 	}
-	fmt.Fprintf(a.out, "Run %s: %s.\n", claim.RunID, ack.Said)
+	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Said)
 	if verb != workflows.VerbResume {
-		return nil
+		return text, nil
 	}
-	return awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused })
+	return text, awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 )
@@ -45,7 +46,11 @@ the store has all of the journal; otherwise prompts, replies, costs, and artifac
 			if err != nil {
 				return err
 			}
-			tail, err := s.Rebuild(cmd.Context(), args[0], abs)
+			var tail run.Tail
+			err = a.metered(cmd.Context(), func(ctx context.Context) error {
+				tail, err = s.Rebuild(ctx, args[0], abs)
+				return err
+			})
 			if err != nil {
 				return err
 			}

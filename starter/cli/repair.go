@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 )
@@ -27,7 +26,7 @@ run_state_repairs/, with an audit file. Only what check finds and has one right 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&apply, "apply", false, "write; without it nothing is")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -22,7 +23,7 @@ func offline[T any](a *app, use, short string, read func(rundir.Dir) (T, error),
 	cmd := a.target(&cobra.Command{Use: use + " [RUN]", Short: short, Long: short + ". No server is asked or needed.\n\n" + exitCodesHelp}, &dir)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (a *app) costReport() *cobra.Command {
 
 func readCosts(d rundir.Dir) (CostReport, error) {
 	rows, skipped, err := rundir.Rows[rundir.CostRow](d, rundir.CostLog)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the log nothing has been called
 		return CostReport{}, err
 	}
 	r := CostReport{Total: CostLine{Name: "total"}, Skipped: skipped}
@@ -113,6 +114,11 @@ func addLine(lines []CostLine, name string, row rundir.CostRow) []CostLine {
 }
 
 func (a *app) printCosts(r CostReport) {
+	if r.Total.Calls == 0 {
+		fmt.Fprintln(a.out, "No call has settled yet: there is nothing to add up.")
+		a.skipped(r.Skipped)
+		return
+	}
 	for _, part := range []struct {
 		title string
 		lines []CostLine
@@ -165,6 +171,9 @@ func (a *app) qualityReport() *cobra.Command {
 
 func readQuality(d rundir.Dir) (QualityReport, error) {
 	rows, skipped, err := rundir.Rows[rundir.QualityRow](d, rundir.QualityLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // nothing has been judged
+	}
 	r := QualityReport{Skipped: skipped, Unmodified: []int{}, Depth: []DepthLine{}, Scores: []rundir.QualityRow{}}
 	for _, row := range rows {
 		switch row.Type {
@@ -189,6 +198,11 @@ func readQuality(d rundir.Dir) (QualityReport, error) {
 }
 
 func (a *app) printQuality(r QualityReport) {
+	if r.Passed+r.Failed+len(r.Depth)+len(r.Scores) == 0 {
+		fmt.Fprintln(a.out, "Nothing has been judged yet: a reply is when its call settles.")
+		a.skipped(r.Skipped)
+		return
+	}
 	fmt.Fprintf(a.out, "Validation  %d passed, %d failed, %d warnings\n", r.Passed, r.Failed, r.Warnings)
 	if len(r.Unmodified) > 0 {
 		fmt.Fprintf(a.out, "Unchanged   passes %s\n", strings.Trim(fmt.Sprint(r.Unmodified), "[]"))

@@ -33,7 +33,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is forced; recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
@@ -78,26 +78,33 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 
 // reopen opens the run's next epoch and waits until its directory says so.
 func (a *app) reopen(ctx context.Context, s *session, d rundir.Dir, r operate.Reopening) error {
+	text, err := reopened(ctx, s, d, r)
+	if text != "" {
+		fmt.Fprintln(a.out, text)
+	}
+	return err
+}
+
+func reopened(ctx context.Context, s *session, d rundir.Dir, r operate.Reopening) (string, error) {
 	re, err := s.Reopen(ctx, d, r)
 	if err != nil {
-		return err
+		return "", err
 	}
+	text := fmt.Sprintf("Run %s was %s and goes on in epoch %d.", re.RunID, re.From, re.Epoch)
 	if re.Restored > 0 {
-		fmt.Fprintf(a.out, "The store had lost what the run needs: %d files of the directory were put into it again.\n", re.Restored)
+		text = fmt.Sprintf("The store had lost what the run needs: %d files of the directory were put into it again.\n", re.Restored) + text
 	}
-	fmt.Fprintf(a.out, "Run %s was %s and goes on in epoch %d.\n", re.RunID, re.From, re.Epoch)
-	return awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
+	return text, awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
 }
 
 // goesOnAnyway tells somebody who resumes a run that goes on already what there is to do instead; everything else is the error that it is.
-func (a *app) goesOnAnyway(d rundir.Dir, verb string, err error) error {
+func goesOnAnyway(d rundir.Dir, verb string, err error) (string, error) {
 	var refused *operate.RefusedError
 	m, unread := d.Meta()
 	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
-		return err
+		return "", err
 	}
-	fmt.Fprintf(a.out, "Run %s is running: there is nothing to resume. Watch it: %s watch %s\n", m.RunID, program(), d.Root)
-	return nil
+	return fmt.Sprintf("Run %s is running: there is nothing to resume. Watch it: %s watch %s", m.RunID, program(), d.Root), nil
 }
 
 // awaitDirectory returns when the directory says that the run goes on, so that whoever looks next does not see what was before. If no worker

@@ -34,7 +34,7 @@ A live run is paused first (starter pause). A run that is done stays as it is: f
 		if r.To == "" {
 			return asUsage(errors.New("say where to: --to CHECKPOINT (starter checkpoints lists them)"))
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (a *app) cancel() *cobra.Command {
 		Long: "End a run that is live or rests. Its running call is ended; what was answered stays. A cancelled run can be resumed as a new epoch, followed up or forked.\n\n" + exitCodesHelp,
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (a *app) wanted(file string, dir *string, w wish) (operate.Definition, erro
 	var from rundir.Dir
 	if parent != "" {
 		var err error
-		if from, err = operate.Find(a.settings.StateDir, parent); err != nil {
+		if from, err = a.find(parent); err != nil {
 			return def, err
 		}
 	}
@@ -130,7 +130,11 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 		return err
 	}
 	defer s.Close()
-	st, err := s.Start(ctx, def, d)
+	var st operate.Started
+	err = a.metered(ctx, func(ctx context.Context) error {
+		st, err = s.Start(ctx, def, d)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -138,36 +138,49 @@ func overwrite(ts *testscript.TestScript, _ bool, args []string) {
 
 // rests FILE DIR ID REASON: a run of a definition that was paused before its first pass, or, with done for the reason, is over.
 func rests(ts *testscript.TestScript, _ bool, args []string) {
+	pausedRun(ts.Check, ts.MkAbs(args[0]), ts.MkAbs(args[1]), ts.MkAbs("state"), args[2], args[3])
+}
+
+// pausedRun makes a run of a definition that was paused before its first pass, or, with done for the reason, is over.
+func pausedRun(check func(error), path, dir, state, id, reason string) {
 	ctx := context.Background()
-	path, dir, id := ts.MkAbs(args[0]), ts.MkAbs(args[1]), args[2]
-	def, err := operate.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path), args[0])
-	ts.Check(err)
-	s, err := store.Open(ctx, "file://"+ts.MkAbs("state/store"))
-	ts.Check(err)
+	def, err := operate.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
+	check(err)
+	s, err := store.Open(ctx, "file://"+filepath.Join(state, "store"))
+	check(err)
 	stored, err := def.Upload(ctx, s)
-	ts.Check(err)
+	check(err)
 	claim := run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z", Pipeline: def.Plan.Pipeline, ConfigHash: def.Plan.ConfigHash, Store: s.URL()}
 	d := rundir.At(dir)
-	ts.Check(d.Take(claim))
-	ts.Check(operate.Index(ts.MkAbs("state"), id, dir))
+	check(d.Take(claim))
+	check(operate.Index(state, id, dir))
 	start := run.RunStart{
 		Pipeline: claim.Pipeline, RunID: id, ThreadID: id, Epoch: 1, CreatedAt: claim.CreatedAt, Definition: stored.Definition, Plan: stored.Plan,
 		Inputs: stored.Inputs, Policy: stored.Policy, ConfigHash: claim.ConfigHash, TotalPasses: def.Plan.Total, Budget: run.Budget{CapUSD: 5, WarnUSD: 4},
 		Artifact: &run.ArtifactRef{File: def.Plan.Artifact.File, Seed: *stored.Seed}, Stages: []run.StageRef{{Name: "build", Kind: "once"}},
 	}
-	last := line(ts, 2, run.KindRunPaused, run.RunPaused{Reason: args[3]})
-	if args[3] == string(run.Done) {
-		last = line(ts, 2, run.KindRunEnd, run.RunEnd{Status: run.Done})
+	type event struct {
+		kind    run.Kind
+		payload any
 	}
-	batch := rundir.Batch{Epoch: 1, First: 1, Lines: []string{line(ts, 1, run.KindRunStart, start), last}}
-	p, err := d.Project(ctx, activities.Blobs(s), batch)
-	ts.Check(err)
+	last := event{run.KindRunPaused, run.RunPaused{Reason: reason}}
+	if reason == string(run.Done) {
+		last = event{run.KindRunEnd, run.RunEnd{Status: run.Done}}
+	}
+	var lines []string
+	for i, e := range []event{{run.KindRunStart, start}, last} {
+		text, err := line(int64(i+1), e.kind, e.payload)
+		check(err)
+		lines = append(lines, text)
+	}
+	p, err := d.Project(ctx, activities.Blobs(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
+	check(err)
 	if p.Outcome != rundir.Written {
-		ts.Fatalf("projection: %s", p.Outcome)
+		check(fmt.Errorf("projection: %s", p.Outcome))
 	}
-	if args[3] == string(run.Done) {
+	if reason == string(run.Done) {
 		_, err = d.Seal(ctx, activities.Blobs(s), id, "", 1, p.Tail)
-		ts.Check(err)
+		check(err)
 	}
 }
 
@@ -203,8 +216,10 @@ type workspaceTale struct {
 }
 
 func (w *workspaceTale) add(kind run.Kind, payload any) {
-	w.lines = append(w.lines, line(w.ts, w.state.Seq+1, kind, payload))
-	e, err := run.ParseEvent([]byte(w.lines[len(w.lines)-1]))
+	text, err := line(w.state.Seq+1, kind, payload)
+	w.ts.Check(err)
+	w.lines = append(w.lines, text)
+	e, err := run.ParseEvent([]byte(text))
 	w.ts.Check(err)
 	w.state = run.Apply(w.state, e)
 }
@@ -236,10 +251,20 @@ func (w *workspaceTale) tell(id, folder string) {
 	w.states[strconv.Itoa(w.turns)] = w.state
 }
 
-func line(ts *testscript.TestScript, seq int64, kind run.Kind, payload any) string {
+func line(seq int64, kind run.Kind, payload any) (string, error) {
 	raw, err := run.Payload(payload)
-	ts.Check(err)
-	text, err := run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
-	ts.Check(err)
-	return text
+	if err != nil {
+		return "", err
+	}
+	return run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
+}
+
+// subOf is one of the examples.
+func subOf(t testing.TB, name string) fs.FS {
+	t.Helper()
+	sub, err := fs.Sub(examples.Files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sub
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func (a *app) server() *cobra.Command {
-	cmd := &cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"}
+	cmd := within(&cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"})
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
 		&cobra.Command{Use: "stop", Short: "Stop worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
@@ -67,12 +66,18 @@ func (a *app) serverStatus() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return json.NewEncoder(a.out).Encode(st)
+			return a.json(processes{st.Server, st.Worker})
 		}
 		a.printServer(st)
 		return nil
 	}
 	return cmd
+}
+
+// processes is `server status --json`; null: it does not run.
+type processes struct {
+	Server *local.Server `json:"server"`
+	Worker *local.Worker `json:"worker"`
 }
 
 func (a *app) printServer(st local.Status) {

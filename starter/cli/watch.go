@@ -11,20 +11,36 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) watch() *cobra.Command {
 	var dir string
+	var asJSON bool
 	cmd := a.target(&cobra.Command{
-		Use: "watch [RUN]", Short: "Watch a run, from its directory alone",
-		Long: "Show what has happened and what happens, until the run rests or is over. No server is asked or needed; leaving changes nothing.\n\n" + exitCodesHelp,
+		Use: "watch [RUN]", Short: "Watch a run live, and answer what it waits for",
+		Long: `Show a run live: progress, what runs and what it says, times, costs, quality, scores. What it shows is in the run's directory: no server is needed, and
+none is started. Leaving (q or Ctrl+C) changes nothing.
+
+On a terminal, keys do what the verbs do, where a server can be reached: p pause, P pause --now, r resume, b budget, and a number decides what the run waits for.
+Elsewhere (a pipe, a file, TERM=dumb) it prints a line for what has happened, until the run rests or is over.
+
+` + exitCodesHelp,
 	}, &dir)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the events as JSON, one a line, until the run rests or is over")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return a.followEvents(cmd.Context(), d, func(s run.State) bool {
+				return s.Status.Closed() && s.Status != "" || s.Status.Class() == run.OperatorPause
+			})
+		}
+		if in, out, ok := a.terminal(); ok {
+			return a.watchScreen(cmd.Context(), d, in, out)
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
@@ -35,7 +51,8 @@ func (a *app) watch() *cobra.Command {
 			if !rests || err != nil {
 				return false, err
 			}
-			return true, a.goodbye(v, 0)
+			v.clear()
+			return true, a.goodbye(d, v.state, 0)
 		})
 	}
 	return cmd
@@ -59,21 +76,49 @@ func every(ctx context.Context, d time.Duration, f func(time.Time) (over bool, e
 
 func (a *app) logs() *cobra.Command {
 	var dir string
-	var follow bool
+	var follow, asJSON bool
 	cmd := a.target(&cobra.Command{
 		Use: "logs [RUN]", Short: "Print a run's log", Long: "Print orchestrator.log. No server is asked or needed.\n\n" + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until the run is over or Ctrl+C")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the events instead of the log, as JSON, one a line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return a.followEvents(cmd.Context(), d, func(s run.State) bool { return !follow || s.Status.Closed() && s.Status != "" })
 		}
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		return a.tail(ctx, d, follow)
 	}
 	return cmd
+}
+
+// followEvents prints the lines of the journal as they are, and those that come, until the run is where somebody wants it.
+func (a *app) followEvents(ctx context.Context, d rundir.Dir, there func(run.State) bool) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	fold := run.NewFold(run.State{}, run.History{})
+	offset := int64(0)
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		lines, next, err := d.Follow(offset)
+		if err != nil {
+			return false, err
+		}
+		offset = next
+		for _, line := range lines {
+			e, err := run.ParseEvent([]byte(line))
+			if err != nil {
+				continue // damage; check names it
+			}
+			fold.Apply(e)
+			fmt.Fprintln(a.out, line)
+		}
+		return there(fold.State()), nil
+	})
 }
 
 func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {

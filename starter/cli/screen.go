@@ -1,0 +1,348 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/starter/watch"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// terminal gives the terminal that a person sits at; false: input or output is something else, or it can do nothing but print.
+func (a *app) terminal() (in, out *os.File, ok bool) {
+	in, okIn := a.in.(*os.File)
+	out, okOut := a.out.(*os.File)
+	ok = okIn && okOut && term.IsTerminal(int(in.Fd())) && widthOf(out) > 0
+	return in, out, ok
+}
+
+// watchScreen shows a run until the person leaves.
+func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	acts := &actions{a: a, dir: d}
+	defer acts.close()
+	o := a.screen(d, in, out, acts)
+	o.Standing = func(ctx context.Context, recorded run.Status) (run.Status, string) {
+		if d.Foreign() {
+			return recorded, string(recorded)
+		}
+		s := a.standing(ctx, d, recorded)
+		return s.Status, standingWords(s)
+	}
+	res, err := a.show(ctx, o)
+	if err != nil || res.State.Status == "" || res.State.Status.Class() == run.Live {
+		return err
+	}
+	return a.goodbye(d, res.State, 0)
+}
+
+// attachScreen shows a run until it is over or the person leaves. Leaving never cancels it; Ctrl+C pauses it, or only leaves.
+func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, leave bool, in, out *os.File) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	o := a.screen(st.Dir, in, out, &actions{a: a, dir: st.Dir, s: s})
+	o.Attached = !leave
+	o.Interrupt = func(ctx context.Context, nth int) error {
+		_, err := s.Send(ctx, st.RunID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
+		var refused *operate.RefusedError
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	}
+	gone := 0
+	o.Look = func(ctx context.Context) (string, error) {
+		notice := ""
+		if err := s.ensure(ctx); err != nil && ctx.Err() == nil {
+			notice = "The server or the worker cannot be started again: " + err.Error()
+		}
+		if open, err := s.Open(ctx, st.RunID); err == nil && !open {
+			if gone++; gone > 2 {
+				return "", fmt.Errorf("run %s is not open in Temporal any more: look with `%s status %s`", st.RunID, program(), st.Dir.Root)
+			}
+		}
+		return notice, nil
+	}
+	res, err := a.show(ctx, o)
+	a.transcript(st.Dir, res.Interrupts)
+	switch {
+	case err != nil:
+		return err
+	case res.Forced:
+		return quiet(exitForced)
+	case res.State.Status == "" || res.State.Status.Class() == run.Live:
+		fmt.Fprintf(a.out, "The run goes on. Watch it: %s watch %s\n", program(), st.Dir.Root)
+		return nil
+	case res.State.Status.Closed():
+		s.awaitClose(ctx, res.State)
+	}
+	return a.goodbye(st.Dir, res.State, res.Interrupts)
+}
+
+// told is how many lines of what has happened are printed when an attached screen is left.
+const told = 500
+
+// transcript prints what has happened, as it is printed where there is no terminal: the screen has left no trace of it.
+func (a *app) transcript(d rundir.Dir, interrupts int) {
+	lines, _, err := d.Follow(0)
+	if err != nil {
+		return // goodbye says where to look
+	}
+	var said []string
+	fold := run.NewFold(run.State{}, run.History{})
+	for _, line := range lines {
+		e, err := run.ParseEvent([]byte(line))
+		if err != nil {
+			continue
+		}
+		fold.Apply(e)
+		if text := headline(e, fold.State()); text != "" {
+			said = append(said, run.OneLine(text))
+		}
+	}
+	if n := len(said) - told; n > 0 {
+		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), d.Root)
+		said = said[n:]
+	}
+	for _, line := range said {
+		fmt.Fprintln(a.out, line)
+	}
+	for nth := range interrupts {
+		for _, line := range interrupted(nth + 1) {
+			fmt.Fprintln(a.out, line)
+		}
+	}
+}
+
+// screen is what both have in common.
+func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
+	return watch.Options{
+		Dir: d, In: in, Out: out, Actions: acts, Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) }, Why: restsFor,
+		Output: func(call string) (string, error) { return activities.OutputOf(a.settings.Scratch(), call) },
+	}
+}
+
+// show runs the screen. What is said to stderr meanwhile is said afterwards: it would be drawn over.
+func (a *app) show(ctx context.Context, o watch.Options) (watch.Result, error) {
+	defer a.err.hold()()
+	return watch.Run(ctx, o)
+}
+
+// choices are the answers to a question, in words.
+func choices(q run.Question) []watch.Choice {
+	var out []watch.Choice
+	for _, action := range q.Actions {
+		out = append(out, watch.Choice{Action: action, Meaning: meaning(q, action), Words: workflows.NeedsWords(action)})
+	}
+	return out
+}
+
+// about is the end of what a question is about.
+func about(d rundir.Dir, q run.Question) []string {
+	var out []string
+	for _, at := range q.Artifacts {
+		file, err := d.FileOf(at.Digest)
+		if err != nil || file == "" {
+			continue
+		}
+		out = append(out, file)
+		for _, line := range endOf(d.Path(file)) {
+			out = append(out, "  "+run.OneLine(line))
+		}
+	}
+	return out
+}
+
+// restsFor says why a run does not go on, and which key helps; empty: it goes on, or a question says it all.
+func restsFor(s run.State, stands run.Status) string {
+	_, undecided := s.Asks()
+	switch {
+	case undecided && !s.Status.Settled() && stands.Closed():
+		return fmt.Sprintf("The run is %s and has left this undecided; a decision takes it up again.", stands)
+	case undecided && !s.Status.Settled(), stands.Class() == run.Live:
+		return ""
+	case stands == run.Done:
+		return doneWords(s) + scoreWords(s) + deliveryWords(s)
+	case stands == run.Paused:
+		return pausedFor(s)
+	case stands == run.Halted:
+		return "An operator has ended it here" + ifSaid(": ", s.Reason) + "."
+	}
+	why := fmt.Sprintf("The run is %s%s.", stands, ifSaid(": ", s.Reason))
+	if p := s.Problem; p != nil {
+		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
+	}
+	return why + "\nPress r to go on with it in a new epoch; nothing that was answered is paid for again."
+}
+
+// doneWords is what a run that is through has come to, as far as it has that.
+func doneWords(s run.State) string {
+	var parts []string
+	if s.Passes.Total > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d passes", s.Passes.LastSettled, s.Passes.Total))
+	}
+	if s.Rounds > 0 {
+		parts = append(parts, fmt.Sprintf("%d rounds", s.Rounds))
+	}
+	if s.Spent.Calls > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls", s.Spent.Calls), usd(s.Total()))
+	}
+	if len(parts) == 0 {
+		return "It is through."
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+func deliveryWords(s run.State) string {
+	switch d := s.Delivery; {
+	case d == nil:
+		return ""
+	case d.Delivered:
+		return fmt.Sprintf(" Delivered to %s %s.", d.To, d.Target)
+	default:
+		return " Nothing was delivered: " + d.Message
+	}
+}
+
+func pausedFor(s run.State) string {
+	switch s.Reason {
+	case run.UserRequested:
+		return "Paused by a person. Press r to resume."
+	case run.BudgetThreshold:
+		return fmt.Sprintf("%s are spent and the budget is %s. Press b to raise it, then r to resume.", usd(s.Total()), usd(s.Budget.CapUSD))
+	case run.DiskFull:
+		return "The disk of the run directory is full. Make room, then press r to resume."
+	case run.PassFailed, run.ConsecutiveFailures:
+		why := "A pass was given up."
+		if f := s.Failure; f != nil {
+			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", strings.TrimSpace(f.Step+" "+f.Member), f.Starts, f.Category, f.Message)
+		}
+		return why + "\nMend the cause, then press r to resume."
+	}
+	return fmt.Sprintf("Paused (%s). Press r to resume.", s.Reason)
+}
+
+// actions are a run's verbs, for the screen. Without a session of its own they use the server that is there; they start none.
+type actions struct {
+	a   *app
+	dir rundir.Dir
+
+	mu   sync.Mutex
+	s    *session
+	mine bool
+}
+
+// session connects, once.
+func (x *actions) session(ctx context.Context) (*session, run.Claim, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	claim, err := x.dir.Claim()
+	if err != nil || x.s != nil {
+		return x.s, claim, err
+	}
+	op, err := x.a.peek(ctx, claim)
+	if err != nil {
+		return nil, claim, fmt.Errorf("this needs a server: %w; start one with `%s server start`", err, program())
+	}
+	op.Client.Close()
+	x.s, err = x.a.connect(ctx, true)
+	x.mine = err == nil
+	return x.s, claim, err
+}
+
+func (x *actions) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mine {
+		_ = x.s.Close() // the program ends
+	}
+}
+
+func (x *actions) send(ctx context.Context, verb string, m workflows.Message) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	return x.a.speak(ctx, s, x.dir, claim, verb, m)
+}
+
+func (x *actions) Pause(ctx context.Context, now bool) (string, error) {
+	return x.send(ctx, workflows.VerbPause, workflows.Message{Now: now})
+}
+
+func (x *actions) Budget(ctx context.Context, cap float64) (string, error) {
+	return x.send(ctx, workflows.VerbBudget, workflows.Message{USD: cap})
+}
+
+func (x *actions) Resume(ctx context.Context, force bool) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	open, err := s.Open(ctx, claim.RunID)
+	if err != nil {
+		return "", err
+	}
+	if open {
+		return x.a.speak(ctx, s, x.dir, claim, workflows.VerbResume, workflows.Message{Force: force})
+	}
+	return reopened(ctx, s, x.dir, operate.Reopening{Force: force})
+}
+
+func (x *actions) Decide(ctx context.Context, question, action, words string) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	d, err := s.Decide(ctx, x.dir, workflows.Message{ID: question, Action: action, Feedback: words})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Run %s: %s.", claim.RunID, d.Said), nil
+}
+
+// outlet is where words go that are not the result of a verb. They can be held back while something else has the terminal.
+type outlet struct {
+	mu   sync.Mutex
+	to   io.Writer
+	held bool
+	kept bytes.Buffer
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held {
+		return o.kept.Write(p)
+	}
+	return o.to.Write(p)
+}
+
+// hold keeps what is said from now on, until the release.
+func (o *outlet) hold() (release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = true
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.held = false
+		_, _ = o.to.Write(o.kept.Bytes()) // stderr: there is nobody else to tell
+		o.kept.Reset()
+	}
+}
