@@ -28,7 +28,7 @@ type claim struct {
 	At      string           `json:"at"`
 }
 
-// answer is what came back, before anybody judged it. The first one of a call wins.
+// answer is what came back, and what it holds. The first one of a call wins.
 type answer struct {
 	Version   int            `json:"version"`
 	Call      string         `json:"call"`
@@ -36,8 +36,10 @@ type answer struct {
 	Host      string         `json:"host"`
 	Exit      agent.Exit     `json:"exit"`
 	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
+	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
 	Stdout    run.Blob       `json:"stdout"`
 	Stderr    run.Blob       `json:"stderr"`
+	Read      reading        `json:"read"`
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left

@@ -194,7 +194,7 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
-	}{in.Prompt.Digest, digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
+	}{in.Prompt.Original(), digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
 	if err != nil {
 		return err
 	}
@@ -229,6 +229,7 @@ func writeIdentity(dir string, id process.Identity) error {
 // neverStarted stores that the program could not be started: the workflow decides what follows.
 func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause error) error {
 	f := agent.SpawnFailure(cause)
+	a.hideAll(&f.Message, &f.Diagnostics)
 	ans := answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
 	ans.Exit.Started = a.cfg.Now()
 	if _, err := st.l.put(ctx, ans); err != nil {
@@ -243,7 +244,7 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
 	a.cfg.Reached(Exited, in.Call)
-	if st.ans, st.err = a.collect(ctx, st, exit); st.ans == nil {
+	if st.ans, st.err = a.collect(ctx, st, in, exit); st.ans == nil {
 		st.err = st.over(ctx, st.err)
 	}
 	if st.ans != nil {
@@ -257,7 +258,7 @@ func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in wor
 }
 
 // collect puts what came back into the store. A child that was killed on purpose has no answer, unless it had given it already.
-func (a *Activities) collect(ctx context.Context, st *settlement, exit agent.Exit) (*answer, error) {
+func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit) (*answer, error) {
 	stdout, err := os.ReadFile(filepath.Join(st.dir, stdoutFile))
 	if err != nil {
 		return nil, err
@@ -265,11 +266,10 @@ func (a *Activities) collect(ctx context.Context, st *settlement, exit agent.Exi
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, stdout) {
 		return nil, fmt.Errorf("the agent was stopped: %s", exit.KillCause)
 	}
-	ans, err := a.answerFrom(ctx, st, stdout)
+	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
 	if err != nil {
 		return nil, err
 	}
-	ans.Exit = exit
 	won, err := st.l.put(ctx, *ans)
 	if err != nil {
 		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)

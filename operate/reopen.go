@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -45,6 +46,7 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
+	r.Note, r.Reason = o.Redact.Text(r.Note), o.Redact.Text(r.Reason)
 	now, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
@@ -240,10 +242,10 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		WorkflowIDReusePolicy:    reuse,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		StaticSummary:            fmt.Sprintf("%s in %s", in.Start.Pipeline, in.Target.Dir),
-		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, in.Target.Store),
+		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, config.Masked(in.Target.Store)),
 	}
 	opts.Memo = map[string]any{
-		"directory": in.Target.Dir, "store": in.Target.Store, "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
+		"directory": in.Target.Dir, "store": config.Masked(in.Target.Store), "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
 		"host": o.Host, "build": o.Build, "environment": in.Start.Environment,
 	}
 	if from, mode := in.Start.Origin(); from != "" {

@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/redact"
 )
 
 // ScriptedVerb is the hidden verb that is the built-in agent. The worker has it too.
@@ -30,6 +32,7 @@ type app struct {
 	settings config.Settings
 	read     sync.Once // what a person types is read by one, whoever asks
 	lines    chan string
+	secrets  *redact.Redactor // what is hidden in what is written about the work
 }
 
 // Main runs the command line and gives the exit code.
@@ -42,7 +45,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintln(errw, "Error:", err)
+		fmt.Fprintln(errw, "Error:", a.secrets.Text(err.Error()))
 	}
 	return exitCode(err)
 }
@@ -57,8 +60,10 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 ` + exitCodesHelp,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := config.Load(cmd.Flags())
-			a.settings = s
+			var err error
+			if a.settings, err = config.Load(cmd.Flags()); err == nil {
+				a.secrets, err = activities.NewRedactor(a.settings, os.Environ())
+			}
 			return asUsage(err)
 		},
 	}

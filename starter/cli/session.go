@@ -59,7 +59,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		return nil, err
 	}
 	s.Operator = operate.Operator{
-		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
+		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit, Redact: a.secrets,
 	}
 	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
 		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
