@@ -6,20 +6,36 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// hideStart hides the secrets in the words of a run's first event. Nobody keeps the words as they were: an agent gets the hidden ones, too.
-func (o Operator) hideStart(s *run.RunStart) {
-	s.Task = o.Redact.Text(s.Task)
+// hiddenInput gives the input of an execution without the secrets in its words. Nobody keeps the words as they were: an agent gets the hidden ones, too.
+func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
+	hide, s := o.Redact.Text, &in.Start
+	s.Task = hide(s.Task)
 	s.Warnings, s.Found = slices.Clone(s.Warnings), slices.Clone(s.Found)
 	for i := range s.Warnings {
-		s.Warnings[i] = o.Redact.Text(s.Warnings[i])
+		s.Warnings[i] = hide(s.Warnings[i])
 	}
 	for i := range s.Found {
-		s.Found[i].Message, s.Found[i].Diagnostics = o.Redact.Text(s.Found[i].Message), o.Redact.Text(s.Found[i].Diagnostics)
+		s.Found[i].Message, s.Found[i].Diagnostics = hide(s.Found[i].Message), hide(s.Found[i].Diagnostics)
 	}
+	if in.Reopen == nil {
+		return in
+	}
+	r := *in.Reopen
+	r.Note, r.Why = hide(r.Note), hide(r.Why)
+	if r.Decision != nil {
+		d := o.hidden(*r.Decision)
+		r.Decision = &d
+	}
+	if r.Revert != nil {
+		v := *r.Revert
+		v.Note = hide(v.Note)
+		r.Revert = &v
+	}
+	in.Reopen = &r
+	return in
 }
 
 // hidden gives a message without the secrets in its words.

@@ -46,7 +46,6 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
-	r.Note, r.Reason = o.Redact.Text(r.Note), o.Redact.Text(r.Reason)
 	now, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
@@ -254,6 +253,6 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}
-	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, in)
+	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
 	return err
 }

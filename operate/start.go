@@ -223,7 +223,6 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 
 func (o Operator) input(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {
 	start := startEvent(def, claim, st)
-	o.hideStart(&start)
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
 	start.Agents = capabilities(ctx, def.Plan.Agents, o.Build)
 	return o.target(dir, claim, start, def.Plan.TimeScale)

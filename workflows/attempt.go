@@ -228,7 +228,7 @@ func (p *pass) input() work.PassInput {
 		from = ""
 	}
 	return work.PassInput{
-		Given: given,
+		Given:    given,
 		Recorded: from, Generations: generations, Only: p.e.j.state.Status == run.Replaying,
 		Again: again, Tree: p.e.tree(), Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt,
 		Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,
