@@ -33,7 +33,7 @@ func TestNoWordOfAStartIsSecret(t *testing.T) {
 	raw, err := json.Marshal(hiding(t).hiddenInput(in))
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), "open-sesame")
-	require.Equal(t, 9, strings.Count(string(raw), "say [redacted:env-A_KEY]"))
+	require.Equal(t, 10, strings.Count(string(raw), "say [redacted:env-A_KEY]"))
 	require.Equal(t, sesame, in.Start.Warnings[0], "the caller's are as they were")
 	require.Equal(t, sesame, in.Reopen.Decision.Note)
 }
