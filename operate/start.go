@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/redact"
@@ -29,9 +30,10 @@ type Operator struct {
 	Build     string
 	By        string // who is at work, for the journal
 
-	Redact     *redact.Redactor // what is hidden in words before they leave; nil: nothing
-	Embedded   bool             // the server is the embedded one of this host
-	Attributes bool             // the namespace knows the search attributes
+	Converter  converter.DataConverter // the client's; nil: nothing is encrypted
+	Redact     *redact.Redactor        // what is hidden in words before they leave; nil: nothing
+	Embedded   bool                    // the server is the embedded one of this host
+	Attributes bool                    // the namespace knows the search attributes
 }
 
 // Started says what a start found or made.

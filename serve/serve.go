@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
@@ -21,14 +22,15 @@ import (
 
 // Options are what a worker needs.
 type Options struct {
-	Settings config.Settings
-	Client   client.Client
-	Host     string           // id of this host
-	Scripted []string         // argv of the built-in agent
-	Redact   *redact.Redactor // what is hidden in what is written about the work; nil: keys in their well-known forms
-	Ready    func() error
-	Idle     func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
-	Adjust   func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
+	Settings  config.Settings
+	Client    client.Client
+	Host      string                  // id of this host
+	Scripted  []string                // argv of the built-in agent
+	Converter converter.DataConverter // the client's; nil: nothing is encrypted
+	Redact    *redact.Redactor        // what is hidden in what is written about the work; nil: keys in their well-known forms
+	Ready     func() error
+	Idle      func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
+	Adjust    func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
 }
 
 // Run polls until ctx ends or Idle returns. Running passes get a little time to end; then their agents are ended with the worker.
@@ -70,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) activities(self process.Identity) activities.Config {
 	c := activities.Config{
 		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client},
+		Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)

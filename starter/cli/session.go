@@ -34,7 +34,7 @@ func (s *session) Close() error {
 // connect finds or starts a server. With worker, a background worker is found or started too. A server that was named (TEMPORAL_ADDRESS, a
 // profile) is used as it is, and workers for it are started by whoever runs it.
 func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 	}
 	s.Operator = operate.Operator{
 		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit, Redact: a.secrets,
+		Converter: conn.Options.DataConverter,
 	}
 	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
 		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
@@ -87,7 +88,7 @@ func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
 
 // ensureServer starts the embedded server if it does not run.
 func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
-	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes()}, a.progress)
+	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes(), Codec: a.settings.Codec.Endpoint}, a.progress)
 }
 
 // ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when it makes no call; a running

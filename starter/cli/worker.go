@@ -44,7 +44,7 @@ func hide(cmd *cobra.Command, flags ...string) {
 }
 
 func (a *app) serve(ctx context.Context, background bool, key string) error {
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 		log.Warn("the value of this variable is too short to be hidden", "variable", name)
 	}
 	o := serve.Options{
-		Settings: a.settings, Redact: a.secrets, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
+		Settings: a.settings, Redact: a.secrets, Converter: conn.Options.DataConverter, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
 		Ready: func() error { return local.AnnounceReady(a.settings.StateDir, key, time.Now()) },
 	}
 	if background {
