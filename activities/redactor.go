@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,12 +19,12 @@ import (
 const markKey = "keys/redaction"
 
 // NewRedactor hides what the settings take for secrets. environ is where the values of variables are looked up. The key of the marks is that of the
-// settings' store; it is read, or made, when the first secret is met.
+// settings' store; it is read, or made, when the first secret is met. Passbook's own variables name keys and hold none.
 func NewRedactor(settings config.Settings, environ []string) (*redact.Redactor, error) {
 	var mu sync.Mutex
 	var key []byte
 	r, err := redact.New(redact.Options{
-		Environ: environ, Names: settings.Redact.Env, Patterns: settings.Redact.Patterns,
+		Environ: slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "PASSBOOK_") }), Names: settings.Redact.Env, Patterns: settings.Redact.Patterns,
 		Key: func() ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -62,7 +62,7 @@ func (c *Codec) Encrypts() bool { return c.current != "" }
 
 // Converter is the data converter for everything that speaks to Temporal.
 func (c *Codec) Converter() converter.DataConverter {
-	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)
+	return patient{DataConverter: converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)}
 }
 
 // Failures converts errors. Where payloads are encrypted, their messages and stacks are too.
