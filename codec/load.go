@@ -10,7 +10,14 @@ import (
 	"github.com/passbook-run/passbook/config"
 )
 
-// Load makes the codec of the settings. getenv looks variables up. The error names everything that is wrong, and no key.
+// SettingsError says what is wrong with the settings of a codec. It names no key.
+type SettingsError struct{ Cause error }
+
+func (e *SettingsError) Error() string { return "settings: codec.keys: " + e.Cause.Error() }
+
+func (e *SettingsError) Unwrap() error { return e.Cause }
+
+// Load makes the codec of the settings. getenv looks variables up. The error is a [SettingsError] and names everything that is wrong.
 func Load(s config.Codec, getenv func(string) string) (*Codec, error) {
 	keys := map[string][]byte{}
 	var errs []error
@@ -32,11 +39,11 @@ func Load(s config.Codec, getenv func(string) string) (*Codec, error) {
 		keys[id] = key
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("settings: codec.keys: %w", err)
+		return nil, &SettingsError{err}
 	}
 	c, err := New(s.Key, keys)
 	if err != nil {
-		return nil, fmt.Errorf("settings: codec: %w", err)
+		return nil, &SettingsError{err}
 	}
 	return c, nil
 }

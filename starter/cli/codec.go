@@ -68,7 +68,7 @@ The embedded server's Web UI is told of it by the setting codec.endpoint, when t
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8234", "address")
 	cmd.Flags().StringArrayVar(&origins, "origin", nil, "of a Web UI whose pages may ask, as in https://temporal.example.org; may be repeated (default: the embedded server's)")
-	cmd.Flags().BoolVar(&remote, "allow-remote", false, "allow a --listen that other machines can reach; codec.token must be set")
+	cmd.Flags().BoolVar(&remote, "allow-remote", false, "allow a --listen that other machines can reach: in a container, behind something that knows its users, or with codec.token")
 	return cmd
 }
 
@@ -104,8 +104,8 @@ func (a *app) serveCodec(ctx context.Context, e codec.Endpoint, listen string, r
 	}
 	defer l.Close()
 	e.Local = l.Addr().(*net.TCPAddr).IP.IsLoopback()
-	if !e.Local && (!remote || e.Token == "") {
-		return asUsage(fmt.Errorf("other machines could reach %s, and read everything: listen on 127.0.0.1, or set codec.token and say --allow-remote", listen))
+	if !e.Local && !remote {
+		return asUsage(fmt.Errorf("other machines could reach %s, and read everything: listen on 127.0.0.1, or say --allow-remote, best with a codec.token", listen))
 	}
 	from := "no page"
 	if len(e.Origins) > 0 {

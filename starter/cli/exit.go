@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/passbook-run/passbook/codec"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -75,13 +76,14 @@ func exitCode(err error) int {
 	var live *rundir.LiveError
 	var policy *operate.PolicyError
 	var none *rundir.NoCheckpointError
+	var keys *codec.SettingsError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &q):
 		return int(q)
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
-		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &keys), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	}
 	return exitError

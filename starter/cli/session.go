@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/serve"
@@ -98,7 +101,7 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 	if err != nil {
 		return err
 	}
-	key := srv.Address + " " + srv.Namespace + " " + buildID(self)
+	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
 	o := local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	var other *local.ErrOtherWorker
@@ -113,6 +116,12 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 	}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	return err
+}
+
+// settingsID tells settings apart that a worker reads once: one with other keys could not read what this starter sends.
+func settingsID(s config.Settings) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", s.Redact, s.Codec))
+	return hex.EncodeToString(sum[:4])
 }
 
 // buildID tells one build of this program from another.
