@@ -14,8 +14,11 @@ import (
 	"github.com/passbook-run/passbook/store"
 )
 
-// callVersion is the version of claims and results in the store.
-const callVersion = 1
+// Versions of claims and results in the store. A result of version 1 does not say what was read out of it.
+const (
+	callVersion   = 1
+	answerVersion = 2
+)
 
 // claim is one delivery of a call, made exclusively before a process starts. A claim without a result is a call whose outcome is unknown.
 type claim struct {

@@ -133,7 +133,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 		return nil, nil, err
 	}
 	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
-		return nil, nil, st.over(ctx, err)
+		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
 	}
 	cmd.Dir = filepath.Join(st.dir, workDir)
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
@@ -146,7 +146,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	if err := writeIdentity(st.dir, child.Identity()); err != nil {
 		child.Kill("it could not be recorded, so nobody would find it again")
 		<-child.Done()
-		return nil, nil, st.over(ctx, err)
+		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
 	}
 	return st, child, nil
 }
@@ -230,9 +230,12 @@ func writeIdentity(dir string, id process.Identity) error {
 func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause error) error {
 	f := agent.SpawnFailure(cause)
 	a.hideAll(&f.Message, &f.Diagnostics)
-	ans := answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
+	ans := answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
 	ans.Exit.Started = a.cfg.Now()
 	if _, err := st.l.put(ctx, ans); err != nil {
+		return err
+	}
+	if err := clear(st.dir); err != nil {
 		return err
 	}
 	st.ans = &ans
@@ -264,7 +267,7 @@ func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassIn
 		return nil, err
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, stdout) {
-		return nil, fmt.Errorf("the agent was stopped: %s", exit.KillCause)
+		return nil, errors.Join(fmt.Errorf("the agent was stopped: %s", exit.KillCause), clear(st.dir))
 	}
 	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
 	if err != nil {

@@ -44,6 +44,11 @@ func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (
 		if ans, err = a.leftBehind(ctx, l, in, i+1, dir); ans != nil || err != nil {
 			return ans, len(claims), false, err
 		}
+		if !mine {
+			if err := clear(dir); err != nil {
+				return nil, len(claims), false, err
+			}
+		}
 	}
 	return nil, len(claims), false, nil
 }

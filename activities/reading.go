@@ -75,6 +75,20 @@ func (a *Activities) reading(ctx context.Context, s *store.Store, in work.PassIn
 	return r, err
 }
 
+// readAgain reads an answer of a release that kept the reply as it came.
+func (a *Activities) readAgain(ctx context.Context, s *store.Store, in work.PassInput, ans *answer) error {
+	stdout, err := load(ctx, s, ans.Stdout.Digest)
+	if err != nil {
+		return err
+	}
+	stderr, err := load(ctx, s, ans.Stderr.Digest)
+	if err != nil {
+		return err
+	}
+	ans.Read, err = a.reading(ctx, s, in, ans, string(stdout), string(stderr))
+	return err
+}
+
 // readReply reads the envelope. The words of a failure quote what came, cut to length: they are made of the outputs as they are stored, so that no
 // cut goes through a secret.
 func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string, promptChars int) (agent.Reply, *agent.Failure) {

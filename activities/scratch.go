@@ -48,6 +48,13 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
 }
 
+// clear removes the scratch directory of a delivery that has no answer: half of one is none, and prompt and output lie there with all their secrets.
+func clear(dir string) error {
+	err := os.RemoveAll(dir)
+	_ = os.Remove(filepath.Dir(dir)) // of the call; it stays while another delivery is there
+	return err
+}
+
 // prompt is what the agent is sent. Where secrets are hidden in the stored one, it is made again of what that was made of: never are they stored.
 func (a *Activities) prompt(ctx context.Context, s *store.Store, in work.PassInput) ([]byte, error) {
 	if in.Prompt.Raw == "" {
@@ -118,7 +125,7 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.Pas
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original()}
+	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original()}
 	if ans.Stdout, err = a.keep(ctx, st.l.s, string(stdout)); err != nil {
 		return nil, err
 	}

@@ -175,3 +175,27 @@ func TestTheKeyOfMarksIsTheStores(t *testing.T) {
 	_, err := NewRedactor(config.Settings{Redact: config.Redact{Patterns: config.Lines{"("}}}, nil)
 	require.ErrorContains(t, err, "redact.patterns")
 }
+
+func TestNothingIsLeftOfACallThatWasEnded(t *testing.T) {
+	h := newHouse(t, "hang")
+	ctx, end := context.WithCancelCause(context.Background())
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(ctx); done <- err }()
+	h.awaitStart(1)
+	end(temporal.NewCanceledError())
+	require.Error(t, <-done)
+	h.noScratch()
+}
+
+func TestAnAnswerOfAnEarlierReleaseIsRead(t *testing.T) {
+	h := newHouse(t, "answer")
+	l := h.ledger()
+	ans := answer{Version: 1, Call: l.call, Delivery: 1, Host: "here", Stdout: h.put(envelopeOf("An answer.")), Stderr: h.put("")}
+	_, err := l.put(context.Background(), ans)
+	require.NoError(t, err)
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.InDelta(t, 0.25, res.Spend.USD, 1e-9)
+	require.Zero(t, h.started())
+}

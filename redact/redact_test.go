@@ -177,6 +177,15 @@ func TestSecretsThatOverlapAreHiddenWhole(t *testing.T) {
 	require.NotContains(t, r.Text("x before "+key+"/tail"), "tail")
 }
 
+func TestWhatIsWrittenIsHidden(t *testing.T) {
+	r := redactor(t, Options{Environ: []string{"A_KEY=open-sesame"}, Names: []string{"A_KEY"}, Key: func() ([]byte, error) { return nil, nil }})
+	var b bytes.Buffer
+	n, err := r.Writer(&b).Write([]byte("level=WARN msg=open-sesame\n"))
+	require.NoError(t, err)
+	require.Equal(t, 27, n, "what was given is what counts")
+	require.Equal(t, "level=WARN msg=[redacted:env-A_KEY]\n", b.String())
+}
+
 func TestNothingIsConfigured(t *testing.T) {
 	var none *Redactor
 	require.Equal(t, "sk-ant-"+strings.Repeat("a1", 20), none.Text("sk-ant-"+strings.Repeat("a1", 20)))
