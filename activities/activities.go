@@ -87,31 +87,31 @@ func New(cfg Config) *Activities {
 
 // RegisterDirectory makes the work on directories known to a worker.
 func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
-	register(r, work.Open, telling(a.Open))
-	register(r, work.Project, telling(a.Project))
-	register(r, work.Rebuild, telling(a.Rebuild))
-	register(r, work.Seal, telling(a.Seal))
-	register(r, work.Inspect, telling(a.Inspect))
-	register(r, work.Carry, telling(a.Carry))
-	register(r, work.Deliver, telling(a.Deliver))
+	register(r, work.Open, telling(a, a.Open))
+	register(r, work.Project, telling(a, a.Project))
+	register(r, work.Rebuild, telling(a, a.Rebuild))
+	register(r, work.Seal, telling(a, a.Seal))
+	register(r, work.Inspect, telling(a, a.Inspect))
+	register(r, work.Carry, telling(a, a.Carry))
+	register(r, work.Deliver, telling(a, a.Deliver))
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
-	register(r, work.ReadRound, telling(a.ReadRound))
-	register(r, work.Compose, telling(a.Compose))
-	register(r, work.FindCheckpoint, telling(a.FindCheckpoint))
+	register(r, work.ReadRound, telling(a, a.ReadRound))
+	register(r, work.Compose, telling(a, a.Compose))
+	register(r, work.FindCheckpoint, telling(a, a.FindCheckpoint))
 }
 
 // RegisterCalls makes passes and screenshots known to a worker.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
-	register(r, work.RunPass, telling(a.RunPass))
-	register(r, work.TakeScreenshots, telling(a.TakeScreenshots))
+	register(r, work.RunPass, telling(a, a.RunPass))
+	register(r, work.TakeScreenshots, telling(a, a.TakeScreenshots))
 }
 
 // telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a
-// full disk.
-func telling[In, Out any](f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+// full disk. No secret leaves in a result or in the words of an error.
+func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := f(ctx, in)
 		switch {
@@ -120,7 +120,8 @@ func telling[In, Out any](f func(context.Context, In) (Out, error)) func(context
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
 		}
-		return out, err
+		a.hide(&out)
+		return out, a.hideError(err)
 	}
 }
 

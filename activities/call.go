@@ -14,8 +14,11 @@ import (
 	"github.com/passbook-run/passbook/store"
 )
 
-// callVersion is the version of claims and results in the store.
-const callVersion = 1
+// Versions of claims and results in the store. A result of version 1 does not say what was read out of it.
+const (
+	callVersion   = 1
+	answerVersion = 2
+)
 
 // claim is one delivery of a call, made exclusively before a process starts. A claim without a result is a call whose outcome is unknown.
 type claim struct {
@@ -29,7 +32,7 @@ type claim struct {
 	At      string           `json:"at"`
 }
 
-// answer is what came back, before anybody judged it. The first one of a call wins.
+// answer is what came back, and what it holds. The first one of a call wins.
 type answer struct {
 	Version   int            `json:"version"`
 	Call      string         `json:"call"`
@@ -37,8 +40,10 @@ type answer struct {
 	Host      string         `json:"host"`
 	Exit      agent.Exit     `json:"exit"`
 	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
+	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
 	Stdout    run.Blob       `json:"stdout"`
 	Stderr    run.Blob       `json:"stderr"`
+	Read      reading        `json:"read"`
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left

@@ -28,20 +28,28 @@ func (a *Activities) Compose(ctx context.Context, in work.ComposeInput) (work.Co
 	if err != nil {
 		return work.ComposeResult{}, err
 	}
+	text, res, err := a.composed(ctx, s, in)
+	if err != nil {
+		return res, err
+	}
+	res.Prompt, err = a.keep(ctx, s, text)
+	return res, err
+}
+
+// composed makes a prompt and says what went into it; of a command the prompt is the command.
+func (a *Activities) composed(ctx context.Context, s *store.Store, in work.ComposeInput) (string, work.ComposeResult, error) {
 	c, err := a.composer(ctx, s, in)
 	if err != nil {
-		return work.ComposeResult{}, err
+		return "", work.ComposeResult{}, err
 	}
 	if c.step.Kind == pipeline.KindRun {
-		command, err := a.keep(ctx, s, c.step.Run+"\n")
-		return work.ComposeResult{Prompt: command}, err
+		return c.step.Run + "\n", work.ComposeResult{}, nil
 	}
 	req, err := c.request()
 	if err != nil {
-		return work.ComposeResult{}, err
+		return "", work.ComposeResult{}, err
 	}
-	prompt, err := a.keep(ctx, s, pass.Compose(req))
-	return work.ComposeResult{Prompt: prompt, Files: c.step.Files, References: labels(req.References)}, err
+	return pass.Compose(req), work.ComposeResult{Files: c.step.Files, References: labels(req.References)}, nil
 }
 
 // composer gathers what one prompt is made of.

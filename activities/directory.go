@@ -61,6 +61,7 @@ func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.Pr
 	if err != nil {
 		if ctx.Err() == nil {
 			met = troubleOf(err)
+			a.hideAll(&met.Message)
 		}
 		activity.RecordHeartbeat(ctx, work.Heartbeat{Host: a.cfg.Host, Trouble: met})
 		return res, err

@@ -133,7 +133,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 		return nil, nil, err
 	}
 	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
-		return nil, nil, st.over(ctx, err)
+		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
 	}
 	cmd.Dir = filepath.Join(st.dir, workDir)
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
@@ -146,7 +146,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	if err := writeIdentity(st.dir, child.Identity()); err != nil {
 		child.Kill("it could not be recorded, so nobody would find it again")
 		<-child.Done()
-		return nil, nil, st.over(ctx, err)
+		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
 	}
 	return st, child, nil
 }
@@ -194,7 +194,7 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
-	}{in.Prompt.Digest, digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
+	}{in.Prompt.Original(), digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
 	if err != nil {
 		return err
 	}
@@ -229,9 +229,13 @@ func writeIdentity(dir string, id process.Identity) error {
 // neverStarted stores that the program could not be started: the workflow decides what follows.
 func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause error) error {
 	f := agent.SpawnFailure(cause)
-	ans := answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
+	a.hideAll(&f.Message, &f.Diagnostics)
+	ans := answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
 	ans.Exit.Started = a.cfg.Now()
 	if _, err := st.l.put(ctx, ans); err != nil {
+		return err
+	}
+	if err := clear(st.dir); err != nil {
 		return err
 	}
 	st.ans = &ans
@@ -243,7 +247,7 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
 	a.cfg.Reached(Exited, in.Call)
-	if st.ans, st.err = a.collect(ctx, st, exit); st.ans == nil {
+	if st.ans, st.err = a.collect(ctx, st, in, exit); st.ans == nil {
 		st.err = st.over(ctx, st.err)
 	}
 	if st.ans != nil {
@@ -257,19 +261,18 @@ func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in wor
 }
 
 // collect puts what came back into the store. A child that was killed on purpose has no answer, unless it had given it already.
-func (a *Activities) collect(ctx context.Context, st *settlement, exit agent.Exit) (*answer, error) {
+func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit) (*answer, error) {
 	stdout, err := os.ReadFile(filepath.Join(st.dir, stdoutFile))
 	if err != nil {
 		return nil, err
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, stdout) {
-		return nil, fmt.Errorf("the agent was stopped: %s", exit.KillCause)
+		return nil, errors.Join(fmt.Errorf("the agent was stopped: %s", exit.KillCause), clear(st.dir))
 	}
-	ans, err := a.answerFrom(ctx, st, stdout)
+	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
 	if err != nil {
 		return nil, err
 	}
-	ans.Exit = exit
 	won, err := st.l.put(ctx, *ans)
 	if err != nil {
 		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)

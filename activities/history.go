@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,11 +16,14 @@ import (
 )
 
 // TemporalHistory reads histories from a server.
-type TemporalHistory struct{ Client client.Client }
+type TemporalHistory struct {
+	Client    client.Client
+	Converter converter.DataConverter // the client's; nil: nothing is encrypted
+}
 
 // Source gives what an execution has projected: its claim, its newest segment, and the pieces of the journal that were written.
 func (h TemporalHistory) Source(ctx context.Context, workflowID, runID string) (rundir.Source, error) {
-	r := historyReader{inputs: map[int64]work.ProjectInput{}, seals: map[int64]bool{}}
+	r := historyReader{conv: cmp.Or(h.Converter, converter.GetDefaultDataConverter()), inputs: map[int64]work.ProjectInput{}, seals: map[int64]bool{}}
 	it := h.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		ev, err := it.Next()
@@ -34,6 +38,7 @@ func (h TemporalHistory) Source(ctx context.Context, workflowID, runID string) (
 }
 
 type historyReader struct {
+	conv   converter.DataConverter
 	src    rundir.Source
 	inputs map[int64]work.ProjectInput // by the id of the event that scheduled them
 	seals  map[int64]bool
@@ -53,7 +58,7 @@ func (r *historyReader) take(ev *historypb.HistoryEvent) error {
 
 func (r *historyReader) started(at *historypb.WorkflowExecutionStartedEventAttributes) error {
 	var in workflows.Input
-	if err := converter.GetDefaultDataConverter().FromPayloads(at.Input, &in); err != nil {
+	if err := r.conv.FromPayloads(at.Input, &in); err != nil {
 		return err
 	}
 	r.src.Claim, r.src.Store = in.Claim, in.Target.Store
@@ -67,7 +72,7 @@ func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledE
 	switch at.ActivityType.GetName() {
 	case work.Project:
 		var in work.ProjectInput
-		if err := converter.GetDefaultDataConverter().FromPayloads(at.Input, &in); err != nil {
+		if err := r.conv.FromPayloads(at.Input, &in); err != nil {
 			return err
 		}
 		r.inputs[id] = in
@@ -80,7 +85,7 @@ func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledE
 func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttributes) error {
 	if r.seals[at.ScheduledEventId] {
 		var res work.SealResult
-		if err := converter.GetDefaultDataConverter().FromPayloads(at.Result, &res); err != nil {
+		if err := r.conv.FromPayloads(at.Result, &res); err != nil {
 			return err
 		}
 		r.src.Head = res.Head
@@ -91,7 +96,7 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 		return nil
 	}
 	var res work.ProjectResult
-	if err := converter.GetDefaultDataConverter().FromPayloads(at.Result, &res); err != nil {
+	if err := r.conv.FromPayloads(at.Result, &res); err != nil {
 		return err
 	}
 	if res.Outcome == rundir.Written {

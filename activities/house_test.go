@@ -31,6 +31,8 @@ type house struct {
 	s    *store.Store
 	plan string
 	in   work.PassInput
+
+	secret string // hidden as <hidden>; empty: nothing is
 }
 
 const definition = `
@@ -80,7 +82,14 @@ func newHouse(t *testing.T, play string) *house {
 func (h *house) worker() *Activities {
 	self, err := process.Self()
 	require.NoError(h.t, err)
-	return New(Config{Host: "here", Worker: self, Scratch: filepath.Join(h.dir, "scratch")})
+	return New(Config{Redact: h.redact, Host: "here", Worker: self, Scratch: filepath.Join(h.dir, "scratch")})
+}
+
+func (h *house) redact(text string) string {
+	if h.secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, h.secret, "<hidden>")
 }
 
 // lay stores the inputs of a run, and asks for pass 1.

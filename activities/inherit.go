@@ -44,6 +44,11 @@ func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (
 		if ans, err = a.leftBehind(ctx, l, in, i+1, dir); ans != nil || err != nil {
 			return ans, len(claims), false, err
 		}
+		if !mine {
+			if err := clear(dir); err != nil {
+				return nil, len(claims), false, err
+			}
+		}
 	}
 	return nil, len(claims), false, nil
 }
@@ -82,15 +87,15 @@ func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput
 	if err := a.placeFile(ctx, st, in); err != nil || !agent.Complete(st.kind, stdout) {
 		return nil, err
 	}
-	ans, err := a.answerFrom(ctx, st, stdout)
+	exit := agent.Exit{Code: -1, Signal: "killed"}
+	if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
+		exit.Started = fi.ModTime()
+	}
+	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
 	if err != nil {
 		return nil, err
 	}
 	ans.Recovered = true
-	ans.Exit = agent.Exit{Code: -1, Signal: "killed"}
-	if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
-		ans.Exit.Started = fi.ModTime()
-	}
 	if _, err := l.put(ctx, *ans); err != nil {
 		return nil, err
 	}

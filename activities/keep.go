@@ -2,18 +2,27 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"unicode/utf8"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/store/tree"
+	"github.com/passbook-run/passbook/work"
 )
 
-// keep is the one place through which text about the work gets into the store: prompts, replies, notes, outputs of failed calls. Redaction
-// happens here. Artifacts are the user's data and go past it (see keepData).
+// keep is the one place through which text about the work gets into the store: prompts, replies, notes, outputs of calls. Secrets in it are hidden
+// here, and the digest of the text as it was stands beside it. Artifacts are the user's data and go past it (see keepData).
 func (a *Activities) keep(ctx context.Context, s *store.Store, text string) (run.Blob, error) {
-	return keepData(ctx, s, []byte(a.cfg.Redact(text)))
+	shown := a.cfg.Redact(text)
+	b, err := keepData(ctx, s, []byte(shown))
+	if shown != text {
+		b.Raw = string(store.DigestOf([]byte(text)))
+	}
+	return b, err
 }
 
 // keepData stores bytes as they are.
@@ -23,6 +32,62 @@ func keepData(ctx context.Context, s *store.Store, data []byte) (run.Blob, error
 		return run.Blob{}, err
 	}
 	return run.Blob{Digest: string(d), Size: int64(len(data)), Chars: utf8.RuneCount(data)}, nil
+}
+
+// hide is the one place through which words go to Temporal: those of a result are hidden in it. result is a pointer to it.
+func (a *Activities) hide(result any) {
+	switch r := result.(type) {
+	case *work.PassResult:
+		a.hideAll(&r.Message, &r.Diagnostics, &r.ScoreWhy, &r.Verdict)
+		for i := range r.Validation.Checks {
+			a.hideAll(&r.Validation.Checks[i].Detail)
+		}
+		for i := range r.Validation.Warnings {
+			a.hideAll(&r.Validation.Warnings[i])
+		}
+	case *work.ShotsResult:
+		a.hideAll(&r.Message)
+		a.hideTroubles(r.Troubles)
+	case *work.ProjectResult:
+		a.hideTroubles(r.Troubles)
+	case *work.DeliverResult:
+		a.hideAll(&r.Why)
+	case *work.Round:
+		a.hideAll(&r.Title)
+		for i := range r.Steps {
+			s := &r.Steps[i]
+			a.hideAll(&s.Run, &s.Ask, &s.Description, &s.LogTitle)
+		}
+	}
+}
+
+func (a *Activities) hideTroubles(all []work.Trouble) {
+	for i := range all {
+		a.hideAll(&all[i].Message, &all[i].Diagnostics)
+	}
+}
+
+func (a *Activities) hideAll(words ...*string) {
+	for _, w := range words {
+		*w = a.cfg.Redact(*w)
+	}
+}
+
+// hideError gives an error without the secrets in its words. Its kind, and whether trying again helps, stay; what caused it is said in its words.
+func (a *Activities) hideError(err error) error {
+	if err == nil || temporal.IsCanceledError(err) {
+		return err
+	}
+	words := err.Error()
+	shown := a.cfg.Redact(words)
+	if shown == words {
+		return err
+	}
+	kind, final := "", false
+	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) {
+		kind, final, shown = app.Type(), app.NonRetryable(), a.cfg.Redact(app.Message())
+	}
+	return temporal.NewApplicationErrorWithOptions(shown, kind, temporal.ApplicationErrorOptions{NonRetryable: final})
 }
 
 func load(ctx context.Context, s *store.Store, digest string) ([]byte, error) {

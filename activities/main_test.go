@@ -3,6 +3,7 @@ package activities
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,18 @@ func TestMain(m *testing.M) {
 	case "wait": // until the test says go
 		until(filepath.Join(dir, "go"))
 		answerWith("An answer.")
+	case "spill": // the prompt is kept for the test
+		prompt, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			panic(err)
+		}
+		write(filepath.Join(dir, "prompt"), string(prompt))
+		answerWith("open-sesame\n```html\n<!DOCTYPE html>\n<html>open-sesame</html>\n```\n")
+	case "spill and fail": // with the secret where the message is cut off
+		fmt.Fprintln(os.Stderr, "could not say open-sesame")
+		answer := envelopeOf(strings.Repeat("x", 296) + "open-sesame")
+		fmt.Println(strings.Replace(answer, `"is_error":false`, `"is_error":true`, 1))
+		os.Exit(1)
 	case "write":
 		write("page.html", "<!DOCTYPE html>\n<html>written</html>\n")
 		answerWith("I changed the page.")

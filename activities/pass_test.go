@@ -114,6 +114,7 @@ func TestAProgramThatIsMissingIsAnAnswer(t *testing.T) {
 	require.True(t, res.Permanent)
 	require.Equal(t, 127, res.ExitCode)
 	require.Contains(t, res.Message, "no-such-agent")
+	h.noScratch()
 }
 
 func TestWhatTheAgentWroteIsTheArtifact(t *testing.T) {

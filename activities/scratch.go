@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
@@ -21,7 +22,11 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := fetch(ctx, st.l.s, in.Prompt.Digest, filepath.Join(st.dir, promptFile)); err != nil {
+	prompt, err := a.prompt(ctx, st.l.s, in)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
 		return err
 	}
 	if err := a.placeFile(ctx, st, in); err != nil {
@@ -41,6 +46,31 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 		return nil
 	}
 	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
+}
+
+// clear removes the scratch directory of a delivery that has no answer: half of one is none, and prompt and output lie there with all their secrets.
+func clear(dir string) error {
+	err := os.RemoveAll(dir)
+	_ = os.Remove(filepath.Dir(dir)) // of the call; it stays while another delivery is there
+	return err
+}
+
+// prompt is what the agent is sent. Where secrets are hidden in the stored one, it is made again of what that was made of: never are they stored.
+func (a *Activities) prompt(ctx context.Context, s *store.Store, in work.PassInput) ([]byte, error) {
+	if in.Prompt.Raw == "" {
+		return load(ctx, s, in.Prompt.Digest)
+	}
+	if in.Given == nil {
+		return nil, badInput("secrets are hidden in the prompt %s, and what it was made of is not said", in.Prompt.Digest)
+	}
+	text, _, err := a.composed(ctx, s, work.ComposeInput{Store: in.Store, At: in.At, Given: *in.Given})
+	if err != nil {
+		return nil, err
+	}
+	if got := string(store.DigestOf([]byte(text))); got != in.Prompt.Raw {
+		return nil, badInput("the prompt comes out otherwise than it was composed (%.12s, not %.12s): another build of the program? `starter resume` composes it anew", got, in.Prompt.Raw)
+	}
+	return []byte(text), nil
 }
 
 // placeFile says what form the reply has, where the agent finds the artifact if its step is given one, and what that held before.
@@ -89,13 +119,13 @@ func fetch(ctx context.Context, s *store.Store, digest, path string) error {
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// answerFrom stores the outputs of a delivery.
-func (a *Activities) answerFrom(ctx context.Context, st *settlement, stdout []byte) (*answer, error) {
+// answerFrom stores the outputs of a delivery, and what they hold: that is read here, from the bytes as they came, before anything is hidden in them.
+func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit, stdout []byte) (*answer, error) {
 	stderr, err := os.ReadFile(filepath.Join(st.dir, stderrFile))
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{Version: callVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host}
+	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original()}
 	if ans.Stdout, err = a.keep(ctx, st.l.s, string(stdout)); err != nil {
 		return nil, err
 	}
@@ -105,7 +135,11 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, stdout []by
 	if err := takeTree(ctx, st, ans); err != nil {
 		return nil, err
 	}
-	ans.File, err = writtenFile(ctx, st)
+	a.hideAll(&ans.TreeError)
+	if ans.File, err = writtenFile(ctx, st); err != nil {
+		return nil, err
+	}
+	ans.Read, err = a.reading(ctx, st.l.s, in, ans, string(stdout), string(stderr))
 	return ans, err
 }
 

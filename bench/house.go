@@ -66,7 +66,7 @@ func (h *house) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(config.Settings{})
 	if err != nil {
 		return err
 	}

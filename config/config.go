@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -37,7 +38,29 @@ type Settings struct {
 	PolicyBudget  float64 `mapstructure:"policy_budget_usd"` // most that one run may spend, in USD; 0: no limit
 	PolicyChanges string  `mapstructure:"policy_changes"`    // what a fork may change: agent, model, budget, pipeline, task; none: nothing
 	PolicyForce   bool    `mapstructure:"policy_force"`      // runs may be resumed by force
+	Redact        Redact  `mapstructure:"redact"`
+	Codec         Codec   `mapstructure:"codec"`
 }
+
+// Redact says what is hidden in what is written about the work, besides keys in their well-known forms.
+type Redact struct {
+	Env      Words `mapstructure:"env"`      // names of variables whose values are secrets; * stands for any characters
+	Patterns Lines `mapstructure:"patterns"` // RE2; the first group is the secret, or the whole match
+}
+
+// Codec says how Temporal's payloads are encrypted. Without a key they are not.
+type Codec struct {
+	Key      string `mapstructure:"key"`      // id of the key that encrypts
+	Keys     Words  `mapstructure:"keys"`     // id=env:NAME or id=file:PATH; retired ones still read
+	Endpoint string `mapstructure:"endpoint"` // URL of `starter codec serve`, as browsers reach it: the embedded server's Web UI is told
+	Token    string `mapstructure:"token"`    // env:NAME or file:PATH: what the endpoint wants to hear; empty: nothing
+}
+
+// Words is a list that a variable or a flag gives with commas between.
+type Words []string
+
+// Lines is a list that a variable or a flag gives with one a line.
+type Lines []string
 
 const envPrefix = "passbook"
 
@@ -47,6 +70,8 @@ func defaults() map[string]any {
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
 		"policy_agents": "", "policy_env": "", "policy_budget_usd": 0.0, "policy_changes": "agent,model,budget,pipeline,task", "policy_force": true,
+		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
+		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 	}
 }
 
@@ -85,7 +110,14 @@ func names() []string {
 	return out
 }
 
-func flagName(setting string) string { return strings.ReplaceAll(setting, "_", "-") }
+var dashes = strings.NewReplacer("_", "-", ".", "-")
+
+func flagName(setting string) string { return dashes.Replace(setting) }
+
+// variable is the name of a setting's variable.
+func variable(setting string) string {
+	return strings.ToUpper(envPrefix + "_" + strings.ReplaceAll(setting, ".", "_"))
+}
 
 // Load reads the settings. Unknown names in the file and values of a wrong type are errors, all at once.
 func Load(fs *pflag.FlagSet) (Settings, error) {
@@ -103,6 +135,7 @@ func read(fs *pflag.FlagSet) (*viper.Viper, error) {
 		v.SetDefault(name, value)
 	}
 	v.SetEnvPrefix(envPrefix)
+	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
 	v.AutomaticEnv()
 	if err := readFile(v, fs); err != nil {
 		return nil, err
@@ -119,21 +152,43 @@ func given(fs *pflag.FlagSet) map[string]string {
 	if fs == nil {
 		return out
 	}
-	fs.Visit(func(f *pflag.Flag) {
-		name := strings.ReplaceAll(f.Name, "-", "_")
-		if _, ok := defaults()[name]; ok {
+	for _, name := range names() {
+		if f := fs.Lookup(flagName(name)); f != nil && f.Changed {
 			out[name] = f.Value.String()
 		}
-	})
+	}
 	return out
 }
 
 func decode(v *viper.Viper) (Settings, error) {
 	var s Settings
-	if err := v.UnmarshalExact(&s, viper.DecodeHook(mapstructure.StringToTimeDurationHookFunc())); err != nil {
+	if err := v.UnmarshalExact(&s, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), splitLists))); err != nil {
 		return s, fmt.Errorf("settings: %w", err)
 	}
 	return s.complete()
+}
+
+// splitLists reads the lists that come as one text.
+func splitLists(_, to reflect.Type, data any) (any, error) {
+	text, ok := data.(string)
+	if !ok {
+		return data, nil
+	}
+	sep := ","
+	switch to {
+	case reflect.TypeFor[Lines]():
+		sep = "\n"
+	case reflect.TypeFor[Words]():
+	default:
+		return data, nil
+	}
+	out := []string{}
+	for _, part := range strings.Split(text, sep) {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out, nil
 }
 
 // File gives the settings file: the named one, or the one in the user's configuration folder, which need not be there. Empty: there can be none.

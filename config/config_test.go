@@ -59,6 +59,13 @@ var every = map[string]struct {
 	"continue_after": {"12", func(s Settings) any { return s.ContinueAfter }, 12},
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
 	"environment":    {"laptop", func(s Settings) any { return s.Environment }, "laptop"},
+
+	"redact.env":      {"A_KEY,*_B", func(s Settings) any { return s.Redact.Env }, Words{"A_KEY", "*_B"}},
+	"redact.patterns": {`badge \d{2,4}`, func(s Settings) any { return s.Redact.Patterns }, Lines{`badge \d{2,4}`}},
+	"codec.key":       {"2026-11", func(s Settings) any { return s.Codec.Key }, "2026-11"},
+	"codec.keys":      {"2026-11=env:CODEC_A,old=file:/key", func(s Settings) any { return s.Codec.Keys }, Words{"2026-11=env:CODEC_A", "old=file:/key"}},
+	"codec.endpoint":  {"http://127.0.0.1:8234", func(s Settings) any { return s.Codec.Endpoint }, "http://127.0.0.1:8234"},
+	"codec.token":     {"env:CODEC_TOKEN", func(s Settings) any { return s.Codec.Token }, "env:CODEC_TOKEN"},
 }
 
 func TestEverySettingIsKnownHere(t *testing.T) {
@@ -71,10 +78,10 @@ func TestEverySettingIsKnownHere(t *testing.T) {
 func TestEverySettingCanBeSetInEveryWay(t *testing.T) {
 	for name, s := range every {
 		ways := map[string]func(t *testing.T) *pflag.FlagSet{
-			"file": func(t *testing.T) *pflag.FlagSet { alone(t, name+": "+s.text+"\n"); return flags(t) },
+			"file": func(t *testing.T) *pflag.FlagSet { alone(t, inFile(name, s.text)); return flags(t) },
 			"variable": func(t *testing.T) *pflag.FlagSet {
 				alone(t, "")
-				t.Setenv("PASSBOOK_"+strings.ToUpper(name), s.text)
+				t.Setenv("PASSBOOK_"+strings.ReplaceAll(strings.ToUpper(name), ".", "_"), s.text)
 				return flags(t)
 			},
 			"flag": func(t *testing.T) *pflag.FlagSet { alone(t, ""); return flags(t, "--"+flagName(name), s.text) },
@@ -87,6 +94,25 @@ func TestEverySettingCanBeSetInEveryWay(t *testing.T) {
 			})
 		}
 	}
+}
+
+// inFile is a settings file with one setting.
+func inFile(name, text string) string {
+	if part, rest, nested := strings.Cut(name, "."); nested {
+		return part + ":\n  " + rest + ": '" + text + "'\n"
+	}
+	return name + ": " + text + "\n"
+}
+
+func TestListsAreReadAsLists(t *testing.T) {
+	alone(t, "redact:\n  env: [A_KEY, B]\n  patterns:\n    - 'a,b'\n    - c\n")
+	s, err := Load(flags(t))
+	require.NoError(t, err)
+	require.Equal(t, Redact{Env: Words{"A_KEY", "B"}, Patterns: Lines{"a,b", "c"}}, s.Redact)
+	t.Setenv("PASSBOOK_REDACT_PATTERNS", "x,y\nz\n")
+	s, err = Load(flags(t))
+	require.NoError(t, err)
+	require.Equal(t, Redact{Env: Words{"A_KEY", "B"}, Patterns: Lines{"x,y", "z"}}, s.Redact)
 }
 
 func TestLaterOnesWin(t *testing.T) {
@@ -138,6 +164,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		says       []string
 	}{
 		{"unknown key", "task_que: x\n", nil, []string{"settings:", "task_que"}},
+		{"unknown key in a part", "redact: {enw: [x]}\n", nil, []string{"settings:", "enw"}},
 		{"wrong types, all at once", "calls: many\nheartbeat: soon\n", nil, []string{"calls", "heartbeat"}},
 		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil, []string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
 		{"no YAML", "calls: [\n", nil, []string{"settings file", "config.yaml"}},

@@ -43,20 +43,35 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 	flags := given(fs)
 	var out []Setting
 	for _, name := range names() {
-		row := Setting{Name: name, Value: Masked(fmt.Sprint(values[name])), Source: FromDefault}
-		variable := strings.ToUpper(envPrefix + "_" + name)
+		row := Setting{Name: name, Value: Masked(shown(values, name)), Source: FromDefault}
 		_, flag := flags[name]
 		switch {
 		case flag:
 			row.Source, row.From = FromFlag, "--"+flagName(name)
-		case os.Getenv(variable) != "":
-			row.Source, row.From = FromEnvironment, variable
+		case os.Getenv(variable(name)) != "":
+			row.Source, row.From = FromEnvironment, variable(name)
 		case v.InConfig(name):
 			row.Source, row.From = FromFile, v.ConfigFileUsed()
 		}
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// shown is a value as it would be written in a variable.
+func shown(values map[string]any, name string) string {
+	part, rest, nested := strings.Cut(name, ".")
+	if nested {
+		below, _ := values[part].(map[string]any)
+		return shown(below, rest)
+	}
+	switch v := values[part].(type) {
+	case Words:
+		return strings.Join(v, ",")
+	case Lines:
+		return strings.Join(v, "\n")
+	}
+	return fmt.Sprint(values[part])
 }
 
 // Mask stands for a secret.

@@ -9,7 +9,8 @@ import (
 )
 
 func TestWhereEverySettingComesFrom(t *testing.T) {
-	alone(t, "task_queue: of-the-file\ncalls: 2\nidle: 3h\n")
+	alone(t, "task_queue: of-the-file\ncalls: 2\nidle: 3h\nredact: {patterns: [x, y]}\n")
+	t.Setenv("PASSBOOK_CODEC_KEY", "new")
 	t.Setenv("PASSBOOK_CALLS", "3")
 	t.Setenv("PASSBOOK_HEARTBEAT", "25s")
 	t.Setenv("PASSBOOK_ENVIRONMENT", "") // as if it were not set
@@ -24,6 +25,9 @@ func TestWhereEverySettingComesFrom(t *testing.T) {
 		{"task_queue", "of-the-file", "file", file},
 		{"idle", "3h0m0s", "file", file},
 		{"environment", "local", "default", ""},
+		{"redact.env", "*_TOKEN,*_KEY,*_SECRET,*PASSWORD", "default", ""},
+		{"redact.patterns", "x\ny", "file", file},
+		{"codec.key", "new", "environment", "PASSBOOK_CODEC_KEY"},
 		{"store", "file://" + home + "/state/passbook/store", "default", ""},
 	} {
 		require.Contains(t, all, want)

@@ -22,6 +22,7 @@ type options struct {
 	headless    bool
 	uiIP        string
 	uiPort      int
+	uiCodec     string
 	namespaces  []string
 	db          string // empty: in memory
 	attributes  map[string]enumspb.IndexedValueType
@@ -44,6 +45,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	fs.BoolVar(&o.headless, "headless", false, "no Web UI")
 	fs.StringVar(&o.uiIP, "ui-ip", "", "address of the Web UI (default: --ip)")
 	fs.IntVar(&o.uiPort, "ui-port", 0, "port of the Web UI (default: --port plus 1000)")
+	fs.StringVar(&o.uiCodec, "ui-codec-endpoint", "", "URL of a codec endpoint that the Web UI has payloads decoded by")
 	fs.Var(&namespaces, "namespace", "a namespace besides default; may be repeated")
 	fs.StringVar(&o.db, "db-filename", "", "database file (default: in memory)")
 	fs.Var(&attributes, "search-attribute", "Name=Type; may be repeated")

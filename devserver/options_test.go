@@ -16,10 +16,11 @@ import (
 func TestCommandLine(t *testing.T) {
 	o, err := parse([]string{"server", "start-dev", "--ip", "localhost", "--port=7000", "--namespace", "a", "--namespace", "a",
 		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
-		"--sqlite-pragma", "synchronous=extra", "--log-format", "pretty", "--log-level", "never"}, io.Discard)
+		"--sqlite-pragma", "synchronous=extra", "--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format", "pretty", "--log-level", "never"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", o.ip)
 	require.Equal(t, 8000, uiPort(o))
+	require.Equal(t, "http://127.0.0.1:8234", o.uiCodec)
 	require.Equal(t, []string{"a", "default"}, o.namespaces)
 	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DATETIME, o.attributes["X"])
 	require.Equal(t, map[string]any{"k": 1, "s": "t"}, o.dynamic)

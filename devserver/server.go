@@ -115,6 +115,7 @@ func (s *server) startUI(o options, port int) {
 		DisableNewsFetch:    true,
 		NotifyOnNewVersion:  false,
 		HideLogs:            true,
+		Codec:               uiconfig.Codec{Endpoint: o.uiCodec},
 	}))
 	go s.ui.Start() // it ends the process itself if it cannot listen, and says why
 }

@@ -40,7 +40,7 @@ func (e *examiner) server(ctx context.Context) (operate.Operator, bool) {
 		e.say(Problem, "server", "host", "see the settings: "+e.typed("config"), "%v", err)
 		return operate.Operator{}, false
 	}
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(e.Settings)
 	if err != nil {
 		e.say(Problem, "server", "server", "see the settings: "+e.typed("config"), "%v", err)
 		return operate.Operator{}, false
@@ -67,7 +67,7 @@ func (e *examiner) server(ctx context.Context) (operate.Operator, bool) {
 		e.say(Problem, "server", "server", "", "%v", err)
 		return operate.Operator{}, false
 	}
-	o := e.operator(operate.Operator{Client: cl, Address: address, Namespace: conn.Options.Namespace, Embedded: !conn.Explicit})
+	o := e.operator(operate.Operator{Client: cl, Converter: conn.Options.DataConverter, Address: address, Namespace: conn.Options.Namespace, Embedded: !conn.Explicit})
 	if o.Address == "" {
 		o.Address = conn.Options.HostPort
 	}

@@ -69,7 +69,7 @@ func fakeServer() error {
 	port := fs.Int("port", 0, "")
 	uiPort := fs.Int("ui-port", 0, "")
 	namespace := fs.String("namespace", "", "")
-	for _, name := range []string{"ip", "db-filename", "log-level", "search-attribute", "sqlite-pragma", "dynamic-config-value"} {
+	for _, name := range []string{"ip", "db-filename", "log-level", "search-attribute", "sqlite-pragma", "dynamic-config-value", "ui-codec-endpoint"} {
 		fs.Func(name, "", func(string) error { return nil })
 	}
 	if err := fs.Parse(args[2:]); err != nil {

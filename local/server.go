@@ -21,6 +21,7 @@ type Options struct {
 	Binary           string            // a server to run instead of building one: ours, or the temporal CLI
 	Namespace        string            // default: default
 	SearchAttributes map[string]string // name → type, as in Stage → Keyword
+	Codec            string            // URL of a codec endpoint that the Web UI is told of
 	Port, UIPort     int               // wanted at the first start; default 7233 and 8233; others are taken if they are not free
 	StartTimeout     time.Duration     // default: a minute; building is not counted
 }
@@ -160,6 +161,9 @@ func (o *Options) args(b binary, s Server, p ports) []string {
 		"--namespace", o.Namespace, "--db-filename", s.Database, "--log-level", "warn"}
 	for _, name := range slices.Sorted(maps.Keys(o.SearchAttributes)) {
 		args = append(args, "--search-attribute", name+"="+o.SearchAttributes[name])
+	}
+	if o.Codec != "" {
+		args = append(args, "--ui-codec-endpoint", o.Codec)
 	}
 	if b.foreign {
 		args = append(args, foreignArgs...)

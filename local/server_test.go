@@ -31,6 +31,7 @@ func TestEnsureStartsAServerOnce(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
 	o.SearchAttributes = map[string]string{"Stage": "Keyword"}
+	o.Codec = "http://127.0.0.1:8234"
 	s, err := local.Ensure(t.Context(), o, nil)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:"+strconv.Itoa(o.Port), s.Address)
@@ -49,6 +50,7 @@ func TestEnsureStartsAServerOnce(t *testing.T) {
 	require.Equal(t, &s, st.Server)
 	log := readLog(t, s)
 	require.Contains(t, log, "--search-attribute Stage=Keyword")
+	require.Contains(t, log, "--ui-codec-endpoint http://127.0.0.1:8234")
 	require.NotContains(t, log, "--sqlite-pragma", "our server has its settings by itself")
 	require.Contains(t, log, "update default 2160h0m0s")
 	require.Contains(t, log, "add Stage Keyword")

@@ -26,6 +26,7 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if m.By == "" {
 		m.By = o.By
 	}
+	m = o.hidden(m)
 	now, err := dir.Now()
 	if err != nil {
 		return Decision{}, err

@@ -25,6 +25,7 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 	if m.By == "" {
 		m.By = o.By
 	}
+	m = o.hidden(m)
 	var ack workflows.Ack
 	h, err := o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		UpdateID: uuid.NewString(), WorkflowID: runID, UpdateName: verb, Args: []any{m}, WaitForStage: client.WorkflowUpdateStageCompleted,

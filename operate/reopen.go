@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -250,10 +251,10 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		WorkflowIDReusePolicy:    reuse,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		StaticSummary:            fmt.Sprintf("%s in %s", in.Start.Pipeline, in.Target.Dir),
-		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, in.Target.Store),
+		StaticDetails:            fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir, config.Masked(in.Target.Store)),
 	}
 	opts.Memo = map[string]any{
-		"directory": in.Target.Dir, "store": in.Target.Store, "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
+		"directory": in.Target.Dir, "store": config.Masked(in.Target.Store), "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
 		"host": o.Host, "build": o.Build, "environment": in.Start.Environment,
 	}
 	if from, mode := in.Start.Origin(); from != "" {
@@ -262,6 +263,6 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}
-	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, in)
+	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
 	return err
 }

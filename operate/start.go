@@ -12,9 +12,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -31,8 +33,10 @@ type Operator struct {
 	Build     string
 	By        string // who is at work, for the journal
 
-	Embedded   bool // the server is the embedded one of this host
-	Attributes bool // the namespace knows the search attributes
+	Converter  converter.DataConverter // the client's; nil: nothing is encrypted
+	Redact     *redact.Redactor        // what is hidden in words before they leave; nil: nothing
+	Embedded   bool                    // the server is the embedded one of this host
+	Attributes bool                    // the namespace knows the search attributes
 }
 
 // Started says what a start found or made.
@@ -120,9 +124,7 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	where := "The old run is in " + to
 	def.Warnings = append(def.Warnings, changed, where)
 	def.Found = append(def.Found, run.ErrorNoted{Context: "start", Category: "config-mismatch", Message: changed, Diagnostics: where, Recovered: true})
-	st, err := o.fresh(ctx, def, dir)
-	st.Warnings = def.Warnings
-	return st, err
+	return o.fresh(ctx, def, dir)
 }
 
 // found goes on with what a directory holds. A run whose workflow was lost goes on in a new epoch.
@@ -202,6 +204,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 	if def.Follow != nil {
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}
+	def.Warnings = append(def.Warnings, o.secretInputs(def)...)
 	// First of all the store: a directory that was claimed for one that cannot be written would be bound to it.
 	stored, err := upload(ctx, def, dir, claim.Store)
 	if err != nil {
@@ -247,7 +250,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 				claim.RunID, dir.Root, claim.RunID, dir.Root))
 		}
 	}
-	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}, nil
+	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true, Warnings: def.Warnings}, nil
 }
 
 func (o Operator) input(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, st Stored) workflows.Input {

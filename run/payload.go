@@ -7,6 +7,15 @@ type Blob struct {
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`            // bytes
 	Chars  int    `json:"chars,omitempty"` // characters, of texts
+	Raw    string `json:"raw,omitempty"`   // digest of the bytes as they were sent or received, where secrets were hidden in them
+}
+
+// Original is the digest of the bytes as they were, whatever was hidden in them.
+func (b Blob) Original() string {
+	if b.Raw != "" {
+		return b.Raw
+	}
+	return b.Digest
 }
 
 // Place is where in the plan a run stands: what it does next.

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+
+	"github.com/passbook-run/passbook/codec"
+	"github.com/passbook-run/passbook/config"
 )
 
 const (
@@ -24,12 +28,17 @@ type Connection struct {
 	Explicit bool // an address was given, so no embedded server is wanted
 }
 
-// FindConnection reads TEMPORAL_* variables and the profile.
-func FindConnection() (Connection, error) {
+// FindConnection reads TEMPORAL_* variables and the profile. What goes over the connection is encrypted as the settings say.
+func FindConnection(settings config.Settings) (Connection, error) {
+	crypt, err := codec.Load(settings.Codec, os.Getenv)
+	if err != nil {
+		return Connection{}, err
+	}
 	opts, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return Connection{}, fmt.Errorf("connection to Temporal (TEMPORAL_* variables, profile): %w", err)
 	}
+	opts.DataConverter, opts.FailureConverter = crypt.Converter(), crypt.Failures()
 	c := Connection{Options: opts, Explicit: opts.HostPort != ""}
 	if c.Options.Namespace == "" {
 		c.Options.Namespace = client.DefaultNamespace

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/serve"
 )
 
@@ -106,7 +107,7 @@ func settings(t *testing.T, env map[string]string) {
 func dial(t *testing.T, env map[string]string) error {
 	t.Helper()
 	settings(t, env)
-	c, err := serve.FindConnection()
+	c, err := serve.FindConnection(config.Settings{})
 	require.NoError(t, err)
 	require.True(t, c.Explicit)
 	cl, err := c.Dial(t.Context(), "", slog.New(slog.DiscardHandler))
@@ -198,7 +199,7 @@ func TestAConnection(t *testing.T) {
 // The caller's time counts too: nothing is blamed on the network that is only a matter of time.
 func TestAConnectionThatIsGivenNoTime(t *testing.T) {
 	settings(t, map[string]string{"TEMPORAL_ADDRESS": listening(t).Addr().String()})
-	c, err := serve.FindConnection()
+	c, err := serve.FindConnection(config.Settings{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -210,7 +211,7 @@ func TestAConnectionThatIsGivenNoTime(t *testing.T) {
 
 func TestTheEmbeddedServerHasItsOwnRemedy(t *testing.T) {
 	settings(t, nil)
-	c, err := serve.FindConnection()
+	c, err := serve.FindConnection(config.Settings{})
 	require.NoError(t, err)
 	require.False(t, c.Explicit)
 	closed := listening(t)

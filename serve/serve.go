@@ -8,25 +8,29 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/browser"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // Options are what a worker needs.
 type Options struct {
-	Settings config.Settings
-	Client   client.Client
-	Host     string   // id of this host
-	Scripted []string // argv of the built-in agent
-	Ready    func() error
-	Idle     func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
-	Adjust   func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
+	Settings  config.Settings
+	Client    client.Client
+	Host      string                  // id of this host
+	Scripted  []string                // argv of the built-in agent
+	Converter converter.DataConverter // the client's; nil: nothing is encrypted
+	Redact    *redact.Redactor        // what is hidden in what is written about the work; nil: keys in their well-known forms
+	Ready     func() error
+	Idle      func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
+	Adjust    func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
 }
 
 // Run polls until ctx ends or Idle returns. Running passes get a little time to end; then their agents are ended with the worker.
@@ -34,6 +38,11 @@ func Run(ctx context.Context, o Options) error {
 	self, err := process.Self()
 	if err != nil {
 		return err
+	}
+	if o.Redact == nil {
+		if o.Redact, err = activities.NewRedactor(config.Settings{Store: o.Settings.Store}, nil); err != nil {
+			return err
+		}
 	}
 	acts := activities.New(o.activities(self))
 	defer acts.Stop()
@@ -63,7 +72,7 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) activities(self process.Identity) activities.Config {
 	c := activities.Config{
 		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client},
+		Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)
@@ -81,7 +90,7 @@ func workers(o Options, acts *activities.Activities) []worker.Worker {
 	shared := worker.New(o.Client, q.Shared, short)
 	dir := worker.New(o.Client, q.Dir, short)
 	for _, w := range []worker.Worker{shared, dir} {
-		workflows.Register(w)
+		workflows.Register(w, o.Redact.Text)
 		acts.RegisterLocal(w)
 	}
 	acts.RegisterDirectory(dir)

@@ -235,6 +235,7 @@ type PassInput struct {
 	Again       string      `json:"again,omitempty"` // the decision that wants the step done once more: another question, even in the same words
 	Heading     string      `json:"heading"`         // of what it adds to notes
 	Prompt      run.Blob    `json:"prompt"`
+	Given       *Given      `json:"given,omitempty"` // what the prompt was made of, where secrets are hidden in the stored one: it is made again
 	Artifact    *run.Blob   `json:"artifact,omitempty"`
 	Notes       []run.Notes `json:"notes,omitempty"`
 	Pictures    *run.Blob   `json:"pictures,omitempty"`

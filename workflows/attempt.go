@@ -219,13 +219,16 @@ func (p *pass) input() work.PassInput {
 	if again == "" && st.Feedback != "" && st.Decided != nil {
 		again = st.Decided.ID
 	}
-	at := p.ref()
-	at.Inputs = ""
+	at, given := p.ref(), &p.given
+	if p.asked.Prompt.Raw == "" {
+		at.Inputs, given = "", nil
+	}
 	from, generations := p.e.recorded()
 	if p.e.policy() == run.RequireHuman && p.e.permits[p.permit()] != run.ActionApply {
 		from = ""
 	}
 	return work.PassInput{
+		Given:    given,
 		Recorded: from, Generations: generations, Only: p.e.j.state.Status == run.Replaying,
 		Again: again, Tree: p.e.tree(), Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt,
 		Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,

@@ -84,6 +84,10 @@ func (c *control) listen(ctx workflow.Context) error {
 			if err := c.awaitOpen(ctx); err != nil {
 				return Ack{}, err
 			}
+			m, err := c.hidden(ctx, m)
+			if err != nil {
+				return Ack{}, err
+			}
 			if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
 				return Ack{}, err
 			}
@@ -134,6 +138,9 @@ func (c *control) drain(ctx workflow.Context) {
 func (c *control) signalled(ctx workflow.Context, verb string, raw converter.RawValue) {
 	m, err := readMessage(raw)
 	if err == nil {
+		m, err = c.hidden(ctx, m)
+	}
+	if err == nil {
 		err = c.check(verb, m)
 	}
 	if err == nil {
@@ -175,6 +182,28 @@ func readMessage(raw converter.RawValue) (Message, error) {
 		return Message{}, refuse("the message cannot be read, it should be like {\"note\":\"…\"}: %v", err)
 	}
 	return m, nil
+}
+
+// hidden hides the secrets in the words of a message, before they get into the journal. It is a side effect, so a replay has the same words whatever
+// its worker takes for a secret.
+func (c *control) hidden(ctx workflow.Context, m Message) (Message, error) {
+	if m.Note == "" && m.Feedback == "" && (m.Action == "" || known(m.Action)) {
+		return m, nil
+	}
+	var out Message
+	err := workflow.SideEffect(ctx, func(workflow.Context) any { return m.Hidden(c.e.hide) }).Get(&out)
+	return out, err
+}
+
+// Hidden gives the message without the secrets in its words.
+func (m Message) Hidden(hide func(string) string) Message {
+	for _, words := range []*string{&m.By, &m.Note, &m.Feedback} {
+		*words = hide(*words)
+	}
+	if !known(m.Action) {
+		m.Action = hide(m.Action)
+	}
+	return m
 }
 
 // note writes an event down and has it carried to the directory by the courier.

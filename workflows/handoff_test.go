@@ -217,3 +217,22 @@ func TestTheWordsOfAPersonFit(t *testing.T) {
 	require.Less(t, largest, 64<<10)
 	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "at most 8192 are taken")
 }
+
+// TestSecretsInMessagesAreNotJournaled: other programs send what people type, and nobody has looked at it before it is written down.
+func TestSecretsInMessagesAreNotJournaled(t *testing.T) {
+	w := newWorld(t, anAsk)
+	w.secret = "open-sesame"
+	w.agent.scores = []float64{3}
+	var told []string
+	w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+	w.asks(message{"action": "retry_feedback", "feedback": "say open-sesame", "note": "open-sesame!", "by": "open-sesame"}, message{"action": "open-sesame"})
+	w.dir.when(run.KindDecisionRefused, func() { w.update("decide", message{"action": "continue", "note": "no open-sesame"}) })
+	w.done()
+	require.Equal(t, "say <hidden>", told[1])
+	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
+	require.Equal(t, []string{"say <hidden>", "<hidden>!", "<hidden>", "no <hidden>"}, []string{d[0].Feedback, d[0].Note, d[0].DecidedBy, d[1].Note})
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, `"<hidden>" is no action`)
+	for _, line := range w.dir.lines {
+		require.NotContains(t, line, w.secret)
+	}
+}

@@ -22,6 +22,7 @@ type engine struct {
 	asked   places                // where a decision of the open hand-off leads
 	heard   string                // question whose answers after a reset count
 	opened  bool                  // the directory is this execution's: messages may be acted on
+	hide    func(string) string   // only for side effects: what is a secret may differ from worker to worker
 	noRoom  int                   // tries in a row that found a disk full
 	steps   int                   // done by this execution
 	wentTo  int64                 // seq that the last revert went back to
@@ -29,10 +30,10 @@ type engine struct {
 	permits map[string]string     // what a person has said of a replay's calls
 }
 
-// Pipeline runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
+// runPlan runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
 // next step; then close the journal. The run's place, not the code, says what comes next, so an execution can begin anywhere.
-func Pipeline(ctx workflow.Context, in Input) (Result, error) {
-	e, err := begin(ctx, in)
+func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, error) {
+	e, err := begin(ctx, in, hide)
 	if err != nil {
 		return Result{}, err
 	}
@@ -55,9 +56,9 @@ func Pipeline(ctx workflow.Context, in Input) (Result, error) {
 }
 
 // begin registers every handler before the workflow yields for the first time.
-func begin(ctx workflow.Context, in Input) (*engine, error) {
+func begin(ctx workflow.Context, in Input, hide func(string) string) (*engine, error) {
 	in.Options = in.Options.complete()
-	e := &engine{in: in}
+	e := &engine{in: in, hide: hide}
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.control = &control{e: e}
 	if c := in.Carry; c != nil {

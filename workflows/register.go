@@ -8,7 +8,12 @@ import (
 // Name of the workflow type.
 const Name = "Pipeline"
 
-// Register makes the workflows known to a worker.
-func Register(r worker.WorkflowRegistry) {
-	r.RegisterWorkflowWithOptions(Pipeline, workflow.RegisterOptions{Name: Name})
+// Register makes the workflows known to a worker. hide gives text without the secrets in it: nobody has looked at what other programs send to a
+// run. nil keeps it.
+func Register(r worker.WorkflowRegistry, hide func(string) string) {
+	if hide == nil {
+		hide = func(text string) string { return text }
+	}
+	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide) }
+	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
 }

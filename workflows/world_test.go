@@ -38,6 +38,7 @@ type world struct {
 	trace []string // what was asked of the world, in order
 
 	composing func(work.ComposeInput)
+	secret    string // hidden as <hidden> where the workflow hides
 }
 
 type activityInfo = activity.Info
@@ -99,7 +100,7 @@ func (w *world) fresh() {
 	w.env.SetStartTime(begin)
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
-	workflows.Register(w.env)
+	workflows.Register(w.env, w.hidden)
 	acts := activities.New(activities.Config{})
 	for name, f := range map[string]any{
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
@@ -108,6 +109,13 @@ func (w *world) fresh() {
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
+}
+
+func (w *world) hidden(text string) string {
+	if w.secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, w.secret, "<hidden>")
 }
 
 func (w *world) compose(_ context.Context, in work.ComposeInput) (work.ComposeResult, error) {

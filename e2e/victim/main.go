@@ -47,7 +47,7 @@ func obey(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(settings)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/redact"
 )
 
 // ScriptedVerb is the hidden verb that is the built-in agent. The worker has it too.
@@ -31,6 +33,7 @@ type app struct {
 	settings config.Settings
 	read     sync.Once // what a person types is read by one, whoever asks
 	lines    chan string
+	secrets  *redact.Redactor // what is hidden in what is written about the work
 }
 
 // Main runs the command line and gives the exit code.
@@ -43,7 +46,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintf(errw, "Error: %v%s\n", err, hint(err))
+		fmt.Fprintf(errw, "Error: %v%s\n", a.secrets.Text(err.Error()), hint(err))
 	}
 	return exitCode(err)
 }
@@ -58,8 +61,10 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 ` + exitCodesHelp,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := config.Load(cmd.Flags())
-			a.settings = s
+			var err error
+			if a.settings, err = config.Load(cmd.Flags()); err == nil {
+				a.secrets, err = activities.NewRedactor(a.settings, os.Environ())
+			}
 			return asUsage(err)
 		},
 	}
@@ -70,7 +75,7 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(a.demo(), a.run(), a.plan(), a.list(), a.status(), a.diagnose(), a.pause(), a.resume(), a.decide(), a.budget(), a.check(), a.repairState(), a.rebuild(), a.revert(), a.replay(), a.fork(), a.cancel(), a.lineage(),
 		a.attachTo(), a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.diff(), a.snapshot(), a.blame(), a.evidence(), a.promote(), a.store(),
-		a.server(), a.worker(), a.doctor(), a.config(), a.version())
+		a.server(), a.worker(), a.doctor(), a.config(), a.codec(), a.version())
 	a.completions(root)
 	return root
 }

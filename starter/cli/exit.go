@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/passbook-run/passbook/codec"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -79,6 +80,7 @@ func exitCode(err error) int {
 	var result *rundir.ResultError
 	var claimed *rundir.ClaimedError
 	var copied *operate.CopyError
+	var keys *codec.SettingsError
 	switch {
 	case err == nil:
 		return exitFine
@@ -86,7 +88,7 @@ func exitCode(err error) int {
 		return int(q)
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
 		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed),
-		errors.As(err, &copied), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &copied), errors.As(err, &keys), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	case errors.As(err, &result):
 		return exitAttention

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/serve"
@@ -34,7 +37,7 @@ func (s *session) Close() error {
 // connect finds or starts a server. With worker, a background worker is found or started too. A server that was named (TEMPORAL_ADDRESS, a
 // profile) is used as it is, and workers for it are started by whoever runs it.
 func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +62,8 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		return nil, err
 	}
 	s.Operator = operate.Operator{
-		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
+		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit, Redact: a.secrets,
+		Converter: conn.Options.DataConverter,
 	}
 	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
 		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
@@ -87,7 +91,7 @@ func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
 
 // ensureServer starts the embedded server if it does not run.
 func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
-	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes()}, a.progress)
+	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes(), Codec: a.settings.Codec.Endpoint}, a.progress)
 }
 
 // ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when it makes no call; a running
@@ -97,7 +101,7 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 	if err != nil {
 		return err
 	}
-	key := srv.Address + " " + srv.Namespace + " " + buildID(self)
+	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
 	o := local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	var other *local.ErrOtherWorker
@@ -112,6 +116,12 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 	}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	return err
+}
+
+// settingsID tells settings apart that a worker reads once: one with other keys could not read what this starter sends.
+func settingsID(s config.Settings) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", s.Redact, s.Codec))
+	return hex.EncodeToString(sum[:4])
 }
 
 // buildID tells one build of this program from another.

@@ -44,7 +44,7 @@ func (errNoServer) Error() string {
 
 // peek connects to the server that is there, without starting anything.
 func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, error) {
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return operate.Operator{}, err
 	}
@@ -76,6 +76,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 	}
 	return operate.Operator{
 		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
+		Redact: a.secrets, Converter: conn.Options.DataConverter,
 	}, nil
 }
 

@@ -44,7 +44,7 @@ func hide(cmd *cobra.Command, flags ...string) {
 }
 
 func (a *app) serve(ctx context.Context, background bool, key string) error {
-	conn, err := serve.FindConnection()
+	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(a.secrets.Writer(a.err), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cl, err := conn.Dial(ctx, address, log)
 	if err != nil {
 		return err
@@ -69,8 +69,11 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range a.secrets.Short() {
+		log.Warn("the value of this variable is too short to be hidden", "variable", name)
+	}
 	o := serve.Options{
-		Settings: a.settings, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
+		Settings: a.settings, Redact: a.secrets, Converter: conn.Options.DataConverter, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
 		Ready: func() error { return local.AnnounceReady(a.settings.StateDir, key, time.Now()) },
 	}
 	if background {
