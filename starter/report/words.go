@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// usd writes an amount, small ones with as many digits as they need to be told from nothing.
+func usd(v float64) string {
+	if v != 0 && v < 0.1 && v > -0.1 {
+		return fmt.Sprintf("$%.4f", v)
+	}
+	return fmt.Sprintf("$%.2f", v)
+}
+
+// seconds writes milliseconds as people say them: 14ms, 1.7s, 4m 32s, 4h 23m.
+func seconds(ms int64) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case d < 0:
+		return "?"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", ms)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
+// clock writes a time of the journal as 2026-11-21 15:23:41 UTC.
+func clock(ts string) string {
+	t := when(ts)
+	if t.IsZero() {
+		return ts
+	}
+	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
+}
+
+// plural writes a number and what it counts.
+func plural(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "s"):
+		return fmt.Sprintf("%d %ses", n, what)
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
