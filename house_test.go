@@ -21,6 +21,7 @@ var house = []layer{
 	{"1", []string{"pass", "work"}},
 	{"2", []string{"durable", "process"}},
 	{"2", []string{"agent", "browser", "config", "repo", "rundir", "store"}},
+	{"2", []string{"figures"}},
 	{"3", []string{"workflows"}},
 	{"3", []string{"activities"}},
 	{"4", []string{"local", "operate"}},

@@ -2,8 +2,10 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -66,6 +68,16 @@ func (d Dir) First() (run.RunStart, error) {
 		}
 	}
 	return p, errors.New(d.Path(EventsFile) + " has no " + string(run.KindRunStart))
+}
+
+// Plan reads the plan that the run was started with.
+func (d Dir) Plan() (pipeline.Plan, error) {
+	var p pipeline.Plan
+	err := d.readJSON(PlanFile, &p)
+	if err == nil && p.Version != pipeline.PlanVersion {
+		err = fmt.Errorf("%s has version %d, and this program reads version %d", d.Path(PlanFile), p.Version, pipeline.PlanVersion)
+	}
+	return p, err
 }
 
 // Foreign says that another program wrote the directory, in the format that ours is compatible with: events and meta.json, and no run.json.

@@ -59,6 +59,16 @@ func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
 	return rows, skipped
 }
 
+// DecisionRow is one line of decisions.jsonl, as far as tools look at it.
+type DecisionRow struct {
+	TS       string `json:"ts"`
+	Decision string `json:"decision"`
+	Reason   string `json:"reason,omitempty"`
+	ID       string `json:"id,omitempty"`
+	By       string `json:"by,omitempty"`
+	Seq      int64  `json:"seq"`
+}
+
 // CostRow is one line of cost.jsonl.
 type CostRow struct {
 	TS         string  `json:"ts"`

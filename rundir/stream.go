@@ -98,6 +98,29 @@ func (d Dir) Follow(from int64) (lines []string, next int64, err error) {
 	return s.lines, max(s.size, from), err // a directory that is away for a moment is not followed from its beginning again
 }
 
+// Recent reads the last events: the complete lines within the last so many bytes of the stream. Lines that are not JSON objects are skipped.
+func (d Dir) Recent(bytes int64) ([]run.Event, error) {
+	fi, err := os.Stat(d.Path(EventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	from := max(0, fi.Size()-bytes)
+	s, err := d.readStream(from)
+	if from > 0 && len(s.lines) > 0 {
+		s.lines = s.lines[1:] // it began before from
+	}
+	var events []run.Event
+	for _, l := range s.lines {
+		if e, err := run.ParseEvent([]byte(l)); err == nil {
+			events = append(events, e)
+		}
+	}
+	return events, err
+}
+
 // Tail says where the stream on disk ends.
 func (d Dir) Tail() (run.Tail, error) {
 	s, err := d.readStream(0)
