@@ -123,9 +123,8 @@ func (d drawing) plot() *plot.Plot {
 		axis.Tick.Label.Color = ink(text)
 		axis.Tick.Label.Font.Variant = "Sans"
 		axis.Tick.Label.Font.Size = 10
-		axis.Padding = 4
 	}
-	p.X.LineStyle.Width, p.X.LineStyle.Color = 0.75, ink(grid)
+	p.X.Padding, p.Y.Padding = 0, 4
 	p.X.Tick.Marker, p.Y.Tick.Marker = labels(d.x, 9), labels(d.y, 6)
 	lines := plotter.NewGrid()
 	lines.Vertical.Width, lines.Horizontal.Width, lines.Horizontal.Color = 0, 0.75, ink(grid)
@@ -157,8 +156,12 @@ func (d drawing) addBars(p *plot.Plot, width vg.Length) error {
 	p.X.Min, p.X.Max = 0.4, float64(n)+0.6
 	if d.names != nil {
 		ticks := make(plot.ConstantTicks, n)
+		each := max(1, n*22/int(width)) // as many as can stand side by side
 		for i, name := range d.names {
-			ticks[i] = plot.Tick{Value: float64(i + 1), Label: short(name, max(3, int(width)/n/7))}
+			ticks[i] = plot.Tick{Value: float64(i + 1)}
+			if i%each == 0 {
+				ticks[i].Label = short(name, max(3, each*int(width)/n/7))
+			}
 		}
 		p.X.Tick.Marker = ticks
 	}

@@ -49,7 +49,7 @@ func (v *view) gallery(s source) {
 	room := s.opt.Pictures
 	left, size := 0, int64(0)
 	for _, n := range namesOf(v, s) {
-		st := strip{Name: strings.TrimSuffix(n.name, path.Ext(n.name))}
+		st := strip{Name: viewOf(n.name)}
 		for _, p := range n.shots {
 			pic, used, err := embed(s.dir, p.shot, room)
 			switch {
@@ -75,6 +75,22 @@ func (v *view) gallery(s source) {
 	if left > 0 {
 		v.leave("%s of %.1f MB are not on the page (--pictures MB lets more in)", plural(left, "picture"), float64(size)/1e6)
 	}
+}
+
+// viewOf says what a picture shows: full-1440x900.png is "Whole page, 1440x900".
+func viewOf(name string) string {
+	name = strings.TrimSuffix(name, path.Ext(name))
+	kind, rest, _ := strings.Cut(name, "-")
+	size, step, scrolled := strings.Cut(rest, "-step")
+	switch {
+	case kind == "full":
+		return "Whole page, " + size
+	case kind == "viewport":
+		return "Top of the page, " + size
+	case kind == "scroll" && scrolled:
+		return fmt.Sprintf("Further down, screen %s, %s", step, size)
+	}
+	return name
 }
 
 // picture is a picture of a round.

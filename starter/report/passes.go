@@ -40,7 +40,7 @@ func (v *view) groups(s source) []group {
 	for _, p := range passes {
 		set := s.story.set[p.Seq].Set
 		if key := fmt.Sprint(p.Stage, "\x00", p.Round, "\x00", set); key != last || len(all) == 0 {
-			all, last = append(all, group{Title: title(p, set)}), key
+			all, last = append(all, group{Title: s.title(p, set)}), key
 		}
 		g := &all[len(all)-1]
 		r := rowOf(p)
@@ -53,11 +53,22 @@ func (v *view) groups(s source) []group {
 	return all
 }
 
-func title(p evidence.Pass, set string) string {
+// title names a round as people do: a set with its theme, a cycle with its number.
+func (s source) title(p evidence.Pass, set string) string {
 	if set != "" {
+		for _, one := range s.figures.Sets {
+			if one.ID == set && one.Theme != "" {
+				return set + " · " + one.Theme
+			}
+		}
 		return set
 	}
-	return strings.TrimSpace(cmp.Or(p.Stage, "Passes") + " " + times(p.Round))
+	stage := s.story.stages[p.Stage]
+	name := cmp.Or(stage.title, p.Stage, "Passes")
+	if stage.repeats {
+		return fmt.Sprintf("%s · cycle %d", name, p.Round)
+	}
+	return name
 }
 
 // times says which round it is, but for the first.

@@ -52,5 +52,5 @@ var partsSource string
 var styleSource string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"usd": usd, "seconds": seconds, "clock": clock, "short": short, "style": func() template.CSS { return template.CSS(styleSource) },
+	"usd": usd, "seconds": seconds, "clock": clock, "short": short, "tenths": tenths, "style": func() template.CSS { return template.CSS(styleSource) },
 }).Parse(partsSource + pageSource))

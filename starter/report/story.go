@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"github.com/passbook-run/passbook/run"
@@ -16,7 +17,14 @@ type story struct {
 	changes []change
 	shots   []run.Screenshots
 	before  map[string]string // digest of an artifact → backup of it
+	stages  map[string]stage  // by their names
 	start   run.RunStart
+}
+
+// stage is what people call a stage.
+type stage struct {
+	title   string
+	repeats bool
 }
 
 // spending is one call that has cost something.
@@ -33,6 +41,7 @@ type budget struct {
 
 // tally is what one verifier counted.
 type tally struct {
+	seq    int64
 	Pass   int
 	Title  string
 	Counts []run.Count
@@ -46,13 +55,19 @@ type change struct {
 }
 
 func tell(events []run.Event) story {
-	s := story{set: map[int64]run.Pass{}, before: map[string]string{}}
+	s := story{set: map[int64]run.Pass{}, before: map[string]string{}, stages: map[string]stage{}}
 	total := 0.0
 	for _, e := range events {
 		switch e.Kind {
 		case run.KindRunStart:
 			e.Decode(&s.start)
 			s.allow(e, s.start.Budget)
+		case run.KindPhaseStart:
+			var p run.PhaseStart
+			e.Decode(&p)
+			if e.Phase != nil {
+				s.stages[*e.Phase] = stage{title: p.Title, repeats: p.Dir != "" || p.Round > 1}
+			}
 		case run.KindPassStart:
 			s.begun(e)
 		case run.KindPassAttempt:
@@ -98,7 +113,7 @@ func (s *story) begun(e run.Event) {
 func (s *story) ended(e run.Event, p run.PassEnd) {
 	s.set[e.Seq] = p.Pass
 	if len(p.Tally) > 0 {
-		s.tallies = append(s.tallies, tally{Pass: p.Number, Title: p.Title, Counts: p.Tally})
+		s.tallies = append(s.tallies, tally{seq: e.Seq, Pass: p.Number, Title: p.Title, Counts: p.Tally})
 	}
 	if p.Artifact != nil && p.Modified {
 		s.changes = append(s.changes, change{seq: e.Seq, pass: p.Pass, before: p.Before, after: p.Artifact.Digest})
@@ -116,13 +131,8 @@ func (s *story) pay(e run.Event, total float64, c run.Spend) float64 {
 func (s *story) revert(e run.Event) {
 	var p run.RunReverted
 	e.Decode(&p)
-	keep := s.changes[:0]
-	for _, c := range s.changes {
-		if c.seq <= p.To {
-			keep = append(keep, c)
-		}
-	}
-	s.changes = keep
+	s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.seq > p.To })
+	s.tallies = slices.DeleteFunc(s.tallies, func(t tally) bool { return t.seq > p.To })
 }
 
 // when reads a time of the journal; zero: it is none.

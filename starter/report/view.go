@@ -2,11 +2,10 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
+	"github.com/passbook-run/passbook/figures"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/starter/evidence"
@@ -58,6 +57,8 @@ type source struct {
 	found evidence.Evidence
 	story story
 	whole bool // book could be read
+
+	figures figures.Figures
 }
 
 func read(d rundir.Dir, o Options) (*view, error) {
@@ -74,11 +75,12 @@ func read(d rundir.Dir, o Options) (*view, error) {
 	if s.now, err = d.Now(); err != nil {
 		return nil, err
 	}
-	if s.book, err = d.State(); err == nil {
-		s.whole = true
-	} else if !d.Foreign() || !errors.Is(err, fs.ErrNotExist) {
+	from, err := figures.Read(d)
+	if err != nil {
 		v.leave("%s cannot be read (%v): what is told from the records is missing", rundir.StateFile, err)
+		from = figures.Source{State: s.now.State}
 	}
+	s.book, s.whole, s.figures = from.Records, from.Records.RunID != "", figures.Of(from, when(s.now.State.TS))
 	if damaged > 0 {
 		v.leave("%s of the journal cannot be read", plural(damaged, "line"))
 	}
@@ -98,7 +100,7 @@ func (v *view) fill(s source) error {
 	}
 	v.Seq, v.AsOf = st.Seq, st.TS
 	v.Facts = facts(s)
-	v.Turns = turns(s.found)
+	v.Turns, v.Projection = turns(s.found), projection(s)
 	v.Errors, v.Checkpoints, v.Auditors = s.book.ErrorHistory, s.book.Checkpoints, cycles(s.book)
 	v.Groups = v.groups(s)
 	v.Starts = starts(s.found)
@@ -125,90 +127,82 @@ func manner(s run.Status) string {
 	return "rests"
 }
 
-// facts are the figures of the summary, as state.json has them.
+// facts are the figures of the summary.
 func facts(s source) []fact {
 	if !s.whole {
 		return nil
 	}
-	b := s.book
-	all := []fact{progress(b), spent(b)}
-	if b.LastPAScore != nil {
-		f := fact{Name: "Score", Value: fmt.Sprintf("%.1f", *b.LastPAScore), Share: -1}
-		if b.PAScoreThreshold != nil {
-			f.Note = fmt.Sprintf("target %.1f", *b.PAScoreThreshold)
-			if *b.LastPAScore >= *b.PAScoreThreshold {
-				f.Note += ", met"
-			}
-		}
-		all = append(all, f)
+	f := s.figures
+	all := []fact{progress(s), spent(f.Cost)}
+	if n := len(f.Trend); n > 0 {
+		all = append(all, score(s, f.Trend[n-1].Score))
 	}
-	all = append(all, elapsed(s), checks(b))
-	if b.ConvictionLayerPath != "" || b.DiscoveryLogPath != "" {
-		all = append(all, fact{Name: "Notes", Value: fmt.Sprint(b.ConvictionEntryCount + b.DiscoveryEntryCount), Share: -1,
-			Note: fmt.Sprintf("%d conviction, %d discovery", b.ConvictionEntryCount, b.DiscoveryEntryCount)})
+	all = append(all, elapsed(f.Timing))
+	q := f.Quality
+	if q.Judged > 0 {
+		all = append(all, fact{
+			Name: "Checks passed", Value: fmt.Sprintf("%d/%d", q.Passed, q.Judged), Share: -1, Bad: q.Passed < q.Judged,
+			Note: plural(q.Retries, "retry") + ", " + plural(q.Warnings, "warning"),
+		})
 	}
-	return append(all, mishaps(b))
+	for _, n := range q.Notes {
+		all = append(all, fact{Name: capital(n.Name), Value: fmt.Sprint(n.Entries), Share: -1, Note: "entries in the notes"})
+	}
+	return append(all, fact{
+		Name: "Errors", Value: fmt.Sprint(q.Recovered + q.Unrecovered), Share: -1, Bad: q.Unrecovered > 0, Note: fmt.Sprintf("%d recovered, %d not", q.Recovered, q.Unrecovered),
+	})
 }
 
-func progress(b rundir.PipelineState) fact {
-	f := fact{Name: "Passes", Value: fmt.Sprintf("%d/%d", b.LastCompletedCorpusPass, b.TotalCorpusPasses), Share: -1}
-	if b.TotalCorpusPasses > 0 {
-		f.Share = 100 * b.LastCompletedCorpusPass / b.TotalCorpusPasses
+func progress(s source) fact {
+	p := s.figures.Progress
+	f := fact{Name: "Passes", Value: fmt.Sprintf("%d/%d", p.Done, p.Total), Share: p.Percent}
+	if p.Total == 0 {
+		f.Value, f.Share = fmt.Sprint(len(s.found.Passes)), -1
 	}
-	if b.MaxPACycles > 0 {
-		f.Note = fmt.Sprintf("%s of at most %d", plural(b.CompletedPACycles, "cycle"), b.MaxPACycles)
+	if s.book.MaxPACycles > 0 {
+		f.Note = fmt.Sprintf("%s of at most %d", plural(s.book.CompletedPACycles, "cycle"), s.book.MaxPACycles)
 	}
 	return f
 }
 
-func spent(b rundir.PipelineState) fact {
-	f := fact{Name: "Cost", Value: usd(b.Cost.TotalEstimatedCostUSD), Share: -1}
-	if budget := b.Cost.BudgetHardCapUSD; budget > 0 {
-		f.Share = min(100, int(100*b.Cost.TotalEstimatedCostUSD/budget+0.5))
-		f.Note, f.Bad = fmt.Sprintf("%d%% of %s", int(100*b.Cost.TotalEstimatedCostUSD/budget+0.5), usd(budget)), b.Cost.HardCapHit
+func spent(c figures.Cost) fact {
+	f := fact{Name: "Cost", Value: figures.USD(c.Total), Share: -1}
+	if c.Budget > 0 {
+		f.Share = min(100, c.Percent)
+		f.Note, f.Bad = fmt.Sprintf("%d%% of %s", c.Percent, figures.USD(c.Budget)), c.Total >= c.Budget
 	}
 	return f
 }
 
-func elapsed(s source) fact {
-	from, to := when(s.book.StartedAt), when(cmp.Or(s.found.FinishedAt, s.now.State.TS))
-	f := fact{Name: "Time", Value: "none", Share: -1}
-	if !from.IsZero() && !to.IsZero() {
-		f.Value = seconds(to.Sub(from).Milliseconds())
-	}
-	if n := len(s.book.PassRecords); n > 0 {
-		sum := int64(0)
-		for _, r := range s.book.PassRecords {
-			sum += r.DurationMS
+func score(s source, v float64) fact {
+	f := fact{Name: "Score", Value: fmt.Sprintf("%.1f", v), Share: -1}
+	if t := s.book.PAScoreThreshold; t != nil {
+		f.Note = fmt.Sprintf("target %.1f", *t)
+		if v >= *t {
+			f.Note += ", met"
 		}
-		f.Note = seconds(sum/int64(n)) + " a pass"
 	}
 	return f
 }
 
-func checks(b rundir.PipelineState) fact {
-	passed, retries := 0, 0
-	for _, r := range b.PassRecords {
-		if r.ValidationPassed {
-			passed++
-		}
-		retries += r.RetryCount
+func elapsed(t figures.Timing) fact {
+	f := fact{Name: "Time", Value: brief(t.Elapsed), Share: -1}
+	if t.Mean != nil {
+		f.Note = brief(*t.Mean) + " a pass"
 	}
-	return fact{
-		Name: "Checks passed", Value: fmt.Sprintf("%d/%d", passed, len(b.PassRecords)), Share: -1, Note: plural(retries, "retry"), Bad: passed < len(b.PassRecords),
+	if t.Remaining != nil {
+		f.Note += ", about " + brief(*t.Remaining) + " left"
 	}
+	return f
 }
 
-func mishaps(b rundir.PipelineState) fact {
-	open := 0
-	for _, r := range b.ErrorHistory {
-		if !r.Recovered {
-			open++
-		}
+// projection says what the run will have cost in the end.
+func projection(s source) string {
+	c := s.figures.Cost
+	if c.Projected == nil || s.now.State.Status.Closed() {
+		return ""
 	}
-	return fact{
-		Name: "Errors", Value: fmt.Sprint(len(b.ErrorHistory)), Share: -1, Note: fmt.Sprintf("%d recovered, %d not", len(b.ErrorHistory)-open, open), Bad: open > 0,
-	}
+	return "If no loop ends early it will have cost " + figures.USD(*c.Projected) + " in the end."
 }
 
 // start is one time that the run was begun or gone on with.

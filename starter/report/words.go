@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/figures"
 )
 
 // usd writes an amount, small ones with as many digits as they need to be told from nothing.
@@ -15,19 +17,18 @@ func usd(v float64) string {
 }
 
 // seconds writes milliseconds as people say them: 14ms, 1.7s, 4m 32s, 4h 23m.
-func seconds(ms int64) string {
-	switch d := time.Duration(ms) * time.Millisecond; {
+func seconds(ms int64) string { return brief(time.Duration(ms) * time.Millisecond) }
+
+func brief(d time.Duration) string {
+	switch {
 	case d < 0:
 		return "?"
 	case d < time.Second:
-		return fmt.Sprintf("%dms", ms)
+		return fmt.Sprintf("%dms", d.Milliseconds())
 	case d < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
 	}
+	return figures.Duration(d)
 }
 
 // clock writes a time of the journal as 2026-11-21 15:23:41 UTC.
@@ -58,3 +59,6 @@ func capital(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
+
+// tenths writes a score.
+func tenths(v *float64) string { return fmt.Sprintf("%.1f", *v) }

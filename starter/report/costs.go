@@ -92,7 +92,7 @@ func breakdown(s source) money {
 	for _, p := range []struct {
 		name string
 		rows map[string]rundir.RoleCost
-	}{{"role", c.ByRole}, {"set", c.BySubset}, {"cycle", cycles}} {
+	}{{"role", c.ByRole}, {"cycle", cycles}, {"set", c.BySubset}} {
 		if rows := costRows(p.rows, c.TotalEstimatedCostUSD); len(rows) > 0 {
 			m.Parts = append(m.Parts, part{Name: p.name, Rows: rows})
 		}
@@ -166,6 +166,9 @@ func spendDrawing(s source) *drawing {
 		spent.points = append(spent.points, plotter.XY{X: p.at.Sub(from).Seconds(), Y: p.total})
 	}
 	d := &drawing{title: "Cost over time", y: axisUSD, lines: []line{spent}, x: func(v float64) string { return seconds(int64(v * 1000)) }}
+	if p := s.figures.Cost.Projected; p != nil && !s.now.State.Status.Closed() && *p < 5*s.found.Spend.USD {
+		d.lines = append(d.lines, line{name: "projected", ink: 4, dashed: true, points: plotter.XYs{{X: 0, Y: *p}, {X: to.Sub(from).Seconds(), Y: *p}}})
+	}
 	if allowed := budgetLine(s, from.Unix(), to.Sub(from).Seconds(), from.Nanosecond()); len(allowed.points) > 1 {
 		d.lines = append(d.lines, allowed)
 	}
@@ -283,7 +286,7 @@ func depthDrawing(t depths, all []tally) *drawing {
 	all = all[max(0, len(all)-most):]
 	d := &drawing{title: "What the verifiers counted, pass by pass", y: whole}
 	for i, name := range t.Names[:min(hues, len(t.Names))] {
-		b := bars{name: name, ink: []int{3, 2, 5, 1, 4, 6}[i]}
+		b := bars{name: name, ink: []int{1, 2, 6, 4, 3, 5}[i]}
 		for _, one := range all {
 			v := 0.0
 			for _, c := range one.Counts {
