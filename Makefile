@@ -46,8 +46,8 @@ temporal-cli: ## build the pinned temporal CLI into the user's cache (first time
 tctl: ## build the archived tctl there too
 	@go -C tools run ./cluster tctl
 
-pictures: server chromium ## take the pictures of the Web UI that the README shows
-	@go test -count 1 -run '^TestWebUI' ./e2e -pictures
+pictures: server chromium ## take the pictures of the Web UI and of reports that the pages show
+	@go test -count 1 -run '^TestWebUI|^TestReport$$' ./e2e -pictures
 
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$|^TestAStoryByEveryTeller$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +79,7 @@ The file needs nothing but itself, so it can be sent to somebody. It is made fro
 	return cmd
 }
 
-// recordedNext is what to type next, as the directory alone has it.
+// recordedNext is what to type next, as the directory alone has it, in words that mean the same on the machine of the one who gets the page.
 func (a *app) recordedNext(d rundir.Dir) []string {
 	claim, err := d.Claim()
 	if err != nil {
@@ -88,9 +89,13 @@ func (a *app) recordedNext(d rundir.Dir) []string {
 	if err != nil {
 		return nil
 	}
-	s := sight{dir: d, claim: claim, now: now}
+	s := sight{dir: rundir.At(claim.RunID), claim: claim, now: now}
 	s.stands.Status, s.stands.Recorded = now.State.Status, now.State.Status
-	return nextCommands(s)
+	next := nextCommands(s)
+	for i := range next {
+		next[i] = strings.ReplaceAll(next[i], program()+" ", "starter ")
+	}
+	return next
 }
 
 // deliver writes a page where it is wanted, and shows it.

@@ -138,7 +138,7 @@ func (s source) files() map[string]string {
 		}
 	}
 	if a := s.story.start.Artifact; a != nil {
-		if now := s.now.State.Artifact; now != nil {
+		if now := s.state.Artifact; now != nil {
 			files[now.Digest] = a.File
 		}
 	}

@@ -124,7 +124,7 @@ func (d drawing) plot() *plot.Plot {
 		axis.Tick.Label.Font.Variant = "Sans"
 		axis.Tick.Label.Font.Size = 10
 	}
-	p.X.Padding, p.Y.Padding = 0, 4
+	p.X.Padding, p.Y.Padding, p.X.Tick.Length = 0, 4, 7
 	p.X.Tick.Marker, p.Y.Tick.Marker = labels(d.x, 9), labels(d.y, 6)
 	lines := plotter.NewGrid()
 	lines.Vertical.Width, lines.Horizontal.Width, lines.Horizontal.Color = 0, 0.75, ink(grid)
@@ -156,7 +156,7 @@ func (d drawing) addBars(p *plot.Plot, width vg.Length) error {
 	p.X.Min, p.X.Max = 0.4, float64(n)+0.6
 	if d.names != nil {
 		ticks := make(plot.ConstantTicks, n)
-		each := max(1, n*22/int(width)) // as many as can stand side by side
+		each := (n*22 + int(width) - 1) / int(width) // as many as can stand side by side
 		for i, name := range d.names {
 			ticks[i] = plot.Tick{Value: float64(i + 1)}
 			if i%each == 0 {

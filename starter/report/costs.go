@@ -59,7 +59,7 @@ type depthRow struct {
 func (v *view) draw(s source) error {
 	var err error
 	v.Money = breakdown(s)
-	v.Depths = depthTable(s.story.tallies)
+	v.Depths = depthTable(newest(v, s.story.tallies, s.opt.Rows, "count of a verifier"))
 	charts := []struct {
 		to   **Chart
 		from *drawing
@@ -166,7 +166,7 @@ func spendDrawing(s source) *drawing {
 		spent.points = append(spent.points, plotter.XY{X: p.at.Sub(from).Seconds(), Y: p.total})
 	}
 	d := &drawing{title: "Cost over time", y: axisUSD, lines: []line{spent}, x: func(v float64) string { return seconds(int64(v * 1000)) }}
-	if p := s.figures.Cost.Projected; p != nil && !s.now.State.Status.Closed() && *p < 5*s.found.Spend.USD {
+	if p := s.figures.Cost.Projected; p != nil && !s.state.Status.Closed() && *p < 5*s.found.Spend.USD {
 		d.lines = append(d.lines, line{name: "projected", ink: 4, dashed: true, points: plotter.XYs{{X: 0, Y: *p}, {X: to.Sub(from).Seconds(), Y: *p}}})
 	}
 	if allowed := budgetLine(s, from.Unix(), to.Sub(from).Seconds(), from.Nanosecond()); len(allowed.points) > 1 {

@@ -30,11 +30,7 @@ type row struct {
 
 // groups sorts the passes by round. Of more than the page shows the last are kept.
 func (v *view) groups(s source) []group {
-	passes := s.found.Passes
-	if more := len(passes) - s.opt.Rows; more > 0 {
-		v.leave("the first %s are not listed (starter evidence --format json has them)", plural(more, "pass"))
-		passes = passes[more:]
-	}
+	passes := newest(v, s.found.Passes, s.opt.Rows, "pass")
 	var all []group
 	last := ""
 	for _, p := range passes {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/passbook-run/passbook/figures"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -52,7 +54,7 @@ type fact struct {
 type source struct {
 	dir   rundir.Dir
 	opt   Options
-	now   rundir.Now
+	state run.State
 	book  rundir.PipelineState
 	found evidence.Evidence
 	story story
@@ -67,20 +69,31 @@ func read(d rundir.Dir, o Options) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.found, err = evidence.Of(d, events, damaged); err != nil {
-		return nil, err
-	}
+	var from figures.Source
+	var unread error
+	var parts errgroup.Group // of a long run each of them takes its time
+	parts.Go(func() (err error) {
+		s.found, err = evidence.Of(d, events, damaged)
+		return err
+	})
+	parts.Go(func() error {
+		from, unread = figures.Read(d)
+		return nil
+	})
 	s.story = tell(events)
-	v := &view{Evidence: s.found, Next: o.Next}
-	if s.now, err = d.Now(); err != nil {
+	if err := parts.Wait(); err != nil {
 		return nil, err
 	}
-	from, err := figures.Read(d)
-	if err != nil {
-		v.leave("%s cannot be read (%v): what is told from the records is missing", rundir.StateFile, err)
-		from = figures.Source{State: s.now.State}
+	v := &view{Evidence: s.found, Next: o.Next}
+	if unread != nil {
+		v.leave("%s cannot be read (%v): what is told from the records is missing", rundir.StateFile, unread)
+		now, err := d.Now()
+		if err != nil {
+			return nil, err
+		}
+		from = figures.Source{State: now.State}
 	}
-	s.book, s.whole, s.figures = from.Records, from.Records.RunID != "", figures.Of(from, when(s.now.State.TS))
+	s.state, s.book, s.whole, s.figures = from.State, from.Records, from.Records.RunID != "", figures.Of(from, when(from.State.TS))
 	if damaged > 0 {
 		v.leave("%s of the journal cannot be read", plural(damaged, "line"))
 	}
@@ -91,19 +104,32 @@ func (v *view) leave(format string, args ...any) {
 	v.Left = append(v.Left, fmt.Sprintf(format, args...))
 }
 
+// newest keeps the last of a list, and says how many are left out.
+func newest[T any](v *view, all []T, most int, what string) []T {
+	more := len(all) - most
+	if more <= 0 {
+		return all
+	}
+	v.leave("the first %s (starter evidence --format json has all)", plural(more, what))
+	return all[more:]
+}
+
 // fill makes every part of the page.
 func (v *view) fill(s source) error {
-	st := s.now.State
+	st := s.state
 	v.Manner, v.Means, v.Advice = manner(st.Status), run.Means(st.Status, st.Reason), run.Next(st.Status, st.Reason)
 	if q, open := st.Asks(); open {
 		v.Question = &q
 	}
 	v.Seq, v.AsOf = st.Seq, st.TS
 	v.Facts = facts(s)
-	v.Turns, v.Projection = turns(s.found), projection(s)
-	v.Errors, v.Checkpoints, v.Auditors = s.book.ErrorHistory, s.book.Checkpoints, cycles(s.book)
+	v.Turns, v.Projection = newest(v, turns(s.found), most, "turn"), projection(s)
+	most := s.opt.Rows
+	v.Errors, v.Checkpoints = newest(v, s.book.ErrorHistory, most, "error"), newest(v, s.book.Checkpoints, most, "checkpoint")
+	v.Auditors, v.Decisions = newest(v, cycles(s.book), most, "cycle"), newest(v, s.found.Decisions, most, "question")
+	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.Groups = v.groups(s)
-	v.Starts = starts(s.found)
+	v.Starts = newest(v, starts(s.found), most, "start")
 	if err := v.draw(s); err != nil {
 		return err
 	}
@@ -199,7 +225,7 @@ func elapsed(t figures.Timing) fact {
 // projection says what the run will have cost in the end.
 func projection(s source) string {
 	c := s.figures.Cost
-	if c.Projected == nil || s.now.State.Status.Closed() {
+	if c.Projected == nil || s.state.Status.Closed() {
 		return ""
 	}
 	return "If no loop ends early it will have cost " + figures.USD(*c.Projected) + " in the end."

@@ -10,10 +10,10 @@ import (
 
 // usd writes an amount, small ones with as many digits as they need to be told from nothing.
 func usd(v float64) string {
-	if v != 0 && v < 0.1 && v > -0.1 {
+	if v != 0 && v < 0.01 && v > -0.01 {
 		return fmt.Sprintf("$%.4f", v)
 	}
-	return fmt.Sprintf("$%.2f", v)
+	return figures.USD(v)
 }
 
 // seconds writes milliseconds as people say them: 14ms, 1.7s, 4m 32s, 4h 23m.
@@ -40,17 +40,21 @@ func clock(ts string) string {
 	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
-// plural writes a number and what it counts.
+// plural writes a number and what it counts, by its first word.
 func plural(n int, what string) string {
+	what, rest, _ := strings.Cut(what, " ")
+	if rest != "" {
+		rest = " " + rest
+	}
 	switch {
 	case n == 1:
-		return "1 " + what
+		return "1 " + what + rest
 	case strings.HasSuffix(what, "s"):
-		return fmt.Sprintf("%d %ses", n, what)
+		return fmt.Sprintf("%d %ses%s", n, what, rest)
 	case strings.HasSuffix(what, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+		return fmt.Sprintf("%d %sies%s", n, strings.TrimSuffix(what, "y"), rest)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss%s", n, what, rest)
 }
 
 func capital(s string) string {
