@@ -22,11 +22,12 @@ type engine struct {
 	asked   places                // where a decision of the open hand-off leads
 	heard   string                // question whose answers after a reset count
 	opened  bool                  // the directory is this execution's: messages may be acted on
-	noRoom  int                   // tries in a row that found a disk full
-	steps   int                   // done by this execution
-	wentTo  int64                 // seq that the last revert went back to
-	used    map[string]int        // ids of activities, and how often
-	permits map[string]string     // what a person has said of a replay's calls
+	notices notices
+	noRoom  int               // tries in a row that found a disk full
+	steps   int               // done by this execution
+	wentTo  int64             // seq that the last revert went back to
+	used    map[string]int    // ids of activities, and how often
+	permits map[string]string // what a person has said of a replay's calls
 }
 
 // Pipeline runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
@@ -204,7 +205,7 @@ func (e *engine) settle(ctx workflow.Context) error {
 			return err
 		}
 		if len(e.j.pending) == 0 && e.j.sealed >= e.j.tail.Seq {
-			return nil
+			return e.told(ctx)
 		}
 		if err := e.j.flush(ctx); err != nil {
 			return err

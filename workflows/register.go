@@ -11,4 +11,5 @@ const Name = "Pipeline"
 // Register makes the workflows known to a worker.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Pipeline, workflow.RegisterOptions{Name: Name})
+	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
 }

@@ -43,6 +43,13 @@ func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
 	return name, nil
 }
 
+func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
+	if _, there := f[name]; !there {
+		f[name] = data
+	}
+	return nil
+}
+
 func (f fakeBlobs) keep(data []byte) run.Blob {
 	name, _ := f.Put(context.Background(), data)
 	return run.Blob{Digest: name, Size: int64(len(data)), Chars: len(data)}
