@@ -133,6 +133,20 @@ func TestAFailureAndACancelAreToldOf(t *testing.T) {
 	})
 }
 
+// A message that is still on its way goes on when the run is called off.
+func TestACancelTakesNoMessageBack(t *testing.T) {
+	w := newWorld(t, oneAsk+telling)
+	w.told.fails = map[int]int{0: 3}
+	w.told.at = func(in work.NotifyInput) {
+		if in.Notice.Event == "question" {
+			w.env.CancelWorkflow()
+		}
+	}
+	_, err := w.execute()
+	require.Error(t, err)
+	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.told.events(0))
+}
+
 func TestWhoWantsNoNewsStartsNoChild(t *testing.T) {
 	w := newWorld(t, twoPasses)
 	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()

@@ -22,8 +22,9 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// evil is what an agent might say to get markup into the page.
-const evil = `</pre></title><script>alert(1)</script><img src=x onerror=alert(2)>"'`
+// evil is what an agent might say to get markup into the page, or to make it wider than the screen.
+const evil = `</pre></title><script>alert(1)</script><img src=x onerror=alert(2)>"'` +
+	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
 
 // fakeBlobs is a store in memory.
 type fakeBlobs map[string][]byte
