@@ -68,7 +68,7 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return asUsage(err) })
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(a.demo(), a.run(), a.plan(), a.list(), a.status(), a.diagnose(), a.pause(), a.resume(), a.decide(), a.budget(), a.check(), a.repairState(), a.rebuild(), a.revert(), a.replay(), a.fork(), a.cancel(), a.lineage(),
-		a.attachTo(), a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.report(), a.diff(), a.snapshot(), a.blame(), a.evidence(), a.promote(), a.store(),
+		a.attachTo(), a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.report(), a.compare(), a.diff(), a.snapshot(), a.blame(), a.evidence(), a.promote(), a.store(),
 		a.server(), a.worker(), a.doctor(), a.config(), a.version())
 	return root
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/passbook-run/passbook/figures"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -145,10 +147,10 @@ func partDrawing(p part) *drawing {
 }
 
 func axisUSD(v float64) string {
-	if v != 0 && v < 1 {
-		return fmt.Sprintf("$%.2f", v)
+	if v != math.Trunc(v) {
+		return figures.USD(v)
 	}
-	return "$" + strconv.FormatFloat(v, 'f', -1, 64)
+	return fmt.Sprintf("$%.0f", v)
 }
 
 // spendDrawing is the sum of the costs over time, with the budget.

@@ -53,4 +53,4 @@ var styleSource string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"usd": usd, "seconds": seconds, "clock": clock, "short": short, "tenths": tenths, "style": func() template.CSS { return template.CSS(styleSource) },
-}).Parse(partsSource + pageSource))
+}).Parse(partsSource + pageSource + compareSource))

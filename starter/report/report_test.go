@@ -81,7 +81,7 @@ func TestThePageHasTheFigures(t *testing.T) {
 		{"decisions", "continue by op, 2026-01-02 03:"},
 		{"errors", "output-truncated in pass-3: half of it:"},
 		{"errors", "recovered at attempt 2"},
-		{"lineage", "Follows run-0 (follow_up)"},
+		{"lineage", "Comes of run-0 (follow_up)"},
 		{"lineage", "cp-S1 2 0 – $0.50"},
 		{"lineage", "cp-S2 4 0 – $1.05"},
 	} {

@@ -40,6 +40,7 @@ type view struct {
 	Seq         int64
 	AsOf        string
 	Starts      []start
+	Origin      *origin
 	Left        []string // what is not on the page, and why
 }
 
@@ -64,10 +65,20 @@ type source struct {
 }
 
 func read(d rundir.Dir, o Options) (*view, error) {
-	s := source{dir: d, opt: o}
-	events, damaged, err := d.Events()
+	s, left, err := load(d, o)
 	if err != nil {
 		return nil, err
+	}
+	v := &view{Evidence: s.found, Next: o.Next, Left: left}
+	return v, v.fill(s)
+}
+
+// load reads a run directory; left says what of it cannot be read.
+func load(d rundir.Dir, o Options) (s source, left []string, err error) {
+	s = source{dir: d, opt: o}
+	events, damaged, err := d.Events()
+	if err != nil {
+		return s, nil, err
 	}
 	var from figures.Source
 	var unread error
@@ -82,22 +93,37 @@ func read(d rundir.Dir, o Options) (*view, error) {
 	})
 	s.story = tell(events)
 	if err := parts.Wait(); err != nil {
-		return nil, err
+		return s, nil, err
 	}
-	v := &view{Evidence: s.found, Next: o.Next}
 	if unread != nil {
-		v.leave("%s cannot be read (%v): what is told from the records is missing", rundir.StateFile, unread)
+		left = append(left, fmt.Sprintf("%s cannot be read (%v): what is told from the records is missing", rundir.StateFile, unread))
 		now, err := d.Now()
 		if err != nil {
-			return nil, err
+			return s, left, err
 		}
 		from = figures.Source{State: now.State}
 	}
 	s.state, s.book, s.whole, s.figures = from.State, from.Records, from.Records.RunID != "", figures.Of(from, when(from.State.TS))
 	if damaged > 0 {
-		v.leave("%s of the journal cannot be read", plural(damaged, "line"))
+		left = append(left, plural(damaged, "line")+" of the journal cannot be read")
 	}
-	return v, v.fill(s)
+	return s, left, nil
+}
+
+// origin is the run that this one comes of.
+type origin struct{ RunID, Mode, At string }
+
+// originOf is where a run comes from; nil: from nowhere.
+func originOf(start run.RunStart) *origin {
+	id, mode := start.Origin()
+	if id == "" {
+		return nil
+	}
+	o := &origin{RunID: id, Mode: mode}
+	if s := start.Source; s != nil {
+		o.At = s.Checkpoint
+	}
+	return o
 }
 
 func (v *view) leave(format string, args ...any) {
@@ -122,7 +148,7 @@ func (v *view) fill(s source) error {
 		v.Question = &q
 	}
 	v.Seq, v.AsOf = st.Seq, st.TS
-	v.Facts = facts(s)
+	v.Facts, v.Origin = facts(s), originOf(s.story.start)
 	v.Turns, v.Projection = newest(v, turns(s.found), most, "turn"), projection(s)
 	most := s.opt.Rows
 	v.Errors, v.Checkpoints = newest(v, s.book.ErrorHistory, most, "error"), newest(v, s.book.Checkpoints, most, "checkpoint")
