@@ -135,9 +135,8 @@ func batchSummary(b work.ProjectInput) string {
 // written takes note of n lines that are on disk. Others may have been written down meanwhile.
 func (j *journal) written(n int, tail run.Tail) {
 	for _, ev := range j.pending[:n] {
-		before := j.base
 		j.base = run.Apply(j.base, ev)
-		j.e.notice(before, ev, j.base)
+		j.e.notice(ev, j.base)
 	}
 	j.pending, j.tail = j.pending[n:], tail
 	j.e.noRoom = 0

@@ -73,9 +73,9 @@ type notices struct {
 	leaving int // children that are being started
 }
 
-// notice looks at an event that is on disk now, and at the state before and after it. What is taken from another run's record is not told again.
-func (e *engine) notice(before run.State, ev run.Event, after run.State) {
-	if len(e.in.Start.Receivers) == 0 || before.Status == run.Replaying || after.Illegal != "" {
+// notice looks at an event that is on disk now, and at the state after it. What another run's record has told is none of this run's events.
+func (e *engine) notice(ev run.Event, after run.State) {
+	if len(e.in.Start.Receivers) == 0 || after.Illegal != "" {
 		return
 	}
 	occasion := occasionOf(ev, after)

@@ -147,6 +147,15 @@ func TestACancelTakesNoMessageBack(t *testing.T) {
 	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.told.events(0))
 }
 
+// What the source of a replay has told is told once: the replay tells its own end.
+func TestAReplayTellsNothingTwice(t *testing.T) {
+	w := newWorld(t, twoPasses+telling)
+	branched(w, run.ModeReplay, run.UseRecorded)
+	w.agent.will(call(2, 1), reuse)
+	w.done()
+	require.Equal(t, []string{"end done"}, w.told.events(0))
+}
+
 func TestWhoWantsNoNewsStartsNoChild(t *testing.T) {
 	w := newWorld(t, twoPasses)
 	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()
