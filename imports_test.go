@@ -25,7 +25,7 @@ type goPackage struct {
 
 // pure packages compute. io and io/fs are here as interfaces, time for its types and layouts.
 var pure = strings.Fields(`bytes cmp crypto/sha256 encoding/base64 encoding/hex encoding/json errors fmt hash io io/fs iter maps math math/bits
-	path regexp slices sort strconv strings text/tabwriter time unicode unicode/utf8`)
+	net/url path regexp slices sort strconv strings text/tabwriter time unicode unicode/utf8`)
 
 // allowed are the imports from outside that a folder may have besides the pure ones.
 var allowed = map[string][]string{

@@ -5,6 +5,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ type Config struct {
 	Open     func(root string) rundir.Dir // nil: rundir.At
 	Now      func() time.Time
 
+	Getenv    func(string) string                                         // nil: os.Getenv
 	OpenStore func(ctx context.Context, url string) (*store.Store, error) // nil: store.Open
 	Reached   func(p Point, call string)                                  // nil in every program: a test stops the worker there
 }
@@ -48,6 +50,8 @@ const (
 	Spawned  Point = "spawned"  // the agent runs, and nobody has recorded it
 	Exited   Point = "exited"   // the agent is gone; nothing of what it said is in the store
 	Answered Point = "answered" // the result is in the store; the workflow does not know
+
+	Told Point = "told" // of a notice: the receiver has it; the workflow does not know
 )
 
 // History gives what an execution has projected so far.
@@ -76,6 +80,9 @@ func New(cfg Config) *Activities {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
 	if cfg.OpenStore == nil {
 		cfg.OpenStore = store.Open
 	}
@@ -94,6 +101,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, work.Inspect, telling(a, a.Inspect))
 	register(r, work.Carry, telling(a, a.Carry))
 	register(r, work.Deliver, telling(a, a.Deliver))
+	register(r, work.Notify, telling(a, a.Notify))
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.

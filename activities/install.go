@@ -36,15 +36,25 @@ func (a *Activities) shoot(ctx context.Context, page browser.Page, req browser.R
 func execute(ctx context.Context, argv []string) error {
 	ctx, cancel := context.WithTimeout(ctx, installAtMost)
 	defer cancel()
+	return finish(group(ctx, argv))
+}
+
+// group is a command that ends with all its children when ctx does.
+func group(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+// finish runs a command; its error has the end of what it said.
+func finish(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil
 	}
 	const shown = 500
 	said := strings.TrimSpace(string(out))
-	return fmt.Errorf("%s failed: %w: %s", strings.Join(argv, " "), err, said[max(0, len(said)-shown):])
+	return fmt.Errorf("%s failed: %w: %s", strings.Join(cmd.Args, " "), err, said[max(0, len(said)-shown):])
 }

@@ -3,17 +3,23 @@ package e2e_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/browser"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 var pictures = flag.Bool("pictures", false, "take the pictures of Temporal's Web UI for docs/images")
@@ -181,5 +187,56 @@ func (w webUI) keep(t *testing.T, name string) {
 	require.NoError(t, err)
 	if *pictures {
 		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
+	}
+}
+
+// TestWebUIFiftyRuns finds the runs that matter among fifty, by status, stage and score, with the queries that docs/operating.md shows.
+func TestWebUIFiftyRuns(t *testing.T) {
+	h := newHouse(t)
+	h.starter("server", "start")
+	fifty := map[string]int{} // by query: how many it finds
+	stages := []string{"corpus-integration", "pa-hardening"}
+	statuses := []run.Status{run.Running, run.Paused, run.AwaitingPhaseHandoff, run.Done, run.Failed}
+	c := h.dial()
+	for i := range 50 {
+		status, stage, score := statuses[i%5], stages[i/5%2], float64(i%8)/2
+		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+			ID: fmt.Sprintf("run-%02d", i), TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(
+				temporal.NewSearchAttributeKeyKeyword("PassbookPipeline").ValueSet("corpus"), temporal.NewSearchAttributeKeyKeyword("PassbookStatus").ValueSet(string(status)),
+				temporal.NewSearchAttributeKeyKeyword("PassbookStage").ValueSet(stage), temporal.NewSearchAttributeKeyFloat64("PassbookScore").ValueSet(score),
+			),
+		}, workflows.Name, workflows.Input{})
+		require.NoError(t, err)
+	}
+	page := string(read(t, filepath.Join(project, "docs", "operating.md")))
+	_, table, ok := strings.Cut(page, "\n## In the Web UI\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n## ")
+	for query, found := range map[string]int{
+		`WorkflowType = "Pipeline" AND PassbookStatus = "paused"`:                                                                    10,
+		`WorkflowType = "Pipeline" AND PassbookStatus STARTS_WITH "awaiting"`:                                                        10,
+		`WorkflowType = "Pipeline" AND PassbookStatus = "running" AND PassbookStage = "pa-hardening"`:                                5,
+		`WorkflowType = "Pipeline" AND PassbookStage = "pa-hardening" AND PassbookScore < 3`:                                         18,
+		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") AND StartTime > "2026-01-01T00:00:00Z"`: 10,
+	} {
+		require.Contains(t, table, query)
+		fifty[query] = found
+	}
+	until(t, "the list knows all of them", func() bool {
+		n, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Pipeline"`})
+		return err == nil && n.Count == 50
+	})
+	w := h.webUI()
+	for query, found := range fifty {
+		name := ""
+		if found == 18 {
+			name = "webui-query"
+		}
+		said := w.page(t, "/namespaces/default/workflows?query="+url.QueryEscape(query), fmt.Sprintf("of %d", found), name)
+		shown := map[string]bool{}
+		for _, id := range regexp.MustCompile(`run-\d\d`).FindAllString(said, -1) {
+			shown[id] = true
+		}
+		require.Len(t, shown, found, query)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -273,6 +274,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	}
 	ev.Workspace, ev.Snapshots, ev.Kind, ev.Delivers = st.Workspace, p.Snapshots, p.Kind, p.Delivery != nil
 	ev.Waits = run.Waits{RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(), OnExpiry: p.Questions.OnExpiry}
+	ev.Receivers = receivers(p.Notify)
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies
 		if ev.Artifact != nil && f.Artifact != nil {
@@ -289,4 +291,13 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 		}
 	}
 	return ev
+}
+
+// receivers says of each who is told, when and for how long. Where to, which may be a secret, stays in the plan.
+func receivers(all []pipeline.Notify) []run.Receiver {
+	var out []run.Receiver
+	for _, n := range all {
+		out = append(out, run.Receiver{Name: n.Who(), On: n.On, TimeoutMS: n.Timeout.Milliseconds(), GiveUpMS: n.GiveUp.Milliseconds()})
+	}
+	return out
 }

@@ -56,7 +56,7 @@ func (d *decoder) document(src []byte) *yaml.Node {
 
 func (d *decoder) definition(root *yaml.Node) {
 	o, ok := d.object(root, top, "pipeline", "kind", "agent", "agents", "limits", "budget", "artifact", "workspace", "snapshots", "notes",
-		"always_read", "roles", "corpus", "questions", "delivery", "stages")
+		"always_read", "roles", "corpus", "questions", "notify", "delivery", "stages")
 	if !ok {
 		return
 	}
@@ -80,6 +80,7 @@ func (d *decoder) definition(root *yaml.Node) {
 	d.roles(o)
 	d.corpus(o)
 	d.def.Questions = d.questions(o, Questions{})
+	d.notify(o)
 	d.delivery(o)
 	d.stages(o)
 }

@@ -12,6 +12,7 @@ type Definition struct {
 	File       string // name it was read under, for messages
 	Kind       string // Kind…: what a run is for
 	Questions  Questions
+	Notify     []Notify
 	Delivery   *Delivery
 	Agents     []Agent
 	Limits     Limits
@@ -102,6 +103,18 @@ type Questions struct {
 	Remind   time.Duration `json:"remind,omitempty"`    // between reminders
 	Expires  time.Duration `json:"expires,omitempty"`   // after that it is settled without an answer
 	OnExpiry string        `json:"on_expiry,omitempty"` // halt, continue or remind
+}
+
+// Notify is one receiver of messages about a run: a command, or an address of the web. What is secret is named, never written.
+type Notify struct {
+	Run        []string      `json:"run,omitempty"`         // argv; it gets the message on standard input
+	Env        []string      `json:"env,omitempty"`         // names of environment variables that the command may see beside the usual ones
+	Webhook    string        `json:"webhook,omitempty"`     // address that the message is posted to
+	WebhookEnv string        `json:"webhook_env,omitempty"` // or the name of the variable that has it
+	SecretEnv  string        `json:"secret_env,omitempty"`  // name of the variable with the key that the message is signed with
+	On         []string      `json:"on"`                    // On…
+	Timeout    time.Duration `json:"timeout"`               // of one try
+	GiveUp     time.Duration `json:"give_up"`               // after this long of tries
 }
 
 // Delivery says where the changes of a run go when it is through.

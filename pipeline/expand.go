@@ -21,7 +21,7 @@ func Expand(d *Definition) *Plan {
 	e := &expander{def: d, plan: &Plan{
 		Version: PlanVersion, Pipeline: d.Name, ConfigHash: ConfigHash(d),
 		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
-		Kind: d.Kind, Questions: d.Questions, Delivery: d.Delivery,
+		Kind: d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
 	}}
 	e.number()

@@ -19,6 +19,7 @@ type Plan struct {
 	Snapshots  string      `json:"snapshots,omitempty"`
 	Kind       string      `json:"kind,omitempty"`
 	Questions  Questions   `json:"questions,omitzero"`
+	Notify     []Notify    `json:"notify,omitempty"`
 	Delivery   *Delivery   `json:"delivery,omitempty"`
 	Notes      []Note      `json:"notes,omitempty"`
 	AlwaysRead []File      `json:"always_read,omitempty"`

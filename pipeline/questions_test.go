@@ -26,6 +26,7 @@ stages:
       - ask: {question: Good enough, type: human_feedback_on_reject, expires: 1h, on_expiry: continue}
       - ask: Really?
 snapshots: full
+notify: [{run: [bell, -l], env: [DISPLAY], on: [question, failure]}, {webhook_env: HOOK, secret_env: KEY, timeout: 5s, give_up: 1h}]
 `
 
 func TestParseReadsWhatConcernsPeople(t *testing.T) {
@@ -34,6 +35,11 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 	require.Equal(t, "full", d.Snapshots)
 	require.Equal(t, "full", Expand(d).Snapshots)
 	require.Equal(t, Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, d.Questions)
+	require.Equal(t, []Notify{
+		{Run: []string{"bell", "-l"}, Env: []string{"DISPLAY"}, On: []string{"question", "failure"}, Timeout: 30 * time.Second, GiveUp: 24 * time.Hour},
+		{WebhookEnv: "HOOK", SecretEnv: "KEY", On: []string{"question", "pause", "budget", "failure", "end"}, Timeout: 5 * time.Second, GiveUp: time.Hour},
+	}, d.Notify)
+	require.Equal(t, d.Notify, Expand(d).Notify)
 	require.Equal(t, &Delivery{To: "checkout", Paths: []string{"src"}, Message: "Do it"}, d.Delivery)
 	s := d.Stages[0].Steps
 	require.Equal(t, []string{"ask", "ask"}, []string{s[0].IfFailing, s[1].IfFailing})
@@ -65,6 +71,13 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 		"no question":                 {"question: Good enough, ", "", `x.yaml:15: question is missing in stage "work" step 4 ask; write question: what a person is asked`},
 		"no such snapshots":           {"snapshots: full", "snapshots: everything", `x.yaml:17: snapshots is "everything"; write one of: manifests, full`},
 		"snapshots of nothing":        {"workspace: {", "kind: planning #", `x.yaml:17: snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: FOLDER}, or leave snapshots out`},
+		"told in no way":              {"run: [bell, -l], env: [DISPLAY], ", "", `x.yaml:18: notify needs one way to tell somebody; write one of: run: [COMMAND, ...], webhook: URL, webhook_env: NAME`},
+		"told in two ways":            {"webhook_env: HOOK", "webhook_env: HOOK, run: [bell]", `x.yaml:18: notify needs one way to tell somebody`},
+		"an address as a name":        {"webhook_env: HOOK", "webhook_env: 'https://x'", `x.yaml:18: notify.webhook_env is "https://x", not the name of an environment variable; the value stays out of the file: write its name only, such as HOOK`},
+		"an address of nothing":       {"webhook_env: HOOK", "webhook: hook", `x.yaml:18: notify.webhook is no address of the web; write one such as https://example.org/hook, or webhook_env: NAME if it is a secret`},
+		"a key for a command":         {"env: [DISPLAY]", "secret_env: KEY", `x.yaml:18: notify.secret_env goes with webhook; leave it out`},
+		"an environment for the web":  {"secret_env: KEY", "env: [KEY]", `x.yaml:18: notify.env goes with run; leave it out`},
+		"told of no such thing":       {"[question, failure]", "[questions]", `x.yaml:18: notify.on is "questions"; did you mean "question"?`},
 		"a gate of a question":        {"ask: Really?", "{ask: 'Really?', if_failing: ask}", `x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ func schemaOfDefinition() schema {
 		"pipeline":  told("The pipeline's name: letters, digits, dots, dashes, underscores.", ref("name")),
 		"kind":      told("planning or research: the result is a plan or a report, and a person who reviews it ends the run.", oneWord(KindPlanning, KindResearch)),
 		"questions": told("How long a run waits for a person.", schemaOfQuestions()),
+		"notify":    told("Who is told when a run waits, rests, fails or is over.", schema{"type": "array", "minItems": 1, "items": schemaOfNotify()}),
 		"delivery":  told("Where the changes of a git workspace go when the run is through.", schemaOfDelivery()),
 		"agent":     told("Who answers when a role names no other agent.", ref("agent")),
 		"agents":    told("More agents, by name; a role names its own.", mapOf(ref("agent"))),
@@ -142,6 +143,23 @@ func schemaOfAsk() schema {
 	keys["type"] = told("human_feedback_always; human_feedback_on_reject: only when the last verdict was not approved; human_bypass: likewise, and nothing is done again.",
 		oneWord(AskAlways, AskOnReject, AskBypass))
 	return schema{"if": schema{"type": "object"}, "then": closed(keys, "question"), "else": ref("text")}
+}
+
+func schemaOfNotify() schema {
+	name := schema{"type": "string", "pattern": envName.String()}
+	s := closed(schema{
+		"run":         told("A command and its arguments; it gets the message as JSON on standard input.", ref("texts")),
+		"env":         told("Names of environment variables that the command may see beside the usual ones.", schema{"type": "array", "minItems": 1, "items": name}),
+		"webhook":     told("An address that the message is posted to, as JSON.", schema{"type": "string", "pattern": "^https?://[^/]"}),
+		"webhook_env": told("The name of the environment variable that has the address, where it is a secret.", name),
+		"secret_env":  told("The name of the environment variable with the key that the message is signed with (HMAC with SHA-256).", name),
+		"on":          told("What it is told of; all of these.", schema{"type": "array", "minItems": 1, "items": oneWord(Occasions()...)}),
+		"timeout":     told("Of one try; 30s.", ref("wait")),
+		"give_up":     told("No try is made after this long; 24h.", ref("wait")),
+	})
+	maps.Copy(s, oneKey("run", "webhook", "webhook_env"))
+	s["dependentSchemas"] = schema{"env": has("run"), "secret_env": without("run")}
+	return s
 }
 
 func schemaOfDelivery() schema {

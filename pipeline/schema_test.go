@@ -140,6 +140,7 @@ var objects = []struct{ at, src string }{
 	{"/properties/workspace", "workspace: {KEY: 1}"},
 	{"/properties/questions", "questions: {KEY: 1}"},
 	{"/properties/delivery", "delivery: {KEY: 1}"},
+	{"/properties/notify/items", "notify: [{KEY: 1}]"},
 	{"/$defs/step/properties/ask/then", "stages: [{steps: [{ask: {KEY: 1}}]}]"},
 	{"/properties/notes/additionalProperties", "notes: {a: {KEY: 1}}"},
 	{"/properties/corpus/additionalProperties", "corpus: {a: {KEY: 1}}"},

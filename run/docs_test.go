@@ -34,6 +34,29 @@ func TestDocs(t *testing.T) {
 	require.Equal(t, text, string(raw), "write the tables again with: go test ./run -run TestDocs -update")
 }
 
+// TestTheNightWatchKnowsEveryStatus holds docs/operating.md to it that whatever a run may come to has a row that says what to type.
+func TestTheNightWatchKnowsEveryStatus(t *testing.T) {
+	raw, err := os.ReadFile("../docs/operating.md")
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(raw), "\n## The night watch\n")
+	require.True(t, ok)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, s := range statuses() {
+		if s != run.Paused {
+			require.Contains(t, section, "\n| `"+string(s)+"` | ")
+			continue
+		}
+		for _, reason := range pauses() {
+			require.Contains(t, section, "\n| `paused` (`"+reason+"`) | ")
+		}
+	}
+}
+
+// pauses are the reasons for which a run rests.
+func pauses() []string {
+	return []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed, run.ConsecutiveFailures, run.DiskFull}
+}
+
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 func statusTable() string {
@@ -43,9 +66,7 @@ func statusTable() string {
 			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""), run.Next(s, ""))
 			continue
 		}
-		for _, reason := range []string{
-			run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed, run.ConsecutiveFailures, run.DiskFull,
-		} {
+		for _, reason := range pauses() {
 			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason), run.Next(s, reason))
 		}
 	}

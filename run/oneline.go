@@ -24,3 +24,15 @@ func OneLine(text string) string {
 	}
 	return b.String()
 }
+
+// Cut keeps at most so many characters of a text, and shows that there were more.
+func Cut(text string, most int) string {
+	if len(text) <= most { // in bytes, so no more in characters
+		return text
+	}
+	r := []rune(text)
+	if len(r) <= most {
+		return text
+	}
+	return string(r[:most-1]) + "…"
+}

@@ -63,11 +63,12 @@ type RunStart struct {
 	Kind        string       `json:"kind,omitempty"`      // planning or research: a person reviews the result
 	Delivers    bool         `json:"delivers,omitempty"`
 	Waits       Waits        `json:"waits,omitzero"`
-	Parent      *Parent      `json:"parent,omitempty"`  // the run that this one follows up
-	Source      *Source      `json:"source,omitempty"`  // the run that this one replays, or was forked from
-	State       *State       `json:"state,omitempty"`   // what it begins with, where it has a source
-	From        *Place       `json:"from,omitempty"`    // where it begins; nil: with the first stage
-	Replies     []Reply      `json:"replies,omitempty"` // of the parent, for steps that see its stages
+	Receivers   []Receiver   `json:"receivers,omitempty"` // who is told of the run
+	Parent      *Parent      `json:"parent,omitempty"`    // the run that this one follows up
+	Source      *Source      `json:"source,omitempty"`    // the run that this one replays, or was forked from
+	State       *State       `json:"state,omitempty"`     // what it begins with, where it has a source
+	From        *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
+	Replies     []Reply      `json:"replies,omitempty"`   // of the parent, for steps that see its stages
 	Notes       []NoteRef    `json:"notes,omitempty"`
 	Stages      []StageRef   `json:"stages"`
 	TotalPasses int          `json:"total_passes"`
@@ -85,6 +86,14 @@ type RunStart struct {
 
 // SnapshotsFull has the tree of each turn laid down beside its manifest.
 const SnapshotsFull = "full"
+
+// Receiver is somebody who is told of a run. How stands in the plan, in the same order.
+type Receiver struct {
+	Name      string   `json:"name"` // for people; no secret
+	On        []string `json:"on"`   // question, pause, budget, failure, end
+	TimeoutMS int64    `json:"timeout_ms"`
+	GiveUpMS  int64    `json:"give_up_ms"` // after this long of tries
+}
 
 // Workspace is the tree that a run works on.
 type Workspace struct {

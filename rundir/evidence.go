@@ -165,7 +165,7 @@ func (p *projector) shots(w *batchWriter, e run.Event) error {
 	if err := json.Unmarshal(raw, &shots); err != nil {
 		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
 	}
-	if err := p.put(w, path.Join(orchestrator, s.Dir, "manifest.json"), s.Manifest.Digest); err != nil {
+	if err := p.put(w, path.Join(orchestrator, s.Dir, shotsFile), s.Manifest.Digest); err != nil {
 		return err
 	}
 	for _, shot := range shots {

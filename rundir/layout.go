@@ -38,6 +38,7 @@ const (
 	passesDir      = orchestrator + "/passes"
 	checkpointsDir = orchestrator + "/checkpoints"
 	tornDir        = orchestrator + "/torn"
+	shotsFile      = "manifest.json" // in the folder of a round with pictures
 )
 
 // Dir is a run directory on this host.

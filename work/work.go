@@ -20,6 +20,7 @@ const (
 	Inspect         = "Inspect"
 	Carry           = "Carry"
 	Deliver         = "Deliver"
+	Notify          = "Notify"
 	FindCheckpoint  = "FindCheckpoint"
 )
 
@@ -145,6 +146,35 @@ type DeliverResult struct {
 	To        string    `json:"to,omitempty"`
 	Where     string    `json:"where,omitempty"` // the branch, or the checkout's folder
 	Commit    string    `json:"commit,omitempty"`
+}
+
+// Notice is a message about a run to people: this JSON is what they get.
+type Notice struct {
+	ID         string     `json:"id"` // of the message: the same in every delivery
+	Run        string     `json:"run"`
+	Pipeline   string     `json:"pipeline"`
+	Task       string     `json:"task"`
+	Event      string     `json:"event"` // question, pause, budget, failure or end
+	Seq        int64      `json:"seq"`   // of the event in the journal
+	At         string     `json:"at"`
+	Status     run.Status `json:"status"`
+	Reason     string     `json:"reason"`
+	Detail     string     `json:"detail"`
+	Question   string     `json:"question"` // in words; empty: none is open
+	QuestionID string     `json:"question_id"`
+	Actions    []string   `json:"actions"`
+	Next       []string   `json:"next"` // what to type
+	Directory  string     `json:"directory"`
+	USD        float64    `json:"cost_usd"`
+	Score      *float64   `json:"score"`
+}
+
+// NotifyInput asks for one receiver of the stored plan to be told.
+type NotifyInput struct {
+	Target
+	Plan     string `json:"plan"`
+	Receiver int    `json:"receiver"`
+	Notice   Notice `json:"notice"`
 }
 
 // RoundInput asks for one round of a stage of the stored plan.

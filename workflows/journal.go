@@ -46,8 +46,16 @@ func (j *journal) now(ctx workflow.Context) string {
 	return max(j.state.TS, run.Time(workflow.Now(ctx)))
 }
 
-// flush carries what is pending to the directory and waits until it is there.
+// flush carries what is pending to the directory and waits until it is there. Who is to be told of it is told then.
 func (j *journal) flush(ctx workflow.Context) error {
+	if err := j.carry(ctx); err != nil {
+		return err
+	}
+	j.e.announce(ctx)
+	return nil
+}
+
+func (j *journal) carry(ctx workflow.Context) error {
 	if err := j.mu.Lock(ctx); err != nil {
 		return err
 	}
@@ -128,6 +136,7 @@ func batchSummary(b work.ProjectInput) string {
 func (j *journal) written(n int, tail run.Tail) {
 	for _, ev := range j.pending[:n] {
 		j.base = run.Apply(j.base, ev)
+		j.e.notice(ev, j.base)
 	}
 	j.pending, j.tail = j.pending[n:], tail
 	j.e.noRoom = 0

@@ -28,6 +28,7 @@ type engine struct {
 	wentTo  int64                 // seq that the last revert went back to
 	used    map[string]int        // ids of activities, and how often
 	permits map[string]string     // what a person has said of a replay's calls
+	notices notices
 }
 
 // runPlan runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
@@ -205,7 +206,7 @@ func (e *engine) settle(ctx workflow.Context) error {
 			return err
 		}
 		if len(e.j.pending) == 0 && e.j.sealed >= e.j.tail.Seq {
-			return nil
+			return e.told(ctx)
 		}
 		if err := e.j.flush(ctx); err != nil {
 			return err

@@ -16,4 +16,5 @@ func Register(r worker.WorkflowRegistry, hide func(string) string) {
 	}
 	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide) }
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
+	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
 }

@@ -33,6 +33,7 @@ type world struct {
 	agent *fakeAgent
 	shots *fakeCamera
 	trees *fakeTrees
+	told  *fakeReceivers
 	waits []time.Duration // timers, in order
 	mu    sync.Mutex
 	trace []string // what was asked of the world, in order
@@ -62,7 +63,7 @@ func newWorld(t *testing.T, src string) *world {
 	require.NoError(t, err)
 	stored, err := s.PutJSON(context.Background(), plan)
 	require.NoError(t, err)
-	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, trees: &fakeTrees{found: work.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}}}
+	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, told: &fakeReceivers{}, trees: &fakeTrees{found: work.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}}}
 	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
 	w.in = input(plan, url, string(stored))
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
@@ -81,6 +82,9 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	}
 	start.Kind, start.Delivers = plan.Kind, plan.Delivery != nil
 	start.Waits = run.Waits{RemindMS: plan.Questions.Remind.Milliseconds(), ExpiresMS: plan.Questions.Expires.Milliseconds(), OnExpiry: plan.Questions.OnExpiry}
+	for _, n := range plan.Notify {
+		start.Receivers = append(start.Receivers, run.Receiver{Name: n.Who(), On: n.On, TimeoutMS: n.Timeout.Milliseconds(), GiveUpMS: n.GiveUp.Milliseconds()})
+	}
 	if plan.Workspace != nil {
 		start.Artifact = nil
 		start.Workspace = &run.Workspace{Kind: "git", Source: "/source", Base: "base", Branch: "passbook/run-1", Tree: run.Blob{Digest: "first tree"}}
@@ -105,7 +109,7 @@ func (w *world) fresh() {
 	for name, f := range map[string]any{
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
 		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,
-		work.FindCheckpoint: w.dir.FindCheckpoint, work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver,
+		work.FindCheckpoint: w.dir.FindCheckpoint, work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver, work.Notify: w.told.Notify,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

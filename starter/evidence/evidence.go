@@ -163,6 +163,11 @@ func Read(d rundir.Dir) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
+	return Of(d, events, damaged)
+}
+
+// Of is Read for a caller that has read the events, and how many lines of them are damaged.
+func Of(d rundir.Dir, events []run.Event, damaged int) (Evidence, error) {
 	inputs, err := d.Inputs()
 	if err != nil {
 		return Evidence{}, err

@@ -60,7 +60,7 @@ func topology(root string) []process {
 			Argv: []string{"/bin/sh", root + "/deploy/namespace.sh"},
 			Env: map[string]string{
 				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_NAMESPACE": "default", "RETENTION": "90d",
-				"SEARCH_ATTRIBUTES": "PassbookPipeline=Keyword PassbookStatus=Keyword PassbookStage=Keyword PassbookThread=Keyword " +
+				"SEARCH_ATTRIBUTES": "PassbookPipeline=Keyword PassbookStatus=Keyword PassbookStage=Keyword PassbookThread=Keyword PassbookSource=Keyword " +
 					"PassbookCostUSD=Double PassbookScore=Double",
 			},
 		},

@@ -1,0 +1,164 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// fakeReceivers take messages, after as many failures as they are told to have.
+type fakeReceivers struct {
+	mu    sync.Mutex
+	fails map[int]int // by receiver
+	got   []work.NotifyInput
+	at    func(work.NotifyInput)
+}
+
+func (f *fakeReceivers) Notify(_ context.Context, in work.NotifyInput) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at != nil {
+		f.at(in)
+	}
+	if f.fails[in.Receiver] > 0 {
+		f.fails[in.Receiver]--
+		return errors.New("the webhook is down")
+	}
+	f.got = append(f.got, in)
+	return nil
+}
+
+// events are what one receiver was told of.
+func (f *fakeReceivers) events(receiver int) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, in := range f.got {
+		if in.Receiver == receiver {
+			out = append(out, fmt.Sprintf("%s %s", in.Notice.Event, in.Notice.Status))
+		}
+	}
+	return out
+}
+
+// oneAsk asks after its first pass.
+const oneAsk = head + `
+stages:
+  - name: build
+    steps: [{role: builder}, {ask: "Is it good?"}, {role: builder}]
+`
+
+// telling has two receivers: one of everything, one of what goes wrong.
+const telling = `
+notify:
+  - {run: [bell]}
+  - {webhook: "https://hooks.example.org/secret", on: [pause, failure], give_up: 1h}
+`
+
+func TestPeopleAreToldOfWhatConcernsThem(t *testing.T) {
+	w := newWorld(t, oneAsk+telling)
+	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
+	w.done()
+	require.Equal(t, []string{"question awaiting_phase_handoff", "end done"}, w.told.events(0))
+	require.Empty(t, w.told.events(1), "it did not ask for these")
+
+	n := w.told.got[0].Notice
+	asked := payloads[run.HandoffRequested](w, run.KindHandoffRequested)[0]
+	require.Equal(t, asked.HandoffID, n.QuestionID)
+	require.Equal(t, "Is it good?", n.Question)
+	require.Equal(t, []string{"continue", "retry_feedback", "halt"}, n.Actions[:3])
+	require.Contains(t, n.Next, "starter decide /runs/1 --action continue")
+	require.Equal(t, fmt.Sprintf("run-1/%d", n.Seq), n.ID)
+	require.Equal(t, []string{"/runs/1", "small", "run-1"}, []string{n.Directory, n.Pipeline, n.Run})
+}
+
+// The event is on disk before anybody is told of it.
+func TestTheJournalKnowsFirst(t *testing.T) {
+	w := newWorld(t, oneAsk+telling)
+	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
+	w.told.at = func(in work.NotifyInput) {
+		require.GreaterOrEqual(t, int64(len(w.dir.events(t))), in.Notice.Seq)
+	}
+	w.done()
+	require.Len(t, w.told.got, 2)
+}
+
+func TestAReceiverThatIsDownHoldsNothingUp(t *testing.T) {
+	w := newWorld(t, twoPasses+telling)
+	w.told.fails = map[int]int{0: 5, 1: 5}
+	w.env.RegisterDelayedCallback(func() { w.signal("pause", nil) }, 0)
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	s := w.dir.state(t)
+	require.Equal(t, run.Time(begin), s.FinishedAt, "the run waited for it")
+	require.Contains(t, w.told.events(0), "pause paused", "it was tried again")
+}
+
+func TestOneWhoCannotBeToldIsJournaled(t *testing.T) {
+	w := newWorld(t, oneAsk+telling)
+	w.told.fails = map[int]int{0: 1 << 30}
+	w.dir.when(run.KindErrorNoted, func() { w.signal("decide", message{"action": "continue"}) })
+	w.done()
+	noted := payloads[run.ErrorNoted](w, run.KindErrorNoted)
+	require.Len(t, noted, 1)
+	require.Equal(t, "notify", noted[0].Context)
+	require.False(t, noted[0].Recovered)
+	require.Regexp(t, `^event \d+ \(question\) could not be told: bell: .*the webhook is down`, noted[0].Message)
+}
+
+func TestAFailureAndACancelAreToldOf(t *testing.T) {
+	t.Run("failed", func(t *testing.T) {
+		w := newWorld(t, twoPasses+telling)
+		w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("the plan is gone", work.ErrBadInput, nil)))
+		_, err := w.execute()
+		require.Error(t, err)
+		require.Equal(t, []string{"failure failed"}, w.told.events(0))
+		require.Equal(t, []string{"failure failed"}, w.told.events(1))
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		w := newWorld(t, twoPasses+telling)
+		w.dir.when(run.KindPassStart, w.env.CancelWorkflow)
+		_, err := w.execute()
+		require.Error(t, err)
+		require.Equal(t, []string{"end cancelled"}, w.told.events(0))
+	})
+}
+
+// A message that is still on its way goes on when the run is called off.
+func TestACancelTakesNoMessageBack(t *testing.T) {
+	w := newWorld(t, oneAsk+telling)
+	w.told.fails = map[int]int{0: 3}
+	w.told.at = func(in work.NotifyInput) {
+		if in.Notice.Event == "question" {
+			w.env.CancelWorkflow()
+		}
+	}
+	_, err := w.execute()
+	require.Error(t, err)
+	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.told.events(0))
+}
+
+// What the source of a replay has told is told once: the replay tells its own end.
+func TestAReplayTellsNothingTwice(t *testing.T) {
+	w := newWorld(t, twoPasses+telling)
+	branched(w, run.ModeReplay, run.UseRecorded)
+	w.agent.will(call(2, 1), reuse)
+	w.done()
+	require.Equal(t, []string{"end done"}, w.told.events(0))
+}
+
+func TestWhoWantsNoNewsStartsNoChild(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()
+	w.done()
+	require.Empty(t, w.told.got)
+}
