@@ -33,13 +33,9 @@ type Settings struct {
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
 
-	PolicyAgents  string  `mapstructure:"policy_agents"`     // programs that runs may call, comma-separated; empty: any
-	PolicyEnv     string  `mapstructure:"policy_env"`        // environment variables that agents may see, comma-separated; empty: any
-	PolicyBudget  float64 `mapstructure:"policy_budget_usd"` // most that one run may spend, in USD; 0: no limit
-	PolicyChanges string  `mapstructure:"policy_changes"`    // what a fork may change: agent, model, budget, pipeline, task; none: nothing
-	PolicyForce   bool    `mapstructure:"policy_force"`      // runs may be resumed by force
-	Redact        Redact  `mapstructure:"redact"`
-	Codec         Codec   `mapstructure:"codec"`
+	Policy Policy `mapstructure:"policy"` // what runs are allowed on this host
+	Redact Redact `mapstructure:"redact"`
+	Codec  Codec  `mapstructure:"codec"`
 }
 
 // Redact says what is hidden in what is written about the work, besides keys in their well-known forms.
@@ -62,6 +58,14 @@ type Words []string
 // Lines is a list that a variable or a flag gives with one a line.
 type Lines []string
 
+// Policy is what runs are allowed. It is looked at when a run starts, goes on in a new epoch, or is forked.
+type Policy struct {
+	Agents Words   `mapstructure:"agents"`     // programs that runs may call; empty: any
+	Env    Words   `mapstructure:"env"`        // environment variables that agents may see; empty: any
+	Budget float64 `mapstructure:"budget_usd"` // most that one run may spend, in USD; 0: no limit
+	Forbid Words   `mapstructure:"forbid"`     // force, and what a fork may not change: agent, model, budget, pipeline, task
+}
+
 const envPrefix = "passbook"
 
 // defaults are also the list of settings that exist.
@@ -69,7 +73,7 @@ func defaults() map[string]any {
 	return map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
-		"policy_agents": "", "policy_env": "", "policy_budget_usd": 0.0, "policy_changes": "agent,model,budget,pipeline,task", "policy_force": true,
+		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 	}

@@ -60,6 +60,11 @@ var every = map[string]struct {
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
 	"environment":    {"laptop", func(s Settings) any { return s.Environment }, "laptop"},
 
+	"policy.agents":     {"claude,codex", func(s Settings) any { return s.Policy.Agents }, Words{"claude", "codex"}},
+	"policy.env":        {"A,B", func(s Settings) any { return s.Policy.Env }, Words{"A", "B"}},
+	"policy.budget_usd": {"12.5", func(s Settings) any { return s.Policy.Budget }, 12.5},
+	"policy.forbid":     {"model,force", func(s Settings) any { return s.Policy.Forbid }, Words{"model", "force"}},
+
 	"redact.env":      {"A_KEY,*_B", func(s Settings) any { return s.Redact.Env }, Words{"A_KEY", "*_B"}},
 	"redact.patterns": {`badge \d{2,4}`, func(s Settings) any { return s.Redact.Patterns }, Lines{`badge \d{2,4}`}},
 	"codec.key":       {"2026-11", func(s Settings) any { return s.Codec.Key }, "2026-11"},

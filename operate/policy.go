@@ -29,26 +29,26 @@ func (e *PolicyError) Error() string {
 // Allowed holds a policy to the settings; cap is the run's budget as it stands, in USD. It gives a *PolicyError with every difference, or nil.
 func (p Policy) Allowed(s config.Settings, cap float64) error {
 	var all []string
-	programs, names := words(s.PolicyAgents), words(s.PolicyEnv)
+	programs, names := s.Policy.Agents, s.Policy.Env
 	for _, a := range p.Agents {
 		program := "(none)"
 		if len(a.Run) > 0 {
 			program = filepath.Base(a.Run[0])
 		}
 		if len(programs) > 0 && !slices.Contains(programs, program) {
-			all = append(all, fmt.Sprintf("agent %s calls %s, and policy_agents has %s", a.Name, program, strings.Join(programs, ", ")))
+			all = append(all, fmt.Sprintf("agent %s calls %s, and policy.agents has %s", a.Name, program, strings.Join(programs, ", ")))
 		}
 		for _, name := range a.Env {
 			if len(names) > 0 && !slices.Contains(names, name) {
-				all = append(all, fmt.Sprintf("agent %s sees the variable %s, and policy_env has %s", a.Name, name, strings.Join(names, ", ")))
+				all = append(all, fmt.Sprintf("agent %s sees the variable %s, and policy.env has %s", a.Name, name, strings.Join(names, ", ")))
 			}
 		}
 	}
-	switch most := s.PolicyBudget; {
+	switch most := s.Policy.Budget; {
 	case most > 0 && cap <= 0:
-		all = append(all, fmt.Sprintf("it has no budget, and policy_budget_usd is %.2f", most))
+		all = append(all, fmt.Sprintf("it has no budget, and policy.budget_usd is %.2f", most))
 	case most > 0 && cap > most:
-		all = append(all, fmt.Sprintf("its budget is %.2f USD, and policy_budget_usd is %.2f", cap, most))
+		all = append(all, fmt.Sprintf("its budget is %.2f USD, and policy.budget_usd is %.2f", cap, most))
 	}
 	if len(all) == 0 {
 		return nil
@@ -56,23 +56,12 @@ func (p Policy) Allowed(s config.Settings, cap float64) error {
 	return &PolicyError{Differences: all}
 }
 
-// words takes a comma-separated setting apart.
-func words(setting string) []string {
-	var out []string
-	for w := range strings.SplitSeq(setting, ",") {
-		if w = strings.TrimSpace(w); w != "" {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
 // mayChange holds what a fork wants to change to the settings.
 func mayChange(s config.Settings, wanted []string) error {
 	var all []string
 	for _, what := range wanted {
-		if !slices.Contains(words(s.PolicyChanges), what) {
-			all = append(all, fmt.Sprintf("a fork may not change the %s (policy_changes has %q)", what, s.PolicyChanges))
+		if slices.Contains(s.Policy.Forbid, what) {
+			all = append(all, fmt.Sprintf("a fork may not change the %s (policy.forbid has %s)", what, strings.Join(s.Policy.Forbid, ", ")))
 		}
 	}
 	if len(all) == 0 {
@@ -83,10 +72,10 @@ func mayChange(s config.Settings, wanted []string) error {
 
 // mayForce says whether the settings allow force.
 func mayForce(s config.Settings) error {
-	if s.PolicyForce {
+	if !slices.Contains(s.Policy.Forbid, "force") {
 		return nil
 	}
-	return &PolicyError{Differences: []string{"nothing may be forced (policy_force is false)"}}
+	return &PolicyError{Differences: []string{"nothing may be forced (policy.forbid has force)"}}
 }
 
 // policyOf is what a plan with a budget asks for.

@@ -32,7 +32,7 @@ func (a *app) fork() *cobra.Command {
 	cmd := a.branch(&cobra.Command{
 		Use: "fork RUN", Short: "Make a new run of a checkpoint of another one, perhaps with another model, budget or pipeline",
 		Long: `Make a new run that goes on from a checkpoint of another one. The other run stays as it is; both share the store. Approvals are not inherited, and
-the new run's money is its own. What a fork may change is set by policy_changes.
+the new run's money is its own. The setting policy.forbid says what a fork may not change.
 
 ` + exitCodesHelp,
 		Example: "  starter fork RUN --from cp-S3 --model claude-sonnet-5 --budget 50\n  starter fork RUN --from cp-S7 --config other-tail.yaml",
