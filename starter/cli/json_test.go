@@ -19,8 +19,8 @@ import (
 )
 
 // acting are the verbs that do something. All others read, and have --json.
-var acting = strings.Fields(`starter budget cancel completion completion-bash completion-fish completion-powershell completion-zsh demo fork help pause rebuild replay resume revert run
-	server server-build server-start server-stop worker scripted-agent`)
+var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo fork help pause promote rebuild replay resume revert run
+	server server-build server-start server-stop snapshot snapshot-checkout store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
