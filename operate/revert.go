@@ -154,11 +154,14 @@ func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return err
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	switch {
 	case stands.Status == run.Cancelled:
 		return nil
