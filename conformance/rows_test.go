@@ -17,7 +17,7 @@ func allRows(t *testing.T) rows {
 	all := rows{}
 	for _, group := range []rows{
 		stateRows(), phaseRows(), recordRows(), cycleRows(), checkpointRows(), costRows(), textLogRows(), logRows(), fileRows(), injuryRows(),
-		promptRows(), agentRows(), retryRows(), structureRows(), errorRows(), moneyRows(), blindRows(), killRows(), terminalRows(),
+		promptRows(), agentRows(), retryRows(), structureRows(), errorRows(), moneyRows(), blindRows(), killRows(), terminalRows(), revertRows(),
 	} {
 		for id, check := range group {
 			require.NotContains(t, all, id, "two checks have this id")

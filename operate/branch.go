@@ -66,7 +66,10 @@ func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
 		claim, cerr := dir.Claim()
 		if cerr == nil {
 			from := Origin{RunID: claim.RunID, Store: o.storeOf(claim), Dir: &dir}
-			from.Start, err = dir.First()
+			now, err := dir.Now()
+			if err == nil && now.Tail.Seq > 0 { // else there is nothing yet that another run could come of
+				from.Start, err = dir.First()
+			}
 			return from, err
 		}
 		if !errors.Is(cerr, rundir.ErrNoRun) {
@@ -136,7 +139,7 @@ func (b Branching) sameWork() error {
 
 // branchPoint finds the checkpoint, and says where the new run comes from.
 func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin, b Branching) (run.Checkpoint, run.Source, error) {
-	marks, newest, err := o.newest(ctx, s, from)
+	marks, newest, err := o.newest(ctx, s, from, branchOperation(b.Mode))
 	if err != nil {
 		return run.Checkpoint{}, run.Source{}, err
 	}
@@ -156,8 +159,14 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin, 
 			return c, run.Source{}, err
 		}
 	}
-	c, err := activities.SoundCheckpoint(ctx, s, from.RunID, id)
+	c, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), from.RunID, id)
 	if err != nil {
+		return c, run.Source{}, err
+	}
+	if err := from.complete(ctx, s, c); err != nil {
+		return c, run.Source{}, err
+	}
+	if c, err = activities.SoundCheckpoint(ctx, s, from.RunID, id); err != nil {
 		return c, run.Source{}, err
 	}
 	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
@@ -175,6 +184,15 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin, 
 	return c, src, nil
 }
 
+// complete makes sure that the store has what another run needs to go on from a checkpoint: what it has lost comes from the directory.
+func (f Origin) complete(ctx context.Context, s *store.Store, c run.Checkpoint) error {
+	if f.Dir == nil {
+		return rundir.Complete(ctx, activities.Blobs(s), f.Start, c.State)
+	}
+	_, err := f.Dir.Import(ctx, activities.Blobs(s), f.Start, c.State)
+	return err
+}
+
 func branchOperation(mode string) run.Operation {
 	if mode == run.ModeReplay {
 		return run.Replay
@@ -182,8 +200,8 @@ func branchOperation(mode string) run.Operation {
 	return run.Fork
 }
 
-// newest is the last checkpoint of a run; marks are those of its directory, if it is there.
-func (o Operator) newest(ctx context.Context, s *store.Store, from Origin) (marks rundir.Names, newest run.Checkpoint, err error) {
+// newest is the last checkpoint of a run; marks are those of its directory, if it is there. A run that has none has not begun.
+func (o Operator) newest(ctx context.Context, s *store.Store, from Origin, op run.Operation) (marks rundir.Names, newest run.Checkpoint, err error) {
 	var names rundir.Names = activities.Blobs(s)
 	if from.Dir != nil {
 		if marks, err = from.Dir.Checkpoints(); err != nil {
@@ -196,7 +214,7 @@ func (o Operator) newest(ctx context.Context, s *store.Store, from Origin) (mark
 		return marks, newest, err
 	}
 	if len(all) == 0 {
-		return marks, newest, &run.ConflictError{Operation: run.Fork, From: run.Pending, Allowed: run.Operations(run.Pending)}
+		return marks, newest, o.notBegun(ctx, from, op)
 	}
 	last := all[len(all)-1]
 	newest, err = rundir.LoadCheckpoint(ctx, names, from.RunID, last.ID)
@@ -208,6 +226,18 @@ func (o Operator) newest(ctx context.Context, s *store.Store, from Origin) (mark
 		newest.State.Status, newest.State.Generation, newest.State.Delivery = now.State.Status, now.State.Generation, now.State.Delivery
 	}
 	return marks, newest, err
+}
+
+func (o Operator) notBegun(ctx context.Context, from Origin, op run.Operation) error {
+	status := run.Pending
+	if from.Dir != nil {
+		claim, err := from.Dir.Claim()
+		if err != nil {
+			return err
+		}
+		status = o.Standing(ctx, claim, "").Status
+	}
+	return run.Conflict(status, op, run.Terms{})
 }
 
 // branchStart is what the new run is given: all that the other was, but for what is wanted otherwise.

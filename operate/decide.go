@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -34,13 +35,13 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if claim.Host == o.Host {
 		m.Dir = dir.Root // it may have been moved while the run waited
 	}
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	if _, open := now.State.Asks(); !open {
 		if err := workflows.MayDecide(now.State, m); err != nil {
-			return Decision{}, &RefusedError{Verb: workflows.VerbDecide, Why: err.Error()}
+			return Decision{}, notDecided(now.State, stands, err)
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
-	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	left := stands.Status == run.Failed || stands.Status == run.Interrupted
 	if stands.Liveness == run.LiveOpen || !left {
 		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
@@ -48,4 +49,14 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
+}
+
+// notDecided is the refusal of a decision where nothing waits for one.
+func notDecided(s run.State, stands run.Standing, err error) error {
+	refused := said(s.RunID, workflows.VerbDecide, err)
+	var r *RefusedError
+	if errors.As(refused, &r) && r.Conflict != nil {
+		r.Conflict = run.Conflict(stands.Status, run.Decide, run.Terms{})
+	}
+	return refused
 }

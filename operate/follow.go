@@ -40,7 +40,8 @@ func FollowRun(dir rundir.Dir, mode string, def Definition) (*Follow, error) {
 		return nil, err
 	}
 	s := now.State
-	if err := run.May(s.Status, run.FollowUp, run.Terms{}); err != nil {
+	_, open := s.Asks()
+	if err := run.May(run.Stands(s.Status, run.LiveUnknown, "").Status, run.FollowUp, run.Terms{Undecided: open}); err != nil {
 		return nil, err
 	}
 	meta, err := dir.Meta()

@@ -11,13 +11,52 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // RefusedError says that a run did not accept a message, in its own words. Nothing has changed.
-type RefusedError struct{ Verb, Why string }
+type RefusedError struct {
+	Verb, Why string
+	Conflict  *run.ConflictError // where it is the run's status that speaks against it
+}
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s refused: %s", e.Verb, e.Why) }
+
+func (e *RefusedError) Unwrap() error {
+	if e.Conflict == nil {
+		return nil
+	}
+	return e.Conflict
+}
+
+// Tell sends a message to the run of a directory, which may have been moved while the run rested. What the run's status does not allow is refused
+// with a *run.ConflictError, whether anybody works on the run or not.
+func (o Operator) Tell(ctx context.Context, dir rundir.Dir, verb string, m workflows.Message) (workflows.Ack, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return workflows.Ack{}, err
+	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return workflows.Ack{}, err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return workflows.Ack{}, err
+	}
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
+	begun := now.Tail.Seq > 0
+	if stands.Liveness == run.LiveOpen && begun || stands.Liveness == run.LiveUnknown {
+		if claim.Host == o.Host { // elsewhere the same folder may have another name
+			m.Dir = dir.Root
+		}
+		return o.Send(ctx, claim.RunID, verb, m)
+	}
+	_, open := now.State.Asks()
+	c := run.Conflict(stands.Status, run.Operation(verb), run.Terms{Undecided: open})
+	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c}
+}
 
 // Send sends a message as an Update and gives the run's answer. The message is new each time: what makes a repetition harmless is the run's
 // state, not the id.
@@ -43,7 +82,7 @@ func said(runID, verb string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &app):
-		return &RefusedError{Verb: verb, Why: app.Message()}
+		return &RefusedError{Verb: verb, Why: app.Message(), Conflict: workflows.ConflictIn(err)}
 	case errors.As(err, &missing):
 		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID)}
 	}

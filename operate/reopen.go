@@ -102,6 +102,13 @@ func refused(format string, args ...any) error {
 	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...)}
 }
 
+// conflict refuses a resume that the run's status does not allow.
+func conflict(s run.State, stands run.Standing, format string, args ...any) error {
+	_, undecided := s.Asks()
+	c := run.Conflict(stands.Status, run.Resume, run.Terms{Undecided: undecided})
+	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...), Conflict: c}
+}
+
 // catchUp gives what the directory says, which must be no copy, after Temporal's history has completed it.
 func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Now, run.Standing, error) {
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
@@ -129,17 +136,17 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 	case stands.Liveness == run.LiveUnknown && !r.Force:
 		return refused("whether the run is alive is unknown (%s). If that server is gone for good, resume with --force --reason TEXT", stands.Detail)
 	case stands.Liveness == run.LiveOpen:
-		return refused("the run is %s and its workflow is open", stands.Status)
+		return conflict(s, stands, "the run is %s and its workflow is open", stands.Status)
 	case stands.Status == run.Unknown:
-		return refused("the run has not begun: start it with `starter run`")
+		return conflict(s, stands, "the run has not begun: start it with `starter run`")
 	case stands.Status == run.Done:
-		return refused("the run is done, and done is final: start another run, or fork this one")
+		return conflict(s, stands, "the run is done, and done is final: start another run, or fork this one")
 	case stands.Status == run.Halted && !r.Force:
-		return refused("the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
+		return conflict(s, stands, "the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
 	case r.Force && strings.TrimSpace(r.Reason) == "" && (stands.Status == run.Halted || stands.Liveness == run.LiveUnknown):
 		return refused("--force needs a --reason, which is recorded")
 	case undecided && r.Decision == nil:
-		return refused("the question %s is not decided: decide it first; that lets the run go on", q.ID)
+		return conflict(s, stands, "the question %s is not decided: decide it first; that lets the run go on", q.ID)
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
 	}

@@ -47,7 +47,7 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	if err != nil {
 		return Reverted{}, err
 	}
-	if err := o.mayRevert(stands, r); err != nil {
+	if err := o.mayRevert(now.State, stands, r); err != nil {
 		return Reverted{}, err
 	}
 	c, err := o.checkpoint(ctx, dir, claim, r.To)
@@ -72,7 +72,7 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	return out, o.openEpoch(ctx, dir, claim, stands, in, workflows.VerbRevert)
 }
 
-func (o Operator) mayRevert(stands run.Standing, r Reverting) error {
+func (o Operator) mayRevert(s run.State, stands run.Standing, r Reverting) error {
 	switch {
 	case stands.Liveness == run.LiveUnknown:
 		return &RefusedError{Verb: workflows.VerbRevert, Why: fmt.Sprintf("whether the run is alive is unknown (%s)", stands.Detail)}
@@ -84,7 +84,8 @@ func (o Operator) mayRevert(stands run.Standing, r Reverting) error {
 			return err
 		}
 	}
-	return run.May(stands.Status, run.Revert, run.Terms{Forced: r.Force})
+	_, open := s.Asks()
+	return run.May(stands.Status, run.Revert, run.Terms{Forced: r.Force, Undecided: open})
 }
 
 // openEpoch starts the execution of a closed run's next epoch. Of several one wins.
@@ -128,11 +129,22 @@ func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Clai
 			return run.Checkpoint{}, err
 		}
 	}
-	c, err := activities.SoundCheckpoint(ctx, s, claim.RunID, id)
+	c, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), claim.RunID, id)
 	if err != nil {
 		return c, err
 	}
-	return c, dir.VerifyCheckpoint(c.ID)
+	if err := dir.VerifyCheckpoint(c.ID); err != nil {
+		return c, err
+	}
+	start, err := dir.First()
+	if err != nil {
+		return c, err
+	}
+	var lost *rundir.MissingError
+	if _, err := dir.Import(ctx, activities.Blobs(s), start, c.State); err != nil && !errors.As(err, &lost) { // then the next line says what is lost
+		return c, err
+	}
+	return activities.SoundCheckpoint(ctx, s, claim.RunID, id)
 }
 
 // Cancel ends a run that is live or rests (lifecycle.md): the running call is ended, a terminal event written, and nothing after it. A run that was
@@ -142,11 +154,14 @@ func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return err
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return err
 	}
-	stands := o.Standing(ctx, claim, now.State.Status)
+	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	switch {
 	case stands.Status == run.Cancelled:
 		return nil
@@ -156,7 +171,8 @@ func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 		return &run.ConflictError{Operation: run.Cancel, From: now.State.Status, Allowed: run.Operations(now.State.Status)}
 	case stands.Liveness == run.LiveOpen: // also one that has not written its first event
 	default:
-		if err := run.May(stands.Status, run.Cancel, run.Terms{}); err != nil {
+		_, open := now.State.Asks()
+		if err := run.May(stands.Status, run.Cancel, run.Terms{Undecided: open}); err != nil {
 			return err
 		}
 	}

@@ -21,11 +21,14 @@ type Standing struct {
 }
 
 // Stands reads a recorded status together with what Temporal says. A run that the events leave open and Temporal has closed or lost is
-// interrupted; only the next epoch writes that down.
+// interrupted; only the next epoch writes that down. One whose workflow is open and has written nothing is pending.
 func Stands(recorded Status, l Liveness, detail string) Standing {
 	s := Standing{Status: recorded, Recorded: recorded, Liveness: l, Detail: detail}
 	if recorded == "" {
 		s.Status, s.Recorded = Unknown, Unknown
+	}
+	if s.Recorded == Unknown && l == LiveOpen {
+		s.Status = Pending
 	}
 	open := !s.Recorded.Closed() && s.Recorded != Unknown
 	if open && (l == LiveClosed || l == LiveGone) {

@@ -46,6 +46,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("cannot %s a run that is %s (allowed: %v)", e.Operation, e.From, e.Allowed)
 }
 
+// Conflict is the refusal of an operation on these terms.
+func Conflict(s Status, op Operation, t Terms) *ConflictError {
+	return &ConflictError{Operation: op, From: s, Allowed: t.Operations(s)}
+}
+
 // Operations gives what may be done with a run of this status without force, when nothing is undecided but what the status itself says.
 func Operations(s Status) []Operation { return Terms{}.Operations(s) }
 
@@ -54,7 +59,7 @@ func May(s Status, op Operation, t Terms) error {
 	if t.allow(s, op) {
 		return nil
 	}
-	return &ConflictError{Operation: op, From: s, Allowed: t.Operations(s)}
+	return Conflict(s, op, t)
 }
 
 // Operations gives what may be done with a run of this status on these terms.

@@ -15,11 +15,14 @@ import (
 
 // MissingError lists what a run needs to go on and neither the store nor its directory has.
 type MissingError struct {
-	Dir   string
+	Dir   string   // empty: there is none any more
 	Blobs []string // what it is, and its digest
 }
 
 func (e *MissingError) Error() string {
+	if e.Dir == "" {
+		return "the store lacks " + strings.Join(e.Blobs, ", ")
+	}
 	return fmt.Sprintf("%s cannot go on: the store and the directory lack %s", e.Dir, strings.Join(e.Blobs, ", "))
 }
 
@@ -29,25 +32,38 @@ type need struct{ what, digest string }
 // Import makes sure that the store has what the run needs to go on. If something is missing, every file of the directory is put into the store:
 // they are the bytes of its blobs (requirement 004: the directory alone suffices). files is how many were put.
 func (d Dir) Import(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) (files int, err error) {
-	lacks, err := d.lacking(ctx, blobs, start, s)
+	lacks, err := unfilled(ctx, blobs, start, s)
 	if err != nil || len(lacks) == 0 {
 		return 0, err
 	}
 	if files, err = d.importAll(ctx, blobs); err != nil {
 		return files, err
 	}
-	if lacks, err = d.lacking(ctx, blobs, start, s); err != nil || len(lacks) == 0 {
+	if lacks, err = unfilled(ctx, blobs, start, s); err != nil || len(lacks) == 0 {
 		return files, err
 	}
-	e := &MissingError{Dir: d.Root}
+	return files, missed(d.Root, lacks)
+}
+
+// Complete says whether the store has what a run needs to go on from a state; where it has not, with a *MissingError.
+func Complete(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) error {
+	lacks, err := unfilled(ctx, blobs, start, s)
+	if err != nil || len(lacks) == 0 {
+		return err
+	}
+	return missed("", lacks)
+}
+
+func missed(dir string, lacks []need) *MissingError {
+	e := &MissingError{Dir: dir}
 	for _, n := range lacks {
 		e.Blobs = append(e.Blobs, fmt.Sprintf("%s (%.12s)", n.what, n.digest))
 	}
-	return files, e
+	return e
 }
 
-// lacking gives the needs that the store cannot fill.
-func (d Dir) lacking(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) ([]need, error) {
+// unfilled gives the needs that the store cannot fill.
+func unfilled(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) ([]need, error) {
 	var out []need
 	for _, n := range needs(start, s) {
 		raw, err := blobs.Get(ctx, n.digest)

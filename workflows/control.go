@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
@@ -222,17 +221,17 @@ func (c *control) check(verb string, m Message) error {
 		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
 	}
 	if s.Status.Closed() {
-		return refuse("the run is %s: nothing can be asked of it any more", s.Status)
+		return conflict(s, operationOf(verb), "the run is %s: nothing can be asked of it any more", s.Status)
 	}
 	switch verb {
 	case VerbPause:
 		begun := s.Status != "" && s.Status != run.Unknown
 		if err := run.May(s.Status, run.Pause, run.Terms{}); begun && err != nil {
-			return refuse("the run is %s: there is nothing to pause", s.Status)
+			return conflict(s, run.Pause, "the run is %s: there is nothing to pause", s.Status)
 		}
 	case VerbResume:
 		if s.Status != run.Paused && !c.Pause {
-			return refuse("the run is %s: only a paused run can be resumed", s.Status)
+			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed", s.Status)
 		}
 		if c.Revert != nil {
 			return refuse("the run goes back to %s at this moment, and goes on from there", c.Revert.To)
@@ -281,10 +280,6 @@ func repeated(s run.State) string {
 		return fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 	}
 	return fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
-}
-
-func refuse(format string, args ...any) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), "Refused", nil)
 }
 
 // apply records what a message asks for and returns at once; the main loop acts at its next boundary.

@@ -176,7 +176,7 @@ func mayDecide(s run.State, m Message) (same bool, err error) {
 	}
 	switch {
 	case !open:
-		return false, refuse("the run is %s: nothing waits for a decision", s.Status)
+		return false, conflict(s, run.Decide, "the run is %s: nothing waits for a decision", s.Status)
 	case m.ID != "" && m.ID != q.ID:
 		return false, refuse("%s is not what waits for a decision, that is %s: the answer was meant for another round or artifact", m.ID, q.ID)
 	case !slices.Contains(q.Actions, m.Action):

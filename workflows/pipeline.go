@@ -85,7 +85,9 @@ func (e *engine) open(ctx workflow.Context) error {
 		e.opened = true
 		return nil
 	}
-	if err := e.take(ctx, work.OpenInput{Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded}); err != nil {
+	begun, cancel := workflow.NewDisconnectedContext(ctx) // a run that is cancelled before anybody works on it has its beginning and its end in the journal too
+	defer cancel()
+	if err := e.take(begun, work.OpenInput{Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded}); err != nil {
 		return err
 	}
 	e.opened = true

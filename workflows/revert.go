@@ -34,7 +34,7 @@ func (c *control) mayRevert(m Message) error {
 		return refuse("the run is about to go on: pause it first")
 	}
 	if err := run.May(s.Status, run.Revert, run.Terms{}); err != nil {
-		return refuse("%v. Pause it first", err)
+		return conflict(s, run.Revert, "%v. Pause it first", err)
 	}
 	return nil
 }

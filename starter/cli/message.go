@@ -77,13 +77,10 @@ func (a *app) send(ctx context.Context, s *session, d rundir.Dir, claim run.Clai
 
 // speak sends a message to an open run and gives what it answered. After a resume it returns when the directory says that the run goes on.
 func (a *app) speak(ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message) (string, error) {
-	if claim.Host == s.Host { // elsewhere the same folder may have another name
-		m.Dir = d.Root
-	}
 	if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
 		return "", err
 	}
-	ack, err := s.Send(ctx, claim.RunID, verb, m)
+	ack, err := s.Tell(ctx, d, verb, m)
 	if err != nil {
 		return goesOnAnyway(d, verb, err)
 	}
