@@ -28,7 +28,7 @@ func (h *house) operator(c client.Client) operate.Operator {
 		Client: c, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "ada", Embedded: true, Attributes: true,
 		Settings: config.Settings{
 			StateDir: h.state(), RunRoot: h.dir("runs"), Store: "file://" + filepath.Join(h.state(), "store"), TaskQueue: "passbook", Heartbeat: heartbeat,
-			Environment: "test", PolicyChanges: "agent,model,budget,pipeline,task", PolicyForce: true,
+			Environment: "test",
 		},
 	}
 }
