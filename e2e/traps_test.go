@@ -235,3 +235,23 @@ func testNoFreshTurns(t *testing.T, g *grounds) {
 	require.Equal(t, 3, versions[len(versions)-1].Turn)
 	require.NoError(t, s.watch.over())
 }
+
+// testStoreGone takes Temporal's workflow and the store away in the middle of turn 2: the directory is enough to go on.
+func testStoreGone(t *testing.T, g *grounds) {
+	s := g.cutInTurn2(t, "gone")
+	require.NoError(t, s.op.Client.TerminateWorkflow(t.Context(), s.runID, "", "the server is gone for good"))
+	require.NoError(t, os.RemoveAll(filepath.Join(s.root, "state", "store")))
+	st, err := s.op.Start(t.Context(), s.def, rundir.At(s.dir))
+	require.NoError(t, err)
+	require.NotNil(t, st.Reopened)
+	require.Positive(t, st.Reopened.Restored)
+	require.NoError(t, s.finish(t.Context()))
+	left, err := look(s.dir, s.log)
+	require.NoError(t, err)
+	require.Equal(t, string(run.Done), left.Meta.Status)
+	require.NoError(t, sameOutcome(g.want, left))
+	starts, answers := counts(left.Calls)
+	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 2}, starts)
+	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 1}, answers)
+	require.NoError(t, s.watch.over())
+}
