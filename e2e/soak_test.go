@@ -109,7 +109,7 @@ func (o soak) run(t *testing.T) {
 		ordeals[k], numbers = ordeal{k: k, lives: lives, aims: aims(random, len(lives)), second: k%4 == 0}, append(numbers, k)
 	}
 	var mu sync.Mutex
-	hit, kills, begun := tally{}, 0, time.Now()
+	hit, kills, done, begun := tally{}, 0, 0, time.Now()
 	each(t.Context(), 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
 		s, err := g.soak(ctx, ordeals[k], stranger)
 		mu.Lock()
@@ -124,6 +124,9 @@ func (o soak) run(t *testing.T) {
 			}
 			hit[window]++
 			kills++
+		}
+		if done++; done%25 == 0 && done < o.runs {
+			t.Logf("%d kills in %d runs, %.0f s:%s", kills, done, time.Since(begun).Seconds(), hit)
 		}
 	})
 	t.Logf("%d kills in %d runs of %s, seed %d, %.0f s; an undisturbed run takes %.1f s; the run was:%s",
