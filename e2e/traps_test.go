@@ -30,6 +30,7 @@ func TestTraps(t *testing.T) {
 		"rows have ids, relative paths, and know of deletions": testRows,
 		"a torn file does not stop a run":                      testTornFiles,
 		"a resume does not give new turns":                     testNoFreshTurns,
+		"a store that is gone takes no turn with it":           testStoreGone,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, g) })
 	}
