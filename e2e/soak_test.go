@@ -146,12 +146,12 @@ func aims(random *rand.Rand, n int) []string {
 	return out
 }
 
-// everyWindow wants five hits in each window of a long soak of turns.
+// everyWindow wants five hits in each window of a long soak of turns. Between two steps there is none: what ends and what begins are written at once.
 func (o soak) everyWindow(t *testing.T, hit tally) {
 	if o.runs < 200 || o.file != turnsPipeline() {
 		return
 	}
-	for _, w := range windows {
+	for _, w := range slices.DeleteFunc(slices.Clone(windows), func(w string) bool { return w == between }) {
 		require.GreaterOrEqual(t, hit[w], 5, "hits %s", w)
 	}
 }
