@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"go.temporal.io/sdk/temporal"
@@ -124,6 +125,14 @@ func (b blobs) Manifest(ctx context.Context, digest string) ([]byte, error) {
 		return nil, err
 	}
 	return t.Manifest(), nil
+}
+
+func (b blobs) PutTree(ctx context.Context, manifest []byte) error {
+	t, err := tree.ReadManifest(manifest)
+	if err != nil {
+		return fmt.Errorf("%w: %v", rundir.ErrDamaged, err)
+	}
+	return tree.Put(ctx, b.s, t)
 }
 
 func (b blobs) LayDown(ctx context.Context, digest, dir string) error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/e2e/point"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/process"
@@ -104,10 +105,11 @@ func (o soak) run(t *testing.T) {
 	ordeals, numbers := map[int]ordeal{}, []int{}
 	took := g.slowly(t)
 	for k := 1; k <= o.runs; k++ {
-		ordeals[k], numbers = ordeal{k: k, lives: o.moments(random, took), second: k%4 == 0}, append(numbers, k)
+		lives := o.moments(random, took)
+		ordeals[k], numbers = ordeal{k: k, lives: lives, aims: aims(random, len(lives)), second: k%4 == 0}, append(numbers, k)
 	}
 	var mu sync.Mutex
-	hit, kills, begun := tally{}, 0, time.Now()
+	hit, kills, done, begun := tally{}, 0, 0, time.Now()
 	each(t.Context(), 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
 		s, err := g.soak(ctx, ordeals[k], stranger)
 		mu.Lock()
@@ -123,6 +125,9 @@ func (o soak) run(t *testing.T) {
 			hit[window]++
 			kills++
 		}
+		if done++; done%25 == 0 && done < o.runs {
+			t.Logf("%d kills in %d runs, %.0f s:%s", kills, done, time.Since(begun).Seconds(), hit)
+		}
 	})
 	t.Logf("%d kills in %d runs of %s, seed %d, %.0f s; an undisturbed run takes %.1f s; the run was:%s",
 		kills, o.runs, g.def.Plan.Pipeline, o.seed, time.Since(begun).Seconds(), took.Seconds(), hit)
@@ -130,12 +135,23 @@ func (o soak) run(t *testing.T) {
 	o.everyWindow(t, hit)
 }
 
-// everyWindow wants five hits in each window of a long soak of turns.
+// aims are windows so short that chance hardly meets them: every fourth kill is for one of them.
+func aims(random *rand.Rand, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		if random.Intn(4) == 0 {
+			out[i] = []string{projecting, snapshotting, closing}[random.Intn(3)]
+		}
+	}
+	return out
+}
+
+// everyWindow wants five hits in each window of a long soak of turns. Between two steps there is none: what ends and what begins are written at once.
 func (o soak) everyWindow(t *testing.T, hit tally) {
 	if o.runs < 200 || o.file != turnsPipeline() {
 		return
 	}
-	for _, w := range windows {
+	for _, w := range slices.DeleteFunc(slices.Clone(windows), func(w string) bool { return w == between }) {
 		require.GreaterOrEqual(t, hit[w], 5, "hits %s", w)
 	}
 }
@@ -144,6 +160,7 @@ func (o soak) everyWindow(t *testing.T, hit tally) {
 type ordeal struct {
 	k         int
 	lives     []time.Duration // how long a worker lives, one after the other; the last one goes on to the end
+	aims      []string        // for each of them a window in which it is to die; empty: wherever that is
 	second    bool            // two workers are at work, and chance says which one dies
 	forgetful bool            // the workers never find an earlier answer
 }
@@ -254,6 +271,11 @@ func (s *site) suffer(ctx context.Context, o ordeal) (err error) {
 			}
 		}
 		after(life)
+		if o.aims != nil && o.aims[i] != "" {
+			if err := s.meets(ctx, o.aims[i]); err != nil {
+				return err
+			}
+		}
 		victim := crew[i%len(crew)]
 		crew = slices.DeleteFunc(crew, func(cmd *exec.Cmd) bool { return cmd == victim })
 		if err := s.killOne(victim, crew); err != nil {
@@ -289,6 +311,65 @@ func (s *site) goesOn(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// meets waits for the beginning of a window, or for the end of the run.
+func (s *site) meets(ctx context.Context, window string) error {
+	journal := filepath.Join(s.dir, rundir.EventsFile)
+	seen, err := sizeOf(journal)
+	if err != nil {
+		return err
+	}
+	over, err := opens(journal, 0, closing)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(200 * time.Microsecond)
+	defer tick.Stop()
+	for !over {
+		if window == projecting && durable.ReadOwner(filepath.Join(s.dir, rundir.LockFile)).PID != 0 {
+			return nil
+		}
+		size, err := sizeOf(journal)
+		if err != nil {
+			return err
+		}
+		if size > seen {
+			if over, err = opens(journal, seen, window); err != nil {
+				return err
+			}
+			seen = size
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// opens says that a line behind a place of a journal is one that a window begins with, or the run's last.
+func opens(journal string, from int, window string) (bool, error) {
+	raw, err := os.ReadFile(journal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	complete, _ := lines(raw[from:])
+	for _, line := range complete {
+		e, err := run.ParseEvent(line)
+		if err != nil {
+			continue // the rest of a line that was being written
+		}
+		var p run.PassEnd
+		if e.Decode(&p); e.Kind == run.KindRunEnd || window == snapshotting && e.Kind == run.KindPassEnd && p.Turn() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // sizeOf is a file's; a missing one has none.

@@ -30,6 +30,7 @@ func TestTraps(t *testing.T) {
 		"rows have ids, relative paths, and know of deletions": testRows,
 		"a torn file does not stop a run":                      testTornFiles,
 		"a resume does not give new turns":                     testNoFreshTurns,
+		"a store that is gone takes no turn with it":           testStoreGone,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, g) })
 	}
@@ -233,5 +234,25 @@ func testNoFreshTurns(t *testing.T, g *grounds) {
 	versions, err := rundir.At(s.dir).Versions()
 	require.NoError(t, err)
 	require.Equal(t, 3, versions[len(versions)-1].Turn)
+	require.NoError(t, s.watch.over())
+}
+
+// testStoreGone takes Temporal's workflow and the store away in the middle of turn 2: the directory is enough to go on.
+func testStoreGone(t *testing.T, g *grounds) {
+	s := g.cutInTurn2(t, "gone")
+	require.NoError(t, s.op.Client.TerminateWorkflow(t.Context(), s.runID, "", "the server is gone for good"))
+	require.NoError(t, os.RemoveAll(filepath.Join(s.root, "state", "store")))
+	st, err := s.op.Start(t.Context(), s.def, rundir.At(s.dir))
+	require.NoError(t, err)
+	require.NotNil(t, st.Reopened)
+	require.Positive(t, st.Reopened.Restored)
+	require.NoError(t, s.finish(t.Context()))
+	left, err := look(s.dir, s.log)
+	require.NoError(t, err)
+	require.Equal(t, string(run.Done), left.Meta.Status)
+	require.NoError(t, sameOutcome(g.want, left))
+	starts, answers := counts(left.Calls)
+	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 2}, starts)
+	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 1}, answers)
 	require.NoError(t, s.watch.over())
 }

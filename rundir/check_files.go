@@ -143,10 +143,10 @@ func (x *examined) judgeCheckpoints() error {
 
 // judgeSnapshots looks whether each turn has the manifest of its tree. Whether a line of it was changed is for whoever reads it as a tree.
 func (x *examined) judgeSnapshots() error {
-	for i, tree := range x.stream.turns {
-		name := SnapshotManifest(i + 1)
+	for n, tree := range x.stream.turns {
+		name := SnapshotManifest(n)
 		raw, err := os.ReadFile(x.dir.Path(name))
-		said := fmt.Sprintf("snapshot of turn %d: %s ", i+1, name)
+		said := fmt.Sprintf("snapshot of turn %d: %s ", n, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			x.lags(SnapshotDamaged, name, said+"is missing")

@@ -88,7 +88,7 @@ type scanned struct {
 	fold        *run.Fold // what they give in others; nil: ours
 	artifact    string
 	checkpoints map[string]kept
-	turns       []string // digests of the trees that turns ended with, from turn 1 on
+	turns       []string // digests of the trees that turns ended with, from turn 0 on
 
 	beyond int64 // complete lines behind those
 	torn   int64 // bytes behind the last line feed
@@ -240,6 +240,9 @@ func (s *scanned) note(e run.Event, before run.State) {
 		e.Decode(&p)
 		if p.Artifact != nil {
 			s.artifact = p.Artifact.File
+		}
+		if p.Workspace != nil {
+			s.turns = append(s.turns, p.Workspace.Tree.Digest)
 		}
 	case run.KindPassEnd:
 		s.turn(e, before)

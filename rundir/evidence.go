@@ -86,6 +86,9 @@ func (p *projector) inputs(w *batchWriter, e run.Event) error {
 			return err
 		}
 	}
+	if s.Workspace != nil {
+		p.manifest(w, 0, s.Workspace.Tree.Digest)
+	}
 	if s.Inputs != "" {
 		if err := p.inputFiles(w, s.Inputs); err != nil {
 			return err

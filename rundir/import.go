@@ -86,6 +86,13 @@ func unfilled(ctx context.Context, blobs Blobs, start run.RunStart, s run.State)
 			}
 		}
 	}
+	if s.Tree != nil {
+		if _, err := blobs.Manifest(ctx, s.Tree.Digest); lost(err) {
+			out = append(out, need{"the list of the workspace's files", s.Tree.Digest})
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }
 
@@ -155,11 +162,24 @@ func (d Dir) importAll(ctx context.Context, blobs Blobs) (files int, err error) 
 		if err != nil {
 			return err
 		}
-		if _, err := blobs.Put(ctx, data); err != nil {
+		if err := d.importOne(ctx, blobs, name, data); err != nil {
 			return fmt.Errorf("store %s: %w", name, err)
 		}
 		files++
 		return nil
 	})
 	return files, err
+}
+
+// importOne puts a file into the store. The manifest of a turn's tree stands for the lists of its folders; one that was changed stands for nothing, and
+// what is lacking then is named.
+func (d Dir) importOne(ctx context.Context, blobs Blobs, name string, data []byte) error {
+	if filepath.Base(name) == "manifest.json" && filepath.Dir(filepath.Dir(name)) == d.Path(snapshotsDir) {
+		if err := blobs.PutTree(ctx, data); !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		return nil
+	}
+	_, err := blobs.Put(ctx, data)
+	return err
 }

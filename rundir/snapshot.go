@@ -16,9 +16,11 @@ type Trees interface {
 	Manifest(ctx context.Context, tree string) ([]byte, error)
 	// LayDown makes the folder at dir hold a tree and nothing else; it is created if it is missing. Nothing is synced.
 	LayDown(ctx context.Context, tree, dir string) error
+	// PutTree stores what a manifest lists, but for the contents of its files. A manifest that was changed is [ErrDamaged].
+	PutTree(ctx context.Context, manifest []byte) error
 }
 
-// SnapshotManifest is the list of the whole tree that turn n ended with.
+// SnapshotManifest is the list of the whole tree that turn n ended with; of turn 0, that the run began with.
 func SnapshotManifest(n int) string { return path.Join(snapshotDir(n), "manifest.json") }
 
 // snapshotTree is the tree itself, where the definition wants it laid down.
@@ -48,8 +50,12 @@ func (p *projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 			return err
 		}
 	}
-	w.add(wholeFile{path: p.dir.Path(SnapshotManifest(n)), load: func() ([]byte, error) { return p.blobs.Manifest(p.ctx, tree) }})
+	p.manifest(w, n, tree)
 	return nil
+}
+
+func (p *projector) manifest(w *batchWriter, n int, tree string) {
+	w.add(wholeFile{path: p.dir.Path(SnapshotManifest(n)), load: func() ([]byte, error) { return p.blobs.Manifest(p.ctx, tree) }})
 }
 
 // treeAfter is the tree that a turn ends with; ok is false where the pass is none.

@@ -61,10 +61,9 @@ func TestEveryTurnLeavesASnapshot(t *testing.T) {
 	s.send()
 	d := written(t, s)
 	files := look(t, d)
-	for n, tree := range map[int]string{1: "tree 1", 2: "tree 1", 3: "tree 1", 4: "tree 4"} {
+	for n, tree := range map[int]string{0: "tree 0", 1: "tree 1", 2: "tree 1", 3: "tree 1", 4: "tree 4"} {
 		require.Equal(t, snapshotOf(t, s, tree), files[rundir.SnapshotManifest(n)], "turn %d", n)
 	}
-	require.NotContains(t, files, rundir.SnapshotManifest(0))
 	require.NotContains(t, files, rundir.SnapshotManifest(5))
 	require.NotContains(t, files, "snapshots/turn-1/tree/file.txt", "nobody asked for it")
 	b, err := d.State()
@@ -160,6 +159,34 @@ func TestALostDirectoryGetsItsSnapshotsBack(t *testing.T) {
 	poor := rundir.At(t.TempDir() + "/run")
 	_, err = poor.Rebuild(context.Background(), s.blobs, rundir.Source{Claim: claim(), Batches: s.batches})
 	require.True(t, errors.Is(err, os.ErrNotExist), "a tree that the store has not is an error: %v", err)
+}
+
+// TestAStoreThatIsLostGetsTheTreeBack from the manifests: the lists of the folders. Contents are in the run's own checkout.
+func TestAStoreThatIsLostGetsTheTreeBack(t *testing.T) {
+	for name, turns := range map[string]int{"before the first turn": 0, "after two": 2} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.worksOn("")
+			for n := 1; n <= turns; n++ {
+				s.turn(n, "ok", fmt.Sprintf("tree %d", n))
+			}
+			s.send()
+			d := written(t, s)
+			tree := s.blobs.keep(fmt.Sprintf("tree %d", turns))
+			require.Equal(t, tree, *s.state.Tree)
+			lost := fakeBlobs{}
+			files, err := d.Import(context.Background(), lost, run.RunStart{}, s.state)
+			require.NoError(t, err)
+			require.Positive(t, files)
+			require.Contains(t, lost, tree.Digest)
+
+			write(t, d, rundir.SnapshotManifest(turns), "{}")
+			_, err = d.Import(context.Background(), fakeBlobs{}, run.RunStart{}, s.state)
+			var missing *rundir.MissingError
+			require.ErrorAs(t, err, &missing)
+			require.Contains(t, err.Error(), "the list of the workspace's files")
+		})
+	}
 }
 
 func TestVersions(t *testing.T) {

@@ -64,6 +64,18 @@ func (f fakeBlobs) Manifest(ctx context.Context, tree string) ([]byte, error) {
 	return fmt.Appendf(nil, "{\"version\":1,\n\"tree\":\"%s\",\n\"entries\":[\n%q\n]}\n", tree, text), err
 }
 
+// PutTree takes a manifest of such a tree back to its text.
+func (f fakeBlobs) PutTree(ctx context.Context, manifest []byte) error {
+	var m struct {
+		Entries []string `json:"entries"`
+	}
+	if json.Unmarshal(manifest, &m) != nil || len(m.Entries) != 1 {
+		return rundir.ErrDamaged
+	}
+	_, err := f.Put(ctx, []byte(m.Entries[0]))
+	return err
+}
+
 // LayDown lays the text down as the one file of its tree.
 func (f fakeBlobs) LayDown(ctx context.Context, tree, dir string) error {
 	text, err := f.Get(ctx, tree)

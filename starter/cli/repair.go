@@ -148,6 +148,15 @@ func (r *runStore) Manifest(ctx context.Context, tree string) ([]byte, error) {
 	return b.Manifest(ctx, tree)
 }
 
+// PutTree stores what a manifest lists.
+func (r *runStore) PutTree(ctx context.Context, manifest []byte) error {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return err
+	}
+	return b.PutTree(ctx, manifest)
+}
+
 // LayDown lays a tree down.
 func (r *runStore) LayDown(ctx context.Context, tree, dir string) error {
 	b, err := r.blobs(ctx)

@@ -254,6 +254,18 @@ func (sv *saver) finish(ctx context.Context) (Saved, error) {
 	return Saved{Digest: d, Tree: t, Skipped: sv.skipped, Cache: cache}, sv.blobs.End()
 }
 
+// Put stores the nodes of a tree, and not the contents of its files: a tree that
+// was listed elsewhere can be loaded again. On return they are durable.
+func Put(ctx context.Context, s *store.Store, t Tree) error {
+	sv := &saver{store: s, prev: newCache(s), blobs: s.Batch()}
+	_, nodes := t.nodes()
+	err := sv.put(ctx, nodes)
+	if err = errors.Join(err, sv.blobs.End()); err != nil {
+		return fmt.Errorf("store tree %s: %w", t.Digest(), err)
+	}
+	return nil
+}
+
 // put puts the nodes that the store may not have.
 func (sv *saver) put(ctx context.Context, nodes map[store.Digest][]byte) error {
 	all, ctx := errgroup.WithContext(ctx)

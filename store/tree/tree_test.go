@@ -280,3 +280,27 @@ func TestCheckoutRefusesToRemoveWhatIsIgnored(t *testing.T) {
 	require.ErrorContains(t, err, "a: a file of the tree belongs there")
 	require.FileExists(t, to+"/a/.env")
 }
+
+// TestPutStoresTheListsOnly: a tree that was listed elsewhere can be loaded, and laid down once its contents are there.
+func TestPutStoresTheListsOnly(t *testing.T) {
+	from, dir := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(from, "in"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "in", "file.txt"), []byte("content"), 0o644))
+	one, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	saved, err := tree.Save(t.Context(), one, from, tree.Rules{}, nil)
+	require.NoError(t, err)
+
+	other, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, tree.Put(t.Context(), other, saved.Tree))
+	again, err := tree.Load(t.Context(), other, saved.Digest)
+	require.NoError(t, err)
+	require.Equal(t, saved.Tree, again)
+	_, err = tree.Checkout(t.Context(), other, saved.Digest, dir, tree.Rules{})
+	require.ErrorContains(t, err, "in/file.txt")
+	_, err = other.Put(t.Context(), []byte("content"))
+	require.NoError(t, err)
+	_, err = tree.Checkout(t.Context(), other, saved.Digest, dir, tree.Rules{})
+	require.NoError(t, err)
+}
