@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
 )
 
 // Versions of claims and results in the store. A result of version 1 does not say what was read out of it.
@@ -78,7 +79,7 @@ func (l ledger) result(ctx context.Context) (*answer, error) {
 	return &ans, nil
 }
 
-// put stores an answer. The first wins; a second is kept as superseded, because it was paid for too. won says which this one was.
+// put stores an answer. The first wins; a second is kept as superseded, and noted for the run, because it was paid for too. won says which this one was.
 func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
 	raw, err := json.Marshal(ans)
 	if err != nil {
@@ -88,29 +89,11 @@ func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
 	if err != nil || won {
 		return won, err
 	}
-	_, err = l.s.Create(ctx, l.name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
-	return false, err
-}
-
-// superseded gives the answers that came after the one that counts.
-func (l ledger) superseded(ctx context.Context) ([]answer, error) {
-	names, err := l.s.List(ctx, l.name("superseded-"))
-	if err != nil {
-		return nil, err
+	kept, err := l.s.Create(ctx, l.name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
+	if err != nil || !kept || ans.Spawn != nil {
+		return false, err
 	}
-	var out []answer
-	for _, name := range names {
-		raw, err := l.s.ReadName(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		var ans answer
-		if err := json.Unmarshal(raw, &ans); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, ans)
-	}
-	return out, nil
+	return false, noteLate(ctx, l.s, work.Late{Call: l.call, Spend: ans.Read.Spend})
 }
 
 // claims gives the deliveries so far.

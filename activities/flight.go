@@ -37,6 +37,7 @@ const (
 	stdoutFile = "stdout"
 	stderrFile = "stderr"
 	childFile  = "child.json"
+	workerFile = "worker.json"
 	promptFile = "prompt.md"
 	workDir    = "work"
 )
@@ -135,7 +136,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
 		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
 	}
-	cmd.Dir = filepath.Join(st.dir, workDir)
+	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
 	a.cfg.Reached(LaidOut, in.Call)
 	child, err := agent.Start(cmd)
@@ -143,7 +144,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 		return nil, nil, a.neverStarted(ctx, st, err)
 	}
 	a.cfg.Reached(Spawned, in.Call)
-	if err := writeIdentity(st.dir, child.Identity()); err != nil {
+	if err := errors.Join(writeIdentity(st.dir, workerFile, a.cfg.Worker), writeIdentity(st.dir, childFile, child.Identity())); err != nil {
 		child.Kill("it could not be recorded, so nobody would find it again")
 		<-child.Done()
 		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
@@ -218,12 +219,12 @@ func digestOf(b *run.Blob) string {
 	return b.Digest
 }
 
-func writeIdentity(dir string, id process.Identity) error {
+func writeIdentity(dir, name string, id process.Identity) error {
 	raw, err := json.Marshal(id)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, childFile), raw, 0o600)
+	return os.WriteFile(filepath.Join(dir, name), raw, 0o600)
 }
 
 // neverStarted stores that the program could not be started: the workflow decides what follows.

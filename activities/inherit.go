@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -103,26 +102,4 @@ func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput
 		return nil, err
 	}
 	return l.result(ctx)
-}
-
-// reap ends exactly the child that a dead worker recorded, never a stranger with its number.
-func reap(ctx context.Context, dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, childFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var id process.Identity
-	if err := json.Unmarshal(raw, &id); err != nil {
-		return nil // written half when the worker died: its child died with it
-	}
-	if !id.Alive() {
-		return nil
-	}
-	if err := id.KillGroup(); err != nil && !errors.Is(err, process.ErrGone) {
-		return err
-	}
-	return id.AwaitEnd(ctx)
 }

@@ -5,12 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/process"
 )
 
@@ -45,7 +47,8 @@ func (h *house) leave(worker, child process.Identity, stdout string) {
 	require.NoError(h.t, os.MkdirAll(dir, 0o700))
 	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stdoutFile), []byte(stdout), 0o600))
 	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stderrFile), nil, 0o600))
-	require.NoError(h.t, writeIdentity(dir, child))
+	require.NoError(h.t, writeIdentity(dir, childFile, child))
+	require.NoError(h.t, writeIdentity(dir, workerFile, worker))
 }
 
 func TestAWholeAnswerOfADeadWorkerCounts(t *testing.T) {
@@ -91,6 +94,50 @@ func TestTheChildOfADeadWorkerIsEndedAndNobodyElse(t *testing.T) {
 		t.Fatal("the orphan goes on")
 	}
 	require.Equal(t, 1, h.started())
+}
+
+// TestWhatTheChildHadStartedIsEndedToo: the child died with its worker, and what it had started lives on, in a session of its own. It is ended before the call
+// is made again, and also if nobody ever asks for the call again. Another delivery's is left alone.
+func TestWhatTheChildHadStartedIsEndedToo(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("environments of other processes are looked at on Linux only")
+	}
+	for name, again := range map[string]func(h *house) error{
+		"asked for again": func(h *house) error { _, err := h.pass(context.Background()); return err },
+		"a worker starts": func(h *house) error { return h.acts.ReapDead(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "answer")
+			dir := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1")
+			mine, other := carrying(t, dir), carrying(t, dir+"1")
+			h.leave(gone(t), gone(t), "")
+			require.NoError(t, again(h))
+			require.False(t, mine.Alive())
+			require.True(t, other.Alive())
+		})
+	}
+	t.Run("its worker lives", func(t *testing.T) {
+		h := newHouse(t, "answer")
+		_, worker := someone(t)
+		mine := carrying(t, filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"))
+		h.leave(worker, gone(t), "")
+		require.NoError(t, h.acts.ReapDead(context.Background()))
+		require.True(t, mine.Alive())
+	})
+}
+
+// carrying is a process in a session of its own that carries the mark of a delivery.
+func carrying(t *testing.T, dir string) process.Identity {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), agent.MarkEnv+"="+dir), &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, cmd.Start())
+	id, err := process.Of(cmd.Process.Pid)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	return id
 }
 
 func TestAStrangerWithTheChildsNumberIsLeftAlone(t *testing.T) {

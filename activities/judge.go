@@ -41,9 +41,6 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 		return res, nil
 	}
 	res.Spend = ans.Read.Spend
-	if res.Superseded, err = j.superseded(); err != nil {
-		return res, err
-	}
 	failure := ans.Read.Failure
 	if failure == nil {
 		failure = j.noTree()
@@ -71,20 +68,6 @@ type judge struct {
 func fail(res *work.PassResult, f *agent.Failure) {
 	res.Outcome, res.Message, res.Diagnostics = string(f.Category), f.Message, f.Diagnostics
 	res.RateLimited, res.Permanent, res.ExitCode = f.RateLimited, f.Permanent, f.ExitCode
-}
-
-// superseded adds up what later answers of the same call have cost.
-func (j judge) superseded() (*run.Spend, error) {
-	later, err := ledger{s: j.s, call: j.in.Call}.superseded(j.ctx)
-	if err != nil || len(later) == 0 {
-		return nil, err
-	}
-	var sum run.Totals
-	for _, ans := range later {
-		c := ans.Read.Spend
-		sum.Add(c.Tokens, c.USD, c.Estimated)
-	}
-	return &run.Spend{Tokens: sum.Tokens, USD: sum.USD, Estimated: sum.EstimatedUSD > 0}, nil
 }
 
 // take takes over what the reply gives.

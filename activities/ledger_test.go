@@ -2,12 +2,15 @@ package activities
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
 )
 
 func newLedger(t *testing.T) ledger {
@@ -68,4 +71,55 @@ func TestTheFirstResultWinsAndTheSecondIsKept(t *testing.T) {
 	kept, err := l.s.ReadName(ctx, l.name("superseded-2"))
 	require.NoError(t, err)
 	require.Contains(t, string(kept), `"second"`)
+}
+
+// TestALateAnswerIsAccountedFor: another host takes a call over from a worker that was frozen, and answers first. What the first agent says afterwards is kept,
+// and its cost reaches the run with its next call, although the call itself was judged long before. It reaches it once.
+func TestALateAnswerIsAccountedFor(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t, "wait")
+	type outcome struct {
+		res work.PassResult
+		err error
+	}
+	frozen := make(chan outcome, 1)
+	go func() {
+		res, err := h.pass(ctx)
+		frozen <- outcome{res, err}
+	}()
+	h.awaitStart(1)
+	there := h.worker()
+	there.cfg.Host, there.cfg.Scratch = "there", filepath.Join(h.dir, "scratch-there")
+	won, err := h.ledger().put(ctx, answer{
+		Version: callVersion, Call: asked(h.in), Delivery: 2, Host: "there", Stdout: h.put(envelopeOf("I was faster.")), Stderr: h.put(""),
+	})
+	require.NoError(t, err)
+	require.True(t, won)
+	judged, err := h.passOf(ctx, there)
+	require.NoError(t, err)
+	require.Empty(t, judged.Late, "nothing has come yet")
+
+	h.letGo()
+	thawed := <-frozen
+	require.NoError(t, thawed.err)
+	require.Equal(t, judged.Reply, thawed.res.Reply, "the first answer counts")
+	next := h.in
+	next.Call = strings.Replace(next.Call, ".1.-.1", ".1.-.2", 1)
+	require.NotEqual(t, h.in.Call, next.Call)
+	_, err = ledger{s: h.s, call: asked(next)}.put(ctx, answer{Version: callVersion, Call: asked(next), Stdout: h.put(envelopeOf("Next.")), Stderr: h.put("")})
+	require.NoError(t, err)
+	late := func(known int) []work.Late {
+		in := next
+		in.Late = known
+		h.in, in = in, h.in
+		defer func() { h.in = in }()
+		res, err := h.passOf(ctx, there)
+		require.NoError(t, err)
+		return res.Late
+	}
+	require.Len(t, late(0), 1)
+	require.Equal(t, 1, late(0)[0].Number)
+	require.Equal(t, asked(h.in), late(0)[0].Call)
+	require.InDelta(t, 0.25, late(0)[0].Spend.USD, 1e-9)
+	require.Empty(t, late(1))
 }

@@ -135,13 +135,15 @@ func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop fun
 	})
 }
 
-// judged reads what came back. It gives the same for the same answer, whoever asks and however often.
+// judged reads what came back. It gives the same for the same answer, whoever asks and however often; beside it stands what came too late meanwhile.
 func (a *Activities) judged(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, reused, joined bool) (work.PassResult, error) {
 	res, err := a.judge(ctx, s, in, ans)
 	res.Reused, res.Joined = reused || ans.Recovered, joined
 	if ans.Source != "" { // it was paid for where it comes from
 		res.Source, res.SourceUSD, res.Spend = ans.Source, res.Spend.USD, run.Spend{Model: res.Spend.Model}
-		res.Superseded = nil
+	}
+	if err == nil {
+		res.Late, err = lateSince(ctx, s, in)
 	}
 	return res, err
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -25,6 +26,7 @@ type Exit struct {
 // Child is a running agent. It belongs to this process, not to any context.
 type Child struct {
 	id      process.Identity
+	mark    string
 	timeout time.Duration
 	grace   time.Duration
 	kill    chan string   // cause; the first counts
@@ -42,7 +44,7 @@ func Start(c Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	child := &Child{timeout: c.Timeout, grace: c.Grace, kill: make(chan string, 1), ended: make(chan struct{}), done: make(chan struct{})}
+	child := &Child{mark: c.Mark, timeout: c.Timeout, grace: c.Grace, kill: make(chan string, 1), ended: make(chan struct{}), done: make(chan struct{})}
 	if child.grace <= 0 {
 		child.grace = DefaultGrace
 	}
@@ -74,6 +76,7 @@ func (c *Child) live(cmd *exec.Cmd, started chan<- error) {
 		<-guarded
 		c.signal(syscall.SIGKILL) // whatever the agent started and left behind
 	})
+	c.endMarked()
 	c.exit.Duration = time.Since(begun)
 	c.settle(cmd, err)
 	close(c.done)
@@ -121,6 +124,16 @@ func (c *Child) guard() {
 // signal reaches the whole group. It is only called while the leader is not reaped, so the group's number cannot be a stranger's.
 func (c *Child) signal(s syscall.Signal) {
 	_ = syscall.Kill(-c.id.PID, s) // ESRCH: the group is gone, which is what was wanted
+}
+
+// endMarked ends what the agent started and what has left its group. What cannot be ended within the grace is left: the answer counts all the same.
+func (c *Child) endMarked() {
+	if c.mark == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.grace)
+	defer cancel()
+	_ = process.EndCarrying(ctx, MarkEnv, c.mark)
 }
 
 func (c *Child) settle(cmd *exec.Cmd, err error) {

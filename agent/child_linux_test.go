@@ -11,6 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestWhoHasLeftTheGroupIsEndedToo: by the mark that it carries, of this child alone.
+func TestWhoHasLeftTheGroupIsEndedToo(t *testing.T) {
+	other := commandIn(t.TempDir(), "wait")
+	other.Mark = other.Dir
+	stays := start(t, other)
+	c := commandIn(t.TempDir(), "emigrate")
+	c.Mark = c.Dir
+	exit := result(t, start(t, c))
+	require.Zero(t, exit.Code)
+	_, emigrant := pids(t, c)
+	requireGone(t, emigrant)
+	require.True(t, stays.Identity().Alive())
+	stays.Kill("test")
+	result(t, stays)
+}
+
 func TestKilledWorkerTakesItsChildAlong(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()

@@ -17,6 +17,9 @@ import (
 // DefaultGrace is how long a child may take to end after SIGTERM.
 const DefaultGrace = 5 * time.Second
 
+// MarkEnv is the variable by which the processes of one delivery of a call are known, whatever group or session they have moved to.
+const MarkEnv = "PASSBOOK_DELIVERY"
+
 // Command is one call of an agent. Paths are absolute.
 type Command struct {
 	Argv     []string
@@ -27,6 +30,7 @@ type Command struct {
 	Prompt   string            // a regular file, its standard input
 	Stdout   string            // created; must not be there yet, so no earlier answer is overwritten
 	Stderr   string            // likewise
+	Mark     string            // in its environment as MarkEnv: whatever carries it is ended with the child; used once; empty: only its group is
 	Timeout  time.Duration     // of the process, on the monotonic clock; 0 is none
 	Grace    time.Duration     // between SIGTERM and SIGKILL; 0 is DefaultGrace
 }

@@ -39,6 +39,9 @@ func (c Command) Environ() []string {
 	for name, value := range c.ExtraEnv {
 		values[name] = value
 	}
+	if c.Mark != "" {
+		values[MarkEnv] = c.Mark
+	}
 	var env []string
 	for name, value := range values {
 		if !slices.Contains(never, name) {

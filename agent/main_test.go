@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	roles := map[string]func(arg string){
-		"say": say, "env": env, "exit": exit, "echo": echo, "stubborn": stubborn, "leave": leave, "wait": wait, "worker": worker,
+		"say": say, "env": env, "exit": exit, "echo": echo, "stubborn": stubborn, "leave": leave, "emigrate": emigrate, "wait": wait, "worker": worker,
 	}
 	role, arg, _ := strings.Cut(play, " ")
 	roles[role](arg)
@@ -61,6 +61,16 @@ func stubborn(string) {
 // leave answers and exits while its child goes on.
 func leave(string) {
 	grandchild()
+}
+
+// emigrate answers and exits while its child goes on in a session of its own.
+func emigrate(string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), playing+"=wait"), &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println(os.Getpid(), cmd.Process.Pid)
 }
 
 // grandchild prints this process's and the grandchild's pid.

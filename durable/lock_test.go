@@ -3,6 +3,7 @@ package durable_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +67,35 @@ func TestADeadProcessHoldsNoLock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "me", durable.ReadOwner(path).What)
 	require.NoError(t, l.Unlock())
+}
+
+// TestALockIsTheKernelsAndNotItsRecords: whatever the record says, of another boot, another host, or a number that is a stranger's by now, a lock that nobody
+// holds is taken over; and one that a live process holds is not, though its record was lost or speaks of somebody who is gone.
+func TestALockIsTheKernelsAndNotItsRecords(t *testing.T) {
+	me := durable.Self("me", time.Now())
+	otherBoot, otherHost, stranger, dead := me, me, me, me
+	otherBoot.Boot, otherHost.Host, stranger.PID, dead.PID = "another boot", "another host", 1, 1<<22
+	for name, record := range map[string]any{"another boot": otherBoot, "another host": otherHost, "a stranger's number": stranger, "a dead process": dead, "nothing": nil} {
+		t.Run(name, func(t *testing.T) {
+			raw, err := json.Marshal(record)
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "free")
+			require.NoError(t, os.WriteFile(path, raw, 0o600))
+			l, err := durable.TryLock(path, me)
+			require.NoError(t, err)
+			require.NoError(t, l.Unlock())
+
+			path = filepath.Join(t.TempDir(), "held")
+			startHolder(t, path)
+			require.NoError(t, os.WriteFile(path, raw, 0o600))
+			_, err = durable.TryLock(path, me)
+			held := (*durable.ErrHeld)(nil)
+			require.ErrorAs(t, err, &held)
+			there, err := durable.Held(path)
+			require.NoError(t, err)
+			require.True(t, there)
+		})
+	}
 }
 
 func startHolder(t *testing.T, path string) *exec.Cmd {

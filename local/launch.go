@@ -8,10 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/process"
 )
 
@@ -45,7 +47,7 @@ func launch(s launchSpec) (*daemon, error) {
 		return nil, fmt.Errorf("open its log: %w", err)
 	}
 	cmd := exec.Command(s.exec, s.args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, s.env, log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, unmarked(s.env), log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -61,6 +63,14 @@ func launch(s launchSpec) (*daemon, error) {
 		close(d.exited)
 	}()
 	return d, nil
+}
+
+// unmarked is an environment, or this process's, without the mark of a call: what an agent starts by way of Passbook outlives the call.
+func unmarked(env []string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, agent.MarkEnv+"=") })
 }
 
 // said is what it has written so far.

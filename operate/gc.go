@@ -274,7 +274,7 @@ func (g *collector) forgotten(id string) bool {
 
 // runOf gives the run that a name belongs to.
 func runOf(name string) (id string, is bool) {
-	for _, prefix := range []string{"calls/", "checkpoints/", runsPrefix} {
+	for _, prefix := range []string{"calls/", "checkpoints/", "late/", runsPrefix} {
 		if rest, has := strings.CutPrefix(name, prefix); has {
 			id, _, _ = strings.Cut(rest, "/")
 			return id, true

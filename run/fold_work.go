@@ -73,7 +73,9 @@ func (f *folder) land(step, member string) {
 
 func (f *folder) attemptPass(e *Event) {
 	p := readPassAttempt(e)
-	f.land(p.Step, p.Member)
+	if f.Late = max(f.Late, p.Late); p.Late == 0 {
+		f.land(p.Step, p.Member)
+	}
 	if p.Spend != nil {
 		f.spend(p.Pass, phaseName(e), *p.Spend)
 	}

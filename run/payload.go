@@ -287,6 +287,7 @@ type PassAttempt struct {
 	RetryInMS   int64  `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
 	Judged      bool   `json:"judged,omitempty"`      // a result came back: the next attempt is another call
 	Spend       *Spend `json:"spend,omitempty"`
+	Late        int    `json:"late,omitempty"` // of an answer that came after the one that counts: its number among those of the run
 }
 
 // PassEnd settles a pass. It holds the whole record: nothing else is needed to write state.json.

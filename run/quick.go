@@ -63,6 +63,8 @@ func readPassAttempt(e *Event) (p PassAttempt) {
 			number(&m, value, &p.Attempt)
 		case "retry_in_ms":
 			number(&m, value, &p.RetryInMS)
+		case "late":
+			number(&m, value, &p.Late)
 		case "judged":
 			m.flag(value, &p.Judged)
 		case "spend":

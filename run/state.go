@@ -48,8 +48,9 @@ type State struct {
 	Score       *float64        `json:"score"`
 	Budget      Budget          `json:"budget"`
 	Warned      bool            `json:"warned,omitempty"`
-	Spent       Totals          `json:"spent"`    // of the calls in force
-	SunkUSD     float64         `json:"sunk_usd"` // of calls that a revert left behind
+	Spent       Totals          `json:"spent"`          // of the calls in force
+	SunkUSD     float64         `json:"sunk_usd"`       // of calls that a revert left behind
+	Late        int             `json:"late,omitempty"` // how many late answers are accounted for
 	ByRole      []Named         `json:"by_role,omitempty"`
 	ByStage     []Named         `json:"by_stage,omitempty"`
 	DurationsMS []int64         `json:"durations_ms,omitempty"` // of the last eight passes, newest last

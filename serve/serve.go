@@ -46,6 +46,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	acts := activities.New(o.activities(self))
 	defer acts.Stop()
+	if err := acts.ReapDead(ctx); err != nil {
+		return fmt.Errorf("end what earlier workers have left behind: %w", err)
+	}
 	group := workers(o, acts)
 	for i, w := range group {
 		if err := w.Start(); err != nil {

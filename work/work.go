@@ -273,9 +273,18 @@ type PassInput struct {
 	TimeoutMS   int64       `json:"timeout_ms"`
 	HeartbeatMS int64       `json:"heartbeat_ms"`
 
+	Late int `json:"late,omitempty"` // how many late answers are accounted for
+
 	Recorded    string `json:"recorded,omitempty"`    // run whose answers are taken where the question is the same
 	Generations int    `json:"generations,omitempty"` // its newest
 	Only        bool   `json:"only,omitempty"`        // make no call: only look
+}
+
+// Late is an answer that came after the one that counts. It was paid for too.
+type Late struct {
+	Number int       `json:"number"` // among those of the run, from 1
+	Call   string    `json:"call"`
+	Spend  run.Spend `json:"spend"`
 }
 
 // PassResult is a call that was judged.
@@ -304,7 +313,7 @@ type PassResult struct {
 	DurationMS  int64                 `json:"duration_ms"`
 	Reused      bool                  `json:"reused,omitempty"`
 	Joined      bool                  `json:"joined,omitempty"`
-	Superseded  *run.Spend            `json:"superseded,omitempty"` // what later answers of the same call have cost
+	Late        []Late                `json:"late,omitempty"`       // answers that came after the ones that count, of this call or an earlier one
 	Source      string                `json:"source,omitempty"`     // call of another run that the answer was taken from
 	SourceUSD   float64               `json:"source_usd,omitempty"` // what it had cost there
 	Unrecorded  bool                  `json:"unrecorded,omitempty"` // there is no record of it, and no call was wanted

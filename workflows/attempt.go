@@ -39,7 +39,7 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if p.began == "" {
 			p.began = res.StartedAt
 		}
-		if err := p.superseded(ctx, res); err != nil {
+		if err := p.late(ctx, res); err != nil {
 			return err
 		}
 		if res.Outcome == "ok" {
@@ -59,14 +59,20 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 	}
 }
 
-// superseded journals what answers have cost that came after the one that counts.
-func (p *pass) superseded(ctx workflow.Context, res *work.PassResult) error {
-	if res.Superseded == nil {
-		return nil
+// late journals what answers have cost that came after the ones that count: also of earlier calls, which were judged before. They are counted where they
+// are met.
+func (p *pass) late(ctx workflow.Context, res *work.PassResult) error {
+	for _, l := range res.Late {
+		if l.Number <= p.e.j.state.Late {
+			continue // another member of the group has met it too
+		}
+		ev := p.attemptEvent("superseded", "another answer of call "+l.Call+" came later; it was paid for too")
+		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
+		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
+			return err
+		}
 	}
-	ev := p.attemptEvent("superseded", "another answer of this call came later; it was paid for too")
-	ev.Spend = res.Superseded
-	return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev)
+	return nil
 }
 
 // failed decides on a failure by its category: another attempt, on with the next pass, or a pause.
@@ -228,7 +234,7 @@ func (p *pass) input() work.PassInput {
 		from = ""
 	}
 	return work.PassInput{
-		Given:    given,
+		Given: given, Late: st.Late,
 		Recorded: from, Generations: generations, Only: p.e.j.state.Status == run.Replaying,
 		Again: again, Tree: p.e.tree(), Store: p.e.in.Target.Store, Call: p.id, Attempt: p.tried, At: at, Heading: p.heading(), Prompt: p.asked.Prompt,
 		Artifact: p.given.Artifact, Notes: p.given.Notes, Pictures: p.given.Pictures,

@@ -121,3 +121,27 @@ func TestWaitsAreScaledAndLogsAreNot(t *testing.T) {
 	require.LessOrEqual(t, w.waits[0], 60*time.Millisecond)
 	require.GreaterOrEqual(t, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].RetryInMS, int64(5000))
 }
+
+// TestLateAnswersAreCountedOnce: what came after the answer that counts is journaled by whichever pass meets it, once, also where two members of a group do,
+// and its cost counts.
+func TestLateAnswersAreCountedOnce(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	late := func(ls ...work.Late) script {
+		return func(ok work.PassResult) (work.PassResult, error) { ok.Late = ls; return ok, nil }
+	}
+	first := work.Late{Number: 1, Call: "run-1/g0.000.1.-.1.abc", Spend: run.Spend{USD: 0.5}}
+	second := work.Late{Number: 2, Call: "run-1/g0.001.1.-.1.abc", Spend: run.Spend{USD: 0.25}}
+	w.agent.will(call(1, 1), late(first))
+	w.agent.will(call(2, 1), late(first, second))
+	r := w.done()
+	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
+	require.Len(t, attempts, 2)
+	for i, want := range []work.Late{first, second} {
+		require.Equal(t, "superseded", attempts[i].Category)
+		require.Equal(t, want.Call, attempts[i].Call)
+		require.Equal(t, want.Number, attempts[i].Late)
+		require.Equal(t, want.Spend, *attempts[i].Spend)
+	}
+	require.InDelta(t, 2.75, r.USD, 1e-9, "two passes and what came late")
+	require.Equal(t, []int{0, 1}, []int{w.agent.inputs[0].Late, w.agent.inputs[1].Late}, "the next call asks only for what is new")
+}
