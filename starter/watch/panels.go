@@ -339,7 +339,10 @@ func (t theme) quality(f figures.Figures, w int) []string {
 	if len(q.Notes) > 1 {
 		second = t.wide(cut(figures.Title(q.Notes[1].Name), 11)) + count(q.Notes[1].Entries, "entry", "entries")
 	}
-	out := []string{pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w)}
+	var out []string
+	if q.Judged > 0 || f.Progress.Total > 0 {
+		out = append(out, pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w))
+	}
 	if first != "" {
 		out = append(out, pair(first, second, w))
 	}
