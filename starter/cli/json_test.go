@@ -15,12 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/starter/report"
 )
 
 // acting are the verbs that do something. All others read, and have --json.
-var acting = strings.Fields(`starter budget cancel completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help pause rebuild replay resume revert run
-	server server-build server-start server-stop snapshot worker scripted-agent`)
+var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help pause rebuild replay report resume revert run
+	server server-build server-start server-stop snapshot store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
@@ -67,7 +69,7 @@ func TestShapes(t *testing.T) {
 	runless := strings.Fields("list config version server-status plan")
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": rundir.Listed{}, "snapshot list": SnapshotLine{}, "snapshot show": SnapshotReport{}, "snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
-		"blame": BlameReport{},
+		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operate.Collected{}, "promote": operate.Promoted{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

@@ -122,7 +122,7 @@ func (a *app) aboutTurns(cmd *cobra.Command, do func(ctx context.Context, s *ope
 		if len(args) == 0 {
 			return asUsage(errors.New("say which turn: a number; starter snapshot list tells which there are"))
 		}
-		d, err := operate.Find(a.settings.StateDir, run)
+		d, err := a.find(run)
 		if err != nil {
 			return err
 		}
