@@ -230,8 +230,8 @@ func TestAServerWithoutTheAttributesIsAskedForAll(t *testing.T) {
 func TestTheShapeOfARow(t *testing.T) {
 	raw, err := json.Marshal(Row{Standing: run.Stands(run.Running, run.LiveOpen, "")})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"run_id": "", "pipeline": "", "thread_id": "", "standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
-		"passes_total": 0, "rounds": 0, "cost_usd": 0, "score": null, "started_at": "", "directory": "", "damage": "", "task": ""}`, string(raw))
+	require.JSONEq(t, `{"run_id": "", "pipeline": "", "task": "", "thread_id": "", "standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
+		"passes_total": 0, "rounds": 0, "cost_usd": 0, "score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
 }
 
 func TestFilters(t *testing.T) {
