@@ -19,7 +19,7 @@ import (
 )
 
 // acting are the verbs that do something. All others read, and have --json.
-var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo fork help pause promote rebuild replay resume revert run
+var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo fork help pause promote rebuild replay report resume revert run
 	server server-build server-start server-stop snapshot snapshot-checkout store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
