@@ -40,10 +40,10 @@ func FirstAttributes(start run.RunStart) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(first...)
 }
 
-// publish brings the search attributes in line with the state, when status or stage have changed: one event of history each time.
+// publish brings the search attributes in line with the state, when status, stage or score have changed: one event of history each time.
 func (e *engine) publish(ctx workflow.Context, before run.State) error {
 	s := e.j.state
-	if !e.in.Options.Attributes || (s.Status == before.Status && s.Phase == before.Phase) {
+	if !e.in.Options.Attributes || (s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
 		return nil
 	}
 	updates := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(string(s.Status)), attrCost.ValueSet(s.Total())}
@@ -55,6 +55,8 @@ func (e *engine) publish(ctx workflow.Context, before run.State) error {
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
 }
+
+func sameScore(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // StatusOf gives the status that a workflow shows; empty: it shows none.
 func StatusOf(a temporal.SearchAttributes) run.Status {

@@ -43,7 +43,7 @@ func open(t *testing.T) *screen {
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc)
 	t.Cleanup(end)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute) // a busy machine is no failure
 	t.Cleanup(cancel)
 	s := &screen{ctx: ctx}
 	require.NoError(t, chromedp.Listen(ctx, s.hear))
