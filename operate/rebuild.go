@@ -11,7 +11,6 @@ import (
 
 // Rebuild writes a lost run directory again, from the newest execution's history and the segments it names.
 func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
-	report(ctx, "Reading the run's history", 0, 0)
 	src, err := activities.TemporalHistory{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")
 	if err != nil {
 		return run.Tail{}, err

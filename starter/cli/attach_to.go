@@ -21,7 +21,7 @@ machine is started if it is missing. Ctrl+C detaches, and so does a terminal tha
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

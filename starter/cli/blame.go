@@ -68,7 +68,7 @@ deleted is named as deleted. Also while the run is at work. No server is asked o
 		if len(args) > 1 {
 			return asUsage(errors.New("name one path"))
 		}
-		d, err := operate.Find(a.settings.StateDir, dir)
+		d, err := a.find(dir)
 		if err != nil {
 			return err
 		}

@@ -21,11 +21,11 @@ import (
 )
 
 func (a *app) codec() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := within(&cobra.Command{
 		Use: "codec", Short: "Encrypt what Temporal keeps: make a key, and read for the Web UI",
 		Long: `Temporal keeps the inputs and results of every step. With the settings codec.key and codec.keys they are encrypted before it gets them.
 docs/security.md tells how to switch that on and how to change keys.`,
-	}
+	})
 	cmd.AddCommand(a.codecKey(), a.codecServe())
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/starter/report"
 )
@@ -40,7 +39,7 @@ Both are read from their directories alone; no server is asked or needed.
 		}
 		var dirs [2]rundir.Dir
 		for i, name := range args {
-			d, err := operate.Find(a.settings.StateDir, name)
+			d, err := a.find(name)
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ func (a *app) completions(root *cobra.Command) {
 		})
 		if takesRun(cmd) {
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-				if len(args) > 0 {
+				if len(args) >= runsOf(cmd) {
 					return nil, cobra.ShellCompDirectiveNoFileComp
 				}
 				return a.runIDs(cmd, args), cobra.ShellCompDirectiveDefault // or a directory
@@ -67,6 +67,14 @@ func (a *app) completions(root *cobra.Command) {
 		}
 	}
 	each(root)
+}
+
+// runsOf is how many runs the verb names.
+func runsOf(cmd *cobra.Command) int {
+	if strings.HasPrefix(cmd.Use, "compare RUN RUN") {
+		return 2
+	}
+	return 1
 }
 
 // takesRun says that the verb names a run, as its usage says.

@@ -27,13 +27,13 @@ type meter struct {
 	live bool
 }
 
-// metered runs something that may take long, and shows on a terminal how far it has come, once it has taken a second.
-func (a *app) metered(ctx context.Context, f func(ctx context.Context) error) error {
+// metered runs something that may take long, and shows on a terminal how far it has come, once it has taken a second. what is it until it tells more.
+func (a *app) metered(ctx context.Context, what string, f func(ctx context.Context) error) error {
 	file, ok := a.err.to.(*os.File)
 	if !ok || widthOf(file) == 0 {
 		return f(ctx)
 	}
-	m := &meter{out: a.err, width: widthOf(file), began: time.Now()}
+	m := &meter{out: a.err, width: widthOf(file), began: time.Now(), at: operate.Progress{What: what}}
 	done := make(chan struct{})
 	var drawing sync.WaitGroup
 	drawing.Go(func() {

@@ -38,6 +38,6 @@ func TestWhatIsNoTerminalHasNoMeter(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{err: &outlet{to: &out}}
 	wrong := errors.New("no")
-	require.ErrorIs(t, a.metered(t.Context(), func(ctx context.Context) error { require.Equal(t, t.Context(), ctx); return wrong }), wrong)
+	require.ErrorIs(t, a.metered(t.Context(), "it", func(ctx context.Context) error { require.Equal(t, t.Context(), ctx); return wrong }), wrong)
 	require.Empty(t, out.String())
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/durable"
-	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/starter/report"
 )
@@ -64,7 +63,7 @@ The file needs nothing but itself, so it can be sent to somebody. It is made fro
 		if err := o.check(); err != nil {
 			return err
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ again copies nothing. If something else is at PATH it is refused; with --force i
 		if p.To == "" {
 			return asUsage(errors.New("say where to: --to PATH"))
 		}
-		d, err := operate.Find(a.settings.StateDir, named(args, dir))
+		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}

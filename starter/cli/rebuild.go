@@ -47,7 +47,7 @@ the store has all of the journal; otherwise prompts, replies, costs, and artifac
 				return err
 			}
 			var tail run.Tail
-			err = a.metered(cmd.Context(), func(ctx context.Context) error {
+			err = a.metered(cmd.Context(), "Reading the run's history", func(ctx context.Context) error {
 				tail, err = s.Rebuild(ctx, args[0], abs)
 				return err
 			})

@@ -131,7 +131,7 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 	}
 	defer s.Close()
 	var st operate.Started
-	err = a.metered(ctx, func(ctx context.Context) error {
+	err = a.metered(ctx, "", func(ctx context.Context) error {
 		st, err = s.Start(ctx, def, d)
 		return err
 	})

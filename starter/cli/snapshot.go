@@ -56,13 +56,13 @@ type CheckoutReport struct {
 }
 
 func (a *app) snapshot() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := within(&cobra.Command{
 		Use: "snapshot", Short: "The trees that the turns of a run have left: list, show, compare, bring back",
 		Long: `A turn is one call of a role that gives changes, settled. Each leaves a snapshot: the whole working tree as it was at its end. Turn 0 is what
 the run began with. A first argument that is a number is a turn and not a run. No server is asked or needed.
 
 ` + exitCodesHelp,
-	}
+	})
 	cmd.AddCommand(a.snapshotList(), a.snapshotShow(), a.snapshotDiff(), a.snapshotCheckout())
 	return cmd
 }
@@ -122,7 +122,7 @@ func (a *app) aboutTurns(cmd *cobra.Command, do func(ctx context.Context, s *ope
 		if len(args) == 0 {
 			return asUsage(errors.New("say which turn: a number; starter snapshot list tells which there are"))
 		}
-		d, err := operate.Find(a.settings.StateDir, run)
+		d, err := a.find(run)
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,11 @@ func (a *app) snapshotCheckout() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := s.Checkout(ctx, n, args[1], force)
+			var v rundir.Version
+			err = a.metered(ctx, "Bringing back the tree", func(ctx context.Context) error {
+				v, err = s.Checkout(ctx, n, args[1], force)
+				return err
+			})
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) store() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "The store, where everything big is kept"}
+	cmd := within(&cobra.Command{Use: "store", Short: "The store, where everything big is kept"})
 	cmd.AddCommand(a.storeGC())
 	return cmd
 }

@@ -102,7 +102,10 @@ func (t theme) panels(s Scene) []panel {
 	f := s.Figures
 	wait := s.Question != nil || s.Why != ""
 	tint := t.warn
-	if s.Status.Closed() && s.Status != run.Done {
+	switch {
+	case s.Status == run.Done:
+		tint = t.good
+	case s.Status.Closed():
 		tint = t.bad
 	}
 	add(wait, panel{title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint, wide: true})
@@ -336,13 +339,16 @@ func (t theme) quality(f figures.Figures, w int) []string {
 	if len(q.Notes) > 1 {
 		second = t.wide(cut(figures.Title(q.Notes[1].Name), 11)) + count(q.Notes[1].Entries, "entry", "entries")
 	}
-	out := []string{pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w)}
+	var out []string
+	if q.Judged > 0 || f.Progress.Total > 0 {
+		out = append(out, pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w))
+	}
 	if first != "" {
 		out = append(out, pair(first, second, w))
 	}
 	retries := fmt.Sprint(q.Retries)
 	if q.Unrecovered > 0 {
-		retries += t.bad.Render("  " + count(q.Unrecovered, "error", "errors") + " not recovered")
+		retries += t.bad.Render(fmt.Sprintf("  %d unrecovered", q.Unrecovered))
 	}
 	return append(out, pair(t.name("No-modify")+count(q.Unmodified, "pass", "passes"), t.wide("Retries")+retries, w))
 }
@@ -551,7 +557,7 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 	if c.Target != nil {
 		score += t.dim.Render(fmt.Sprintf(" (target: %.1f)", *c.Target))
 	}
-	out := []string{pair(t.name("Cycle")+fmt.Sprintf("%d/%d", c.Number, c.Max), t.dim.Render(scoreName(c)+"  ")+score, w)}
+	out := []string{fit(fit(t.name("Cycle")+fmt.Sprintf("%d/%d", c.Number, c.Max), label+9)+t.dim.Render(scoreName(c)+"  ")+score, w)}
 	out = append(out, t.trend(f.Trend, c.Max)...)
 	if len(c.Steps) > 0 {
 		var steps []string

@@ -107,7 +107,6 @@ type model struct {
 	reader        reader
 	ready         bool // something was read
 	reading       bool
-	stale         bool // something came while it was read
 	unread        error
 	asked         time.Time // when a server was asked last
 	asks          bool
