@@ -113,7 +113,7 @@ func (h *house) tamper(runID, call string) {
 		out := result["stdout"].(map[string]any)
 		reply, err := s.Get(t.Context(), store.Digest(out["digest"].(string)))
 		require.NoError(t, err)
-		changed := bytes.Replace(reply, []byte("</body>"), []byte(tamperedWith+"</body>"), 1)
+		changed := bytes.Replace(reply, []byte(`\u003c/body\u003e`), []byte(tamperedWith+`\u003c/body\u003e`), 1)
 		require.NotEqual(t, reply, changed)
 		d, err := s.Put(t.Context(), changed)
 		require.NoError(t, err)
