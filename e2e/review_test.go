@@ -628,3 +628,15 @@ func testAnsweredWithoutAWorker(t *testing.T, h *house) {
 	require.Empty(t, of[run.DecisionRefused](events, run.KindDecisionRefused), "the same answer twice is one answer")
 	require.Equal(t, "line 1\nline 2", tr.git("show", "main:work.txt"))
 }
+
+// untell takes a file that steers the agents away again.
+func (tr *trial) untell(name string) {
+	tr.t.Helper()
+	require.NoError(tr.t, os.Remove(filepath.Join(tr.steer, name)))
+}
+
+// heldReviewer says that the reviewer was asked and is held.
+func (tr *trial) heldReviewer() bool {
+	_, err := os.Stat(filepath.Join(tr.steer, "held-reviewer"))
+	return err == nil
+}
