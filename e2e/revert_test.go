@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -133,7 +134,7 @@ func testRevertByUpdate(t *testing.T, h *house, o operate.Operator) {
 func testForcedOutOfAHalt(t *testing.T, h *house, o operate.Operator) {
 	l := ways()["halted"](h, t, o)
 	strict := o
-	strict.Settings.PolicyForce = false
+	strict.Settings.Policy.Forbid = config.Words{"force"}
 	for name, ask := range map[string]func(o operate.Operator, reason string) error{
 		"revert": func(o operate.Operator, reason string) error {
 			_, err := o.Revert(t.Context(), l.dir, operate.Reverting{To: "cp-1", Force: true, Reason: reason, Rest: true})
@@ -164,7 +165,7 @@ func testForcedOutOfAHalt(t *testing.T, h *house, o operate.Operator) {
 // testPolicy: what a run was allowed is held to today's settings, all differences at once; force overrules that, and is recorded.
 func testPolicy(t *testing.T, h *house, o operate.Operator) {
 	strict := o
-	strict.Settings.PolicyAgents, strict.Settings.PolicyEnv, strict.Settings.PolicyBudget = "claude, codex", "HOME", 5
+	strict.Settings.Policy = config.Policy{Agents: config.Words{"claude", "codex"}, Env: config.Words{"HOME"}, Budget: 5}
 	differs := func(err error, words ...string) {
 		t.Helper()
 		var policy *operate.PolicyError
@@ -178,7 +179,7 @@ func testPolicy(t *testing.T, h *house, o operate.Operator) {
 	env := []string{"reply: text,", "reply: text, env: [LANG],"}
 	fresh := h.subject(t, strict, env...)
 	_, err := strict.Start(t.Context(), fresh.def, fresh.dir)
-	differs(err, "policy_agents has claude, codex", "LANG, and policy_env has HOME", "it has no budget, and policy_budget_usd is 5.00")
+	differs(err, "policy.agents has claude, codex", "LANG, and policy.env has HOME", "it has no budget, and policy.budget_usd is 5.00")
 	require.NoDirExists(t, fresh.dir.Root, "nothing was started")
 
 	l := h.subject(t, o, env...).tell("hold").start().called(1)
@@ -186,11 +187,11 @@ func testPolicy(t *testing.T, h *house, o operate.Operator) {
 	l.tell("-hold").is(run.Cancelled).closed()
 	l.o = strict
 	before := tree(t, l.dir.Root)
-	differs(l.ask(run.Resume), "policy_agents has", "policy_env has", "policy_budget_usd is 5.00")
+	differs(l.ask(run.Resume), "policy.agents has", "policy.env has", "policy.budget_usd is 5.00")
 	sameTree(t, before, tree(t, l.dir.Root))
-	strict.Settings.PolicyForce = false
+	strict.Settings.Policy.Forbid = config.Words{"force"}
 	_, err = strict.Resume(t.Context(), l.dir, operate.Reopening{Force: true, Reason: "today only"})
-	differs(err, "policy_force is false")
+	differs(err, "policy.forbid has force")
 	_, err = l.o.Resume(t.Context(), l.dir, operate.Reopening{Force: true, Reason: "today only"})
 	require.NoError(t, err)
 	l.is(run.Done)
@@ -206,11 +207,13 @@ func testPolicyOfAFork(t *testing.T, h *house, o operate.Operator) {
 	from, err := o.Origin(t.Context(), l.id)
 	require.NoError(t, err)
 	strict := o
-	strict.Settings.PolicyChanges = "task"
+	strict.Settings.Policy.Forbid = config.Words{"agent", "model", "budget", "pipeline"}
 	_, err = strict.Branch(t.Context(), from, operate.Branching{Mode: run.ModeFork, Task: "x", Budget: 3, Model: "m"})
 	var policy *operate.PolicyError
 	require.ErrorAs(t, err, &policy)
-	require.Equal(t, []string{`a fork may not change the budget (policy_changes has "task")`, `a fork may not change the model (policy_changes has "task")`}, policy.Differences)
+	require.Equal(t, []string{
+		"a fork may not change the budget (policy.forbid has agent, model, budget, pipeline)", "a fork may not change the model (policy.forbid has agent, model, budget, pipeline)",
+	}, policy.Differences)
 
 	other := h.subject(t, o, "  - name: first\n", "  - name: zeroth\n    steps: [{role: ender}]\n  - name: first\n")
 	_, err = o.Branch(t.Context(), from, operate.Branching{Mode: run.ModeFork, From: "pass-3", Def: &other.def})

@@ -107,7 +107,7 @@ func TestSearchAttributesFollowTheState(t *testing.T) {
 	var s run.State
 	for _, e := range w.dir.events(t) {
 		next := run.Apply(s, e)
-		if next.Status != s.Status || next.Phase != s.Phase {
+		if next.Status != s.Status || next.Phase != s.Phase || e.Kind == run.KindScoreRecorded {
 			want = append(want, string(next.Status)+" "+next.Phase)
 		}
 		s = next
