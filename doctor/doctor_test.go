@@ -16,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/doctor"
 	"github.com/passbook-run/passbook/local"
@@ -23,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -72,7 +74,7 @@ func TestAllIsWell(t *testing.T) {
 	for _, want := range []doctor.Check{
 		{Area: "server", Name: "server", State: doctor.OK, Detail: "Temporal 1.2.3 at " + address + " (TEMPORAL_ADDRESS or profile)"},
 		{Area: "server", Name: "namespace", State: doctor.OK, Detail: "default keeps runs that are over for 90 days"},
-		{Area: "server", Name: "attributes", State: doctor.OK, Detail: "all 6 search attributes are known"},
+		{Area: "server", Name: "attributes", State: doctor.OK, Detail: "all 7 search attributes are known"},
 		{Area: "server", Name: "clock", State: doctor.OK, Detail: "the server is on this machine"},
 		{Area: "worker", Name: "queues", State: doctor.OK, Detail: "all four queues of this machine are polled, by 1 in all"},
 		{Area: "agents", Name: "scripted", State: doctor.OK, Detail: "built in"},
@@ -180,7 +182,10 @@ func wrote(t *testing.T, o doctor.Options, id string) rundir.Dir {
 		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"` + id + `"}}`,
 		`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`,
 	}
-	p, err := d.Project(t.Context(), nil, rundir.Batch{Epoch: 1, First: 1, Lines: lines})
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	defer s.Close()
+	p, err := d.Project(t.Context(), activities.Blobs(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
 	require.NoError(t, err)
 	require.Equal(t, rundir.Written, p.Outcome)
 	require.NoError(t, operate.Index(o.Settings.StateDir, id, d.Root))

@@ -71,7 +71,9 @@ func TestCompareAGitWorkspace(t *testing.T) {
 	base, _, err := r.Head(ctx)
 	require.NoError(t, err)
 	s := testStore(t)
-	saved := run.Blob{Digest: "not looked at"}
+	empty, err := tree.Save(ctx, s, t.TempDir(), tree.Rules{}, nil)
+	require.NoError(t, err)
+	saved := activities.BlobOf(empty) // what is compared are commits
 	at := run.Workspace{Kind: "git", Source: source, Base: base, Branch: "passbook/r1", Tree: saved}
 	w, err := r.AddWorktree(ctx, filepath.Join(t.TempDir(), "workspace"), at.Branch, base)
 	require.NoError(t, err)
