@@ -34,6 +34,8 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 		if err := a.readAgain(ctx, s, in, ans); err != nil {
 			return res, err
 		}
+	} else if err := a.restorePage(ctx, s, in, *ans); err != nil {
+		return res, err
 	}
 	j := judge{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, step: step, role: role}
 	if step.Kind == pipeline.KindRun && ans.Read.Failure == nil {

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pass"
@@ -87,6 +88,25 @@ func (a *Activities) readAgain(ctx context.Context, s *store.Store, in work.Pass
 	}
 	ans.Read, err = a.reading(ctx, s, in, ans, string(stdout), string(stderr))
 	return err
+}
+
+// restorePage reads the artifact out of a reply again if the store has lost it. Where secrets were hidden in the reply it comes out as another one:
+// then it is lost.
+func (a *Activities) restorePage(ctx context.Context, s *store.Store, in work.PassInput, ans answer) error {
+	page := ans.Read.Artifact
+	if page == nil {
+		return nil
+	}
+	if there, err := s.Has(ctx, store.Digest(page.Digest)); there || err != nil {
+		return err
+	}
+	if err := a.readAgain(ctx, s, in, &ans); err != nil {
+		return err
+	}
+	if got := ans.Read.Artifact; got == nil || got.Digest != page.Digest {
+		return fmt.Errorf("the artifact of call %s: %w", ans.Call, store.ErrMissing)
+	}
+	return nil
 }
 
 // readReply reads the envelope. The words of a failure quote what came, cut to length: they are made of the outputs as they are stored, so that no

@@ -110,11 +110,11 @@ func (h *house) tamper(runID, call string) {
 			continue
 		}
 		require.NoError(t, json.Unmarshal(raw, &result))
-		out := result["stdout"].(map[string]any)
-		reply, err := s.Get(t.Context(), store.Digest(out["digest"].(string)))
+		out := result["read"].(map[string]any)["artifact"].(map[string]any)
+		page, err := s.Get(t.Context(), store.Digest(out["digest"].(string)))
 		require.NoError(t, err)
-		changed := bytes.Replace(reply, []byte(`\u003c/body\u003e`), []byte(tamperedWith+`\u003c/body\u003e`), 1)
-		require.NotEqual(t, reply, changed)
+		changed := bytes.Replace(page, []byte("</body>"), []byte(tamperedWith+"</body>"), 1)
+		require.NotEqual(t, page, changed)
 		d, err := s.Put(t.Context(), changed)
 		require.NoError(t, err)
 		out["digest"], out["size"] = string(d), len(changed)
