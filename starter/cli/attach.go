@@ -173,14 +173,29 @@ func interrupted(nth int) []string {
 	return nil
 }
 
+// passesWords counts numbered passes, where a pipeline has any.
+func passesWords(s run.State) string {
+	if s.Passes.Total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d passes, ", s.Passes.LastSettled, s.Passes.Total)
+}
+
+// reusedWords counts what a replay took from the record.
+func reusedWords(s run.State) string {
+	if s.Reused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of all from the record, ", s.Reused)
+}
+
 // goodbye says where the run stands, and what to type next.
 func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	where := d.Root
 	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Done:
-		fmt.Fprintf(a.out, "\nDone: %d of %d passes, %d rounds, %d calls, %s.%s\n", s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.Spent.Calls,
-			usd(s.Total()), scoreWords(s))
+		fmt.Fprintf(a.out, "\nDone: %s%d rounds, %d calls, %s.%s\n", passesWords(s), s.Rounds, s.Spent.Calls, reusedWords(s)+usd(s.Total()), scoreWords(s))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s resume %s\n", program(), where)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
