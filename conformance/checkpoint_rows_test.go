@@ -98,7 +98,9 @@ func testCheckpointList(t *testing.T) {
 		require.Equal(t, object{
 			"id": c["id"], "createdAt": c["createdAt"], "atPass": c["atPassNumber"], "atPACycle": c["atPACycle"], "cost": c["costAtCheckpoint"],
 			"paScore": c.at(t, "qualitySnapshot.lastPAScore"), "validationFailures": c.at(t, "qualitySnapshot.validationFailureCount"),
+			"artifactHash": c["artifactHash"], "generation": 0.0, "inForce": true, "seq": listed[i]["seq"],
 		}, listed[i])
+		require.Positive(t, listed[i].number(t, "seq"))
 		require.Regexp(t, fmt.Sprintf(`(?m)^%s +\S.* UTC +%v +%v +\$%.2f `, c["id"], c["atPassNumber"], c["atPACycle"], c["costAtCheckpoint"]), said)
 		i++
 	})

@@ -23,7 +23,7 @@ var topKeys = []string{
 }
 
 var ourKeys = []string{
-	"inFlightPACycle", "openCycle", "pausedFrom", "generation", "sunkCostUsd", "pendingErrors", "pendingSpend", "failedOutputs", "lastSeq",
+	"inFlightPACycle", "openCycle", "pausedFrom", "generation", "sunkCostUsd", "pendingErrors", "pendingSpend", "failedOutputs", "aside", "lastSeq",
 }
 
 // stateRows are what state.json is and holds.
