@@ -145,7 +145,7 @@ func agentRows() rows {
 				env := call.list(t, "env")
 				require.Contains(t, env, "FAKE_CLAUDE_DIR="+fakePath(), "what the definition names is seen")
 				for _, v := range env {
-					if !strings.HasPrefix(v, agent.MarkEnv+"=") { // by which what an agent starts is found when its call is over
+					if !strings.HasPrefix(fmt.Sprint(v), agent.MarkEnv+"=") { // by which what an agent starts is found when its call is over
 						require.NotRegexp(t, `^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|SECRET_OF_THE_WORKER|PASSBOOK_.*)=`, v)
 					}
 				}
