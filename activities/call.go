@@ -89,6 +89,10 @@ func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
 	if err != nil || won {
 		return won, err
 	}
+	first, err := l.result(ctx)
+	if err != nil || ans.Source != "" || first != nil && first.Delivery == ans.Delivery {
+		return false, err // it is that one, read once more, or was paid for elsewhere
+	}
 	kept, err := l.s.Create(ctx, l.name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
 	if err != nil || !kept || ans.Spawn != nil {
 		return false, err

@@ -255,8 +255,11 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		if err != nil {
 			return start, nil, fmt.Errorf("store the inputs: %w", err)
 		}
+		if (b.Def.Plan.Workspace == nil) != (from.Start.Workspace == nil) {
+			return start, nil, errors.New("the other pipeline and the run must both work on a workspace, or neither of them")
+		}
 		start, plan = startEvent(*b.Def, run.Claim{}, stored), *b.Def.Plan
-		start.Task = from.Start.Task
+		start.Task, start.Workspace = from.Start.Task, from.Start.Workspace
 	} else if len(b.Agent) > 0 || b.Model != "" {
 		plan.Agents = slices.Clone(plan.Agents)
 		for i := range plan.Agents {
@@ -363,6 +366,11 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 		return run.Claim{}, rundir.Dir{}, err
 	}
 	dir := rundir.At(abs)
+	if known, err := byID(o.Settings.StateDir, id.String()); err == nil { // an earlier call of the same request: wherever that wanted it
+		if claim, err := known.Claim(); err == nil && claim.RunID == id.String() {
+			dir = known
+		}
+	}
 	cluster, err := o.cluster(ctx)
 	if err != nil {
 		return run.Claim{}, dir, fmt.Errorf("ask Temporal for its cluster: %w", err)

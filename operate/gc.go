@@ -189,12 +189,15 @@ func (g *collector) directory(d rundir.Dir) {
 	}
 	g.known[claim.RunID], g.kin[claim.ThreadID], g.kin[claim.SourceRun] = true, true, true
 	g.out.Runs = append(g.out.Runs, Holder{RunID: claim.RunID, Directory: d.Root})
-	g.hold(claim.RunID, now.State)
+	g.hold(claim.RunID, claim.CreatedAt, now.State)
 }
 
 // hold keeps what was written since the last event of an open run: its next events may name it, and may have waited for the disk for long.
-func (g *collector) hold(id string, s run.State) {
-	if s.Status.Closed() || s.TS == "" {
+func (g *collector) hold(id, claimed string, s run.State) {
+	if s.TS == "" {
+		s.TS = claimed // nothing is written down yet
+	}
+	if s.Status.Closed() && s.Status != "" || s.TS == "" {
 		return
 	}
 	last, err := time.Parse(run.TimeFormat, s.TS)

@@ -41,6 +41,9 @@ func (o Operator) Tell(ctx context.Context, dir rundir.Dir, verb string, m workf
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return workflows.Ack{}, err
 	}
+	if most := o.Settings.Policy.Budget; verb == workflows.VerbBudget && most > 0 && m.USD > most {
+		return workflows.Ack{}, &PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f", m.USD, most)}}
+	}
 	now, err := dir.Now()
 	if err != nil {
 		return workflows.Ack{}, err

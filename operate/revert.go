@@ -63,6 +63,9 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
 		return out, err
 	}
+	if err := o.reevaluated(ctx, claim, dir, now.State, Reopening{Force: r.Force, Reason: r.Reason}); err != nil {
+		return out, err
+	}
 	in, _, err := o.reopening(ctx, dir, claim, now, stands, Reopening{Force: r.Force, Reason: r.Reason, Note: r.Note})
 	if err != nil {
 		return out, err

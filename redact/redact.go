@@ -165,7 +165,19 @@ func joined(all []span) []span {
 	return out
 }
 
-var marks = regexp.MustCompile(`\[redacted:[A-Za-z0-9_-]+(?::[0-9a-f]{4})?\]`)
+// marks are what earlier hiding left. The name has to be one that hiding gives: whoever writes brackets around a secret has hidden nothing.
+var marks = regexp.MustCompile(`\[redacted:(?:` + strings.Join(names(), "|") + `|pattern|env-[A-Z_][A-Z0-9_]{0,60})(?::[0-9a-f]{4})?\]`)
+
+// names are those of the forms.
+func names() []string {
+	var out []string
+	for _, f := range forms {
+		if !slices.Contains(out, f.name) {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
 
 // outside drops what lies in a mark or is one: it was hidden before. Both lists are in order.
 func outside(all []span, text string) []span {

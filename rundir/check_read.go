@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -228,6 +229,7 @@ func (s *scanned) number(line, seq int64, unreadable error) {
 
 // kept is what the directory of a checkpoint must hold.
 type kept struct {
+	seq      int64
 	artifact string // digest; empty: none
 	notes    []run.Notes
 }
@@ -249,11 +251,16 @@ func (s *scanned) note(e run.Event, before run.State) {
 	case run.KindCheckpointCreated:
 		var c run.CheckpointCreated
 		e.Decode(&c)
-		k := kept{notes: before.Notes}
+		k := kept{seq: e.Seq, notes: before.Notes}
 		if before.Artifact != nil {
 			k.artifact = before.Artifact.Digest
 		}
 		s.checkpoints[c.ID] = k
+	case run.KindRunReverted:
+		var r run.RunReverted
+		if e.Decode(&r); r.State != nil { // the folders of what is left behind are set aside
+			maps.DeleteFunc(s.checkpoints, func(id string, k kept) bool { return k.seq > r.To && !lasting(id) })
+		}
 	}
 }
 

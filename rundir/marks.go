@@ -40,10 +40,11 @@ func markID(id string) string {
 
 // markHead adds the checkpoint that the i-th unseen event has made, if what follows does not belong to it.
 func (p *projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
-	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() {
-		return list
+	c, ok := run.NewCheckpoint(p.meta.State, p.chains[i])
+	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() && c.ID == run.UnnamedID(c.Seq) {
+		return list // its place is behind what follows
 	}
-	if c, ok := run.NewCheckpoint(p.meta.State, p.chains[i]); ok {
+	if ok {
 		if e := p.unseen[i]; e.Kind == run.KindRunStart {
 			c.Start = &run.RunStart{}
 			e.Decode(c.Start)

@@ -41,6 +41,13 @@ func (d Dir) Versions() ([]Version, error) {
 		e.Seq = int64(i + 1)
 		h.take(e)
 	}
+	holds := map[int64]bool{}
+	for _, e := range inForce(s.lines, int64(len(s.lines))) {
+		holds[e.Seq] = true
+	}
+	for i := range h.all { // a revert that is taken back makes what it had left behind hold again
+		h.all[i].Abandoned = !holds[h.all[i].Seq]
+	}
 	return h.all, nil
 }
 
@@ -111,16 +118,10 @@ func (h *lineage) update(e run.Event) {
 	h.add(e, Version{Cause: p.Cause, Tree: p.Tree.Digest, Changed: p.Changed})
 }
 
+// revert goes back to the tree that the carried state has.
 func (h *lineage) revert(e run.Event) {
 	var p run.RunReverted
-	e.Decode(&p)
-	for i := range h.all {
-		v := &h.all[i]
-		if v.Seq > p.To && !v.Abandoned {
-			v.Abandoned = true
-		}
-		if !v.Abandoned {
-			h.tree = v.Tree
-		}
+	if e.Decode(&p); p.State != nil && p.State.Tree != nil {
+		h.tree = p.State.Tree.Digest
 	}
 }

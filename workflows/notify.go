@@ -168,6 +168,6 @@ func (e *engine) untold(ctx workflow.Context, in NotifyInput, why error) {
 }
 
 // told waits until every notice is Temporal's.
-func (e *engine) told(ctx workflow.Context) error {
-	return workflow.Await(ctx, func() bool { return e.notices.leaving == 0 && len(e.notices.due) == 0 })
-}
+func (e *engine) told(ctx workflow.Context) error { return workflow.Await(ctx, e.toldAll) }
+
+func (e *engine) toldAll() bool { return e.notices.leaving == 0 && len(e.notices.due) == 0 }

@@ -208,7 +208,13 @@ func (e *engine) settle(ctx workflow.Context) error {
 			return err
 		}
 		if len(e.j.pending) == 0 && e.j.sealed >= e.j.tail.Seq {
-			return e.told(ctx)
+			if e.toldAll() {
+				return nil
+			}
+			if err := e.told(ctx); err != nil {
+				return err
+			}
+			continue // something may have been written down meanwhile
 		}
 		if err := e.j.flush(ctx); err != nil {
 			return err

@@ -194,7 +194,7 @@ func (e *engine) overdue(ctx workflow.Context, q run.Question, expired bool) err
 
 // onExpiry is the action that a question ends with when nobody answers.
 func onExpiry(q run.Question) string {
-	if q.OnExpiry != "continue" {
+	if q.OnExpiry != "continue" || q.Trigger == run.TriggerEffect { // silence is no permission for what a person is to permit
 		return run.ActionHalt
 	}
 	for _, action := range []string{run.ActionContinue, run.ActionContinueWithWaiver, run.ActionApprove, run.ActionSkip} {

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -77,22 +78,28 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 	if err != nil {
 		return "", fmt.Errorf("find checkpoint %s: %w", r.To, err)
 	}
-	if s := e.j.state; e.wentTo == c.Seq && s.Next == c.State.Next && s.Spent == c.State.Spent { // it stands there, and nothing has happened since
-		if r.Rest || s.Status != run.Paused {
-			return "", nil
+	if err := e.j.flush(ctx); err != nil { // the directory is in line with the journal before anybody looks at what lies in it
+		return "", err
+	}
+	if err := e.inspect(ctx); err != nil { // what a person has edited is journaled, and in the checkpoint
+		return "", err
+	}
+	if e.standsAt(c) {
+		if s := e.j.state; !r.Rest && s.Status == run.Paused {
+			return "", e.j.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note})
 		}
-		return "", e.j.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note})
+		return "", nil
 	}
 	if err := e.checkpoint(ctx, "cp-REVERT-"+workflow.Now(ctx).UTC().Format("20060102T150405Z")); err != nil {
 		return "", err
 	}
-	now := e.j.state
-	then := c.Reverted(now)
-	then.Commit = now.Commit
-	if err := e.putBack(ctx, c, &then); err != nil {
+	commit, err := e.putBack(ctx, c)
+	if err != nil {
 		return "", err
 	}
-	now = e.j.state
+	now := e.j.state // also with what messages have changed meanwhile: a budget
+	then := c.Reverted(now)
+	then.Commit = commit
 	ev := run.RunReverted{
 		To: c.Seq, Cause: "revert", Abandoned: run.Range{First: c.Seq + 1, Last: now.Seq}, State: &then, Checkpoint: c.ID, By: r.By, Note: r.Note, WasUSD: now.Total(),
 	}
@@ -100,16 +107,31 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 	return "", e.j.emit(ctx, run.KindRunReverted, then.Phase, ev)
 }
 
+// standsAt says that the last revert went to this checkpoint, and nothing has happened since.
+func (e *engine) standsAt(c run.Checkpoint) bool {
+	s, then := e.j.state, c.State
+	return e.wentTo == c.Seq && s.Next == then.Next && s.Spent == then.Spent && slices.Equal(s.Tries, then.Tries) && digestOf(s.Artifact) == digestOf(then.Artifact) &&
+		digestOf(s.Tree) == digestOf(then.Tree)
+}
+
+func digestOf(b *run.Blob) string {
+	if b == nil {
+		return ""
+	}
+	return b.Digest
+}
+
 // putBack makes artifact and checkout what they were, and writes down what that changes: whoever asks which call last wrote a file finds the revert.
-func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint, then *run.State) error {
-	now := e.j.state
+// It gives the commit of the checkout.
+func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint) (commit string, err error) {
+	now, then := e.j.state, c.State
 	if then.Artifact != nil && now.Artifact != nil && then.Artifact.Digest != now.Artifact.Digest {
 		if err := e.j.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{Artifact: *then.Artifact, Cause: "reverted"}); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if e.tree() == nil || then.Tree == nil || then.Tree.Digest == now.Tree.Digest {
-		return nil
+		return now.Commit, nil
 	}
 	carry := work.CarryInput{
 		Target: e.in.Target, Tree: *e.tree(), From: now.Tree, Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID),
@@ -117,13 +139,12 @@ func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint, then *run.State
 	carry.Tree.Tree = *then.Tree
 	var out work.CarryResult
 	if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, carry, &out); err != nil {
-		return fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
+		return "", fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
 	}
-	then.Commit = out.Commit
 	if out.Changes == nil {
-		return nil
+		return out.Commit, nil
 	}
 	ev := *out.Changes
 	ev.Cause, ev.Commit = "reverted", out.Commit
-	return e.j.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
+	return out.Commit, e.j.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
 }

@@ -43,6 +43,9 @@ the new run's money is its own. The setting policy.forbid says what a fork may n
 	cmd.Flags().StringVar(&command, "agent", "", "another command for every agent, its words separated by spaces")
 	cmd.Flags().StringVar(&file, "config", "", "another pipeline, the same up to the checkpoint")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if b.Budget < 0 {
+			return asUsage(fmt.Errorf("--budget is %g: say a sum above 0", b.Budget))
+		}
 		b.Agent = strings.Fields(command)
 		if file == "" {
 			return nil

@@ -82,6 +82,10 @@ func (a *app) cancel() *cobra.Command {
 		if err := awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }); err != nil {
 			return err
 		}
+		if m, err := d.Meta(); err != nil || run.Status(m.Status) != run.Cancelled {
+			fmt.Fprintf(a.out, "Run %s was asked to end, and its directory does not say so yet: a worker has to take it up. Look: %s status %s\n", claim.RunID, program(), d.Root)
+			return quiet(exitAttention)
+		}
 		fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), d.Root)
 		return nil
 	}
