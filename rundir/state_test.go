@@ -374,3 +374,22 @@ func TestARevertCanBeTakenBack(t *testing.T) {
 	appendNothing(t, d, s)
 	same(t, got, look(t, d), "made again from the events")
 }
+
+// TestACheckpointThatSomethingFollows: a named one stays where it is, an unnamed one moves behind what belongs to its pass.
+func TestACheckpointThatSomethingFollows(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z"})
+	s.add(run.KindArtifactUpdated, run.ArtifactUpdated{Cause: "reverted", Artifact: s.blobs.keep("<html>old</html>")})
+	s.send()
+	d := written(t, s)
+	list, err := d.ListCheckpoints(true)
+	require.NoError(t, err)
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	require.Equal(t, []string{"cp-1", "cp-REVERT-20260102T030405Z"}, ids)
+	_, err = rundir.LoadCheckpoint(t.Context(), s.blobs, s.state.RunID, "cp-REVERT-20260102T030405Z")
+	require.NoError(t, err)
+}

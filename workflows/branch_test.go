@@ -110,3 +110,12 @@ func TestAForkGoesOnWithItsOwnMoney(t *testing.T) {
 	require.Equal(t, 2, s.Passes.LastSettled)
 	require.Empty(t, w.story(run.KindRunReplaying))
 }
+
+// TestSilencePermitsNoCall lets the question of a replay expire whose definition goes on when nobody answers.
+func TestSilencePermitsNoCall(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	branched(w, run.ModeReplay, run.RequireHuman)
+	w.in.Start.Waits = run.Waits{ExpiresMS: 2000, OnExpiry: "continue"}
+	w.ends(run.Halted, "gate.decided")
+	require.Empty(t, w.agent.ids)
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -170,4 +171,33 @@ func TestARevertTakesTheCheckoutBack(t *testing.T) {
 	back := payloads[run.RunReverted](w, run.KindRunReverted)[0].State
 	require.Equal(t, "first tree", back.Tree.Digest)
 	require.Equal(t, "commit of first tree", back.Commit, "the branch goes forward with a commit: nothing on it is lost")
+}
+
+func TestARevertJournalsHandEditsFirst(t *testing.T) {
+	w := pausedBehind(t, func(w *world) {
+		w.dir.edited = &run.Blob{Digest: "edited by hand"}
+		w.signal("revert", message{"to": "cp-1"})
+		w.dir.when(run.KindRunReverted, func() { w.dir.edited = nil })
+	})
+	w.done()
+	var told []string
+	for _, u := range payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated) {
+		told = append(told, u.Cause+" "+u.Artifact.Digest)
+	}
+	require.Equal(t, []string{" page of run-1/g0.001.1.-.1", "edited edited by hand", "reverted seed"}, told[:3])
+	kinds := w.story(run.KindArtifactUpdated, run.KindCheckpointCreated, run.KindRunReverted)
+	require.Contains(t, kinds[3], "cp-REVERT-", "the edit is in the checkpoint of what was: %v", kinds)
+}
+
+func TestABudgetThatIsSetDuringARevertHolds(t *testing.T) {
+	w := newWorld(t, reviewed+"      - {role: implementer}\n")
+	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
+	w.trees.carrying = func(in work.CarryInput) {
+		if in.Tree.Tree.Digest == "first tree" {
+			require.NoError(t, w.update("budget", message{"usd": 77}).refused)
+		}
+	}
+	w.done()
+	require.InDelta(t, 77, w.dir.state(t).Budget.CapUSD, 1e-9)
 }

@@ -23,9 +23,13 @@ type fakeTrees struct {
 	delivers []work.DeliverInput
 	carries  []work.CarryInput
 	note     func(string)
+	carrying func(work.CarryInput)
 }
 
 func (f *fakeTrees) Carry(_ context.Context, in work.CarryInput) (work.CarryResult, error) {
+	if f.carrying != nil {
+		f.carrying(in)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken > 0 {
