@@ -194,3 +194,24 @@ func (h History) ended(marks []PhaseMark, as phaseEnd) []string {
 	}
 	return out
 }
+
+// InForce gives those of a run's first events that hold: a revert leaves behind what came after the event that it goes back to, and what had been left
+// behind at that event already. Events are numbered from 1 without gaps.
+func InForce(events []Event) []Event {
+	before := make([]int, len(events)+1) // of each event: the one that holds before it; 0: none
+	for i, e := range events {
+		before[i+1] = i
+		var r RunReverted
+		if e.Kind == KindRunReverted {
+			if e.Decode(&r); r.State != nil && r.To >= 0 && r.To <= int64(i) {
+				before[i+1] = int(r.To)
+			}
+		}
+	}
+	var out []Event
+	for i := len(events); i > 0; i = before[i] {
+		out = append(out, events[i-1])
+	}
+	slices.Reverse(out)
+	return out
+}

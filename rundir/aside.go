@@ -92,29 +92,15 @@ func evident(k run.Kind) bool {
 	return false
 }
 
-// inForce gives those of the first events that hold: a revert leaves behind what came after the event that it goes back to, and what had been left
-// behind at that event already.
+// inForce gives those of the first events that hold.
 func inForce(lines []string, last int64) []run.Event {
 	n := min(last, int64(len(lines)))
-	before := make([]int64, n+1) // of each event: the one that holds before it
-	events := make([]run.Event, n+1)
-	for i := int64(1); i <= n; i++ {
-		e := lenient(lines[i-1])
-		e.Seq = i
-		events[i], before[i] = e, i-1
-		var r run.RunReverted
-		if e.Kind == run.KindRunReverted {
-			if e.Decode(&r); r.State != nil && r.To < i && r.To >= 0 {
-				before[i] = r.To
-			}
-		}
+	events := make([]run.Event, n)
+	for i := range events {
+		events[i] = lenient(lines[i])
+		events[i].Seq = int64(i) + 1
 	}
-	var out []run.Event
-	for i := n; i > 0; i = before[i] {
-		out = append(out, events[i])
-	}
-	slices.Reverse(out)
-	return out
+	return run.InForce(events)
 }
 
 func (p *projector) setAside(abandoned, kept []run.Event, then map[string]int) error {

@@ -56,7 +56,10 @@ type change struct {
 
 func tell(events []run.Event) story {
 	s := story{set: map[int64]run.Pass{}, before: map[string]string{}, stages: map[string]stage{}}
-	total := 0.0
+	total, holds := 0.0, map[int64]bool{}
+	for _, e := range run.InForce(events) {
+		holds[e.Seq] = true
+	}
 	for _, e := range events {
 		switch e.Kind {
 		case run.KindRunStart:
@@ -84,15 +87,17 @@ func tell(events []run.Event) story {
 		case run.KindScreenshots:
 			var p run.Screenshots
 			e.Decode(&p)
-			s.shots = append(s.shots, p)
+			if holds[e.Seq] {
+				s.shots = append(s.shots, p)
+			}
 		case run.KindBudgetRaised:
 			var p run.BudgetEvent
 			e.Decode(&p)
 			s.allow(e, p.Budget)
-		case run.KindRunReverted:
-			s.revert(e)
 		}
 	}
+	s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return !holds[c.seq] })
+	s.tallies = slices.DeleteFunc(s.tallies, func(t tally) bool { return !holds[t.seq] })
 	return s
 }
 
@@ -125,14 +130,6 @@ func (s *story) pay(e run.Event, total float64, c run.Spend) float64 {
 	total = run.Cents(total + c.USD)
 	s.spent = append(s.spent, spending{at: when(e.TS), total: total})
 	return total
-}
-
-// revert forgets what the run went back behind.
-func (s *story) revert(e run.Event) {
-	var p run.RunReverted
-	e.Decode(&p)
-	s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.seq > p.To })
-	s.tallies = slices.DeleteFunc(s.tallies, func(t tally) bool { return t.seq > p.To })
 }
 
 // when reads a time of the journal; zero: it is none.
