@@ -156,7 +156,7 @@ func TestActivitiesUnderTheCLI(t *testing.T) {
 	h.starter("resume", dir)
 	agent = h.mid("003")
 	h.spoil(slow("5", "600"))
-	c.do("activity", "reset", "--activity-id", "pass-003")
+	c.do("activity", "reset", "--activity-id", "pass-003-2") // the second delivery that this execution makes of it
 	gone(t, agent, "its activity was reset")
 
 	agent = h.mid("005")

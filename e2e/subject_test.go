@@ -22,6 +22,9 @@ import (
 // operator speaks to the runs of the house as a program does that has Passbook as a library.
 func (h *house) operator(c client.Client) operate.Operator {
 	h.t.Helper()
+	release, err := local.Attach(h.t.Context(), h.state()) // as long as somebody is attached, the server stays
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { require.NoError(h.t, release()) })
 	host, err := local.HostID(h.state())
 	require.NoError(h.t, err)
 	return operate.Operator{

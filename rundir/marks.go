@@ -44,7 +44,7 @@ func (p *projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
 	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() && c.ID == run.UnnamedID(c.Seq) {
 		return list // its place is behind what follows
 	}
-	if ok {
+	if ok && c.RunID != "" { // a reset to before the first event leaves no place to go back to
 		if e := p.unseen[i]; e.Kind == run.KindRunStart {
 			c.Start = &run.RunStart{}
 			e.Decode(c.Start)
