@@ -65,7 +65,7 @@ func (c cli) do(args ...string) string {
 func TestTheTemporalCLI(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.spoil(slow("3", "2") + slow("7", "2"))
+	h.spoil(slow("3", "8") + slow("7", "10"))
 	dir := h.dir("run")
 	h.begin(dir)
 	h.mid("003")
@@ -181,7 +181,7 @@ func gone(t *testing.T, id process.Identity, why string) {
 func TestDetailsInTheWebUI(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.spoil(slow("2", "2"))
+	h.spoil(slow("2", "6"))
 	dir := h.dir("run")
 	h.begin(dir)
 	h.mid("002")
@@ -216,7 +216,7 @@ func TestTctl(t *testing.T) {
 	}
 	t.Parallel()
 	h := newHouse(t)
-	h.spoil(slow("2", "2"))
+	h.spoil(slow("2", "6"))
 	dir := h.dir("run")
 	h.begin(dir)
 	h.mid("002")
