@@ -3,10 +3,12 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,12 +102,14 @@ var smallChanged = map[string]string{
 	"draft.txt": "2 removed", "in/two.txt": "2 renamed", "one.txt": "2 renamed", "test.sh": "2 changed",
 }
 
-// TestWalkTurns kills the worker at every point of a run that works on a tree, each in a run of its own, and lets an honest one take over.
+var walkTurns = flag.Int("walk.turns", 4, "walk every so many-th point of a run that works on a tree; 1: all of them, as the walk of the other run does")
+
+// TestWalkTurns kills the worker at points of a run that works on a tree, each in a run of its own, and lets an honest one take over.
 func TestWalkTurns(t *testing.T) {
 	g := newGrounds(t, smallTurns())
 	require.Equal(t, smallChanged, lastChanges(g.want.Changes))
 	require.Contains(t, g.want.Files, "snapshots/turn-2/tree/in/two.txt")
-	points := g.count(t, "count", g.oneWorker(t))
+	points := slices.DeleteFunc(g.count(t, "count", g.oneWorker(t)), func(p point.Point) bool { return p.N%max(1, *walkTurns) != 0 })
 	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
 		if err := s.start(ctx); err != nil {
 			return nil, err
