@@ -144,7 +144,9 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			if err := p.e.leaveRecord(ctx); err != nil {
 				return nil, err
 			}
-			p.e.control.dirty = true
+			if err := p.e.j.flush(ctx); err != nil { // that it works on its own is on disk before the call
+				return nil, err
+			}
 			continue
 		}
 		if err == nil {
