@@ -195,7 +195,7 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
-	}{in.Prompt.Original(), digestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
+	}{in.Prompt.Original(), run.DigestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
 	if err != nil {
 		return err
 	}
@@ -210,13 +210,6 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	st.number = delivery
 	st.dir = filepath.Join(root, strconv.Itoa(st.number))
 	return nil
-}
-
-func digestOf(b *run.Blob) string {
-	if b == nil {
-		return ""
-	}
-	return b.Digest
 }
 
 func writeIdentity(dir, name string, id process.Identity) error {

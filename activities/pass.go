@@ -50,7 +50,7 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 // asked is the call's id with a digest of the question: after a reset or an edit the same step asks something else, and the answer to
 // another question is no answer.
 func asked(in work.PassInput) string {
-	question := in.Prompt.Original() + " " + digestOf(in.Artifact) + " " + digestOf(in.Pictures)
+	question := in.Prompt.Original() + " " + run.DigestOf(in.Artifact) + " " + run.DigestOf(in.Pictures)
 	if in.Tree != nil {
 		question += " " + in.Tree.Tree.Digest
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -466,13 +465,4 @@ func branchWorkspace(ctx context.Context, s *store.Store, plan *pipeline.Plan, d
 	}
 	out.Tree = made.Tree
 	return &out, nil
-}
-
-// fullID completes the beginning of a run's id.
-func fullID(stateDir, what string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(stateDir, "runs", what+"*"))
-	if err != nil || len(found) != 1 {
-		return "", fs.ErrNotExist
-	}
-	return filepath.Base(found[0]), nil
 }

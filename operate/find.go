@@ -59,10 +59,19 @@ func Find(stateDir, what string) (rundir.Dir, error) {
 }
 
 func byID(stateDir, what string) (rundir.Dir, error) {
-	folder := filepath.Join(stateDir, "runs")
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	id, err := fullID(stateDir, what)
+	if err != nil {
 		return rundir.Dir{}, err
+	}
+	raw, err := os.ReadFile(filepath.Join(stateDir, "runs", id))
+	return rundir.At(strings.TrimSpace(string(raw))), err
+}
+
+// fullID completes the beginning of a run's id.
+func fullID(stateDir, what string) (string, error) {
+	entries, err := os.ReadDir(filepath.Join(stateDir, "runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
 	}
 	var found []string
 	for _, e := range entries {
@@ -70,12 +79,8 @@ func byID(stateDir, what string) (rundir.Dir, error) {
 			found = append(found, e.Name())
 		}
 	}
-	switch len(found) {
-	case 0:
-		return rundir.Dir{}, &NameError{What: what}
-	case 1:
-		raw, err := os.ReadFile(filepath.Join(folder, found[0]))
-		return rundir.At(strings.TrimSpace(string(raw))), err
+	if len(found) != 1 {
+		return "", &NameError{What: what, Found: found}
 	}
-	return rundir.Dir{}, &NameError{What: what, Found: found}
+	return found[0], nil
 }

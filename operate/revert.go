@@ -26,13 +26,11 @@ type Reverting struct {
 
 // Reverted says where a run goes on from.
 type Reverted struct {
-	RunID      string         `json:"run_id"`
-	Checkpoint string         `json:"checkpoint"`
-	Pass       int            `json:"at_pass"`
-	Generation int            `json:"generation"` // that begins with it
-	Epoch      int            `json:"epoch"`
-	State      run.State      `json:"-"` // of the checkpoint
-	Found      run.Checkpoint `json:"-"`
+	RunID      string `json:"run_id"`
+	Checkpoint string `json:"checkpoint"`
+	Pass       int    `json:"at_pass"`
+	Generation int    `json:"generation"` // that begins with it
+	Epoch      int    `json:"epoch"`
 }
 
 // Revert takes a run that rests or has failed, was cancelled or interrupted, back to a checkpoint (lifecycle.md): the same run, the next generation of
@@ -54,7 +52,7 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	if err != nil {
 		return Reverted{}, err
 	}
-	out := Reverted{RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch, State: c.State, Found: c}
+	out := Reverted{RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
 	if stands.Liveness == run.LiveOpen {
 		m := workflows.Message{To: c.ID, Note: r.Note, Rest: r.Rest}
 		if claim.Host == o.Host {

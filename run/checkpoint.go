@@ -84,10 +84,9 @@ func (c Checkpoint) Reverted(now State) State {
 // money is its own, its questions are asked anew, and approvals are not inherited.
 func (c Checkpoint) Branched() State {
 	s := c.State.clone()
-	was := State{
+	return State{
 		Version: StateVersion, Next: s.Next, Settled: s.Settled, Tries: s.Tries, Phase: s.Phase, Round: s.Round, PhaseOpen: s.PhaseOpen, Set: s.Set,
 		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies, Values: s.Values,
 		Verdict: s.Verdict, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
 	}
-	return was
 }

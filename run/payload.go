@@ -18,6 +18,14 @@ func (b Blob) Original() string {
 	return b.Digest
 }
 
+// DigestOf is a reference's digest; empty: there is none.
+func DigestOf(b *Blob) string {
+	if b == nil {
+		return ""
+	}
+	return b.Digest
+}
+
 // Place is where in the plan a run stands: what it does next.
 type Place struct {
 	Stage int `json:"stage"` // index into the plan's stages; their number when the run is through

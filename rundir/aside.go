@@ -45,19 +45,22 @@ func (p *projector) setRevertedAside(w *batchWriter, e run.Event) error {
 
 // without gives the events that are not among others.
 func without(events, others []run.Event) []run.Event {
-	in := map[int64]bool{}
-	for _, o := range others {
-		in[o.Seq] = true
-	}
+	in := seqs(others)
 	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return in[e.Seq] })
+}
+
+// seqs are the numbers of events.
+func seqs(events []run.Event) map[int64]bool {
+	in := map[int64]bool{}
+	for _, e := range events {
+		in[e.Seq] = true
+	}
+	return in
 }
 
 // bringBack writes the evidence of events again that an earlier revert had set aside, and that hold again. A copy stays where it was set aside.
 func (p *projector) bringBack(w *batchWriter, all, restored []run.Event) error {
-	again := map[int64]bool{}
-	for _, e := range restored {
-		again[e.Seq] = true
-	}
+	again := seqs(restored)
 	past := &projector{ctx: p.ctx, dir: p.dir, blobs: p.blobs, book: newState()}
 	for _, e := range all {
 		before := past.meta.State

@@ -20,25 +20,36 @@ type folded struct {
 
 // Checkpoints gives the checkpoints of a directory as they would lie in the store, folded from events.jsonl.
 func (d Dir) Checkpoints() (Names, error) {
-	all, err := d.readStream(0)
+	f := folded{data: map[string][]byte{}}
+	_, err := d.eachCheckpoint(func(c run.Checkpoint) error {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		name := checkpointName(c, raw)
+		f.runID, f.names, f.data[name] = c.RunID, append(f.names, name), raw
+		return nil
+	})
+	return f, err
+}
+
+// eachCheckpoint folds the stream, and visits every checkpoint on the way.
+func (d Dir) eachCheckpoint(visit func(run.Checkpoint) error) (lines []string, err error) {
+	stream, err := d.readStream(0)
 	if err != nil {
 		return nil, err
 	}
 	p := &projector{dir: d}
-	p.extend(all.lines)
-	f := folded{data: map[string][]byte{}}
+	p.extend(stream.lines)
 	for i, e := range p.unseen {
 		p.meta.State = run.Apply(p.meta.State, e)
 		for _, c := range p.markHead(nil, i) {
-			raw, err := json.Marshal(c)
-			if err != nil {
+			if err := visit(c); err != nil {
 				return nil, err
 			}
-			name := checkpointName(c, raw)
-			f.runID, f.names, f.data[name] = c.RunID, append(f.names, name), raw
 		}
 	}
-	return f, nil
+	return stream.lines, nil
 }
 
 func (f folded) ListNames(_ context.Context, prefix string) ([]string, error) {
@@ -102,29 +113,19 @@ type Listed struct {
 
 // ListCheckpoints lists the checkpoints of a directory, oldest first; without all only the named ones.
 func (d Dir) ListCheckpoints(all bool) ([]Listed, error) {
-	stream, err := d.readStream(0)
-	if err != nil {
-		return nil, err
-	}
-	holds := map[int64]bool{}
-	for _, e := range inForce(stream.lines, int64(len(stream.lines))) {
-		holds[e.Seq] = true
-	}
-	p := &projector{dir: d}
-	p.extend(stream.lines)
 	out := []Listed{}
-	for i, e := range p.unseen {
-		p.meta.State = run.Apply(p.meta.State, e)
-		for _, c := range p.markHead(nil, i) {
-			if !all && c.ID == run.UnnamedID(c.Seq) {
-				continue
-			}
-			s, h := c.State, c.State.Checkpoint
+	lines, err := d.eachCheckpoint(func(c run.Checkpoint) error {
+		if s, h := c.State, c.State.Checkpoint; all || c.ID != run.UnnamedID(c.Seq) {
 			out = append(out, Listed{
 				ID: c.ID, CreatedAt: h.TS, AtPass: h.AtPass, AtPACycle: h.AtRound, CostUSD: h.USD, Score: h.Score, ValidationFailures: s.Passes.Invalid,
-				Seq: c.Seq, Generation: s.Generation, InForce: holds[c.Seq], Artifact: h.Artifact,
+				Seq: c.Seq, Generation: s.Generation, Artifact: h.Artifact,
 			})
 		}
+		return nil
+	})
+	holds := seqs(inForce(lines, int64(len(lines))))
+	for i := range out {
+		out[i].InForce = holds[out[i].Seq]
 	}
-	return out, nil
+	return out, err
 }

@@ -41,10 +41,7 @@ func (d Dir) Versions() ([]Version, error) {
 		e.Seq = int64(i + 1)
 		h.take(e)
 	}
-	holds := map[int64]bool{}
-	for _, e := range inForce(s.lines, int64(len(s.lines))) {
-		holds[e.Seq] = true
-	}
+	holds := seqs(inForce(s.lines, int64(len(s.lines))))
 	for i := range h.all { // a revert that is taken back makes what it had left behind hold again
 		h.all[i].Abandoned = !holds[h.all[i].Seq]
 	}

@@ -110,15 +110,8 @@ func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err 
 // standsAt says that the last revert went to this checkpoint, and nothing has happened since.
 func (e *engine) standsAt(c run.Checkpoint) bool {
 	s, then := e.j.state, c.State
-	return e.wentTo == c.Seq && s.Next == then.Next && s.Spent == then.Spent && slices.Equal(s.Tries, then.Tries) && digestOf(s.Artifact) == digestOf(then.Artifact) &&
-		digestOf(s.Tree) == digestOf(then.Tree)
-}
-
-func digestOf(b *run.Blob) string {
-	if b == nil {
-		return ""
-	}
-	return b.Digest
+	return e.wentTo == c.Seq && s.Next == then.Next && s.Spent == then.Spent && slices.Equal(s.Tries, then.Tries) && run.DigestOf(s.Artifact) == run.DigestOf(then.Artifact) &&
+		run.DigestOf(s.Tree) == run.DigestOf(then.Tree)
 }
 
 // putBack makes artifact and checkout what they were, and writes down what that changes: whoever asks which call last wrote a file finds the revert.

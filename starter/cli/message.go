@@ -39,22 +39,29 @@ func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
 	cmd := a.target(&cobra.Command{Use: verb + " [RUN]", Short: short, Long: short + ".\n\n" + exitCodesHelp}, &dir)
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := a.find(named(args, dir))
-		if err != nil {
-			return err
-		}
-		claim, err := a.atHome(d)
-		if err != nil {
-			return err
-		}
-		s, err := a.connect(cmd.Context(), true)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		return a.send(cmd.Context(), s, d, claim, verb, *m)
+		return a.reach(cmd.Context(), named(args, dir), func(s *session, d rundir.Dir, claim run.Claim) error {
+			return a.send(cmd.Context(), s, d, claim, verb, *m)
+		})
 	}
 	return cmd
+}
+
+// reach finds a run and connects to its server, for something that is to be done with it.
+func (a *app) reach(ctx context.Context, name string, do func(*session, rundir.Dir, run.Claim) error) error {
+	d, err := a.find(name)
+	if err != nil {
+		return err
+	}
+	claim, err := a.atHome(d)
+	if err != nil {
+		return err
+	}
+	s, err := a.connect(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(s, d, claim)
 }
 
 // atHome gives the claim of a directory that is no copy.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -34,24 +35,14 @@ A live run is paused first (starter pause). A run that is done stays as it is: f
 		if r.To == "" {
 			return asUsage(errors.New("say where to: --to CHECKPOINT (starter checkpoints lists them)"))
 		}
-		d, err := a.find(named(args, dir))
-		if err != nil {
-			return err
-		}
-		if _, err := d.Claim(); err != nil {
-			return err
-		}
-		s, err := a.connect(cmd.Context(), true)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		done, err := s.Revert(cmd.Context(), d, r)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(a.out, "Run %s goes back to %s (pass %d).\n", done.RunID, done.Checkpoint, done.Pass)
-		return awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return m.State.Generation >= done.Generation })
+		return a.reach(cmd.Context(), named(args, dir), func(s *session, d rundir.Dir, _ run.Claim) error {
+			done, err := s.Revert(cmd.Context(), d, r)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.out, "Run %s goes back to %s (pass %d).\n", done.RunID, done.Checkpoint, done.Pass)
+			return awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return m.State.Generation >= done.Generation })
+		})
 	}
 	return cmd
 }
@@ -63,31 +54,25 @@ func (a *app) cancel() *cobra.Command {
 		Long: "End a run that is live or rests. Its running call is ended; what was answered stays. A cancelled run can be resumed as a new epoch, followed up or forked.\n\n" + exitCodesHelp,
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := a.find(named(args, dir))
-		if err != nil {
-			return err
-		}
-		claim, err := a.atHome(d)
-		if err != nil {
-			return err
-		}
-		s, err := a.connect(cmd.Context(), true)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		if err := s.Cancel(cmd.Context(), d); err != nil {
-			return err
-		}
-		if err := awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }); err != nil {
-			return err
-		}
-		if m, err := d.Meta(); err != nil || run.Status(m.Status) != run.Cancelled {
-			fmt.Fprintf(a.out, "Run %s was asked to end, and its directory does not say so yet: a worker has to take it up. Look: %s status %s\n", claim.RunID, program(), d.Root)
-			return quiet(exitAttention)
-		}
-		fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), d.Root)
-		return nil
+		return a.reach(cmd.Context(), named(args, dir), func(s *session, d rundir.Dir, claim run.Claim) error {
+			return a.cancelRun(cmd.Context(), s, d, claim)
+		})
 	}
 	return cmd
+}
+
+// cancelRun cancels a run, and says whether it has ended.
+func (a *app) cancelRun(ctx context.Context, s *session, d rundir.Dir, claim run.Claim) error {
+	if err := s.Cancel(ctx, d); err != nil {
+		return err
+	}
+	if err := awaitDirectory(ctx, d, func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }); err != nil {
+		return err
+	}
+	if m, err := d.Meta(); err != nil || run.Status(m.Status) != run.Cancelled {
+		fmt.Fprintf(a.out, "Run %s was asked to end, and its directory does not say so yet: a worker has to take it up. Look: %s status %s\n", claim.RunID, program(), d.Root)
+		return quiet(exitAttention)
+	}
+	fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), d.Root)
+	return nil
 }
