@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/agent/scripted"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/process"
 )
@@ -42,7 +43,7 @@ func newHouse(t *testing.T, extra ...string) *house {
 	root := t.TempDir()
 	h := &house{t: t, root: root, log: filepath.Join(root, "calls.jsonl"), faults: filepath.Join(root, "faults.yaml"), met: map[int]process.Identity{}}
 	h.spoil("[]\n")
-	h.env = append(strangers(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s", "PASSBOOK_SETTINGS="+h.settings(),
+	h.env = append(testenv.Clean(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s", "PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
 		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
 	h.env = append(h.env, extra...)
 	t.Cleanup(h.clear)

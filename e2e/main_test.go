@@ -3,9 +3,10 @@ package e2e_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // programs is the folder with the built starter and worker; project is the checkout.
@@ -20,8 +21,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withPrograms builds the programs once for all tests.
+// withPrograms finds or builds the programs for all tests.
 func withPrograms(tests func() int) (int, error) {
+	if err := testenv.UseMemory(); err != nil {
+		return 1, err
+	}
 	dir, err := os.MkdirTemp("", "passbook-e2e-")
 	if err != nil {
 		return 1, err
@@ -30,11 +34,8 @@ func withPrograms(tests func() int) (int, error) {
 	if project, err = filepath.Abs(".."); err != nil {
 		return 1, err
 	}
-	programs = dir
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator), "./starter", "./worker", "./e2e/victim", "./e2e/agent")
-	build.Dir = project
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build the programs: %w\n%s", err, out)
+	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./e2e/victim", "./e2e/agent"); err != nil {
+		return 1, err
 	}
 	return tests(), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/e2e/point"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
@@ -68,13 +69,13 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 	if err := os.WriteFile(empty, []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}
-	s.env = append(strangers(os.Environ()), "PASSBOOK_STATE_DIR="+state, "PASSBOOK_HEARTBEAT="+heartbeat.String(), "PASSBOOK_SETTINGS="+empty,
+	s.env = append(testenv.Clean(os.Environ()), "PASSBOOK_STATE_DIR="+state, "PASSBOOK_HEARTBEAT="+heartbeat.String(), "PASSBOOK_SETTINGS="+empty, "PASSBOOK_RUN_ROOT="+filepath.Join(s.root, "runs"),
 		"TEMPORAL_ADDRESS="+g.address, "PATH="+programs+":"+os.Getenv("PATH"), scripted.CallLogEnv+"="+s.log)
 	s.env = append(s.env, settings...)
 	s.op = operate.Operator{
 		Client: g.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "test",
 		Settings: config.Settings{
-			StateDir: state, Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook", Heartbeat: heartbeat, Environment: "test",
+			StateDir: state, RunRoot: filepath.Join(s.root, "runs"), Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook", Heartbeat: heartbeat, Environment: "test",
 		},
 	}
 	s.watch = watchDirectory(rundir.At(s.dir))
@@ -83,17 +84,6 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 
 // heartbeat is after how long without a sign a worker of a test counts as lost: the shortest that the settings allow.
 const heartbeat = time.Second
-
-// strangers leaves out the variables that would steer Passbook.
-func strangers(env []string) []string {
-	var out []string
-	for _, v := range env {
-		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
-			out = append(out, v)
-		}
-	}
-	return out
-}
 
 // spoil sets the faults of the site's agent.
 func (s *site) spoil(faults string) error {
