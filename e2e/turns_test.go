@@ -3,12 +3,10 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +36,7 @@ var lastChanged = map[string]string{
 
 // TestTurns runs the demo of the turns with the program that people have, and looks at what the turns have left.
 func TestTurns(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	dir := h.dir("demo")
 	said := h.starter("demo", "turns", "--output-dir", dir)
@@ -102,15 +101,12 @@ var smallChanged = map[string]string{
 	"draft.txt": "2 removed", "in/two.txt": "2 renamed", "one.txt": "2 renamed", "test.sh": "2 changed",
 }
 
-var walkTurns = flag.Int("walk.turns", 4, "walk every so many-th point of a run that works on a tree; 1: all of them, as the walk of the other run does")
-
 // TestWalkTurns kills the worker at points of a run that works on a tree, each in a run of its own, and lets an honest one take over.
 func TestWalkTurns(t *testing.T) {
 	g := newGrounds(t, smallTurns())
 	require.Equal(t, smallChanged, lastChanges(g.want.Changes))
 	require.Contains(t, g.want.Files, "snapshots/turn-2/tree/in/two.txt")
-	points := slices.DeleteFunc(g.count(t, "count", g.oneWorker(t)), func(p point.Point) bool { return p.N%max(1, *walkTurns) != 0 })
-	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
+	g.walk(t, g.count(t, "count", g.oneWorker(t)), func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
 		if err := s.start(ctx); err != nil {
 			return nil, err
 		}
@@ -120,6 +116,7 @@ func TestWalkTurns(t *testing.T) {
 
 // TestEveryInvariantOfTurnsCanFail hurts copies of a run that died once and came to its end.
 func TestEveryInvariantOfTurnsCanFail(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, smallTurns())
 	s, err := g.newSite("whole")
 	require.NoError(t, err)

@@ -5,14 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,7 +18,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/e2e/point"
 	"github.com/passbook-run/passbook/operate"
@@ -33,7 +30,6 @@ func small() string { return filepath.Join(project, "e2e", "testdata", "small", 
 // newGrounds starts a server and runs a pipeline once without any disturbance.
 func newGrounds(t *testing.T, file string) *grounds {
 	t.Helper()
-	inMemory(t)
 	h := newHouse(t)
 	h.starter("server", "start")
 	folder := h.dir("definition") // a copy: a walk takes minutes, and a checkout is edited
@@ -71,17 +67,6 @@ func (g *grounds) clear(t *testing.T) {
 	}
 }
 
-// inMemory lets the test's folders lie in memory, where there is enough of it. What dies is a process and not the machine, so nothing that
-// fsync promises is at stake, and waiting for a thousand runs' fsyncs takes as long as the rest.
-func inMemory(t *testing.T) {
-	t.Helper()
-	const folder, needed = "/dev/shm", 2 << 30
-	var fs unix.Statfs_t
-	if err := unix.Statfs(folder, &fs); err == nil && fs.Bavail*uint64(fs.Bsize) >= needed && unix.Access(folder, unix.W_OK) == nil {
-		t.Setenv("TMPDIR", folder)
-	}
-}
-
 // count has a program pass all its points, and lists them.
 func (g *grounds) count(t *testing.T, name string, run func(*site, point.Plan) error) []point.Point {
 	t.Helper()
@@ -101,10 +86,7 @@ func (g *grounds) count(t *testing.T, name string, run func(*site, point.Plan) e
 	return out
 }
 
-// walkOnly chooses points by their class, as the table at the end of a walk names them.
-var walkOnly = flag.String("walk.only", "", "walk only the points whose class matches: -walk.only events.jsonl")
-
-// TestWalkWorker kills the worker at every point of a run, each in a run of its own, and lets an honest one take over.
+// TestWalkWorker kills the worker at chosen points of a run, each in a run of its own, and lets an honest one take over.
 func TestWalkWorker(t *testing.T) {
 	g := newGrounds(t, small())
 	points := g.count(t, "count", g.oneWorker(t))
@@ -127,7 +109,7 @@ func (g *grounds) oneWorker(t *testing.T) func(*site, point.Plan) error {
 	}
 }
 
-// TestWalkStarter kills the starter at every point of a start. Who starts the run again goes on with what is there.
+// TestWalkStarter kills the starter at chosen points of a start. Who starts the run again goes on with what is there.
 func TestWalkStarter(t *testing.T) {
 	g := newGrounds(t, small())
 	points := g.count(t, "count", func(s *site, p point.Plan) error {
@@ -152,7 +134,7 @@ type tour struct {
 	unreached, failures int
 }
 
-// walk kills at each of the points, as many as -short and -walk.only leave.
+// walk kills at each of the points that are chosen.
 func (g *grounds) walk(t *testing.T, points []point.Point, kill func(context.Context, *site, point.Plan) (*point.Point, error)) {
 	t.Helper()
 	stranger := bystander(t)
@@ -165,29 +147,10 @@ func (g *grounds) walk(t *testing.T, points []point.Point, kill func(context.Con
 		}
 		seen.note(t, k, s, at, err)
 	})
-	t.Logf("%d of %d points walked in %.0f s, %d of them not reached:%s\nthe run was:%s",
-		len(chosen), len(points), time.Since(begun).Seconds(), seen.unreached, seen.where, seen.doing)
+	t.Logf("seed %d: %d of %d points walked in %.0f s, %d of them not reached:%s\nthe run was:%s",
+		*walkSeed, len(chosen), len(points), time.Since(begun).Seconds(), seen.unreached, seen.where, seen.doing)
 	require.Zero(t, seen.failures, "points at which recovery fails")
 	require.LessOrEqual(t, seen.unreached*20, len(chosen), "runs have fewer points than were counted")
-}
-
-// choose gives the numbers of the points that are walked.
-func choose(t *testing.T, points []point.Point, root string) []int {
-	t.Helper()
-	only, err := regexp.Compile(*walkOnly)
-	require.NoError(t, err)
-	var chosen []int
-	for _, p := range points {
-		if only.MatchString(class(p, root)) {
-			chosen = append(chosen, p.N)
-		}
-	}
-	if testing.Short() {
-		n := 0
-		chosen = slices.DeleteFunc(chosen, func(int) bool { n++; return n%10 != 1 })
-	}
-	require.NotEmpty(t, chosen)
-	return chosen
 }
 
 func (w *tour) note(t *testing.T, k int, s *site, at *point.Point, err error) {
