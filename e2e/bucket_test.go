@@ -14,6 +14,7 @@ import (
 
 // TestAStoreOnS3 keeps everything in a bucket: the run outlives its worker and its directory, and nothing is kept on the machine.
 func TestAStoreOnS3(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, "PASSBOOK_STORE="+fakes3.Start(t), "PASSBOOK_CONTINUE_AFTER=5")
 	h.spoil(slow("5", "600"))
 	dir := h.dir("run")
@@ -34,6 +35,7 @@ func TestAStoreOnS3(t *testing.T) {
 
 // TestABucketThatIsNotThere is an error that says so, and no obstacle to a start with the right one.
 func TestABucketThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	right := fakes3.Start(t)
 	h := newHouse(t, "PASSBOOK_STORE="+strings.Replace(right, "s3://passbook?", "s3://nowhere?", 1))
 	dir := h.dir("run")

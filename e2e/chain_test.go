@@ -13,6 +13,7 @@ import (
 
 // TestContinueAsNew cuts a run into many executions. Nobody can tell from its journal.
 func TestContinueAsNew(t *testing.T) {
+	t.Parallel()
 	plain, cut := newHouse(t), newHouse(t, "PASSBOOK_CONTINUE_AFTER=3")
 	one, many := plain.dir("run"), cut.dir("run")
 	plain.finish(one)

@@ -15,6 +15,7 @@ import (
 // TestACollectedStore sweeps a store that two runs share, one of which is over and one of which rests, and then asks everything of it: the one is written
 // again to the byte and promoted, the other goes on to its end, and both are sound.
 func TestACollectedStore(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"file", "s3"} {
 		t.Run(kind, func(t *testing.T) {
 			url, extra := "", []string{"PASSBOOK_CONTINUE_AFTER=5"}

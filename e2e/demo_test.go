@@ -17,6 +17,7 @@ import (
 
 // TestDemo runs the whole example with the program that people have, and looks at everything it leaves.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	dir := h.dir("demo")
 	said := h.starter("demo", "--output-dir", dir)

@@ -21,6 +21,7 @@ import (
 // TestTheHarnessSeesWhatIsPaidForTwice proves the harness: a worker that never finds an earlier answer takes over where one died between an
 // answer and its journaling, and invariant 4 must not hold. With an honest one in its place, it does.
 func TestTheHarnessSeesWhatIsPaidForTwice(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	first := g.first(t, string(activities.Answered))
 	for name, forget := range map[string]bool{"honest": false, "forgetful": true} {
@@ -50,6 +51,7 @@ func TestTheHarnessSeesWhatIsPaidForTwice(t *testing.T) {
 // TestAnAgentThatNobodyRecordedDiesToo kills the worker when the agent runs and is not written down yet: nobody could find it again. It would
 // think for ten minutes.
 func TestAnAgentThatNobodyRecordedDiesToo(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	first := g.first(t, string(activities.Spawned))
 	s, err := g.newSite("spawned")
@@ -78,6 +80,7 @@ func (g *grounds) first(t *testing.T, word string) int {
 
 // TestEveryInvariantCanFail hurts copies of a run that died once and came to its end, and wants the harness to name the invariant.
 func TestEveryInvariantCanFail(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	s, err := g.newSite("whole")
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 // TestLostDirectory takes the run directory away: in the middle of a run, and when it is over.
 func TestLostDirectory(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("5", "3"))
 	dir := h.dir("run")
@@ -28,6 +29,7 @@ func TestLostDirectory(t *testing.T) {
 
 // TestRebuildOfAChain writes a directory again whose run had several executions, half of it in segments.
 func TestRebuildOfAChain(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, "PASSBOOK_CONTINUE_AFTER=5")
 	dir := h.dir("run")
 	h.begin(dir)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestFinishedIsFinal(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	dir := h.dir("run")
 	h.finish(dir)
@@ -34,6 +35,7 @@ func TestDetach(t *testing.T) {
 
 // TestCtrlC is requirement 002 §8.4: the first one lets the running pass end, the second does not.
 func TestCtrlC(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("3", "2") + slow("6", "600"))
 	dir := h.dir("run")
@@ -92,6 +94,7 @@ func (h *house) pausedByUser(dir string, times int) {
 
 // TestBudget lets the small pipeline run out of money after some passes.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	folder := h.copyExample()
 	replace(t, folder, "corpus-tiny.yaml", "budget: {usd: 2, warn_at: 0.8}", "budget: {usd: 0.5, warn_at: 0.8}")

@@ -17,6 +17,7 @@ import (
 
 // TestReport reads the page about a real run, in a real browser: what it shows is what state.json says. With -pictures the page is kept.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.finish(h.dir("done"))
 	file := filepath.Join(h.root, "page.html")

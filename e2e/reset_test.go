@@ -15,6 +15,7 @@ import (
 
 // TestReset has an operator reset the workflow to an earlier point. The directory is not cut: the journal goes on behind its tail.
 func TestReset(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil(slow("7", "6"))
 	dir := h.dir("run")

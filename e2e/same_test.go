@@ -11,6 +11,7 @@ import (
 
 // TestOracle changes the inputs of the small pipeline, and wants the run to follow the plain loop each time.
 func TestOracle(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	seen := map[string]string{}
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ import (
 // TestTwoStartsOnOneDirectory starts two programs at once, over and over: of one pipeline, and of two. One run comes of it. The other start
 // attaches to it, if it is the same, or is refused with the holder's name; it writes nothing.
 func TestTwoStartsOnOneDirectory(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.starter("server", "start")
 	const asks = "pipeline: %s\nagent: {run: [scripted]}\nroles:\n  worker: {prompt: prompt.md, gives: report}\nstages:\n  - name: wait\n    steps:\n      - ask: Shall we?\n      - role: worker\n"

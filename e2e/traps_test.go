@@ -20,6 +20,7 @@ import (
 
 // TestTraps are what others have got wrong who keep turns: each is a run of its own.
 func TestTraps(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, smallTurns())
 	answered := g.first(t, string(activities.Answered))
 	for name, try := range map[string]func(*testing.T, *grounds){

@@ -70,6 +70,7 @@ func quoted(s string) string { return "'" + s + "'" }
 
 // TestWebUI reads the runs in Temporal's Web UI alone: a list that can be filtered, and a page that says what a run waits for and what to type.
 func TestWebUI(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.spoil("- {at: 3, do: slow, seconds: 3, attempt: 1-9}\n")
 	w := h.prepareRuns()
@@ -192,6 +193,7 @@ func (w webUI) keep(t *testing.T, name string) {
 
 // TestWebUIFiftyRuns finds the runs that matter among fifty, by status, stage and score, with the queries that docs/operating.md shows.
 func TestWebUIFiftyRuns(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.starter("server", "start")
 	fifty := map[string]int{} // by query: how many it finds

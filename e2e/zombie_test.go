@@ -17,6 +17,7 @@ import (
 // TestAZombieWorker freezes the worker of one host in the middle of a call, long past its heartbeat. A worker of another host takes the call over and answers
 // it. When the first one goes on, its own answer changes nothing, but what it has cost is counted.
 func TestAZombieWorker(t *testing.T) {
+	t.Parallel()
 	url := fakes3.Start(t)
 	h := newHouse(t, "PASSBOOK_STORE="+url)
 	h.spoil(slow("5", "8"))

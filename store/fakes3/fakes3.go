@@ -5,6 +5,8 @@ package fakes3
 import (
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -17,14 +19,22 @@ import (
 // env is what a client needs, besides the URL.
 var env = map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 
-// Start starts a server with one empty bucket and gives the bucket's URL, for
-// [store.Open] and PASSBOOK_STORE. The credentials are in the environment, of
-// this process and those that the test starts.
+// setEnv sets the variables for this process and its children. They are the same for every test, so parallel tests may share them.
+var setEnv = sync.OnceValue(func() error {
+	for name, value := range env {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
+// Start starts a server with one empty bucket and returns the bucket's URL, for
+// [store.Open] and PASSBOOK_STORE. The credentials stay in the environment of
+// this process and of the processes that it starts.
 func Start(t *testing.T) string {
 	t.Helper()
-	for name, value := range env {
-		t.Setenv(name, value)
-	}
+	require.NoError(t, setEnv())
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("passbook"))
 	server := httptest.NewServer(gofakes3.New(backend).Server())
