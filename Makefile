@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-turns build server chromium test soak bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium test test-all soak bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,8 +53,11 @@ pictures: server chromium ## take the pictures of the Web UI, reports and the li
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$|^TestAStoryByEveryTeller$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
-test: chromium server ## run all tests of all modules
-	@scripts/test
+test: chromium server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
+	@scripts/test $(SUITES)
+
+test-all: chromium server ## run them in their exhaustive form: every kill point; takes about an hour
+	@scripts/test --all $(SUITES)
 
 soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml, or PIPELINE=turns KILLS=5
 	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
