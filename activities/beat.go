@@ -20,12 +20,13 @@ func beat(ctx context.Context, heartbeatMS int64, details func() any) (stop func
 	}
 }
 
-// beatEvery reports that the activity lives, four times in the time after which it counts as lost, until the returned function is called. What is
-// through sooner than that reports nothing.
+// beatEvery reports that the activity lives, four times in the time after which it counts as lost, until the returned function is called. That
+// function waits for a report under way, so none follows it and details is not in use any more. An activity that ends sooner reports nothing.
 func beatEvery(ctx context.Context, heartbeatMS int64, details func() any) (stop func()) {
 	ticker := time.NewTicker(max(time.Duration(heartbeatMS)*time.Millisecond/4, 50*time.Millisecond))
 	done := make(chan struct{})
-	go func() {
+	var reporter sync.WaitGroup
+	reporter.Go(func() {
 		defer ticker.Stop()
 		for {
 			select {
@@ -37,6 +38,9 @@ func beatEvery(ctx context.Context, heartbeatMS int64, details func() any) (stop
 				activity.RecordHeartbeat(ctx, details())
 			}
 		}
-	}()
-	return func() { close(done) }
+	})
+	return func() {
+		close(done)
+		reporter.Wait()
+	}
 }

@@ -1,0 +1,35 @@
+package activities
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStopWaitsForAReportUnderWay: what details reads may be changed once stop has returned.
+func TestStopWaitsForAReportUnderWay(t *testing.T) {
+	e := env(t.Context())
+	var returned atomic.Bool
+	work := func(ctx context.Context) (bool, error) {
+		entered, release := make(chan struct{}), make(chan struct{})
+		stop := beatEvery(ctx, 200, func() any {
+			close(entered)
+			<-release
+			returned.Store(true)
+			return nil
+		})
+		<-entered
+		time.AfterFunc(50*time.Millisecond, func() { close(release) })
+		stop()
+		return returned.Load(), nil
+	}
+	e.RegisterActivity(work)
+	result, err := e.ExecuteActivity(work)
+	require.NoError(t, err)
+	var waited bool
+	require.NoError(t, result.Get(&waited))
+	require.True(t, waited, "stop returned while a report was under way")
+}
