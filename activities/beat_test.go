@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,8 +16,9 @@ func TestStopWaitsForAReportUnderWay(t *testing.T) {
 	var returned atomic.Bool
 	work := func(ctx context.Context) (bool, error) {
 		entered, release := make(chan struct{}), make(chan struct{})
+		enter := sync.OnceFunc(func() { close(entered) })
 		stop := beatEvery(ctx, 200, func() any {
-			close(entered)
+			enter()
 			<-release
 			returned.Store(true)
 			return nil
