@@ -66,15 +66,15 @@ func TestAnAgentThatNobodyRecordedDiesToo(t *testing.T) {
 	require.NoError(t, s.invariants(g.want, bystander(t)))
 }
 
-// first is the number of the first point of a run whose class has that word.
-func (g *grounds) first(t *testing.T, word string) int {
+// first returns the number of the first point of a run whose place contains the text.
+func (g *grounds) first(t *testing.T, text string) int {
 	t.Helper()
 	for _, p := range g.count(t, "count", g.oneWorker(t)) {
-		if strings.Contains(class(p, g.root), word) {
+		if strings.Contains(placeOf(p, g.root), text) {
 			return p.N
 		}
 	}
-	require.FailNow(t, "no run reaches the point", word)
+	require.FailNow(t, "no run reaches the point", text)
 	return 0
 }
 

@@ -2,16 +2,13 @@ package e2e_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -140,7 +137,7 @@ func (g *grounds) walk(t *testing.T, points []point.Point, kill func(context.Con
 	stranger := bystander(t)
 	chosen := choose(t, points, g.root)
 	begun, seen := time.Now(), &tour{where: tally{}, doing: tally{}}
-	each(t.Context(), 12*runtime.NumCPU(), chosen, func(ctx context.Context, k int) {
+	each(t.Context(), 6*runtime.NumCPU(), chosen, func(ctx context.Context, k int) {
 		s, at, err := g.step(ctx, k, kill, stranger)
 		if err != nil && ctx.Err() != nil {
 			return // the test is over
@@ -225,27 +222,4 @@ func bystander(t *testing.T) process.Identity {
 	id, err := process.Of(cmd.Process.Pid)
 	require.NoError(t, err)
 	return id
-}
-
-var (
-	digestName = regexp.MustCompile(`[0-9a-f]{64}`)
-	uuidName   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	tempName   = regexp.MustCompile(`\.tmp\.\w+`)
-	number     = regexp.MustCompile(`[0-9]+`)
-)
-
-// class is what a point has in common with others: what comes next, and which kind of file it is about.
-func class(p point.Point, root string) string {
-	path := strings.TrimPrefix(p.Path, root)
-	_, path, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/") // without the site
-	switch {
-	case !filepath.IsAbs(p.Path):
-		return "call: " + p.At
-	case strings.HasPrefix(path, "state/store/blobs"):
-		path = "store/blobs"
-	case strings.HasPrefix(path, "state/store/calls"):
-		path = "store/calls/" + tempName.ReplaceAllString(filepath.Base(path), "")
-	}
-	path = digestName.ReplaceAllString(uuidName.ReplaceAllString(tempName.ReplaceAllString(path, ""), "ID"), "DIGEST")
-	return fmt.Sprintf("%s: %s", number.ReplaceAllString(cmp.Or(path, "above"), "N"), p.At)
 }
