@@ -147,7 +147,11 @@ func (g *grounds) walk(t *testing.T, points []point.Point, kill func(context.Con
 	t.Logf("seed %d: %d of %d points walked in %.0f s, %d of them not reached:%s\nthe run was:%s",
 		*walkSeed, len(chosen), len(points), time.Since(begun).Seconds(), seen.unreached, seen.where, seen.doing)
 	require.Zero(t, seen.failures, "points at which recovery fails")
-	require.LessOrEqual(t, seen.unreached*20, len(chosen), "runs have fewer points than were counted")
+	share := 20
+	if !*walkAll {
+		share = 10 // a sample has the last point of each class, and the number of points varies a little
+	}
+	require.LessOrEqual(t, seen.unreached*share, len(chosen), "runs have fewer points than were counted")
 }
 
 func (w *tour) note(t *testing.T, k int, s *site, at *point.Point, err error) {
