@@ -124,7 +124,7 @@ func suffer(t *testing.T, r result, complaint string, take func()) glimpse {
 
 func workerLog(t *testing.T) string {
 	t.Helper()
-	return string(read(t, filepath.Join(statePath(), "worker", "worker.log")))
+	return string(read(t, rowsEnv.workerLog()))
 }
 
 // fill takes all the space that is left.

@@ -138,7 +138,7 @@ func testTimeouts(t *testing.T) {
 	require.Len(t, took, 1)
 	require.GreaterOrEqual(t, took[0], 1.5+5, "SIGTERM, and SIGKILL five seconds later")
 	for _, name := range []string{"stubborn-pid", "stubborn-child"} {
-		pid, err := strconv.Atoi(string(read(t, filepath.Join(fakePath(), name))))
+		pid, err := strconv.Atoi(string(read(t, filepath.Join(rowsEnv.fakeDir(), name))))
 		require.NoError(t, err)
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "%s still lives", name)
 	}

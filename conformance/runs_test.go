@@ -45,17 +45,6 @@ var (
 	againRun    = &shared{make: makeAgain}
 )
 
-// calls gives the built-in agent's call log from a line on.
-func calls(t *testing.T, from int) []object {
-	t.Helper()
-	raw, err := os.ReadFile(callsPath())
-	if os.IsNotExist(err) {
-		return nil
-	}
-	require.NoError(t, err)
-	return lines(t, raw)[from:]
-}
-
 // makeDemo is the whole demo, watched from before its beginning.
 func makeDemo(t *testing.T) result {
 	spoil(t, "[]")
