@@ -15,6 +15,9 @@ import (
 // project is the checkout; base is the folder of everything that the tests make.
 var project, base string
 
+// programsVar names a folder, by an absolute path, with the programs starter and worker. The tests use them instead of building their own.
+const programsVar = "PASSBOOK_TEST_PROGRAMS"
+
 // parallelTests is enough for every test that may run in parallel. The tests mostly wait for servers, agents and timers, so the number of processors,
 // which is the default, would be too low.
 const parallelTests = lanes + 12
@@ -100,7 +103,12 @@ func makeBin(bin string) error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(buildPrograms(bin), os.Symlink(self, filepath.Join(bin, "claude")), os.Symlink(self, filepath.Join(bin, "browser")))
+	if folder := os.Getenv(programsVar); folder != "" {
+		err = linkPrograms(folder, bin)
+	} else {
+		err = buildPrograms(bin)
+	}
+	return errors.Join(err, os.Symlink(self, filepath.Join(bin, "claude")), os.Symlink(self, filepath.Join(bin, "browser")))
 }
 
 func buildPrograms(bin string) error {
@@ -108,6 +116,19 @@ func buildPrograms(bin string) error {
 	build.Dir = project
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func linkPrograms(folder, bin string) error {
+	for _, name := range []string{"starter", "worker"} {
+		program, err := exec.LookPath(filepath.Join(folder, name))
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(bin, name))
+		}
+		if err != nil {
+			return fmt.Errorf("use the programs in %s=%s: %w", programsVar, folder, err)
+		}
 	}
 	return nil
 }
