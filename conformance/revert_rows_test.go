@@ -43,7 +43,7 @@ func makeReverted(t *testing.T) result {
 	back.live.said, back.live.code = try(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
 	pause(t, r, 1)
 	starter(t, "budget", r.dir, "--usd", "10") // what is done twice is paid for twice
-	until(t, "the budget is written down", func() bool { return count(r.text(t), `Budget set to \$10\.00`) == 1 })
+	until(t, "the budget is recorded", func() bool { return count(r.text(t), `Budget set to \$10\.00`) == 1 && r.settled(t) })
 	back.unknown = unmoved(t, r, "revert", "--checkpoint", "cp-S9", "--output-dir", r.dir)
 	back.hurt = unmovedWhileHurt(t, r)
 	back.before, back.files, back.logs = r.state(t), tree(t, r.dir), map[string]string{}
