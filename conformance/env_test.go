@@ -155,6 +155,11 @@ func (e *env) killWorker() error {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill the worker: %w", err)
 	}
+	return e.awaitNoWorker()
+}
+
+// awaitNoWorker waits until no worker is running.
+func (e *env) awaitNoWorker() error {
 	return waitFor("the worker is gone", func() bool {
 		_, pid, err := e.processes()
 		return err == nil && pid == 0

@@ -57,7 +57,7 @@ func makeKilled(t *testing.T) result {
 	spoil(t, strings.Join([]string{
 		"- {at: 5, do: kill_engine}",
 		"- {at: 6, do: kill_engine}",
-		"- {at: 9, do: kill_engine}", "- {at: 9, attempt: 2, do: slow, seconds: 1}",
+		"- {at: 9, do: kill_engine}", "- {at: 9, attempt: 2, do: slow, seconds: 3}",
 		"- {at: 12, do: kill_engine, when: after}",
 		"- {at: weaver-2, do: kill_engine}",
 	}, "\n"))
@@ -108,7 +108,7 @@ var lost struct {
 func makeLost(t *testing.T) result {
 	e := lostEnv
 	defer func() { require.NoError(t, e.stop()) }()
-	require.NoError(t, e.setFaults("- {at: 6, do: slow, seconds: 600}\n- {at: 6, attempt: 2, do: slow, seconds: 1}"))
+	require.NoError(t, e.setFaults("- {at: 6, do: slow, seconds: 600}\n- {at: 6, attempt: 2, do: slow, seconds: 3}"))
 	r, config := result{dir: filepath.Join(base, "lost")}, example("corpus-tiny.yaml")
 	e.starter(t, "run", "--config", config, "--output-dir", r.dir, "--detach")
 	begun(t, r, 6)

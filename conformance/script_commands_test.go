@@ -108,6 +108,9 @@ func soon(ts *testscript.TestScript, what string, holds func() bool) {
 // killworker: the worker is killed.
 func killWorkerOf(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).killWorker()) }
 
+// noworker: the worker is gone, soon.
+func noWorker(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).awaitNoWorker()) }
+
 // disk DIR SIZE: the folder is a disk of that size until the script ends.
 func disk(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])

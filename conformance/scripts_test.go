@@ -28,7 +28,7 @@ func TestScripts(t *testing.T) {
 		Dir: scriptsDir, Setup: setUp, RequireExplicitExec: true, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls, "undisturbed": undisturbed,
-			"killworker": killWorkerOf, "damage": damage, "listing": listing, "disk": disk, "fill": fillDisk, "readonly": readonly,
+			"killworker": killWorkerOf, "noworker": noWorker, "damage": damage, "listing": listing, "disk": disk, "fill": fillDisk, "readonly": readonly,
 			"says": says, "workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
 		},
 	})
