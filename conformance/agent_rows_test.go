@@ -64,7 +64,7 @@ roles:
 
 func claudeCalls(t *testing.T) []object {
 	t.Helper()
-	return lines(t, read(t, filepath.Join(fakePath(), "calls.jsonl")))
+	return lines(t, read(t, filepath.Join(rowsEnv.fakeDir(), "calls.jsonl")))
 }
 
 // makeWrapper lets plain programs revise a page, each handing it over in another way.
@@ -127,7 +127,7 @@ func agentRows() rows {
 			for name, size := range map[string]int{"nine": 9 << 10, "seventy": 70 << 10, "mega": 1 << 20} {
 				got := r.file(t, passDir(numberOf(t, name))+"raw-output.txt")
 				require.Equal(t, digest([]byte(long(size))), digest(got), "%s: %d bytes", name, len(got))
-				require.Equal(t, digest(read(t, filepath.Join(fakePath(), "reply-"+name))), digest(got))
+				require.Equal(t, digest(read(t, filepath.Join(rowsEnv.fakeDir(), "reply-"+name))), digest(got))
 			}
 		},
 		"PX-09": func(t *testing.T) {
@@ -143,7 +143,7 @@ func agentRows() rows {
 			require.Contains(t, workerSees(t), "CLAUDECODE=1", "the worker was to run in an agent session")
 			for _, call := range claudeCalls(t) {
 				env := call.list(t, "env")
-				require.Contains(t, env, "FAKE_CLAUDE_DIR="+fakePath(), "what the definition names is seen")
+				require.Contains(t, env, "FAKE_CLAUDE_DIR="+rowsEnv.fakeDir(), "what the definition names is seen")
 				for _, v := range env {
 					if !strings.HasPrefix(fmt.Sprint(v), agent.MarkEnv+"=") { // by which what an agent starts is found when its call is over
 						require.NotRegexp(t, `^(CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|SECRET_OF_THE_WORKER|PASSBOOK_.*)=`, v)
@@ -221,6 +221,7 @@ func workerSees(t *testing.T) []string {
 
 // TestAgentWritesTheArtifact: the artifact may be the file that the agent left in its working copy.
 func TestAgentWritesTheArtifact(t *testing.T) {
+	useRowsEnv(t)
 	r := wrapperRun.get(t)
 	want := strings.TrimPrefix(pageOf("writer"), doctype)
 	require.Equal(t, want, string(r.file(t, "page.html")))
@@ -231,6 +232,7 @@ func TestAgentWritesTheArtifact(t *testing.T) {
 
 // TestTextAgentsAreEstimated: a program that prints text reports no cost, and the record says so.
 func TestTextAgentsAreEstimated(t *testing.T) {
+	useRowsEnv(t)
 	tokens := wrapperRun.get(t).record(t, 1).in(t, "tokens")
 	require.Equal(t, true, tokens["estimated"])
 	require.Positive(t, tokens.number(t, "inputTokens"))

@@ -49,15 +49,13 @@ func makeBlind(t *testing.T) result {
 // installedMark is the file in which each installation of the browser leaves a line.
 func installedMark() string { return filepath.Join(base, "browser", "installations") }
 
-// settle changes the settings of the house, and has a new worker read them.
+// settle changes the settings of the environment and starts a new worker, which reads them.
 func settle(t *testing.T, settings string) {
 	t.Helper()
-	_, err := environment()
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(base, "settings.yaml"), []byte(settings), 0o600))
-	starter(t, "server", "start")
-	killWorker(t)
-	starter(t, "server", "start")
+	require.NoError(t, os.WriteFile(rowsEnv.settings(), []byte(settings), 0o600))
+	require.NoError(t, rowsEnv.start())
+	require.NoError(t, rowsEnv.killWorker())
+	require.NoError(t, rowsEnv.start())
 }
 
 // blindRows are pictures that cannot be had.

@@ -1,12 +1,12 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +29,7 @@ var (
 
 // TestPagesTellTheTruth runs what the pages show.
 func TestPagesTellTheTruth(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join(project, "docs", "*.md"))
 	require.NoError(t, err)
 	tried := 0
@@ -39,16 +40,23 @@ func TestPagesTellTheTruth(t *testing.T) {
 			continue
 		}
 		tried++
-		t.Run(filepath.Base(page), func(t *testing.T) { follow(t, text, blocks) })
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			follow(t, text, blocks)
+		})
 	}
 	require.NotZero(t, tried, "no page has a block that is tested")
 }
 
 func follow(t *testing.T, text string, blocks [][]string) {
-	spoil(t, "[]")
-	starter(t, "server", "start")
-	_, server, _ := strings.Cut(strings.TrimSpace(starter(t, "server", "build")), ": ") // for pages that start one of their own
 	dir := t.TempDir()
+	e := borrowEnv(t)
+	_, server, _ := strings.Cut(strings.TrimSpace(e.starter(t, "server", "build")), ": ") // for pages that start one of their own
+	vars := append(e.vars(), "PASSBOOK_SERVER="+server, "PASSBOOK_RUN_ROOT="+filepath.Join(dir, "runs"))
+	t.Cleanup(func() {
+		own := &env{dir: dir} // the one that a page starts, if the page failed before it stopped it
+		require.NoError(t, errors.Join(own.create(), own.stop()))
+	})
 	require.NoError(t, os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(project, "examples"))))
 	require.NoError(t, os.Symlink(filepath.Join(base, "bin"), filepath.Join(dir, "bin")))
 	for _, m := range fileBlock.FindAllStringSubmatch(text, -1) {
@@ -59,20 +67,16 @@ func follow(t *testing.T, text string, blocks [][]string) {
 	for _, block := range blocks {
 		for _, part := range commandLine.Split(block[1], -1)[1:] {
 			command, want, _ := strings.Cut(part, "\n")
-			require.NoError(t, say(t, dir, server, command, strings.Split(strings.TrimSpace(want), "\n")))
+			require.NoError(t, say(t, dir, vars, command, strings.Split(strings.TrimSpace(want), "\n")))
 		}
 	}
 }
 
 // say runs one command and compares what it prints with what the page shows.
-func say(t *testing.T, dir, server, command string, want []string) error {
+func say(t *testing.T, dir string, vars []string, command string, want []string) error {
 	t.Helper()
-	env, err := environment()
-	if err != nil {
-		return err
-	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
-	cmd.Dir, cmd.Env = dir, append(slices.Clone(env), "PASSBOOK_SERVER="+server)
+	cmd.Dir, cmd.Env = dir, vars
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		return err

@@ -44,7 +44,7 @@ func makeFull(t *testing.T) result {
 	require.NoError(t, mount("-t", "tmpfs", "-o", "size=12m", "passbook-conformance", disk))
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", disk).Run()) })
 	refuse(t, disk)
-	spoil(t, "- {at: 3, do: slow, seconds: 1}\n- {at: 6, do: slow, seconds: 1}")
+	spoil(t, "- {at: 3, do: slow, seconds: 3}\n- {at: 6, do: slow, seconds: 3}")
 	r := result{dir: filepath.Join(disk, "run")}
 	starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir, "--detach")
 
@@ -124,7 +124,7 @@ func suffer(t *testing.T, r result, complaint string, take func()) glimpse {
 
 func workerLog(t *testing.T) string {
 	t.Helper()
-	return string(read(t, filepath.Join(statePath(), "worker", "worker.log")))
+	return string(read(t, rowsEnv.workerLog()))
 }
 
 // fill takes all the space that is left.

@@ -176,12 +176,12 @@ func when(t *testing.T, ts string) time.Time {
 	return at
 }
 
-// tree is every file below a folder by its digest; the lock, which is no record, is left out.
+// tree is every file below a folder by its digest. The lock, which is no record, and temporary files, which come and go, are left out.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == "run.lock" {
+		if err != nil || e.IsDir() || e.Name() == "run.lock" || temporary(path) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
@@ -190,6 +190,17 @@ func tree(t *testing.T, dir string) map[string]string {
 		return err
 	}))
 	return out
+}
+
+// settled reports whether nothing is being written: meta.json, which is written last, has seen the newest event.
+func (r result) settled(t *testing.T) bool {
+	t.Helper()
+	events, meta := r.file(t, "events.jsonl"), parse(t, r.file(t, "meta.json"))
+	if !bytes.HasSuffix(events, []byte("\n")) {
+		return false
+	}
+	all := lines(t, events)
+	return len(all) > 0 && all[len(all)-1]["seq"] == meta.at(t, "events.seq")
 }
 
 // costs gives the cost log's lines; one that somebody has torn is left out, and nothing else may be.

@@ -1,10 +1,8 @@
 package conformance
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -59,7 +57,7 @@ func makeKilled(t *testing.T) result {
 	spoil(t, strings.Join([]string{
 		"- {at: 5, do: kill_engine}",
 		"- {at: 6, do: kill_engine}",
-		"- {at: 9, do: kill_engine}", "- {at: 9, attempt: 2, do: slow, seconds: 1}",
+		"- {at: 9, do: kill_engine}", "- {at: 9, attempt: 2, do: slow, seconds: 3}",
 		"- {at: 12, do: kill_engine, when: after}",
 		"- {at: weaver-2, do: kill_engine}",
 	}, "\n"))
@@ -105,79 +103,51 @@ var lost struct {
 	asked           int // calls for the wreck
 }
 
-// makeLost takes away Temporal's database, the store and all else that is not in the run directory, in the middle of pass 6. A copy of the directory
-// is damaged as well, so that nothing is left of that run.
+// makeLost removes Temporal's database, the store and everything else that is not in the run directory, in the middle of pass 6. A copy of the
+// directory is damaged as well, so that nothing is left of that run.
 func makeLost(t *testing.T) result {
-	spoil(t, "- {at: 6, do: slow, seconds: 600}\n- {at: 6, attempt: 2, do: slow, seconds: 1}")
+	e := lostEnv
+	defer func() { require.NoError(t, e.stop()) }()
+	require.NoError(t, e.setFaults("- {at: 6, do: slow, seconds: 600}\n- {at: 6, attempt: 2, do: slow, seconds: 3}"))
 	r, config := result{dir: filepath.Join(base, "lost")}, example("corpus-tiny.yaml")
-	from := len(calls(t, 0))
-	elsewhere(t, 0, "run", "--config", config, "--output-dir", r.dir, "--detach")
-	defer elsewhere(t, 0, "server", "stop")
+	e.starter(t, "run", "--config", config, "--output-dir", r.dir, "--detach")
 	begun(t, r, 6)
-	until(t, "call 6 runs", func() bool { return started(calls(t, from), "006") == 1 })
+	until(t, "call 6 runs", func() bool { return started(e.callsFrom(t, 0), "006") == 1 })
 	lost.before = r.state(t)
-	loseEverything(t)
-	lost.status = elsewhere(t, 0, "status", r.dir)
+	loseEverything(t, e)
+	lost.status = e.starter(t, "status", r.dir)
 
 	wreck := result{dir: filepath.Join(base, "wreck")}
 	require.NoError(t, os.CopyFS(wreck.dir, os.DirFS(r.dir)))
 	for _, name := range []string{statePathIn, "events.jsonl", "meta.json"} {
 		require.NoError(t, os.WriteFile(wreck.path(name), []byte("x\n"), 0o600))
 	}
-	before := len(calls(t, 0))
+	before := len(e.callsFrom(t, 0))
 	lost.wreckBefore = tree(t, wreck.dir)
-	lost.wreck.said, lost.wreck.code = tryElsewhere(t, "resume", wreck.dir, "--force", "--reason", "the old server is gone for good")
-	lost.wreck.status, _ = tryElsewhere(t, "status", wreck.dir)
-	lost.wreckAfter, lost.asked = tree(t, wreck.dir), len(calls(t, before))
+	lost.wreck.said, lost.wreck.code = e.try(t, "resume", wreck.dir, "--force", "--reason", "the old server is gone for good")
+	lost.wreck.status, _ = e.try(t, "status", wreck.dir)
+	lost.wreckAfter, lost.asked = tree(t, wreck.dir), len(e.callsFrom(t, before))
 
-	lost.refused = elsewhere(t, 2, "run", "--config", config, "--output-dir", r.dir)
-	r.said = elsewhere(t, 0, "resume", r.dir, "--force", "--reason", "the old server is gone for good")
-	until(t, "call 6 is made again", func() bool { return started(calls(t, from), "006") == 2 })
+	code := 0
+	lost.refused, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
+	require.Equal(t, 2, code, lost.refused)
+	r.said = e.starter(t, "resume", r.dir, "--force", "--reason", "the old server is gone for good")
+	until(t, "call 6 is made again", func() bool { return started(e.callsFrom(t, 0), "006") == 2 })
 	lost.during = r.state(t)
-	r.said += elsewhere(t, 0, "run", "--config", config, "--output-dir", r.dir)
-	r.calls = calls(t, from)
+	r.said += e.starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.calls = e.callsFrom(t, 0)
 	return r
 }
 
-// otherState is the state directory of the run that loses it.
-func otherState() string { return filepath.Join(base, "other-state") }
-
-// tryElsewhere runs the starter with that state directory.
-func tryElsewhere(t *testing.T, args ...string) (said string, code int) {
-	t.Helper()
-	cmd, err := newCommand(t.Context(), project, args...)
-	require.NoError(t, err)
-	cmd.Env = append(cmd.Env, "PASSBOOK_STATE_DIR="+otherState())
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return string(out), exit.ExitCode()
-	}
-	require.NoError(t, err)
-	return string(out), 0
-}
-
-func elsewhere(t *testing.T, code int, args ...string) string {
-	t.Helper()
-	said, got := tryElsewhere(t, args...)
-	require.Equal(t, code, got, "starter %s:\n%s", strings.Join(args, " "), said)
-	return said
-}
-
 // loseEverything kills server and worker and removes their state directory.
-func loseEverything(t *testing.T) {
+func loseEverything(t *testing.T, e *env) {
 	t.Helper()
-	type process struct {
-		Process struct {
-			PID int `json:"pid"`
-		} `json:"process"`
+	server, worker, err := e.processes()
+	require.NoError(t, err)
+	for _, pid := range []int{worker, server} {
+		require.Positive(t, pid)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		until(t, "it is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 	}
-	var status struct{ Server, Worker process }
-	require.NoError(t, json.Unmarshal([]byte(elsewhere(t, 0, "server", "status", "--json")), &status))
-	for _, p := range []process{status.Worker, status.Server} {
-		require.Positive(t, p.Process.PID)
-		require.NoError(t, syscall.Kill(p.Process.PID, syscall.SIGKILL))
-		until(t, "it is gone", func() bool { return errors.Is(syscall.Kill(p.Process.PID, 0), syscall.ESRCH) })
-	}
-	require.NoError(t, os.RemoveAll(otherState()))
+	require.NoError(t, os.RemoveAll(e.state()))
 }

@@ -2,15 +2,25 @@ package conformance
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
 // project is the checkout; base is the folder of everything that the tests make.
 var project, base string
+
+// programsVar names a folder, by an absolute path, with the programs starter and worker. The tests use them instead of building their own.
+const programsVar = "PASSBOOK_TEST_PROGRAMS"
+
+// parallelTests is enough for every test that may run in parallel. The tests mostly wait for servers, agents and timers, so the number of processors,
+// which is the default, would be too low.
+const parallelTests = lanes + 12
 
 // TestMain plays claude, or a browser, when it was started under that name.
 func TestMain(m *testing.M) {
@@ -20,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "browser":
 		os.Exit(playBrowser(os.Args[0]))
 	}
-	code, err := withPrograms(m.Run)
+	code, err := runTests(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -28,8 +38,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// withPrograms builds the programs once, and ends at last whatever runs in the shared house.
-func withPrograms(tests func() int) (code int, err error) {
+// runTests provides the programs and the environments, and stops whatever runs in the environments after the tests.
+func runTests(tests func() int) (code int, err error) {
+	if err := allowParallel(); err != nil {
+		return 1, err
+	}
 	if project, err = filepath.Abs(".."); err != nil {
 		return 1, err
 	}
@@ -37,21 +50,85 @@ func withPrograms(tests func() int) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(base)
-	bin := filepath.Join(base, "bin")
-	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./starter", "./worker")
-	build.Dir = project
-	if out, err := build.CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build the programs: %w\n%s", err, out)
+	if err := makeBin(filepath.Join(base, "bin")); err != nil {
+		return 1, err
 	}
-	self, err := os.Executable()
+	all, err := createEnvs()
 	if err != nil {
 		return 1, err
 	}
-	for _, name := range []string{"claude", "browser"} {
-		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
-			return 1, err
+	defer holdPorts()()
+	defer func() {
+		for _, e := range all {
+			err = errors.Join(err, e.stop())
+		}
+	}()
+	return tests(), nil
+}
+
+// allowParallel raises the limit of parallel tests, unless the command line sets it.
+func allowParallel() error {
+	const name = "test.parallel"
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	if set {
+		return nil
+	}
+	return flag.Set(name, strconv.Itoa(parallelTests))
+}
+
+// holdPorts occupies the default ports of the server and its Web UI until release is called. The servers of the environments start at the same time and
+// would all choose them; now each finds free ports. Where another process has the ports, there is nothing to do.
+func holdPorts() (release func()) {
+	var held []net.Listener
+	for _, address := range []string{"127.0.0.1:7233", "127.0.0.1:8233"} {
+		if l, err := net.Listen("tcp", address); err == nil {
+			held = append(held, l)
 		}
 	}
-	defer func() { err = errors.Join(err, closeHouse()) }()
-	return tests(), nil
+	return func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}
+}
+
+// makeBin fills the folder that is first in the PATH of the environments: starter, worker, and this program as claude and browser.
+func makeBin(bin string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	if folder := os.Getenv(programsVar); folder != "" {
+		err = linkPrograms(folder, bin)
+	} else {
+		err = buildPrograms(bin)
+	}
+	return errors.Join(err, os.Symlink(self, filepath.Join(bin, "claude")), os.Symlink(self, filepath.Join(bin, "browser")))
+}
+
+func buildPrograms(bin string) error {
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./starter", "./worker")
+	build.Dir = project
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func linkPrograms(folder, bin string) error {
+	for _, name := range []string{"starter", "worker"} {
+		program, err := exec.LookPath(filepath.Join(folder, name))
+		if err == nil {
+			err = os.Symlink(program, filepath.Join(bin, name))
+		}
+		if err != nil {
+			return fmt.Errorf("use the programs in %s=%s: %w", programsVar, folder, err)
+		}
+	}
+	return nil
 }

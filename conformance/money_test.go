@@ -103,6 +103,7 @@ func moneyRows() rows {
 
 // TestScores: a score in bold counts, one that is quoted does not, and one out of range is none.
 func TestScores(t *testing.T) {
+	useRowsEnv(t)
 	r := moneyRun.get(t)
 	rows := where(r.log(t, "quality.jsonl"), "type", "pa-score")
 	require.Len(t, rows, 3)

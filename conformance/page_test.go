@@ -28,6 +28,7 @@ var shownHere = []string{"ST", "PR", "PC", "CK", "CO", "LG", "AT", "AV", "IN", "
 
 // TestThePageIsComplete holds docs/conformance.md to the checklist and to the tests.
 func TestThePageIsComplete(t *testing.T) {
+	t.Parallel()
 	page := string(read(t, filepath.Join(project, "docs", "conformance.md")))
 	sizes, seen, all, scripts := map[string]int{}, map[string]bool{}, allRows(t), scriptRows(t)
 	for _, m := range pageRow.FindAllStringSubmatch(page, -1) {

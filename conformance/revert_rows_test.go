@@ -35,7 +35,7 @@ var back struct {
 // makeReverted is the demo once more, paused in pass 32 and taken back to the end of the third set.
 func makeReverted(t *testing.T) result {
 	starter(t, "server", "start")
-	spoil(t, "- {at: 32, do: slow, seconds: 2}")
+	spoil(t, "- {at: 32, do: slow, seconds: 5}")
 	r := result{dir: filepath.Join(base, "reverted")}
 	from := len(calls(t, 0))
 	starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir, "--detach")
@@ -43,7 +43,7 @@ func makeReverted(t *testing.T) result {
 	back.live.said, back.live.code = try(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
 	pause(t, r, 1)
 	starter(t, "budget", r.dir, "--usd", "10") // what is done twice is paid for twice
-	until(t, "the budget is written down", func() bool { return count(r.text(t), `Budget set to \$10\.00`) == 1 })
+	until(t, "the budget is recorded", func() bool { return count(r.text(t), `Budget set to \$10\.00`) == 1 && r.settled(t) })
 	back.unknown = unmoved(t, r, "revert", "--checkpoint", "cp-S9", "--output-dir", r.dir)
 	back.hurt = unmovedWhileHurt(t, r)
 	back.before, back.files, back.logs = r.state(t), tree(t, r.dir), map[string]string{}
@@ -51,7 +51,7 @@ func makeReverted(t *testing.T) result {
 		back.logs[name] = string(r.file(t, logs+name))
 	}
 
-	spoil(t, "- {at: 25, do: slow, seconds: 2}")
+	spoil(t, "- {at: 25, do: slow, seconds: 3}")
 	s := watch(t, r.dir)
 	starter(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
 	begun(t, r, 25)

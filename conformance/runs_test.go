@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,17 +46,6 @@ var (
 	againRun    = &shared{make: makeAgain}
 )
 
-// calls gives the built-in agent's call log from a line on.
-func calls(t *testing.T, from int) []object {
-	t.Helper()
-	raw, err := os.ReadFile(callsPath())
-	if os.IsNotExist(err) {
-		return nil
-	}
-	require.NoError(t, err)
-	return lines(t, raw)[from:]
-}
-
 // makeDemo is the whole demo, watched from before its beginning.
 func makeDemo(t *testing.T) result {
 	spoil(t, "[]")
@@ -79,6 +69,9 @@ func makeAgain(t *testing.T) result {
 	return r
 }
 
+// auditSeconds is how long each auditor of the second cycle takes, in the run with most failures.
+const auditSeconds = 3.0
+
 // makeTroubled meets most of what an agent can do wrong, and ends all the same.
 func makeTroubled(t *testing.T) result {
 	spoil(t, strings.Join([]string{
@@ -94,9 +87,9 @@ func makeTroubled(t *testing.T) result {
 		"- {at: auditor-B-1, attempt: all, do: exit}",
 		"- {at: weaver-1, do: say, text: It cannot be told.}",
 		"- {at: refine-1, attempt: all, do: no_html}",
-		"- {at: auditor-A-2, do: slow, seconds: 1}",
-		"- {at: auditor-B-2, do: slow, seconds: 1}",
-		"- {at: auditor-C-2, do: slow, seconds: 1}",
+		fmt.Sprintf("- {at: auditor-A-2, do: slow, seconds: %v}", auditSeconds),
+		fmt.Sprintf("- {at: auditor-B-2, do: slow, seconds: %v}", auditSeconds),
+		fmt.Sprintf("- {at: auditor-C-2, do: slow, seconds: %v}", auditSeconds),
 	}, "\n"))
 	r := result{dir: filepath.Join(base, "troubled")}
 	from := len(calls(t, 0))
@@ -123,7 +116,7 @@ const edit = "<!-- a person was here -->\n"
 
 // makeRested is paused in pass 3, hurt in several ways, moved, and resumed.
 func makeRested(t *testing.T) result {
-	spoil(t, "- {at: 3, do: slow, seconds: 1}\n- {at: 6, do: slow, seconds: 1}")
+	spoil(t, "- {at: 3, do: slow, seconds: 3}\n- {at: 6, do: slow, seconds: 3}")
 	first, r := result{dir: filepath.Join(base, "rested-first")}, result{dir: filepath.Join(base, "rested")}
 	starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", first.dir, "--detach")
 	begun(t, first, 3)

@@ -11,6 +11,7 @@ import (
 
 // TestTheWatcherSees plants what must never happen, so that a row that finds nothing has looked.
 func TestTheWatcherSees(t *testing.T) {
+	t.Parallel()
 	state := func(seq, saved, record string) string {
 		return `{"lastSeq":` + seq + `,"lastSavedAt":"` + saved + `","passRecords":{"1":{"durationMs":` + record + `}}}`
 	}
@@ -46,6 +47,7 @@ func TestTheWatcherSees(t *testing.T) {
 
 // TestAnUnsyncedReplacementIsSeen gives the reader of traces one that is right; the wrong ones are told apart by its marks.
 func TestAnUnsyncedReplacementIsSeen(t *testing.T) {
+	t.Parallel()
 	sync := `fsync(7</r/_orchestrator/state.json.tmp.1>) = 0` + "\n"
 	rename := `renameat(AT_FDCWD, "/r/_orchestrator/state.json.tmp.1", AT_FDCWD, "/r/_orchestrator/state.json") = 0` + "\n"
 	folder := `fsync(8</r/_orchestrator>) = 0` + "\n"

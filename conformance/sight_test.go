@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type sight struct {
 	files   map[string]bool   // every file that ever was there, temporary ones aside
 	told    told
 	looked  atomic.Int64
+	known   map[string]os.FileInfo // state.json and the logs as they were last read
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -42,20 +44,28 @@ type told struct {
 	removed  []string // files that were unlinked or renamed away, temporary ones aside
 }
 
-// watch looks at a directory in a tight loop until end is called.
+// walkEvery is the number of looks for each walk through the whole directory, which takes far longer than the rest of a look.
+const walkEvery = 100
+
+// watch looks at a directory every millisecond until end is called. A look reads only what has changed since the last one: the processor is needed by
+// what is watched.
 func watch(t *testing.T, dir string) *sight {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	s := &sight{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{}, files: map[string]bool{}, stop: make(chan struct{})}
+	s := &sight{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{}, files: map[string]bool{}, known: map[string]os.FileInfo{}, stop: make(chan struct{})}
 	listen(t, s)
 	s.done.Go(func() {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for {
+		for n := 0; ; n++ {
+			if n%walkEvery == 0 {
+				s.lookAtFiles()
+			}
 			s.look()
 			s.looked.Add(1)
 			select {
 			case <-s.stop:
+				s.lookAtFiles()
 				s.look()
 				return
 			case <-tick.C:
@@ -80,8 +90,11 @@ func (s *sight) end() *sight {
 
 func (s *sight) look() {
 	s.lookAtLogs()
-	s.lookAtFiles()
 	path := filepath.Join(s.dir, statePathIn)
+	fi, err := os.Stat(path)
+	if err == nil && !s.changed(path, fi) {
+		return
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		if len(s.states) > 0 {
@@ -105,6 +118,13 @@ func (s *sight) look() {
 	s.lookAtRecords(o)
 }
 
+// changed reports whether a file is another one than at the last call, and remembers it.
+func (s *sight) changed(path string, now os.FileInfo) bool {
+	last, ok := s.known[path]
+	s.known[path] = now
+	return !ok || !os.SameFile(last, now) || last.Size() != now.Size() || !last.ModTime().Equal(now.ModTime())
+}
+
 func (s *sight) lookAtRecords(o object) {
 	records, _ := o["passRecords"].(map[string]any)
 	for n, r := range records {
@@ -119,13 +139,32 @@ func (s *sight) lookAtRecords(o object) {
 func (s *sight) lookAtLogs() {
 	entries, _ := os.ReadDir(filepath.Join(s.dir, logs))
 	for _, e := range entries {
-		raw, err := os.ReadFile(filepath.Join(s.dir, logs, e.Name()))
-		head := string(raw[:min(len(raw), 1024)])
-		if err != nil || int64(len(raw)) < s.sizes[e.Name()] || !strings.HasPrefix(head, s.heads[e.Name()]) {
+		path := filepath.Join(s.dir, logs, e.Name())
+		fi, err := e.Info()
+		if err == nil && !s.changed(path, fi) {
+			continue
+		}
+		head, size := "", int64(0)
+		if err == nil {
+			size = fi.Size()
+			head, err = headOf(path)
+		}
+		if err != nil || size < s.sizes[e.Name()] || !strings.HasPrefix(head, s.heads[e.Name()]) {
 			s.shrunk = append(s.shrunk, e.Name())
 		}
-		s.sizes[e.Name()], s.heads[e.Name()] = int64(len(raw)), head
+		s.sizes[e.Name()], s.heads[e.Name()] = size, head
 	}
+}
+
+// headOf reads the first kilobyte of a file.
+func headOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, 1024))
+	return string(raw), err
 }
 
 func (s *sight) lookAtFiles() {

@@ -80,7 +80,7 @@ func testEveryReplyIsKept(t *testing.T) {
 			})
 		}
 	}
-	said, err := filepath.Glob(filepath.Join(fakePath(), "said-*"))
+	said, err := filepath.Glob(filepath.Join(rowsEnv.fakeDir(), "said-*"))
 	require.NoError(t, err)
 	require.Greater(t, len(said), 50)
 	for _, name := range said {

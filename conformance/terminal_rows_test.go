@@ -24,8 +24,8 @@ func makeInterrupted(t *testing.T) result {
 	starter(t, "server", "start")
 	spoil(t, strings.Join([]string{
 		"- {at: 3, do: rate_limit}",
-		"- {at: 5, do: slow, seconds: 2}",
-		"- {at: 9, do: slow, seconds: 2}",
+		"- {at: 5, do: slow, seconds: 4}",
+		"- {at: 9, do: slow, seconds: 4}",
 		"- {at: auditor-B-1, do: slow, seconds: 600}",
 		"- {at: weaver-2, do: slow, seconds: 1}",
 	}, "\n"))

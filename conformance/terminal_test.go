@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -26,9 +25,8 @@ type screen struct {
 func open(t *testing.T, args ...string) *screen {
 	t.Helper()
 	ours, theirs := openTerminal(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	cmd, err := newCommand(ctx, project, args...)
-	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	cmd := rowsEnv.command(ctx, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = theirs, theirs, theirs, inTerminal()
 	cmd.Env = append(cmd.Env, "TERM=xterm")
 	s := &screen{cmd: cmd, keys: ours, end: make(chan struct{})}
