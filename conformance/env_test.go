@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // env is an isolated test environment: a state directory with one server and one worker, a call log and a fault file for the scripted agent. Tests in
@@ -39,8 +41,8 @@ func (e *env) create() error {
 // vars is the environment of every program that is started here: that of a user inside an agent session, without settings of the user's own.
 func (e *env) vars() []string {
 	var vars []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") && !strings.HasPrefix(v, "PATH=") {
+	for _, v := range testenv.Clean(os.Environ()) {
+		if !strings.HasPrefix(v, "PATH=") {
 			vars = append(vars, v)
 		}
 	}

@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // project is the checkout; base is the folder of everything that the tests make.
 var project, base string
-
-// programsVar names a folder, by an absolute path, with the programs starter and worker. The tests use them instead of building their own.
-const programsVar = "PASSBOOK_TEST_PROGRAMS"
 
 // parallelTests is enough for every test that may run in parallel. The tests mostly wait for servers, agents and timers, so the number of processors,
 // which is the default, would be too low.
@@ -40,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // runTests provides the programs and the environments, and stops whatever runs in the environments after the tests.
 func runTests(tests func() int) (code int, err error) {
-	if err := allowParallel(); err != nil {
+	if err := errors.Join(allowParallel(), testenv.UseMemory()); err != nil {
 		return 1, err
 	}
 	if project, err = filepath.Abs(".."); err != nil {
@@ -103,32 +101,14 @@ func makeBin(bin string) error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	if folder := os.Getenv(programsVar); folder != "" {
-		err = linkPrograms(folder, bin)
-	} else {
-		err = buildPrograms(bin)
+	programs, err := testenv.Programs(project, filepath.Join(base, "programs"), "./starter", "./worker")
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, os.Symlink(self, filepath.Join(bin, "claude")), os.Symlink(self, filepath.Join(bin, "browser")))
-}
-
-func buildPrograms(bin string) error {
-	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./starter", "./worker")
-	build.Dir = project
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	for name, target := range map[string]string{
+		"starter": filepath.Join(programs, "starter"), "worker": filepath.Join(programs, "worker"), "claude": self, "browser": self,
+	} {
+		err = errors.Join(err, os.Symlink(target, filepath.Join(bin, name)))
 	}
-	return nil
-}
-
-func linkPrograms(folder, bin string) error {
-	for _, name := range []string{"starter", "worker"} {
-		program, err := exec.LookPath(filepath.Join(folder, name))
-		if err == nil {
-			err = os.Symlink(program, filepath.Join(bin, name))
-		}
-		if err != nil {
-			return fmt.Errorf("use the programs in %s=%s: %w", programsVar, folder, err)
-		}
-	}
-	return nil
+	return err
 }
