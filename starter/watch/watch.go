@@ -66,17 +66,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	signal.Notify(sigs, os.Interrupt) // of others than the keyboard, and before the terminal gives keys
 	defer signal.Stop(sigs)
 	defer close(done)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
-	go func() {
-		for {
-			select {
-			case <-sigs:
-				p.Send(interruptMsg{})
-			case <-done:
-				return
-			}
-		}
-	}()
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	go relay(ctx, p, sigs, done)
 	end, err := p.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil // the terminal is gone, or the program is asked to end: the run goes on
@@ -88,7 +79,27 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return Result{State: last.scene.State, Interrupts: last.interrupts, Forced: last.forced}, errors.Join(err, last.failed)
 }
 
+// relay passes interrupts on, and quits the program when ctx ends. A program that is killed instead closes the terminal while it is read.
+func relay(ctx context.Context, p *tea.Program, sigs <-chan os.Signal, done <-chan struct{}) {
+	ended := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case <-sigs:
+			p.Send(interruptMsg{})
+		case <-ended:
+			go p.Quit()
+			ended, late = nil, time.After(quitWithin)
+		case <-late:
+			p.Kill() // the terminal takes nothing any more
+		case <-done:
+			return
+		}
+	}
+}
+
 const (
+	quitWithin  = 2 * time.Second        // after which a screen that was asked to quit is killed
 	tick        = 250 * time.Millisecond // how often the directory is looked at
 	clock       = time.Second            // how often times go on
 	serverEvery = 5 * time.Second        // how often a server is asked
