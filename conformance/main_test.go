@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,7 +54,7 @@ func runTests(tests func() int) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	defer holdPorts()()
+	defer testenv.HoldPorts()()
 	defer func() {
 		for _, e := range all {
 			err = errors.Join(err, e.stop())
@@ -74,22 +73,6 @@ func allowParallel() error {
 		return nil
 	}
 	return flag.Set(name, strconv.Itoa(parallelTests))
-}
-
-// holdPorts occupies the default ports of the server and its Web UI until release is called. The servers of the environments start at the same time and
-// would all choose them; now each finds free ports. Where another process has the ports, there is nothing to do.
-func holdPorts() (release func()) {
-	var held []net.Listener
-	for _, address := range []string{"127.0.0.1:7233", "127.0.0.1:8233"} {
-		if l, err := net.Listen("tcp", address); err == nil {
-			held = append(held, l)
-		}
-	}
-	return func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}
 }
 
 // makeBin fills the folder that is first in the PATH of the environments: starter, worker, and this program as claude and browser.

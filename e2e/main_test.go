@@ -37,5 +37,6 @@ func withPrograms(tests func() int) (int, error) {
 	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./e2e/victim", "./e2e/agent"); err != nil {
 		return 1, err
 	}
+	defer testenv.HoldPorts()()
 	return tests(), nil
 }

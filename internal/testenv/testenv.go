@@ -5,6 +5,7 @@ package testenv
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,4 +48,20 @@ func Clean(env []string) []string {
 		}
 	}
 	return out
+}
+
+// HoldPorts occupies the default ports of the server and its Web UI until release is called. Servers that tests start at the same time would all
+// choose these ports, and all but one would fail and start again; now each finds free ports. A port that another process has is left alone.
+func HoldPorts() (release func()) {
+	var held []net.Listener
+	for _, address := range []string{"127.0.0.1:7233", "127.0.0.1:8233"} {
+		if l, err := net.Listen("tcp", address); err == nil {
+			held = append(held, l)
+		}
+	}
+	return func() {
+		for _, l := range held {
+			_ = l.Close() // nothing was written to it
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package testenv_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,4 +25,12 @@ func TestProgramsReportsWhatAFolderLacks(t *testing.T) {
 
 func TestCleanRemovesSettings(t *testing.T) {
 	require.Equal(t, []string{"HOME=/h", "MY_PASSBOOK_X=1"}, testenv.Clean([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
+}
+
+func TestHoldPortsReleasesThem(t *testing.T) {
+	testenv.HoldPorts()()
+	release := testenv.HoldPorts()
+	_, err := net.Listen("tcp", "127.0.0.1:7233")
+	require.Error(t, err)
+	release()
 }
