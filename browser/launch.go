@@ -20,9 +20,17 @@ type chromium struct {
 	ctx     context.Context // of the browser's first, empty tab
 	stop    context.CancelFunc
 	profile string
-	group   int // process group
+	temp    string // its temporary files
+	group   int    // process group
 	site    *site
 }
+
+// A browser makes a socket of this name in its folder for temporary files, and does not start if the path is longer than the system allows (Linux: 107
+// bytes, macOS: 103).
+const (
+	socketName    = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
+	maxSocketPath = 103
+)
 
 // launch starts a browser in a process group of its own, with an empty
 // profile. It lives no longer than ctx.
@@ -31,12 +39,17 @@ func launch(ctx context.Context, path, tempDir string, s *site) (*chromium, erro
 	if err != nil {
 		return nil, err
 	}
-	b := &chromium{profile: profile, site: s}
+	b := &chromium{profile: profile, temp: profile, site: s}
+	if len(profile)+len(socketName) > maxSocketPath {
+		if b.temp, err = os.MkdirTemp("/tmp", "passbook-socket-"); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(profile))
+		}
+	}
 	opts := append(flags(s),
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(profile),
 		chromedp.NoInheritEnv,
-		chromedp.Env(environment(os.Environ())...),
+		chromedp.Env(append(environment(os.Environ()), "TMPDIR="+b.temp)...),
 		chromedp.ModifyCmdFunc(ownGroup),
 	)
 	alloc, stop := chromedp.NewExecAllocator(ctx, opts...)
@@ -55,7 +68,7 @@ func launch(ctx context.Context, path, tempDir string, s *site) (*chromium, erro
 }
 
 // close kills every process of the browser, waits for the first of them, and
-// removes the profile.
+// removes its files.
 func (b *chromium) close() error {
 	b.stop()
 	if b.group > 0 {
@@ -64,7 +77,7 @@ func (b *chromium) close() error {
 	// A child that is just dying may still add a file.
 	var err error
 	for range 50 {
-		if err = os.RemoveAll(b.profile); err == nil {
+		if err = errors.Join(os.RemoveAll(b.profile), os.RemoveAll(b.temp)); err == nil {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -87,7 +100,7 @@ func environment(all []string) []string {
 	for _, v := range all {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
-		case "HOME", "PATH", "TMPDIR", "LD_LIBRARY_PATH", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_DIRS":
+		case "HOME", "PATH", "LD_LIBRARY_PATH", "FONTCONFIG_FILE", "FONTCONFIG_PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_DIRS":
 			env = append(env, v)
 		}
 	}

@@ -85,6 +85,24 @@ func TestAPageThatNeverEnds(t *testing.T) {
 	requireGone(t, temp)
 }
 
+// TestALongFolderForTemporaryFiles: the path of a socket is limited, and what the browser leaves is removed wherever it is.
+func TestALongFolderForTemporaryFiles(t *testing.T) {
+	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	require.NoError(t, os.Mkdir(temp, 0o700))
+	t.Setenv("TMPDIR", temp)
+	before, err := filepath.Glob("/tmp/passbook-socket-*")
+	require.NoError(t, err)
+	res, err := browser.Shoot(t.Context(), browser.Options{}, browser.Page{Name: "artifact.html", HTML: []byte("<p>short</p>")}, viewOnly)
+	require.NoError(t, err)
+	require.Len(t, res.Shots, 1)
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	after, err := filepath.Glob("/tmp/passbook-socket-*")
+	require.NoError(t, err)
+	require.Subset(t, before, after, "files of the browser are left")
+}
+
 func TestTheCallerCanStopIt(t *testing.T) {
 	temp := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
