@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,14 +99,23 @@ func (r row) test(t *testing.T, reach func(*testing.T) *subject) {
 	}
 	for _, op := range r.allowed {
 		switch op {
-		case run.Observe, run.Diagnose, run.Promote, run.Repair:
-			continue
 		case run.Replay, run.Fork, run.FollowUp:
 			t.Run(string(op), func(t *testing.T) { comesOf(t, l, op) })
-			continue
 		}
+	}
+	for _, op := range r.changing() {
 		t.Run(string(op), func(t *testing.T) { does(t, reach(t), op) })
 	}
+}
+
+// changing returns the allowed operations that change the run itself. Pause is the last one: it lets a call go on that others wait behind.
+func (r row) changing() []run.Operation {
+	others := []run.Operation{run.Observe, run.Diagnose, run.Promote, run.Repair, run.Replay, run.Fork, run.FollowUp, run.Pause}
+	ops := slices.DeleteFunc(slices.Clone(r.allowed), func(op run.Operation) bool { return slices.Contains(others, op) })
+	if slices.Contains(r.allowed, run.Pause) {
+		ops = append(ops, run.Pause)
+	}
+	return ops
 }
 
 // refuses wants a typed conflict that names the operation, where the run stands and what is allowed there; and nothing may change.
