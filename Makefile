@@ -69,7 +69,8 @@ bench: server ## measure what the engine adds to a pass (docs/performance.md); S
 lint: ## format, vet, staticcheck, deterministic workflows, tidy modules
 	@scripts/lint
 
-check: lint test ## all that CI runs
+check: chromium server ## all that CI runs: lint beside all tests
+	@scripts/test --lint
 
 clean: ## remove what was built; runs/ and the user's cache stay
 	rm -rf bin .cache
