@@ -28,6 +28,7 @@ var lifecycleRuns = flag.Int("soak.lifecycle", 4, "how many runs are reverted, f
 // TestLifecycleSoak kills workers at random moments of runs that are paused, taken back to random checkpoints, two askers at once, and at last forked
 // and replayed. All of them end with the artifact of an undisturbed run.
 func TestLifecycleSoak(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	stranger, random := bystander(t), rand.New(rand.NewSource(*soakSeed))
 	took := g.slowly(t)

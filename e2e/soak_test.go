@@ -38,6 +38,7 @@ var (
 
 // TestSoak kills the real worker at random moments of many runs, and tells what each run was doing then.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	file := small()
 	switch *soakPipeline {
 	case "":
@@ -51,11 +52,13 @@ func TestSoak(t *testing.T) {
 
 // TestSoakTurns is the short form for a run that works on a tree.
 func TestSoakTurns(t *testing.T) {
+	t.Parallel()
 	soak{file: turnsPipeline(), runs: 10, kills: 5, seed: *soakSeed}.run(t)
 }
 
 // TestTheSoakSeesWhatIsPaidForTwice soaks with workers that never find an earlier answer, until a run is found whose call was paid for twice.
 func TestTheSoakSeesWhatIsPaidForTwice(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, turnsPipeline())
 	o := soak{file: turnsPipeline(), kills: 5}
 	stranger, random := bystander(t), rand.New(rand.NewSource(*soakSeed))

@@ -103,6 +103,7 @@ var smallChanged = map[string]string{
 
 // TestWalkTurns kills the worker at points of a run that works on a tree, each in a run of its own, and lets an honest one take over.
 func TestWalkTurns(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, smallTurns())
 	require.Equal(t, smallChanged, lastChanges(g.want.Changes))
 	require.Contains(t, g.want.Files, "snapshots/turn-2/tree/in/two.txt")

@@ -85,6 +85,7 @@ func (g *grounds) count(t *testing.T, name string, run func(*site, point.Plan) e
 
 // TestWalkWorker kills the worker at chosen points of a run, each in a run of its own, and lets an honest one take over.
 func TestWalkWorker(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	points := g.count(t, "count", g.oneWorker(t))
 	g.walk(t, points, func(ctx context.Context, s *site, p point.Plan) (*point.Point, error) {
@@ -108,6 +109,7 @@ func (g *grounds) oneWorker(t *testing.T) func(*site, point.Plan) error {
 
 // TestWalkStarter kills the starter at chosen points of a start. Who starts the run again goes on with what is there.
 func TestWalkStarter(t *testing.T) {
+	t.Parallel()
 	g := newGrounds(t, small())
 	points := g.count(t, "count", func(s *site, p point.Plan) error {
 		if _, err := s.killStarter(t.Context(), p); err != nil {
