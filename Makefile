@@ -56,7 +56,7 @@ tctl-test: server ## build it, and work a run with it
 test: chromium server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
 
-test-all: chromium server ## run them in their exhaustive form: every kill point; takes about an hour
+test-all: chromium server ## run them in their exhaustive form: every kill point; takes about 40 minutes
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml, or PIPELINE=turns KILLS=5
