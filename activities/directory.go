@@ -98,8 +98,8 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 		return work.ProjectResult{}, err
 	}
 	d := a.cfg.Open(in.Dir)
-	if claim, err := d.Claim(); err == nil && claim.RunID != in.RunID {
-		return work.ProjectResult{}, foreign(&rundir.ClaimedError{Dir: in.Dir, Holder: claim})
+	if err := d.MayContinue(in.RunID); err != nil {
+		return work.ProjectResult{}, foreign(err)
 	}
 	batch := rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head}
 	p, err := d.Project(ctx, blobs{s}, batch)

@@ -38,6 +38,26 @@ type Branching struct {
 	Def    *Definition // another definition, the same up to the checkpoint
 }
 
+// CheckDir refuses a directory that a new run cannot have, before anything is written or started. One that a branch of this mode has may be this
+// very request's.
+func (b Branching) CheckDir(runRoot string) error {
+	if b.Dir == "" {
+		return rundir.Writable(runRoot)
+	}
+	abs, err := filepath.Abs(b.Dir)
+	if err != nil {
+		return err
+	}
+	d := rundir.At(abs)
+	if err := d.Usable(); err != nil {
+		return err
+	}
+	if holder, err := d.Claim(); err == nil && (holder.SourceRun == "" || holder.Mode != b.Mode) {
+		return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
+	}
+	return nil
+}
+
 // changes names what a fork wants to have otherwise.
 func (b Branching) changes() []string {
 	var out []string

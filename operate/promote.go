@@ -96,29 +96,33 @@ func (c *copying) copy(ctx context.Context) (run.DeliveryCompleted, error) {
 	}, nil
 }
 
-// destination is the path that is meant, free of symbolic links, outside of the run directory and not around it.
+// destination is the path that is meant, free of symbolic links, writable, in no run's directory and not around this one.
 func destination(r rundir.Result, dir rundir.Dir, to string) (string, error) {
 	path, err := filepath.Abs(to)
 	if err != nil {
 		return "", err
 	}
 	fi, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
 	if r.Kind == rundir.ResultArtifact && (strings.HasSuffix(to, string(filepath.Separator)) || err == nil && fi.IsDir()) {
 		path = filepath.Join(path, filepath.Base(r.Name))
 	}
-	path, err = resolved(path)
-	if err != nil {
+	if err := rundir.Writable(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	if r.Kind == rundir.ResultTree {
+		if err := rundir.Writable(path); err != nil {
+			return "", err
+		}
+	}
+	if path, err = resolved(path); err != nil {
 		return "", err
 	}
 	root, err := resolved(dir.Root)
 	if err != nil {
 		return "", err
 	}
-	if contains(root, path) || contains(path, root) {
-		return "", refusedTo("%s and the run directory %s lie in one another: choose another --to", path, root)
+	if contains(path, root) {
+		return "", refusedTo("%s contains the run directory %s: choose another --to", path, root)
 	}
 	return path, nil
 }
@@ -138,7 +142,7 @@ func resolved(path string) (string, error) {
 		return real, err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", fmt.Errorf("%s is a symbolic link that leads nowhere", path)
+		return "", &rundir.TargetError{Path: path, Why: "it is a symbolic link that leads nowhere", Next: "Name another path"}
 	}
 	above, err := resolved(filepath.Dir(path))
 	return filepath.Join(above, filepath.Base(path)), err
@@ -166,6 +170,9 @@ func (c *copying) file(ctx context.Context) error {
 	raw, err := c.dir.ResultBytes(ctx, activities.Blobs(c.store), c.result)
 	if err != nil {
 		return err
+	}
+	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
+		return refusedTo("%s is no file: choose another --to", c.path)
 	}
 	there, err := os.ReadFile(c.path)
 	switch {

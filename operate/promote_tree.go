@@ -46,14 +46,11 @@ func (c *copying) tree(ctx context.Context) error {
 
 // look says whether nothing is at the path, or the result already; else there is something that may be exchanged.
 func (c *copying) look(want tree.Tree) (free bool, err error) {
-	fi, err := os.Lstat(c.path)
-	switch {
+	switch _, err := os.Lstat(c.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return true, nil
 	case err != nil:
 		return false, err
-	case !fi.IsDir():
-		return false, refusedTo("%s is no folder, and the result of run %s is one: choose another --to", c.path, c.result.RunID)
 	}
 	inside, err := os.ReadDir(c.path)
 	if err != nil || len(inside) == 0 && len(want.Entries) > 0 {
@@ -67,8 +64,7 @@ func (c *copying) look(want tree.Tree) (free bool, err error) {
 		c.made.Again = true
 		return false, c.dir.Disk.SettleTree(c.path)
 	case !c.force:
-		return false, refusedTo("%s is not empty, and what is in it is not the result of run %s (or was changed since): choose another --to, or replace it with --force, which keeps it beside the new one",
-			c.path, c.result.RunID)
+		return false, orForce(rundir.Vacant(c.path), "with --force the result of run "+c.result.RunID+" replaces what is there, which is kept beside it")
 	}
 	return false, nil
 }

@@ -9,6 +9,15 @@ import (
 	"github.com/passbook-run/passbook/store"
 )
 
+// CheckRebuild refuses a directory that is not the run's and cannot become it. Nothing is written.
+func CheckRebuild(runID, dir string) error {
+	d := rundir.At(dir)
+	if err := d.MayTake(runID); err != nil {
+		return err
+	}
+	return d.MayWrite()
+}
+
 // Rebuild writes a lost run directory again, from the newest execution's history and the segments it names.
 func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
 	src, err := activities.TemporalHistory{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")

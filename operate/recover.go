@@ -55,7 +55,7 @@ func Recover(ctx context.Context, s *store.Store, r Recovery) (Recovered, error)
 	rows, skipped := rundir.ReadTraces(r.Traces)
 	rec := &recovering{store: s, dir: r.Dir, rows: rows}
 	rec.out = Recovered{Version: 1, RunID: r.RunID, Directory: r.Dir, Calls: []activities.Call{}, Files: []string{}, Missing: []string{}}
-	if err := rec.emptyFolder(); err != nil {
+	if err := rundir.Vacant(r.Dir); err != nil {
 		return rec.out, err
 	}
 	if skipped > 0 {
@@ -98,17 +98,6 @@ type recovering struct {
 
 func (r *recovering) lacks(format string, args ...any) {
 	r.out.Missing = append(r.out.Missing, fmt.Sprintf(format, args...))
-}
-
-func (r *recovering) emptyFolder() error {
-	entries, err := os.ReadDir(r.dir)
-	if err == nil && len(entries) > 0 {
-		return refusedRecovery("%s is not empty: name a new folder", r.dir)
-	}
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	return nil
 }
 
 // lastSeen is the last event that anything speaks of.

@@ -46,6 +46,9 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
+	if err := dir.MayWrite(); err != nil {
+		return Reopened{}, err
+	}
 	now, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err

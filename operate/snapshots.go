@@ -146,6 +146,9 @@ func (s *Snapshots) Checkout(ctx context.Context, n int, dir string, force bool)
 
 // mayHold says why a folder is not one to lay a tree down in.
 func (s *Snapshots) mayHold(dir string, force bool) error {
+	if err := rundir.Writable(dir); err != nil {
+		return err
+	}
 	place, err := resolved(dir)
 	if err != nil {
 		return err
@@ -154,21 +157,20 @@ func (s *Snapshots) mayHold(dir string, force bool) error {
 	if err != nil {
 		return err
 	}
-	_, runInside := within(place, run)
-	_, insideRun := within(run, place)
-	if runInside || insideRun {
-		return &SnapshotError{fmt.Sprintf("%s and the run directory %s are not beside each other: nothing was changed; choose another folder", dir, s.dir.Root)}
+	if contains(place, run) {
+		return &SnapshotError{fmt.Sprintf("%s contains the run directory %s: nothing was changed; choose another folder", dir, s.dir.Root)}
 	}
-	inside, err := os.ReadDir(place)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && len(inside) == 0:
+	if force {
 		return nil
-	case err != nil:
-		return &SnapshotError{fmt.Sprintf("%s is no folder: nothing was changed", dir)}
-	case slices.ContainsFunc(inside, func(e fs.DirEntry) bool { return e.Name() == rundir.ClaimFile }):
-		return &SnapshotError{fmt.Sprintf("%s is the directory of a run: nothing was changed; choose another folder", dir)}
-	case !force:
-		return &SnapshotError{fmt.Sprintf("%s is not empty: nothing was changed; choose an empty or new folder, or say --force, and what is not in the snapshot is deleted there", dir)}
 	}
-	return nil
+	return orForce(rundir.Vacant(dir), "with --force, what the snapshot does not have is deleted there")
+}
+
+// orForce adds what force does to what there is to do about a target.
+func orForce(err error, does string) error {
+	var refused *rundir.TargetError
+	if errors.As(err, &refused) {
+		refused.Next += "; " + does
+	}
+	return err
 }

@@ -87,6 +87,9 @@ func (o Operator) start(ctx context.Context, def Definition, dir rundir.Dir) (St
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
+		if err := dir.Usable(); err != nil {
+			return Started{}, err
+		}
 		if err := policyOf(def.Plan, "", run.Budget{CapUSD: def.Plan.Budget.USD}).Allowed(o.Settings, def.Plan.Budget.USD); err != nil {
 			return Started{}, err
 		}

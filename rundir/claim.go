@@ -21,12 +21,20 @@ type ClaimedError struct {
 }
 
 func (e *ClaimedError) Error() string {
-	return fmt.Sprintf("%s belongs to run %s (%s, started %s)", e.Dir, e.Holder.RunID, e.Holder.Pipeline, e.Holder.CreatedAt)
+	return fmt.Sprintf("%s belongs to run %s (%s, started %s); nothing was written. Name another directory", e.Dir, e.Holder.RunID, e.Holder.Pipeline, e.Holder.CreatedAt)
 }
 
-// Take claims the directory for a run. The first claim wins; a later one gets a ClaimedError that names the holder, and nothing is written.
-// On return the claim is on disk.
+// Take claims the directory for a run. The first claim wins; a later one gets a ClaimedError that names the holder, and a directory with other files
+// is a TargetError ([Dir.MayTake]): nothing is written then. On return the claim is on disk.
 func (d Dir) Take(c run.Claim) error {
+	if err := d.MayTake(c.RunID); err != nil {
+		return err
+	}
+	return d.take(c)
+}
+
+// take is Take where what is there was checked.
+func (d Dir) take(c run.Claim) error {
 	if err := d.Disk.Mkdir(d.Root, dirPerm); err != nil {
 		return err
 	}
@@ -51,7 +59,7 @@ func (d Dir) Take(c run.Claim) error {
 	return &ClaimedError{Dir: d.Root, Holder: holder}
 }
 
-// Claim reads run.json. ErrNoRun: there is none.
+// Claim reads run.json. ErrNoRun: there is none, or it is another program's.
 func (d Dir) Claim() (run.Claim, error) {
 	var c run.Claim
 	raw, err := os.ReadFile(d.Path(ClaimFile))
@@ -61,7 +69,11 @@ func (d Dir) Claim() (run.Claim, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
+	var shape *json.UnmarshalTypeError
+	if err = json.Unmarshal(raw, &c); errors.As(err, &shape) || err == nil && c.RunID == "" {
+		return run.Claim{}, fmt.Errorf("%s: %w (its %s is not one of Passbook's)", d.Root, ErrNoRun, ClaimFile)
+	}
+	if err != nil {
 		return c, fmt.Errorf("read %s: %w", d.Path(ClaimFile), err)
 	}
 	return c, nil

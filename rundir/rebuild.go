@@ -51,7 +51,10 @@ func (d Dir) Rebuild(ctx context.Context, blobs Blobs, src Source) (run.Tail, er
 	if err != nil {
 		return run.Tail{}, err
 	}
-	if err := d.Take(src.Claim); err != nil {
+	if err := d.MayContinue(src.Claim.RunID); err != nil {
+		return run.Tail{}, err
+	}
+	if err := d.take(src.Claim); err != nil {
 		return run.Tail{}, err
 	}
 	lock, err := d.lock(ctx, "rebuild")

@@ -77,6 +77,9 @@ func (a *app) branch(cmd *cobra.Command, b *operate.Branching) *cobra.Command {
 }
 
 func (a *app) startBranch(ctx context.Context, what string, b operate.Branching, detach bool) error {
+	if err := b.CheckDir(a.settings.RunRoot); err != nil { // before a server is started
+		return err
+	}
 	s, err := a.connect(ctx, true)
 	if err != nil {
 		return err

@@ -65,6 +65,9 @@ the run directory; both stay.`,
 			if dir == "" {
 				dir = filepath.Join(a.settings.RunRoot, "demo-turns-"+time.Now().Format("20060102-150405"))
 			}
+			if err := rundir.At(dir).Usable(); err != nil { // before the project is laid down
+				return err
+			}
 			def, err := exampleOfTurns(dir + "-project")
 			if err != nil {
 				return err

@@ -37,15 +37,18 @@ the store has all of the journal; otherwise prompts, replies, costs, and artifac
 			if traces != "" {
 				return a.recover(cmd.Context(), args[0], traces, dir)
 			}
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				return err
+			}
+			if err := operate.CheckRebuild(args[0], abs); err != nil { // before a server is started
+				return err
+			}
 			s, err := a.connect(cmd.Context(), false)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			abs, err := filepath.Abs(dir)
-			if err != nil {
-				return err
-			}
 			var tail run.Tail
 			err = a.metered(cmd.Context(), "Reading the run's history", func(ctx context.Context) error {
 				tail, err = s.Rebuild(ctx, args[0], abs)
@@ -75,6 +78,9 @@ func (a *app) recover(ctx context.Context, runID, traces, dir string) error {
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
+		return err
+	}
+	if err := rundir.Vacant(abs); err != nil {
 		return err
 	}
 	s, err := store.Open(ctx, a.settings.Store)

@@ -41,6 +41,9 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		if err != nil {
 			return err
 		}
+		if err := writableHere(d, claim, here); err != nil { // before a server is started
+			return err
+		}
 		if here, err := a.look(ctx, d); err == nil && a.personThere() {
 			if q, open := a.showQuestion(here, false); open {
 				a.showQuestion(here, true)
@@ -74,6 +77,15 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		return a.reopen(ctx, s, d, operate.Reopening{Force: m.Force, Reason: reason, Note: m.Note})
 	}
 	return cmd
+}
+
+// writableHere refuses a directory that this user cannot write, if it will be written on this machine. An open run elsewhere only gets a message.
+func writableHere(d rundir.Dir, claim run.Claim, here bool) error {
+	m, err := d.Meta()
+	if here || claim.Embedded || err == nil && run.Status(m.Status).Closed() {
+		return d.MayWrite()
+	}
+	return nil
 }
 
 // reopen opens the run's next epoch and waits until its directory says so.

@@ -117,6 +117,9 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 		return err
 	}
 	d := rundir.At(abs)
+	if err := d.Usable(); err != nil { // before anything is written or started
+		return err
+	}
 	if over, err := a.finished(d, def.Plan.ConfigHash); over || err != nil {
 		return err
 	}

@@ -1,0 +1,263 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/passbook-run/passbook/durable"
+)
+
+// TargetError says why new files cannot go to a path. Nothing was written or started.
+type TargetError struct {
+	Path string
+	Why  string
+	Next string // what to do
+	Err  error  // what the system said; nil: nothing
+}
+
+func (e *TargetError) Unwrap() error { return e.Err }
+
+func (e *TargetError) Error() string {
+	return fmt.Sprintf("write to %s: %s; nothing was written or started. %s", e.Path, e.Why, e.Next)
+}
+
+const (
+	nameAnother = "Name a missing or empty directory"
+	namedFiles  = 10 // so many files in the way are named, the others counted
+)
+
+// Vacant checks that new files can go to a directory: it is missing or empty, this process may write there, and no run's directory contains it.
+// Anything else is a [*TargetError], which names what is in the way. It writes nothing.
+func Vacant(path string) error {
+	t, err := look(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(t.outsideOfRuns(), t.writable()); err != nil {
+		return err
+	}
+	return t.empty(t.inside)
+}
+
+// Writable checks that this process may write to a directory, or create it, and that no run's directory contains it. It writes nothing.
+func Writable(path string) error {
+	t, err := look(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.outsideOfRuns(), t.writable())
+}
+
+// MayWrite checks that this process may write to the directory of a run.
+func (d Dir) MayWrite() error {
+	t, err := look(d.Root)
+	if err != nil {
+		return err
+	}
+	return t.writable()
+}
+
+// Usable checks that the directory holds a run, whichever, or can become a new one's. It writes nothing.
+func (d Dir) Usable() error {
+	err := d.mayTake("")
+	if errors.As(err, new(*ClaimedError)) {
+		return nil
+	}
+	return err
+}
+
+// MayTake checks that a run may write to the directory: it is the run's, or can become it. It writes nothing.
+func (d Dir) MayTake(runID string) error { return d.mayTake(runID) }
+
+// MayContinue is MayTake for a worker of the run. It may have begun to make the workspace again before it noticed that the directory was lost.
+func (d Dir) MayContinue(runID string) error { return d.mayTake(runID, WorkspaceDir+"/") }
+
+// mayTake is MayTake; the names are no obstacle.
+func (d Dir) mayTake(runID string, besides ...string) error {
+	holder, unread := d.Claim()
+	switch {
+	case unread == nil && holder.RunID == runID:
+		return nil
+	case unread == nil:
+		return &ClaimedError{Dir: d.Root, Holder: holder}
+	}
+	t, err := look(d.Root)
+	if err != nil {
+		return err
+	}
+	if !errors.Is(unread, ErrNoRun) {
+		return t.refused(unread, nameAnother, "%v", unread)
+	}
+	if err := errors.Join(t.outsideOfRuns(), t.writable()); err != nil {
+		return err
+	}
+	return d.free(t, runID, besides)
+}
+
+// free checks that a directory without a claim can become a run's. As [Vacant], but for what may be there: the leftovers of a start that was cut off,
+// an archived run, and what this very run wrote before its claim was lost.
+func (d Dir) free(t target, runID string, besides []string) error {
+	left := slices.DeleteFunc(slices.Clone(t.inside), func(name string) bool {
+		return name == LockFile || slices.Contains(besides, name) || durable.IsTemp(name) && strings.HasPrefix(name, ClaimFile+".")
+	})
+	if len(left) == 0 || d.archived() {
+		return nil
+	}
+	holder := d.leftBy()
+	switch holder {
+	case "":
+		return t.empty(left)
+	case runID:
+		return nil
+	}
+	return t.refused(nil, fmt.Sprintf("%s. To restore that run's directory: starter rebuild %s --output-dir %s", nameAnother, holder, d.Root),
+		"it holds files of run %s and has no %s (in the way: %s)", holder, ClaimFile, some(left))
+}
+
+// archived says whether a run was moved aside here, so that the directory waits for the next one.
+func (d Dir) archived() bool {
+	claims, err := filepath.Glob(d.Path(archivesDir + "/*/" + ClaimFile))
+	return err == nil && len(claims) > 0
+}
+
+// leftBy is the run whose files are here without its claim; empty: none's.
+func (d Dir) leftBy() string {
+	if start, err := d.First(); err == nil && start.RunID != "" {
+		return start.RunID
+	}
+	if m, err := d.Meta(); err == nil && m.RunID != "" {
+		return m.RunID
+	}
+	if o, err := d.owner(); err == nil && o.RunID != "" {
+		return o.RunID
+	}
+	b, err := d.State()
+	if err != nil {
+		return ""
+	}
+	return b.RunID
+}
+
+// target is a path where new files are to go.
+type target struct {
+	path   string   // as it was named, absolute
+	real   string   // without symbolic links
+	above  string   // the directory in which it would be created; empty: it is there
+	inside []string // a directory's name ends in a slash
+}
+
+func (t target) refused(err error, next, format string, args ...any) error {
+	return &TargetError{Path: t.path, Why: fmt.Sprintf(format, args...), Next: next, Err: err}
+}
+
+// look reads what is at a path. What can never be a directory for new files is a [*TargetError].
+func look(path string) (target, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{path: abs}
+	there := abs
+	for ; ; there = filepath.Dir(there) {
+		fi, err := os.Stat(there)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			if link, lerr := os.Readlink(there); lerr == nil {
+				return t, t.refused(err, nameAnother, "%s is a symbolic link to %s, which does not exist", there, link)
+			}
+			continue
+		case err != nil:
+			return t, t.refused(err, nameAnother, "%v", err)
+		case !fi.IsDir():
+			return t, t.refused(syscall.ENOTDIR, nameAnother, "%s is not a directory", there)
+		}
+		break
+	}
+	if t.real, err = filepath.EvalSymlinks(there); err != nil {
+		return t, err
+	}
+	if there != abs {
+		t.real, t.above = filepath.Join(t.real, strings.TrimPrefix(abs, there)), there
+		return t, nil
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return t, t.refused(err, nameAnother, "%v%s", err, ownerOf(abs))
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		t.inside = append(t.inside, name)
+	}
+	return t, nil
+}
+
+// writable asks the system whether this process may make files there.
+func (t target) writable() error {
+	dir := t.path
+	if t.above != "" {
+		dir = t.above
+	}
+	err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	if err == nil {
+		return nil
+	}
+	return t.refused(err, "Name a directory that you may write to, or change its permissions", "%s cannot be written: %v%s", dir, err, ownerOf(dir))
+}
+
+// ownerOf names the owner of a directory that is another user's.
+func ownerOf(path string) string {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) == os.Geteuid() {
+		return ""
+	}
+	name := strconv.Itoa(int(st.Uid))
+	if u, err := user.LookupId(name); err == nil {
+		name = u.Username
+	}
+	return fmt.Sprintf(" (it belongs to %s)", name)
+}
+
+// outsideOfRuns refuses a path that is a run's directory or lies in one.
+func (t target) outsideOfRuns() error {
+	for dir := t.real; ; dir = filepath.Dir(dir) {
+		if claim, err := At(dir).Claim(); err == nil {
+			return t.refused(nil, "Name a directory outside of it", "it is in the directory of run %s, %s", claim.RunID, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+func (t target) empty(left []string) error {
+	if len(left) == 0 {
+		return nil
+	}
+	return t.refused(nil, nameAnother+", or move these files away", "it is not empty (in the way: %s)", some(left))
+}
+
+// some names the first of them, and counts the others.
+func some(names []string) string {
+	more := ""
+	if n := len(names) - namedFiles; n > 0 {
+		names, more = names[:namedFiles], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ") + more
+}
