@@ -66,6 +66,23 @@ func TestAProjectionTellsWhatItGotOver(t *testing.T) {
 	require.Empty(t, res.Troubles, "nothing had failed")
 }
 
+// TestAProjectionLeavesOtherFilesAlone: a directory that holds a journal of somebody else's, and no claim, is not written to.
+func TestAProjectionLeavesOtherFilesAlone(t *testing.T) {
+	h := newHouse(t, "")
+	in := h.startsAs(filepath.Join(h.dir, "run"))
+	name := filepath.Join(in.Dir, rundir.EventsFile)
+	require.NoError(t, os.MkdirAll(in.Dir, 0o755))
+	require.NoError(t, os.WriteFile(name, []byte("{\"mine\":1}\n"), 0o600))
+	_, _, err := h.project(in, nil)
+	require.ErrorContains(t, err, "it is not empty (in the way: events.jsonl)")
+	raw, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "{\"mine\":1}\n", string(raw))
+	entries, err := os.ReadDir(in.Dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
 // TestAProjectionTellsWhatItHealed: damaged files that follow from the events are made again, and named.
 func TestAProjectionTellsWhatItHealed(t *testing.T) {
 	tests := []struct {

@@ -303,8 +303,9 @@ func TestPromoteAWorkspace(t *testing.T) {
 			change()
 			changed := laid(t, out)
 			_, err := Promote(ctx, d, Promotion{To: out, Now: at(3)})
-			var refused *RefusedError
+			var refused *rundir.TargetError
 			require.ErrorAs(t, err, &refused)
+			require.Contains(t, refused.Next, "with --force")
 			require.Equal(t, changed, laid(t, out))
 			p, err := Promote(ctx, d, Promotion{To: out, Force: true, Now: at(4)})
 			require.NoError(t, err)
@@ -319,11 +320,11 @@ func TestPromoteAWorkspace(t *testing.T) {
 	}
 	for _, to := range []string{d.Root, d.Path("site"), filepath.Dir(d.Root)} {
 		_, err := Promote(ctx, d, Promotion{To: to, Force: true, Now: at(5)})
-		require.ErrorContains(t, err, "lie in one another")
+		require.Regexp(t, "contains the run directory|it is in the directory of run", err.Error())
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(parent, "file"), nil, 0o600))
 	_, err = Promote(ctx, d, Promotion{To: filepath.Join(parent, "file"), Force: true, Now: at(5)})
-	require.ErrorContains(t, err, "is no folder")
+	require.ErrorContains(t, err, "is not a directory")
 }
 
 // TestPromoteStoppedAnywhere stops a promotion before each of its steps. What is at the path is what was there or the result, and nothing that

@@ -141,7 +141,7 @@ func rests(ts *testscript.TestScript, _ bool, args []string) {
 	pausedRun(ts.Check, ts.MkAbs(args[0]), ts.MkAbs(args[1]), ts.MkAbs("state"), args[2], args[3])
 }
 
-// pausedRun makes a run of a definition that was paused before its first pass, or, with done for the reason, is over.
+// pausedRun makes a run of a definition that was paused before its first pass, or, with done or failed for the reason, is over.
 func pausedRun(check func(error), path, dir, state, id, reason string) {
 	ctx := context.Background()
 	def, err := operate.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
@@ -164,8 +164,8 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 		payload any
 	}
 	last := event{run.KindRunPaused, run.RunPaused{Reason: reason}}
-	if reason == string(run.Done) {
-		last = event{run.KindRunEnd, run.RunEnd{Status: run.Done}}
+	if ended := run.Status(reason); ended.Closed() {
+		last = event{run.KindRunEnd, run.RunEnd{Status: ended}}
 	}
 	var lines []string
 	for i, e := range []event{{run.KindRunStart, start}, last} {
