@@ -66,7 +66,7 @@ func TestAProjectionTellsWhatItGotOver(t *testing.T) {
 	require.Empty(t, res.Troubles, "nothing had failed")
 }
 
-// TestAProjectionLeavesOtherFilesAlone: a directory that holds a journal of somebody else's, and no claim, is not written to.
+// TestAProjectionLeavesOtherFilesAlone: a directory that holds another journal and no claim, is not written to.
 func TestAProjectionLeavesOtherFilesAlone(t *testing.T) {
 	h := newHouse(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))

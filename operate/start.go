@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/redact"
+	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -124,11 +125,26 @@ func (o Operator) changed(ctx context.Context, def Definition, dir rundir.Dir, c
 	if err != nil {
 		return Started{}, fmt.Errorf("archive the run in %s: %w", dir.Root, err)
 	}
+	if err := movedCheckout(ctx, filepath.Join(dir.Path(to), rundir.WorkspaceDir)); err != nil {
+		return Started{}, err
+	}
 	changed := fmt.Sprintf("Config changed (old: %s, new: %s). Archived old state. Starting fresh.", claim.ConfigHash, def.Plan.ConfigHash)
 	where := "The old run is in " + to
 	def.Warnings = append(def.Warnings, changed, where)
 	def.Found = append(def.Found, run.ErrorNoted{Context: "start", Category: "config-mismatch", Message: changed, Diagnostics: where, Recovered: true})
 	return o.fresh(ctx, def, dir)
+}
+
+// movedCheckout tells git where the checkout of an archived run is now; else the next run's would take its place in git's records.
+func movedCheckout(ctx context.Context, path string) error {
+	if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
+		return nil //nolint:nilerr // no workspace, or one that is no checkout of git
+	}
+	_, err := repo.OpenWorktree(ctx, path)
+	if errors.Is(err, repo.ErrNotOurs) || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // found goes on with what a directory holds. A run whose workflow was lost goes on in a new epoch.

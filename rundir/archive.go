@@ -97,10 +97,7 @@ func (d Dir) toArchive() ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	if _, err := os.Lstat(d.Path(WorkspaceDir + "/.git")); errors.Is(err, fs.ErrNotExist) { // git has its own checkouts in its records: the next run replaces one, if nothing in it would be lost
-		names = append(names, WorkspaceDir)
-	}
-	return append(names, snapshotsDir, DeliveryPatch, repairsDir, decisionsDir, EventsFile, TracesFile, ProvenanceFile, ResultFile, PromotionsFile, MetaFile, ClaimFile), nil
+	return append(names, WorkspaceDir, snapshotsDir, DeliveryPatch, repairsDir, decisionsDir, EventsFile, TracesFile, ProvenanceFile, ResultFile, PromotionsFile, MetaFile, ClaimFile), nil
 }
 
 // moveLink makes the link to the cost log anew: what it points to has moved.

@@ -191,7 +191,7 @@ func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
 	path, inTheWay := w.target(t, kind, folder, moved)
 	call := w.here
 	if kind == "no permission to write" || kind == "another user's, not writable" {
-		call = w.asSomebody(t, kind, path)
+		call = w.asNobody(t, kind, path)
 	}
 	before, started := everything(t, w.root), w.temporal.count()
 	args := targetVerbs[verb].args(path)
@@ -309,8 +309,8 @@ func (w *targetWorld) here(args ...string) (said string, code int) {
 	return out.String(), code
 }
 
-// asSomebody calls the starter as a user who is not root, owns everything but another user's directory, and may not write to the target.
-func (w *targetWorld) asSomebody(t *testing.T, kind, path string) func(...string) (string, int) {
+// asNobody calls the starter as a user who is not root, owns everything but another user's directory, and may not write to the target.
+func (w *targetWorld) asNobody(t *testing.T, kind, path string) func(...string) (string, int) {
 	t.Helper()
 	const nobody = 65534
 	another := strings.HasPrefix(kind, "another")
