@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/store/tree"
 )
