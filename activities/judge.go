@@ -145,7 +145,10 @@ func (j judge) note(n run.Notes, body string) (run.NoteAppended, error) {
 }
 
 func stepKey(plan *pipeline.Plan, at work.StepRef) string {
-	_, _, step, _, _ := find(plan, at)
+	_, _, step, _, err := find(plan, at)
+	if err != nil {
+		return "" // the call was made from this plan, so it is there
+	}
 	return step.Key
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
@@ -51,8 +52,11 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 // clear removes the scratch directory of a delivery that has no answer: half of one is none, and prompt and output lie there with all their secrets.
 func clear(dir string) error {
 	err := os.RemoveAll(dir)
-	_ = os.Remove(filepath.Dir(dir)) // of the call; it stays while another delivery is there
-	return err
+	above := os.Remove(filepath.Dir(dir)) // the call's folder stays while another delivery is in it
+	if errors.Is(above, syscall.ENOTEMPTY) || errors.Is(above, fs.ErrExist) || errors.Is(above, fs.ErrNotExist) {
+		above = nil
+	}
+	return errors.Join(err, above)
 }
 
 // prompt is what the agent is sent. Where secrets are hidden in the stored one, it is made again of what that was made of: never are they stored.

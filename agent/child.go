@@ -51,9 +51,8 @@ func Start(c Command) (*Child, error) {
 	started := make(chan error)
 	go child.live(cmd, started)
 	err = <-started
-	closeAll(files)
-	if err != nil {
-		return nil, fmt.Errorf("start agent %s: %w", c.Argv[0], err)
+	if closed := closeAll(files); err != nil { // a child that runs has files of its own: nothing was written through these
+		return nil, fmt.Errorf("start agent %s: %w", c.Argv[0], errors.Join(err, closed))
 	}
 	return child, nil
 }
@@ -89,8 +88,10 @@ func (c *Child) launch(cmd *exec.Cmd) error {
 	}
 	var err error
 	if c.id, err = process.Of(cmd.Process.Pid); err != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if gone := cmd.Wait(); !errors.As(gone, new(*exec.ExitError)) {
+			err = errors.Join(err, gone)
+		}
 	}
 	return err
 }
@@ -133,7 +134,9 @@ func (c *Child) endMarked() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.grace)
 	defer cancel()
-	_ = process.EndCarrying(ctx, MarkEnv, c.mark)
+	if err := process.EndCarrying(ctx, MarkEnv, c.mark); err != nil {
+		return
+	}
 }
 
 func (c *Child) settle(cmd *exec.Cmd, err error) {

@@ -70,8 +70,7 @@ func (c Command) open() (*exec.Cmd, []*os.File, error) {
 	for _, path := range []string{c.Stdout, c.Stderr} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			closeAll(files)
-			return nil, nil, fmt.Errorf("start agent %s: create output file: %w", c.Argv[0], err)
+			return nil, nil, fmt.Errorf("start agent %s: create output file: %w", c.Argv[0], errors.Join(err, closeAll(files)))
 		}
 		files = append(files, f)
 	}
@@ -89,14 +88,15 @@ func openPrompt(path string) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("start agent: open prompt: %w", err)
+		return nil, fmt.Errorf("start agent: open prompt: %w", errors.Join(err, f.Close()))
 	}
 	return f, nil
 }
 
-func closeAll(files []*os.File) {
+func closeAll(files []*os.File) error {
+	var failed []error
 	for _, f := range files {
-		f.Close()
+		failed = append(failed, f.Close())
 	}
+	return errors.Join(failed...)
 }

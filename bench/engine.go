@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -148,7 +147,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func readTimes(dir rundir.Dir) ([]time.Time, time.Time, error) {
-	f, err := os.Open(dir.Path(rundir.EventsFile))
+	f, err := durable.Open(dir.Path(rundir.EventsFile))
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -197,7 +197,7 @@ func answer(ctx context.Context, agent, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer prompt.Close()
+	defer func() { err = errors.Join(err, prompt.Close()) }()
 	out, err := os.Create(filepath.Join(dir, "stdout"))
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -34,22 +35,21 @@ func openDatabase(ctx context.Context, o options) (*database, error) {
 	db := &database{sql: sqlConfig(o)}
 	if o.db != "" {
 		if err := db.prepare(ctx, o.db); err != nil {
-			db.Close()
-			return nil, err
+			return nil, errors.Join(err, db.Close())
 		}
 	}
 	if err := settleNamespaces(ctx, db.sql, o); err != nil {
-		db.Close()
-		return nil, err
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
 // Close gives the file to the next server.
-func (db *database) Close() {
-	if db.lock != nil {
-		db.lock.Close()
+func (db *database) Close() error {
+	if db.lock == nil {
+		return nil
 	}
+	return db.lock.Close()
 }
 
 // inURI escapes what would end the path in the URI that SQLite is opened with.
@@ -88,20 +88,19 @@ func (db *database) acquire(path string) error {
 		return fmt.Errorf("lock database: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return fmt.Errorf("lock %s: another server uses this database (%w); stop it, or choose another --db-filename", path, err)
+		return fmt.Errorf("lock %s: another server uses this database (%w); stop it, or choose another --db-filename", path, errors.Join(err, f.Close()))
 	}
 	db.lock = f
 	return nil
 }
 
 // ensureSchema creates the tables in an empty file, and refuses a file that another minor version made: nothing migrates it.
-func ensureSchema(ctx context.Context, file string) error {
+func ensureSchema(ctx context.Context, file string) (err error) {
 	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err

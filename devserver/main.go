@@ -51,12 +51,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve runs the server from the lock on its database to the end of its context.
-func serve(ctx context.Context, opts options, stdout io.Writer) error {
+func serve(ctx context.Context, opts options, stdout io.Writer) (err error) {
 	db, err := openDatabase(ctx, opts)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	s, err := start(opts, db)
 	if err != nil {
 		return err

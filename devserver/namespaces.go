@@ -27,12 +27,12 @@ import (
 
 // settleNamespaces brings every namespace to the wanted retention and search attributes. It runs on the file at rest:
 // no cache of a running server can hold the old values.
-func settleNamespaces(ctx context.Context, c *config.SQL, o options) error {
+func settleNamespaces(ctx context.Context, c *config.SQL, o options) (err error) {
 	db, err := sql.NewSQLDB(sqlplugin.DbKindUnknown, c, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
 	if err != nil {
 		return fmt.Errorf("open database %s: %w", c.DatabaseName, err)
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, name := range o.namespaces {
 		if err := settleNamespace(ctx, db, c, name, o); err != nil {
 			return fmt.Errorf("prepare namespace %q in %s: %w", name, c.DatabaseName, err)

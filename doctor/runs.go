@@ -125,13 +125,13 @@ func stateOf(ctx context.Context, o operate.Operator, runID string) (run.State, 
 // follows gives a directory a moment to come to an event.
 func follows(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind bool) {
 	behind = true
-	_ = until(ctx, stalled, func() (bool, error) { // what cannot be read now is read again
+	err := until(ctx, stalled, func() (bool, error) { // what cannot be read now is read again
 		now, err := d.Now()
 		at = now.Tail.Seq
 		behind = err != nil || at < seq
 		return !behind, nil
 	})
-	return at, behind
+	return at, behind || err != nil
 }
 
 // until looks again and again until f is satisfied, fails, or the time is over, which is no error.

@@ -36,15 +36,16 @@ func TryLock(path string, owner Owner) (*Lock, error) {
 	}
 	err = flock(f, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		_ = f.Close()
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
 		return nil, &ErrHeld{Path: path, Owner: ReadOwner(path)}
 	}
 	if err == nil {
 		err = record(f, owner)
 	}
 	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock %s: %w", path, errors.Join(err, f.Close()))
 	}
 	return &Lock{file: f}, nil
 }

@@ -20,8 +20,14 @@ type Owner struct {
 
 // Self is this process as an owner.
 func Self(what string, now time.Time) Owner {
-	host, _ := os.Hostname()
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		boot = nil // there is none on this system
+	}
 	return Owner{
 		PID:   os.Getpid(),
 		Host:  host,

@@ -38,9 +38,9 @@ func (p *Pending) Discard() {
 		return
 	}
 	p.done = true
-	_ = p.file.Close()
-	// A temporary file that cannot be removed is harmless: CleanTemps knows it.
-	_ = p.disk.remove(p.file.Name())
+	if err := errors.Join(p.file.Close(), p.disk.remove(p.file.Name())); err != nil {
+		return // it is no file that anybody reads, and one that stays is removed by CleanTemps
+	}
 }
 
 // Commit puts the file at its path, over what was there. On return the new

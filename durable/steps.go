@@ -43,8 +43,8 @@ func (d Disk) open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 func (d Disk) write(f *os.File, data []byte) (int, error) {
 	err := d.step(Step{Op: OpWrite, Path: f.Name(), Data: data})
 	if torn := (Torn{}); errors.As(err, &torn) {
-		n, _ := f.Write(data[:min(torn.Bytes, len(data))])
-		return n, err
+		n, werr := f.Write(data[:min(torn.Bytes, len(data))])
+		return n, errors.Join(err, werr)
 	}
 	if err != nil {
 		return 0, err

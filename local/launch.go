@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/process"
 )
 
@@ -36,12 +37,12 @@ type daemon struct {
 	err    error // how it ended; valid when exited is closed
 }
 
-func launch(s launchSpec) (*daemon, error) {
+func launch(s launchSpec) (started *daemon, err error) {
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
 	}
-	defer log.Close()
+	defer func() { err = errors.Join(err, log.Close()) }()
 	at, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
@@ -75,7 +76,7 @@ func unmarked(env []string) []string {
 
 // said is what it has written so far.
 func (d *daemon) said() ([]byte, error) {
-	f, err := os.Open(d.log)
+	f, err := durable.Open(d.log)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,10 @@ func (d *daemon) explain(ctx context.Context, err error) error {
 		return errors.Join(fmt.Errorf("%w; it was stopped; see %s", err, d.log), end(stop, d.id, 10*time.Second))
 	}
 	<-d.exited
-	text, _ := d.said()
+	text, err := d.said()
+	if err != nil {
+		return fmt.Errorf("it ended (%w), and what it said cannot be read: %w", d.how(), err)
+	}
 	if last := lastLine(text); last != "" {
 		return fmt.Errorf("it ended (%w): %s; see %s", d.how(), last, d.log)
 	}

@@ -17,12 +17,12 @@ import (
 // Compare sets what a run began with against what has become of it: its workspace, or its artifact. drop removes what was made for it.
 // A git workspace is compared in the run's own checkout; without that, its branch in the source repository. A folder's trees come from
 // the store, and an artifact from the run directory.
-func Compare(ctx context.Context, d rundir.Dir) (c *repo.Comparison, drop func(), err error) {
+func Compare(ctx context.Context, d rundir.Dir) (c *repo.Comparison, drop func() error, err error) {
 	meta, err := d.Meta()
 	if err != nil {
 		return nil, nil, err
 	}
-	nothing := func() {}
+	nothing := func() error { return nil }
 	switch w := meta.Workspace; {
 	case w == nil:
 		return compareArtifact(ctx, d)
@@ -53,7 +53,7 @@ func compareGit(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Co
 	return source.Between(ctx, w.Base, to)
 }
 
-func compareArtifact(ctx context.Context, d rundir.Dir) (*repo.Comparison, func(), error) {
+func compareArtifact(ctx context.Context, d rundir.Dir) (*repo.Comparison, func() error, error) {
 	a, err := d.Artifact()
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +72,7 @@ func compareArtifact(ctx context.Context, d rundir.Dir) (*repo.Comparison, func(
 }
 
 // compareTrees compares what a workspace began with with what it is now.
-func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Comparison, func(), error) {
+func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Comparison, func() error, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +86,7 @@ func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.
 }
 
 // compareStored lays down the files of two trees that differ, and no others.
-func compareStored(ctx context.Context, s *store.Store, before, after string) (*repo.Comparison, func(), error) {
+func compareStored(ctx context.Context, s *store.Store, before, after string) (*repo.Comparison, func() error, error) {
 	from, err := tree.Load(ctx, s, store.Digest(before))
 	if err != nil {
 		return nil, nil, err
@@ -109,12 +109,12 @@ func compareStored(ctx context.Context, s *store.Store, before, after string) (*
 }
 
 // inFolders compares what fill puts into two folders.
-func inFolders(ctx context.Context, fill func(before, after string) error) (*repo.Comparison, func(), error) {
+func inFolders(ctx context.Context, fill func(before, after string) error) (c *repo.Comparison, drop func() error, err error) {
 	temp, err := os.MkdirTemp("", "passbook-compare-")
 	if err != nil {
 		return nil, nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	before, after := filepath.Join(temp, "before"), filepath.Join(temp, "after")
 	for _, folder := range []string{before, after} {
 		if err := os.Mkdir(folder, 0o700); err != nil {

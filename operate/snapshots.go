@@ -92,7 +92,7 @@ func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
 }
 
 // Compare sets two trees against each other, by their digests. drop removes what was made for it.
-func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *repo.Comparison, drop func(), err error) {
+func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *repo.Comparison, drop func() error, err error) {
 	return compareStored(ctx, s.store, from, to)
 }
 

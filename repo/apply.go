@@ -190,12 +190,12 @@ func (r *Repo) has(ctx context.Context, patch []byte) (bool, error) {
 }
 
 // contents gives the ids of the files at these paths, as git would store them; with a patch, as they will be with it.
-func (r *Repo) contents(ctx context.Context, paths []string, patch []byte) ([]string, error) {
+func (r *Repo) contents(ctx context.Context, paths []string, patch []byte) (ids []string, err error) {
 	index, drop, err := r.copyIndex()
 	if err != nil {
 		return nil, err
 	}
-	defer drop()
+	defer func() { err = errors.Join(err, drop()) }()
 	g := r.git.with("GIT_INDEX_FILE=" + index)
 	if err := r.stage(ctx, g, paths); err != nil {
 		return nil, err

@@ -116,7 +116,7 @@ func (b *backup) restore() error {
 		}
 	}
 	for i := len(b.absent) - 1; i >= 0; i-- {
-		_ = os.Remove(b.absent[i]) // a folder in which somebody else put something stays
+		failed = append(failed, removeFolder(b.absent[i]))
 	}
 	for _, f := range b.files {
 		if !f.absent {
@@ -124,6 +124,15 @@ func (b *backup) restore() error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// removeFolder removes an empty folder. One in which somebody else put something stays.
+func removeFolder(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return err
 }
 
 // remove removes a file or link.

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -100,7 +101,7 @@ func (w *Worktree) Commit(ctx context.Context, message string, paths ...string) 
 	return commit, nil
 }
 
-func (r *Repo) commitPaths(ctx context.Context, message string, paths []string) (string, error) {
+func (r *Repo) commitPaths(ctx context.Context, message string, paths []string) (made string, err error) {
 	head, err := r.commit(ctx, "HEAD")
 	if err != nil {
 		return "", err
@@ -109,7 +110,7 @@ func (r *Repo) commitPaths(ctx context.Context, message string, paths []string) 
 	if err != nil {
 		return "", err
 	}
-	defer drop()
+	defer func() { err = errors.Join(err, drop()) }()
 	g := r.git.with("GIT_INDEX_FILE=" + index)
 	if _, err := g.out(ctx, "read-tree", head); err != nil {
 		return "", err

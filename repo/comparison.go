@@ -2,7 +2,9 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -38,12 +40,12 @@ func (r *Repo) Between(ctx context.Context, from, to string) (*Comparison, error
 }
 
 // Folders compares two folders that need not be in a repository, byte for byte. drop removes what git had to keep for it.
-func Folders(ctx context.Context, before, after string) (c *Comparison, drop func(), err error) {
+func Folders(ctx context.Context, before, after string) (c *Comparison, drop func() error, err error) {
 	temp, err := os.MkdirTemp("", "passbook-compare-")
 	if err != nil {
 		return nil, nil, err
 	}
-	drop = func() { _ = os.RemoveAll(temp) }
+	drop = func() error { return os.RemoveAll(temp) }
 	c = &Comparison{git: git{dir: temp}}
 	if err = c.git.initPlain(ctx); err == nil {
 		c.from, err = c.git.folder(ctx, before)
@@ -52,8 +54,7 @@ func Folders(ctx context.Context, before, after string) (c *Comparison, drop fun
 		c.to, err = c.git.folder(ctx, after)
 	}
 	if err != nil {
-		drop()
-		return nil, nil, fmt.Errorf("compare %s with %s: %w", before, after, err)
+		return nil, nil, fmt.Errorf("compare %s with %s: %w", before, after, errors.Join(err, drop()))
 	}
 	return c, drop, nil
 }
@@ -74,7 +75,11 @@ func (g git) initPlain(ctx context.Context) error {
 func (g git) folder(ctx context.Context, files string) (tree string, err error) {
 	index := filepath.Join(g.dir, "passbook-index")
 	in := git{dir: files}.with("GIT_DIR="+g.dir, "GIT_WORK_TREE="+files, "GIT_INDEX_FILE="+index)
-	defer func() { _ = os.Remove(index) }()
+	defer func() {
+		if gone := os.Remove(index); !errors.Is(gone, fs.ErrNotExist) { // git makes none where it fails
+			err = errors.Join(err, gone)
+		}
+	}()
 	if _, err := in.out(ctx, "-c", "core.autocrlf=false", "-c", "core.bare=false", "add", "--all", "--force"); err != nil {
 		return "", err
 	}

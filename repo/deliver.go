@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,7 +91,7 @@ func (r *Repo) patched(ctx context.Context, commit string, patch []byte) (tree s
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	g := r.git.with("GIT_INDEX_FILE=" + filepath.Join(folder, "index"))
 	if _, err := g.out(ctx, "read-tree", commit); err != nil {
 		return "", err

@@ -16,7 +16,7 @@ func (r *Repo) snapshot(ctx context.Context, untracked bool) (tree string, err e
 	if err != nil {
 		return "", err
 	}
-	defer drop()
+	defer func() { err = errors.Join(err, drop()) }()
 	g := r.git.with("GIT_INDEX_FILE=" + index)
 	all := "--all"
 	if !untracked {
@@ -30,17 +30,16 @@ func (r *Repo) snapshot(ctx context.Context, untracked bool) (tree string, err e
 
 // copyIndex makes a copy of the index, for a git that shall not change it. The copy has the time of the original: from it git knows
 // which files may have changed without their times telling.
-func (r *Repo) copyIndex() (path string, drop func(), err error) {
+func (r *Repo) copyIndex() (path string, drop func() error, err error) {
 	dir, err := os.MkdirTemp("", "passbook-index-")
 	if err != nil {
 		return "", nil, err
 	}
-	drop = func() { _ = os.RemoveAll(dir) }
+	drop = func() error { return os.RemoveAll(dir) }
 	path = filepath.Join(dir, "index")
 	original := filepath.Join(r.gitDir, "index")
 	if err := copyWithTime(original, path); err != nil && !errors.Is(err, fs.ErrNotExist) { // no index: nothing is tracked
-		drop()
-		return "", nil, fmt.Errorf("copy the index of %s: %w", r.root, err)
+		return "", nil, fmt.Errorf("copy the index of %s: %w", r.root, errors.Join(err, drop()))
 	}
 	return path, drop, nil
 }

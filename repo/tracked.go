@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,12 +37,12 @@ func (r *Repo) Ignored(ctx context.Context, dir, commit string) ([]string, error
 	return paths, nil
 }
 
-func (r *Repo) ignored(ctx context.Context, dir, commit string) ([]string, error) {
+func (r *Repo) ignored(ctx context.Context, dir, commit string) (paths []string, err error) {
 	temp, err := os.MkdirTemp("", "passbook-index-")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	g := git{dir: dir}.with("GIT_DIR="+r.common, "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(temp, "index"))
 	if _, err := g.out(ctx, "read-tree", commit); err != nil {
 		return nil, err

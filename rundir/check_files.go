@@ -13,6 +13,8 @@ import (
 	"os"
 	"path"
 	"slices"
+
+	"github.com/passbook-run/passbook/durable"
 )
 
 // judgeFiles compares the files that follow from the events with what meta.json says of them. All of this is of Passbook's own directories.
@@ -50,7 +52,7 @@ func (d Dir) endsLine(name string, size int64) (bool, error) {
 	if size <= 0 {
 		return size == 0, nil
 	}
-	f, err := os.Open(d.Path(name))
+	f, err := durable.Open(d.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -112,7 +114,7 @@ func (x *examined) judgeArtifact() error {
 
 // digestOf is the sha-256 of a file; empty: it is missing.
 func (d Dir) digestOf(name string) (string, error) {
-	f, err := os.Open(d.Path(name))
+	f, err := durable.Open(d.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/passbook-run/passbook/durable"
 )
 
 // Records visits every file of the directory that may name blobs of the store: its JSON and JSONL, and what was torn off. The workspace and what
@@ -22,7 +24,7 @@ func (d Dir) Records(visit func(name string, r io.Reader) error) error {
 		case !e.Type().IsRegular() || !records(path):
 			return nil
 		}
-		f, err := os.Open(path)
+		f, err := durable.Open(path)
 		if err != nil {
 			return err
 		}

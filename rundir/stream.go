@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -20,7 +21,7 @@ type stream struct {
 
 // readStream reads events.jsonl from an offset that is the start of a line. A missing file is empty.
 func (d Dir) readStream(from int64) (stream, error) {
-	f, err := os.Open(d.Path(EventsFile))
+	f, err := durable.Open(d.Path(EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return stream{}, nil
 	}
@@ -43,7 +44,7 @@ func (d Dir) lineEnds(size int64) (bool, error) {
 	if size == 0 {
 		return true, nil
 	}
-	f, err := os.Open(d.Path(EventsFile))
+	f, err := durable.Open(d.Path(EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

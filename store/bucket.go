@@ -71,7 +71,9 @@ func (b *bucket) write(ctx context.Context, name string, o *blob.WriterOptions, 
 	}
 	if err := fill(w); err != nil {
 		cancel()
-		_ = w.Close()
+		if cerr := w.Close(); cerr != nil && !errors.Is(cerr, context.Canceled) { // cancelled, it leaves no trace
+			err = errors.Join(err, cerr)
+		}
 		return err
 	}
 	return w.Close()

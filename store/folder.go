@@ -197,11 +197,11 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err == nil && info.Mode().IsRegular() {
 		return file, nil
 	}
-	_ = file.Close()
-	if err == nil && info.IsDir() {
+	closed := file.Close()
+	if err == nil && closed == nil && info.IsDir() {
 		return nil, ErrMissing // the beginning of other names
 	}
-	return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", file.Name()))
+	return nil, errors.Join(err, closed, fmt.Errorf("%s is not a regular file", file.Name()))
 }
 
 func (f *folder) has(ctx context.Context, name string) (bool, error) {

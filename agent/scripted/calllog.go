@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -51,8 +52,7 @@ func appendLine(file, line string) error {
 		return err
 	}
 	if _, err := f.WriteString(line + "\n"); err != nil {
-		f.Close()
-		return err
+		return errors.Join(err, f.Close())
 	}
 	return f.Close()
 }

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -42,12 +43,11 @@ func (c call) look() (polish int, from string, err error) {
 }
 
 func readProof(name string) (int, error) {
-	f, err := os.Open(name)
+	raw, err := os.ReadFile(name)
 	if err != nil {
 		return 0, fmt.Errorf("look at picture: %w", err)
 	}
-	defer f.Close()
-	picture, err := png.Decode(f)
+	picture, err := png.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return 0, fmt.Errorf("look at picture %s: %w", name, err)
 	}

@@ -100,7 +100,9 @@ func (a *actor) hang() int {
 	if err := child.Start(); err != nil {
 		return a.fail(err)
 	}
-	_ = child.Wait()
+	if err := child.Wait(); err != nil {
+		return a.fail(err)
+	}
 	return exitFailed
 }
 

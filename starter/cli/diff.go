@@ -72,7 +72,7 @@ func (o *diffOptions) oneForm() error {
 	return nil
 }
 
-func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) error {
+func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) (err error) {
 	c, drop, err := operate.Compare(ctx, d)
 	if errors.Is(err, rundir.ErrNoArtifact) {
 		return asUsage(errors.New("the run has neither a workspace nor an artifact: there is nothing to compare"))
@@ -80,7 +80,7 @@ func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) error {
 	if err != nil {
 		return err
 	}
-	defer drop()
+	defer func() { err = errors.Join(err, drop()) }()
 	return a.printComparison(ctx, c, o)
 }
 

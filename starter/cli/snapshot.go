@@ -208,8 +208,7 @@ func (a *app) snapshotDiff() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer drop()
-			return a.printComparison(ctx, c, o)
+			return errors.Join(a.printComparison(ctx, c, o), drop())
 		})
 	o.flags(cmd)
 	return cmd

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -122,7 +122,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, there func(run.Sta
 }
 
 func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
-	f, err := os.Open(d.Path(rundir.TextLog))
+	f, err := durable.Open(d.Path(rundir.TextLog))
 	if err != nil {
 		return fmt.Errorf("the run has no log yet: %w", err)
 	}

@@ -3,9 +3,10 @@ package watch
 import (
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 	"unicode"
+
+	"github.com/passbook-run/passbook/durable"
 )
 
 // tailBytes is how much of an agent's output is read.
@@ -13,7 +14,7 @@ const tailBytes = 16 << 10
 
 // Tail reads the end of what an agent has said so far: its lines, without anything that a terminal would obey. Of the envelope of claude it gives the answer in it.
 func Tail(file string) ([]string, error) {
-	f, err := os.Open(file)
+	f, err := durable.Open(file)
 	if err != nil {
 		return nil, err
 	}
