@@ -127,6 +127,8 @@ func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error
 			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
+		case errors.Is(err, rundir.ErrDamaged):
+			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDamaged, err)
 		}
 		a.hide(&out)
 		return out, a.hideError(err)

@@ -101,9 +101,11 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 	if err := d.MayContinue(in.RunID); err != nil {
 		return work.ProjectResult{}, foreign(err)
 	}
-	batch := rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head}
+	batch := rundir.Batch{
+		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(ctx, blobs{s}, in.Head),
+	}
 	p, err := d.Project(ctx, blobs{s}, batch)
-	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail}
+	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage}
 	for _, what := range p.Healed {
 		res.Troubles = append(res.Troubles, work.Trouble{Category: string(agent.StateCorruption), Message: what})
 	}
@@ -117,26 +119,41 @@ func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResu
 	if err != nil {
 		return work.SealResult{}, err
 	}
-	head, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, in.RunID, in.Head, in.First, in.Tail)
+	done, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, rundir.Sealing{
+		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.truth(ctx, blobs{s}, in.Head),
+	})
 	if errors.Is(err, rundir.ErrShorter) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrShorter, err)
 	}
-	return work.SealResult{Head: head, Last: in.Tail.Seq}, err
+	return work.SealResult{Head: done.Head, Last: done.Last, Damage: done.Damage}, err
 }
 
-// Rebuild writes a lost directory again, from segments and from this workflow's own history.
-func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (run.Tail, error) {
+// truth gives the journal as the store and this workflow's own history hold it.
+func (a *Activities) truth(ctx context.Context, s blobs, head string) rundir.Truth {
+	exec := activity.GetInfo(ctx).WorkflowExecution
+	return func(ctx context.Context) ([]string, error) {
+		src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
+		if err != nil {
+			return nil, err
+		}
+		src.Head = head
+		return src.Lines(ctx, s)
+	}
+}
+
+// Rebuild writes a lost or damaged directory again, from segments and from this workflow's own history.
+func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (work.RebuildResult, error) {
 	defer a.alive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return run.Tail{}, err
+		return work.RebuildResult{}, err
 	}
 	exec := activity.GetInfo(ctx).WorkflowExecution
 	src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
 	if err != nil {
-		return run.Tail{}, err
+		return work.RebuildResult{}, err
 	}
 	src.Claim, src.Head = in.Claim, in.Head
-	tail, err := a.cfg.Open(in.Dir).Rebuild(ctx, blobs{s}, src)
-	return tail, foreign(err)
+	r, err := a.cfg.Open(in.Dir).Restore(ctx, blobs{s}, src)
+	return work.RebuildResult{Tail: r.Tail, Damage: r.Damage}, foreign(err)
 }

@@ -32,7 +32,7 @@ type Row struct {
 	Score     *float64     `json:"score"`
 	StartedAt string       `json:"started_at"`
 	Directory string       `json:"directory"` // empty: gone, or on another host; what is shown is then Temporal's
-	Damage    string       `json:"damage"`    // why the directory could not be read as it should
+	Damage    string       `json:"damage"`    // why the directory could not be read as it should, or what the journal records of damage
 
 	Source     string `json:"source_run_id,omitempty"`        // the run that it comes of
 	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
@@ -150,6 +150,13 @@ func rowOf(d rundir.Dir) (Row, error) {
 	}
 	if r.why != nil {
 		r.Damage = r.why.Error()
+	}
+	if len(now.Damage) > 0 && r.Damage == "" {
+		words := make([]string, len(now.Damage))
+		for i, d := range now.Damage {
+			words[i] = d.String()
+		}
+		r.Damage = strings.Join(words, "; ")
 	}
 	if p := now.Meta.Parent; p != nil {
 		r.Source, r.Mode = p.RunID, p.Mode

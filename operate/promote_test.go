@@ -44,7 +44,7 @@ func directoryOf(t *testing.T, s *store.Store, id string, events ...told) rundir
 	require.NoError(t, err)
 	require.Equal(t, rundir.Written, p.Outcome)
 	if events[len(events)-1].kind == run.KindRunEnd {
-		_, err = d.Seal(ctx, activities.Blobs(s), id, "", 1, p.Tail)
+		_, err = d.Seal(ctx, activities.Blobs(s), rundir.Sealing{RunID: id, First: 1, Tail: p.Tail})
 		require.NoError(t, err)
 	}
 	return d

@@ -56,6 +56,7 @@ const (
 	KindEffectBlocked     Kind = "effect.blocked"
 	KindDecisionRefused   Kind = "decision.refused"
 	KindErrorNoted        Kind = "error.noted"
+	KindJournalDamaged    Kind = "journal.damaged"
 )
 
 // TimeFormat is how every time is written: UTC with milliseconds.

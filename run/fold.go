@@ -100,6 +100,8 @@ func (f *folder) applyWork(e *Event) {
 		f.attemptPictures(e)
 	case KindErrorNoted:
 		f.noteError(e)
+	case KindJournalDamaged:
+		f.noteDamage(e)
 	case KindScreenshots:
 		f.takePictures(e)
 	case KindScoreRecorded:
@@ -269,9 +271,9 @@ func (f *folder) revert(e *Event) {
 
 // adopt takes over a carried state at the place in the stream where the fold stands.
 func (f *folder) adopt(carried *State) {
-	seq, ts := f.Seq, f.TS
+	seq, ts, damage := f.Seq, f.TS, f.Damage
 	f.State = *carried
-	f.Seq, f.TS, f.Illegal = seq, ts, ""
+	f.Seq, f.TS, f.Illegal, f.Damage = seq, ts, "", damage // damage is of the directory, which going back does not repair
 }
 
 // end folds run.end. A program that leaves while a run waits says so with the status that the run has already.

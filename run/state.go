@@ -56,6 +56,7 @@ type State struct {
 	DurationsMS []int64         `json:"durations_ms,omitempty"` // of the last eight passes, newest last
 	Failure     *Failure        `json:"failure,omitempty"`
 	Problem     *Problem        `json:"problem,omitempty"`
+	Damage      []JournalDamage `json:"damage,omitempty"`      // the last four that the journal names
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
 	Decided     *Decided        `json:"decided,omitempty"`

@@ -67,6 +67,9 @@ type examined struct {
 	standing run.Standing
 	found    []Issue
 	lag      []Issue // findings only if nobody is writing
+
+	whole  []string            // the lines of a damaged events.jsonl as they were written; nil: not known, or not asked for
+	broken []run.JournalDamage // how events.jsonl differs from them
 }
 
 // examine reads everything and judges it. alone says that the caller holds the directory's lock.
@@ -90,6 +93,9 @@ func (d Dir) examine(ctx context.Context, o CheckOptions, alone bool) (*examined
 		x.standing.Status = run.Pending
 	}
 	x.judgeStream()
+	if err := x.judgeRecorded(); err != nil {
+		return nil, err
+	}
 	x.judgeMeta()
 	if x.own {
 		if err := x.judgeFiles(); err != nil {

@@ -57,6 +57,7 @@ const (
 	CheckpointDamaged                      Code = "checkpoint_damaged"
 	SnapshotDamaged                        Code = "snapshot_damaged"
 	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
+	DamageRecorded                         Code = "damage_recorded"
 )
 
 // Issue is one finding.
@@ -78,7 +79,8 @@ type rule struct {
 
 const (
 	hintRepair  = "starter repair-state RUN --apply"
-	hintRebuild = "starter rebuild, into another directory, then compare; a run that goes on records what was changed by itself"
+	hintRebuild = "starter repair-state RUN --apply, where the store has the lines; else starter rebuild, into another directory, then compare"
+	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
 	hintForeign = "look at it with the program that wrote the directory: nothing is repaired by itself"
@@ -118,6 +120,7 @@ func rules() []rule {
 		{ArtifactHashMismatch, SeverityWarning, "starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file back"},
 		{StreamTornTail, SeverityInfo, hintRepair},
 		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},
+		{DamageRecorded, SeverityInfo, hintDamage},
 	}
 }
 

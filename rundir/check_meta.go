@@ -33,6 +33,18 @@ func (x *examined) judgeStream() {
 	}
 }
 
+// judgeRecorded names the damage that the journal itself records.
+func (x *examined) judgeRecorded() error {
+	if !x.own {
+		return nil
+	}
+	found, err := x.dir.Damage(x.stream.state())
+	for _, d := range found {
+		x.find(DamageRecorded, d.String())
+	}
+	return err
+}
+
 // judgeMeta names what is wrong with meta.json, beside the events, the decisions and the cross checkpoint.
 func (x *examined) judgeMeta() {
 	switch {

@@ -73,13 +73,7 @@ func (d Dir) there(name string) bool {
 }
 
 // metaBytes is meta.json; nil: there is none.
-func (d Dir) metaBytes() ([]byte, error) {
-	raw, err := os.ReadFile(d.Path(MetaFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return raw, err
-}
+func (d Dir) metaBytes() ([]byte, error) { return d.readRaw(MetaFile) }
 
 // scanned is what the stream holds: the lines that meta.json has seen, and what stands behind them.
 type scanned struct {
@@ -129,7 +123,7 @@ func (x *examined) readStream(ctx context.Context) error {
 	if !x.own {
 		x.stream.fold = run.NewFold(run.State{}, run.History{})
 	}
-	f, err := os.Open(x.dir.Path(EventsFile))
+	f, err := durable.Open(x.dir.Path(EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

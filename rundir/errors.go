@@ -71,6 +71,10 @@ func decideErrors(e run.Event, pending []ErrorRecord) outcome {
 		var p run.ErrorNoted
 		e.Decode(&p)
 		o.add(noted(e, p))
+	case run.KindJournalDamaged:
+		var p run.JournalDamage
+		e.Decode(&p)
+		o.add(noted(e, run.ErrorNoted{Category: "state-corruption", Message: p.String(), Recovered: p.Repaired}))
 	case run.KindRunPaused:
 		o.rest(e)
 	case run.KindRunEnd, run.KindRunHalted, run.KindRunInterrupted:

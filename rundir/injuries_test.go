@@ -2,6 +2,8 @@ package rundir_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"os"
@@ -45,6 +47,10 @@ func bodies() []body {
 			s.asks()
 			s.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: moment(99)})
 		}), []rundir.Code{rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision}},
+		{"stored", stored(nil), nil},
+		{"damaged and stored", stored(func(s *story) run.JournalDamage {
+			return run.JournalDamage{File: rundir.EventsFile, Line: 3, Expected: digestOf(s.lines[2]), Found: digestOf(changed(s.lines, 3)[2])}
+		}), []rundir.Code{rundir.ChainMismatch, rundir.DamageRecorded}},
 		{"reference, done", reference("feature_done"), nil},
 		{"reference, asked twice", reference("planning_retry_then_continue"), nil},
 		{"reference, asking", madeUp(askedLines, `{"task": "t", "status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`), info},
@@ -77,6 +83,38 @@ func told(tell func(*story)) func(*testing.T) (rundir.Dir, fakeBlobs) {
 		s.send()
 		return written(t, s), s.blobs
 	}
+}
+
+// stored is a paused run whose journal is in the store up to a few lines before its end. With damage it goes on with a line that was changed, and ends.
+func stored(damage func(*story) run.JournalDamage) func(*testing.T) (rundir.Dir, fakeBlobs) {
+	return func(t *testing.T) (rundir.Dir, fakeBlobs) {
+		s := newStory(t)
+		s.twoPasses()
+		s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+		s.send()
+		d := written(t, s)
+		n := len(s.lines) - 2
+		_, err := d.Seal(t.Context(), s.blobs, rundir.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, n)})
+		require.NoError(t, err)
+		if damage == nil {
+			return d, s.blobs
+		}
+		hurt := changed(s.lines, 3)
+		s.add(run.KindJournalDamaged, damage(s))
+		s.add(run.KindRunEnd, run.RunEnd{Status: run.Cancelled})
+		onDisk(t, d, hurt)
+		b := batch(s.lines, len(hurt)+1, len(s.lines))
+		b.Verified = true
+		p, err := d.Project(t.Context(), s.blobs, b)
+		require.NoError(t, err)
+		require.Equal(t, rundir.Written, p.Outcome)
+		return d, s.blobs
+	}
+}
+
+func digestOf(line string) string {
+	sum := sha256.Sum256([]byte(line))
+	return hex.EncodeToString(sum[:])
 }
 
 func reference(name string) func(*testing.T) (rundir.Dir, fakeBlobs) {
@@ -221,6 +259,12 @@ func injuries() []injury {
 		{"the last lines are lost", "done", lines(func(l []string) []string { return l[:len(l)-3] }),
 			codes{rundir.ChainMismatch, rundir.TerminalMetaWithoutTerminalEvent}, "", codes{rundir.ChainMismatch, rundir.TerminalMetaWithoutTerminalEvent}},
 		{"events.jsonl is missing", "paused", gone(rundir.EventsFile), codes{rundir.ChainMismatch, rundir.StatusMismatch}, "", codes{rundir.ChainMismatch, rundir.StatusMismatch}},
+		{"a byte of a line was changed that the store has", "stored", lines(func(l []string) []string { return changed(l, 3) }),
+			codes{rundir.ChainMismatch}, rundir.EventsFile, nil},
+		{"a line is missing that the store has", "stored", lines(func(l []string) []string { return slices.Delete(l, 3, 4) }),
+			codes{rundir.ChainMismatch, rundir.StreamSeqGap}, rundir.EventsFile, nil},
+		{"the damage that the journal names", "damaged and stored", func(*testing.T, rundir.Dir) {},
+			codes{rundir.ChainMismatch, rundir.DamageRecorded}, rundir.EventsFile, codes{rundir.DamageRecorded}},
 		{"another program's: a line is no JSON", "reference, done", lines(func(l []string) []string { l[2] = "plan.parsed\n"; return l }),
 			codes{rundir.StreamLineUnreadable}, "", codes{rundir.StreamLineUnreadable}},
 		{"another program's: a line is missing", "reference, done", lines(func(l []string) []string { return slices.Delete(l, 2, 3) }),

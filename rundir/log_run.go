@@ -128,6 +128,16 @@ func (l *logbook) noted(e entry) {
 	l.line(e.Event, level, "%s: %s", p.Category, p.Message)
 }
 
+func (l *logbook) damaged(e entry) {
+	var p run.JournalDamage
+	e.Decode(&p)
+	level := fault
+	if p.Repaired {
+		level = warn
+	}
+	l.line(e.Event, level, "Journal damaged: %s", p)
+}
+
 func (l *logbook) scored(e entry) {
 	var p run.ScoreRecorded
 	e.Decode(&p)

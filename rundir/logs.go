@@ -108,6 +108,8 @@ func (l *logbook) log(e entry) {
 		l.budget(e)
 	case run.KindErrorNoted:
 		l.noted(e)
+	case run.KindJournalDamaged:
+		l.damaged(e)
 	case run.KindDecisionRefused:
 		l.refused(e)
 	default:

@@ -17,6 +17,8 @@ type Now struct {
 	Tail     run.Tail
 	Lag      int64 // lines behind meta.json
 	Why      error // what is wrong with meta.json; nil: nothing
+
+	Damage []run.JournalDamage // that the journal records, and whether it has been repaired since
 }
 
 // Now reads where the run stands. It costs what the lines behind meta.json cost; without a readable meta.json it folds the whole stream.
@@ -51,7 +53,8 @@ func (d Dir) Now() (Now, error) {
 		n.Why = unread
 	}
 	n.State, n.Snapshot, n.Lag = fold.State(), fold.Snapshot(), n.Tail.Seq-n.Meta.Events.Seq
-	return n, nil
+	n.Damage, err = d.Damage(n.State)
+	return n, err
 }
 
 // First gives the event that opened the run.

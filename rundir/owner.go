@@ -56,6 +56,9 @@ func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 	if err != nil {
 		return err
 	}
+	if meta, err := d.Meta(); now != tail && err == nil && meta.Events.Seq == tail.Seq && meta.Events.Chain == tail.Chain {
+		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("its %s is damaged: restore it with `starter repair-state %s --apply`", EventsFile, d.Root)}
+	}
 	if now != tail {
 		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("it ends at event %d (chain %.8s), not at event %d (chain %.8s)", now.Seq, now.Chain, tail.Seq, tail.Chain)}
 	}

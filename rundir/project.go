@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/run"
@@ -16,6 +17,7 @@ const (
 	Gap      = "gap"      // the directory ends before the lines begin; nothing written
 	Diverged = "diverged" // the directory holds other lines there; nothing written, nothing cut
 	Stale    = "stale"    // a later epoch owns the directory; nothing written
+	Damaged  = "damaged"  // lines on disk, or segments, are not what was written; nothing written
 )
 
 // Batch is a piece of the journal: event lines from First on, and the chain before them.
@@ -25,6 +27,9 @@ type Batch struct {
 	Prev  run.Chain `json:"prev"`
 	Lines []string  `json:"lines"`
 	Head  string    `json:"head,omitempty"` // newest segment
+
+	Verified bool  `json:"-"` // damage to what was written earlier is known: nobody looks for it
+	Truth    Truth `json:"-"` // nil: only the segments are asked what was written
 }
 
 // Projected says where the directory's journal ends now.
@@ -32,6 +37,8 @@ type Projected struct {
 	Outcome string   `json:"outcome"`
 	Tail    run.Tail `json:"tail"`
 	Healed  []string `json:"healed,omitempty"` // what was found damaged and made again
+
+	Damage []run.JournalDamage `json:"damage,omitempty"` // of the journal itself: the outcome is Damaged
 }
 
 // Blobs is what the projector needs of a store.
@@ -85,6 +92,12 @@ func (p *projector) project(b Batch) (Projected, error) {
 	if err != nil || outcome != Written {
 		return Projected{Outcome: outcome, Tail: tail}, err
 	}
+	if !b.Verified && b.First == tail.Seq+1 && verifies(b.Lines) {
+		found, err := p.verify(b.Head, b.Truth)
+		if err != nil || len(found) > 0 {
+			return Projected{Outcome: Damaged, Tail: tail, Damage: found}, err
+		}
+	}
 	if err := p.append(fresh); err != nil {
 		return Projected{}, err
 	}
@@ -95,6 +108,18 @@ func (p *projector) project(b Batch) (Projected, error) {
 		return Projected{}, err
 	}
 	return Projected{Outcome: Written, Tail: p.tail(), Healed: p.healed}, nil
+}
+
+// verifies says that the whole journal is compared with what was written before these lines follow: at the end of a run, and after every rest, when its
+// files lay there for anybody. Between them a projection reads only what it has not seen.
+func verifies(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool {
+		switch lenient(l).Kind {
+		case run.KindRunEnd, run.KindRunResumed:
+			return true
+		}
+		return false
+	})
 }
 
 // compare says which lines of the batch are not on disk yet, or why none may be written.
@@ -115,11 +140,10 @@ func (p *projector) compare(b Batch, tail run.Tail) ([]string, string, error) {
 	if int64(len(all.lines)) < b.First-1 {
 		return nil, Diverged, nil // the file was exchanged under meta.json
 	}
-	before := all.lines[:b.First-1]
-	if run.Chain("").Over(before) != b.Prev {
+	before, onDisk := all.lines[:b.First-1], all.lines[b.First-1:]
+	if run.Chain("").Over(before) != b.Prev && b.Prev.Over(onDisk) != tail.Chain { // the same journal, with an earlier line damaged, ends in the same chain
 		return nil, Diverged, nil
 	}
-	onDisk := all.lines[b.First-1:]
 	for i, line := range onDisk {
 		if i == len(b.Lines) || b.Lines[i] != line {
 			return nil, Diverged, nil

@@ -33,12 +33,11 @@ func TestTake(t *testing.T) {
 func sealed(t *testing.T, s *story, d rundir.Dir, first, last int) (one, two string) {
 	t.Helper()
 	ctx := context.Background()
-	at := func(n int) run.Tail { return run.Tail{Seq: int64(n), Chain: run.Chain("").Over(s.lines[:n])} }
-	one, err := d.Seal(ctx, s.blobs, "run-1", "", 1, at(first))
+	a, err := d.Seal(ctx, s.blobs, rundir.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, first)})
 	require.NoError(t, err)
-	two, err = d.Seal(ctx, s.blobs, "run-1", one, int64(first)+1, at(last))
+	b, err := d.Seal(ctx, s.blobs, rundir.Sealing{RunID: "run-1", Head: a.Head, First: int64(first) + 1, Tail: tailAt(s.lines, last)})
 	require.NoError(t, err)
-	return one, two
+	return a.Head, b.Head
 }
 
 func TestSeal(t *testing.T) {
@@ -53,14 +52,12 @@ func TestSeal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, two, meta.SegmentHead)
 
-	again, err := d.Seal(ctx, s.blobs, "run-1", two, 21, run.Tail{Seq: 20})
+	again, err := d.Seal(ctx, s.blobs, rundir.Sealing{RunID: "run-1", Head: two, First: 21, Tail: run.Tail{Seq: 20}})
 	require.NoError(t, err)
-	require.Equal(t, two, again, "nothing new, nothing stored")
-	_, err = d.Seal(ctx, s.blobs, "run-1", two, 21, run.Tail{Seq: 30, Chain: "another"})
-	require.ErrorContains(t, err, "are not what was projected")
-	_, err = d.Seal(ctx, s.blobs, "run-1", two, 21, run.Tail{Seq: 1000})
+	require.Equal(t, rundir.Sealed{Head: two, Last: 20}, again, "nothing new, nothing stored")
+	_, err = d.Seal(ctx, s.blobs, rundir.Sealing{RunID: "run-1", Head: two, First: 21, Tail: run.Tail{Seq: 1000}})
 	require.ErrorContains(t, err, "rebuild it first")
-	_, err = d.Seal(ctx, s.blobs, "run-1", "", 0, run.Tail{Seq: 3})
+	_, err = d.Seal(ctx, s.blobs, rundir.Sealing{RunID: "run-1", Tail: run.Tail{Seq: 3}})
 	require.ErrorContains(t, err, "the first event of a run is 1")
 	_ = one
 }

@@ -51,8 +51,9 @@ func (e *LiveError) Error() string {
 }
 
 // Repair brings meta.json, and in Passbook's own directories the other derived files, back in line with the events. Only shapes that have one
-// right answer are repaired; events are never written, and a status that the events have settled is never contradicted. It changes the fewest
-// keys and keeps those that it does not know.
+// right answer are repaired, and a status that the events have settled is never contradicted. It changes the fewest keys and keeps those that it does
+// not know. Lines of events.jsonl that are not what was written are written again where the segments in the store have them, and the whole then gives
+// the chain in meta.json; otherwise events are never written.
 //
 // On return with Applied the changes are on disk, in this order: a copy of each file that is replaced, under run_state_repairs/; the new file,
 // whole; and an audit file. A repair that is cut off is done again from the beginning by the next one. One that finds nothing to do writes
@@ -60,6 +61,9 @@ func (e *LiveError) Error() string {
 func (d Dir) Repair(ctx context.Context, o RepairOptions) (RepairResult, error) {
 	x, err := d.examine(ctx, CheckOptions{Standing: o.Standing}, false)
 	if err != nil {
+		return RepairResult{}, err
+	}
+	if err := x.readWhole(ctx, o.Blobs); err != nil {
 		return RepairResult{}, err
 	}
 	p := x.plan(o.Now)
@@ -109,6 +113,7 @@ type repairPlan struct {
 	edit     bool // keys of meta.json
 	catchUp  bool // let the projector go on from meta.json
 	anew     bool // let the projector make everything derived again
+	lines    bool // write events.jsonl as it was
 	operator bool
 	hint     string
 }
@@ -209,7 +214,12 @@ func (x *examined) dropHandoff(p *repairPlan, c Code) {
 
 // planOwn changes the keys that are not what the events give, and lets the projector do the rest.
 func (x *examined) planOwn(p *repairPlan) {
-	if x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+	damaged := x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate)
+	if damaged && x.whole != nil {
+		x.planLines(p)
+		return
+	}
+	if damaged {
 		p.hint = EventsFile + " itself was changed, and nothing is derived from it before that is cleared: " + hintRebuild
 		return
 	}

@@ -30,6 +30,9 @@ type repairAudit struct {
 
 // repair does what is to be done. The caller holds the lock.
 func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, error) {
+	if err := x.readWhole(ctx, o.Blobs); err != nil {
+		return RepairResult{}, err
+	}
 	p := x.plan(o.Now)
 	res := p.result()
 	if len(p.changes) == 0 {
@@ -90,6 +93,9 @@ func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
 	if p.anew && x.stream.artifact != "" {
 		names = append(names, x.stream.artifact)
 	}
+	if p.lines {
+		names = append(names, EventsFile)
+	}
 	copies := []string{}
 	var files []durable.File
 	for _, name := range names {
@@ -109,6 +115,8 @@ func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
 
 func (x *examined) carryOut(ctx context.Context, blobs Blobs, p repairPlan) error {
 	switch {
+	case p.lines:
+		return x.writeLines(ctx, blobs)
 	case p.anew || p.catchUp && p.edit:
 		return x.again(ctx, blobs, true)
 	case p.catchUp:
@@ -148,8 +156,7 @@ func (x *examined) again(ctx context.Context, blobs Blobs, anew bool) error {
 		return err
 	}
 	if anew {
-		p.meta, p.last, p.chain, p.size, p.torn, p.unseen = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil, nil
-		if err := p.readRest(); err != nil {
+		if err := p.startOver(); err != nil {
 			return err
 		}
 	}

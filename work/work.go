@@ -56,13 +56,17 @@ type ProjectInput struct {
 	Prev  run.Chain `json:"prev"`
 	Lines []string  `json:"lines"`
 	Head  string    `json:"head,omitempty"` // newest segment
+
+	Verified bool `json:"verified,omitempty"` // damage to what was written earlier is known
 }
 
-// ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged or stale.
+// ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged, damaged or stale.
 type ProjectResult struct {
 	Outcome  string    `json:"outcome"`
 	Tail     run.Tail  `json:"tail"`
 	Troubles []Trouble `json:"troubles,omitempty"`
+
+	Damage []run.JournalDamage `json:"damage,omitempty"`
 }
 
 // RebuildInput asks for a lost directory to be written again from segments and this workflow's history.
@@ -70,6 +74,12 @@ type RebuildInput struct {
 	Target
 	Claim run.Claim `json:"claim"`
 	Head  string    `json:"head"`
+}
+
+// RebuildResult is where the directory ends now, and which of its lines were damaged.
+type RebuildResult struct {
+	run.Tail
+	Damage []run.JournalDamage `json:"damage,omitempty"`
 }
 
 // SealInput asks for the lines from First to Tail to be put into the store behind Head.
@@ -80,10 +90,11 @@ type SealInput struct {
 	Tail  run.Tail `json:"tail"`
 }
 
-// SealResult is the new newest segment, and the last line in it.
+// SealResult is the newest segment, and the last line in it: before SealInput.First where the lines are damaged and nothing has them as they were.
 type SealResult struct {
-	Head string `json:"head"`
-	Last int64  `json:"last"`
+	Head   string              `json:"head"`
+	Last   int64               `json:"last"`
+	Damage []run.JournalDamage `json:"damage,omitempty"`
 }
 
 // InspectInput asks whether the artifact on disk is the one the run knows.
@@ -346,6 +357,7 @@ const (
 	ErrClaimed        = "Claimed"        // the directory belongs to another run
 	ErrStale          = "Stale"          // a later start of the run owns the directory
 	ErrOtherEvents    = "OtherEvents"    // the directory holds other events than history
+	ErrDamaged        = "Damaged"        // a file is not what it should be, and no later try reads it
 	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 

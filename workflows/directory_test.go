@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,6 +35,10 @@ type fakeDirectory struct {
 	note    func(string)
 
 	troubles []work.Trouble // what the next projection had to get over
+
+	damage  []run.JournalDamage // what is found where a batch is verified
+	missing []run.JournalDamage // what a rebuild has to put right
+	unkept  []run.JournalDamage // what keeps a segment from being stored
 }
 
 func (d *fakeDirectory) Inspect(_ context.Context, in work.InspectInput) (work.InspectResult, error) {
@@ -113,10 +118,20 @@ func (d *fakeDirectory) noRoom() bool {
 	return d.full >= 0
 }
 
+// resumedOrEnded says that a batch is one for which the whole journal is verified.
+func resumedOrEnded(lines []string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool {
+		return strings.Contains(l, string(run.KindRunEnd)) || strings.Contains(l, string(run.KindRunResumed))
+	})
+}
+
 func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	tail := d.tail()
+	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
+		return work.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
+	}
 	switch {
 	case in.Epoch < d.epoch:
 		return work.ProjectResult{Outcome: "stale", Tail: tail}
@@ -151,12 +166,12 @@ func (d *fakeDirectory) tell(lines []string) {
 	}
 }
 
-func (d *fakeDirectory) Rebuild(context.Context, work.RebuildInput) (run.Tail, error) {
+func (d *fakeDirectory) Rebuild(context.Context, work.RebuildInput) (work.RebuildResult, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.note("Rebuild")
 	d.lines = slices.Clone(d.written)
-	return d.tail(), nil
+	return work.RebuildResult{Tail: d.tail(), Damage: d.missing}, nil
 }
 
 func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealResult, error) {
@@ -174,6 +189,9 @@ func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealRes
 		hook()
 	}
 	d.note(fmt.Sprintf("Seal %d-%d", in.First, in.Tail.Seq))
+	if len(d.unkept) > 0 {
+		return work.SealResult{Head: in.Head, Last: in.First - 1, Damage: d.unkept}, nil
+	}
 	return work.SealResult{Head: fmt.Sprintf("segment-%d", in.Tail.Seq), Last: in.Tail.Seq}, nil
 }
 

@@ -21,8 +21,10 @@ type journal struct {
 	tail    run.Tail  // on disk, as the last projection said
 	head    string    // newest segment
 	sealed  int64     // last line in it
+	unkept  int64     // last line that could not be stored, because it is damaged and nothing has it as it was
 	pending []run.Event
 	mu      workflow.Mutex
+	named   []run.JournalDamage // by this execution: the state keeps only the last ones
 }
 
 // emit writes down one event and folds it.
@@ -60,11 +62,13 @@ func (j *journal) carry(ctx workflow.Context) error {
 		return err
 	}
 	defer j.mu.Unlock()
+	verified := false
 	for rebuilt := 0; len(j.pending) > 0; {
 		batch, n, err := j.batch()
 		if err != nil {
 			return err
 		}
+		batch.Verified = verified
 		var res work.ProjectResult
 		err = workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
 		if isType(err, work.ErrDiskFull) {
@@ -84,10 +88,10 @@ func (j *journal) carry(ctx workflow.Context) error {
 			if rebuilt++; rebuilt > 3 {
 				return fmt.Errorf("the run directory %s keeps losing its events", j.e.in.Target.Dir)
 			}
-			lost := work.Trouble{Category: "state-corruption", Message: fmt.Sprintf("%s had lost its events from %d on: written again from the store and from history", j.e.in.Target.Dir, res.Tail.Seq+1)}
-			if err = j.rebuild(ctx); err == nil {
-				err = j.e.noteTroubles(ctx, "", []work.Trouble{lost}, 0)
-			}
+			err = j.rebuild(ctx, res.Tail.Seq+1)
+		case "damaged":
+			verified = true
+			err = j.damaged(ctx, res.Damage)
 		case "diverged":
 			err = j.moveBehind(ctx, res.Tail)
 		default:
@@ -142,13 +146,18 @@ func (j *journal) written(n int, tail run.Tail) {
 	j.e.noRoom = 0
 }
 
-func (j *journal) rebuild(ctx workflow.Context) error {
+// rebuild has the directory written again that lacks lines from first on.
+func (j *journal) rebuild(ctx workflow.Context, first int64) error {
 	in := work.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
-	var tail run.Tail
-	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, in, &tail); err != nil {
+	var res work.RebuildResult
+	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, in, &res); err != nil {
 		return fmt.Errorf("rebuild %s: %w", j.e.in.Target.Dir, err)
 	}
-	return nil
+	if len(res.Damage) > 0 {
+		return j.damaged(ctx, res.Damage)
+	}
+	lost := work.Trouble{Category: "state-corruption", Message: fmt.Sprintf("%s had lost its events from %d on: written again from the store and from history", j.e.in.Target.Dir, first)}
+	return j.e.noteTroubles(ctx, "", []work.Trouble{lost}, 0)
 }
 
 // moveBehind numbers the pending events behind what is on disk. The lines there stay, are sealed into the store, and are named as abandoned.
@@ -175,16 +184,16 @@ func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
 	return nil
 }
 
-// seal puts the lines up to tail into the store.
+// seal puts the lines up to tail into the store. Lines that are damaged, and that nothing has as they were, are journaled as such, and left out.
 func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
-	if tail.Seq <= j.sealed {
+	if tail.Seq <= max(j.sealed, j.unkept) {
 		return nil
 	}
 	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
 	var res work.SealResult
 	err := j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
 	if isType(err, work.ErrShorter) {
-		if err := j.rebuild(ctx); err != nil {
+		if err := j.rebuild(ctx, in.First); err != nil {
 			return err
 		}
 		err = j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
@@ -192,6 +201,11 @@ func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
 	if err != nil {
 		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)
 	}
-	j.head, j.sealed = res.Head, res.Last
-	return nil
+	if j.head, j.sealed = res.Head, res.Last; j.sealed < tail.Seq {
+		j.unkept = tail.Seq
+	}
+	return j.noteDamage(ctx, res.Damage)
 }
+
+// stored says that everything on disk is in the store, as far as it can be.
+func (j *journal) stored() bool { return j.tail.Seq <= max(j.sealed, j.unkept) }

@@ -207,7 +207,7 @@ func (e *engine) settle(ctx workflow.Context) error {
 		if err := e.hear(ctx); err != nil {
 			return err
 		}
-		if len(e.j.pending) == 0 && e.j.sealed >= e.j.tail.Seq {
+		if len(e.j.pending) == 0 && e.j.stored() {
 			if e.toldAll() {
 				return nil
 			}

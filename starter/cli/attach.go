@@ -146,7 +146,9 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	_ = s.Client.GetWorkflow(ctx, st.RunID, "").Get(ctx, nil)
+	if err := s.Client.GetWorkflow(ctx, st.RunID, "").Get(ctx, nil); err != nil {
+		return
+	}
 }
 
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).
@@ -213,6 +215,9 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		fmt.Fprintf(a.out, "\nPaused (%s). Look: %s status %s. Go on: %s resume %s\n", s.Reason, program(), where, program(), where)
 	default:
 		fmt.Fprintf(a.out, "\nThe run is %s. Look: %s status %s\n", s.Status, program(), where)
+	}
+	for _, line := range damageLines(d, s) {
+		fmt.Fprintln(a.out, line)
 	}
 	if interrupts > 1 && s.Status == run.Paused {
 		return quiet(exitForced)

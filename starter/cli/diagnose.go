@@ -70,7 +70,7 @@ func afterDiagnosis(s sight) []string {
 
 // urgency is the exit code of a diagnosis.
 func (s sight) urgency() error {
-	if s.stands.Status == run.Interrupted {
+	if s.stands.Status == run.Interrupted || unrepaired(s.now.Damage) {
 		return quiet(exitAttention)
 	}
 	return outcome(s.now.State)
@@ -120,6 +120,9 @@ func causes(s sight) []string {
 	}
 	if s.now.Why != nil {
 		out = append(out, s.now.Why.Error())
+	}
+	for _, d := range s.now.Damage {
+		out = append(out, "the journal is damaged: "+d.String())
 	}
 	if len(out) == 0 && st.Status.Class() == run.Live {
 		out = append(out, "nothing stands in its way")

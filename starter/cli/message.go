@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -95,5 +96,12 @@ func (a *app) speak(ctx context.Context, s *session, d rundir.Dir, claim run.Cla
 	if verb != workflows.VerbResume {
 		return text, nil
 	}
-	return text, awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused })
+	if err := awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused }); err != nil {
+		return text, err
+	}
+	now, err := d.Now()
+	if err != nil {
+		return text, err
+	}
+	return strings.Join(append([]string{text}, damageLines(d, now.State)...), "\n"), nil
 }

@@ -19,7 +19,8 @@ func (a *app) repairState() *cobra.Command {
 	cmd := a.target(&cobra.Command{
 		Use: "repair-state [RUN]", Short: "Bring meta.json and what else is derived back in line with the events",
 		Long: `Show what would bring a run's directory back in line with its events, and with --apply do it: a copy of what is replaced is kept under
-run_state_repairs/, with an audit file. Only what check finds and has one right answer is changed; events never are. A run at work is refused.
+run_state_repairs/, with an audit file. Only what check finds and has one right answer is changed. Damaged
+lines of events.jsonl are restored where the store has them. A run at work is refused.
 
 ` + exitCodesHelp,
 	}, &dir)

@@ -132,7 +132,14 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 // screen is what both have in common.
 func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
 	return watch.Options{
-		Dir: d, In: in, Out: out, Actions: acts, Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) }, Why: restsFor,
+		Dir: d, In: in, Out: out, Actions: acts, Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) },
+		Why: func(s run.State, stands run.Status) string {
+			why := restsFor(s, stands)
+			if why == "" {
+				return ""
+			}
+			return strings.Join(append([]string{why}, damageLines(d, s)...), "\n")
+		},
 		Output: func(call string) (string, error) { return activities.OutputOf(a.settings.Scratch(), call) },
 	}
 }
@@ -269,7 +276,7 @@ func (x *actions) close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.mine {
-		_ = x.s.Close() // the program ends
+		x.s.Close()
 	}
 }
 
@@ -342,7 +349,7 @@ func (o *outlet) hold() (release func()) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.held = false
-		_, _ = o.to.Write(o.kept.Bytes()) // stderr: there is nobody else to tell
+		fmt.Fprint(o.to, o.kept.String())
 		o.kept.Reset()
 	}
 }

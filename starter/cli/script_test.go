@@ -179,7 +179,7 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 		check(fmt.Errorf("projection: %s", p.Outcome))
 	}
 	if reason == string(run.Done) {
-		_, err = d.Seal(ctx, activities.Blobs(s), id, "", 1, p.Tail)
+		_, err = d.Seal(ctx, activities.Blobs(s), rundir.Sealing{RunID: id, First: 1, Tail: p.Tail})
 		check(err)
 	}
 }

@@ -53,6 +53,8 @@ type statusReport struct {
 	State     run.State    `json:"state"`
 	Lag       int64        `json:"lag"` // events that meta.json has not seen
 	Next      []string     `json:"next"`
+
+	Damage []run.JournalDamage `json:"damage"` // that the journal records, and whether it has been repaired since
 }
 
 func (s sight) report() statusReport {
@@ -62,6 +64,7 @@ func (s sight) report() statusReport {
 	}
 	return statusReport{
 		RunID: s.claim.RunID, Directory: s.dir.Root, Standing: s.stands, Snapshot: s.now.Snapshot, State: s.now.State, Lag: s.now.Lag, Next: next,
+		Damage: append([]run.JournalDamage{}, s.now.Damage...),
 	}
 }
 
@@ -72,8 +75,15 @@ func (a *app) json(v any) error {
 	return enc.Encode(v)
 }
 
-// nextCommands are what to type next, the likeliest first.
+// nextCommands are what to type next, the likeliest first. Damage is repaired before anything else, once nobody writes the directory.
 func nextCommands(s sight) []string {
+	if s.claim.RunID != "" && unrepaired(s.now.Damage) && s.stands.Liveness != run.LiveOpen {
+		return append([]string{fmt.Sprintf("%s repair-state %s --apply", program(), s.dir.Root)}, nextOf(s)...)
+	}
+	return nextOf(s)
+}
+
+func nextOf(s sight) []string {
 	if s.claim.RunID == "" {
 		return nil // not ours to go on with
 	}

@@ -41,7 +41,7 @@ A run that its events leave open and whose workflow has ended is shown as interr
 				return err
 			}
 		}
-		if s.now.Why != nil || s.lost != nil {
+		if s.now.Why != nil || s.lost != nil || unrepaired(s.now.Damage) {
 			return quiet(exitAttention)
 		}
 		return nil
@@ -105,6 +105,9 @@ func (a *app) printStatus(s sight, now time.Time) {
 		row("Damage", "%v", s.lost)
 	} else if s.now.Why != nil {
 		row("Damage", "%v; what is shown is folded from %s", s.now.Why, rundir.EventsFile)
+	}
+	for _, d := range s.now.Damage {
+		row("Damage", "%s", d)
 	}
 	a.printNext(nextCommands(s))
 }

@@ -177,7 +177,7 @@ func (w *targetWorld) treeRun(t *testing.T) {
 	p, err := d.Project(ctx, activities.Blobs(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
 	require.NoError(t, err)
 	require.Equal(t, rundir.Written, p.Outcome)
-	_, err = d.Seal(ctx, activities.Blobs(s), id, "", 1, p.Tail)
+	_, err = d.Seal(ctx, activities.Blobs(s), rundir.Sealing{RunID: id, First: 1, Tail: p.Tail})
 	require.NoError(t, err)
 }
 

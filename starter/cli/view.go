@@ -96,6 +96,10 @@ func headline(e run.Event, s run.State) string {
 		var p run.ErrorNoted
 		e.Decode(&p)
 		return fmt.Sprintf("  ! %s — %s", p.Category, p.Message)
+	case run.KindJournalDamaged:
+		var p run.JournalDamage
+		e.Decode(&p)
+		return "  ! journal damaged: " + p.String()
 	case run.KindScreenshots:
 		var p run.Screenshots
 		e.Decode(&p)

@@ -137,6 +137,11 @@ func (t theme) progress(s Scene, w int) []string {
 		phase = strings.TrimSpace(phase + t.warn.Render("  paused: "+reasonOf(s)))
 	}
 	out := []string{t.name("Phase") + phase}
+	if s.Status.Class() == run.Live {
+		for _, d := range s.State.Damage {
+			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-label)))
+		}
+	}
 	if p.Total > 0 {
 		count := fmt.Sprintf("  %d/%d (%d%%)", p.Done, p.Total, p.Percent)
 		width := max(10, min(w-label-lipgloss.Width(count), 100))
