@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,8 @@ type Control struct {
 type control struct {
 	e *engine
 	Control
-	dirty bool // an event waits for the directory
+	dirty  bool  // an event waits for the directory
+	failed error // what a message has written down could not be journaled, and nobody waits for an answer: the main loop fails the run
 }
 
 func descriptions() []struct{ verb, signal, update string } {
@@ -92,7 +94,7 @@ func (c *control) listen(ctx workflow.Context) error {
 			}
 			ack, err := c.apply(ctx, verb, m)
 			if err != nil && wasReset(ctx) { // nobody waits for the answer to what a reset has brought back: the directory is told
-				c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By})
+				err = errors.Join(err, c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 			}
 			return ack, err
 		}
@@ -146,7 +148,7 @@ func (c *control) signalled(ctx workflow.Context, verb string, raw converter.Raw
 		_, err = c.apply(ctx, verb, m)
 	}
 	if err != nil {
-		c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By})
+		c.fail(c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 	}
 }
 
@@ -205,14 +207,17 @@ func (m Message) Hidden(hide func(string) string) Message {
 	return m
 }
 
-// note writes an event down and has it carried to the directory by the courier.
-func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) {
+// note writes an event down and has it carried to the directory by the courier. What is not written down is not accepted either.
+func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) error {
 	if err := c.e.j.emit(ctx, kind, c.e.j.state.Phase, payload); err != nil {
-		workflow.GetLogger(ctx).Error("event not written down", "kind", kind, "error", err)
-		return
+		return fmt.Errorf("journal %s: %w", kind, err)
 	}
 	c.dirty = true
+	return nil
 }
+
+// fail keeps an error that has nobody to answer to for the main loop.
+func (c *control) fail(err error) { c.failed = errors.Join(c.failed, err) }
 
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
@@ -314,7 +319,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		return c.ack("its directory is " + m.Dir), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
-		c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note})
+		if err := c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note}); err != nil {
+			return Ack{}, err
+		}
 		return c.ack(fmt.Sprintf("the budget is %.2f USD", m.USD)), nil
 	}
 	return Ack{}, refuse("unknown message %q", verb)
@@ -330,7 +337,7 @@ func (c *control) courier(ctx workflow.Context) {
 		for workflow.Await(ctx, func() bool { return c.dirty && c.e.opened }) == nil {
 			c.dirty = false
 			if err := c.e.j.flush(ctx); err != nil {
-				workflow.GetLogger(ctx).Error("a message waits for the directory", "error", err)
+				c.fail(fmt.Errorf("write what messages have asked for: %w", err))
 			}
 		}
 	})

@@ -218,7 +218,9 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 		return Ack{}, err
 	}
 	if q, open := c.e.j.state.Asks(); open && q.Kind != run.QuestionHandoff {
-		c.note(ctx, decidedKind(q.Kind), c.answerOf(ctx, q, m))
+		if err := c.note(ctx, decidedKind(q.Kind), c.answerOf(ctx, q, m)); err != nil {
+			return Ack{}, err
+		}
 		return c.ack(m.Action + " is decided"), nil
 	}
 	h := c.e.j.state.Handoff
@@ -232,7 +234,9 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 	case run.ActionContinue, run.ActionContinueWithWaiver:
 		d.Next = c.e.asked.onward
 	}
-	c.note(ctx, run.KindHandoffDecided, d)
+	if err := c.note(ctx, run.KindHandoffDecided, d); err != nil {
+		return Ack{}, err
+	}
 	return c.ack(m.Action + " is decided"), nil
 }
 

@@ -164,7 +164,7 @@ func (e *engine) untold(ctx workflow.Context, in NotifyInput, why error) {
 		return
 	}
 	text := fmt.Sprintf("event %d (%s) could not be told: %s", in.Notice.Seq, in.Notice.Event, message(why))
-	e.control.note(ctx, run.KindErrorNoted, run.ErrorNoted{Context: "notify", Category: "unknown", Message: run.Cut(text, longest)})
+	e.control.fail(e.control.note(ctx, run.KindErrorNoted, run.ErrorNoted{Context: "notify", Category: "unknown", Message: run.Cut(text, longest)}))
 }
 
 // told waits until every notice is Temporal's.

@@ -144,6 +144,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 
 // next rests where a pause is wanted, or does one step. over: the run is to end so.
 func (e *engine) next(ctx workflow.Context) (over *run.RunEnd, err error) {
+	if err := e.control.failed; err != nil {
+		return nil, err
+	}
 	if err := e.rest(ctx); err != nil {
 		return nil, err
 	}

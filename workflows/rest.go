@@ -73,7 +73,10 @@ func (e *engine) waitForResume(ctx workflow.Context) error {
 		return err
 	}
 	e.show(ctx)
-	if err := workflow.Await(ctx, func() bool { return e.control.Resume || e.control.Revert != nil }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return e.control.Resume || e.control.Revert != nil || e.control.failed != nil }); err != nil {
+		return err
+	}
+	if err := e.control.failed; err != nil {
 		return err
 	}
 	if e.control.Revert != nil {
