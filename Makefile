@@ -66,7 +66,7 @@ soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SE
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
-lint: ## format, vet, staticcheck, deterministic workflows, tidy modules
+lint: ## format, vet, staticcheck, dropped errors, deterministic workflows, tidy modules
 	@scripts/lint
 
 check: chromium server ## all that CI runs: lint beside all tests

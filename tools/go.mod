@@ -83,6 +83,7 @@ require (
 	github.com/jmespath/go-jmespath v0.4.0 // indirect
 	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
+	github.com/kisielk/errcheck v1.30.0 // indirect
 	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/labstack/echo/v4 v4.13.4 // indirect
 	github.com/labstack/gommon v0.4.2 // indirect
@@ -196,6 +197,7 @@ require (
 )
 
 tool (
+	github.com/kisielk/errcheck
 	github.com/temporalio/cli/cmd/temporal
 	go.temporal.io/sdk/contrib/tools/workflowcheck
 	gotest.tools/gotestsum
