@@ -41,6 +41,12 @@ func TryLock(path string, owner Owner) (*Lock, error) {
 		}
 		return nil, &ErrHeld{Path: path, Owner: ReadOwner(path)}
 	}
+	if err == nil && !named(f, path) { // its last holder removed it meanwhile
+		if err := f.Close(); err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		return TryLock(path, owner)
+	}
 	if err == nil {
 		err = record(f, owner)
 	}
@@ -69,8 +75,26 @@ func WaitLock(ctx context.Context, path string, owner Owner) (*Lock, error) {
 	}
 }
 
-// Unlock empties the record and frees the lock. The file stays: removing it
-// would give two holders a lock of the same name.
+// named says whether path is still the name of an open file.
+func named(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// Remove removes the file and frees the lock. Who waits for the lock takes it
+// on a new file.
+func (l *Lock) Remove() error {
+	if err := errors.Join(os.Remove(l.file.Name()), l.file.Close()); err != nil {
+		return fmt.Errorf("remove the lock %s: %w", l.file.Name(), err)
+	}
+	return nil
+}
+
+// Unlock empties the record and frees the lock. The file stays.
 func (l *Lock) Unlock() error {
 	err := errors.Join(l.file.Truncate(0), l.file.Close())
 	if err != nil {

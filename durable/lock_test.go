@@ -7,9 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/durable"
@@ -136,4 +140,34 @@ func TestWaitLock(t *testing.T) {
 	}()
 	require.NoError(t, first.Unlock())
 	require.NoError(t, <-got)
+}
+
+// TestARemovedLockIsFree: a waiter that has opened the file of a removed lock does not hold that, but takes a new one.
+func TestARemovedLockIsFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := durable.TryLock(path, durable.Self("first", time.Now()))
+	require.NoError(t, err)
+	require.NoError(t, first.Remove())
+	require.NoFileExists(t, path)
+
+	var holders, most atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				l, err := durable.TryLock(path, durable.Self("one of many", time.Now()))
+				if err != nil {
+					continue
+				}
+				if n := holders.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				assert.NoError(t, l.Remove())
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, most.Load(), "two held a lock of one name")
 }
