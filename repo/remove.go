@@ -1,0 +1,135 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// OwnWork is what a run's branch holds.
+type OwnWork struct {
+	At   string   // its commit; "": there is no such branch
+	Only []string // commits that no other branch, no tag and not the checkout leads to, newest first: short id and subject
+}
+
+// OwnWork looks for the commits that would be lost with a run's branch. Branches besides count as lost with it. Nothing is written.
+func (r *Repo) OwnWork(ctx context.Context, branch string, besides ...string) (OwnWork, error) {
+	at, err := r.branchAt(ctx, branch)
+	if err != nil || at == "" {
+		return OwnWork{}, err
+	}
+	only, err := r.onlyIn(ctx, at, append(slices.Clip(besides), branch))
+	if err != nil {
+		return OwnWork{}, fmt.Errorf("look for the commits that only branch %s has: %w", branch, err)
+	}
+	return OwnWork{At: at, Only: only}, nil
+}
+
+// onlyIn lists the commits behind one that nothing but these branches leads to.
+func (r *Repo) onlyIn(ctx context.Context, commit string, branches []string) (list []string, err error) {
+	args := []string{"log", "--format=%h %s", commit, "--not"}
+	for _, b := range branches {
+		args = append(args, "--exclude="+b)
+	}
+	out, err := r.git.out(ctx, append(args, "--branches", "--tags", "--remotes", "HEAD", "--")...)
+	for line := range strings.Lines(string(out)) {
+		list = append(list, strings.TrimSpace(line))
+	}
+	return list, err
+}
+
+// Holds says whether a commit is there, and something else than these branches leads to it.
+func (r *Repo) Holds(ctx context.Context, commit string, besides ...string) bool {
+	id, err := r.commit(ctx, commit)
+	if err != nil {
+		return false
+	}
+	only, err := r.onlyIn(ctx, id, besides)
+	return err == nil && len(only) == 0
+}
+
+// Checkouts gives the folders that the repository has registered for a branch, whether they are there or not.
+func (r *Repo) Checkouts(ctx context.Context, branch string) ([]string, error) {
+	list, err := r.registered(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the checkouts of %s: %w", r.root, err)
+	}
+	var out []string
+	for _, w := range list {
+		if w.branch == branch {
+			out = append(out, w.path)
+		}
+	}
+	return out, nil
+}
+
+// WorktreeDirt looks at the linked worktree at path. Unlike [OpenWorktree] it repairs nothing. There is none: fs.ErrNotExist. A link in its place, or a
+// repository of its own: [ErrNotOurs].
+func WorktreeDirt(ctx context.Context, path string) (Dirt, error) {
+	if fi, err := os.Lstat(path); err != nil {
+		return Dirt{}, err
+	} else if fi.Mode().Type() == fs.ModeSymlink {
+		return Dirt{}, fmt.Errorf("%s: %w: it is a symbolic link", path, ErrNotOurs)
+	}
+	fi, err := os.Lstat(filepath.Join(path, ".git"))
+	if err != nil {
+		return Dirt{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return Dirt{}, fmt.Errorf("%s: %w: it is a repository of its own", path, ErrNotOurs)
+	}
+	r, err := open(ctx, path)
+	if err != nil {
+		return Dirt{}, err
+	}
+	return r.Dirt(ctx)
+}
+
+// SourceOf is the root of the main checkout of the repository that the linked worktree at path belongs to.
+func SourceOf(ctx context.Context, path string) (string, error) {
+	if fi, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
+		return "", err
+	} else if !fi.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: %w", path, ErrNotOurs)
+	}
+	r, err := open(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	list, err := r.registered(ctx)
+	if err != nil {
+		return "", err
+	}
+	return list[0].path, nil
+}
+
+// RemoveBranch removes a run's branch if it is still at a commit, and what the repository has registered of checkouts of it whose folders are gone. One
+// that is gone already is no error; one that is checked out somewhere is a [*BranchError].
+func (r *Repo) RemoveBranch(ctx context.Context, branch, at string) error {
+	if !strings.HasPrefix(branch, BranchPrefix) {
+		return fmt.Errorf("remove branch %s: %w: its name must begin with %s", branch, ErrNotOurs, BranchPrefix)
+	}
+	if err := alone(ctx, r.common, worktreesLock, func() error { return r.removeBranch(ctx, branch, at) }); err != nil {
+		return fmt.Errorf("remove branch %s of %s: %w", branch, r.root, err)
+	}
+	return nil
+}
+
+func (r *Repo) removeBranch(ctx context.Context, branch, at string) error {
+	if err := r.clearStale(ctx, "", branch); err != nil {
+		return err
+	}
+	now, err := r.branchAt(ctx, branch)
+	switch {
+	case err != nil || now == "":
+		return err
+	case now != at:
+		return &BranchError{Branch: branch, At: now}
+	}
+	_, err = r.git.out(ctx, "update-ref", "-d", "refs/heads/"+branch, at)
+	return refused(err)
+}
