@@ -224,5 +224,5 @@ func hide(dir rundir.Dir, root string) error {
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return dir.Disk.WriteFile(name, []byte("*\n"), 0o644)
+	return dir.Disk.WriteFile(name, []byte(rundir.HiddenFromGit), 0o644)
 }

@@ -1,7 +1,7 @@
 // Package rundir is the run directory: what lies where, how it is written and read. It is the only code that knows its file names.
 //
 // The projector appends event lines and writes everything else as a pure function of events and store, so a crash at any point is healed by
-// doing it again. Nothing is ever cut or deleted. Readers need no server.
+// doing it again. Nothing is ever cut, nor deleted but by Remove. Readers need no server.
 package rundir
 
 import (
