@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -23,6 +24,7 @@ type Collection struct {
 	StateDir  string        // whose index of runs counts
 	Roots     []string      // folders that are searched for run directories as well
 	Forget    []string      // runs whose directories were deleted on purpose
+	Removing  []string      // runs that count as removed, although their directories are there
 	OlderThan time.Duration // what is younger stays: somebody may be about to name it
 	Now       time.Time
 	Delete    bool // else nothing is changed
@@ -57,6 +59,7 @@ type Unknown struct {
 	Names    int    `json:"names"`    // of its calls and checkpoints, and its own
 	Segments int    `json:"segments"` // that no journal at hand leads to
 	Missing  string `json:"missing"`  // where this machine remembers its directory; empty: it does not
+	Blocks   bool   `json:"blocks"`   // what it needs is not known, so nothing is deleted
 }
 
 // Amount is how much of something there is.
@@ -78,15 +81,16 @@ type GarbageItem struct {
 }
 
 // Collect finds what no run needs: it marks whatever the records of all run directories name, and what that names, and so on, and sweeps the
-// rest. Calls and segments of runs that are not known are kept, and named. Of such a run nobody can tell what else it needs, nor of what cannot
-// be read: then nothing is deleted, with a RefusedError, until it is found or forgotten.
+// rest. Calls, checkpoints and segments of runs whose directories are not found are kept, and named; of one that this machine remembers they are all
+// that it needs, see absent. Of any other nobody can tell what else it needs, nor of what cannot be read: then nothing is deleted, with a RefusedError,
+// until it is found, removed or forgotten.
 func Collect(ctx context.Context, s *store.Store, c Collection) (Collected, error) {
-	g := &collector{Collection: c, store: s, known: map[string]bool{}, kin: map[string]bool{}, unknown: map[string]*Unknown{}, reached: newReached(s, map[store.Digest]store.Object{})}
+	g := &collector{Collection: c, store: s, known: map[string]bool{}, kin: map[string]bool{}, removed: map[string]bool{}, left: map[string]bool{}, claims: map[string]run.Claim{}, unknown: map[string]*Unknown{}, reached: newReached(s, map[store.Digest]store.Object{})}
 	g.out = Collected{Store: s.URL(), Before: c.Now.Add(-c.OlderThan), Runs: []Holder{}, Unknown: []Unknown{}, Broken: []string{}, Objects: []GarbageItem{}}
 	if err := s.Walk(ctx, g.see); err != nil { // before the directories: what comes later is fresh
 		return g.out, err
 	}
-	for _, step := range []func(context.Context) error{g.directories, g.markNames, g.reached.follow, g.markSegments} {
+	for _, step := range []func(context.Context) error{g.registrations, g.directories, g.markNames, g.reached.follow, g.markSegments, g.absent} {
 		if err := step(ctx); err != nil {
 			return g.out, err
 		}
@@ -104,14 +108,29 @@ func Collect(ctx context.Context, s *store.Store, c Collection) (Collected, erro
 	return g.out, g.sweep(ctx, garbage)
 }
 
+// Freed is how much less of the store is needed once runs are removed.
+func Freed(ctx context.Context, s *store.Store, c Collection, runs []string) (Amount, error) {
+	c.Delete, c.Removing = false, nil
+	with, err := Collect(ctx, s, c)
+	if err != nil {
+		return Amount{}, err
+	}
+	c.Removing = runs
+	without, err := Collect(ctx, s, c)
+	return Amount{Objects: with.Kept.Objects - without.Kept.Objects, Bytes: with.Kept.Bytes - without.Kept.Bytes}, err
+}
+
 // collector is one collection at work.
 type collector struct {
 	Collection
 	store   *store.Store
 	reached *reached
 	names   []store.Object
-	known   map[string]bool // runs with a directory
-	kin     map[string]bool // runs that those come of: their calls and checkpoints may be asked for
+	known   map[string]bool      // runs with a directory
+	kin     map[string]bool      // runs that those come of: their calls and checkpoints may be asked for
+	removed map[string]bool      // runs that `starter remove` has removed
+	left    map[string]bool      // runs of which the store has more than the note that they were removed
+	claims  map[string]run.Claim // as the store registered them
 	unknown map[string]*Unknown
 	out     Collected
 }
@@ -127,6 +146,42 @@ func (g *collector) see(o store.Object) error {
 
 func (g *collector) broken(format string, args ...any) {
 	g.out.Broken = append(g.out.Broken, fmt.Sprintf(format, args...))
+}
+
+// registrations reads which runs use the store, and which were removed.
+func (g *collector) registrations(ctx context.Context) error {
+	for _, o := range g.names {
+		if id, is := strings.CutPrefix(o.Name, removedPrefix); is {
+			g.removed[id] = true
+			continue
+		}
+		if id, of := runOf(o.Name); of {
+			g.left[id] = true
+		}
+		id, is := strings.CutPrefix(o.Name, runsPrefix)
+		if !is {
+			continue
+		}
+		r, err := registration(ctx, g.store, id)
+		if err == nil {
+			g.claims[id] = r.Claim
+		} else if !errors.Is(err, store.ErrMissing) {
+			g.broken("%v", err)
+		}
+	}
+	for id, claim := range g.claims {
+		for _, of := range []string{claim.ThreadID, claim.SourceRun} {
+			if of != id && !g.dropped(id) {
+				g.kin[of] = true
+			}
+		}
+	}
+	return nil
+}
+
+// dropped says that nobody wants a run any more.
+func (g *collector) dropped(id string) bool {
+	return g.removed[id] || slices.Contains(g.Forget, id) || slices.Contains(g.Removing, id)
 }
 
 // directories marks what the directories of all runs name.
@@ -151,7 +206,7 @@ func (g *collector) directories(ctx context.Context) error {
 		g.directory(rundir.At(dir))
 	}
 	for id, dir := range remembered {
-		if !g.known[id] && !slices.Contains(g.Forget, id) {
+		if !g.known[id] && !g.dropped(id) {
 			g.unknown[id] = &Unknown{RunID: id, Missing: dir}
 		}
 	}
@@ -171,6 +226,9 @@ func (g *collector) directory(d rundir.Dir) {
 	if errors.Is(err, rundir.ErrNoRun) || errors.Is(err, fs.ErrNotExist) {
 		return // gone, or free again
 	}
+	if err == nil && slices.Contains(g.Removing, claim.RunID) {
+		return
+	}
 	if err == nil {
 		err = d.Records(func(_ string, r io.Reader) error { return g.reached.names(r) })
 	}
@@ -182,7 +240,7 @@ func (g *collector) directory(d rundir.Dir) {
 		err = d.Lost(now.State)
 	}
 	if err != nil {
-		if !slices.Contains(g.Forget, claim.RunID) {
+		if !g.dropped(claim.RunID) {
 			g.broken("%v", err)
 		}
 		return
@@ -259,9 +317,37 @@ func (g *collector) markNames(ctx context.Context) error {
 	return nil
 }
 
+// absent says what becomes of runs whose directories this machine remembers and does not find. What the store knows of one by name is all that it needs
+// once it is over: its calls, its checkpoints, and the whole journal in segments. One that may be open has named more in a journal that is not at hand,
+// all of it written since it began.
+func (g *collector) absent(ctx context.Context) error {
+	for id, u := range g.unknown {
+		if u.Blocks = u.Missing == ""; u.Blocks || u.Names == 0 && u.Segments == 0 {
+			continue
+		}
+		marks, err := rundir.Marks(ctx, activities.Blobs(g.store), id)
+		if err != nil {
+			return err
+		}
+		over := false
+		if len(marks) > 0 {
+			newest, err := rundir.LoadCheckpoint(ctx, activities.Blobs(g.store), id, marks[len(marks)-1].ID)
+			over = err == nil && newest.State.Status.Closed() && newest.State.Status != run.Interrupted
+		}
+		switch began := g.claims[id].CreatedAt; {
+		case over:
+		case began == "":
+			u.Blocks = true
+		default:
+			g.hold(id, began, run.State{})
+		}
+	}
+	return nil
+}
+
 // met counts something of a run whose directory was not found.
 func (g *collector) met(id string, count func(*Unknown)) {
-	if g.known[id] || slices.Contains(g.Forget, id) {
+	if g.known[id] || g.dropped(id) {
 		return
 	}
 	if g.unknown[id] == nil {
@@ -272,12 +358,12 @@ func (g *collector) met(id string, count func(*Unknown)) {
 
 // forgotten says that nobody needs a run any more. One that others come of is needed as long as they are there.
 func (g *collector) forgotten(id string) bool {
-	return slices.Contains(g.Forget, id) && !g.known[id] && !g.kin[id]
+	return g.dropped(id) && !g.known[id] && !g.kin[id]
 }
 
 // runOf gives the run that a name belongs to.
 func runOf(name string) (id string, is bool) {
-	for _, prefix := range []string{"calls/", "checkpoints/", "late/", runsPrefix} {
+	for _, prefix := range []string{"calls/", "checkpoints/", "late/", runsPrefix, removedPrefix} {
 		if rest, has := strings.CutPrefix(name, prefix); has {
 			id, _, _ = strings.Cut(rest, "/")
 			return id, true
@@ -296,7 +382,10 @@ func (g *collector) markSegments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if id == "" || g.forgotten(id) {
+		if id == "" {
+			continue
+		}
+		if g.left[id] = true; g.forgotten(id) {
 			continue
 		}
 		g.met(id, func(u *Unknown) { u.Segments++ })
@@ -344,7 +433,8 @@ func (g *collector) sort() (garbage []store.Object) {
 	}
 	for _, o := range g.names {
 		id, of := runOf(o.Name)
-		consider(o, !of || !g.forgotten(id))
+		last := strings.HasPrefix(o.Name, removedPrefix) && g.left[id] // it says that the rest is garbage
+		consider(o, !of || !g.forgotten(id) || last)
 	}
 	slices.SortFunc(garbage, func(a, b store.Object) int {
 		if a.Size != b.Size {
@@ -381,16 +471,13 @@ func (g *collector) mayDelete() error {
 	no := func(format string, args ...any) error {
 		return &RefusedError{Verb: collectVerb, Why: fmt.Sprintf(format, args...) + ". Nothing was deleted"}
 	}
-	switch {
-	case len(g.out.Broken) > 0:
+	if len(g.out.Broken) > 0 {
 		return no("what is needed is not known: %s. Mend it, or forget the run whose directory it is (--forget RUN)", g.out.Broken[0])
-	case len(g.out.Unknown) > 0:
-		u := g.out.Unknown[0]
-		where := ""
-		if u.Missing != "" {
-			where = ", which was in " + u.Missing
+	}
+	for _, u := range g.out.Unknown {
+		if u.Blocks {
+			return no("the store has something of run %s, which did not begin on this machine, or began with an earlier release, and its directory is not found. Say where to look (--runs DIR), or that it is gone for good (--forget %s)", u.RunID, u.RunID)
 		}
-		return no("the store has something of run %s%s, and its directory is not found. Say where to look (--runs DIR), or that it is gone for good (--forget %s)", u.RunID, where, u.RunID)
 	}
 	return nil
 }

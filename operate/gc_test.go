@@ -113,10 +113,6 @@ func TestCollectKeepsWhatItDoesNotKnow(t *testing.T) {
 		says   string
 		forget string // with which it goes on; empty: it is to be mended
 	}{
-		{"its directory is away", func(t *testing.T, _ *store.Store, d rundir.Dir) {
-			require.NoError(t, os.Rename(d.Root, d.Root+"-away"))
-		},
-			"something of run r1, which was in ", "r1"},
 		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d rundir.Dir) {
 			for _, name := range []string{rundir.EventsFile, rundir.MetaFile} {
 				require.NoError(t, os.WriteFile(d.Path(name), []byte("\x00\n"), 0o600))
@@ -185,6 +181,78 @@ func inputOf(s *store.Store, id string) workflows.Input {
 	return workflows.Input{Target: work.Target{RunID: id, Store: s.URL()}, Claim: run.Claim{RunID: id, ThreadID: id}}
 }
 
+// TestCollectGoesOnWithoutADirectory: one that was deleted by hand holds nothing up. What the store has of the run stays, and while it may be open,
+// everything since it began.
+func TestCollectGoesOnWithoutADirectory(t *testing.T) {
+	const began = "2026-11-20T00:00:00.000Z"
+	for name, row := range map[string]struct {
+		status run.Status
+		swept  bool // garbage that is younger than the run
+	}{"it is over": {run.Done, true}, "it was open": {"", false}} {
+		t.Run(name, func(t *testing.T) {
+			s, state := testStore(t), t.TempDir()
+			d := page(t, s, "r1", "one", row.status)
+			in := inputOf(s, "r1")
+			in.Claim.CreatedAt = began
+			require.NoError(t, register(t.Context(), in))
+			require.NoError(t, Index(state, "r1", d.Root))
+			before := contents(t, s)
+			garbage := blobOf(t, s, "garbage")
+			require.NoError(t, os.RemoveAll(d.Root))
+
+			c := collecting(state)
+			if row.status == "" {
+				c.Now = time.Now().Add(365 * 24 * time.Hour)
+			}
+			out, err := Collect(t.Context(), s, c)
+			require.NoError(t, err)
+			require.Len(t, out.Unknown, 1)
+			require.Equal(t, d.Root, out.Unknown[0].Missing)
+			require.False(t, out.Unknown[0].Blocks)
+			require.Equal(t, !row.swept, has(t, s, garbage.Digest))
+			if row.swept {
+				require.Equal(t, before, contents(t, s), "what the journal in the store names is kept")
+			} else {
+				require.Equal(t, "r1", out.HeldBy)
+			}
+		})
+	}
+}
+
+// TestCollectFreesRemovedRuns: what only a removed run has goes, and the note that it was removed goes last.
+func TestCollectFreesRemovedRuns(t *testing.T) {
+	bothStores(t, func(t *testing.T, s *store.Store) {
+		state := t.TempDir()
+		one, two := page(t, s, "r1", "shared", run.Done), page(t, s, "r2", "shared", run.Done)
+		require.NoError(t, register(t.Context(), inputOf(s, "r1")))
+		require.NoError(t, Index(state, "r2", two.Root))
+		_, err := s.Create(t.Context(), removedPrefix+"r1", []byte(`{"version":1}`))
+		require.NoError(t, err)
+
+		there := collecting(state)
+		there.Roots = []string{one.Root}
+		_, err = Collect(t.Context(), s, there)
+		require.NoError(t, err)
+		require.True(t, has(t, s, string(store.DigestOf([]byte("seed of r1")))), "a directory that is there counts more than the note")
+
+		freed, err := Freed(t.Context(), s, there, []string{"r1"})
+		require.NoError(t, err)
+		require.NoError(t, os.RemoveAll(one.Root))
+		out, err := Collect(t.Context(), s, collecting(state))
+		require.NoError(t, err)
+		require.Equal(t, freed.Bytes, out.Removed.Bytes)
+		require.False(t, has(t, s, string(store.DigestOf([]byte("seed of r1")))))
+		require.True(t, has(t, s, string(store.DigestOf([]byte("shared")))))
+		require.Contains(t, contents(t, s), removedPrefix+"r1", "what it speaks of was there")
+
+		_, err = Collect(t.Context(), s, collecting(state))
+		require.NoError(t, err)
+		for _, name := range contents(t, s) {
+			require.NotContains(t, name, "r1")
+		}
+	})
+}
+
 // TestCollectWaitsForOpenRuns: nothing is swept that was written since an open run's last event. Its next one may name it, however long the disk has been full.
 func TestCollectWaitsForOpenRuns(t *testing.T) {
 	s, state := testStore(t), t.TempDir()
@@ -237,7 +305,7 @@ func TestCollectKeepsWhatOthersComeOf(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(one.Root, one.Root+"-away"))
 	_, err = Collect(t.Context(), s, collecting(state))
-	require.ErrorContains(t, err, "something of run r1")
+	require.NoError(t, err)
 	before, err := s.List(t.Context(), "")
 	require.NoError(t, err)
 	_, err = Collect(t.Context(), s, collecting(state, "r1"))

@@ -72,8 +72,8 @@ func Recover(ctx context.Context, s *store.Store, r Recovery) (Recovered, error)
 	if len(rows) == 0 && marks == 0 && head == "" {
 		return rec.out, refusedRecovery("neither the traces nor the store %s know anything of run %s", s.URL(), r.RunID)
 	}
-	if claim, err := registration(ctx, s, r.RunID); err == nil && rec.out.Events >= rec.lastSeen() && rec.out.Events > 0 {
-		_, err = rundir.At(r.Dir).Rebuild(ctx, activities.Blobs(s), rundir.Source{Claim: claim, Store: s.URL(), Head: head})
+	if known, err := registration(ctx, s, r.RunID); err == nil && rec.out.Events >= rec.lastSeen() && rec.out.Events > 0 {
+		_, err = rundir.At(r.Dir).Rebuild(ctx, activities.Blobs(s), rundir.Source{Claim: known.Claim, Store: s.URL(), Head: head})
 		rec.out.Whole = err == nil
 		return rec.out, err
 	} else if err != nil && !errors.Is(err, store.ErrMissing) {

@@ -10,8 +10,11 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// runsPrefix is where a store says which runs use it.
-const runsPrefix = "runs/"
+// runsPrefix is where a store says which runs use it, and removedPrefix which were removed.
+const (
+	runsPrefix    = "runs/"
+	removedPrefix = "removed/"
+)
 
 // registered is what a store says of a run that uses it. It stays as it was at the first start.
 type registered struct {
@@ -41,15 +44,15 @@ func register(ctx context.Context, in workflows.Input) error {
 	return nil
 }
 
-// registration gives the claim of a run that uses a store; store.ErrMissing: the store does not know it.
-func registration(ctx context.Context, s *store.Store, runID string) (run.Claim, error) {
+// registration gives what a store says of a run that uses it; store.ErrMissing: the store does not know it.
+func registration(ctx context.Context, s *store.Store, runID string) (registered, error) {
+	var r registered
 	raw, err := s.ReadName(ctx, runsPrefix+runID)
 	if err != nil {
-		return run.Claim{}, err
+		return r, err
 	}
-	var r registered
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return run.Claim{}, fmt.Errorf("what the store says of run %s: %w", runID, err)
+		return r, fmt.Errorf("what the store says of run %s: %w", runID, err)
 	}
-	return r.Claim, nil
+	return r, nil
 }

@@ -25,8 +25,10 @@ func (a *app) storeGC() *cobra.Command {
 		Long: `Find out what in the store no run needs: nothing that a journal, a call or a checkpoint names, nor what that names. Runs are looked for where this
 machine remembers them, in run_root, and below --runs. Without --delete nothing is changed.
 
-Nothing is deleted that is younger than --older-than, or that was written since the last event of an open run; and nothing at all while the store has
-something of a run whose directory is not found, or while something that names blobs cannot be read.
+Nothing is deleted that is younger than --older-than, or that was written since the last event of an open run. Of a run whose directory is gone,
+calls, checkpoints and journal are kept, and, unless it had ended, everything since it began; starter remove RUN frees them. Nothing at all is deleted
+while the store has something of a run that this machine does not remember and whose directory is not found, or while something that names blobs cannot
+be read.
 
 ` + exitCodesHelp,
 	}
@@ -71,6 +73,9 @@ func (a *app) printCollected(c operate.Collected) {
 			where = "; it was in " + u.Missing
 		}
 		fmt.Fprintf(a.out, "  not found: run %s (%d names, %d segments%s)\n", u.RunID, u.Names, u.Segments, where)
+		if !u.Blocks {
+			fmt.Fprintf(a.out, "    what the store has of it is kept; if it is gone for good: %s remove %s\n", program(), u.RunID)
+		}
 	}
 	for _, b := range c.Broken {
 		fmt.Fprintf(a.out, "  cannot be read: %s\n", b)
