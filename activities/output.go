@@ -2,6 +2,7 @@ package activities
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -41,4 +42,19 @@ func OutputOf(scratch, call string) (string, error) {
 		return "", ErrNoOutput
 	}
 	return filepath.Join(root, strconv.Itoa(last), stdoutFile), nil
+}
+
+// ScratchOf are the folders that the calls of a run have left below the folder for scratch.
+func ScratchOf(scratch, runID string) ([]string, error) {
+	folders, err := os.ReadDir(scratch)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []string
+	for _, f := range folders {
+		if f.IsDir() && strings.HasPrefix(f.Name(), scratchName(runID+"/")) {
+			out = append(out, filepath.Join(scratch, f.Name()))
+		}
+	}
+	return out, nil
 }

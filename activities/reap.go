@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,6 +43,27 @@ func readIdentity(dir, name string) (id process.Identity, ok bool, err error) {
 		return id, false, err
 	}
 	return id, json.Unmarshal(raw, &id) == nil, nil
+}
+
+// EndCalls ends what the calls of a run have left at work on this host: its workflow was lost, and a worker lets an agent go on whose answer may yet be
+// asked for.
+func EndCalls(ctx context.Context, scratch, runID string) error {
+	dirs, err := ScratchOf(scratch, runID)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		deliveries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, d := range deliveries {
+			if err := reap(ctx, filepath.Join(dir, d.Name())); err != nil {
+				return fmt.Errorf("end what is at work in %s: %w", filepath.Join(dir, d.Name()), err)
+			}
+		}
+	}
+	return nil
 }
 
 // ReapDead ends what workers of this host have left behind that are gone: nobody may ever ask for their calls again. What their agents had written stays.

@@ -16,26 +16,26 @@ import (
 // operationsTable is what may be done with a run of each status, by requirements 001 and 003: a line a way to get there, + allowed, - refused.
 // Runs whose question nobody has decided are lines of their own, as decisions are what lets them go on.
 const operationsTable = `
-                             observe diagnose pause resume decide cancel revert replay fork follow_up promote repair
-unknown                      +       +        -     -      -      -      -      -      -    -         -       +
-pending                      +       +        -     -      -      +      -      -      -    -         -       -
-running                      +       +        +     -      -      +      -      +      +    -         -       -
-replaying                    +       +        +     -      -      +      -      +      +    -         -       -
-paused:user-requested        +       +        -     +      -      +      +      +      +    -         -       +
-paused:user-review           +       +        -     +      -      +      +      +      +    -         -       +
-paused:budget-threshold      +       +        -     +      -      +      +      +      +    -         -       +
-paused:quality-gate          +       +        -     +      -      +      +      +      +    -         -       +
-paused:pass-failed           +       +        -     +      -      +      +      +      +    -         -       +
-paused:consecutive-failures  +       +        -     +      -      +      +      +      +    -         -       +
-awaiting_phase_handoff       +       +        -     -      +      +      -      +      +    -         -       +
-awaiting_gate_decision       +       +        -     -      +      +      -      +      +    -         -       +
-awaiting_human_review        +       +        -     -      +      +      -      +      +    -         -       +
-done                         +       +        -     -      -      -      -      +      +    +         +       +
-halted                       +       +        -     -      -      -      -      +      +    +         -       +
-cancelled                    +       +        -     +      -      -      +      +      +    +         -       +
-failed                       +       +        -     +      -      -      +      +      +    +         -       +
-interrupted                  +       +        -     +      -      -      +      +      +    -         -       +
-interrupted:undecided        +       +        -     -      +      -      +      +      +    -         -       +
+                             observe diagnose pause resume decide cancel revert replay fork follow_up promote repair remove
+unknown                      +       +        -     -      -      -      -      -      -    -         -       +      +
+pending                      +       +        -     -      -      +      -      -      -    -         -       -      -
+running                      +       +        +     -      -      +      -      +      +    -         -       -      -
+replaying                    +       +        +     -      -      +      -      +      +    -         -       -      -
+paused:user-requested        +       +        -     +      -      +      +      +      +    -         -       +      -
+paused:user-review           +       +        -     +      -      +      +      +      +    -         -       +      -
+paused:budget-threshold      +       +        -     +      -      +      +      +      +    -         -       +      -
+paused:quality-gate          +       +        -     +      -      +      +      +      +    -         -       +      -
+paused:pass-failed           +       +        -     +      -      +      +      +      +    -         -       +      -
+paused:consecutive-failures  +       +        -     +      -      +      +      +      +    -         -       +      -
+awaiting_phase_handoff       +       +        -     -      +      +      -      +      +    -         -       +      -
+awaiting_gate_decision       +       +        -     -      +      +      -      +      +    -         -       +      -
+awaiting_human_review        +       +        -     -      +      +      -      +      +    -         -       +      -
+done                         +       +        -     -      -      -      -      +      +    +         +       +      +
+halted                       +       +        -     -      -      -      -      +      +    +         -       +      +
+cancelled                    +       +        -     +      -      -      +      +      +    +         -       +      +
+failed                       +       +        -     +      -      -      +      +      +    +         -       +      +
+interrupted                  +       +        -     +      -      +      +      +      +    -         -       +      +
+interrupted:undecided        +       +        -     -      +      +      +      +      +    -         -       +      +
 `
 
 // row is one line of the table.
@@ -110,7 +110,7 @@ func (r row) test(t *testing.T, reach func(*testing.T) *subject) {
 
 // changing returns the allowed operations that change the run itself. Pause is the last one: it lets a call go on that others wait behind.
 func (r row) changing() []run.Operation {
-	others := []run.Operation{run.Observe, run.Diagnose, run.Promote, run.Repair, run.Replay, run.Fork, run.FollowUp, run.Pause}
+	others := []run.Operation{run.Observe, run.Diagnose, run.Promote, run.Repair, run.Replay, run.Fork, run.FollowUp, run.Pause, run.Remove}
 	ops := slices.DeleteFunc(slices.Clone(r.allowed), func(op run.Operation) bool { return slices.Contains(others, op) })
 	if slices.Contains(r.allowed, run.Pause) {
 		ops = append(ops, run.Pause)

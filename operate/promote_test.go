@@ -252,9 +252,9 @@ func TestPromoteWantsARunThatIsDone(t *testing.T) {
 	s := testStore(t)
 	for word, allowed := range map[run.Status][]run.Operation{
 		"":            {run.Observe, run.Diagnose, run.Pause, run.Cancel, run.Replay, run.Fork},
-		run.Failed:    {run.Observe, run.Diagnose, run.Resume, run.Revert, run.Replay, run.Fork, run.FollowUp, run.Repair},
-		run.Cancelled: {run.Observe, run.Diagnose, run.Resume, run.Revert, run.Replay, run.Fork, run.FollowUp, run.Repair},
-		run.Halted:    {run.Observe, run.Diagnose, run.Replay, run.Fork, run.FollowUp, run.Repair},
+		run.Failed:    {run.Observe, run.Diagnose, run.Resume, run.Revert, run.Replay, run.Fork, run.FollowUp, run.Repair, run.Remove},
+		run.Cancelled: {run.Observe, run.Diagnose, run.Resume, run.Revert, run.Replay, run.Fork, run.FollowUp, run.Repair, run.Remove},
+		run.Halted:    {run.Observe, run.Diagnose, run.Replay, run.Fork, run.FollowUp, run.Repair, run.Remove},
 	} {
 		d := page(t, s, "r1", "half", word)
 		out := filepath.Join(t.TempDir(), "out.html")

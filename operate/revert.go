@@ -148,8 +148,8 @@ func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Clai
 	return activities.SoundCheckpoint(ctx, s, claim.RunID, id)
 }
 
-// Cancel ends a run that is live or rests (lifecycle.md): the running call is ended, a terminal event written, and nothing after it. A run that was
-// cancelled already is left as it is.
+// Cancel ends a run that is live, paused or interrupted (lifecycle.md): the running call is ended, a terminal event written, and nothing after it. The
+// journal of an interrupted run has nobody to write it, so a new epoch does that and makes no call. A run that was cancelled already is left as it is.
 func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -176,9 +176,36 @@ func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 		if err := run.May(stands.Status, run.Cancel, run.Terms{Undecided: open}); err != nil {
 			return err
 		}
+		return o.cancelInterrupted(ctx, dir, claim)
 	}
 	if err := o.Client.CancelWorkflow(ctx, claim.RunID, ""); err != nil {
 		return fmt.Errorf("cancel run %s: %w", claim.RunID, err)
 	}
 	return nil
+}
+
+// cancelInterrupted opens the epoch in which an interrupted run is closed as cancelled. What the settings allow is not asked: nothing is called.
+func (o Operator) cancelInterrupted(ctx context.Context, dir rundir.Dir, claim run.Claim) error {
+	now, stands, err := o.catchUp(ctx, dir, claim)
+	if err != nil {
+		return err
+	}
+	if stands.Status == run.Cancelled {
+		return nil
+	}
+	if err := run.May(stands.Status, run.Cancel, run.Terms{}); err != nil { // the history says more than the directory did
+		return err
+	}
+	if now.State.Checkpoint == nil {
+		return &RefusedError{Verb: string(run.Cancel), Why: "the run has no checkpoint from which an epoch could be opened: remove it (starter remove " + claim.RunID + ")"}
+	}
+	in, _, err := o.reopening(ctx, dir, claim, now, stands, Reopening{})
+	if err != nil {
+		return err
+	}
+	in.Reopen.Cancel = true
+	if err := activities.EndCalls(ctx, o.Settings.Scratch(), claim.RunID); err != nil {
+		return err
+	}
+	return o.openEpoch(ctx, dir, claim, stands, in, string(run.Cancel))
 }

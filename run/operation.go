@@ -22,11 +22,12 @@ const (
 	FollowUp Operation = "follow_up"
 	Promote  Operation = "promote"
 	Repair   Operation = "repair"
+	Remove   Operation = "remove"
 )
 
 // AllOperations lists every operation, in the order of the table.
 func AllOperations() []Operation {
-	return []Operation{Observe, Diagnose, Pause, Resume, Decide, Cancel, Revert, Replay, Fork, FollowUp, Promote, Repair}
+	return []Operation{Observe, Diagnose, Pause, Resume, Decide, Cancel, Revert, Replay, Fork, FollowUp, Promote, Repair, Remove}
 }
 
 // Terms are what else counts besides the status.
@@ -82,7 +83,7 @@ func (t Terms) allow(s Status, op Operation) bool {
 	case Decide:
 		return asking || t.Undecided && (s == Running || s == Replaying || s == Paused || s == Failed || s == Interrupted)
 	case Cancel:
-		return s.Class() == Live || s.Class() == OperatorPause
+		return s.Class() == Live || s.Class() == OperatorPause || s == Interrupted
 	case Revert:
 		return s == Paused || ended || s == Halted && t.Forced
 	case Replay, Fork:
@@ -93,6 +94,8 @@ func (t Terms) allow(s Status, op Operation) bool {
 		return s == Done
 	case Repair:
 		return s.Class() != Live // a live run keeps its own snapshot right
+	case Remove:
+		return s.Closed() || s == Unknown
 	}
 	return false
 }

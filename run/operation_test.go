@@ -11,20 +11,20 @@ import (
 
 // operations is requirements 001 and 003 by hand. A cell: + always, - never, f by force only, u if a question is undecided, n if none is.
 const operations = `
-                        observe diagnose pause resume decide cancel revert replay fork follow_up promote repair
-unknown                 +       +        -     -      -      -      -      -      -    -         -       +
-pending                 +       +        -     -      -      +      -      -      -    -         -       -
-running                 +       +        +     -      u      +      -      +      +    -         -       -
-replaying               +       +        +     -      u      +      -      +      +    -         -       -
-paused                  +       +        -     +      u      +      +      +      +    -         -       +
-awaiting_phase_handoff  +       +        -     -      +      +      -      +      +    -         -       +
-awaiting_gate_decision  +       +        -     -      +      +      -      +      +    -         -       +
-awaiting_human_review   +       +        -     -      +      +      -      +      +    -         -       +
-done                    +       +        -     -      -      -      -      +      +    +         +       +
-halted                  +       +        -     f      -      -      f      +      +    +         -       +
-cancelled               +       +        -     +      -      -      +      +      +    +         -       +
-failed                  +       +        -     n      u      -      +      +      +    +         -       +
-interrupted             +       +        -     n      u      -      +      +      +    -         -       +
+                        observe diagnose pause resume decide cancel revert replay fork follow_up promote repair remove
+unknown                 +       +        -     -      -      -      -      -      -    -         -       +      +
+pending                 +       +        -     -      -      +      -      -      -    -         -       -      -
+running                 +       +        +     -      u      +      -      +      +    -         -       -      -
+replaying               +       +        +     -      u      +      -      +      +    -         -       -      -
+paused                  +       +        -     +      u      +      +      +      +    -         -       +      -
+awaiting_phase_handoff  +       +        -     -      +      +      -      +      +    -         -       +      -
+awaiting_gate_decision  +       +        -     -      +      +      -      +      +    -         -       +      -
+awaiting_human_review   +       +        -     -      +      +      -      +      +    -         -       +      -
+done                    +       +        -     -      -      -      -      +      +    +         +       +      +
+halted                  +       +        -     f      -      -      f      +      +    +         -       +      +
+cancelled               +       +        -     +      -      -      +      +      +    +         -       +      +
+failed                  +       +        -     n      u      -      +      +      +    +         -       +      +
+interrupted             +       +        -     n      u      +      +      +      +    -         -       +      +
 `
 
 func TestOperations(t *testing.T) {

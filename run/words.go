@@ -71,7 +71,7 @@ func Next(s Status, reason string) string {
 	case Failed:
 		return "Inspect it first; decide what is undecided; then resume it in a new epoch, revert it or follow it up."
 	case Interrupted:
-		return "Decide what is undecided; then resume it in a new epoch. Repair its state if a check finds it torn."
+		return "Decide what is undecided; then resume it in a new epoch, or cancel it. Repair its state if a check finds it torn."
 	}
 	return "Diagnose it."
 }

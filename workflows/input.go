@@ -36,6 +36,7 @@ type Reopen struct {
 
 	Decision *Message   `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
 	Revert   *Reverting `json:"revert,omitempty"`   // first of all the run goes back
+	Cancel   bool       `json:"cancel,omitempty"`   // the epoch closes the run as cancelled, and does nothing else
 }
 
 // Options tune an execution. Zero values are replaced by defaults.

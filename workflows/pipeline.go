@@ -41,6 +41,9 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, 
 	if err := e.open(ctx); err != nil {
 		return Result{}, err
 	}
+	if in.Reopen != nil && in.Reopen.Cancel {
+		return e.cancelled(ctx)
+	}
 	for {
 		over, err := e.next(ctx)
 		switch {
@@ -133,6 +136,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 		return err
 	}
 	e.opened = true
+	if r.Cancel {
+		return nil
+	}
 	if e.control.Revert = r.Revert; r.Revert != nil {
 		return e.revert(ctx)
 	}

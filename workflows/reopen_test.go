@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/mock"
@@ -71,6 +72,31 @@ func TestATornRunSaysThatItWasInterruptedFirst(t *testing.T) {
 	require.Equal(t, int64(1), w.dir.seals[0].First, "what the lost execution had not stored is stored first")
 	require.EqualValues(t, len(torn), w.dir.seals[0].Tail.Seq)
 	require.Equal(t, 1, w.agent.calls[call(1, 1)])
+}
+
+// TestAnInterruptedRunIsCancelled closes it in an epoch of its own, in which nothing is called.
+func TestAnInterruptedRunIsCancelled(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	var torn []string
+	for i, e := range w.dir.events(t) {
+		if torn = append(torn, w.dir.lines[i]); e.Kind == run.KindPassEnd {
+			break
+		}
+	}
+	w.dir.lines, w.dir.seals = torn, nil
+	calls := maps.Clone(w.agent.calls)
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "its workflow has been terminated", Cancel: true})
+	_, err := w.execute()
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(t, err, &cancelled)
+	var kinds []run.Kind
+	for _, e := range w.dir.events(t)[len(torn):] {
+		kinds = append(kinds, e.Kind)
+	}
+	require.Equal(t, []run.Kind{run.KindRunInterrupted, run.KindRunResumed, run.KindRunEnd}, kinds)
+	require.Equal(t, run.Cancelled, w.dir.state(t).Status)
+	require.Equal(t, calls, w.agent.calls, "an agent was called")
 }
 
 // TestAStaleStartWritesNothing is a second resume that lost: the directory is not where it thinks it is.

@@ -51,7 +51,7 @@ func (a *app) cancel() *cobra.Command {
 	var dir string
 	cmd := a.target(&cobra.Command{
 		Use: "cancel [RUN]", Short: "End a run for good: its running call is ended, and it is closed as cancelled",
-		Long: "End a run that is live or rests. Its running call is ended; what was answered stays. A cancelled run can be resumed as a new epoch, followed up or forked.\n\n" + exitCodesHelp,
+		Long: "End a run that is live, paused or interrupted. Its running call is ended; what was answered stays. An interrupted run is closed in an epoch of its own, in\nwhich nothing is called. A cancelled run can be resumed as a new epoch, followed up or forked.\n\n" + exitCodesHelp,
 	}, &dir)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.reach(cmd.Context(), named(args, dir), func(s *session, d rundir.Dir, claim run.Claim) error {
