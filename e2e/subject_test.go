@@ -156,6 +156,9 @@ func (l *subject) ask(op run.Operation) error {
 		return err
 	case run.Cancel:
 		return l.o.Cancel(ctx, l.dir)
+	case run.Remove:
+		_, err := l.o.Remove(ctx, operate.Removal{Runs: []string{l.dir.Root}})
+		return err
 	case run.Revert:
 		_, err := l.o.Revert(ctx, l.dir, operate.Reverting{To: "cp-1"})
 		return err

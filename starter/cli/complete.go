@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,8 +72,11 @@ func (a *app) completions(root *cobra.Command) {
 
 // runsOf is how many runs the verb names.
 func runsOf(cmd *cobra.Command) int {
-	if strings.HasPrefix(cmd.Use, "compare RUN RUN") {
+	switch {
+	case strings.HasPrefix(cmd.Use, "compare RUN RUN"):
 		return 2
+	case strings.HasPrefix(cmd.Use, "remove RUN..."):
+		return math.MaxInt
 	}
 	return 1
 }
@@ -80,7 +84,7 @@ func runsOf(cmd *cobra.Command) int {
 // takesRun says that the verb names a run, as its usage says.
 func takesRun(cmd *cobra.Command) bool {
 	words := strings.Fields(cmd.Use)
-	return len(words) > 1 && slices.Contains([]string{"RUN", "[RUN]", "RUN-ID"}, words[1])
+	return len(words) > 1 && slices.Contains([]string{"RUN", "[RUN]", "RUN...", "RUN-ID"}, words[1])
 }
 
 func (c completer) plain(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -82,6 +82,7 @@ func exitCode(err error) int {
 	var target *rundir.TargetError
 	var copied *operate.CopyError
 	var keys *codec.SettingsError
+	var kept *operate.RemoveError
 	switch {
 	case err == nil:
 		return exitFine
@@ -89,7 +90,7 @@ func exitCode(err error) int {
 		return int(q)
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
 		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed), errors.As(err, &target),
-		errors.As(err, &copied), errors.As(err, &keys), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &copied), errors.As(err, &keys), errors.As(err, &kept), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	case errors.As(err, &result):
 		return exitAttention

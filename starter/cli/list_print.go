@@ -56,7 +56,7 @@ func (a *app) printListNotes(r listReport) {
 		}
 	}
 	if n := len(r.Forgotten); n > 0 && r.Problem == "" {
-		say("Of %d more that were started here, neither directory nor workflow is found any more.", n)
+		say("Of %d more that were started here, neither directory nor workflow is found any more. To drop one from the list: %s remove RUN", n, program())
 	} else if n > 0 {
 		say("Of %d more that were started here, the directory is gone; Temporal may know them.", n)
 	}

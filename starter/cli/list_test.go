@@ -50,7 +50,7 @@ aaaaaaaa-1  b                            done      x           4/4  $1.00      -
 aaaaaaaa-2  a                            running?  y           1/4  $3.00    2.5  2020-01-03  (no directory here)
 b           a pipeline with a long name  running   -             -  $2.00      -  2020-01-02  (no directory here)
 
-Of 1 more that were started here, neither directory nor workflow is found any more.
+Of 1 more that were started here, neither directory nor workflow is found any more. To drop one from the list: starter remove RUN
 `, "\n"), out.String())
 }
 

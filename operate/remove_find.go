@@ -1,0 +1,240 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// removed is a run that is to be removed, as far as it is found. Its directory may be gone.
+type removed struct {
+	named string // so it is found again
+	claim run.Claim
+	dir   rundir.Dir // empty: nobody remembers where it was
+	there bool       // the directory is there, and the run's
+	state run.State  // as recorded
+	work  *run.Workspace
+	store string // URL
+	begun bool   // the store says that it was removed: a removal was cut off, or only its workflow is left
+}
+
+// removalNote is what the store says of a run that was removed. It is written before the directory goes, and has what is needed to remove the rest.
+type removalNote struct {
+	Version   int            `json:"version"`
+	Claim     run.Claim      `json:"claim"`
+	Directory string         `json:"directory"`
+	Workspace *run.Workspace `json:"workspace,omitempty"`
+}
+
+// removed finds a run that a person names: by its directory, which need not be there any more, or by its id.
+func (o Operator) removed(ctx context.Context, what string) (removed, error) {
+	s, err := o.locate(ctx, what)
+	if err != nil {
+		return s, err
+	}
+	s.store = cmp.Or(o.storeOf(s.claim), o.Settings.Store)
+	blobs, err := store.Open(ctx, s.store)
+	if err != nil {
+		return s, err
+	}
+	defer blobs.Close()
+	note, err := removalOf(ctx, blobs, s.claim.RunID)
+	if err != nil {
+		return s, err
+	}
+	if note != nil {
+		s.begun, s.work = true, note.Workspace
+	}
+	if s.there {
+		err = s.readDirectory(ctx)
+	} else {
+		err = s.readStore(ctx, blobs)
+	}
+	return s, err
+}
+
+// locate finds the directory, or where it was.
+func (o Operator) locate(ctx context.Context, what string) (removed, error) {
+	d, err := Find(o.Settings.StateDir, what)
+	if err == nil {
+		return o.located(ctx, what, d)
+	}
+	id, was, rerr := rememberedAt(o.Settings.StateDir, what)
+	if rerr != nil {
+		return removed{}, rerr
+	}
+	if id != "" {
+		return o.remembered(ctx, id, was)
+	}
+	var name *NameError
+	if !errors.As(err, &name) || len(name.Found) > 0 {
+		return removed{}, err
+	}
+	return o.elsewhere(ctx, what, err)
+}
+
+// located is a run whose directory is there, or is remembered.
+func (o Operator) located(ctx context.Context, what string, d rundir.Dir) (removed, error) {
+	claim, err := d.Claim()
+	if fi, serr := os.Stat(what); serr != nil || !fi.IsDir() { // an id
+		id, ierr := fullID(o.Settings.StateDir, what)
+		if ierr != nil {
+			return removed{}, ierr
+		}
+		if err != nil || claim.RunID != id {
+			return o.remembered(ctx, id, d)
+		}
+	}
+	if errors.Is(err, rundir.ErrNoRun) {
+		err = fmt.Errorf("%w: another program has written it", err)
+	}
+	return removed{named: d.Root, claim: claim, dir: d, there: true}, err
+}
+
+// rememberedAt gives the run that had a directory, which is gone or has no run any more.
+func rememberedAt(stateDir, what string) (id string, d rundir.Dir, err error) {
+	abs, err := filepath.Abs(what)
+	if err != nil {
+		return "", d, err
+	}
+	all, err := indexed(stateDir)
+	if err != nil {
+		return "", d, err
+	}
+	for run, dir := range all {
+		if filepath.Clean(dir) == abs {
+			return run, rundir.At(dir), nil
+		}
+	}
+	return "", d, nil
+}
+
+// remembered is a run whose directory is not where this machine remembers it: it was deleted, or archived in it when another run began there.
+func (o Operator) remembered(ctx context.Context, id string, was rundir.Dir) (removed, error) {
+	archived, err := was.Archived()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return removed{}, err
+	}
+	for _, a := range archived {
+		if claim, err := a.Claim(); err == nil && claim.RunID == id {
+			return removed{named: id, claim: claim, dir: a, there: true}, nil
+		}
+	}
+	s := removed{named: id, dir: was, claim: run.Claim{RunID: id, Host: o.Host, Store: o.Settings.Store}}
+	claim, _, err := o.registered(ctx, id)
+	if err == nil {
+		s.claim = claim
+	} else if !errors.Is(err, store.ErrMissing) {
+		return s, err
+	}
+	return s, nil
+}
+
+// elsewhere is a run that this machine does not remember: the store or Temporal may have something of it. missing: neither has.
+func (o Operator) elsewhere(ctx context.Context, id string, missing error) (removed, error) {
+	s := removed{named: id}
+	claim, dir, err := o.registered(ctx, id)
+	switch {
+	case err == nil:
+		s.claim, s.dir = claim, rundir.At(dir)
+		return s, nil
+	case !errors.Is(err, store.ErrMissing):
+		return s, err
+	case o.Client == nil:
+		return s, missing
+	}
+	d, err := o.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil { // also a server that does not answer: the name is wrong as far as anybody can tell
+		return s, missing
+	}
+	host, _ := field[string](d.GetWorkflowExecutionInfo().GetMemo().GetFields(), "host")
+	if d.GetWorkflowExecutionInfo().GetType().GetName() != workflows.Name || host != o.Host { // another host may have its directory
+		return s, missing
+	}
+	s.claim = run.Claim{RunID: id, Host: host, Namespace: o.Namespace, Store: o.Settings.Store, Embedded: o.Embedded}
+	return s, nil
+}
+
+// registered is what the store says of a run, and where its directory was when it said so.
+func (o Operator) registered(ctx context.Context, id string) (claim run.Claim, dir string, err error) {
+	s, err := store.Open(ctx, o.Settings.Store)
+	if err != nil {
+		return claim, "", err
+	}
+	defer s.Close()
+	note, err := removalOf(ctx, s, id)
+	if err != nil {
+		return claim, "", err
+	}
+	if note != nil {
+		return note.Claim, note.Directory, nil
+	}
+	r, err := registration(ctx, s, id)
+	return r.Claim, r.Directory, err
+}
+
+// removalOf reads what the store says of a run that was removed; nil: nothing.
+func removalOf(ctx context.Context, s *store.Store, id string) (*removalNote, error) {
+	raw, err := s.ReadName(ctx, removedPrefix+id)
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var n removalNote
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return nil, fmt.Errorf("what the store says of the removal of run %s: %w", id, err)
+	}
+	return &n, nil
+}
+
+// readDirectory reads where the run stands, and which checkout it has.
+func (s *removed) readDirectory(ctx context.Context) error {
+	now, err := s.dir.Now()
+	if err != nil {
+		return fmt.Errorf("read where run %s stands: %w", s.claim.RunID, err)
+	}
+	s.state = now.State
+	if w := now.Meta.Workspace; w != nil {
+		s.work = &run.Workspace{Kind: w.Kind, Source: w.Source, Branch: w.Branch}
+		return nil
+	}
+	if start, err := s.dir.First(); err == nil && start.Workspace != nil {
+		s.work = start.Workspace
+		return nil
+	}
+	source, err := repo.SourceOf(ctx, s.dir.Path(rundir.WorkspaceDir)) // a start that was cut off has only made the checkout
+	if err == nil {
+		s.work = &run.Workspace{Kind: "git", Source: source, Branch: repo.BranchPrefix + s.claim.RunID}
+	}
+	return nil //nolint:nilerr // there is no checkout
+}
+
+// readStore reads the same from the checkpoints, where the directory is gone.
+func (s *removed) readStore(ctx context.Context, blobs *store.Store) error {
+	names := activities.Blobs(blobs)
+	marks, err := rundir.Marks(ctx, names, s.claim.RunID)
+	if err != nil || len(marks) == 0 {
+		return err
+	}
+	if newest, err := rundir.LoadCheckpoint(ctx, names, s.claim.RunID, marks[len(marks)-1].ID); err == nil {
+		s.state = newest.State
+	}
+	if first, err := rundir.LoadCheckpoint(ctx, names, s.claim.RunID, run.UnnamedID(1)); err == nil && first.Start != nil && s.work == nil {
+		s.work = first.Start.Workspace
+	}
+	return nil
+}

@@ -1,0 +1,502 @@
+package operate
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/repo"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// deletingTemporal has executions, of which it lists all, and deletes them.
+type deletingTemporal struct {
+	client.Client
+	executions []*workflowpb.WorkflowExecutionInfo
+	down       error
+}
+
+func (f *deletingTemporal) of(id string) *workflowpb.WorkflowExecutionInfo {
+	for _, x := range f.executions {
+		if x.Execution.WorkflowId == id {
+			return x
+		}
+	}
+	return nil
+}
+
+func (f *deletingTemporal) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{Executions: f.executions}, f.down
+}
+
+func (f *deletingTemporal) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
+	x := f.of(id)
+	if f.down != nil || x == nil {
+		return nil, f.missing()
+	}
+	d := &client.WorkflowExecutionDescription{}
+	d.Status = x.Status
+	return d, nil
+}
+
+func (f *deletingTemporal) missing() error {
+	if f.down != nil {
+		return f.down
+	}
+	return serviceerror.NewNotFound("no such workflow")
+}
+
+func (f *deletingTemporal) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	x := f.of(id)
+	if f.down != nil || x == nil {
+		return nil, f.missing()
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: x}, nil
+}
+
+func (f *deletingTemporal) WorkflowService() workflowservice.WorkflowServiceClient {
+	return deleter{f: f}
+}
+
+type deleter struct {
+	fakeCluster
+	f *deletingTemporal
+}
+
+func (d deleter) DeleteWorkflowExecution(_ context.Context, r *workflowservice.DeleteWorkflowExecutionRequest, _ ...grpc.CallOption) (*workflowservice.DeleteWorkflowExecutionResponse, error) {
+	var left []*workflowpb.WorkflowExecutionInfo
+	for _, x := range d.f.executions {
+		if x.Execution.RunId != r.WorkflowExecution.RunId {
+			left = append(left, x)
+		}
+	}
+	d.f.executions = left
+	return &workflowservice.DeleteWorkflowExecutionResponse{}, d.f.down
+}
+
+// removal is one run on a git repository, which is over, with everything that a run leaves.
+type removal struct {
+	t      *testing.T
+	o      Operator
+	f      *deletingTemporal
+	s      *store.Store
+	source string
+	dir    rundir.Dir
+	entry  string // in the registry
+}
+
+const removedRun, removedBranch = "r1", "passbook/r1"
+
+func newRemoval(t *testing.T, status run.Status) *removal {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	ctx, state := t.Context(), t.TempDir()
+	m := &removal{t: t, f: &deletingTemporal{}, source: must(filepath.EvalSymlinks(t.TempDir()))(t), entry: filepath.Join(state, "runs", removedRun)}
+	var err error
+	m.s, err = store.Open(ctx, "file://"+filepath.Join(state, "store"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.s.Close()) })
+	lays(t, m.source, map[string]string{"a.txt": "a\n"})
+	m.git("init", "-q", "-b", "main")
+	m.git("add", "-A")
+	m.git("commit", "-q", "-m", "Begin")
+	saved, err := tree.Save(ctx, m.s, m.source, tree.Rules{}, nil)
+	require.NoError(t, err)
+	events := []told{
+		{run.KindRunStart, run.RunStart{
+			RunID: removedRun, ThreadID: removedRun, Epoch: 1, Pipeline: "page", Artifact: &run.ArtifactRef{File: "page.html", Seed: blobOf(t, m.s, "a seed")},
+			Workspace: &run.Workspace{Kind: "git", Source: m.source, Branch: removedBranch, Tree: activities.BlobOf(saved)},
+		}},
+	}
+	if status != "" {
+		events = append(events, told{run.KindRunEnd, run.RunEnd{Status: status}})
+	}
+	m.dir = directoryOf(t, m.s, removedRun, events...)
+	in := inputOf(m.s, removedRun)
+	in.Claim.CreatedAt = "2026-01-02T03:04:05.000Z"
+	require.NoError(t, register(ctx, in))
+	require.NoError(t, Index(state, removedRun, m.dir.Root))
+	m.o = Operator{Client: m.f, Settings: config.Settings{StateDir: state, RunRoot: filepath.Join(state, "run-root"), Store: m.s.URL()}, Host: "here", Namespace: "default"}
+	lays(t, m.o.Settings.Scratch(), map[string]string{"r1_g0.001.1.-.1.abc/1/stdout": "said\n", "r10_g0.001.1.-.1.abc/1/stdout": "another's\n"})
+	r, err := repo.Open(ctx, m.source)
+	require.NoError(t, err)
+	_, err = r.AddWorktree(ctx, m.dir.Path(rundir.WorkspaceDir), removedBranch, "HEAD")
+	require.NoError(t, err)
+	for i, id := range []string{removedRun, removedRun, "notice/r1/2"} {
+		m.f.executions = append(m.f.executions, &workflowpb.WorkflowExecutionInfo{
+			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: string(rune('a' + i))}, Status: completed,
+		})
+	}
+	return m
+}
+
+func (m *removal) git(args ...string) string { return m.gitIn(m.source, args...) }
+
+func (m *removal) gitIn(dir string, args ...string) string {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), "git", append([]string{"-c", "user.name=Test", "-c", "user.email=t@localhost"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(m.t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+func (m *removal) list(r Removal) Removable {
+	m.t.Helper()
+	r.Runs = []string{removedRun}
+	all, err := m.o.Removables(m.t.Context(), r)
+	require.NoError(m.t, err)
+	require.Len(m.t, all, 1)
+	return all[0]
+}
+
+func (m *removal) remove(r Removal) error {
+	r.Runs = []string{removedRun}
+	_, err := m.o.Remove(m.t.Context(), r)
+	return err
+}
+
+// gone wants nothing of the run to be left; after a collection nothing in the store either.
+func (m *removal) gone() {
+	m.t.Helper()
+	require.NoDirExists(m.t, m.dir.Root)
+	require.NoFileExists(m.t, m.entry)
+	require.Equal(m.t, "main", m.git("branch", "--format=%(refname:short)"))
+	require.Len(m.t, strings.Split(m.git("worktree", "list"), "\n"), 1)
+	require.Empty(m.t, m.f.executions)
+	scratch, err := os.ReadDir(m.o.Settings.Scratch())
+	require.NoError(m.t, err)
+	require.Len(m.t, scratch, 1, "another run's stays")
+	locks, err := os.ReadDir(filepath.Join(m.o.Settings.StateDir, "starts"))
+	require.NoError(m.t, err)
+	require.Empty(m.t, locks)
+	for range 2 {
+		_, err = Collect(m.t.Context(), m.s, collecting(m.o.Settings.StateDir))
+		require.NoError(m.t, err)
+	}
+	require.Empty(m.t, contents(m.t, m.s))
+}
+
+func whats(p Removable) (out []string) {
+	for _, part := range p.Parts {
+		out = append(out, part.What)
+	}
+	return out
+}
+
+var everything = []string{"workflow", "checkout", "branch", "scratch", "store", "directory", "registry"}
+
+// TestRemovablesListsEverything that a run has left, and changes nothing.
+func TestRemovablesListsEverything(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	before, stored, refs := laid(t, m.dir.Root), contents(t, m.s), m.git("for-each-ref")
+	p := m.list(Removal{})
+	require.Empty(t, p.Problems)
+	require.Equal(t, everything, whats(p))
+	require.Equal(t, Amount{Objects: 3}, p.Parts[0].Amount)
+	require.Equal(t, m.dir.Path(rundir.WorkspaceDir), p.Parts[1].Where)
+	require.Equal(t, removedBranch+" in "+m.source, p.Parts[2].Where)
+	require.Equal(t, Amount{1, 5}, p.Parts[3].Amount)
+	require.Equal(t, m.dir.Root, p.Parts[5].Where)
+	require.Greater(t, p.Parts[5].Amount.Bytes, int64(1000))
+	require.Equal(t, m.entry, p.Parts[6].Where)
+	require.Empty(t, p.Kept)
+	require.Equal(t, before, laid(t, m.dir.Root))
+	require.Equal(t, stored, contents(t, m.s))
+	require.Equal(t, refs, m.git("for-each-ref"))
+	require.Len(t, m.f.executions, 3)
+}
+
+// TestRemove removes all of it, and a second time there is nothing to do.
+func TestRemove(t *testing.T) {
+	for _, status := range []run.Status{run.Done, run.Failed} {
+		t.Run(string(status), func(t *testing.T) {
+			m := newRemoval(t, status)
+			require.NoError(t, m.remove(Removal{}))
+			require.NoDirExists(t, m.dir.Root)
+			require.NoError(t, m.remove(Removal{}), "the store still knows of it")
+			m.gone()
+			var name *NameError
+			require.ErrorAs(t, m.remove(Removal{}), &name)
+		})
+	}
+}
+
+// TestRemoveRefuses what is live, and what would be lost; nothing is removed then.
+func TestRemoveRefuses(t *testing.T) {
+	open := func(m *removal) { m.f.executions[0].Status = isOpen }
+	commits := func(m *removal) {
+		m.gitIn(m.dir.Path(rundir.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	}
+	edits := func(m *removal) { lays(m.t, m.dir.Path(rundir.WorkspaceDir), map[string]string{"new.txt": "new\n"}) }
+	for name, row := range map[string]struct {
+		status run.Status
+		hurt   func(*removal)
+		how    Removal
+		says   []string
+	}{
+		"running":                         {"", open, Removal{}, []string{"run r1", "it is running. End it first: starter cancel r1"}},
+		"about to close":                  {run.Done, open, Removal{}, []string{"its workflow is about to close"}},
+		"no server":                       {run.Done, func(m *removal) { m.f.down = serviceerror.NewUnavailable("connection refused") }, Removal{}, []string{"whether it is live is unknown", "connection refused", "--offline"}},
+		"offline, and running":            {"", func(*removal) {}, Removal{Offline: true}, []string{"recorded as running", "without --offline"}},
+		"commits":                         {run.Done, commits, Removal{}, []string{"Only here", "merge passbook/r1", "--keep-branch", "--discard"}},
+		"changes":                         {run.Done, edits, Removal{}, []string{"in no commit (new.txt)", "--discard"}},
+		"changes, and the branch is kept": {run.Done, edits, Removal{KeepBranch: true}, []string{"in no commit (new.txt)"}},
+		"both":                            {run.Done, func(m *removal) { commits(m); edits(m) }, Removal{}, []string{"Only here", "new.txt"}},
+		"another branch": {run.Done, func(m *removal) {
+			m.gitIn(m.dir.Path(rundir.WorkspaceDir), "switch", "-q", "-c", "mine")
+		}, Removal{}, []string{"another branch or commit checked out", "switch passbook/r1"}},
+		"checked out elsewhere": {run.Done, func(m *removal) {
+			m.gitIn(m.dir.Path(rundir.WorkspaceDir), "switch", "-q", "--detach")
+			m.git("switch", "-q", removedBranch)
+		}, Removal{}, []string{"is checked out at"}},
+		"the repository is gone": {run.Done, func(m *removal) { require.NoError(m.t, os.Rename(m.source, m.source+"-away")) }, Removal{}, []string{"the repository", "is not found", "--discard"}},
+		"another host": {run.Done, func(m *removal) {
+			m.o.Host = "here"
+			raw := must(os.ReadFile(m.dir.Path(rundir.ClaimFile)))(m.t)
+			raw = []byte(strings.Replace(string(raw), `"host": ""`, `"host": "there"`, 1))
+			require.NoError(m.t, os.WriteFile(m.dir.Path(rundir.ClaimFile), raw, 0o600))
+		}, Removal{}, []string{"on another host (there)"}},
+		"the checkout is a link": {run.Done, func(m *removal) {
+			at := m.dir.Path(rundir.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"-away"))
+			require.NoError(m.t, os.Symlink(at+"-away", at))
+		}, Removal{}, []string{"it is a symbolic link"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, row.status)
+			row.hurt(m)
+			before, stored := laid(t, m.dir.Root), contents(t, m.s)
+			err := m.remove(row.how)
+			var refused *RemoveError
+			require.ErrorAs(t, err, &refused)
+			for _, s := range append(row.says, "nothing was removed") {
+				require.ErrorContains(t, err, s)
+			}
+			require.Equal(t, before, laid(t, m.dir.Root))
+			require.Equal(t, stored, contents(t, m.s))
+			require.Len(t, m.f.executions, 3)
+			require.FileExists(t, m.entry)
+		})
+	}
+	t.Run("a conflict says what is allowed", func(t *testing.T) {
+		m := newRemoval(t, "")
+		open(m)
+		var c *run.ConflictError
+		require.ErrorAs(t, m.remove(Removal{}), &c)
+		require.Equal(t, run.Running, c.From)
+		require.Contains(t, c.Allowed, run.Cancel)
+	})
+	t.Run("no run", func(t *testing.T) {
+		m := newRemoval(t, run.Done)
+		_, err := m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		require.ErrorIs(t, err, rundir.ErrNoRun)
+		lays(t, m.source, map[string]string{rundir.EventsFile: ""})
+		_, err = m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		require.ErrorContains(t, err, "another program")
+	})
+	t.Run("somebody writes there", func(t *testing.T) {
+		m := newRemoval(t, run.Done)
+		lock, err := durable.TryLock(m.dir.Path(rundir.LockFile), durable.Self("rebuild", time.Now()))
+		require.NoError(t, err)
+		require.ErrorContains(t, m.remove(Removal{}), "is being written by rebuild")
+		require.NoError(t, lock.Unlock())
+		require.NoError(t, m.remove(Removal{}))
+		m.gone()
+	})
+}
+
+// TestRemoveInsists: what only the checkout has is lost with --discard, and the branch stays with --keep-branch.
+func TestRemoveInsists(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.gitIn(m.dir.Path(rundir.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	at := m.git("rev-parse", removedBranch)
+	p := m.list(Removal{KeepBranch: true})
+	require.NotContains(t, whats(p), "branch")
+	require.Contains(t, p.Kept[0], removedBranch)
+	require.NoError(t, m.remove(Removal{KeepBranch: true}))
+	require.Equal(t, at, m.git("rev-parse", removedBranch))
+	require.NoDirExists(t, m.dir.Root)
+
+	m = newRemoval(t, run.Done)
+	m.gitIn(m.dir.Path(rundir.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	lays(t, m.dir.Path(rundir.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+	require.NoError(t, m.remove(Removal{Discard: true}))
+	m.gone()
+}
+
+// TestRemoveCountsADelivery: the commits of a run whose result was delivered as one commit are not lost while that is there.
+func TestRemoveCountsADelivery(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	work := m.dir.Path(rundir.WorkspaceDir)
+	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "Only here")
+	at := m.git("rev-parse", removedBranch)
+	m.git("branch", "result")
+	s := removed{state: run.State{Commit: at, Delivery: &run.Delivered{Delivered: true, To: "branch", Target: "result", Commit: m.git("rev-parse", "result")}}}
+	source, err := repo.Open(t.Context(), m.source)
+	require.NoError(t, err)
+	own, err := source.OwnWork(t.Context(), removedBranch)
+	require.NoError(t, err)
+	g := gitRemoval{p: &Removable{}, s: s, source: source, branch: removedBranch}
+	require.Contains(t, g.delivered(t.Context(), own, nil), "delivered to the branch result")
+
+	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "By hand")
+	later, err := source.OwnWork(t.Context(), removedBranch)
+	require.NoError(t, err)
+	require.Empty(t, g.delivered(t.Context(), later, nil), "a commit after the delivery")
+	g.s.state.Delivery.Commit = at
+	require.Empty(t, g.delivered(t.Context(), own, []string{removedBranch}), "what was delivered is gone")
+}
+
+// TestRemoveOffline leaves the executions, and nothing else.
+func TestRemoveOffline(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.o.Client = nil
+	p := m.list(Removal{Offline: true})
+	require.Equal(t, everything[1:], whats(p))
+	require.Contains(t, p.Kept[0], "until their retention ends")
+	require.NoError(t, m.remove(Removal{Offline: true}))
+	require.Len(t, m.f.executions, 3)
+	m.o.Client = m.f
+	require.NoError(t, m.remove(Removal{}), "later the rest")
+	m.gone()
+}
+
+// TestRemoveKeepsWhatTheRunHasNotMade: other files in the directory are named and stay; what a link leads to is not touched.
+func TestRemoveKeepsWhatTheRunHasNotMade(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	outside := t.TempDir()
+	lays(t, outside, map[string]string{"precious.txt": "mine\n"})
+	lays(t, m.dir.Root, map[string]string{"notes.txt": "mine\n", "_orchestrator/mine.md": "mine\n"})
+	for _, link := range []string{"link", "_orchestrator/passes/link"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(m.dir.Path(link)), 0o755))
+		require.NoError(t, os.Symlink(outside, m.dir.Path(link)))
+	}
+	require.NoError(t, os.RemoveAll(m.dir.Path("snapshots")))
+	require.NoError(t, os.Symlink(outside, m.dir.Path("snapshots")))
+	p := m.list(Removal{})
+	for i, name := range []string{"link", "notes.txt", "snapshots", "_orchestrator/mine.md"} {
+		require.Equal(t, m.dir.Path(name)+": the run has not made it", p.Kept[i])
+	}
+	require.NoError(t, m.remove(Removal{}))
+	require.Equal(t, map[string]string{"precious.txt": "mine\n"}, laid(t, outside))
+	left, err := os.ReadDir(m.dir.Root)
+	require.NoError(t, err)
+	require.Len(t, left, 4)
+	require.Equal(t, "_orchestrator", left[0].Name())
+	require.FileExists(t, m.dir.Path("_orchestrator/mine.md"))
+	require.NoFileExists(t, m.entry)
+}
+
+// TestRemoveIsFinished after it was cut off before any of its steps, or within the last one of them that removes many things.
+func TestRemoveIsFinished(t *testing.T) {
+	for k := range everything {
+		t.Run("before "+everything[k], func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			cut := Reporting(ctx, func(p Progress) {
+				if strings.HasPrefix(p.What, "Removing") && p.Done == k {
+					stop()
+				}
+			})
+			_, err := m.o.Remove(cut, Removal{Runs: []string{removedRun}})
+			require.ErrorIs(t, err, context.Canceled)
+			require.NoError(t, m.remove(Removal{}))
+			m.gone()
+		})
+	}
+	for name, cut := range map[string]func(t *testing.T, m *removal){
+		"only the claim is left": func(t *testing.T, m *removal) {
+			c, err := m.dir.Contents()
+			require.NoError(t, err)
+			for _, name := range c.Own[:len(c.Own)-1] {
+				require.NoError(t, os.RemoveAll(m.dir.Path(name)))
+			}
+			require.FileExists(t, m.dir.Path(rundir.ClaimFile))
+		},
+		"the claim is gone, too": func(t *testing.T, m *removal) {
+			require.NoError(t, os.RemoveAll(m.dir.Root))
+			require.NoError(t, os.Mkdir(m.dir.Root, 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			p := m.list(Removal{})
+			for _, part := range p.Parts[:5] {
+				require.NoError(t, part.remove(t.Context()))
+			}
+			cut(t, m)
+			require.NoError(t, m.remove(Removal{}))
+			m.gone()
+		})
+	}
+}
+
+// TestRemoveAfterTheDirectory was deleted by hand: by id, or by where it was. Git still lists the checkout.
+func TestRemoveAfterTheDirectory(t *testing.T) {
+	for _, byPath := range []bool{false, true} {
+		m := newRemoval(t, run.Done)
+		require.NoError(t, os.RemoveAll(m.dir.Root))
+		name := removedRun
+		if byPath {
+			name = m.dir.Root
+		}
+		all, err := m.o.Removables(t.Context(), Removal{Runs: []string{name}})
+		require.NoError(t, err)
+		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "store", "registry"}, whats(all[0]))
+		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
+		_, err = m.o.Remove(t.Context(), Removal{Runs: []string{name}})
+		require.NoError(t, err)
+		m.gone()
+	}
+}
+
+// TestRemoveKeepsWhatOthersComeOf: a fork needs the source's calls and checkpoints. They stay until it is removed too.
+func TestRemoveKeepsWhatOthersComeOf(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	fork := rundir.At(filepath.Join(t.TempDir(), "r2"))
+	require.NoError(t, fork.Take(run.Claim{Version: 1, RunID: "r2", ThreadID: removedRun, SourceRun: removedRun, Mode: run.ModeFork, Store: m.s.URL()}))
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", fork.Root))
+	require.Contains(t, m.list(Removal{}).Kept[0], "as long as these runs need them: r2 (fork)")
+	require.NoError(t, m.remove(Removal{}))
+	before := contents(t, m.s)
+	_, err := Collect(t.Context(), m.s, collecting(m.o.Settings.StateDir))
+	require.NoError(t, err)
+	require.Equal(t, before, contents(t, m.s))
+	_, err = m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}})
+	require.NoError(t, err)
+	m.gone()
+}
+
+// TestRemoveSeveral: of two runs one of which may not be removed, none is.
+func TestRemoveSeveral(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	other := page(t, m.s, "r2", "two", "")
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", other.Root))
+	m.f.executions = append(m.f.executions, &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: "r2", RunId: "z"}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+	})
+	_, err := m.o.Remove(t.Context(), Removal{Runs: []string{removedRun, "r2"}})
+	require.ErrorContains(t, err, "run r2: remove refused: it is running")
+	require.DirExists(t, m.dir.Root)
+}

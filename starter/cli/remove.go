@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/store"
+)
+
+func (a *app) remove() *cobra.Command {
+	var r operate.Removal
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "remove RUN...", Short: "List everything that runs have left, and remove it with --yes", Aliases: []string{"rm"},
+		Long: `Remove runs: their workflow executions in Temporal, their git worktree and branch, the scratch folders of their calls, their directory, and their entry
+in the list. What only they need in the store is released: starter store gc deletes it. Without --yes everything is listed, and nothing is changed.
+
+RUN is an id, the beginning of one, or a directory. The directory may have been deleted by hand; what else there is of the run is removed then.
+
+Removed is what the run has made, and nothing else: another file in its directory is named and stays, and so does the directory then. Links are not
+followed. A run that is live, paused or waiting is refused; end it first (starter cancel). So is a run whose branch has commits that nothing else in the
+repository leads to, or whose checkout has uncommitted changes: keep them with --keep-branch, or lose them with --discard. If one of several runs is
+refused, none is removed. Runs that were forked, replayed or followed up from a removed run keep what they need of it in the store.
+
+If Temporal does not answer, nothing is removed. With --offline it is not asked: a run that is recorded as over is removed from this host and released
+in the store, and its workflow executions stay until their retention ends. A removal that was interrupted is finished by the same command.
+
+` + exitCodesHelp,
+		Example: "  starter remove RUN              # list what would be removed\n  starter remove RUN --yes        # remove it\n  starter store gc --delete       # delete what it had in the store",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || slices.Contains(args, "") {
+				return asUsage(errors.New("say which runs: remove RUN..., by id or directory"))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	cmd.Flags().BoolVar(&r.Offline, "offline", false, "do not ask Temporal, and leave the workflow executions there")
+	cmd.Flags().BoolVar(&r.KeepBranch, "keep-branch", false, "leave the run's branch in the repository")
+	cmd.Flags().BoolVar(&r.Discard, "discard", false, "also lose commits and changes that exist nowhere else")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r.Runs = args
+		o, done, err := a.remover(cmd.Context(), r.Offline)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if yes {
+			all, err := o.Remove(cmd.Context(), r)
+			a.printRemoved(all, err)
+			return a.missingRun(err)
+		}
+		return a.printRemovables(cmd.Context(), o, r)
+	}
+	return cmd
+}
+
+// remover is an operator with a connection, or without one. The embedded server is started if it does not run; no worker is.
+func (a *app) remover(ctx context.Context, offline bool) (operate.Operator, func(), error) {
+	if offline {
+		host, err := local.HostID(a.settings.StateDir)
+		return operate.Operator{Settings: a.settings, Host: host, By: who()}, func() {}, err
+	}
+	s, err := a.connect(ctx, false)
+	if err != nil {
+		return operate.Operator{}, nil, fmt.Errorf("nothing was removed: %w\nTo leave the workflow executions there and remove only what is on this host and in the store: --offline", err)
+	}
+	return s.Operator, func() { _ = s.Close() }, nil
+}
+
+// missingRun says which run may have been meant.
+func (a *app) missingRun(err error) error {
+	var name *operate.NameError
+	if errors.As(err, &name) && len(name.Found) == 0 {
+		if hint := a.nearRuns(name.What); hint != "" {
+			return asUsage(fmt.Errorf("%w%s", err, hint))
+		}
+	}
+	return err
+}
+
+// printRemovables is the dry run.
+func (a *app) printRemovables(ctx context.Context, o operate.Operator, r operate.Removal) error {
+	all, err := o.Removables(ctx, r)
+	if err != nil {
+		return a.missingRun(err)
+	}
+	for _, p := range all {
+		a.printRemovable(p)
+	}
+	a.printFreed(ctx, all)
+	if err := operate.Refusals(all); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(r.Runs, " "))
+	return nil
+}
+
+func (a *app) printRemovable(p operate.Removable) {
+	fmt.Fprintf(a.out, "Run %s (%s)\n", p.RunID, strings.Join(slices.DeleteFunc([]string{p.Pipeline, string(p.Standing.Status)}, func(s string) bool { return s == "" }), ", "))
+	for _, part := range p.Parts {
+		text := []string{part.Where}
+		switch {
+		case part.Amount.Bytes > 0:
+			text = append(text, fmt.Sprintf("%d files, %s", part.Amount.Objects, size(part.Amount.Bytes)))
+		case part.Amount.Objects > 0:
+			text = append(text, fmt.Sprint(part.Amount.Objects))
+		}
+		if part.Note != "" {
+			text = append(text, part.Note)
+		}
+		fmt.Fprintf(a.out, "  %-9s  %s\n", part.What, strings.Join(text, "; "))
+	}
+	if len(p.Parts) == 0 {
+		fmt.Fprintln(a.out, "  nothing is left of it here")
+	}
+	for _, k := range p.Kept {
+		fmt.Fprintf(a.out, "  %-9s  %s\n", "stays", k)
+	}
+}
+
+// printFreed says what a collection could delete then that it cannot delete now.
+func (a *app) printFreed(ctx context.Context, all []operate.Removable) {
+	var ids, stores []string
+	for _, p := range all {
+		ids = append(ids, p.RunID)
+		if !slices.Contains(stores, p.Store) {
+			stores = append(stores, p.Store)
+		}
+	}
+	for _, url := range stores {
+		freed, err := a.freed(ctx, url, ids)
+		if err != nil {
+			fmt.Fprintf(a.out, "How much the store then has that no run needs is not known: %v\n", err)
+			continue
+		}
+		fmt.Fprintf(a.out, "In the store nothing else needs %s: %s store gc --delete then deletes them.\n", amount(freed), program())
+	}
+}
+
+func (a *app) freed(ctx context.Context, url string, ids []string) (operate.Amount, error) {
+	s, err := store.Open(ctx, url)
+	if err != nil {
+		return operate.Amount{}, err
+	}
+	defer s.Close()
+	return operate.Freed(ctx, s, operate.Collection{StateDir: a.settings.StateDir, Roots: []string{a.settings.RunRoot}, Now: time.Now()}, ids)
+}
+
+func (a *app) printRemoved(all []operate.Removable, err error) {
+	var refused *operate.RemoveError
+	if errors.As(err, &refused) {
+		return
+	}
+	for _, p := range all {
+		fmt.Fprintf(a.out, "Run %s is removed.\n", p.RunID)
+		for _, k := range p.Kept {
+			fmt.Fprintf(a.out, "  %-9s  %s\n", "stays", k)
+		}
+	}
+	if len(all) > 0 {
+		fmt.Fprintf(a.out, "What only it had in the store can be deleted: %s store gc --delete\n", program())
+	}
+}
