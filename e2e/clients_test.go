@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -92,6 +94,24 @@ func TestTheTemporalCLI(t *testing.T) {
 	h.finish(dir)
 	events := h.undisturbed(dir, 1)
 	require.Len(t, of[run.RunReverted](events, run.KindRunReverted), 1)
+	c.startsNothing()
+}
+
+// startsNothing starts the workflow by hand, without what a run needs: it fails at once, and no file is written.
+func (c cli) startsNothing() {
+	t := c.h.t
+	t.Helper()
+	d, err := c.h.dial().DescribeWorkflow(t.Context(), c.id, "")
+	require.NoError(t, err)
+	c.id = "by-hand"
+	said, ok := c.try("workflow", "execute", "--type", workflows.Name, "--task-queue", d.TaskQueueName, "--input", "{}")
+	require.False(t, ok, said)
+	require.Contains(t, said, "target.run_id is missing, target.dir is missing")
+	require.Contains(t, said, "start runs with the starter binary")
+	require.NoError(t, filepath.WalkDir(c.h.state(), func(path string, _ fs.DirEntry, _ error) error { // server and worker delete files meanwhile
+		require.NotEqual(t, rundir.ClaimFile, filepath.Base(path), path)
+		return nil
+	}))
 }
 
 // TestMessagesThatAreTooMuch: what is too large is refused or written down, and more at once than the server takes end one after another.

@@ -3,6 +3,12 @@
 package workflows
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
 )
@@ -76,4 +82,35 @@ func (o Options) complete() Options {
 		o.TimeScale = 1
 	}
 	return o
+}
+
+// check refuses an input that no attempt can run: one that was written by hand. It names everything that is missing.
+func (in Input) check(workflowID string) error {
+	var wrong []string
+	for _, f := range []struct {
+		name    string
+		missing bool
+	}{
+		{"target.run_id", in.Target.RunID == ""},
+		{"target.dir", in.Target.Dir == ""},
+		{"target.store", in.Target.Store == ""},
+		{"claim.run_id", in.Claim.RunID == ""},
+		{"start.run_id", in.Start.RunID == ""},
+		{"start.plan", in.Start.Plan == ""},
+		{"start.stages", len(in.Start.Stages) == 0},
+		{"dir_queue", in.DirQueue == ""},
+		{"calls", in.Calls == ""},
+	} {
+		if f.missing {
+			wrong = append(wrong, f.name+" is missing")
+		}
+	}
+	if dir := in.Target.Dir; dir != "" && !filepath.IsAbs(dir) {
+		wrong = append(wrong, fmt.Sprintf("target.dir %q is not absolute", dir))
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf("start workflow %s: invalid input: %s; start runs with the starter binary: starter run --config FILE",
+		workflowID, strings.Join(wrong, ", ")), work.ErrBadInput, nil)
 }

@@ -34,6 +34,9 @@ type engine struct {
 // runPlan runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
 // next step; then close the journal. The run's place, not the code, says what comes next, so an execution can begin anywhere.
 func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, error) {
+	if err := in.check(workflow.GetInfo(ctx).WorkflowExecution.ID); err != nil {
+		return Result{}, err
+	}
 	e, err := begin(ctx, in, hide)
 	if err != nil {
 		return Result{}, err
