@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 // goMod is what `go mod edit -json` says of a module.
@@ -124,4 +126,35 @@ func read(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(data)
+}
+
+// A closed execution keeps its search attributes: after a reset the one before still says paused.
+func TestQueriesForLiveRunsNameOpenExecutions(t *testing.T) {
+	query := regexp.MustCompile("`([^`\\n]*Passbook(?:Status|Stage|Score|CostUSD) *(?:=|!=|<|>|IN|STARTS_WITH) *[\"'(0-9][^`\\n]*)`")
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "README.md") {
+		for _, m := range query.FindAllStringSubmatch(read(t, page), -1) {
+			if !closedOnly(m[1]) {
+				found++
+				require.Contains(t, m[1], `ExecutionStatus = "Running"`, page)
+			}
+		}
+	}
+	require.NotZero(t, found, "no page documents a query")
+}
+
+// closedOnly says that a query asks for statuses that only closed runs have.
+func closedOnly(query string) bool {
+	clause := regexp.MustCompile(`PassbookStatus *(?:=|IN|STARTS_WITH) *(\([^)]*\)|"[^"]*")`).FindStringSubmatch(query)
+	if clause == nil {
+		return false
+	}
+	for _, word := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(clause[1], -1) {
+		if !run.Status(word[1]).Closed() {
+			return false
+		}
+	}
+	return true
 }

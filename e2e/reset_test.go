@@ -32,6 +32,9 @@ func TestReset(t *testing.T) {
 	})
 	require.NoError(t, err)
 	until(t, "the journal goes on", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
+	until(t, "only a closed execution of the run is paused", func() bool {
+		return counted(t, c, `PassbookStatus = "paused"`) == 1 && counted(t, c, pausedQuery) == 0
+	})
 	h.finish(dir)
 
 	events := h.undisturbed(dir, 0)
@@ -47,6 +50,14 @@ func TestReset(t *testing.T) {
 		require.Zero(t, n.RetryCount)
 	}
 	require.Len(t, stateOf(t, dir).PassRecords, 16)
+}
+
+// counted is how many executions a query finds.
+func counted(t *testing.T, c client.Client, query string) int64 {
+	t.Helper()
+	n, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	require.NoError(t, err)
+	return n.Count
 }
 
 // lastOf is the sequence number of the last line.

@@ -24,6 +24,9 @@ import (
 
 var pictures = flag.Bool("pictures", false, "take the pictures of Temporal's Web UI for docs/images")
 
+// pausedQuery is the query of docs/operating.md for paused runs.
+const pausedQuery = `WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "paused"`
+
 // webUI is a real browser that looks at the house's Web UI.
 type webUI struct {
 	ctx  context.Context
@@ -74,7 +77,7 @@ func TestWebUI(t *testing.T) {
 	h := newHouse(t)
 	h.spoil("- {at: 3, do: slow, seconds: 3, attempt: 1-9}\n")
 	w := h.prepareRuns()
-	query := "/namespaces/default/workflows?query=" + url.QueryEscape(`PassbookPipeline="corpus-tiny" AND PassbookStatus="paused"`)
+	query := "/namespaces/default/workflows?query=" + url.QueryEscape(`PassbookPipeline = "corpus-tiny" AND `+pausedQuery)
 	list := w.page(t, query, h.id("paused"), "webui-list")
 	require.NotContains(t, list, h.id("done"), "the list is not filtered")
 
@@ -106,7 +109,7 @@ func (h *house) prepareRuns() webUI {
 	w := h.webUI()
 	c := h.dial()
 	until(h.t, "the list knows", func() bool {
-		n, err := c.CountWorkflow(h.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `PassbookStatus="paused"`})
+		n, err := c.CountWorkflow(h.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: pausedQuery})
 		return err == nil && n.Count == 1
 	})
 	return w
@@ -215,11 +218,11 @@ func TestWebUIFiftyRuns(t *testing.T) {
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n## ")
 	for query, found := range map[string]int{
-		`WorkflowType = "Pipeline" AND PassbookStatus = "paused"`:                                                                    10,
-		`WorkflowType = "Pipeline" AND PassbookStatus STARTS_WITH "awaiting"`:                                                        10,
-		`WorkflowType = "Pipeline" AND PassbookStatus = "running" AND PassbookStage = "pa-hardening"`:                                5,
-		`WorkflowType = "Pipeline" AND PassbookStage = "pa-hardening" AND PassbookScore < 3`:                                         18,
-		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") AND StartTime > "2026-01-01T00:00:00Z"`: 10,
+		pausedQuery: 10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus STARTS_WITH "awaiting"`:                         10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "running" AND PassbookStage = "pa-hardening"`: 5,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStage = "pa-hardening" AND PassbookScore < 3`:          18,
+		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") AND StartTime > "2026-01-01T00:00:00Z"`:  10,
 	} {
 		require.Contains(t, table, query)
 		fifty[query] = found
