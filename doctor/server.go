@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -99,7 +101,7 @@ func (e *examiner) absent(ctx context.Context) {
 func (e *examiner) house(ctx context.Context, o operate.Operator) {
 	var header metadata.MD
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{}, grpc.Header(&header))
-	if err != nil {
+	if err != nil && !operate.Denied(err) {
 		e.say(Problem, "server", "server", "look into the server's log", "%v", err)
 		return
 	}
@@ -107,7 +109,7 @@ func (e *examiner) house(ctx context.Context, o operate.Operator) {
 	if o.Embedded {
 		which = fmt.Sprintf("embedded, pid %d since %s", e.status.Server.Process.PID, when(e.status.Server.Started))
 	}
-	e.ok("server", "server", "Temporal %s at %s (%s)", info.GetServerVersion(), o.Address, which)
+	e.ok("server", "server", "Temporal %s at %s (%s)", cmp.Or(info.GetServerVersion(), "of an undisclosed version"), o.Address, which)
 	e.namespace(ctx, o)
 	e.attributes(ctx, o)
 	e.clock(o, header.Get("date"), time.Now())
@@ -133,20 +135,27 @@ func (e *examiner) namespace(ctx context.Context, o operate.Operator) {
 func (e *examiner) attributes(ctx context.Context, o operate.Operator) {
 	known, err := o.Client.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: o.Namespace})
 	if err != nil {
-		e.say(Unchecked, "server", "attributes", "", "the server does not tell its search attributes: %v", err)
+		e.unlisted(ctx, o)
 		return
 	}
-	want := workflows.Attributes()
-	var missing, fixes []string
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if have, there := known.GetCustomAttributes()[name]; !there || have != want[name] {
-			missing = append(missing, name)
-			fixes = append(fixes, fmt.Sprintf("--name %s --type %s", name, want[name]))
-		}
-	}
+	missing := workflows.Attributes()
+	maps.DeleteFunc(missing, func(name string, kind enumspb.IndexedValueType) bool {
+		return known.GetCustomAttributes()[name] == kind
+	})
 	if len(missing) > 0 {
-		fix := fmt.Sprintf("temporal operator search-attribute create -n %s --address %s %s", o.Namespace, o.Address, strings.Join(fixes, " "))
-		e.say(Warning, "server", "attributes", fix, "namespace %s does not know %s: the Web UI cannot find runs by them", o.Namespace, strings.Join(missing, ", "))
+		names := strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
+		e.say(Warning, "server", "attributes", serve.CreateAttributes(o.Namespace, o.Address, missing), "namespace %s does not know %s: the Web UI cannot find runs by them", o.Namespace, names)
+		return
+	}
+	e.ok("server", "attributes", "all %d search attributes are known", len(workflows.Attributes()))
+}
+
+// unlisted looks at the attributes of a server that does not list them.
+func (e *examiner) unlisted(ctx context.Context, o operate.Operator) {
+	want := workflows.Attributes()
+	if _, err := o.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: o.Namespace, Query: workflows.AttributesQuery()}); err != nil {
+		e.say(Warning, "server", "attributes", serve.CreateAttributes(o.Namespace, o.Address, want),
+			"namespace %s cannot filter by the search attributes of runs, and does not list those it has: %v", o.Namespace, err)
 		return
 	}
 	e.ok("server", "attributes", "all %d search attributes are known", len(want))

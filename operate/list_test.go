@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -34,6 +35,7 @@ type fakeTemporal struct {
 	described  map[string]enumspb.WorkflowExecutionStatus
 	queries    []string
 	attributes bool
+	cluster    fakeCluster
 }
 
 func (f *fakeTemporal) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -58,10 +60,12 @@ func (f *fakeTemporal) DescribeWorkflow(_ context.Context, id, _ string) (*clien
 	return d, nil
 }
 
-func (f *fakeTemporal) WorkflowService() workflowservice.WorkflowServiceClient { return fakeCluster{} }
+func (f *fakeTemporal) WorkflowService() workflowservice.WorkflowServiceClient { return f.cluster }
 
+// fakeCluster is the cluster "this", and its namespace "the namespace".
 type fakeCluster struct {
 	workflowservice.WorkflowServiceClient
+	hosted bool // it does not disclose the cluster
 }
 
 const allRuns = "WorkflowType = 'Pipeline' AND ExecutionStatus != 'ContinuedAsNew'"
@@ -165,8 +169,15 @@ func TestListPutsBothTogether(t *testing.T) {
 	}
 }
 
-func (fakeCluster) GetClusterInfo(context.Context, *workflowservice.GetClusterInfoRequest, ...grpc.CallOption) (*workflowservice.GetClusterInfoResponse, error) {
+func (c fakeCluster) GetClusterInfo(context.Context, *workflowservice.GetClusterInfoRequest, ...grpc.CallOption) (*workflowservice.GetClusterInfoResponse, error) {
+	if c.hosted {
+		return nil, serviceerror.NewPermissionDenied("Request unauthorized.", "")
+	}
 	return &workflowservice.GetClusterInfoResponse{ClusterId: "this"}, nil
+}
+
+func (fakeCluster) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{NamespaceInfo: &namespacepb.NamespaceInfo{Id: "the namespace"}}, nil
 }
 
 func TestListOffline(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc/codes"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -42,6 +43,8 @@ func standsBy(recorded run.Status, status enumspb.WorkflowExecutionStatus, live 
 	return s
 }
 
+const goneThere = "Temporal does not know its workflow any more"
+
 // unknownThere tells a workflow that is gone from one that another server has.
 func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Liveness, string) {
 	id, err := o.cluster(ctx)
@@ -50,15 +53,36 @@ func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Livene
 	}
 	sameHouse := claim.Embedded && o.Embedded && claim.Host == o.Host
 	if claim.Cluster != "" && claim.Cluster != id && !sameHouse {
+		if ns, err := o.namespaceID(ctx); err == nil && claim.Cluster == ns { // it was started by a client that is told less
+			return run.LiveGone, goneThere
+		}
 		return run.LiveUnknown, fmt.Sprintf("this Temporal server (cluster %.8s) does not know it; it was started on another one (cluster %.8s)", id, claim.Cluster)
 	}
-	return run.LiveGone, "Temporal does not know its workflow any more"
+	return run.LiveGone, goneThere
 }
 
-// cluster is the id of the server's cluster.
+// cluster is the id that a claim records of the server: its cluster's, or the namespace's where the server does not disclose the first, as hosted
+// Temporal. Both are unique.
 func (o Operator) cluster(ctx context.Context) (string, error) {
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if Denied(err) {
+		return o.namespaceID(ctx)
+	}
 	return info.GetClusterId(), err
+}
+
+func (o Operator) namespaceID(ctx context.Context) (string, error) {
+	d, err := o.Client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	return d.GetNamespaceInfo().GetId(), err
+}
+
+// Denied says that a server does not offer a call, or not to this client, as hosted Temporal does with calls about clusters.
+func Denied(err error) bool {
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
+		return true
+	}
+	return false
 }
 
 func closedWords(s enumspb.WorkflowExecutionStatus) string {

@@ -2,19 +2,12 @@ package serve_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/serve"
 )
 
@@ -55,7 +49,7 @@ func (f *frontend) DescribeNamespace(_ context.Context, r *workflowservice.Descr
 }
 
 // serving starts a gRPC server; service nil: one that has nothing of Temporal's.
-func serving(t *testing.T, service *frontend, opts ...grpc.ServerOption) string {
+func serving(t *testing.T, service workflowservice.WorkflowServiceServer, opts ...grpc.ServerOption) string {
 	t.Helper()
 	s := grpc.NewServer(opts...)
 	if service != nil {
@@ -75,17 +69,12 @@ func listening(t *testing.T) net.Listener {
 	return l
 }
 
-// certificate is a fresh one for localhost, signed by itself, and the file of its authority.
+// certificate is a fresh one for localhost, and the file of its authority.
 func certificate(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	made, file, err := testenv.Certificate(t.TempDir())
 	require.NoError(t, err)
-	made := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, &made, &made, &key.PublicKey, key)
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+	return made, file
 }
 
 // settings are the variables of one connection; all others of Temporal's are unset.

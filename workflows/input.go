@@ -4,7 +4,7 @@ package workflows
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -105,7 +105,7 @@ func (in Input) check(workflowID string) error {
 			wrong = append(wrong, f.name+" is missing")
 		}
 	}
-	if dir := in.Target.Dir; dir != "" && !filepath.IsAbs(dir) {
+	if dir := in.Target.Dir; dir != "" && !path.IsAbs(dir) {
 		wrong = append(wrong, fmt.Sprintf("target.dir %q is not absolute", dir))
 	}
 	if len(wrong) == 0 {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -125,7 +126,7 @@ func (a *app) serverVersion(ctx context.Context) serverVersion {
 	}
 	defer o.Client.Close()
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
-	if err != nil {
+	if err != nil && !operate.Denied(err) { // hosted Temporal does not disclose it
 		return serverVersion{Problem: err.Error()}
 	}
 	return serverVersion{Address: o.Address, Version: info.GetServerVersion(), Cluster: info.GetClusterId()}
@@ -154,6 +155,8 @@ func (a *app) printVersions(r versionReport) {
 	}
 	if r.Server.Problem != "" {
 		a.row("Server", "%s", r.Server.Problem)
+	} else if r.Server.Version == "" {
+		a.row("Server", "Temporal at %s (it does not disclose its version)", r.Server.Address)
 	} else {
 		a.row("Server", "Temporal %s at %s (cluster %.8s)", r.Server.Version, r.Server.Address, r.Server.Cluster)
 	}
