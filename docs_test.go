@@ -2,6 +2,7 @@ package passbook_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -126,6 +128,13 @@ func read(t *testing.T, path string) string {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(data)
+}
+
+func TestTheBoundsOfWorkAreDocumented(t *testing.T) {
+	page := read(t, "docs/operating.md")
+	for _, b := range config.Bounds() {
+		require.Contains(t, page, fmt.Sprintf("| `%s` | %s | %s | %s |\n", b.Setting, b.Work, b.Rule, b.Why))
+	}
 }
 
 // A closed execution keeps its search attributes: after a reset the one before still says paused.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/rundir"
@@ -32,6 +33,7 @@ type Config struct {
 	Browser  browser.Options              // how to start a browser
 	Redact   func(string) string          // every persisted text goes through it; nil keeps it
 	History  History                      // to write a lost directory again
+	Bounds   config.Concurrency           // of each kind of work; what is 0 follows from the host
 	Open     func(root string) rundir.Dir // nil: rundir.At
 	Now      func() time.Time
 
@@ -62,6 +64,7 @@ type History interface {
 // Activities are the activities of one worker process.
 type Activities struct {
 	cfg     Config
+	kinds   kinds
 	flights agent.Flights
 	mu      sync.Mutex
 	stores  map[string]*store.Store
@@ -89,19 +92,21 @@ func New(cfg Config) *Activities {
 	if cfg.Reached == nil {
 		cfg.Reached = func(Point, string) {}
 	}
-	return &Activities{cfg: cfg, stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}}
+	cfg.Bounds = cfg.Bounds.On(config.ThisHost(cfg.Scratch))
+	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}}
 }
 
-// RegisterDirectory makes the work on directories known to a worker.
+// RegisterDirectory makes the work on directories known to a worker. Each kind of it is bounded here and not by the worker's options: a queue full of
+// checkouts must not hold up the journals.
 func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
-	register(r, work.Open, telling(a, a.Open))
-	register(r, work.Project, telling(a, a.Project))
-	register(r, work.Rebuild, telling(a, a.Rebuild))
-	register(r, work.Seal, telling(a, a.Seal))
-	register(r, work.Inspect, telling(a, a.Inspect))
-	register(r, work.Carry, telling(a, a.Carry))
-	register(r, work.Deliver, telling(a, a.Deliver))
-	register(r, work.Notify, telling(a, a.Notify))
+	register(r, work.Open, telling(a, bounded(a, a.kinds.projections, a.Open)))
+	register(r, work.Project, telling(a, bounded(a, a.kinds.projections, a.Project)))
+	register(r, work.Rebuild, telling(a, bounded(a, a.kinds.segments, a.Rebuild)))
+	register(r, work.Seal, telling(a, bounded(a, a.kinds.segments, a.Seal)))
+	register(r, work.Inspect, telling(a, a.inspect))
+	register(r, work.Carry, telling(a, bounded(a, a.kinds.checkouts, a.Carry)))
+	register(r, work.Deliver, telling(a, bounded(a, a.kinds.checkouts, a.Deliver)))
+	register(r, work.Notify, telling(a, bounded(a, a.kinds.notices, a.Notify)))
 }
 
 // RegisterLocal makes the local activities known to the worker that has the workflow.
@@ -114,7 +119,7 @@ func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 // RegisterCalls makes passes and screenshots known to a worker.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 	register(r, work.RunPass, telling(a, a.RunPass))
-	register(r, work.TakeScreenshots, telling(a, a.TakeScreenshots))
+	register(r, work.TakeScreenshots, telling(a, bounded(a, a.kinds.screenshots, a.TakeScreenshots)))
 }
 
 // telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a

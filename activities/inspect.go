@@ -10,6 +10,15 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
+// inspect is Inspect, bounded as what it inspects: a file, or a whole checkout.
+func (a *Activities) inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
+	kind := a.kinds.projections
+	if in.Tree != nil {
+		kind = a.kinds.checkouts
+	}
+	return bounded(a, kind, a.Inspect)(ctx, in)
+}
+
 // Inspect compares the artifact on disk, or the run's own checkout, with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
 func (a *Activities) Inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
 	defer a.alive(ctx)()

@@ -136,7 +136,7 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.Pas
 	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
 		return nil, err
 	}
-	if err := takeTree(ctx, st, ans); err != nil {
+	if err := a.takeTree(ctx, st, ans); err != nil {
 		return nil, err
 	}
 	a.hideAll(&ans.TreeError)

@@ -114,6 +114,11 @@ func SaveTree(ctx context.Context, s *store.Store, dir string, of run.Workspace,
 // layOutTree lays the workspace down in the agent's folder. Of a git workspace it is a repository of its own, which shares only objects with the
 // source: whatever the agent does with git there hurts nobody.
 func (a *Activities) layOutTree(ctx context.Context, st *settlement, dir string) error {
+	free, err := a.kinds.checkouts.take(ctx)
+	if err != nil {
+		return fmt.Errorf("lay out the workspace: %w", err)
+	}
+	defer free()
 	c := st.tree
 	cache, err := tree.Checkout(ctx, st.l.s, store.Digest(c.of.Tree.Digest), dir, c.rules)
 	if err != nil {
@@ -131,11 +136,16 @@ func (a *Activities) layOutTree(ctx context.Context, st *settlement, dir string)
 }
 
 // takeTree stores what the agent left. What can never be stored is an answer too: it was paid for.
-func takeTree(ctx context.Context, st *settlement, ans *answer) error {
+func (a *Activities) takeTree(ctx context.Context, st *settlement, ans *answer) error {
 	c := st.tree
 	if c == nil || !c.keep {
 		return nil
 	}
+	free, err := a.kinds.checkouts.take(ctx)
+	if err != nil {
+		return fmt.Errorf("store the workspace: %w", err)
+	}
+	defer free()
 	saved, err := SaveTree(ctx, st.l.s, filepath.Join(st.dir, workDir), workspaceOf(c.of), c.rules, c.cache)
 	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
 		ans.TreeError = wrong.Error()

@@ -33,6 +33,8 @@ type Settings struct {
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
 
+	Concurrency Concurrency `mapstructure:"concurrency"` // how much of each kind of work one worker does at once
+
 	Policy Policy `mapstructure:"policy"` // what runs are allowed on this host
 	Redact Redact `mapstructure:"redact"`
 	Codec  Codec  `mapstructure:"codec"`
@@ -70,13 +72,17 @@ const envPrefix = "passbook"
 
 // defaults are also the list of settings that exist.
 func defaults() map[string]any {
-	return map[string]any{
+	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 	}
+	for _, b := range Bounds() {
+		all[b.Setting] = 0
+	}
+	return all
 }
 
 // stateHome is where the operating system keeps state of this user.
@@ -245,6 +251,8 @@ func (s Settings) complete() (Settings, error) {
 	if s.Heartbeat < time.Second {
 		errs = append(errs, fmt.Errorf("settings: heartbeat is %s; it must be at least 1s", s.Heartbeat))
 	}
+	errs = append(errs, s.Concurrency.check())
+	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }
 

@@ -60,6 +60,13 @@ var every = map[string]struct {
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
 	"environment":    {"laptop", func(s Settings) any { return s.Environment }, "laptop"},
 
+	"concurrency.projections": {"11", func(s Settings) any { return s.Concurrency.Projections }, 11},
+	"concurrency.segments":    {"12", func(s Settings) any { return s.Concurrency.Segments }, 12},
+	"concurrency.checkouts":   {"13", func(s Settings) any { return s.Concurrency.Checkouts }, 13},
+	"concurrency.screenshots": {"14", func(s Settings) any { return s.Concurrency.Screenshots }, 14},
+	"concurrency.notices":     {"15", func(s Settings) any { return s.Concurrency.Notices }, 15},
+	"concurrency.prompts":     {"17", func(s Settings) any { return s.Concurrency.Prompts }, 17},
+
 	"policy.agents":     {"claude,codex", func(s Settings) any { return s.Policy.Agents }, Words{"claude", "codex"}},
 	"policy.env":        {"A,B", func(s Settings) any { return s.Policy.Env }, Words{"A", "B"}},
 	"policy.budget_usd": {"12.5", func(s Settings) any { return s.Policy.Budget }, 12.5},
@@ -172,6 +179,10 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"unknown key in a part", "redact: {enw: [x]}\n", nil, []string{"settings:", "enw"}},
 		{"wrong types, all at once", "calls: many\nheartbeat: soon\n", nil, []string{"calls", "heartbeat"}},
 		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil, []string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
+		{
+			"negative bounds, all at once", "concurrency: {checkouts: -1, notices: -2}\n", nil,
+			[]string{"concurrency.checkouts is -1; it must be at least 1, or 0 for 1 per core", "concurrency.notices is -2; it must be at least 1, or 0 for 16"},
+		},
 		{"no YAML", "calls: [\n", nil, []string{"settings file", "config.yaml"}},
 		{"named file that is missing", "", []string{"--settings", "/gone/settings.yaml"}, []string{"/gone/settings.yaml"}},
 	}

@@ -23,7 +23,7 @@ type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"`         // flag, environment, file or default
-	From   string `json:"from,omitempty"` // the flag, the variable, or the file
+	From   string `json:"from,omitempty"` // the flag, the variable, or the file; of a default the rule that it follows, if any
 }
 
 // Explain gives every setting, by name. What is wrong with the settings is the error that [Load] gives.
@@ -52,6 +52,8 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 			row.Source, row.From = FromEnvironment, variable(name)
 		case v.InConfig(name):
 			row.Source, row.From = FromFile, v.ConfigFileUsed()
+		default:
+			row.From = ruleOf(name)
 		}
 		out = append(out, row)
 	}

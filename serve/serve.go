@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) activities(self process.Identity) activities.Config {
 	c := activities.Config{
 		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
+		Bounds: o.Settings.Concurrency, Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)
@@ -86,6 +86,7 @@ func (o Options) activities(self process.Identity) activities.Config {
 func workers(o Options, acts *activities.Activities) []worker.Worker {
 	q := work.QueuesOf(o.Settings.TaskQueue, o.Host)
 	short := worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true, StickyScheduleToStartTimeout: 2 * time.Second}
+	short.MaxConcurrentLocalActivityExecutionSize = o.Settings.Concurrency.On(config.ThisHost(o.Settings.StateDir)).Prompts
 	calls := short
 	calls.MaxConcurrentActivityExecutionSize = o.Settings.Calls
 	calls.DisableWorkflowWorker = true
