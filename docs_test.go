@@ -14,6 +14,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // goMod is what `go mod edit -json` says of a module.
@@ -134,6 +135,13 @@ func TestTheBoundsOfWorkAreDocumented(t *testing.T) {
 	page := read(t, "docs/operating.md")
 	for _, b := range config.Bounds() {
 		require.Contains(t, page, fmt.Sprintf("| `%s` | %s | %s | %s |\n", b.Setting, b.Work, b.Rule, b.Why))
+	}
+}
+
+func TestTheSearchAttributesToCreateByHandAreDocumented(t *testing.T) {
+	page := read(t, "docs/cluster.md")
+	for name, kind := range workflows.Attributes() {
+		require.Contains(t, page, fmt.Sprintf("--sa %s=%s", name, kind))
 	}
 }
 

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,7 +45,7 @@ func EnsureAttributes(ctx context.Context, c client.Client, namespace string) er
 // probe asks a server that does not list its search attributes whether it can filter by ours. denied: why it does not list them.
 func probe(ctx context.Context, c client.Client, namespace string, denied error) error {
 	if _, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: workflows.AttributesQuery()}); err != nil {
-		return byHand(namespace, workflows.Attributes(), errors.Join(denied, err))
+		return byHand(namespace, workflows.Attributes(), fmt.Errorf("%w; filter by them: %w", denied, err))
 	}
 	return nil
 }
