@@ -112,7 +112,6 @@ func TestAConnectionFailsInStages(t *testing.T) {
 		return serving(t, &frontend{}, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: auth})))
 	}
 	closed := listening(t)
-	require.NoError(t, closed.Close())
 	silent := listening(t)
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -156,6 +155,7 @@ func TestAConnectionFailsInStages(t *testing.T) {
 			"Temporal at " + plain + " refuses the connection",
 		},
 	}
+	require.NoError(t, closed.Close()) // only now: a server that starts later could get its port
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"TEMPORAL_ADDRESS": tt.address}
