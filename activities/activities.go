@@ -32,6 +32,8 @@ type Config struct {
 	Scripted []string                     // argv of the built-in agent
 	Browser  browser.Options              // how to start a browser
 	Redact   func(string) string          // every persisted text goes through it; nil keeps it
+	Learn    func(environ []string)       // makes Redact know the secrets of an environment; nil: it knows enough
+	StateDir string                       // where environments are handed over to the calls of runs; empty: none are
 	History  History                      // to write a lost directory again
 	Bounds   config.Concurrency           // of each kind of work; what is 0 follows from the host
 	Open     func(root string) rundir.Dir // nil: rundir.At
@@ -70,12 +72,16 @@ type Activities struct {
 	stores  map[string]*store.Store
 	plans   map[string]*pipeline.Plan
 	settled map[string]*settlement
+	warned  map[string]bool // runs without an environment, as far as that is logged
 }
 
 // New makes the activities of a worker.
 func New(cfg Config) *Activities {
 	if cfg.Redact == nil {
 		cfg.Redact = func(s string) string { return s }
+	}
+	if cfg.Learn == nil {
+		cfg.Learn = func([]string) {}
 	}
 	if cfg.Open == nil {
 		cfg.Open = rundir.At
@@ -93,7 +99,7 @@ func New(cfg Config) *Activities {
 		cfg.Reached = func(Point, string) {}
 	}
 	cfg.Bounds = cfg.Bounds.On(config.ThisHost(cfg.Scratch))
-	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}}
+	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, warned: map[string]bool{}}
 }
 
 // RegisterDirectory makes the work on directories known to a worker. Each kind of it is bounded here and not by the worker's options: a queue full of
@@ -123,10 +129,10 @@ func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 }
 
 // telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a
-// full disk. No secret leaves in a result or in the words of an error.
+// full disk. The activity works with the environment of its run, and no secret leaves in a result or in the words of an error.
 func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		out, err := f(ctx, in)
+		out, err := f(a.handed(ctx, in), in)
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)

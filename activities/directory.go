@@ -105,6 +105,9 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(ctx, blobs{s}, in.Head),
 	}
 	p, err := d.Project(ctx, blobs{s}, batch)
+	if err == nil && p.Outcome == rundir.Written {
+		a.forgetClosed(d, in)
+	}
 	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage}
 	for _, what := range p.Healed {
 		res.Troubles = append(res.Troubles, work.Trouble{Category: string(agent.StateCorruption), Message: what})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/agent/scripted"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
@@ -129,7 +130,7 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
 	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag)}
-	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
+	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), From: environ.Of(ctx), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
 	if err := a.claim(ctx, st, in, cmd, delivery); err != nil {
 		return nil, nil, err
 	}
@@ -138,6 +139,9 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	}
 	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
+	if err := noteEnviron(st.dir, cmd.Environ()); err != nil {
+		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
+	}
 	a.cfg.Reached(LaidOut, in.Call)
 	child, err := agent.Start(cmd)
 	if err != nil {

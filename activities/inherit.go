@@ -82,6 +82,9 @@ func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput
 	if err != nil {
 		return nil, err
 	}
+	if err := a.learnLeft(dir); err != nil {
+		return nil, err
+	}
 	st := &settlement{l: l, number: number, dir: dir}
 	if err := a.placeFile(ctx, st, in); err != nil || !agent.Complete(st.kind, stdout) {
 		return nil, err

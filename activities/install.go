@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -39,9 +41,11 @@ func execute(ctx context.Context, argv []string) error {
 	return finish(group(ctx, argv))
 }
 
-// group is a command that ends with all its children when ctx does.
+// group is a command that ends with all its children when ctx does. It is found with the PATH of the run, whose variables replace the worker's.
 func group(ctx context.Context, argv []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	env := environ.Over(ctx, os.Environ())
+	cmd := exec.CommandContext(ctx, environ.Program(argv[0], env), argv[1:]...)
+	cmd.Env = env
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/work"
 )
@@ -68,7 +69,7 @@ func tell(ctx context.Context, to pipeline.Notify, in work.NotifyInput, message 
 	cmd := group(ctx, to.Run)
 	cmd.Dir = os.TempDir() // the run directory may be away
 	cmd.Stdin = bytes.NewReader(append(message, '\n'))
-	cmd.Env = agent.Command{Env: to.Env, Dir: cmd.Dir, ExtraEnv: map[string]string{
+	cmd.Env = agent.Command{Env: to.Env, From: environ.Of(ctx), Dir: cmd.Dir, ExtraEnv: map[string]string{
 		"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event, "PASSBOOK_STATUS": string(in.Notice.Status),
 	}}.Environ()
 	return finish(cmd)
@@ -76,7 +77,7 @@ func tell(ctx context.Context, to pipeline.Notify, in work.NotifyInput, message 
 
 // post sends the message to an address of the web, which must answer with 2xx. Errors do not show the address: it may be a secret.
 func (a *Activities) post(ctx context.Context, to pipeline.Notify, id string, message []byte) error {
-	address, err := a.named(to.WebhookEnv, to.Webhook)
+	address, err := a.named(ctx, to.WebhookEnv, to.Webhook)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (a *Activities) post(ctx context.Context, to pipeline.Notify, id string, me
 	req.Header.Set("User-Agent", "passbook")
 	req.Header.Set(idempotencyHeader, id)
 	if to.SecretEnv != "" {
-		key, err := a.named(to.SecretEnv, "")
+		key, err := a.named(ctx, to.SecretEnv, "")
 		if err != nil {
 			return err
 		}
@@ -113,13 +114,19 @@ func (a *Activities) post(ctx context.Context, to pipeline.Notify, id string, me
 	return err
 }
 
-// named is the value of an environment variable, or else the value given.
-func (a *Activities) named(variable, value string) (string, error) {
+// named is the value of a variable of the run's environment, or else the value given.
+func (a *Activities) named(ctx context.Context, variable, value string) (string, error) {
 	if variable == "" {
 		return value, nil
 	}
-	if v := a.cfg.Getenv(variable); v != "" {
-		return v, nil
+	where, v := "where the worker was started", ""
+	if env := environ.Of(ctx); env != nil {
+		where, v = "in the terminal that started the run, or resumed it last", environ.Value(env, variable)
+	} else {
+		v = a.cfg.Getenv(variable)
 	}
-	return "", fmt.Errorf("%s is not set where the worker was started", variable)
+	if v == "" {
+		return "", fmt.Errorf("%s is not set %s", variable, where)
+	}
+	return v, nil
 }

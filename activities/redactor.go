@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +23,7 @@ func NewRedactor(settings config.Settings, environ []string) (*redact.Redactor, 
 	var mu sync.Mutex
 	var key []byte
 	r, err := redact.New(redact.Options{
-		Environ: slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "PASSBOOK_") }), Names: settings.Redact.Env, Patterns: settings.Redact.Patterns,
+		Environ: slices.DeleteFunc(slices.Clone(environ), passbooks), Names: settings.Redact.Env, Patterns: settings.Redact.Patterns,
 		Key: func() ([]byte, error) {
 			mu.Lock()
 			defer mu.Unlock()

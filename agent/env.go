@@ -63,6 +63,20 @@ func (c Command) EnvNames() []string {
 	return names
 }
 
+// Allowed are the variables of an environment that agents may see, with these names beside the usual ones.
+func Allowed(from, names []string) []string {
+	c := Command{Env: names}
+	var out []string
+	for _, pair := range from {
+		name, _, ok := strings.Cut(pair, "=")
+		if ok && c.allows(name) && !slices.Contains(never, name) {
+			out = append(out, pair)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
 func (c Command) allows(name string) bool {
 	hasPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	return slices.Contains(usual, name) || slices.Contains(c.Env, name) || slices.ContainsFunc(usualPrefixes, hasPrefix)

@@ -94,7 +94,7 @@ func shoot(ctx context.Context, o Options, p Page, r Request) (Result, error) {
 	if err := r.check(); err != nil {
 		return Result{}, err
 	}
-	exec, err := Find(o.Exec)
+	exec, err := findFor(ctx, o.Exec)
 	if err != nil {
 		return Result{}, err
 	}

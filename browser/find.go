@@ -1,9 +1,12 @@
 package browser
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"os"
+
+	"github.com/passbook-run/passbook/environ"
 )
 
 // ErrNotFound says that there is no Chromium on this machine.
@@ -26,16 +29,27 @@ var usual = []string{
 // Find gives the path of the browser: the explicit one, a path or a name in
 // PATH, or the first of the usual ones that is there. An explicit one that is
 // missing is not replaced by another. The error is [ErrNotFound].
-func Find(explicit string) (string, error) {
+func Find(explicit string) (string, error) { return find(os.Environ(), explicit) }
+
+// findFor looks in the PATH of the context's environment first.
+func findFor(ctx context.Context, explicit string) (string, error) {
+	path, err := find(environ.Over(ctx, os.Environ()), explicit)
+	if err != nil && environ.Of(ctx) != nil {
+		return Find(explicit)
+	}
+	return path, err
+}
+
+func find(env []string, explicit string) (string, error) {
 	if explicit != "" {
-		path, err := exec.LookPath(explicit)
+		path, err := environ.LookPath(explicit, env)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w: %s", ErrNotFound, err, howToInstall)
 		}
 		return path, nil
 	}
 	for _, name := range usual {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := environ.LookPath(name, env); err == nil {
 			return path, nil
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/passbook-run/passbook/environ"
 )
 
 // chromium is a running browser.
@@ -49,7 +51,7 @@ func launch(ctx context.Context, path, tempDir string, s *site) (*chromium, erro
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(profile),
 		chromedp.NoInheritEnv,
-		chromedp.Env(append(environment(os.Environ()), "TMPDIR="+b.temp)...),
+		chromedp.Env(append(environment(environ.Over(ctx, os.Environ())), "TMPDIR="+b.temp)...),
 		chromedp.ModifyCmdFunc(ownGroup),
 	)
 	alloc, stop := chromedp.NewExecAllocator(ctx, opts...)

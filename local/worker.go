@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -28,6 +29,7 @@ type Worker struct {
 	Key     string           `json:"key"`
 	Log     string           `json:"log,omitempty"` // empty: it was not started in the background
 	Started time.Time        `json:"started"`
+	Path    string           `json:"path,omitempty"` // its PATH: that of calls without an environment of their run; empty: not known
 }
 
 // ErrOtherWorker says that a worker runs for something else. Stop it with [StopWorker] if nobody needs it.
@@ -51,7 +53,7 @@ func AnnounceReady(stateDir, key string, now time.Time) error {
 	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
-	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond)}
+	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond), Path: os.Getenv("PATH")}
 	if err := save(filepath.Join(dir, readyFile), w); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
@@ -165,8 +167,15 @@ func StopWorker(ctx context.Context, stateDir string, grace time.Duration) (stop
 func readWorker(stateDir string) (Worker, error) {
 	var started, announced Worker
 	dir := filepath.Join(stateDir, workerDir)
-	if err := load(filepath.Join(dir, workerFile), &started); err != nil || started.Process.Alive() {
+	if err := load(filepath.Join(dir, workerFile), &started); err != nil {
 		return started, err
 	}
-	return announced, load(filepath.Join(dir, readyFile), &announced)
+	err := load(filepath.Join(dir, readyFile), &announced)
+	if !started.Process.Alive() {
+		return announced, err
+	}
+	if announced.Process == started.Process {
+		started.Path = announced.Path
+	}
+	return started, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -497,6 +498,11 @@ func (g *collector) sweep(ctx context.Context, garbage []store.Object) error {
 			if removed {
 				g.out.Removed.add(o)
 			}
+		}
+	}
+	for _, id := range g.Forget {
+		if err := environ.Remove(g.StateDir, id); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -68,6 +68,13 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 		m.By = o.By
 	}
 	m = o.hidden(m)
+	undo := nothing
+	if verb == workflows.VerbResume {
+		var err error
+		if undo, err = o.handOverResumed(ctx, runID); err != nil {
+			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
+		}
+	}
 	var ack workflows.Ack
 	h, err := o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		UpdateID: uuid.NewString(), WorkflowID: runID, UpdateName: verb, Args: []any{m}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -75,7 +82,11 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 	if err == nil {
 		err = h.Get(ctx, &ack)
 	}
-	return ack, said(runID, verb, err)
+	err = said(runID, verb, err)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		err = errors.Join(err, undo())
+	}
+	return ack, err
 }
 
 func said(runID, verb string, err error) error {

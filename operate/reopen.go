@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/activities"
@@ -225,7 +226,7 @@ func (o Operator) openStore(ctx context.Context, claim run.Claim) (*store.Store,
 func (o Operator) storeOf(claim run.Claim) string { return o.storeAt(claim.Store, claim.Host) }
 
 func (o Operator) storeAt(url, host string) string {
-	if host != o.Host && strings.HasPrefix(url, "file:") {
+	if host != o.Host && HostBound(url) {
 		return o.Settings.Store
 	}
 	return url
@@ -241,7 +242,7 @@ func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, sc
 			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter, Attributes: o.Attributes,
 		},
 	}
-	if strings.HasPrefix(in.Target.Store, "file:") {
+	if HostBound(in.Target.Store) {
 		in.Calls = q.HostCalls
 	}
 	return in
@@ -252,8 +253,12 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if err := register(ctx, in); err != nil {
 		return err
 	}
+	undo, err := o.handOverTo(ctx, in)
+	if err != nil {
+		return err
+	}
 	queue := work.QueuesOf(in.Claim.TaskQueue, o.Host).Shared
-	if strings.HasPrefix(in.Target.Store, "file:") {
+	if HostBound(in.Target.Store) {
 		queue = in.DirQueue
 	}
 	opts := client.StartWorkflowOptions{
@@ -273,6 +278,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}
-	_, err := o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
+	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
+	if already := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &already) {
+		return errors.Join(err, undo()) // the environment of who was faster counts
+	}
 	return err
 }

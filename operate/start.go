@@ -33,7 +33,8 @@ type Operator struct {
 	Settings  config.Settings
 	Host      string
 	Build     string
-	By        string // who is at work, for the journal
+	By        string   // who is at work, for the journal
+	Environ   []string // NAME=value: what of it is allowed is handed over to the calls of the runs that are started or resumed; nil: nothing is
 
 	Converter  converter.DataConverter // the client's; nil: nothing is encrypted
 	Redact     *redact.Redactor        // what is hidden in words before they leave; nil: nothing

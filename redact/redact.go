@@ -18,6 +18,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // Options say what is a secret besides the known forms.
@@ -30,7 +32,9 @@ type Options struct {
 
 // Redactor hides secrets, for any number of goroutines. A nil one hides nothing.
 type Redactor struct {
-	values   []value
+	mu       sync.Mutex // of who learns
+	values   atomic.Pointer[[]value]
+	names    []string
 	patterns []*regexp.Regexp
 	short    []string
 	key      func() ([]byte, error)
@@ -38,7 +42,7 @@ type Redactor struct {
 
 // New checks the patterns. The error names every one that is none.
 func New(o Options) (*Redactor, error) {
-	r := &Redactor{key: o.Key}
+	r := &Redactor{key: o.Key, names: o.Names}
 	var errs []error
 	for _, p := range o.Patterns {
 		re, err := regexp.Compile(p)
@@ -48,8 +52,27 @@ func New(o Options) (*Redactor, error) {
 		}
 		r.patterns = append(r.patterns, re)
 	}
-	r.values, r.short = valuesOf(o.Environ, o.Names)
+	var values []value
+	values, r.short = valuesOf(o.Environ, o.Names)
+	r.values.Store(&values)
 	return r, errors.Join(errs...)
+}
+
+// Learn hides the secrets of another environment as well, from now on. It names the variables that were chosen and whose values are too short.
+func (r *Redactor) Learn(environ []string) (short []string) {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := *r.values.Load()
+	fresh, short := valuesOf(environ, r.names)
+	fresh = slices.DeleteFunc(fresh, func(v value) bool { return slices.ContainsFunc(known, v.same) })
+	if len(fresh) > 0 {
+		all := slices.Concat(known, fresh)
+		r.values.Store(&all)
+	}
+	return short
 }
 
 // Short names the variables that were chosen and whose values are too short to be looked for.
@@ -128,7 +151,7 @@ type span struct {
 // find gives the secrets of a text in their order; none overlaps another.
 func (r *Redactor) find(text string) []span {
 	var all []span
-	for _, v := range r.values {
+	for _, v := range *r.values.Load() {
 		all = append(all, v.find(text)...)
 	}
 	for _, f := range forms {

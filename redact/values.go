@@ -33,6 +33,10 @@ func valuesOf(environ, names []string) (all []value, short []string) {
 	return all, short
 }
 
+func (v value) same(other value) bool {
+	return v.name == other.name && slices.Equal(v.forms, other.forms)
+}
+
 func named(glob, name string) bool {
 	ok, err := path.Match(glob, name)
 	return ok && err == nil

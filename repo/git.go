@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/passbook-run/passbook/environ"
 )
 
 // settings hold for every call, whatever the user's configuration says. The user's hooks, signatures and file-system monitor are for
@@ -76,8 +78,9 @@ func (g git) feed(ctx context.Context, stdin []byte, args ...string) ([]byte, er
 	for _, s := range settings {
 		full = append(full, "-c", s)
 	}
-	cmd := exec.CommandContext(ctx, "git", append(full, args...)...)
-	cmd.Dir, cmd.Env = g.dir, append(environment(os.Environ(), g.dir), g.env...)
+	caller := environ.Over(ctx, os.Environ())
+	cmd := exec.CommandContext(ctx, environ.Program("git", caller), append(full, args...)...)
+	cmd.Dir, cmd.Env = g.dir, append(environment(caller, g.dir), g.env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	if stdin != nil {

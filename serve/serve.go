@@ -14,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/browser"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/work"
@@ -49,6 +50,9 @@ func Run(ctx context.Context, o Options) error {
 	if err := acts.ReapDead(ctx); err != nil {
 		return fmt.Errorf("end what earlier workers have left behind: %w", err)
 	}
+	if err := errors.Join(operate.SweepEnvironments(o.Settings.StateDir), acts.LearnAll()); err != nil {
+		return fmt.Errorf("read the environments of runs: %w", err)
+	}
 	group := workers(o, acts)
 	for i, w := range group {
 		if err := w.Start(); err != nil {
@@ -75,7 +79,8 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) activities(self process.Identity) activities.Config {
 	c := activities.Config{
 		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Bounds: o.Settings.Concurrency, Redact: o.Redact.Text, Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
+		Bounds: o.Settings.Concurrency, Redact: o.Redact.Text, Learn: func(environ []string) { o.Redact.Learn(environ) }, StateDir: o.Settings.StateDir,
+		Browser: browser.Options{Exec: o.Settings.Browser, TempDir: ""}, History: activities.TemporalHistory{Client: o.Client, Converter: o.Converter},
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)

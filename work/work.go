@@ -31,6 +31,9 @@ type Target struct {
 	Store string `json:"store"`
 }
 
+// Run is the run that an activity with this target works for.
+func (t Target) Run() string { return t.RunID }
+
 // OpenInput asks for the directory to be looked at before an execution writes to it.
 type OpenInput struct {
 	Target

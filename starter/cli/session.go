@@ -62,7 +62,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		return nil, err
 	}
 	s.Operator = operate.Operator{
-		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit, Redact: a.secrets,
+		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Environ: os.Environ(), Embedded: !conn.Explicit, Redact: a.secrets,
 		Converter: conn.Options.DataConverter,
 	}
 	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
