@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -33,8 +33,19 @@ func usual() map[string]known {
 	}
 }
 
-// agents looks at the programs of the definition's agents, or at the usual ones that are installed.
+// agents looks at the programs of the definition's agents, or at the usual ones that are installed: as the calls of the run that was named do, and
+// otherwise as those of the next start or resume in this terminal.
 func (e *examiner) agents(ctx context.Context) {
+	e.from = os.Environ()
+	if plan, g, ok := e.ofRun(); ok {
+		if e.Agents == nil {
+			e.Agents = asked(plan.Agents)
+		}
+		if g.variables != nil && !g.only {
+			e.from = g.variables
+		}
+	}
+	e.workersAgents()
 	if e.Agents != nil {
 		var seen []string
 		for _, a := range e.Agents {
@@ -47,7 +58,7 @@ func (e *examiner) agents(ctx context.Context) {
 	}
 	found := false
 	for _, name := range []string{"claude", "codex", "gemini"} {
-		if _, err := exec.LookPath(name); err == nil {
+		if _, err := environ.LookPath(name, e.from); err == nil {
 			found = true
 			e.agent(ctx, pipeline.Agent{Run: []string{name}})
 		}
@@ -57,6 +68,17 @@ func (e *examiner) agents(ctx context.Context) {
 	}
 }
 
+// asked are the agents of a run whose programs are known to answer what they are asked here. The others are only looked for.
+func asked(agents []pipeline.Agent) []pipeline.Agent {
+	return slices.DeleteFunc(slices.Clone(agents), func(a pipeline.Agent) bool {
+		if len(a.Run) == 0 {
+			return true
+		}
+		_, known := usual()[filepath.Base(a.Run[0])]
+		return !known && a.Run[0] != pipeline.Scripted
+	})
+}
+
 func (e *examiner) agent(ctx context.Context, a pipeline.Agent) {
 	name := filepath.Base(a.Run[0])
 	if a.Run[0] == "scripted" {
@@ -64,16 +86,16 @@ func (e *examiner) agent(ctx context.Context, a pipeline.Agent) {
 		return
 	}
 	about, usual := usual()[name]
-	path, err := exec.LookPath(a.Run[0])
+	path, err := environ.LookPath(a.Run[0], e.from)
 	if err != nil {
 		fix := about.install
 		if fix == "" {
 			fix = "install it, or give its full path under agent.run in the pipeline file"
 		}
-		e.say(Problem, "agents", name, fix, "%s is not in PATH (%v)", a.Run[0], errors.Unwrap(err))
+		e.say(Problem, "agents", name, fix, "%s is not in PATH (%v)", a.Run[0], err)
 		return
 	}
-	env := agent.Command{Argv: a.Run, Env: a.Env, Dir: os.TempDir()}.Environ() // what the agent will see
+	env := agent.Command{Argv: a.Run, Env: a.Env, From: e.from, Dir: os.TempDir()}.Environ() // what the agent will see
 	said, err := ask(ctx, env, path, "--version")
 	switch {
 	case err != nil && usual:

@@ -58,6 +58,7 @@ type examiner struct {
 	report Report
 	host   string
 	status local.Status // of the background processes
+	from   []string     // environment that the agents are looked for in
 }
 
 // Examine looks at everything.

@@ -79,6 +79,9 @@ func (e *examiner) run(ctx context.Context, o *operate.Operator, d rundir.Dir) {
 	default:
 		e.open(ctx, *o, name, claim, d)
 	}
+	if !s.Status.Closed() {
+		e.calls(claim, d, s.Status)
+	}
 }
 
 func recordedWords(s run.State) string {

@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"math/rand"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -222,4 +223,19 @@ func FuzzText(f *testing.F) {
 			require.Equal(t, text, once)
 		}
 	})
+}
+
+func TestASecretIsLearned(t *testing.T) {
+	r := redactor(t, Options{Environ: []string{"A_TOKEN=open-sesame"}, Names: []string{"*_TOKEN"}})
+	require.Equal(t, "another-one", r.Text("another-one"))
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { r.Text("another-one, open-sesame") })
+	}
+	require.Equal(t, []string{"C_TOKEN"}, r.Learn([]string{"B_TOKEN=another-one", "C_TOKEN=short", "PATH=/usr/local/bin"}))
+	r.Learn([]string{"B_TOKEN=another-one"})
+	readers.Wait()
+	require.Regexp(t, `^\[redacted:env-B_TOKEN:[0-9a-f]{4}\] and \[redacted:env-A_TOKEN:[0-9a-f]{4}\] in /usr/local/bin$`, r.Text("another-one and open-sesame in /usr/local/bin"))
+	require.Len(t, *r.values.Load(), 2, "known already")
+	require.Empty(t, (*Redactor)(nil).Learn([]string{"B_TOKEN=another-one"}))
 }
