@@ -1,0 +1,200 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/environ"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// deaf is a server that gives one answer to whoever starts a workflow or sends an Update.
+type deaf struct {
+	client.Client
+	err  error
+	sent *workflows.Input
+}
+
+func (d deaf) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	return nil, d.err
+}
+
+func (d deaf) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any, args ...any) (client.WorkflowRun, error) {
+	if d.sent != nil {
+		*d.sent = args[0].(workflows.Input)
+	}
+	return nil, d.err
+}
+
+var small = pipeline.Plan{
+	Version: pipeline.PlanVersion, Pipeline: "small", Agents: []pipeline.Agent{{Run: []string{"mine"}, Env: []string{"MY_KEY"}}, {Run: []string{pipeline.Scripted}}},
+	Notify: []pipeline.Notify{{Env: []string{"DISPLAY"}}, {WebhookEnv: "HOOK", SecretEnv: "HOOK_KEY"}},
+}
+
+// terminal is an operator at a terminal with an environment, on a machine with one run.
+func terminal(t *testing.T, answer error) (Operator, rundir.Dir) {
+	t.Helper()
+	root := t.TempDir()
+	o := Operator{
+		Client: deaf{err: answer}, Settings: config.Settings{StateDir: filepath.Join(root, "state"), Store: "file://" + filepath.Join(root, "store")}, Host: "here",
+		Environ: []string{"PATH=/new/bin", "MY_KEY=new", "HOOK=https://hook", "OTHER=hidden", "CLAUDECODE=1", "ANTHROPIC_API_KEY=key"},
+	}
+	d := journaled(t, o, "run-1", `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"run-1"}}`)
+	raw, err := json.Marshal(small)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(d.Path(rundir.PlanFile)), 0o700))
+	require.NoError(t, os.WriteFile(d.Path(rundir.PlanFile), raw, 0o600))
+	return o, d
+}
+
+// journaled is the directory of a run with these events.
+func journaled(t *testing.T, o Operator, id string, lines ...string) rundir.Dir {
+	t.Helper()
+	d := rundir.At(filepath.Join(filepath.Dir(o.Settings.StateDir), "runs", id))
+	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, Pipeline: "small", Store: o.Settings.Store, Host: o.Host, CreatedAt: "2026-01-02T03:04:05.000Z"}))
+	s, err := store.Open(t.Context(), o.Settings.Store)
+	require.NoError(t, err)
+	defer s.Close()
+	p, err := d.Project(t.Context(), activities.Blobs(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
+	require.NoError(t, err)
+	require.Equal(t, rundir.Written, p.Outcome)
+	require.NoError(t, Index(o.Settings.StateDir, id, d.Root))
+	return d
+}
+
+func given(t *testing.T, o Operator, id string) environ.Environment {
+	t.Helper()
+	e, err := environ.Load(o.Settings.StateDir, id)
+	require.NoError(t, err)
+	return e
+}
+
+func none(t *testing.T, o Operator, id string) {
+	t.Helper()
+	require.NoFileExists(t, filepath.Join(o.Settings.StateDir, "environ", id+".json"))
+}
+
+var allowed = []string{"ANTHROPIC_API_KEY=key", "HOOK=https://hook", "MY_KEY=new", "PATH=/new/bin"}
+
+func TestAResumeHandsItsEnvironmentOver(t *testing.T) {
+	o, _ := terminal(t, serviceerror.NewUnavailable("its answer is lost"))
+	_, err := o.Send(t.Context(), "run-1", workflows.VerbPause, workflows.Message{})
+	require.Error(t, err)
+	none(t, o, "run-1")
+	_, err = o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	require.ErrorContains(t, err, "its answer is lost")
+	e := given(t, o, "run-1")
+	require.Equal(t, "resume", e.By)
+	require.Equal(t, allowed, e.Variables, "it may have been taken")
+}
+
+func TestARefusedResumeHandsNothingOver(t *testing.T) {
+	o, _ := terminal(t, temporal.NewApplicationError("the budget is spent", "no"))
+	refused := (*RefusedError)(nil)
+	_, err := o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	require.ErrorAs(t, err, &refused)
+	none(t, o, "run-1")
+	_, err = environ.Save(o.Settings.StateDir, environ.Environment{RunID: "run-1", By: "start", Variables: []string{"PATH=/old"}})
+	require.NoError(t, err)
+	_, err = o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, []string{"PATH=/old"}, given(t, o, "run-1").Variables)
+}
+
+func TestWhereNothingIsHandedOver(t *testing.T) {
+	for name, change := range map[string]func(*Operator, rundir.Dir){
+		"no environment": func(o *Operator, _ rundir.Dir) { o.Environ = nil },
+		"a run of another host": func(o *Operator, _ rundir.Dir) {
+			require.NoError(t, os.RemoveAll(filepath.Join(o.Settings.StateDir, "runs")))
+		},
+		"a store that every host reaches": func(_ *Operator, d rundir.Dir) {
+			raw, err := os.ReadFile(d.Path(rundir.ClaimFile))
+			require.NoError(t, err)
+			var claim run.Claim
+			require.NoError(t, json.Unmarshal(raw, &claim))
+			claim.Store = "s3://bucket"
+			raw, err = json.Marshal(claim)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(d.Path(rundir.ClaimFile), raw, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, d := terminal(t, serviceerror.NewUnavailable("away"))
+			change(&o, d)
+			_, err := o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+			require.ErrorContains(t, err, "away")
+			none(t, o, "run-1")
+		})
+	}
+}
+
+func TestAStartHandsItsEnvironmentOver(t *testing.T) {
+	var sent workflows.Input
+	o, d := terminal(t, nil)
+	s, err := store.Open(t.Context(), o.Settings.Store)
+	require.NoError(t, err)
+	defer s.Close()
+	plan, err := s.PutJSON(t.Context(), small)
+	require.NoError(t, err)
+	in := workflows.Input{
+		Target: work.Target{RunID: "run-1", Dir: d.Root, Store: o.Settings.Store}, Claim: run.Claim{RunID: "run-1", TaskQueue: "passbook"}, Start: run.RunStart{Plan: string(plan)},
+	}
+	const reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	o.Client = deaf{err: serviceerror.NewWorkflowExecutionAlreadyStarted("it runs", "", "")}
+	require.Error(t, o.execute(t.Context(), in, reuse))
+	none(t, o, "run-1")
+
+	o.Client = deaf{sent: &sent}
+	require.NoError(t, o.execute(t.Context(), in, reuse))
+	require.Equal(t, "start", given(t, o, "run-1").By)
+	require.Equal(t, allowed, given(t, o, "run-1").Variables)
+	raw, err := json.Marshal(sent)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), "/new/bin", "nothing of it leaves the host")
+
+	in.Reopen = &workflows.Reopen{Epoch: 2}
+	require.NoError(t, o.execute(t.Context(), in, reuse))
+	require.Equal(t, "resume", given(t, o, "run-1").By)
+}
+
+func TestSweepEnvironments(t *testing.T) {
+	o, _ := terminal(t, nil)
+	const start = `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"x"}}`
+	const end = `{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}`
+	ended := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
+	journaled(t, o, "closed", start, end)
+	journaled(t, o, "reopened", start, end)
+	away := filepath.Join(t.TempDir(), "disk", "run")
+	require.NoError(t, Index(o.Settings.StateDir, "away", away))
+	require.NoError(t, os.RemoveAll(journaled(t, o, "removed", start).Root))
+	past := ended.Add(-time.Hour)
+	for id, at := range map[string]time.Time{
+		"run-1": past, "closed": past, "reopened": ended.Add(time.Hour), "away": past, "removed": past, "unknown": past, "expired": past,
+	} {
+		_, err := environ.Save(o.Settings.StateDir, environ.Environment{RunID: id, At: at})
+		require.NoError(t, err)
+	}
+	require.NoError(t, environ.Expire(o.Settings.StateDir, "expired", past))
+	require.NoError(t, SweepEnvironments(o.Settings.StateDir))
+	left, err := environ.Runs(o.Settings.StateDir)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"run-1", "reopened", "away"}, left)
+	require.NoError(t, SweepEnvironments(filepath.Join(t.TempDir(), "none")))
+}
