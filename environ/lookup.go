@@ -57,7 +57,7 @@ type key struct{}
 
 // With is a context of work that is done with these variables.
 func With(ctx context.Context, variables []string) context.Context {
-	return context.WithValue(ctx, key{}, variables)
+	return context.WithValue(ctx, key{}, append([]string{}, variables...)) // none is not the same as nil
 }
 
 // Of gives the variables of a context. nil: it has none, and those of this process count.
