@@ -44,6 +44,7 @@ type answer struct {
 	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
 	Stdout    run.Blob       `json:"stdout"`
 	Stderr    run.Blob       `json:"stderr"`
+	Envelope  *run.Blob      `json:"envelope,omitempty"` // what the agent reported: its JSON, one object a line
 	Read      reading        `json:"read"`
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
@@ -97,7 +98,15 @@ func (l ledger) put(ctx context.Context, ans answer) (won bool, err error) {
 	if err != nil || !kept || ans.Spawn != nil {
 		return false, err
 	}
-	return false, noteLate(ctx, l.s, work.Late{Call: l.call, Spend: ans.Read.Spend})
+	claims, err := l.claims(ctx)
+	if err != nil {
+		return false, err
+	}
+	late := work.Late{Call: l.call, Spend: ans.Read.Spend, Output: &ans.Stdout, Envelope: ans.Envelope}
+	if n := ans.Delivery - 1; 0 <= n && n < len(claims) {
+		late.Prompt = &run.Blob{Digest: claims[n].Prompt}
+	}
+	return false, noteLate(ctx, l.s, late)
 }
 
 // claims gives the deliveries so far.

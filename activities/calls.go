@@ -23,6 +23,7 @@ type Call struct {
 	At         string    `json:"at"`         // when it was answered, or else claimed
 	Reply      string    `json:"-"`          // its text
 	Output     *run.Blob `json:"output"`     // all that came back
+	Envelope   *run.Blob `json:"envelope"`   // what the agent reported, one JSON object a line
 	File       *run.Blob `json:"file"`       // the artifact, if the agent wrote it
 	Tree       *run.Blob `json:"tree"`       // the workspace as the agent left it
 	USD        *float64  `json:"usd"`        // as the agent reported it, with what came too late; null: not known
@@ -79,7 +80,7 @@ func (c *Call) take(ctx context.Context, s *store.Store, name string) error {
 		return nil // of pictures, or never started: there is no reply
 	}
 	if what == "result" {
-		c.Answered, c.Output, c.File, c.Tree = true, &ans.Stdout, ans.File, ans.Tree
+		c.Answered, c.Output, c.Envelope, c.File, c.Tree = true, &ans.Stdout, ans.Envelope, ans.File, ans.Tree
 	} else {
 		c.Late++
 	}

@@ -22,6 +22,7 @@ func (a *Activities) judge(ctx context.Context, s *store.Store, in work.PassInpu
 		fail(&res, ans.Spawn)
 		return res, nil
 	}
+	res.Envelope = ans.Envelope
 	plan, err := a.plan(ctx, s, in.At.Plan)
 	if err != nil {
 		return res, err

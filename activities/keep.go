@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -24,6 +26,19 @@ func (a *Activities) keep(ctx context.Context, s *store.Store, text string) (run
 		b.Raw = string(store.DigestOf([]byte(text)))
 	}
 	return b, err
+}
+
+// keepEnvelope stores what an agent reported beside its reply, one JSON object a line, with its secrets hidden; nil: it reported nothing.
+func (a *Activities) keepEnvelope(ctx context.Context, s *store.Store, kind string, stdout []byte) (*run.Blob, error) {
+	shown := agent.Envelope(kind, stdout, a.cfg.Redact)
+	if shown == nil {
+		return nil, nil
+	}
+	b, err := keepData(ctx, s, shown)
+	if whole := agent.Envelope(kind, stdout, func(text string) string { return text }); !bytes.Equal(whole, shown) {
+		b.Raw = string(store.DigestOf(whole))
+	}
+	return &b, err
 }
 
 // keepData stores bytes as they are.

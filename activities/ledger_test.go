@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/work"
 )
@@ -122,4 +123,10 @@ func TestALateAnswerIsAccountedFor(t *testing.T) {
 	require.Equal(t, asked(h.in), late(0)[0].Call)
 	require.InDelta(t, 0.25, late(0)[0].Spend.USD, 1e-9)
 	require.Empty(t, late(1))
+	require.Equal(t, &run.Blob{Digest: h.in.Prompt.Digest}, late(0)[0].Prompt)
+	for _, b := range []*run.Blob{late(0)[0].Output, late(0)[0].Envelope} {
+		raw, err := load(ctx, h.s, b.Digest)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), "An answer.", "its evidence comes along")
+	}
 }

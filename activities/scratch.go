@@ -136,6 +136,9 @@ func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.Pas
 	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
 		return nil, err
 	}
+	if ans.Envelope, err = a.keepEnvelope(ctx, st.l.s, st.kind, stdout); err != nil {
+		return nil, err
+	}
 	if err := a.takeTree(ctx, st, ans); err != nil {
 		return nil, err
 	}

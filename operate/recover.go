@@ -248,7 +248,7 @@ func (r *recovering) calls(ctx context.Context) error {
 	for _, row := range r.rows {
 		c, there := newestOf(byID, row.Call)
 		folder := callFolder(row.Call)
-		if !there {
+		if !there && row.Outcome != superseded {
 			r.lacks("call %s (%s, %s): the store has neither claim nor answer of it", row.Call, row.Turn, row.Role)
 		}
 		if ok, err := r.blob(ctx, folder+"/prompt.md", "the prompt of call "+row.Call, c.Prompt); err != nil {
@@ -264,6 +264,9 @@ func (r *recovering) calls(ctx context.Context) error {
 		}
 		if ok {
 			r.out.Replies++
+		}
+		if err := r.envelope(ctx, folder, c); err != nil {
+			return err
 		}
 	}
 	return r.untraced(ctx)
@@ -297,8 +300,20 @@ func (r *recovering) untraced(ctx context.Context) error {
 			return err
 		}
 		r.out.Replies++
+		if err := r.envelope(ctx, folder, c); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// superseded is the outcome of an answer that came after the one that counts: the store has it under the id of that call.
+const superseded = "superseded"
+
+// envelope writes what the agent reported beside its answer.
+func (r *recovering) envelope(ctx context.Context, folder string, c activities.Call) error {
+	_, err := r.blob(ctx, folder+"/agent.jsonl", "what the agent reported in call "+c.ID, run.DigestOf(c.Envelope))
+	return err
 }
 
 // storedCalls reads the calls of the run, and of the runs that its traces name.

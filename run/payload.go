@@ -257,6 +257,7 @@ type Pass struct {
 	Title       string   `json:"title"`       // short, for logs
 	Description string   `json:"description"` // long
 	Dir         string   `json:"dir,omitempty"`
+	Redo        int      `json:"redo,omitempty"` // how often a decision has sent the run back to it: its evidence lies in a folder of its own
 	Files       []string `json:"files,omitempty"`
 	References  []string `json:"references,omitempty"`
 }
@@ -290,6 +291,8 @@ type PassAttempt struct {
 	ExitCode    int    `json:"exit_code,omitempty"`
 	Diagnostics string `json:"diagnostics,omitempty"` // at most 2000 characters
 	Output      *Blob  `json:"output,omitempty"`      // what came back, kept as evidence
+	Prompt      *Blob  `json:"prompt,omitempty"`      // what was asked, where anything came back
+	Envelope    *Blob  `json:"envelope,omitempty"`    // what the agent reported beside its reply
 	StartedAt   string `json:"started_at,omitempty"`
 	DurationMS  int64  `json:"duration_ms"`
 	RetryInMS   int64  `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
@@ -308,7 +311,9 @@ type PassEnd struct {
 	DurationMS  int64      `json:"duration_ms"`
 	Attempts    int        `json:"attempts"`
 	Reply       *Blob      `json:"reply,omitempty"`
-	Artifact    *Blob      `json:"artifact,omitempty"` // nil: the current one stays
+	Envelope    *Blob      `json:"envelope,omitempty"`  // what the agent reported beside it
+	Attempted   bool       `json:"attempted,omitempty"` // given up: the evidence of its last call is that of the attempt
+	Artifact    *Blob      `json:"artifact,omitempty"`  // nil: the current one stays
 	Before      string     `json:"before,omitempty"`
 	Modified    bool       `json:"modified,omitempty"`
 	Validation  Validation `json:"validation"`
@@ -418,6 +423,7 @@ type Screenshots struct {
 	Step       string `json:"step"`
 	Round      int    `json:"round"`
 	Dir        string `json:"dir"`
+	Redo       int    `json:"redo,omitempty"` // as of a pass
 	Manifest   Blob   `json:"manifest"`
 	Count      int    `json:"count"`
 	Attempts   int    `json:"attempts"`

@@ -299,6 +299,10 @@ type Late struct {
 	Number int       `json:"number"` // among those of the run, from 1
 	Call   string    `json:"call"`
 	Spend  run.Spend `json:"spend"`
+
+	Prompt   *run.Blob `json:"prompt,omitempty"`
+	Output   *run.Blob `json:"output,omitempty"` // what came back
+	Envelope *run.Blob `json:"envelope,omitempty"`
 }
 
 // PassResult is a call that was judged.
@@ -311,7 +315,8 @@ type PassResult struct {
 	ExitCode    int                   `json:"exit_code,omitempty"`
 	Diagnostics string                `json:"diagnostics,omitempty"`
 	Reply       *run.Blob             `json:"reply,omitempty"`
-	Output      *run.Blob             `json:"output,omitempty"` // what came back from a failed call
+	Output      *run.Blob             `json:"output,omitempty"`   // what came back from a failed call
+	Envelope    *run.Blob             `json:"envelope,omitempty"` // what the agent reported beside its reply, of any call
 	Artifact    *run.Blob             `json:"artifact,omitempty"`
 	Modified    bool                  `json:"modified,omitempty"`
 	Validation  run.Validation        `json:"validation"`
