@@ -13,7 +13,7 @@ func (d *decoder) stages(o object) {
 	if n == nil {
 		return
 	}
-	lines, templates := map[string]int{}, map[string]string{}
+	lines, templates, folders := map[string]int{}, map[string]string{}, map[string]string{}
 	for _, item := range d.list(n, "stages") {
 		s, so := d.stage(item)
 		if line, dup := lines[s.Name]; dup && s.Name != "" {
@@ -21,6 +21,7 @@ func (d *decoder) stages(o object) {
 		}
 		lines[s.Name] = so.line("name")
 		d.unique(so, "checkpoint", s.Checkpoint, "stage "+s.Name, templates)
+		d.unique(so, "dir", s.Dir, "stage "+s.Name, folders)
 		d.def.Stages = append(d.def.Stages, s)
 	}
 	d.checkReferences()
