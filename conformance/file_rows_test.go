@@ -36,9 +36,9 @@ func fileRows() rows {
 			r := demoRun.get(t)
 			require.Len(t, names(t, r.path("_orchestrator/passes")), 56)
 			for n := 1; n <= 56; n++ {
-				want := []string{"artifact-backup.html", "prompt.md", "raw-output.txt"}
+				want := []string{"agent.jsonl", "artifact-backup.html", "prompt.md", "raw-output.txt"}
 				if verifies(n) {
-					want = want[1:]
+					want = []string{"agent.jsonl", "prompt.md", "raw-output.txt"}
 				}
 				require.Equal(t, want, names(t, r.path(passDir(n))), "pass %d", n)
 			}

@@ -419,6 +419,13 @@ func testPlanOnly(t *testing.T, h *house) {
 	tr.decide("approve")
 	tr.over(run.Done)
 	require.Equal(t, "planner planner", tr.calls())
+	first := string(read(t, filepath.Join(tr.dir, "_orchestrator/passes/pass-001/prompt.md")))
+	again := string(read(t, filepath.Join(tr.dir, "_orchestrator/passes/pass-001-redo-1/prompt.md")))
+	require.NotContains(t, first, "say where", "the evidence of the first call stays as it was")
+	require.Contains(t, again, "say where")
+	require.FileExists(t, filepath.Join(tr.dir, "_orchestrator/passes/pass-001/raw-output.txt"))
+	require.FileExists(t, filepath.Join(tr.dir, "_orchestrator/passes/pass-001-redo-1/raw-output.txt"))
+	h.sound(tr.dir)
 	require.Equal(t, run.ReasonReviewApproved, metaOf(t, tr.dir).Reason)
 	tr.untouched()
 }

@@ -152,7 +152,7 @@ func testRows(t *testing.T, g *grounds) {
 	left, err := look(s.dir, s.log)
 	require.NoError(t, err)
 	kinds := map[string][]run.Kind{
-		rundir.ProvenanceFile: {run.KindWorkspaceUpdated}, rundir.TracesFile: {run.KindPassEnd}, rundir.CostLog: {run.KindPassEnd, run.KindPassAttempt},
+		rundir.ProvenanceFile: {run.KindWorkspaceUpdated}, rundir.TracesFile: {run.KindPassEnd, run.KindPassAttempt}, rundir.CostLog: {run.KindPassEnd, run.KindPassAttempt},
 	}
 	for file, from := range kinds {
 		raw := read(t, filepath.Join(s.dir, file))

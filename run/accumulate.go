@@ -96,5 +96,6 @@ func (s State) clone() State {
 	s.Settled, s.Tries, s.InFlight, s.Notes = slices.Clone(s.Settled), slices.Clone(s.Tries), slices.Clone(s.InFlight), slices.Clone(s.Notes)
 	s.Replies, s.Values, s.ByRole, s.ByStage = slices.Clone(s.Replies), slices.Clone(s.Values), slices.Clone(s.ByRole), slices.Clone(s.ByStage)
 	s.DurationsMS, s.Checkpoints, s.Damage = slices.Clone(s.DurationsMS), slices.Clone(s.Checkpoints), slices.Clone(s.Damage)
+	s.Redone = slices.Clone(s.Redone)
 	return s
 }

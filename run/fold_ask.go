@@ -79,6 +79,7 @@ func (f *folder) went(d HandoffDecided, asked *Handoff, counts bool) bool {
 	if asked != nil {
 		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
 	}
+	f.sendBack(d.Redo, d.Next)
 	f.move(d.Next)
 	return true
 }
@@ -153,6 +154,7 @@ func (f *folder) goOn(action, ts string, p Answered, waiting bool) {
 	case ActionRetryFeedback, ActionFix:
 		f.Feedback = p.Feedback
 	}
+	f.sendBack(p.Redo, p.Next)
 	f.move(p.Next)
 	if action == ActionRetry && q != nil && q.Kind == QuestionGate {
 		f.Again = p.ID

@@ -61,6 +61,7 @@ type HandoffDecided struct {
 	DecidedAt  string `json:"decided_at"`
 	Implicit   bool   `json:"implicit,omitempty"` // the operator named no hand-off: it was the only one open
 	Next       *Place `json:"next,omitempty"`     // where the run goes on; nil: where it stands
+	Redo       string `json:"redo,omitempty"`     // what is done again from there: step, or round for what follows a new round; empty: nothing
 }
 
 // Asked is payload of gate.requested, delivery.requested and review.requested. The ID contains the seq of the event and the digest.
@@ -87,6 +88,7 @@ type Answered struct {
 	DecidedAt  string `json:"decided_at"`
 	Implicit   bool   `json:"implicit,omitempty"`
 	Next       *Place `json:"next,omitempty"` // where the run goes on; nil: where it stands
+	Redo       string `json:"redo,omitempty"` // as of a hand-off
 }
 
 // DeliveryCompleted says what became of a delivery.
@@ -127,4 +129,10 @@ const (
 	EffectRead     = "read"
 	EffectWrite    = "write"
 	EffectExternal = "external_action"
+)
+
+// What a decision makes a run do again.
+const (
+	RedoStep  = "step"  // the step that it goes on with, and all that follows
+	RedoRound = "round" // it goes on with a new round of a loop; what follows the loop is done again
 )

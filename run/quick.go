@@ -287,6 +287,8 @@ func readHandoffDecided(e *Event) (p HandoffDecided) {
 			m.text(value, &p.DecidedBy)
 		case "decided_at":
 			m.text(value, &p.DecidedAt)
+		case "redo":
+			m.text(value, &p.Redo)
 		case "next":
 			m.place(value, &p.Next)
 		default:

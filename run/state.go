@@ -32,6 +32,7 @@ type State struct {
 	PhaseOpen   bool            `json:"phase_open,omitempty"`
 	Set         string          `json:"set,omitempty"`
 	Next        Place           `json:"next"`
+	Redone      []Redone        `json:"redone,omitempty"`  // the stages that a decision has sent the run back into
 	Settled     []string        `json:"settled,omitempty"` // members of the group at Next that are through
 	Tries       []Tries         `json:"tries,omitempty"`   // judged calls of the step at Next
 	InFlight    []Flight        `json:"in_flight,omitempty"`

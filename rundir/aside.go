@@ -32,7 +32,7 @@ func (p *projector) setRevertedAside(w *batchWriter, e run.Event) error {
 	for _, k := range without(then, restored) {
 		var a run.PassAttempt
 		if k.Kind == run.KindPassAttempt {
-			if k.Decode(&a); a.Output != nil {
+			if k.Decode(&a); a.Output != nil && a.Late == 0 {
 				failed[failedKey(a.Pass)]++
 			}
 		}
@@ -158,8 +158,8 @@ func (l *fileList) add(name string) {
 	}
 }
 
-// evidenceFiles names the files that some events have written beside artifact and notes. failed is how many failed outputs each folder held before.
-func (p *projector) evidenceFiles(events []run.Event, failed map[string]int) (fileList, error) {
+// evidenceFiles names the files that some events have written beside artifact and notes. before is how many failed outputs each folder held already.
+func (p *projector) evidenceFiles(events []run.Event, before map[string]int) (fileList, error) {
 	l := fileList{has: map[string]bool{}}
 	nth := map[string]int{}
 	for _, e := range events {
@@ -175,13 +175,19 @@ func (p *projector) evidenceFiles(events []run.Event, failed map[string]int) (fi
 			var a run.PassAttempt
 			if e.Decode(&a); a.Output != nil {
 				key := failedKey(a.Pass)
-				nth[key]++
-				l.add(failedFile(a.Pass, failed[key]+nth[key]))
+				n := attemptNumber(a, before[key]+nth[key])
+				if a.Late == 0 {
+					nth[key]++
+				}
+				l.add(failedFile(a.Pass, n))
+				l.add(failedPrompt(a.Pass, n))
+				l.add(failedEnvelope(a.Pass, n))
 			}
 		case run.KindPassEnd:
 			var r run.PassEnd
 			e.Decode(&r)
 			l.add(replyFile(r.Pass, scored(r)))
+			l.add(envelopeFile(r.Pass))
 		case run.KindScreenshots:
 			if err := p.pictureFiles(&l, e); err != nil {
 				return l, err
@@ -213,9 +219,9 @@ func (p *projector) pictureFiles(l *fileList, e run.Event) error {
 	if err := json.Unmarshal(raw, &shots); err != nil {
 		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
 	}
-	l.add(path.Join(orchestrator, s.Dir, "manifest.json"))
+	l.add(path.Join(shotsDir(s), shotsFile))
 	for _, shot := range shots {
-		l.add(path.Join(orchestrator, s.Dir, shot.Name))
+		l.add(path.Join(shotsDir(s), shot.Name))
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func list(s []string) []string {
 func (b *PipelineState) attempt(e run.Event) {
 	var p run.PassAttempt
 	e.Decode(&p)
-	if p.Output != nil {
+	if p.Output != nil && p.Late == 0 {
 		b.FailedOutputs[failedKey(p.Pass)]++
 	}
 	if p.Spend != nil {

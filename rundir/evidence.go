@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 
@@ -138,17 +139,24 @@ func (p *projector) failedOutput(w *batchWriter, e run.Event) error {
 	if a.Output == nil {
 		return nil
 	}
-	nth := p.book.FailedOutputs[failedKey(a.Pass)] + 1
-	return p.put(w, failedFile(a.Pass, nth), a.Output.Digest)
+	nth := attemptNumber(a, p.book.FailedOutputs[failedKey(a.Pass)])
+	return errors.Join(
+		p.put(w, failedFile(a.Pass, nth), a.Output.Digest),
+		p.put(w, failedPrompt(a.Pass, nth), run.DigestOf(a.Prompt)),
+		p.put(w, failedEnvelope(a.Pass, nth), run.DigestOf(a.Envelope)),
+	)
 }
 
 func (p *projector) reply(w *batchWriter, e run.Event) error {
 	var r run.PassEnd
 	e.Decode(&r)
-	if r.Reply == nil || r.Outcome != "ok" {
+	if r.Outcome != "ok" {
 		return nil // what a pass was given up with lies there as a failed output
 	}
-	return p.put(w, replyFile(r.Pass, scored(r)), r.Reply.Digest)
+	return errors.Join(
+		p.put(w, replyFile(r.Pass, scored(r)), run.DigestOf(r.Reply)),
+		p.put(w, envelopeFile(r.Pass), run.DigestOf(r.Envelope)),
+	)
 }
 
 // scored says that a report judges its round.
@@ -168,11 +176,11 @@ func (p *projector) shots(w *batchWriter, e run.Event) error {
 	if err := json.Unmarshal(raw, &shots); err != nil {
 		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
 	}
-	if err := p.put(w, path.Join(orchestrator, s.Dir, shotsFile), s.Manifest.Digest); err != nil {
+	if err := p.put(w, path.Join(shotsDir(s), shotsFile), s.Manifest.Digest); err != nil {
 		return err
 	}
 	for _, shot := range shots {
-		if err := p.put(w, path.Join(orchestrator, s.Dir, shot.Name), shot.Digest); err != nil {
+		if err := p.put(w, path.Join(shotsDir(s), shot.Name), shot.Digest); err != nil {
 			return err
 		}
 	}

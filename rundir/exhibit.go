@@ -14,7 +14,7 @@ func (d Dir) Pictures(s run.Screenshots) ([]run.Shot, error) {
 	if s.Count == 0 {
 		return nil, nil
 	}
-	folder := path.Join(orchestrator, s.Dir)
+	folder := shotsDir(s)
 	var shots []run.Shot
 	if err := d.readJSON(path.Join(folder, shotsFile), &shots); err != nil {
 		return nil, err

@@ -55,15 +55,26 @@ func At(root string) Dir { return Dir{Root: root} }
 // Path gives the place of a file of the directory, named with slashes.
 func (d Dir) Path(name string) string { return filepath.Join(d.Root, filepath.FromSlash(name)) }
 
-// evidenceDir is where the evidence of a pass lies: passes/pass-035, or the folder of the round in a repeated stage.
+// evidenceDir is where the evidence of a pass lies: passes/pass-035, or the folder of the round in a repeated stage. A pass that is done again has a
+// folder of its own, passes/pass-035-redo-1.
 func evidenceDir(p run.Pass) string {
 	if p.Dir != "" {
-		return path.Join(orchestrator, p.Dir)
+		return path.Join(orchestrator, p.Dir+redone(p.Redo))
 	}
 	if p.Number > 0 {
-		return path.Join(passesDir, fmt.Sprintf("pass-%03d", p.Number))
+		return path.Join(passesDir, fmt.Sprintf("pass-%03d", p.Number)+redone(p.Redo))
 	}
-	return path.Join(orchestrator, "steps", strings.ReplaceAll(p.Step, "/", "-")+"-round-"+strconv.Itoa(p.Round))
+	return path.Join(orchestrator, "steps", strings.ReplaceAll(p.Step, "/", "-")+"-round-"+strconv.Itoa(p.Round)+redone(p.Redo))
+}
+
+// shotsDir is where the pictures of a round lie.
+func shotsDir(s run.Screenshots) string { return path.Join(orchestrator, s.Dir+redone(s.Redo)) }
+
+func redone(times int) string {
+	if times == 0 {
+		return ""
+	}
+	return "-redo-" + strconv.Itoa(times)
 }
 
 func member(p run.Pass) string {
@@ -73,12 +84,18 @@ func member(p run.Pass) string {
 	return p.Role
 }
 
-func promptFile(p run.Pass) string {
-	if p.Number > 0 {
-		return path.Join(evidenceDir(p), "prompt.md")
+// ofCall is a file of the evidence: prompt.md of a numbered pass, critic-prompt.md beside those of others.
+func ofCall(p run.Pass, name string) string {
+	if p.Number == 0 {
+		name = member(p) + "-" + name
 	}
-	return path.Join(evidenceDir(p), member(p)+"-prompt.md")
+	return path.Join(evidenceDir(p), name)
 }
+
+func promptFile(p run.Pass) string { return ofCall(p, "prompt.md") }
+
+// envelopeFile is what the agent reported beside its reply, one JSON object a line.
+func envelopeFile(p run.Pass) string { return ofCall(p, "agent.jsonl") }
 
 // replyFile is raw-output.txt, or the report's name in a repeated stage (requirement 002 §6.2).
 func replyFile(p run.Pass, scored bool) string {
@@ -95,16 +112,46 @@ func replyFile(p run.Pass, scored bool) string {
 	}
 }
 
-// failedFile is raw-output-FAILED.txt; further ones are numbered, none is overwritten.
+// failedFile is raw-output-FAILED.txt; further ones are numbered, none is overwritten. nth is as attemptNumber gives it.
 func failedFile(p run.Pass, nth int) string {
-	name := "raw-output-FAILED"
+	name := "raw-output"
 	if p.Number == 0 {
-		name = member(p) + "-output-FAILED"
+		name = "output"
 	}
-	if nth > 1 {
-		name += "-" + strconv.Itoa(nth)
+	return ofCall(p, name+failed(nth)+".txt")
+}
+
+// failedPrompt is what was asked in a failed attempt, prompt-FAILED.md.
+func failedPrompt(p run.Pass, nth int) string { return ofCall(p, "prompt"+failed(nth)+".md") }
+
+// failedEnvelope is what the agent reported in a failed attempt, agent-FAILED.jsonl.
+func failedEnvelope(p run.Pass, nth int) string { return ofCall(p, "agent"+failed(nth)+".jsonl") }
+
+// attemptNumber tells the files of an attempt apart: failed ones count from 1, before is how many there were; of an answer that came too late it is its
+// number in the run, below zero.
+func attemptNumber(a run.PassAttempt, before int) int {
+	if a.Late > 0 {
+		return -a.Late
 	}
-	return path.Join(evidenceDir(p), name+".txt")
+	return before + 1
+}
+
+func failed(nth int) string {
+	switch {
+	case nth < 0:
+		return "-SUPERSEDED-" + strconv.Itoa(-nth)
+	case nth > 1:
+		return "-FAILED-" + strconv.Itoa(nth)
+	}
+	return "-FAILED"
+}
+
+// attemptCall is the id of an attempt's call. One that was answered once more, too late, has two answers.
+func attemptCall(a run.PassAttempt) string {
+	if a.Late > 0 {
+		return a.Call + "~" + strconv.Itoa(a.Late)
+	}
+	return a.Call
 }
 
 func backupFile(p run.Pass, artifact string) string {

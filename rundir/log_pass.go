@@ -36,6 +36,7 @@ func (l *logbook) header(e entry, p run.PassStart) {
 func (l *logbook) attempted(e entry) {
 	var p run.PassAttempt
 	e.Decode(&p)
+	l.traceAttempt(e, p)
 	if p.Spend != nil {
 		l.cost(e, p.Pass, *p.Spend)
 	}
@@ -205,11 +206,36 @@ func (l *logbook) quality(e entry, p run.PassEnd) {
 
 // trace is one row of traces.jsonl: a call by reference.
 func (l *logbook) trace(e entry, p run.PassEnd) {
-	reply, file := "", ""
-	if p.Reply != nil {
-		reply, file = p.Reply.Digest, replyFile(p.Pass, scored(p))
+	if p.Attempted {
+		return // its last call has a row already
 	}
-	l.row(TracesFile, TraceRow{e.Seq, e.TS, p.Call, p.Step, path.Base(member(p.Pass)), promptFile(p.Pass), file, reply, p.Outcome, p.DurationMS, p.Reused, p.Joined})
+	row := TraceRow{
+		Seq: e.Seq, TS: e.TS, Call: p.Call, Turn: p.Step, Role: path.Base(member(p.Pass)), PromptPath: promptFile(p.Pass), Reply: run.DigestOf(p.Reply),
+		Outcome: p.Outcome, DurationMS: p.DurationMS, Reused: p.Reused, Joined: p.Joined,
+	}
+	if p.Reply != nil {
+		row.ReplyPath = replyFile(p.Pass, scored(p))
+	}
+	if p.Envelope != nil {
+		row.AgentPath = envelopeFile(p.Pass)
+	}
+	l.row(TracesFile, row)
+}
+
+// traceAttempt is the row of a call that was answered and could not be used.
+func (l *logbook) traceAttempt(e entry, p run.PassAttempt) {
+	if p.Prompt == nil {
+		return
+	}
+	nth := attemptNumber(p, e.book.FailedOutputs[failedKey(p.Pass)]-1) // it is counted
+	row := TraceRow{
+		Seq: e.Seq, TS: e.TS, Call: attemptCall(p), Turn: p.Step, Role: path.Base(member(p.Pass)), PromptPath: failedPrompt(p.Pass, nth),
+		ReplyPath: failedFile(p.Pass, nth), Reply: run.DigestOf(p.Output), Outcome: p.Category, DurationMS: p.DurationMS,
+	}
+	if p.Envelope != nil {
+		row.AgentPath = failedEnvelope(p.Pass, nth)
+	}
+	l.row(TracesFile, row)
 }
 
 // errorRow is one line of errors.jsonl: an error record whose time is called ts.

@@ -35,7 +35,8 @@ type TraceRow struct {
 	Role       string `json:"role"`
 	PromptPath string `json:"prompt_path"`
 	ReplyPath  string `json:"reply_path,omitempty"`
-	Reply      string `json:"reply,omitempty"` // digest of its text
+	AgentPath  string `json:"agent_path,omitempty"` // what the agent reported beside it
+	Reply      string `json:"reply,omitempty"`      // digest of its text
 	Outcome    string `json:"outcome"`
 	DurationMS int64  `json:"duration_ms"`
 	Reused     bool   `json:"reused,omitempty"`

@@ -170,26 +170,42 @@ func about(i int) run.Pass {
 	return p
 }
 
+// call is the id of an attempt's call.
+func (s *story) call(p run.Pass, attempt int) string {
+	return fmt.Sprintf("run-1/g%d.%s.%d.%s.r%d-%d", s.state.Generation, p.Step, p.Round, p.Member, p.Redo, attempt)
+}
+
+func (s *story) prompt(p run.Pass) run.Blob {
+	return s.blobs.keep(fmt.Sprintf("prompt of %s%s%d, redo %d", p.Step, p.Member, p.Round, p.Redo))
+}
+
+// envelope is what an agent reported beside its reply.
+func (s *story) envelope(p run.Pass, attempt int) *run.Blob {
+	b := s.blobs.keep(fmt.Sprintf(`{"type":"result","num_turns":3,"session_id":"%s at %d"}`, s.call(p, attempt), s.state.Seq) + "\n")
+	return &b
+}
+
 func (s *story) begin(p run.Pass, attempt int) {
 	s.add(run.KindPassStart, run.PassStart{
-		Pass: p, Agent: "agent", Call: p.Step, Attempt: attempt, Attempts: 3, Prompt: s.blobs.keep("prompt of " + p.Step + p.Member + fmt.Sprint(p.Round)),
-		Before: s.state.Artifact.Digest,
+		Pass: p, Agent: "agent", Call: s.call(p, attempt), Attempt: attempt, Attempts: 3, Prompt: s.prompt(p), Before: s.state.Artifact.Digest,
 	})
 	s.send()
 }
 
 // fail is an attempt that did not settle its pass.
 func (s *story) fail(p run.Pass, attempt int) {
-	cost, out := spend(), s.blobs.keep(fmt.Sprintf("half of %s%s, attempt %d at %d", p.Step, p.Member, attempt, s.state.Seq))
+	cost, asked, out := spend(), s.prompt(p), s.blobs.keep(fmt.Sprintf("half of %s%s, attempt %d at %d", p.Step, p.Member, attempt, s.state.Seq))
 	s.add(run.KindPassAttempt, run.PassAttempt{
-		Pass: p, Call: p.Step, Attempt: attempt, Category: "output-truncated", Message: "it ends in the middle", Output: &out, Judged: true, RetryInMS: 1, Spend: &cost,
+		Pass: p, Call: s.call(p, attempt), Attempt: attempt, Category: "output-truncated", Message: "it ends in the middle", Output: &out, Prompt: &asked,
+		Envelope: s.envelope(p, attempt), Judged: true, RetryInMS: 1, Spend: &cost,
 	})
 }
 
 func (s *story) end(p run.Pass, outcome string, attempts int) {
-	reply := s.blobs.keep("reply of " + p.Step + p.Member + fmt.Sprint(p.Round))
+	reply := s.blobs.keep(fmt.Sprintf("reply of %s%s%d, redo %d", p.Step, p.Member, p.Round, p.Redo))
 	end := run.PassEnd{
-		Pass: p, Call: p.Step, Outcome: outcome, StartedAt: s.state.TS, CompletedAt: s.state.TS, DurationMS: 5, Attempts: attempts, Reply: &reply,
+		Pass: p, Call: s.call(p, attempts), Outcome: outcome, StartedAt: s.state.TS, CompletedAt: s.state.TS, DurationMS: 5, Attempts: attempts, Reply: &reply,
+		Envelope: s.envelope(p, attempts), Attempted: outcome != "ok",
 		Before: s.state.Artifact.Digest, Validation: run.Validation{Passed: outcome == "ok", Checks: []run.Check{{Name: "whole", Passed: true}}, Warnings: []string{}},
 		Spend: spend(), LastInRound: p.Number > 0 && p.Number%2 == 0, Next: &run.Place{Round: 1, Step: p.Number},
 	}
@@ -264,8 +280,11 @@ func whole(t testing.TB) *story {
 	s.end(about(2), "ok", 2)
 	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2, USD: s.state.Total()})
 	s.begin(about(3), 1)
-	out := s.blobs.keep("no page")
-	s.add(run.KindPassAttempt, run.PassAttempt{Pass: about(3), Attempt: 1, Category: "output-no-artifact", Message: "no page", Output: &out, Judged: true})
+	asked, out := s.prompt(about(3)), s.blobs.keep("no page")
+	s.add(run.KindPassAttempt, run.PassAttempt{
+		Pass: about(3), Call: s.call(about(3), 1), Attempt: 1, Category: "output-no-artifact", Message: "no page", Output: &out, Prompt: &asked,
+		Envelope: s.envelope(about(3), 1), Judged: true,
+	})
 	s.end(about(3), "output-no-artifact", 1)
 	s.pass(4)
 	s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "write", Title: "Write", Outcome: "ok", Round: 1})

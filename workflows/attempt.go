@@ -68,6 +68,7 @@ func (p *pass) late(ctx workflow.Context, res *work.PassResult) error {
 		}
 		ev := p.attemptEvent("superseded", "another answer of call "+l.Call+" came later; it was paid for too")
 		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
+		ev.Prompt, ev.Output, ev.Envelope = l.Prompt, l.Output, l.Envelope
 		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
 			return err
 		}
@@ -87,7 +88,10 @@ func (p *pass) failed(ctx workflow.Context, res *work.PassResult) (again bool, e
 		most = l.Structural
 	}
 	ev := p.attemptEvent(res.Outcome, res.Message)
-	ev.ExitCode, ev.Diagnostics, ev.Output = res.ExitCode, res.Diagnostics, res.Output
+	ev.ExitCode, ev.Diagnostics, ev.Output, ev.Envelope = res.ExitCode, res.Diagnostics, res.Output, res.Envelope
+	if res.Output != nil {
+		ev.Prompt = &p.asked.Prompt
+	}
 	ev.StartedAt, ev.DurationMS, ev.Judged = res.StartedAt, res.DurationMS, true
 	var delay time.Duration
 	if p.tried < most {

@@ -31,7 +31,7 @@ func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
 
 // reviewPlan rests the run for a person to review what it has planned.
 func (e *engine) reviewPlan(ctx workflow.Context) error {
-	again, err := e.lastPlace(ctx)
+	lead, err := e.lastPlace(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (e *engine) reviewPlan(ctx workflow.Context) error {
 	if judged != "" {
 		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "result", Digest: judged})
 	}
-	return e.askFor(ctx, run.QuestionReview, ask, places{again: again})
+	return e.askFor(ctx, run.QuestionReview, ask, lead)
 }
 
 // lastOutput is the last reply of the run, or its artifact.
@@ -61,32 +61,33 @@ func (e *engine) lastOutput() (digest, role string) {
 // lastPlace is where a round more begins: the last place of the plan at which a role is asked, or, where changes are delivered, the last one
 // that changes anything, so that what follows judges it again. A round of a loop is done as a whole, and only of the last one: no earlier loop's
 // rounds are counted any more.
-func (e *engine) lastPlace(ctx workflow.Context) (*run.Place, error) {
-	var last *run.Place
+func (e *engine) lastPlace(ctx workflow.Context) (places, error) {
+	var last places
 	for stage := len(e.in.Start.Stages) - 1; stage >= 0; stage-- {
 		at := run.Place{Stage: stage, Round: 1}
 		if err := e.read(ctx, at); err != nil {
-			return nil, err
+			return places{}, err
 		}
 		if e.round.Rounds > 1 {
 			at.Round = e.round.Rounds
 			if err := e.read(ctx, at); err != nil {
-				return nil, err
+				return places{}, err
 			}
 		}
 		step, works, ok := e.lastCall(e.round.Steps)
-		if !ok || last != nil && e.repeats() {
+		if !ok || last.again != nil && e.repeats() {
 			continue
 		}
 		at.Step = step
+		lead := places{again: &at, redo: run.RedoStep}
 		if e.repeats() {
-			at = run.Place{Stage: stage, Round: e.j.state.Round + 1}
+			at, lead.redo = run.Place{Stage: stage, Round: e.j.state.Round + 1}, run.RedoRound
 		}
 		if works || !e.in.Start.Delivers {
-			return &at, nil
+			return lead, nil
 		}
-		if last == nil {
-			last = &at
+		if last.again == nil {
+			last = lead
 		}
 	}
 	return last, nil
@@ -170,7 +171,7 @@ func (e *engine) delivery(action string) work.DeliverInput {
 }
 
 func (e *engine) askToDeliver(ctx workflow.Context, trigger string, found work.DeliverResult, question string) error {
-	again, err := e.lastPlace(ctx)
+	lead, err := e.lastPlace(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (e *engine) askToDeliver(ctx workflow.Context, trigger string, found work.D
 	if d, _ := e.lastOutput(); d != "" {
 		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "last output", Digest: d})
 	}
-	return e.askFor(ctx, run.QuestionDelivery, ask, places{again: again})
+	return e.askFor(ctx, run.QuestionDelivery, ask, lead)
 }
 
 // undelivered ends a run whose changes an operator keeps back: they stay on the run's branch, and in its directory.

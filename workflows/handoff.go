@@ -14,8 +14,11 @@ import (
 // VerbDecide answers the open hand-off.
 const VerbDecide = "decide"
 
-// places are where the run goes on after a decision; nil: where it stands.
-type places struct{ onward, again *run.Place }
+// places are where the run goes on after a decision; nil: where it stands. redo is what is done again if it goes back.
+type places struct {
+	onward, again *run.Place
+	redo          string
+}
 
 // ask does a step that asks: it rests the run until somebody has decided. The decision itself says where the run goes on.
 func (e *engine) ask(ctx workflow.Context, at run.Place, s work.Step) error {
@@ -71,7 +74,7 @@ func (e *engine) skipAsk(ctx workflow.Context, at run.Place, s work.Step) error 
 func (e *engine) askedAt(at run.Place) places {
 	again := at
 	again.Step = max(0, at.Step-1)
-	return places{onward: e.after(at), again: &again}
+	return places{onward: e.after(at), again: &again, redo: run.RedoStep}
 }
 
 // askAboutLoop rests the run because a loop has used up its rounds and its condition does not hold.
@@ -230,7 +233,7 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 	}
 	switch m.Action {
 	case run.ActionRetryFeedback:
-		d.Next = c.e.asked.again
+		d.Next, d.Redo = c.e.asked.again, c.e.asked.redo
 	case run.ActionContinue, run.ActionContinueWithWaiver:
 		d.Next = c.e.asked.onward
 	}
@@ -259,8 +262,8 @@ func (e *engine) decideAtOnce(ctx workflow.Context, m *Message) error {
 func (e *engine) findLead(ctx workflow.Context) error {
 	at := e.j.state.Next
 	if at.Stage >= len(e.in.Start.Stages) {
-		again, err := e.lastPlace(ctx)
-		e.asked = places{again: again}
+		var err error
+		e.asked, err = e.lastPlace(ctx)
 		return err
 	}
 	if err := e.read(ctx, at); err != nil {

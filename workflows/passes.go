@@ -50,7 +50,7 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 		return nil // asked for while the prompts were composed: nothing is called any more
 	}
 	if err := e.attempts(ctx, all); err != nil {
-		if kept := e.keepAnswers(ctx, all); kept != nil {
+		if kept := e.keepAnswers(ctx, at, all); kept != nil {
 			return errors.Join(err, kept)
 		}
 		return err
@@ -58,17 +58,21 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 	return e.settlePasses(ctx, at, all)
 }
 
-// keepAnswers writes down what was answered and paid for before the step was cut off.
-func (e *engine) keepAnswers(ctx workflow.Context, all []*pass) error {
+// keepAnswers writes down what was answered and paid for before the step was cut off. A step that is through is not done again.
+func (e *engine) keepAnswers(ctx workflow.Context, at run.Place, all []*pass) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	for _, p := range all {
+	through := !slices.ContainsFunc(all, func(p *pass) bool { return p.result == nil }) && !all[0].mustAsk()
+	for i, p := range all {
 		if p.result == nil {
 			continue
 		}
-		if err := p.settle(ctx, false); err != nil {
+		if err := p.settle(ctx, through && i == len(all)-1); err != nil {
 			return err
 		}
+	}
+	if through && e.lastInRound(at) && e.round.Kind == "each" && e.round.Checkpoint != "" {
+		return e.checkpoint(ctx, e.round.Checkpoint)
 	}
 	return nil
 }
@@ -273,13 +277,19 @@ func (p *pass) about() run.Pass {
 	return run.Pass{
 		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round, Member: p.member,
 		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle, Description: s.DescriptionOf(p.member, p.at.Round),
-		Dir: p.dir(), Files: p.asked.Files, References: p.asked.References,
+		Dir: p.dir(), Redo: p.e.j.state.Redo(), Files: p.asked.Files, References: p.asked.References,
 	}
 }
 
+// dir is the folder of a round's evidence. Files in it are named by who was asked: what the same role is asked later in the round lies below it.
 func (p *pass) dir() string {
-	if !p.e.repeats() {
+	if !p.e.repeats() || p.e.round.Dir == "" {
 		return ""
+	}
+	for _, s := range p.e.round.Steps[:p.at.Step] {
+		if slices.ContainsFunc(s.Roles, func(r work.Role) bool { return r.Name == p.role.Name }) {
+			return fmt.Sprintf("%s/step-%d", p.e.round.Dir, p.at.Step+1)
+		}
 	}
 	return p.e.round.Dir
 }
@@ -291,14 +301,17 @@ func (p *pass) title() string {
 	return p.step.Key + " " + p.role.Name
 }
 
-// nextCall is the id of the next call: it changes only after a judged answer.
+// nextCall is the id of the next call: it changes only after a judged answer, and where the pass is done again.
 func (p *pass) nextCall() string {
-	member := p.member
+	member, redo := p.member, ""
 	if member == "" {
 		member = "-"
 	}
 	s := p.e.j.state
-	return fmt.Sprintf("%s/g%d.%s.%d.%s.%d", p.e.callRoot(), s.Generation, p.step.Key, p.at.Round, member, s.Try(p.member))
+	if n := s.Redo(); n > 0 {
+		redo = fmt.Sprintf("r%d-", n)
+	}
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.%s%d", p.e.callRoot(), s.Generation, p.step.Key, p.at.Round, member, redo, s.Try(p.member))
 }
 
 // callRoot is what the ids of a run's calls begin with.

@@ -15,7 +15,7 @@ import (
 
 // pictures takes screenshots of the artifact, a few times if it must; without them the run goes on, and says so.
 func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error {
-	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Next: e.after(at)}
+	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Redo: e.j.state.Redo(), Next: e.after(at)}
 	most := max(1, s.Shots.Attempts)
 	for lost := 0; ev.Attempts < most; {
 		res, err := e.shoot(ctx, at, s, ev.Attempts+1 >= most)

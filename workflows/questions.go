@@ -212,8 +212,12 @@ func (c *control) answerOf(ctx workflow.Context, q run.Question, m Message) run.
 		DecisionID: fmt.Sprintf("%s#%d", q.ID, c.e.j.state.Seq+1),
 	}
 	switch m.Action {
+	case run.ActionRetry:
+		if q.Kind == run.QuestionGate {
+			a.Redo = run.RedoStep
+		}
 	case run.ActionRetryFeedback, run.ActionFix:
-		a.Next = c.e.asked.again
+		a.Next, a.Redo = c.e.asked.again, c.e.asked.redo
 	case run.ActionContinueWithWaiver:
 		a.Next = c.e.asked.onward
 	}

@@ -129,7 +129,7 @@ func TestLateAnswersAreCountedOnce(t *testing.T) {
 	late := func(ls ...work.Late) script {
 		return func(ok work.PassResult) (work.PassResult, error) { ok.Late = ls; return ok, nil }
 	}
-	first := work.Late{Number: 1, Call: "run-1/g0.000.1.-.1.abc", Spend: run.Spend{USD: 0.5}}
+	first := work.Late{Number: 1, Call: "run-1/g0.000.1.-.1.abc", Spend: run.Spend{USD: 0.5}, Output: &run.Blob{Digest: "late"}, Envelope: &run.Blob{Digest: "reported"}, Prompt: &run.Blob{Digest: "asked"}}
 	second := work.Late{Number: 2, Call: "run-1/g0.001.1.-.1.abc", Spend: run.Spend{USD: 0.25}}
 	w.agent.will(call(1, 1), late(first))
 	w.agent.will(call(2, 1), late(first, second))
@@ -141,6 +141,7 @@ func TestLateAnswersAreCountedOnce(t *testing.T) {
 		require.Equal(t, want.Call, attempts[i].Call)
 		require.Equal(t, want.Number, attempts[i].Late)
 		require.Equal(t, want.Spend, *attempts[i].Spend)
+		require.Equal(t, []*run.Blob{want.Prompt, want.Output, want.Envelope}, []*run.Blob{attempts[i].Prompt, attempts[i].Output, attempts[i].Envelope})
 	}
 	require.InDelta(t, 2.75, r.USD, 1e-9, "two passes and what came late")
 	require.Equal(t, []int{0, 1}, []int{w.agent.inputs[0].Late, w.agent.inputs[1].Late}, "the next call asks only for what is new")
