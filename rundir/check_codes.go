@@ -56,6 +56,8 @@ const (
 	ArtifactHashMismatch                   Code = "artifact_hash_mismatch"
 	CheckpointDamaged                      Code = "checkpoint_damaged"
 	SnapshotDamaged                        Code = "snapshot_damaged"
+	CallIDDuplicate                        Code = "call_id_duplicate"
+	EvidenceDamaged                        Code = "evidence_damaged"
 	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
 	DamageRecorded                         Code = "damage_recorded"
 )
@@ -96,6 +98,7 @@ func rules() []rule {
 		{StreamLineUnreadable, SeverityError, hintRebuild},
 		{StreamSeqGap, SeverityError, hintRebuild},
 		{StreamSeqDuplicate, SeverityError, hintRebuild},
+		{CallIDDuplicate, SeverityError, hintRebuild},
 		{HaltDecisionWithoutHaltedMeta, SeverityError, hintRepair},
 		{TerminalEventWithoutTerminalMeta, SeverityError, hintRepair},
 		{TerminalMetaWithoutTerminalEvent, SeverityError, hintRepair},
@@ -117,6 +120,7 @@ func rules() []rule {
 		{DerivedFileBehind, SeverityWarning, hintRepair},
 		{CheckpointDamaged, SeverityWarning, hintRepair},
 		{SnapshotDamaged, SeverityWarning, hintRepair},
+		{EvidenceDamaged, SeverityWarning, hintRepair},
 		{ArtifactHashMismatch, SeverityWarning, "starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file back"},
 		{StreamTornTail, SeverityInfo, hintRepair},
 		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},

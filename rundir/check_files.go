@@ -27,7 +27,7 @@ func (x *examined) judgeFiles() error {
 			return err
 		}
 	}
-	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints(), x.judgeSnapshots())
+	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints(), x.judgeSnapshots(), x.judgeCalls())
 }
 
 // judgeGrowing looks for files that have lost something. They only grow, so nobody who writes can be the cause.

@@ -84,6 +84,7 @@ type scanned struct {
 	artifact    string
 	checkpoints map[string]kept
 	turns       []string // digests of the trees that turns ended with, from turn 0 on
+	calls       calls
 
 	beyond int64 // complete lines behind those
 	torn   int64 // bytes behind the last line feed
@@ -230,6 +231,7 @@ type kept struct {
 
 // note remembers what the files of the directory are compared with.
 func (s *scanned) note(e run.Event, before run.State) {
+	s.calls.note(e)
 	switch e.Kind {
 	case run.KindRunStart:
 		var p run.RunStart

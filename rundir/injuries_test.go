@@ -291,8 +291,31 @@ func injuries() []injury {
 			codes{rundir.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
 		{"the manifest of a turn is half a file", "with turns", cutInHalf("snapshots/turn-2/manifest.json"),
 			codes{rundir.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
+		{"a reply is missing", "done", gone("_orchestrator/passes/pass-002/raw-output.txt"), codes{rundir.EvidenceDamaged}, "_orchestrator/passes/pass-002/raw-output.txt", nil},
+		{"a prompt was changed", "done", file("_orchestrator/passes/pass-002/prompt.md", "x"), codes{rundir.EvidenceDamaged}, "_orchestrator/passes/pass-002/prompt.md", nil},
+		{"what an agent reported is missing", "done", gone("_orchestrator/screenshots/cycle-1/weaver-agent.jsonl"), codes{rundir.EvidenceDamaged},
+			"_orchestrator/screenshots/cycle-1/weaver-agent.jsonl", nil},
+		{"what a failed attempt left is missing", "done", gone("_orchestrator/passes/pass-003/raw-output-FAILED.txt"), codes{rundir.EvidenceDamaged},
+			"_orchestrator/passes/pass-003/raw-output-FAILED.txt", nil},
+		{"two rows of one call", "paused", rowTwice, codes{rundir.CallIDDuplicate}, "", codes{rundir.CallIDDuplicate}},
+		{"the row of a call is that of another", "paused", rowOfAnother, codes{rundir.CallIDDuplicate, rundir.EvidenceDamaged}, rundir.TracesFile, codes{rundir.CallIDDuplicate}},
 		{"leftovers of a crash", "done", file(rundir.MetaFile+".tmp.abc", "{"), nil, "", nil},
 	}
+}
+
+// rowTwice writes the first row of traces.jsonl once more behind the last.
+func rowTwice(t *testing.T, d rundir.Dir) {
+	raw, err := os.ReadFile(d.Path(rundir.TracesFile))
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(raw), "\n")
+	write(t, d, rundir.TracesFile, string(raw)+first+"\n")
+}
+
+// rowOfAnother gives the second row of traces.jsonl the call of the first.
+func rowOfAnother(t *testing.T, d rundir.Dir) {
+	raw, err := os.ReadFile(d.Path(rundir.TracesFile))
+	require.NoError(t, err)
+	write(t, d, rundir.TracesFile, strings.Replace(string(raw), "g0.002.1.", "g0.001.1.", 1))
 }
 
 func cutInHalf(name string) func(*testing.T, rundir.Dir) {
@@ -400,7 +423,7 @@ func kept(t *testing.T, d rundir.Dir, hurt map[string]string, done rundir.Repair
 	for name, text := range hurt {
 		whole := now[name] == text || strings.HasPrefix(now[name], text)
 		inBackup := slices.Contains([]string{now[filepath.Dir(done.BackupPath)+"/"+filepath.Base(name)]}, text)
-		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "snapshots/") || name == rundir.EventsFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
+		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") || name == rundir.EventsFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
 		require.True(t, whole || inBackup || damaged, "%s is lost", name)
 	}
 	var audit struct {
