@@ -63,6 +63,8 @@ var injuries = []injury{
 	{"duplicate marker", "  log: {file: log.md, marker: LOG}", "  log: {file: log.md, marker: LOG}\n  two: {file: two.md, marker: LOG}", `x.yaml:7: notes.two.marker is LOG, the same as in log; choose another`},
 	{"duplicate checkpoint", "checkpoint: cp-{n}", "checkpoint: cp-{set}", "x.yaml:24: stage \"polish\".checkpoint has {set}, which nothing stands for here; write {n} where the rounds differ\n" +
 		"x.yaml:24: stage \"polish\".checkpoint is \"cp-{set}\" for every round; write {n} where the rounds differ\nx.yaml:24: stage \"polish\".checkpoint is cp-{set}, the same as in stage write; choose another"},
+	{"duplicate folder", "{role: writer, see: last}", "{role: writer, see: last}\n    dir: cycle-{n}\n  - name: again\n    repeat: {max: 3, until: score >= 3}\n    dir: cycle-{n}\n    steps: [{role: judge}]",
+		`x.yaml:32: stage "again".dir is cycle-{n}, the same as in stage polish; choose another`},
 	{"wrong type, mapping", "limits: {timeout: 10m}", "limits: 3", `x.yaml:3: limits is the number 3; write a mapping of keys and values`},
 	{"wrong type, list", "run: [claude, -p]", "run: claude -p", `x.yaml:2: agent.run is the text "claude -p"; write a list`},
 	{"wrong type, text", "pipeline: demo", "pipeline: 12", `x.yaml:1: pipeline is the number 12, not a text; put it in quotes: "12"`},

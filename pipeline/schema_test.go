@@ -95,7 +95,7 @@ var unreadable = []string{
 
 // unsaid are the injuries that a schema has no words for: what is there twice, names that refer to one another, files, and tags.
 var unsaid = []string{
-	"duplicate label", "duplicate stage", "duplicate step name", "duplicate check", "duplicate marker",
+	"duplicate label", "duplicate stage", "duplicate step name", "duplicate check", "duplicate marker", "duplicate folder",
 	"missing prompt file", "missing corpus file", "missing file always read", "missing seed", "a folder for a file", "a path outside", "a blank prompt",
 	"an unknown placeholder", "no such role in a step", "no such role together", "no such order", "no such note", "no such agent",
 	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see", "no such name in until", "no verdict for until", "a gate on what nothing gives",
