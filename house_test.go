@@ -19,7 +19,7 @@ type layer struct {
 var house = []layer{
 	{"1", []string{"run", "pipeline"}},
 	{"1", []string{"pass", "work"}},
-	{"2", []string{"durable", "internal", "process", "redact"}},
+	{"2", []string{"durable", "internal", "process", "redact", "volume"}},
 	{"2", []string{"environ"}},
 	{"2", []string{"agent", "browser", "config", "repo", "rundir", "store"}},
 	{"3", []string{"codec"}},

@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/volume"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -129,10 +130,12 @@ func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 }
 
 // telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a
-// full disk. The activity works with the environment of its run, and no secret leaves in a result or in the words of an error.
+// full disk. What a file system refuses names it. The activity works with the environment of its run, and no secret leaves in a result or in the
+// words of an error.
 func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		out, err := f(a.handed(ctx, in), in)
+		err = volume.Explain(err)
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/volume"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -57,6 +58,7 @@ func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.Pr
 	met := lastTrouble(ctx)
 	stop := beatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
 	res, err := a.project(ctx, in)
+	err = volume.Explain(err)
 	stop()
 	if err != nil {
 		if ctx.Err() == nil {

@@ -1,6 +1,9 @@
 package activities
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,9 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/volume"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -133,4 +138,35 @@ func replaced(t *testing.T, text, old, by string) string {
 func TestTroublesAreClassified(t *testing.T) {
 	require.Equal(t, "file-io", troubleOf(&fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}).Category)
 	require.Equal(t, "unknown", troubleOf(rundir.ErrNoRun).Category)
+}
+
+// TestAnErrorNamesTheFileSystem: which one is full, and which errors pause the run instead of being tried again.
+func TestAnErrorNamesTheFileSystem(t *testing.T) {
+	h := newHouse(t, "")
+	path := filepath.Join(h.dir, "events.jsonl")
+	on, err := volume.Of(h.dir)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		errno  syscall.Errno
+		pauses bool
+		says   string
+	}{
+		{syscall.ENOSPC, true, "no space left on device (file system " + on.Mount + ": "},
+		{syscall.EDQUOT, true, "disk quota exceeded (file system " + on.Mount + ": "},
+		{syscall.EROFS, false, "read-only file system (file system " + on.Mount + ": "},
+		{syscall.EACCES, false, "open " + path + ": permission denied"},
+	} {
+		t.Run(row.errno.Error(), func(t *testing.T) {
+			f := telling(h.acts, func(context.Context, struct{}) (struct{}, error) {
+				return struct{}{}, fmt.Errorf("append events 4 to 6: %w", &fs.PathError{Op: "open", Path: path, Err: row.errno})
+			})
+			_, err := f(t.Context(), struct{}{})
+			require.ErrorContains(t, err, row.says)
+			var app *temporal.ApplicationError
+			require.Equal(t, row.pauses, errors.As(err, &app) && app.Type() == work.ErrDiskFull)
+			if row.pauses {
+				require.Contains(t, app.Message(), row.says)
+			}
+		})
+	}
 }

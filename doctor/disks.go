@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/volume"
 )
 
 // Room on a disk, in bytes.
@@ -21,46 +23,109 @@ const (
 	noRoom     = 64 << 20
 )
 
-// disks looks at the places that are written to.
+// place is a folder that is written to.
+type place struct {
+	name, path string
+	variable   string // the setting that says where it is; empty: it is where the run has it
+}
+
+// fix is what helps with a place, besides the first thing to do.
+func (p place) fix(first string) string {
+	if p.variable == "" {
+		return first
+	}
+	return first + ", or set " + p.variable + " to a folder on another file system"
+}
+
+// disks inspects the file systems that are written to: with a run those that it uses, otherwise those of the settings and of every run that is open.
 func (e *examiner) disks(ctx context.Context) {
-	e.folder("state", e.Settings.StateDir, "PASSBOOK_STATE_DIR")
-	e.folder("run root", e.Settings.RunRoot, "PASSBOOK_RUN_ROOT")
-	if u, err := url.Parse(e.Settings.Store); err == nil && u.Scheme == "file" {
-		e.folder("store", filepath.FromSlash(u.Path), "PASSBOOK_STORE")
+	e.folder(place{"state", e.Settings.StateDir, "PASSBOOK_STATE_DIR"})
+	e.folder(place{"temp", os.TempDir(), "TMPDIR"})
+	if e.Run != nil {
+		e.disksOf(ctx, *e.Run)
 		return
 	}
-	e.bucket(ctx)
+	e.folder(place{"run root", e.Settings.RunRoot, "PASSBOOK_RUN_ROOT"})
+	e.store(ctx, e.Settings.Store, "PASSBOOK_STORE")
+	dirs, err := e.dirs()
+	if err != nil {
+		return // runs reports it
+	}
+	for _, d := range dirs {
+		if on, err := volume.Of(d.Root); err != nil || !e.mounts[on.Mount] {
+			e.folder(place{name: "run directory", path: d.Root})
+		}
+	}
+}
+
+// disksOf inspects what a run writes to, as its run.json records it.
+func (e *examiner) disksOf(ctx context.Context, d rundir.Dir) {
+	e.folder(place{name: "run directory", path: d.Root})
+	claim, err := d.Claim()
+	if err != nil {
+		return // runs reports it
+	}
+	claim = d.Seat(claim)
+	if claim.Host != "" && e.host != "" && claim.Host != e.host {
+		e.say(Unchecked, "disk", "host", "run doctor on that host, or set PASSBOOK_STATE_DIR to the run's state directory",
+			"%s is written by host %s, and this state directory (%s) is that of host %s: the run's own state directory and store are not checked", d.Root, claim.Host,
+			e.Settings.StateDir, e.host)
+		return
+	}
+	if claim.Store != "" {
+		e.store(ctx, claim.Store, "")
+	}
+}
+
+// store inspects a folder, or sees that a bucket answers.
+func (e *examiner) store(ctx context.Context, address, variable string) {
+	if u, err := url.Parse(address); err == nil && u.Scheme == "file" {
+		e.folder(place{"store", filepath.FromSlash(u.Path), variable})
+		return
+	}
+	e.bucket(ctx, address)
 }
 
 // folder sees that one can be written, or made, and has room. Nothing is written.
-func (e *examiner) folder(name, path, variable string) {
-	there, err := existing(path)
+func (e *examiner) folder(p place) {
+	there, err := existing(p.path)
 	if err != nil {
-		e.say(Problem, "disk", name, "see "+variable+": "+e.typed("config"), "%v", err)
+		fix := p.fix("see " + e.typed("config"))
+		if p.variable != "" {
+			fix = "see " + p.variable + ": " + e.typed("config")
+		}
+		e.say(Problem, "disk", p.name, fix, "%v", err)
 		return
+	}
+	on, unknown := volume.Of(there)
+	if unknown == nil {
+		e.mounts[on.Mount] = true
 	}
 	if err := unix.Access(there, unix.W_OK|unix.X_OK); err != nil {
-		e.say(Problem, "disk", name, "make "+there+" writable, or set "+variable+" to another folder", "%s cannot be written (%v)", there, err)
+		where := there
+		if unknown == nil {
+			where += " on " + on.String()
+		}
+		e.say(Problem, "disk", p.name, p.fix("make "+there+" writable"), "%s cannot be written: %v", where, err)
 		return
 	}
-	var disk unix.Statfs_t
-	if err := unix.Statfs(there, &disk); err != nil {
-		e.say(Unchecked, "disk", name, "", "%s is writable; its room is not known (%v)", path, err)
+	if unknown != nil {
+		e.say(Unchecked, "disk", p.name, "", "%s is writable; its room is not known (%v)", p.path, unknown)
 		return
 	}
-	e.room(name, path, variable, disk.Bavail*uint64(disk.Bsize))
+	e.room(p, on)
 }
 
-func (e *examiner) room(name, path, variable string, free uint64) {
-	gib := float64(free) / (1 << 30)
-	fix := "make room, or set " + variable + " to a folder of another disk"
+// room judges how much space is left.
+func (e *examiner) room(p place, on volume.Info) {
+	fix := p.fix("free space in " + on.Mount)
 	switch {
-	case free < noRoom:
-		e.say(Problem, "disk", name, fix, "%s: the disk is full (%.2f GiB free); runs pause there", path, gib)
-	case free < littleRoom:
-		e.say(Warning, "disk", name, fix, "%s: only %.2f GiB are free", path, gib)
+	case on.Full() || on.Free < noRoom:
+		e.say(Problem, "disk", p.name, fix, "%s: the disk is full (%s); runs pause there", p.path, on)
+	case on.Free < littleRoom:
+		e.say(Warning, "disk", p.name, fix, "%s: little space is left (%s)", p.path, on)
 	default:
-		e.ok("disk", name, "%s is writable, %.0f GiB free", path, gib)
+		e.ok("disk", p.name, "%s is writable (%s)", p.path, on)
 	}
 }
 
@@ -85,18 +150,18 @@ func existing(path string) (string, error) {
 }
 
 // bucket sees that a store elsewhere answers.
-func (e *examiner) bucket(ctx context.Context) {
+func (e *examiner) bucket(ctx context.Context, address string) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	shown := config.Masked(e.Settings.Store)
-	s, err := store.Open(ctx, e.Settings.Store)
+	shown := config.Masked(address)
+	s, err := store.Open(ctx, address)
 	if err == nil {
 		defer s.Close()
 		_, err = s.Has(ctx, store.DigestOf([]byte("doctor")))
 	}
 	if err != nil {
 		e.say(Problem, "disk", "store", "see PASSBOOK_STORE and the bucket's credentials: "+e.typed("config"), "%s cannot be read: %s", shown,
-			strings.ReplaceAll(err.Error(), e.Settings.Store, shown))
+			strings.ReplaceAll(err.Error(), address, shown))
 		return
 	}
 	e.ok("disk", "store", "%s answers (reading; writing is not tried)", shown)

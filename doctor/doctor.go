@@ -57,13 +57,14 @@ type examiner struct {
 	Options
 	report Report
 	host   string
-	status local.Status // of the background processes
-	from   []string     // environment that the agents are looked for in
+	mounts map[string]bool // of the file systems that were inspected
+	status local.Status    // of the background processes
+	from   []string        // environment that the agents are looked for in
 }
 
 // Examine looks at everything.
 func Examine(ctx context.Context, o Options) Report {
-	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}}
+	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{}}
 	e.program()
 	op, connected := e.server(ctx)
 	if connected {

@@ -27,6 +27,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/volume"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -178,8 +179,14 @@ func hostname(t *testing.T) string {
 // wrote makes a directory of a run with two events.
 func wrote(t *testing.T, o doctor.Options, id string) rundir.Dir {
 	t.Helper()
-	d := rundir.At(filepath.Join(o.Settings.RunRoot, id))
-	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}))
+	return wroteTo(t, o, rundir.At(filepath.Join(o.Settings.RunRoot, id)), run.Claim{RunID: id})
+}
+
+func wroteTo(t *testing.T, o doctor.Options, d rundir.Dir, claim run.Claim) rundir.Dir {
+	t.Helper()
+	id := claim.RunID
+	claim.Version, claim.Pipeline, claim.CreatedAt = 1, "small", "2026-01-02T03:04:05.000Z"
+	require.NoError(t, d.Take(claim))
 	lines := []string{
 		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"` + id + `"}}`,
 		`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`,
@@ -252,7 +259,7 @@ func TestRunsThatAreOpen(t *testing.T) {
 	o.Run = &one
 	r = doctor.Examine(t.Context(), o)
 	require.Equal(t, "run well", r.Checks[len(r.Checks)-1].Name)
-	require.Equal(t, "store", r.Checks[len(r.Checks)-2].Name, "only the run that was named")
+	require.Equal(t, "run directory", r.Checks[len(r.Checks)-2].Name, "only the run that was named")
 }
 
 func TestARunWithoutAServer(t *testing.T) {
@@ -339,6 +346,38 @@ func TestFolders(t *testing.T) {
 	require.Equal(t, doctor.Problem, store.State)
 	require.Contains(t, store.Fix, "PASSBOOK_STORE")
 	require.NotContains(t, store.Detail, "hidden")
+}
+
+// TestTheDisksOfARun: where the run writes counts, and not where the settings would have another run written.
+func TestTheDisksOfARun(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	elsewhere := t.TempDir()
+	d := wroteTo(t, o, rundir.At(filepath.Join(elsewhere, "run")), run.Claim{RunID: "one", Host: host, Store: "file://" + elsewhere + "/store"})
+	file := filepath.Join(elsewhere, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	o.Settings.RunRoot, o.Settings.Store = filepath.Join(file, "runs"), "file://"+file+"/store" // no use to this run
+	o.Run = &d
+	r := doctor.Examine(t.Context(), o)
+	on, err := volume.Of(elsewhere)
+	require.NoError(t, err)
+	for name, path := range map[string]string{"run directory": d.Root, "store": elsewhere + "/store", "state": o.Settings.StateDir, "temp": os.TempDir()} {
+		c := find(t, r, name)
+		require.NotEqual(t, doctor.Unchecked, c.State, c.Detail)
+		require.Contains(t, c.Detail, path)
+		require.Contains(t, c.Detail, "file system ")
+	}
+	require.Contains(t, find(t, r, "run directory").Detail, "file system "+on.Mount+": ")
+	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "run root" }), "the run is elsewhere")
+
+	far := wroteTo(t, o, rundir.At(filepath.Join(elsewhere, "far")), run.Claim{RunID: "far", Host: "0123456789abcdef", Store: "file:///nowhere"})
+	o.Run = &far
+	r = doctor.Examine(t.Context(), o)
+	require.Equal(t, doctor.Unchecked, find(t, r, "host").State)
+	require.Contains(t, find(t, r, "host").Detail, "written by host 0123456789abcdef")
+	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "store" }))
 }
 
 // Scripts read this.

@@ -7,24 +7,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/volume"
 )
 
 func TestRoom(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		free uint64
+		on   volume.Info
 		want State
 		says string
 	}{
-		{"full", 10 << 20, Problem, "the disk is full (0.01 GiB free)"},
-		{"little", 512 << 20, Warning, "only 0.50 GiB are free"},
-		{"enough", 7 << 30, OK, "is writable, 7 GiB free"},
+		{"full", volume.Info{Mount: "/m", Free: 10 << 20, Size: 9 << 30}, Problem, "/s: the disk is full (file system /m: 10.0 MiB of 9.0 GiB free)"},
+		{"no inodes", volume.Info{Mount: "/m", Free: 7 << 30, Size: 9 << 30, NoFiles: true}, Problem, "no inodes left"},
+		{"little", volume.Info{Mount: "/m", Free: 512 << 20, Size: 9 << 30}, Warning, "little space is left (file system /m: 512.0 MiB of 9.0 GiB free)"},
+		{"enough", volume.Info{Mount: "/m", Free: 7 << 30, Size: 9 << 30}, OK, "/s is writable (file system /m: 7.0 GiB of 9.0 GiB free)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			e := &examiner{}
-			e.room("store", "/s", "PASSBOOK_STORE", row.free)
+			e.room(place{"store", "/s", "PASSBOOK_STORE"}, row.on)
 			require.Equal(t, row.want, e.report.Checks[0].State)
 			require.Contains(t, e.report.Checks[0].Detail, row.says)
+			if row.want != OK {
+				require.Equal(t, "free space in /m, or set PASSBOOK_STORE to a folder on another file system", e.report.Checks[0].Fix)
+			}
 		})
 	}
 }

@@ -26,21 +26,10 @@ const (
 
 // runs looks at the run that was named, or at each that its events leave open. o is nil where there is no server to ask.
 func (e *examiner) runs(ctx context.Context, o *operate.Operator) {
-	dirs := []rundir.Dir{}
-	if e.Run != nil {
-		dirs = append(dirs, *e.Run)
-	} else {
-		rows, _, err := operate.Here(e.Settings.StateDir, e.Settings.RunRoot)
-		if err != nil {
-			e.say(Problem, "runs", "runs", "", "%v", err)
-			return
-		}
-		for _, r := range rows {
-			if !r.Standing.Recorded.Closed() {
-				dirs = append(dirs, rundir.At(r.Directory))
-			}
-		}
-		slices.SortFunc(dirs, func(x, y rundir.Dir) int { return strings.Compare(x.Root, y.Root) })
+	dirs, err := e.dirs()
+	if err != nil {
+		e.say(Problem, "runs", "runs", "", "%v", err)
+		return
 	}
 	if len(dirs) == 0 {
 		e.ok("runs", "runs", "no run of this machine is open")
@@ -48,6 +37,25 @@ func (e *examiner) runs(ctx context.Context, o *operate.Operator) {
 	for _, d := range dirs {
 		e.run(ctx, o, d)
 	}
+}
+
+// dirs are the directories of the runs that are inspected.
+func (e *examiner) dirs() ([]rundir.Dir, error) {
+	if e.Run != nil {
+		return []rundir.Dir{*e.Run}, nil
+	}
+	rows, _, err := operate.Here(e.Settings.StateDir, e.Settings.RunRoot)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []rundir.Dir
+	for _, r := range rows {
+		if !r.Standing.Recorded.Closed() {
+			dirs = append(dirs, rundir.At(r.Directory))
+		}
+	}
+	slices.SortFunc(dirs, func(x, y rundir.Dir) int { return strings.Compare(x.Root, y.Root) })
+	return dirs, nil
 }
 
 func (e *examiner) run(ctx context.Context, o *operate.Operator, d rundir.Dir) {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -17,19 +19,25 @@ import (
 // smallDisk is a run directory on a disk of its own, which only root can make.
 func smallDisk(t *testing.T, h *house) string {
 	t.Helper()
+	dir := h.dir("small")
+	mountSmall(t, dir, "3m")
+	return filepath.Join(dir, "run")
+}
+
+// mountSmall mounts a disk of that size.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("making a small disk needs root")
 	}
-	dir := h.dir("small")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=3m", "passbook-e2e", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "passbook-e2e", dir).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be mounted here: %s", out)
 	}
 	t.Cleanup(func() {
 		out, err := exec.Command("umount", "-l", dir).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	})
-	return filepath.Join(dir, "run")
 }
 
 // fill uses up what room there is, and gives the file to be removed.
@@ -46,26 +54,69 @@ func fill(t *testing.T, folder string) string {
 	return name
 }
 
-// TestAFullDisk fills the disk of the directory in the middle of a call: the run rests, everybody who can be told is told, and with room again it
-// ends as if nothing had been.
+// TestAFullDisk fills the disk of the directory in the middle of a call: the run pauses, everybody who can be told is told which file system is full and
+// what to do, and after a resume that came too early the next one counts at once. With space again the run ends as if nothing had been.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, "PASSBOOK_HEARTBEAT=3s")
 	dir := smallDisk(t, h)
+	mounted := filepath.Dir(dir)
 	h.spoil(slow("3", "2"))
 	h.begin(dir)
 	h.mid("003")
+	at := h.attach("attach", dir)
 	before := read(t, dir+"/events.jsonl")
-	filler := fill(t, filepath.Dir(dir))
+	filler := fill(t, mounted)
 	until(t, "the workflow says that it rests", func() bool { return h.told(dir).Standing.Live == run.Paused })
 	calls := h.count("start", "")
-	require.Contains(t, h.starter("status", dir), "running (as recorded; its workflow says paused, and the directory follows when it can be written)")
+	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
+	status := h.starter("status", dir)
+	require.Contains(t, status, "running (as recorded; its workflow says paused, and the directory follows when it can be written)")
+	require.Regexp(t, `Held up: .*`+regexp.QuoteMeta(full), status)
+	require.Regexp(t, `Next: make room on the disk, then .*resume `+dir, status)
+	until(t, "the attached terminal says it", func() bool { return strings.Contains(at.said(), full) })
+	require.Regexp(t, `Paused, a disk is full: .* Nothing is lost\. Free space there, then run: .*resume `+dir, at.said())
+	require.Contains(t, h.starter("resume", dir), full, "it came too early")
 	whole(t, dir, before)
-	require.NoError(t, os.Remove(filler))
-	until(t, "the directory says so too", func() bool { return statusIs(dir, run.Paused) })
-	require.Equal(t, run.DiskFull, metaOf(t, dir).State.Reason)
 	require.Equal(t, calls, h.count("start", ""), "something was called on a full disk")
-	h.starter("resume", dir)
+
+	require.NoError(t, os.Remove(filler))
+	require.NotContains(t, h.starter("resume", dir), full)
+	require.Positive(t, pausesFor(t, dir, run.DiskFull), "the directory follows at once")
 	h.finish(dir)
+	require.Zero(t, at.wait(), at.said())
 	h.undisturbed(dir, 0)
+}
+
+// pausesFor counts the pauses of a reason that are on disk.
+func pausesFor(t *testing.T, dir, reason string) (n int) {
+	t.Helper()
+	for _, p := range of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused) {
+		if p.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAFullStateDirectory: the server cannot write its database then, so no workflow can say anything; the attached terminal says it, and with space
+// again the run continues by itself.
+func TestAFullStateDirectory(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "PASSBOOK_HEARTBEAT=3s")
+	mountSmall(t, h.state(), "64m")
+	dir := h.dir("run")
+	h.spoil(slow("3", "2"))
+	h.begin(dir)
+	h.mid("003")
+	at := h.attach("attach", dir)
+	filler := fill(t, h.state())
+	until(t, "the attached terminal says it", func() bool {
+		return strings.Contains(at.said(), "the embedded server cannot write to the state directory "+h.state()+" (file system "+h.state()+": 0 B of 64.0 MiB free)")
+	})
+	said, _ := h.try("doctor", dir)
+	require.Contains(t, said, h.state()+": the disk is full (file system "+h.state()+": 0 B of 64.0 MiB free)")
+	require.NoError(t, os.Remove(filler))
+	require.Zero(t, at.wait(), at.said())
+	complete(t, dir)
 }

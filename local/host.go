@@ -3,7 +3,9 @@ package local
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,10 +19,13 @@ var hostID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // HostID is this machine's name in queue names: 16 random hex digits, made at the first call and kept. Of callers that come
 // at once, all get the same.
 func HostID(stateDir string) (string, error) {
+	path := filepath.Join(stateDir, hostFile)
+	if id, err := readHostID(path); !errors.Is(err, fs.ErrNotExist) { // where it was made before nothing is written: the disk may be full
+		return id, err
+	}
 	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
-	path := filepath.Join(stateDir, hostFile)
 	fresh := make([]byte, 8)
 	if _, err := rand.Read(fresh); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
@@ -28,6 +33,10 @@ func HostID(stateDir string) (string, error) {
 	if _, err := (durable.Disk{}).CreateExclusive(path, []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
+	return readHostID(path)
+}
+
+func readHostID(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the host id: %w", err)

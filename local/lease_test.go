@@ -72,3 +72,18 @@ func TestHostIDIsOne(t *testing.T) {
 	_, err = local.HostID(dir)
 	require.ErrorContains(t, err, "want 16 hex digits")
 }
+
+// TestAKnownHostIDIsOnlyRead: a state directory that is full, or cannot be written, has it all the same.
+func TestAKnownHostIDIsOnlyRead(t *testing.T) {
+	dir := t.TempDir()
+	id, err := local.HostID(dir)
+	require.NoError(t, err)
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(dir, long, long))
+	again, err := local.HostID(dir)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.WithinDuration(t, long, info.ModTime(), time.Second, "a file was made in the folder")
+}

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,10 +20,14 @@ func Index(stateDir, runID, dir string) error {
 
 func index(disk durable.Disk, stateDir, runID, dir string) error {
 	folder := filepath.Join(stateDir, "runs")
+	path, line := filepath.Join(folder, runID), []byte(dir+"\n")
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, line) {
+		return nil // nothing is written: the disk may be full
+	}
 	if err := disk.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	return disk.WriteFile(filepath.Join(folder, runID), []byte(dir+"\n"), 0o600)
+	return disk.WriteFile(path, line, 0o600)
 }
 
 // NameError says that a name means no run, or more than one.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,4 +49,22 @@ func TestFind(t *testing.T) {
 	require.Empty(t, name.Found)
 	_, err = Find(state, t.TempDir())
 	require.ErrorIs(t, err, rundir.ErrNoRun)
+}
+
+// TestARememberedDirectoryIsNotWrittenAgain: a resume works with a state directory that is full.
+func TestARememberedDirectoryIsNotWrittenAgain(t *testing.T) {
+	state := t.TempDir()
+	require.NoError(t, Index(state, "one", "/runs/1"))
+	folder := filepath.Join(state, "runs")
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(folder, long, long))
+	require.NoError(t, Index(state, "one", "/runs/1"))
+	info, err := os.Stat(folder)
+	require.NoError(t, err)
+	require.WithinDuration(t, long, info.ModTime(), time.Second)
+
+	require.NoError(t, Index(state, "one", "/runs/moved"))
+	raw, err := os.ReadFile(filepath.Join(folder, "one"))
+	require.NoError(t, err)
+	require.Equal(t, "/runs/moved\n", string(raw))
 }

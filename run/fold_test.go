@@ -234,8 +234,14 @@ func TestFoldOfWork(t *testing.T) {
 			s.Problem = &run.Problem{TS: now, Context: "pa-cycle-2-screenshot", Category: "screenshot-failed", Message: "it fell", Attempt: 1}
 		}},
 		{name: "an error elsewhere", kind: run.KindErrorNoted, payload: run.ErrorNoted{Category: "file-io", Message: strings.Repeat("ä", 301), Attempt: 4}, want: func(s *run.State) {
-			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: strings.Repeat("ä", 299) + "…", Attempt: 4}
+			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: strings.Repeat("ä", 100) + "…" + strings.Repeat("ä", 199), Attempt: 4}
 		}},
+		{name: "the cause at the end of a long error", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull, Detail: "write " + strings.Repeat("d", 300) + ": no space left on device"},
+			want: func(s *run.State) {
+				s.Status, s.Reason = run.Paused, run.DiskFull
+				s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: "write " + strings.Repeat("d", 94) + "…" + strings.Repeat("d", 174) + ": no space left on device"}
+				headed(s)
+			}},
 		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}}, before: func(s *run.State) { s.Warned = true },
 			want: func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
 		{name: "refused decisions change nothing", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}},

@@ -18,6 +18,13 @@ type Standing struct {
 	Liveness Liveness `json:"liveness"`
 	Live     Status   `json:"live,omitempty"`   // what the open workflow says itself; the directory may lag behind it for a moment, or while its disk is full
 	Detail   string   `json:"detail,omitempty"` // for people: terminated, timed out, connection refused, …
+	Held     *Held    `json:"held,omitempty"`   // nil: nothing holds the open workflow up, or it is not known
+}
+
+// Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written.
+type Held struct {
+	Cause    string `json:"cause"`     // for people: operation, path, error, file system
+	DiskFull bool   `json:"disk_full"` // the run is paused until there is space; otherwise what failed is tried again every few seconds
 }
 
 // Stands reads a recorded status together with what Temporal says. A run that the events leave open and Temporal has closed or lost is

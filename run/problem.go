@@ -63,9 +63,12 @@ func Where(context string, phase *string) string {
 	return "run"
 }
 
+// short keeps the beginning, which names the operation, and more of the end, which names the cause.
 func short(s string) string {
-	if r := []rune(s); len(r) > longestProblem {
-		return string(r[:longestProblem-1]) + "…"
+	r := []rune(s)
+	if len(r) <= longestProblem {
+		return s
 	}
-	return s
+	begin := longestProblem / 3
+	return string(r[:begin]) + "…" + string(r[len(r)-(longestProblem-begin-1):])
 }

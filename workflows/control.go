@@ -63,6 +63,7 @@ type control struct {
 	Control
 	dirty  bool  // an event waits for the directory
 	failed error // what a message has written down could not be journaled, and nobody waits for an answer: the main loop fails the run
+	tries  int   // how often an operator has asked for something that a full disk holds up: each time it is tried at once
 }
 
 func descriptions() []struct{ verb, signal, update string } {
@@ -306,16 +307,19 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			return c.ack("not pausing"), nil
 		}
 		c.Resume, c.By, c.Note, c.Force, c.Pause, c.Now = true, m.By, m.Note, m.Force, false, false
+		c.tries++
 		return c.ack("resuming"), nil
 	case VerbDecide:
 		return c.decide(ctx, m)
 	case VerbRevert:
 		c.Revert = &Reverting{To: m.To, By: m.By, Note: m.Note, Rest: m.Rest}
+		c.tries++
 		return c.ack("going back to " + m.To), nil
 	case VerbRehome:
 		if m.Queue != "" {
 			c.e.in.DirQueue = m.Queue
 		}
+		c.tries++
 		return c.ack("its directory is " + m.Dir), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}

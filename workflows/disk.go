@@ -12,12 +12,13 @@ import (
 // onDisk has an activity done on the directory's host, and waits while its disk is full.
 func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in, out any) error {
 	for {
+		asked := e.control.tries
 		err := workflow.ExecuteActivity(e.directory(ctx, summary), activity, in).Get(ctx, out)
 		if !isType(err, work.ErrDiskFull) {
 			e.noRoom = 0
 			return err
 		}
-		if err := e.awaitRoom(ctx, err); err != nil {
+		if err := e.awaitRoom(ctx, err, asked); err != nil {
 			return err
 		}
 	}
@@ -29,22 +30,21 @@ const (
 	roomMost  = 10 * time.Minute
 )
 
-// awaitRoom has the run rest for a full disk, even though the pause itself cannot be written to the directory: queries, the Web UI and the search
-// attributes say so at once, the files when there is room again. It returns when the disk is worth another try: after a while, or when somebody
-// asks for the run to go on.
-func (e *engine) awaitRoom(ctx workflow.Context, full error) error {
+// awaitRoom pauses the run for a full disk, even though the pause itself cannot be written to the directory: queries, the Web UI and the search
+// attributes show it at once, the files when there is space again. It returns when the disk is worth another try: after a while, or at once when an
+// operator asks for it, each time. asked is how often that had been done when the last try began, so that no request is missed meanwhile.
+func (e *engine) awaitRoom(ctx workflow.Context, full error, asked int) error {
 	if e.live() {
 		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{Reason: run.DiskFull, Detail: message(full)}); err != nil {
 			return err
 		}
 	}
-	e.show(ctx)
-	resumed := e.control.Resume
-	wait := min(roomFirst<<min(e.noRoom, 10), roomMost)
+	wait := time.Duration(float64(min(roomFirst<<min(e.noRoom, 10), roomMost)) * e.in.Options.TimeScale)
 	e.noRoom++
-	opts := workflow.AwaitOptions{
-		Timeout: time.Duration(float64(wait) * e.in.Options.TimeScale), TimerOptions: workflow.TimerOptions{Summary: "before the full disk is tried again"},
-	}
-	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.Resume && !resumed })
+	e.held = HeldAnswer{Held: true, Message: message(full), RetryAt: run.Time(workflow.Now(ctx).Add(wait))}
+	defer func() { e.held = HeldAnswer{} }()
+	e.show(ctx)
+	opts := workflow.AwaitOptions{Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "before the full disk is tried again"}}
+	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.tries != asked })
 	return err
 }

@@ -70,9 +70,10 @@ func (j *journal) carry(ctx workflow.Context) error {
 		}
 		batch.Verified = verified
 		var res work.ProjectResult
+		asked := j.e.control.tries
 		err = workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
 		if isType(err, work.ErrDiskFull) {
-			if err := j.e.awaitRoom(ctx, err); err != nil {
+			if err := j.e.awaitRoom(ctx, err, asked); err != nil {
 				return err
 			}
 			continue // with the pause in the batch

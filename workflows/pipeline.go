@@ -24,6 +24,7 @@ type engine struct {
 	opened  bool                  // the directory is this execution's: messages may be acted on
 	hide    func(string) string   // only for side effects: what is a secret may differ from worker to worker
 	noRoom  int                   // tries in a row that found a disk full
+	held    HeldAnswer            // while it is waited for
 	steps   int                   // done by this execution
 	wentTo  int64                 // seq that the last revert went back to
 	used    map[string]int        // ids of activities, and how often

@@ -13,6 +13,7 @@ const (
 	QueryCost        = "cost"
 	QueryCheckpoints = "checkpoints"
 	QueryHandoff     = "handoff"
+	QueryHeld        = "held"
 )
 
 // PlanAnswer answers the query `plan`.
@@ -46,6 +47,13 @@ type HandoffAnswer struct {
 	Commands []string      `json:"commands,omitempty"` // ways to answer
 }
 
+// HeldAnswer answers the query `held`: the full disk that the run waits for.
+type HeldAnswer struct {
+	Held    bool   `json:"held"`
+	Message string `json:"message,omitempty"`  // operation, path, error, file system
+	RetryAt string `json:"retry_at,omitempty"` // when it is tried again by itself; a resume tries it at once
+}
+
 // answer registers the queries. All answer from the folded state, as the files do.
 func (e *engine) answer(ctx workflow.Context) error {
 	queries := []struct {
@@ -56,6 +64,7 @@ func (e *engine) answer(ctx workflow.Context) error {
 		{QueryPlan, "What the run will do.", e.queryPlan},
 		{QueryCost, "What it has cost, by role and stage.", e.queryCost},
 		{QueryHandoff, "What the run waits for a person to decide.", e.queryHandoff},
+		{QueryHeld, "The full disk that the run waits for.", func() (HeldAnswer, error) { return e.held, nil }},
 		{QueryCheckpoints, "The last named checkpoints.", func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil }},
 	}
 	for _, q := range queries {

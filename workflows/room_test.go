@@ -58,6 +58,36 @@ func TestAResumeTriesAFullDiskAtOnce(t *testing.T) {
 	require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
 }
 
+// TestEveryResumeTriesAFullDiskAtOnce: one that came too early does not use up those that follow, and one that comes during a try counts.
+func TestEveryResumeTriesAFullDiskAtOnce(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		full   int
+		during map[int]bool // batches whose try is under way when a resume comes
+		at     []time.Duration
+		within time.Duration
+	}{
+		{name: "a second one", full: 2, at: []time.Duration{time.Second, 2 * time.Second}, within: 10 * time.Second},
+		{name: "a third one", full: 3, at: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, within: 10 * time.Second},
+		{name: "during a try", full: 2, during: map[int]bool{3: true}, within: 25 * time.Second},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			w.dir.before = map[int]func(){2: func() { w.dir.full = row.full }}
+			for n := range row.during {
+				w.dir.before[n] = func() { w.signal("resume", nil) }
+			}
+			for _, at := range row.at {
+				w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, at)
+			}
+			began := w.env.Now()
+			w.done()
+			require.Less(t, w.env.Now().Sub(began), row.within)
+			require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call was made twice")
+		})
+	}
+}
+
 // TestACallThatFindsNoRoomIsMadeAgain: its disk is full, so the pass is done again when somebody has made room, under the same name.
 func TestACallThatFindsNoRoomIsMadeAgain(t *testing.T) {
 	w := newWorld(t, twoPasses)

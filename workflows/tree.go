@@ -59,12 +59,13 @@ func (p *pass) value(res *work.PassResult) string {
 // onTree has work on a checkout done. What six attempts cannot do rests the run and says why; it is tried again when somebody resumes.
 func (e *engine) onTree(ctx workflow.Context, summary, activity string, in, out any) error {
 	for {
+		asked := e.control.tries
 		err := workflow.ExecuteActivity(e.trees(ctx, summary), activity, in).Get(ctx, out)
 		switch {
 		case err == nil, ctx.Err() != nil, isType(err, work.ErrBadInput), isType(err, work.ErrStale), isType(err, work.ErrClaimed):
 			return err
 		case isType(err, work.ErrDiskFull):
-			err = e.awaitRoom(ctx, err)
+			err = e.awaitRoom(ctx, err, asked)
 		default:
 			if err = e.pause(ctx, run.PassFailed, summary+": "+message(err), ""); err == nil {
 				err = e.rest(ctx)

@@ -39,6 +39,7 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 	watch := time.NewTicker(5 * time.Second)
 	defer watch.Stop()
 	interrupts, gone := 0, 0
+	var held notices
 	for {
 		select {
 		case <-ctx.Done():
@@ -55,7 +56,10 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 				return quiet(exitForced) // nobody answers: the run goes on or rests without us
 			}
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
-		case <-watch.C:
+		case now := <-watch.C:
+			if text := s.heldUp(ctx, st.Dir, v.state.Status); held.fresh(text, now) {
+				v.say("  ! " + run.OneLine(text))
+			}
 			if err := s.ensure(ctx); err != nil {
 				v.say("The server or the worker cannot be started again: " + err.Error())
 			}
@@ -209,6 +213,8 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 		}
 		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", run.OneLine(why), program(), where)
+	case s.Status == run.Paused && s.Reason == run.DiskFull:
+		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\nFree space there and go on: %s resume %s\n", problemWords(s), program(), where)
 	case undecided && !s.Status.Settled():
 		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\nDecide: %s decide %s\n", q.Words(), program(), where)
 	case s.Status.Class() == run.OperatorPause:
@@ -223,6 +229,14 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		return quiet(exitForced)
 	}
 	return outcome(s)
+}
+
+// problemWords is the cause of a pause that only the last error names.
+func problemWords(s run.State) string {
+	if s.Problem == nil {
+		return ""
+	}
+	return ": " + run.OneLine(s.Problem.Message)
 }
 
 func scoreWords(s run.State) string {

@@ -109,6 +109,9 @@ func causes(s sight) []string {
 	if s.stands.Status != s.stands.Recorded {
 		out = append(out, fmt.Sprintf("the events say %s since %s, but %s", s.stands.Recorded, st.TS, s.stands.Detail))
 	}
+	if h := s.stands.Held; h != nil {
+		out = append(out, h.Cause)
+	}
 	if st.Reason != "" {
 		out = append(out, st.Reason)
 	}

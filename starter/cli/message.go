@@ -88,20 +88,26 @@ func (a *app) speak(ctx context.Context, s *session, d rundir.Dir, claim run.Cla
 	if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
 		return "", err
 	}
+	before, _ := d.Meta() // one that cannot be read has followed as soon as it can
 	ack, err := s.Tell(ctx, d, verb, m)
 	if err != nil {
 		return goesOnAnyway(d, verb, err)
 	}
 	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Said)
-	if verb != workflows.VerbResume {
+	if verb != workflows.VerbResume || ack.Status != run.Paused {
 		return text, nil
 	}
-	if err := awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Status != run.Paused }); err != nil {
-		return text, err
-	}
-	now, err := d.Now()
+	held, err := s.followed(ctx, d, before)
 	if err != nil {
 		return text, err
 	}
-	return strings.Join(append([]string{text}, damageLines(d, now.State)...), "\n"), nil
+	lines := []string{text}
+	if held != "" {
+		lines = append(lines, held)
+	}
+	now, err := d.Now()
+	if err != nil {
+		return strings.Join(lines, "\n"), err
+	}
+	return strings.Join(append(lines, damageLines(d, now.State)...), "\n"), nil
 }

@@ -37,11 +37,17 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	acts := &actions{a: a, dir: d}
 	defer acts.close()
 	o := a.screen(d, in, out, acts)
+	var held notice
+	o.Why = held.why
 	o.Standing = func(ctx context.Context, recorded run.Status) (run.Status, string) {
 		if d.Foreign() {
 			return recorded, string(recorded)
 		}
 		s := a.standing(ctx, d, recorded)
+		held.set("")
+		if s.Held != nil {
+			held.set(heldWords(*s.Held, d))
+		}
 		return s.Status, standingWords(s)
 	}
 	res, err := a.show(ctx, o)
@@ -65,9 +71,14 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 		}
 		return err
 	}
+	var held notice
+	o.Why = held.why
 	gone := 0
 	o.Look = func(ctx context.Context) (string, error) {
 		notice := ""
+		if m, err := st.Dir.Meta(); err == nil {
+			held.set(s.heldUp(ctx, st.Dir, m.State.Status))
+		}
 		if err := s.ensure(ctx); err != nil && ctx.Err() == nil {
 			notice = "The server or the worker cannot be started again: " + err.Error()
 		}
@@ -233,7 +244,7 @@ func pausedFor(s run.State) string {
 	case run.BudgetThreshold:
 		return fmt.Sprintf("%s are spent and the budget is %s. Press b to raise it, then r to resume.", usd(s.Total()), usd(s.Budget.CapUSD))
 	case run.DiskFull:
-		return "The disk of the run directory is full. Make room, then press r to resume."
+		return "A disk is full" + problemWords(s) + ".\nFree space there, then press r to resume."
 	case run.PassFailed, run.ConsecutiveFailures:
 		why := "A pass was given up."
 		if f := s.Failure; f != nil {

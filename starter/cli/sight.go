@@ -89,6 +89,9 @@ func nextOf(s sight) []string {
 	}
 	st, d := s.now.State, s.dir.Root
 	say := func(format string, args ...any) string { return program() + " " + fmt.Sprintf(format, args...) }
+	if h := s.stands.Held; h != nil && h.DiskFull {
+		return []string{pauseEnds(run.State{Reason: run.DiskFull}, say, d)}
+	}
 	switch s.stands.Status {
 	case run.Unknown:
 		if s.lost != nil {

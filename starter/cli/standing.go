@@ -32,7 +32,9 @@ func (a *app) standing(ctx context.Context, d rundir.Dir, recorded run.Status) r
 		return run.Stands(recorded, run.LiveUnknown, err.Error())
 	}
 	defer o.Client.Close()
-	return o.Standing(ctx, claim, recorded)
+	s := o.Standing(ctx, claim, recorded)
+	s.Held = o.Held(ctx, claim.RunID, s)
+	return s
 }
 
 // errNoServer says that there is nobody to ask.

@@ -67,6 +67,9 @@ func (a *app) printStatus(s sight, now time.Time) {
 		row("Follows up", "%s (%s)", p.RunID, p.Mode)
 	}
 	row("Status", "%s", standingWords(s.stands))
+	if h := s.stands.Held; h != nil {
+		row("Held up", "%s", h.Cause)
+	}
 	if s.stands.Status == s.stands.Recorded {
 		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}

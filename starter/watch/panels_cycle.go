@@ -191,6 +191,8 @@ func waitTitle(s Scene) string {
 		return "Done"
 	case s.Status.Closed():
 		return "It is over: " + string(s.Status)
+	case s.Status.Class() == run.Live:
+		return "Held up"
 	}
 	return "It rests"
 }

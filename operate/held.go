@@ -1,0 +1,44 @@
+package operate
+
+import (
+	"context"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// transient is how often work on a directory may fail before anybody is told: a worker that was replaced fails once.
+const transient = 2
+
+// Held names what keeps the open workflow of a run from continuing, although nobody has paused it: a full disk, or work on the directory that fails
+// again and again. stands is where the run stands; the workflow is asked only where that is ahead of the directory. nil: nothing does, or it is not known.
+func (o Operator) Held(ctx context.Context, runID string, stands run.Standing) *run.Held {
+	if stands.Liveness != run.LiveOpen {
+		return nil
+	}
+	if stands.Live != stands.Recorded {
+		if full := o.diskFull(ctx, runID); full != nil {
+			return full
+		}
+	}
+	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	if err != nil {
+		return nil
+	}
+	for _, p := range d.GetPendingActivities() {
+		if f := p.GetLastFailure(); f != nil && p.GetAttempt() > transient {
+			return &run.Held{Cause: p.GetActivityType().GetName() + " failed, last with: " + f.GetMessage()}
+		}
+	}
+	return nil
+}
+
+// diskFull asks the workflow itself, which needs a worker.
+func (o Operator) diskFull(ctx context.Context, runID string) *run.Held {
+	var held workflows.HeldAnswer
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryHeld)
+	if err != nil || v.Get(&held) != nil || !held.Held {
+		return nil
+	}
+	return &run.Held{Cause: held.Message, DiskFull: true}
+}
