@@ -15,8 +15,10 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// refresh is how often an attached terminal looks at the directory.
-const refresh = 150 * time.Millisecond
+const (
+	refresh     = 150 * time.Millisecond // how often an attached terminal looks at the directory
+	serverEvery = 5 * time.Second        // how often it asks the server
+)
 
 // What Ctrl+C means at an attached terminal.
 const (
@@ -36,10 +38,11 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 	defer v.clear()
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
-	watch := time.NewTicker(5 * time.Second)
+	watch := time.NewTicker(serverEvery)
 	defer watch.Stop()
 	interrupts, gone := 0, 0
 	var held notices
+	var resting pauseForDisk
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,6 +75,9 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 			rests, err := v.update(now)
 			if err != nil {
 				return err
+			}
+			if resting.briefly(v.state, rests, now) {
+				continue
 			}
 			if rests && a.decidedHere(ctx, s, v, sigs) {
 				continue

@@ -69,6 +69,22 @@ func (n *notices) fresh(text string, now time.Time) bool {
 	return true
 }
 
+// pauseForDisk gives a run that a full disk has paused a moment: with a resume on its way, the pause and the end of it are written one after the other
+// as soon as there is space.
+type pauseForDisk struct{ since time.Time }
+
+// briefly says that a run that rests may continue at any moment.
+func (p *pauseForDisk) briefly(s run.State, rests bool, now time.Time) bool {
+	if !rests || s.Status != run.Paused || s.Reason != run.DiskFull {
+		p.since = time.Time{}
+		return false
+	}
+	if p.since.IsZero() {
+		p.since = now
+	}
+	return now.Sub(p.since) < askFor
+}
+
 // notice is what holds a run up, for a screen: it is found out in the background.
 type notice struct{ text atomic.Pointer[string] }
 

@@ -44,3 +44,16 @@ func TestAScreenShowsWhatHoldsARunUp(t *testing.T) {
 }
 
 func TestAStateDirectoryThatIsNotFull(t *testing.T) { require.Empty(t, stateFull(t.TempDir())) }
+
+// TestAPauseForAFullDiskMayBeOverAtOnce: an attached terminal stays, unless the pause lasts.
+func TestAPauseForAFullDiskMayBeOverAtOnce(t *testing.T) {
+	var p pauseForDisk
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	full, asked, running := run.State{Status: run.Paused, Reason: run.DiskFull}, run.State{Status: run.Paused, Reason: run.UserRequested}, run.State{Status: run.Running}
+	require.False(t, p.briefly(asked, true, now))
+	require.True(t, p.briefly(full, true, now))
+	require.True(t, p.briefly(full, true, now.Add(time.Second)))
+	require.False(t, p.briefly(running, false, now.Add(time.Second)))
+	require.True(t, p.briefly(full, true, now.Add(5*time.Second)), "another pause")
+	require.False(t, p.briefly(full, true, now.Add(8*time.Second)))
+}

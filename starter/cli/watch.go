@@ -46,8 +46,16 @@ Elsewhere (a pipe, a file, TERM=dumb) it prints a line for what has happened, un
 		defer stop()
 		v := newView(a.out, d)
 		defer v.clear()
+		var held notices
+		asked := time.Now()
 		return every(ctx, refresh, func(now time.Time) (bool, error) {
 			rests, err := v.update(now)
+			if err == nil && v.state.Status.Class() == run.Live && now.Sub(asked) >= serverEvery {
+				asked = now
+				if h := a.standing(ctx, d, v.state.Status).Held; h != nil && held.fresh(heldWords(*h, d), now) {
+					v.say("  ! " + run.OneLine(held.last))
+				}
+			}
 			if !rests || err != nil {
 				return false, err
 			}
