@@ -42,8 +42,11 @@ func (e *engine) awaitRoom(ctx workflow.Context, full error, asked int) error {
 	wait := time.Duration(float64(min(roomFirst<<min(e.noRoom, 10), roomMost)) * e.in.Options.TimeScale)
 	e.noRoom++
 	e.held = HeldAnswer{Held: true, Message: message(full), RetryAt: run.Time(workflow.Now(ctx).Add(wait))}
-	defer func() { e.held = HeldAnswer{} }()
 	e.show(ctx)
+	defer func() {
+		e.held = HeldAnswer{}
+		e.show(ctx)
+	}()
 	opts := workflow.AwaitOptions{Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "before the full disk is tried again"}}
 	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.tries != asked })
 	return err

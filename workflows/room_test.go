@@ -22,6 +22,16 @@ func (w *world) status() run.State {
 	return s
 }
 
+// held asks the workflow for the full disk that it waits for.
+func (w *world) held() workflows.HeldAnswer {
+	w.t.Helper()
+	v, err := w.env.QueryWorkflow(workflows.QueryHeld)
+	require.NoError(w.t, err)
+	var h workflows.HeldAnswer
+	require.NoError(w.t, v.Get(&h))
+	return h
+}
+
 // TestAFullDiskPausesTheRun: nothing is called while the journal cannot be written, and everything is there when there is room again.
 func TestAFullDiskPausesTheRun(t *testing.T) {
 	w := newWorld(t, twoPasses)
@@ -32,12 +42,14 @@ func TestAFullDiskPausesTheRun(t *testing.T) {
 		s := w.status()
 		require.Equal(t, run.Paused, s.Status, "everybody who asks is told at once")
 		require.Equal(t, run.DiskFull, s.Reason)
+		require.Equal(t, workflows.HeldAnswer{Held: true, Message: "no space left on device", RetryAt: run.Time(begin.Add(45 * time.Second))}, w.held())
 		require.Len(t, w.agent.ids, 1, "nothing is called on a full disk")
 		require.Len(t, w.dir.lines, 3, "the pause itself cannot be written down")
 	}, 20*time.Second)
 	w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 2*time.Minute)
 	w.done()
 	require.True(t, asked)
+	require.Zero(t, w.held())
 	require.Equal(t, []string{"Project: no room", "Project: no room", "Project: no room", "Project 4-7 written"}, w.trace[3:7])
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)

@@ -12,7 +12,11 @@ import (
 
 // show writes the run's current details, in Markdown, where the Web UI shows them: no event of history, and nobody needs our tools to read them.
 func (e *engine) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, details(e.j.state, e.in))
+	text := details(e.j.state, e.in)
+	if e.held.Held {
+		text += fmt.Sprintf("\nA disk is full: %s. It is tried again at %s, and at once after a resume.\n", run.OneLine(e.held.Message), e.held.RetryAt)
+	}
+	workflow.SetCurrentDetails(ctx, text)
 }
 
 // details is what a person wants to know of a run at a glance: status, progress, cost, what it waits for, and what to type.
