@@ -1,0 +1,63 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// TestAFullStorePausesTheRun: a store has a file system of its own, and that is the one that is named.
+func TestAFullStorePausesTheRun(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("making a small disk needs root")
+	}
+	dir := filepath.Join(t.TempDir(), "store")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "passbook-store", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted here: %s", out)
+	}
+	t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
+	h := newHouse(t, "")
+	in := h.startsAs(filepath.Join(h.dir, "run"))
+	s, err := store.Open(t.Context(), "file://"+dir)
+	require.NoError(t, err)
+	for _, digest := range []string{h.put("x").Digest, h.plan, h.in.At.Inputs} {
+		data, err := h.s.Get(t.Context(), store.Digest(digest))
+		require.NoError(t, err)
+		_, err = s.Put(t.Context(), data)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
+	filler, err := os.Create(filepath.Join(dir, "filler"))
+	require.NoError(t, err)
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	require.True(t, errors.Is(err, syscall.ENOSPC) || errors.Is(err, io.ErrShortWrite), err)
+	require.NoError(t, filler.Close())
+
+	in.Store = "file://" + dir
+	e := env(t.Context())
+	e.RegisterActivity(telling(h.acts, func(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) { return h.acts.Project(ctx, in) }))
+	_, _, err = func() (work.ProjectResult, []work.Heartbeat, error) { return h.project(in, nil) }()
+	require.ErrorContains(t, err, "no space left on device (file system "+dir+": 0 B of 256.0 KiB free)")
+	require.ErrorContains(t, err, dir+"/")
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "filler")))
+	res, _, err := h.project(in, nil)
+	require.NoError(t, err, "with space again the same batch is written")
+	require.Equal(t, "written", res.Outcome)
+}
