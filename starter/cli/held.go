@@ -11,8 +11,8 @@ import (
 	"github.com/passbook-run/passbook/volume"
 )
 
-// heldUp says in a line why an open run does not continue although nobody has paused it, and what to do. recorded is what the directory says of it;
-// empty: the workflow is asked in any case. Empty: it does, or it is not known.
+// heldUp says in a line why an open run does not continue although nobody has paused it, and what to do; empty: it continues, or it is not known.
+// recorded is the status in the directory; without it the workflow is asked in any case.
 func (s *session) heldUp(ctx context.Context, d rundir.Dir, recorded run.Status) string {
 	if s.Embedded {
 		if text := stateFull(s.Settings.StateDir); text != "" {
