@@ -6,12 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/passbook-run/passbook/store"
 )
 
 // TestAFullStoreIsNamed: a store has a file system of its own, and that is the one that is named.
@@ -27,15 +26,7 @@ func TestAFullStoreIsNamed(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
 	h := newHouse(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
-	s, err := store.Open(t.Context(), "file://"+dir)
-	require.NoError(t, err)
-	for _, digest := range []string{h.put("x").Digest, h.plan, h.in.At.Inputs} {
-		data, err := h.s.Get(t.Context(), store.Digest(digest))
-		require.NoError(t, err)
-		_, err = s.Put(t.Context(), data)
-		require.NoError(t, err)
-	}
-	require.NoError(t, s.Close())
+	require.NoError(t, os.CopyFS(dir, os.DirFS(strings.TrimPrefix(h.s.URL(), "file://"))))
 	filler, err := os.Create(filepath.Join(dir, "filler"))
 	require.NoError(t, err)
 	for err == nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/redact"
+	"github.com/passbook-run/passbook/volume"
 )
 
 // ScriptedVerb is the hidden verb that is the built-in agent. The worker has it too.
@@ -46,7 +47,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintf(errw, "Error: %v%s\n", a.secrets.Text(err.Error()), hint(err))
+		fmt.Fprintf(errw, "Error: %v%s\n", a.secrets.Text(volume.Explain(err).Error()), hint(err))
 	}
 	return exitCode(err)
 }
