@@ -108,7 +108,7 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 	}
 	p, err := d.Project(ctx, blobs{s}, batch)
 	if err == nil && p.Outcome == rundir.Written {
-		a.forgetClosed(d, in)
+		a.forgetClosed(ctx, d, in)
 	}
 	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage}
 	for _, what := range p.Healed {

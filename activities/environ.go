@@ -114,13 +114,15 @@ func (a *Activities) learnLeft(dir string) error {
 }
 
 // forgetClosed removes the environment of a run when its end is on disk. What fails is done by the next worker.
-func (a *Activities) forgetClosed(d rundir.Dir, in work.ProjectInput) {
+func (a *Activities) forgetClosed(ctx context.Context, d rundir.Dir, in work.ProjectInput) {
 	ended := func(line string) bool { return strings.Contains(line, `"kind":"`+string(run.KindRunEnd)+`"`) }
 	if a.cfg.StateDir == "" || !slices.ContainsFunc(in.Lines, ended) {
 		return
 	}
 	if now, err := d.Now(); err == nil && now.State.Status.Closed() {
-		_ = ForgetEnvironment(a.cfg.StateDir, in.RunID, d, a.cfg.Now())
+		if err := ForgetEnvironment(a.cfg.StateDir, in.RunID, d, a.cfg.Now()); err != nil {
+			activity.GetLogger(ctx).Warn("the environment of a closed run stays until a worker starts", "run", in.RunID, "error", err)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ type Environment struct {
 
 // Save replaces the environment of a run. On return it is on disk. undo puts the former one back, unless it was replaced once more meanwhile.
 func Save(stateDir string, e Environment) (undo func() error, err error) {
-	path, err := pathOf(stateDir, e.RunID)
+	path, err := Path(stateDir, e.RunID)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func write(path string, data []byte) error { return durable.Disk{}.WriteFile(pat
 
 // Load reads the environment of a run. fs.ErrNotExist: none was handed over, or it has expired.
 func Load(stateDir, runID string) (Environment, error) {
-	path, err := pathOf(stateDir, runID)
+	path, err := Path(stateDir, runID)
 	if err != nil {
 		return Environment{}, err
 	}
@@ -94,7 +94,7 @@ func Load(stateDir, runID string) (Environment, error) {
 }
 
 func read(path string) (e Environment, err error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return e, err
 	}
@@ -126,7 +126,7 @@ func private(info fs.FileInfo) bool {
 
 // Expire keeps the environment of a closed run until a time. There may be none.
 func Expire(stateDir, runID string, at time.Time) error {
-	path, err := pathOf(stateDir, runID)
+	path, err := Path(stateDir, runID)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func Expire(stateDir, runID string, at time.Time) error {
 
 // Remove deletes the environment of a run. There may be none.
 func Remove(stateDir, runID string) error {
-	path, err := pathOf(stateDir, runID)
+	path, err := Path(stateDir, runID)
 	if err != nil {
 		return err
 	}
@@ -175,8 +175,8 @@ func Runs(stateDir string) ([]string, error) {
 	return out, nil
 }
 
-// pathOf is the file of a run's environment. An id that cannot be a file's name has none.
-func pathOf(stateDir, runID string) (string, error) {
+// Path is the file of a run's environment. An id that cannot be a file's name has none.
+func Path(stateDir, runID string) (string, error) {
 	if runID == "" || strings.HasPrefix(runID, ".") || strings.ContainsAny(runID, `/\`) {
 		return "", fmt.Errorf("environment of run %q: %w", runID, fs.ErrNotExist)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -27,7 +28,7 @@ func (o Operator) removable(ctx context.Context, r Removal, s removed, all []rem
 	}
 	o.mayRemove(&p, r, s)
 	for _, step := range []func(context.Context, *Removable, Removal, removed, []removed) error{
-		o.workflowParts, o.gitParts, o.scratchParts, o.storeParts, o.directoryParts, o.registryParts,
+		o.workflowParts, o.gitParts, o.scratchParts, o.environmentParts, o.storeParts, o.directoryParts, o.registryParts,
 	} {
 		if err := step(ctx, &p, r, s, all); err != nil {
 			return p, err
@@ -355,6 +356,21 @@ func writing(err error, s removed) error {
 		return &RefusedError{Verb: removeVerb, Why: fmt.Sprintf("%s is being written by %s: wait for it to end", s.dir.Root, held.Owner)}
 	}
 	return err
+}
+
+// environmentParts is what the last start or resume has handed over to the run's calls.
+func (o Operator) environmentParts(_ context.Context, p *Removable, _ Removal, _ removed, _ []removed) error {
+	path, err := environ.Path(o.Settings.StateDir, p.RunID)
+	if err == nil {
+		_, err = os.Lstat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.part("environment", path, Amount{}, "variables handed over to its calls", func(context.Context) error { return environ.Remove(o.Settings.StateDir, p.RunID) })
+	return nil
 }
 
 // registryParts is the entry by which this machine finds the run.

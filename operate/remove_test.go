@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -135,6 +136,8 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	in.Claim.CreatedAt = "2026-01-02T03:04:05.000Z"
 	require.NoError(t, register(ctx, in))
 	require.NoError(t, Index(state, removedRun, m.dir.Root))
+	_, err = environ.Save(state, environ.Environment{RunID: removedRun, Variables: []string{"PATH=/bin"}})
+	require.NoError(t, err)
 	m.o = Operator{Client: m.f, Settings: config.Settings{StateDir: state, RunRoot: filepath.Join(state, "run-root"), Store: m.s.URL()}, Host: "here", Namespace: "default"}
 	lays(t, m.o.Settings.Scratch(), map[string]string{"r1_g0.001.1.-.1.abc/1/stdout": "said\n", "r10_g0.001.1.-.1.abc/1/stdout": "another's\n"})
 	r, err := repo.Open(ctx, m.source)
@@ -203,7 +206,7 @@ func whats(p Removable) (out []string) {
 	return out
 }
 
-var everything = []string{"workflow", "checkout", "branch", "scratch", "store", "directory", "registry"}
+var everything = []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "directory", "registry"}
 
 // TestRemovablesListsEverything that a run has left, and changes nothing.
 func TestRemovablesListsEverything(t *testing.T) {
@@ -216,9 +219,9 @@ func TestRemovablesListsEverything(t *testing.T) {
 	require.Equal(t, m.dir.Path(rundir.WorkspaceDir), p.Parts[1].Where)
 	require.Equal(t, removedBranch+" in "+m.source, p.Parts[2].Where)
 	require.Equal(t, Amount{1, 5}, p.Parts[3].Amount)
-	require.Equal(t, m.dir.Root, p.Parts[5].Where)
-	require.Greater(t, p.Parts[5].Amount.Bytes, int64(1000))
-	require.Equal(t, m.entry, p.Parts[6].Where)
+	require.Equal(t, m.dir.Root, p.Parts[6].Where)
+	require.Greater(t, p.Parts[6].Amount.Bytes, int64(1000))
+	require.Equal(t, m.entry, p.Parts[7].Where)
 	require.Empty(t, p.Kept)
 	require.Equal(t, before, laid(t, m.dir.Root))
 	require.Equal(t, stored, contents(t, m.s))
@@ -442,7 +445,7 @@ func TestRemoveIsFinished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, run.Done)
 			p := m.list(Removal{})
-			for _, part := range p.Parts[:5] {
+			for _, part := range p.Parts[:6] {
 				require.NoError(t, part.remove(t.Context()))
 			}
 			cut(t, m)
@@ -463,7 +466,7 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 		}
 		all, err := m.o.Removables(t.Context(), Removal{Runs: []string{name}})
 		require.NoError(t, err)
-		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "store", "registry"}, whats(all[0]))
+		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "registry"}, whats(all[0]))
 		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
 		_, err = m.o.Remove(t.Context(), Removal{Runs: []string{name}})
 		require.NoError(t, err)

@@ -88,7 +88,10 @@ func (a *app) speak(ctx context.Context, s *session, d rundir.Dir, claim run.Cla
 	if err := operate.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
 		return "", err
 	}
-	before, _ := d.Meta() // one that cannot be read has followed as soon as it can
+	before, err := d.Meta()
+	if err != nil {
+		before = rundir.Meta{} // the directory has followed as soon as it can be read
+	}
 	ack, err := s.Tell(ctx, d, verb, m)
 	if err != nil {
 		return goesOnAnyway(d, verb, err)
