@@ -104,7 +104,7 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 		return work.ProjectResult{}, foreign(err)
 	}
 	batch := rundir.Batch{
-		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(ctx, blobs{s}, in.Head),
+		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(blobs{s}, in.Head),
 	}
 	p, err := d.Project(ctx, blobs{s}, batch)
 	if err == nil && p.Outcome == rundir.Written {
@@ -125,7 +125,7 @@ func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResu
 		return work.SealResult{}, err
 	}
 	done, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, rundir.Sealing{
-		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.truth(ctx, blobs{s}, in.Head),
+		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.truth(blobs{s}, in.Head),
 	})
 	if errors.Is(err, rundir.ErrShorter) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrShorter, err)
@@ -134,9 +134,9 @@ func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResu
 }
 
 // truth gives the journal as the store and this workflow's own history hold it.
-func (a *Activities) truth(ctx context.Context, s blobs, head string) rundir.Truth {
-	exec := activity.GetInfo(ctx).WorkflowExecution
+func (a *Activities) truth(s blobs, head string) rundir.Truth {
 	return func(ctx context.Context) ([]string, error) {
+		exec := activity.GetInfo(ctx).WorkflowExecution
 		src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
 		if err != nil {
 			return nil, err
