@@ -214,7 +214,11 @@ func (t target) writable() error {
 	if err == nil {
 		return nil
 	}
-	return t.refused(err, "Name a directory that you may write to, or change its permissions", "%s cannot be written: %v%s", dir, err, ownerOf(dir))
+	next := "Name a directory that you may write to, or change its permissions"
+	if errors.Is(err, syscall.EROFS) {
+		next = "Name a directory on another file system"
+	}
+	return t.refused(err, next, "%s cannot be written: %v%s", dir, err, ownerOf(dir))
 }
 
 // ownerOf names the owner of a directory that is another user's.
