@@ -64,14 +64,15 @@ func (h *house) count(event, at string) int {
 // mid waits until a call runs, and gives its process.
 func (h *house) mid(at string) process.Identity {
 	h.t.Helper()
-	until(h.t, "call "+at+" runs", func() bool { return h.count("start", at) > h.count("answered", at) })
 	var id process.Identity
-	for _, c := range h.calls() {
-		if found, alive := agentOf(c); c.At == at && c.Event == "start" && alive {
-			id = found
+	until(h.t, "call "+at+" runs", func() bool {
+		for _, c := range h.calls() {
+			if found, alive := agentOf(c); c.At == at && c.Event == "start" && alive {
+				id = found
+			}
 		}
-	}
-	require.NotZero(h.t, id.PID, "call %s does not run", at)
+		return id.PID != 0 && h.count("start", at) > h.count("answered", at)
+	})
 	return id
 }
 

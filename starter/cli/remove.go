@@ -117,13 +117,13 @@ func (a *app) printRemovable(p operate.Removable) {
 		if part.Note != "" {
 			text = append(text, part.Note)
 		}
-		fmt.Fprintf(a.out, "  %-9s  %s\n", part.What, strings.Join(text, "; "))
+		fmt.Fprintf(a.out, "  %-11s  %s\n", part.What, strings.Join(text, "; "))
 	}
 	if len(p.Parts) == 0 {
 		fmt.Fprintln(a.out, "  nothing is left of it here")
 	}
 	for _, k := range p.Kept {
-		fmt.Fprintf(a.out, "  %-9s  %s\n", "stays", k)
+		fmt.Fprintf(a.out, "  %-11s  %s\n", "stays", k)
 	}
 }
 
@@ -163,7 +163,7 @@ func (a *app) printRemoved(all []operate.Removable, err error) {
 	for _, p := range all {
 		fmt.Fprintf(a.out, "Run %s is removed.\n", p.RunID)
 		for _, k := range p.Kept {
-			fmt.Fprintf(a.out, "  %-9s  %s\n", "stays", k)
+			fmt.Fprintf(a.out, "  %-11s  %s\n", "stays", k)
 		}
 	}
 	if len(all) > 0 {
