@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/repo"
@@ -113,12 +115,20 @@ func rememberedAt(stateDir, what string) (id string, d rundir.Dir, err error) {
 	if err != nil {
 		return "", d, err
 	}
+	var found []string
 	for run, dir := range all {
 		if filepath.Clean(dir) == abs {
-			return run, rundir.At(dir), nil
+			found, d = append(found, run), rundir.At(dir)
 		}
 	}
-	return "", d, nil
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		return "", d, nil
+	case 1:
+		return found[0], d, nil
+	}
+	return "", d, &NameError{What: what, Found: found}
 }
 
 // remembered is a run whose directory is not where this machine remembers it: it was deleted, or archived in it when another run began there.
@@ -145,6 +155,9 @@ func (o Operator) remembered(ctx context.Context, id string, was rundir.Dir) (re
 // elsewhere is a run that this machine does not remember: the store or Temporal may have something of it. missing: neither has.
 func (o Operator) elsewhere(ctx context.Context, id string, missing error) (removed, error) {
 	s := removed{named: id}
+	if strings.ContainsFunc(id, func(r rune) bool { return r == '/' || r == '\\' || r == ' ' }) {
+		return s, missing // a path
+	}
 	claim, dir, err := o.registered(ctx, id)
 	switch {
 	case err == nil:

@@ -147,7 +147,7 @@ func (g gitRemoval) checkouts(ctx context.Context) error {
 		if gone {
 			note += "; its folder is gone"
 		}
-		g.p.part("checkout", path, Amount{}, note, func(ctx context.Context) error { return g.source.RemoveWorktree(ctx, path, true) })
+		g.p.part("checkout", path, Amount{}, note, func(ctx context.Context) error { return g.removeCheckout(ctx, path) })
 	}
 	dirt, err := repo.WorktreeDirt(ctx, g.checkout)
 	switch {
@@ -166,6 +166,19 @@ func (g gitRemoval) checkouts(ctx context.Context) error {
 		g.p.refuse("its checkout %s has changes that are in no commit (%s). To keep them, commit them there and use --keep-branch; to lose them: --discard", g.checkout, few(paths))
 	}
 	return nil
+}
+
+// removeCheckout removes a checkout that has no changes, also none since it was listed.
+func (g gitRemoval) removeCheckout(ctx context.Context, path string) error {
+	dirt, err := repo.WorktreeDirt(ctx, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // its folder is gone, and git is told so
+	case err != nil:
+		return err
+	case len(dirt.Paths()) > 0 && !g.r.Discard:
+		return fmt.Errorf("remove checkout %s: it has changes that are in no commit (%s). To keep them, commit them there and use --keep-branch; to lose them: --discard", path, few(dirt.Paths()))
+	}
+	return g.source.RemoveWorktree(ctx, path, true)
 }
 
 // ofBranch is the branch itself, unless it stays.
@@ -192,10 +205,11 @@ func (g gitRemoval) ofBranch(ctx context.Context, besides []string) error {
 	return nil
 }
 
-// delivered says that all the branch has come to was delivered, and is still there; empty: it was not. A delivery is one commit, or files in a checkout.
+// delivered says that all the branch has come to was delivered as a commit that is still there; empty: it was not, or not as a commit: files in a checkout
+// may have been changed or reset since.
 func (g gitRemoval) delivered(ctx context.Context, own repo.OwnWork, besides []string) string {
 	d := g.s.state.Delivery
-	if d == nil || !d.Delivered || g.s.state.Commit != own.At || d.Commit != "" && !g.source.Holds(ctx, d.Commit, besides...) {
+	if d == nil || !d.Delivered || g.s.state.Commit != own.At || d.Commit == "" || !g.source.Holds(ctx, d.Commit, besides...) {
 		return ""
 	}
 	return fmt.Sprintf("; what they come to was delivered to the %s %s", d.To, d.Target)

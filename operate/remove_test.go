@@ -366,6 +366,8 @@ func TestRemoveCountsADelivery(t *testing.T) {
 	later, err := source.OwnWork(t.Context(), removedBranch)
 	require.NoError(t, err)
 	require.Empty(t, g.delivered(t.Context(), later, nil), "a commit after the delivery")
+	g.s.state.Delivery.Commit = ""
+	require.Empty(t, g.delivered(t.Context(), own, nil), "files in a checkout may have been reset since")
 	g.s.state.Delivery.Commit = at
 	require.Empty(t, g.delivered(t.Context(), own, []string{removedBranch}), "what was delivered is gone")
 }

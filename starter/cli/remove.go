@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -100,8 +101,30 @@ func (a *app) printRemovables(ctx context.Context, o operate.Operator, r operate
 	if err := operate.Refusals(all); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(r.Runs, " "))
+	fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(removeArgs(r), " "))
 	return nil
+}
+
+// removeArgs are the arguments of a removal, to be typed in a shell.
+func removeArgs(r operate.Removal) []string {
+	var out []string
+	for _, run := range r.Runs {
+		if strings.ContainsFunc(run, func(c rune) bool {
+			return !strings.ContainsRune("-_./~:@", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+		}) {
+			run = "'" + strings.ReplaceAll(run, "'", `'\''`) + "'"
+		}
+		out = append(out, run)
+	}
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{r.Offline, "--offline"}, {r.KeepBranch, "--keep-branch"}, {r.Discard, "--discard"}} {
+		if flag.set {
+			out = append(out, flag.name)
+		}
+	}
+	return out
 }
 
 func (a *app) printRemovable(p operate.Removable) {
@@ -142,7 +165,7 @@ func (a *app) printFreed(ctx context.Context, all []operate.Removable) {
 			fmt.Fprintf(a.out, "How much the store then has that no run needs is not known: %v\n", err)
 			continue
 		}
-		fmt.Fprintf(a.out, "In the store nothing else needs %s: %s store gc --delete then deletes them.\n", amount(freed), program())
+		fmt.Fprintf(a.out, "In the store nothing else needs %s: %s store gc --delete then deletes what is older than 24 hours.\n", amount(freed), program())
 	}
 }
 
@@ -167,6 +190,6 @@ func (a *app) printRemoved(all []operate.Removable, err error) {
 		}
 	}
 	if len(all) > 0 {
-		fmt.Fprintf(a.out, "What only it had in the store can be deleted: %s store gc --delete\n", program())
+		fmt.Fprintf(a.out, "What only it had in the store can be deleted when it is older than 24 hours: %s store gc --delete\n", program())
 	}
 }
