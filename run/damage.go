@@ -26,9 +26,11 @@ type JournalDamage struct {
 	Kept     string `json:"kept,omitempty"` // copy of the file as it was found, in the directory
 }
 
-// Same says that two are about the same damage, whatever became of it.
+// Same says that two are about the same damage, whatever became of it. Where the line is not known, the digests are of all lines so far and change with
+// every new one.
 func (d JournalDamage) Same(other JournalDamage) bool {
-	return d.File == other.File && d.Line == other.Line && d.Found == other.Found
+	whole := d.Line == 0 && !strings.HasPrefix(d.File, SegmentFile)
+	return d.File == other.File && d.Line == other.Line && (whole || d.Found == other.Found)
 }
 
 func (d JournalDamage) String() string {

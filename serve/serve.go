@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -50,7 +51,10 @@ func Run(ctx context.Context, o Options) error {
 	if err := acts.ReapDead(ctx); err != nil {
 		return fmt.Errorf("end what earlier workers have left behind: %w", err)
 	}
-	if err := errors.Join(operate.SweepEnvironments(o.Settings.StateDir), acts.LearnAll()); err != nil {
+	if err := operate.SweepEnvironments(o.Settings.StateDir); err != nil { // one file that cannot be removed must not hold up all runs of the host
+		slog.Warn("environments of closed runs stay until the next worker starts", "error", err)
+	}
+	if err := acts.LearnAll(); err != nil {
 		return fmt.Errorf("read the environments of runs: %w", err)
 	}
 	group := workers(o, acts)

@@ -340,8 +340,8 @@ func (c *control) courier(ctx workflow.Context) {
 	workflow.GoNamed(ctx, "courier", func(ctx workflow.Context) {
 		for workflow.Await(ctx, func() bool { return c.dirty && c.e.opened }) == nil {
 			c.dirty = false
-			if err := c.e.j.flush(ctx); err != nil {
-				c.fail(fmt.Errorf("write what messages have asked for: %w", err))
+			if err := c.e.j.flush(ctx); err != nil { // what is pending stays so: the main loop writes it, or fails
+				workflow.GetLogger(ctx).Error("a message waits for the directory", "error", err)
 			}
 		}
 	})

@@ -42,9 +42,13 @@ func (j *journal) storeAgain(ctx workflow.Context, found []run.JournalDamage) ([
 	if !slices.ContainsFunc(found, inStore) {
 		return found, nil
 	}
+	head, sealed := j.head, j.sealed
 	j.head, j.sealed, j.unkept = "", 0, 0
 	if err := j.seal(ctx, j.tail); err != nil {
 		return nil, err
+	}
+	if j.sealed == 0 { // nothing could be stored: the segments that can still be read stay known
+		j.head, j.sealed = head, sealed
 	}
 	for i, d := range found {
 		found[i].Repaired = d.Repaired || inStore(d) && j.sealed == j.tail.Seq
