@@ -21,9 +21,6 @@ type ears struct {
 	told    *told
 }
 
-// comeFirst gives this thread a higher priority than what it watches, where this user may.
-func comeFirst() { _ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -10) }
-
 // listen begins before the run does, and adds each folder as it appears.
 func listen(t *testing.T, s *sight) {
 	t.Helper()
@@ -60,6 +57,8 @@ func (e *ears) add(folder string) {
 	for _, sub := range entries {
 		if sub.IsDir() {
 			e.add(filepath.Join(folder, sub.Name()))
+		} else if path := filepath.Join(folder, sub.Name()); newState(path) {
+			e.read[path] = true // it is older than the watch: whether it was read already was not heard
 		}
 	}
 }

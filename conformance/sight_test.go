@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -45,41 +44,35 @@ type told struct {
 	removed  []string // files that were unlinked or renamed away, temporary ones aside
 }
 
-// walkEvery is the time between two walks through the whole directory, which take far longer than a look.
-const walkEvery = 100 * time.Millisecond
+// walkEvery is the number of looks for each walk through the whole directory, which takes far longer than the rest of a look.
+const walkEvery = 100
 
 // watch looks at a directory every millisecond until end is called. A look reads only what has changed since the last one: the processor is needed by
-// what is watched. The thread that looks comes before others, so that on a busy machine no state is replaced before it was seen.
+// what is watched.
 func watch(t *testing.T, dir string) *sight {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	s := &sight{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{}, files: map[string]bool{}, known: map[string]os.FileInfo{}, stop: make(chan struct{})}
 	listen(t, s)
 	s.done.Go(func() {
-		runtime.LockOSThread() // for good: the thread ends with this goroutine
-		comeFirst()
-		s.every(time.Millisecond, func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			if n%walkEvery == 0 {
+				s.lookAtFiles()
+			}
 			s.look()
 			s.looked.Add(1)
-		})
-	})
-	s.done.Go(func() { s.every(walkEvery, s.lookAtFiles) })
-	return s
-}
-
-// every looks until the end, and once more then.
-func (s *sight) every(pause time.Duration, look func()) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		look()
-		select {
-		case <-s.stop:
-			look()
-			return
-		case <-tick.C:
+			select {
+			case <-s.stop:
+				s.lookAtFiles()
+				s.look()
+				return
+			case <-tick.C:
+			}
 		}
-	}
+	})
+	return s
 }
 
 // await waits until the watcher has looked at a file as it is now.
@@ -96,11 +89,7 @@ func (s *sight) end() *sight {
 }
 
 func (s *sight) look() {
-	s.lookAtState()
 	s.lookAtLogs()
-}
-
-func (s *sight) lookAtState() {
 	path := filepath.Join(s.dir, statePathIn)
 	fi, err := os.Stat(path)
 	if err == nil && !s.changed(path, fi) {
