@@ -57,8 +57,6 @@ func (e *ears) add(folder string) {
 	for _, sub := range entries {
 		if sub.IsDir() {
 			e.add(filepath.Join(folder, sub.Name()))
-		} else if path := filepath.Join(folder, sub.Name()); newState(path) {
-			e.read[path] = true // it is older than the watch: whether it was read already was not heard
 		}
 	}
 }

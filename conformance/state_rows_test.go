@@ -168,17 +168,10 @@ func testStateIsWrittenOften(t *testing.T) {
 		last = o.text(t, "lastSavedAt")
 		done[int(o.number(t, "lastCompletedCorpusPass"))] = len(o.list(t, "checkpoints"))
 	}
-	var missing []int
 	for n := 1; n < 56; n++ {
-		if checkpoints, ok := done[n]; ok {
-			require.Equal(t, n/8, checkpoints, "checkpoints after pass %d", n)
-		} else {
-			missing = append(missing, n)
-		}
+		require.Contains(t, done, n, "no state was saved after pass %d", n)
+		require.Equal(t, n/8, done[n], "checkpoints after pass %d", n)
 	}
-	// On a busy machine a state may be replaced before the watcher reads it. The kernel counts replacements without fail: it must have told of one
-	// that was not read for each of them.
-	require.LessOrEqual(t, len(missing), min(2, s.told.renamed-len(s.states)), "no state was saved after passes %v", missing)
 }
 
 func testStateCanBeMoved(t *testing.T) {
