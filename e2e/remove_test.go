@@ -73,7 +73,7 @@ func (tr *trial) removed(id string) {
 	require.Contains(tr.t, tr.starter("store", "gc", "--older-than", "0s"), "Not needed: 0 objects")
 }
 
-// testRemoveWhole lists what is removed, is killed between the checkout and the branch, and goes on.
+// testRemoveWhole lists what is removed, is killed between the checkout and the branch, and continues.
 func testRemoveWhole(t *testing.T, h *house) {
 	tr := h.trial(t)
 	id := tr.removable()
