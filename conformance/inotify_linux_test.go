@@ -17,7 +17,8 @@ type ears struct {
 	fd      int
 	f       *os.File
 	folders map[int32]string
-	read    map[string]bool // temporary files of state.json that were read
+	made    map[string]bool // temporary files of state.json whose beginning was heard
+	read    map[string]bool // and those that were read
 	told    *told
 }
 
@@ -26,7 +27,7 @@ func listen(t *testing.T, s *sight) {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	require.NoError(t, err)
-	e := &ears{fd: fd, f: os.NewFile(uintptr(fd), "inotify"), folders: map[int32]string{}, read: map[string]bool{}, told: &s.told}
+	e := &ears{fd: fd, f: os.NewFile(uintptr(fd), "inotify"), folders: map[int32]string{}, made: map[string]bool{}, read: map[string]bool{}, told: &s.told}
 	s.told.works = true
 	e.add(s.dir)
 	s.done.Go(e.hear)
@@ -82,15 +83,22 @@ func (e *ears) note(path string, mask uint32) {
 	switch {
 	case mask&unix.IN_ISDIR != 0 && mask&unix.IN_CREATE != 0:
 		e.add(path)
+	case mask&unix.IN_CREATE != 0 && newState(path):
+		e.made[path] = true
 	case mask&unix.IN_MOVED_TO != 0 && filepath.Base(path) == "state.json":
 		e.told.renamed++
 	case mask&unix.IN_ACCESS != 0 && newState(path):
 		e.read[path] = true
 	case mask&unix.IN_MOVED_FROM != 0 && newState(path):
 		e.told.replaced++
-		if e.read[path] {
-			e.told.readBack++
+		if e.made[path] && !e.read[path] {
+			e.told.unread = append(e.told.unread, path)
 		}
+		if e.made[path] {
+			e.told.whole++
+		}
+		delete(e.made, path)
+		delete(e.read, path)
 	case mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) != 0 && !temporary(path):
 		e.told.removed = append(e.told.removed, path)
 	}

@@ -53,6 +53,7 @@ func makeDemo(t *testing.T) result {
 	from := len(calls(t, 0))
 	r := result{dir: filepath.Join(base, "demo")}
 	s := watch(t, r.dir)
+	s.holdCalls(t, rowsEnv.faults())
 	r.said = starter(t, "demo", "--output-dir", r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
 	require.Contains(t, r.said, "Done: 56 of 56 passes, 3 rounds, 70 calls")

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -30,7 +32,9 @@ type sight struct {
 	files   map[string]bool   // every file that ever was there, temporary ones aside
 	told    told
 	looked  atomic.Int64
+	reading sync.Mutex             // held by whoever looks
 	known   map[string]os.FileInfo // state.json and the logs as they were last read
+	free    func()                 // ends the holding of calls
 	stop    chan struct{}
 	done    sync.WaitGroup
 }
@@ -40,7 +44,8 @@ type told struct {
 	works    bool
 	renamed  int      // times that a file was renamed into state.json
 	replaced int      // by a state.json.tmp.* of the same folder
-	readBack int      // of these, read before
+	whole    int      // of these, heard of from their beginning: what is older than the watch on its folder is not
+	unread   []string // of the latter, those that were not read before
 	removed  []string // files that were unlinked or renamed away, temporary ones aside
 }
 
@@ -52,7 +57,7 @@ const walkEvery = 100
 func watch(t *testing.T, dir string) *sight {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	s := &sight{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{}, files: map[string]bool{}, known: map[string]os.FileInfo{}, stop: make(chan struct{})}
+	s := &sight{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{}, files: map[string]bool{}, known: map[string]os.FileInfo{}, free: func() {}, stop: make(chan struct{})}
 	listen(t, s)
 	s.done.Go(func() {
 		tick := time.NewTicker(time.Millisecond)
@@ -83,12 +88,43 @@ func (s *sight) await(t *testing.T, file string) {
 }
 
 func (s *sight) end() *sight {
+	s.free()
 	close(s.stop)
 	s.done.Wait()
 	return s
 }
 
+// holdCalls makes each call of the scripted agent wait until the watcher has looked, so what is on disk when a call begins is seen however slow the
+// machine is. The agent reads a named pipe in the place of its fault file: it gets no faults, after the look.
+func (s *sight) holdCalls(t *testing.T, faults string) {
+	t.Helper()
+	require.NoError(t, os.Remove(faults))
+	require.NoError(t, syscall.Mkfifo(faults, 0o600))
+	held := make(chan struct{})
+	go func() {
+		defer close(held)
+		for {
+			pipe, err := os.OpenFile(faults, os.O_WRONLY, 0) // waits for a reader
+			if err != nil {
+				return // it was removed
+			}
+			s.look()
+			_ = pipe.Close()
+		}
+	}()
+	s.free = sync.OnceFunc(func() {
+		reader, err := os.OpenFile(faults, os.O_RDONLY|syscall.O_NONBLOCK, 0) // with it, nothing waits for a reader
+		assert.NoError(t, err)
+		assert.NoError(t, os.Remove(faults))
+		<-held
+		assert.NoError(t, reader.Close())
+	})
+	t.Cleanup(s.free)
+}
+
 func (s *sight) look() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	s.lookAtLogs()
 	path := filepath.Join(s.dir, statePathIn)
 	fi, err := os.Stat(path)
