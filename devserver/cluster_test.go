@@ -23,6 +23,8 @@ func TestTheClusterHasTheSameDynamicConfig(t *testing.T) {
 			"transfer": dynamicconfig.TransferProcessorMaxPollRPS.Get(c)(),
 			"timer":    dynamicconfig.TimerProcessorMaxPollRPS.Get(c)(),
 			"shift":    dynamicconfig.TimerProcessorMaxTimeShift.Get(c)(),
+			"acks":     dynamicconfig.TransferProcessorUpdateAckInterval.Get(c)(),
+			"seen":     dynamicconfig.VisibilityProcessorUpdateAckInterval.Get(c)(),
 			"read":     dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_ACTIVITY),
 			"write":    dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_ACTIVITY),
 			"error":    dynamicconfig.BlobSizeLimitError.Get(c)(""),

@@ -33,6 +33,13 @@ func (d Dirt) Paths() []string {
 	return slices.Compact(all)
 }
 
+// Unsaved are the paths below root whose contents are in no commit. A file that was only deleted is none of them.
+func (d Dirt) Unsaved(root string) []string {
+	all := append(there(root, d.Paths()), d.Staged...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Dirt looks at the checkout and writes nothing, not even the index.
 func (r *Repo) Dirt(ctx context.Context) (Dirt, error) {
 	out, err := r.git.out(ctx, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames")

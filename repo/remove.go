@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,7 +36,11 @@ func (r *Repo) onlyIn(ctx context.Context, commit string, branches []string) (li
 	for _, b := range branches {
 		args = append(args, "--exclude="+b)
 	}
-	out, err := r.git.out(ctx, append(args, "--branches", "--tags", "--remotes", "HEAD", "--")...)
+	args = append(args, "--branches", "--tags", "--remotes")
+	if _, err := r.commit(ctx, "HEAD"); err == nil { // a repository may have branches, and no commit checked out
+		args = append(args, "HEAD")
+	}
+	out, err := r.git.out(ctx, append(args, "--")...)
 	for line := range strings.Lines(string(out)) {
 		list = append(list, strings.TrimSpace(line))
 	}
@@ -68,7 +73,7 @@ func (r *Repo) Checkouts(ctx context.Context, branch string) ([]string, error) {
 }
 
 // WorktreeDirt looks at the linked worktree at path. Unlike [OpenWorktree] it repairs nothing. There is none: fs.ErrNotExist. A link in its place, or a
-// repository of its own: [ErrNotOurs].
+// repository of its own: [ErrNotOurs]. A folder of which git has no record: [ErrLost].
 func WorktreeDirt(ctx context.Context, path string) (Dirt, error) {
 	if fi, err := os.Lstat(path); err != nil {
 		return Dirt{}, err
@@ -76,17 +81,69 @@ func WorktreeDirt(ctx context.Context, path string) (Dirt, error) {
 		return Dirt{}, fmt.Errorf("%s: %w: it is a symbolic link", path, ErrNotOurs)
 	}
 	fi, err := os.Lstat(filepath.Join(path, ".git"))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Dirt{}, fmt.Errorf("%s: %w: it has no .git", path, ErrLost)
+	case err != nil:
 		return Dirt{}, err
-	}
-	if !fi.Mode().IsRegular() {
+	case !fi.Mode().IsRegular():
 		return Dirt{}, fmt.Errorf("%s: %w: it is a repository of its own", path, ErrNotOurs)
 	}
 	r, err := open(ctx, path)
-	if err != nil {
+	if errors.Is(err, ErrNotRepository) {
+		return Dirt{}, fmt.Errorf("%s: %w: its repository was replaced, or git has pruned it", path, ErrLost)
+	} else if err != nil {
 		return Dirt{}, err
 	}
+	if holder := r.takenBy(path); holder != "" {
+		return Dirt{}, fmt.Errorf("%s: %w: git's record of it is now that of %s", path, ErrLost, holder)
+	}
 	return r.Dirt(ctx)
+}
+
+// Unsaved lists the files of a folder that differ from a branch, and are not ignored: what only that folder has. A file that it lacks is none of them.
+// The folder need not be a checkout any more. Nothing is written to the repository.
+func (r *Repo) Unsaved(ctx context.Context, path, branch string) ([]string, error) {
+	paths, err := r.unsaved(ctx, path, branch)
+	if err != nil {
+		return nil, fmt.Errorf("compare %s with branch %s of %s: %w", path, branch, r.root, err)
+	}
+	return paths, nil
+}
+
+func (r *Repo) unsaved(ctx context.Context, path, branch string) (paths []string, err error) {
+	at, err := r.branchAt(ctx, branch)
+	if err == nil && at == "" {
+		err = errors.New("there is no such branch")
+	}
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "passbook-index-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	g := git{dir: path}.with("GIT_DIR="+r.common, "GIT_WORK_TREE="+path, "GIT_INDEX_FILE="+filepath.Join(temp, "index"))
+	if _, err := g.out(ctx, "-c", "core.bare=false", "read-tree", at); err != nil {
+		return nil, err
+	}
+	out, err := g.out(ctx, "-c", "core.bare=false", "ls-files", "-z", "--modified", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	return there(path, zero(out)), nil
+}
+
+// there keeps the paths that are below a folder, once each.
+func there(root string, paths []string) (out []string) {
+	for _, p := range paths {
+		if _, err := os.Lstat(filepath.Join(root, p)); err == nil {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // SourceOf is the root of the main checkout of the repository that the linked worktree at path belongs to.

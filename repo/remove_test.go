@@ -83,5 +83,130 @@ func TestWorktreeDirt(t *testing.T) {
 	_, err = WorktreeDirt(t.Context(), dir)
 	require.ErrorIs(t, err, ErrNotOurs)
 	_, err = WorktreeDirt(t.Context(), folder(t))
-	require.ErrorIs(t, err, os.ErrNotExist, "a folder inside of nothing, or of another repository")
+	require.ErrorIs(t, err, ErrLost, "a folder inside of nothing, or of another repository")
+	_, err = WorktreeDirt(t.Context(), filepath.Join(folder(t), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	d = Dirt{Unstaged: []string{"a.txt", "deleted.txt"}, Staged: []string{"staged.txt"}, Untracked: []string{"new.txt"}}
+	require.Equal(t, []string{"a.txt", "new.txt", "staged.txt"}, d.Unsaved(w.Root()))
+}
+
+// TestLostCheckout: a folder that git has no record of, or another folder's, is compared with the branch, and takes nothing away from the other.
+func TestLostCheckout(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(t *testing.T, r *Repo, dir string, w *Worktree) string{
+		"moved, and another run has its place": func(t *testing.T, r *Repo, _ string, w *Worktree) string {
+			away := filepath.Join(folder(t), "workspace")
+			require.NoError(t, os.Rename(w.Root(), away))
+			other, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r2", "HEAD")
+			require.NoError(t, err)
+			write(t, other.Root(), files{"other.txt": "other\n"})
+			return away
+		},
+		"pruned": func(t *testing.T, _ *Repo, dir string, w *Worktree) string {
+			away := filepath.Join(folder(t), "workspace")
+			require.NoError(t, os.Rename(w.Root(), away))
+			run(t, dir, "worktree", "prune")
+			return away
+		},
+		"without .git": func(t *testing.T, _ *Repo, _ string, w *Worktree) string {
+			require.NoError(t, os.Remove(filepath.Join(w.Root(), ".git")))
+			return w.Root()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n", ".gitignore": "*.o\n"})
+			w, _ := worktree(t, r)
+			path := lose(t, r, dir, w)
+			_, err := WorktreeDirt(t.Context(), path)
+			require.ErrorIs(t, err, ErrLost)
+			paths, err := r.Unsaved(t.Context(), path, "passbook/r1")
+			require.NoError(t, err)
+			require.Empty(t, paths)
+			write(t, path, files{"a.txt": "edited\n", "new.txt": "new\n", "made.o": "object\n"})
+			require.NoError(t, os.Remove(filepath.Join(path, "b.txt")))
+			before := read(t, path)
+			paths, err = r.Unsaved(t.Context(), path, "passbook/r1")
+			require.NoError(t, err)
+			require.Equal(t, []string{"a.txt", "new.txt"}, paths)
+			_, err = r.Unsaved(t.Context(), path, "passbook/none")
+			require.ErrorContains(t, err, "no such branch")
+			require.Equal(t, before, read(t, path))
+			if path != w.Root() {
+				_, err = OpenWorktree(t.Context(), path)
+				require.Error(t, err)
+				require.Error(t, r.RemoveWorktree(t.Context(), path, true))
+			}
+			if name[0] == 'm' {
+				require.ErrorIs(t, err, ErrLost)
+				d, err := WorktreeDirt(t.Context(), w.Root())
+				require.NoError(t, err, "the other run keeps its record")
+				require.Equal(t, []string{"other.txt"}, d.Untracked)
+			}
+		})
+	}
+}
+
+// TestOpenRefs opens what has no checkout or no commit.
+func TestOpenRefs(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	_, base := worktree(t, r)
+	for name, hurt := range map[string][]string{
+		"bare":   {"config", "core.bare", "true"},
+		"unborn": {"symbolic-ref", "HEAD", "refs/heads/none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, dir, hurt...)
+			_, err := Open(t.Context(), dir)
+			require.Error(t, err)
+			r, err := OpenRefs(t.Context(), dir)
+			require.NoError(t, err)
+			own, err := r.OwnWork(t.Context(), "passbook/r1")
+			require.NoError(t, err)
+			require.Equal(t, OwnWork{At: base}, own)
+			run(t, dir, "config", "core.bare", "false")
+		})
+	}
+	_, err := OpenRefs(t.Context(), folder(t))
+	require.ErrorIs(t, err, ErrNotRepository)
+}
+
+// TestRemoveWorktreeAfterItWasCutOff removes what git, or this package, had begun to remove.
+func TestRemoveWorktreeAfterItWasCutOff(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(t *testing.T, path string){
+		"some files are gone":           func(t *testing.T, path string) { require.NoError(t, os.Remove(filepath.Join(path, "a.txt"))) },
+		".git is gone":                  func(t *testing.T, path string) { require.NoError(t, os.Remove(filepath.Join(path, ".git"))) },
+		"set aside":                     func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+"~1")) },
+		"an earlier one is aside":       func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path+"~1", 0o700)) },
+		"nothing of the folder is left": func(t *testing.T, path string) { require.NoError(t, os.RemoveAll(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n"})
+			w, _ := worktree(t, r)
+			cut(t, w.Root())
+			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), false))
+			require.NoDirExists(t, w.Root())
+			require.NotContains(t, run(t, dir, "worktree", "list"), "passbook/")
+			require.Equal(t, "main", run(t, dir, "branch", "--format=%(refname:short)"))
+		})
+	}
+	t.Run("a locked one stays", func(t *testing.T) {
+		r, dir := initial(t, files{"a.txt": "a\n"})
+		w, _ := worktree(t, r)
+		run(t, dir, "worktree", "lock", w.Root())
+		require.ErrorContains(t, r.RemoveWorktree(t.Context(), w.Root(), false), "lock")
+		require.FileExists(t, filepath.Join(w.Root(), "a.txt"))
+	})
+	t.Run("whatever it has checked out", func(t *testing.T) {
+		r, dir := initial(t, files{"a.txt": "a\n"})
+		w, _ := worktree(t, r)
+		run(t, w.Root(), "switch", "-q", "--detach")
+		require.ErrorIs(t, r.RemoveWorktree(t.Context(), w.Root(), true), ErrNotOurs)
+		require.NoError(t, r.DiscardWorktree(t.Context(), w.Root()))
+		require.NoDirExists(t, w.Root())
+		require.ErrorIs(t, r.DiscardWorktree(t.Context(), dir), ErrNotOurs, "the repository itself is no worktree")
+		require.DirExists(t, dir)
+	})
 }

@@ -48,6 +48,18 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
+// OpenRefs is Open for the branches and the list of checkouts: the repository may also be bare, or have no commit.
+func OpenRefs(ctx context.Context, dir string) (*Repo, error) {
+	r, err := open(ctx, dir)
+	if errors.Is(err, ErrBare) {
+		r, err = at(ctx, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the git repository at %s: %w", dir, err)
+	}
+	return r, nil
+}
+
 func open(ctx context.Context, dir string) (*Repo, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err

@@ -13,6 +13,9 @@ import (
 // ErrNotOurs says that a checkout is not a run's own: not a linked worktree, or not on a branch under [BranchPrefix].
 var ErrNotOurs = errors.New("not a checkout of a run")
 
+// ErrLost says that a folder was the checkout of a run, and git has no record of it any more.
+var ErrLost = errors.New("git has no record of this checkout")
+
 // Worktree is a run's own checkout: a linked worktree of the source repository on the run's branch.
 type Worktree struct{ Repo }
 
@@ -56,6 +59,11 @@ func openWorktree(ctx context.Context, path string, from git) (*Worktree, error)
 		return nil, err
 	}
 	r, err := at(ctx, path)
+	if err == nil {
+		if holder := r.takenBy(path); holder != "" {
+			return nil, fmt.Errorf("%w: its record is now that of %s. Move %s away to have it made again", ErrLost, holder, path)
+		}
+	}
 	if err != nil || !r.isNamed() {
 		if _, err := from.out(ctx, "worktree", "repair", path); err != nil {
 			return nil, err
@@ -74,6 +82,26 @@ func openWorktree(ctx context.Context, path string, from git) (*Worktree, error)
 func (r *Repo) isNamed() bool {
 	known, err := os.ReadFile(filepath.Join(r.gitDir, "gitdir"))
 	return err == nil && strings.TrimSuffix(string(known), "\n") == filepath.Join(r.root, ".git")
+}
+
+// takenBy is the other folder whose .git leads to the same record as that of the worktree at path: git has made it where this one was before it was
+// moved, or this one is a copy of it. Empty: there is none.
+func (r *Repo) takenBy(path string) string {
+	known, err := os.ReadFile(filepath.Join(r.gitDir, "gitdir"))
+	if err != nil {
+		return ""
+	}
+	other, own := strings.TrimSuffix(string(known), "\n"), filepath.Join(path, ".git")
+	a, aerr := os.Stat(other)
+	b, berr := os.Stat(own)
+	if aerr != nil || berr != nil || os.SameFile(a, b) {
+		return ""
+	}
+	leads, err := os.ReadFile(other)
+	if is, oerr := os.ReadFile(own); err != nil || oerr != nil || string(leads) != string(is) {
+		return ""
+	}
+	return filepath.Dir(other)
 }
 
 // AddWorktree makes a checkout of commit at path, on a new branch. An equal one that is there already is returned: on this branch, at the
@@ -163,20 +191,39 @@ func (r *Repo) create(ctx context.Context, path, branch, commit string) (*Worktr
 }
 
 // RemoveWorktree removes the checkout of a run at path with all that is in it, and its branch unless that is to be kept. What is gone
-// already is no error. It refuses any checkout that is not a run's own.
+// already is no error, nor is a checkout that was removed in part. It refuses any checkout that is not a run's own.
 func (r *Repo) RemoveWorktree(ctx context.Context, path string, keepBranch bool) error {
-	if err := alone(ctx, r.common, worktreesLock, func() error { return r.removeWorktree(ctx, path, keepBranch) }); err != nil {
+	return r.removing(ctx, path, func(w registration) error {
+		if !strings.HasPrefix(w.branch, BranchPrefix) {
+			return fmt.Errorf("%w: it has %q checked out", ErrNotOurs, w.branch)
+		}
+		if err := r.discard(ctx, w.path); err != nil || keepBranch {
+			return err
+		}
+		_, err := r.git.out(ctx, "update-ref", "-d", "refs/heads/"+w.branch)
+		return err
+	})
+}
+
+// DiscardWorktree removes the linked worktree at path with all that is in it, whatever it has checked out. Its branch stays.
+func (r *Repo) DiscardWorktree(ctx context.Context, path string) error {
+	return r.removing(ctx, path, func(w registration) error { return r.discard(ctx, w.path) })
+}
+
+// removing finds what the repository has registered of a path, and removes it. What is not registered is gone already.
+func (r *Repo) removing(ctx context.Context, path string, remove func(registration) error) error {
+	if err := alone(ctx, r.common, worktreesLock, func() error { return r.findRegistered(ctx, path, remove) }); err != nil {
 		return fmt.Errorf("remove worktree %s: %w", path, err)
 	}
 	return nil
 }
 
-func (r *Repo) removeWorktree(ctx context.Context, path string, keepBranch bool) error {
+func (r *Repo) findRegistered(ctx context.Context, path string, remove func(registration) error) error {
 	path, err := resolveParent(path)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(path); err == nil {
+	if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
 		if _, err := openWorktree(ctx, path, r.git); err != nil { // repairs the registration of a moved one
 			return err
 		}
@@ -185,20 +232,46 @@ func (r *Repo) removeWorktree(ctx context.Context, path string, keepBranch bool)
 	if err != nil {
 		return err
 	}
-	for _, w := range list {
-		if w.path != path {
-			continue
+	for i, w := range list {
+		if i > 0 && w.path == path { // the first is the repository itself
+			return remove(w)
 		}
-		if !strings.HasPrefix(w.branch, BranchPrefix) {
-			return fmt.Errorf("%w: it has %q checked out", ErrNotOurs, w.branch)
-		}
-		if err := r.unregister(ctx, path); err != nil || keepBranch {
-			return err
-		}
-		_, err := r.git.out(ctx, "update-ref", "-d", "refs/heads/"+w.branch)
-		return err
 	}
 	return nil
+}
+
+// discard takes a worktree out of its place in one step, has git forget it, and deletes it: cut off, it leaves no checkout that lacks a part of its
+// files. Git refuses one that a person has locked.
+func (r *Repo) discard(ctx context.Context, path string) error {
+	aside, err := setAside(path)
+	if err != nil {
+		return err
+	}
+	if err := r.unregister(ctx, path); err != nil {
+		if aside != "" {
+			err = errors.Join(err, os.Rename(aside, path))
+		}
+		return err
+	}
+	if aside == "" {
+		return nil
+	}
+	return os.RemoveAll(aside)
+}
+
+// setAside renames a folder to a name beside it, workspace~1; empty: it is gone.
+func setAside(path string) (string, error) {
+	for n := 1; ; n++ {
+		aside := fmt.Sprintf("%s~%d", path, n)
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		err := os.Rename(path, aside)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", nil
+		}
+		return aside, err
+	}
 }
 
 // resolveParent makes a path absolute and takes the symbolic links out of the folders above it, as git does.
