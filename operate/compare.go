@@ -39,7 +39,7 @@ func compareGit(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*repo.Co
 	if err == nil {
 		return checkout.Since(ctx, w.Base)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, repo.ErrLost) {
 		return nil, err
 	}
 	source, err := repo.Open(ctx, w.Source)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -31,14 +33,16 @@ type Removable struct {
 	Problems  []error  // why nothing is removed; none: it may be
 
 	named string // so it is found again
+	there bool   // the directory is there, and the run's
 }
 
 // Part is one thing that a run has left, and how it is removed. Removing what is gone already is no error.
 type Part struct {
-	What   string // directory, checkout, branch, scratch, store, lock, registry, workflow
-	Where  string
-	Amount Amount // zero: it has none
-	Note   string
+	What    string // workflow, checkout, branch, scratch, environment, store, directory, registry
+	Where   string
+	Amount  Amount // zero: it has none
+	Note    string
+	Removed bool // by now
 
 	remove func(context.Context) error
 }
@@ -108,8 +112,37 @@ func (o Operator) Removables(ctx context.Context, r Removal) ([]Removable, error
 	return out, nil
 }
 
-// Remove removes runs and everything that they have left. If one of them may not be removed, none is, with a *RemoveError. Cut off anywhere, it can be
-// called again and removes the rest.
+// Removed says that all parts of a run are removed.
+func (p Removable) Removed() bool {
+	return len(p.Problems) == 0 && !slices.ContainsFunc(p.Parts, func(part Part) bool { return !part.Removed })
+}
+
+// RemovalError says that a removal ended before everything was removed. The parts say which are.
+type RemovalError struct {
+	RunID string
+	Runs  []Removable // all that were to be removed
+	Err   error
+}
+
+func (e *RemovalError) Unwrap() error { return e.Err }
+
+func (e *RemovalError) Error() string {
+	lines := []string{fmt.Sprintf("remove run %s: %v", e.RunID, e.Err)}
+	for _, r := range e.Runs {
+		lines = append(lines, "Run "+r.RunID+":")
+		for _, part := range r.Parts {
+			word := "not removed"
+			if part.Removed {
+				word = "removed"
+			}
+			lines = append(lines, fmt.Sprintf("  %-11s  %-11s  %s", word, part.What, part.Where))
+		}
+	}
+	return strings.Join(append(lines, "Fix the cause and run the same command again: it removes the rest"), "\n")
+}
+
+// Remove removes runs and everything that they have left. If one of them may not be removed, none is, with a *RemoveError; a *RemovalError says what
+// is removed and what is not. Cut off anywhere, it can be called again and removes the rest.
 func (o Operator) Remove(ctx context.Context, r Removal) ([]Removable, error) {
 	all, err := o.Removables(ctx, r)
 	if err != nil {
@@ -118,14 +151,92 @@ func (o Operator) Remove(ctx context.Context, r Removal) ([]Removable, error) {
 	if err := Refusals(all); err != nil {
 		return all, err
 	}
-	for i, p := range all {
-		done, err := o.removeOne(ctx, r, p)
-		if err != nil {
-			return all[:i], err
+	held, err := o.hold(ctx, all)
+	if err != nil {
+		return all, errors.Join(err, held.free(false))
+	}
+	r.Runs = nil
+	for _, p := range all {
+		r.Runs = append(r.Runs, p.named)
+	}
+	all, err = o.removeHeld(ctx, r)
+	return all, errors.Join(err, held.free(err == nil))
+}
+
+// removeHeld removes runs whose directories nobody else changes. What was found before is looked at again.
+func (o Operator) removeHeld(ctx context.Context, r Removal) ([]Removable, error) {
+	all, err := o.Removables(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := Refusals(all); err != nil {
+		return all, err
+	}
+	for _, p := range all {
+		if err := p.removeParts(ctx); err != nil {
+			return all, &RemovalError{RunID: p.RunID, Runs: all, Err: err}
 		}
-		all[i] = done
 	}
 	return all, nil
+}
+
+// removeParts removes the parts one after another, and marks each.
+func (p Removable) removeParts(ctx context.Context) error {
+	for i := range p.Parts {
+		report(ctx, "Removing run "+p.RunID, i, len(p.Parts))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.Parts[i].remove(ctx); err != nil {
+			return fmt.Errorf("%s: %w", p.Parts[i].What, err)
+		}
+		p.Parts[i].Removed = true
+	}
+	return nil
+}
+
+// heldRuns are the locks of the runs that are being removed.
+type heldRuns struct{ turns, dirs []*durable.Lock }
+
+// hold waits until no start is at work on any of the directories, and takes their locks.
+func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err error) {
+	byDir := map[string]bool{} // whether it is there
+	for _, p := range all {
+		byDir[p.Directory] = byDir[p.Directory] || p.there
+	}
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) { // in one order, so that two removals do not wait for each other
+		turn, err := o.turn(ctx, rundir.At(dir))
+		if err != nil {
+			return held, err
+		}
+		held.turns = append(held.turns, turn)
+		if !byDir[dir] {
+			continue
+		}
+		lock, err := rundir.At(dir).LockForRemoval()
+		if writer := (*durable.ErrHeld)(nil); errors.As(err, &writer) {
+			return held, &RefusedError{Verb: removeVerb, Why: fmt.Sprintf("%s is being written by %s; nothing was removed. Wait for it to end", dir, writer.Owner)}
+		} else if err != nil {
+			return held, err
+		}
+		held.dirs = append(held.dirs, lock)
+	}
+	return held, nil
+}
+
+// free gives the locks back. removed: the runs are gone, and so are the locks of their starts.
+func (h heldRuns) free(removed bool) (err error) {
+	for _, lock := range h.dirs {
+		err = errors.Join(err, lock.Unlock())
+	}
+	for _, turn := range h.turns {
+		if removed {
+			err = errors.Join(err, turn.Remove())
+		} else {
+			err = errors.Join(err, turn.Unlock())
+		}
+	}
+	return err
 }
 
 // Refusals is the *RemoveError of the runs that may not be removed; nil: all of them may.
@@ -135,39 +246,4 @@ func Refusals(all []Removable) error {
 		return nil
 	}
 	return &RemoveError{Runs: refused}
-}
-
-// removeOne removes one run. No start is at work on its directory meanwhile, and what was found before somebody else was is looked at again.
-func (o Operator) removeOne(ctx context.Context, r Removal, p Removable) (Removable, error) {
-	turn, err := o.turn(ctx, rundir.At(p.Directory))
-	if err != nil {
-		return p, err
-	}
-	r.Runs = []string{p.named}
-	done, err := o.removeParts(ctx, r)
-	if err != nil {
-		return p, errors.Join(err, turn.Unlock())
-	}
-	return done, turn.Remove()
-}
-
-func (o Operator) removeParts(ctx context.Context, r Removal) (Removable, error) {
-	again, err := o.Removables(ctx, r)
-	if err != nil {
-		return Removable{}, err
-	}
-	if err := Refusals(again); err != nil {
-		return again[0], err
-	}
-	p := again[0]
-	for i, part := range p.Parts {
-		report(ctx, "Removing run "+p.RunID, i, len(p.Parts))
-		if err := ctx.Err(); err != nil {
-			return p, err
-		}
-		if err := part.remove(ctx); err != nil {
-			return p, fmt.Errorf("remove run %s: %w. Run the command again to remove the rest", p.RunID, err)
-		}
-	}
-	return p, nil
 }

@@ -12,9 +12,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/environ"
-	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -24,11 +22,11 @@ import (
 func (o Operator) removable(ctx context.Context, r Removal, s removed, all []removed) (Removable, error) {
 	p := Removable{
 		RunID: s.claim.RunID, Pipeline: s.claim.Pipeline, Directory: s.dir.Root, Store: s.store, Standing: o.removedStands(ctx, r, s),
-		Kept: []string{}, named: s.named,
+		Kept: []string{}, named: s.named, there: s.there,
 	}
 	o.mayRemove(&p, r, s)
 	for _, step := range []func(context.Context, *Removable, Removal, removed, []removed) error{
-		o.workflowParts, o.gitParts, o.scratchParts, o.environmentParts, o.storeParts, o.directoryParts, o.registryParts,
+		o.workflowParts, o.gitParts, o.edits, o.scratchParts, o.environmentParts, o.storeParts, o.directoryParts, o.registryParts,
 	} {
 		if err := step(ctx, &p, r, s, all); err != nil {
 			return p, err
@@ -77,155 +75,6 @@ func (o Operator) mayRemove(p *Removable, r Removal, s removed) {
 	}
 }
 
-// gitParts are the run's own checkout and branch, where it works on a git repository.
-func (o Operator) gitParts(ctx context.Context, p *Removable, r Removal, s removed, all []removed) error {
-	if s.work == nil || s.work.Kind != "git" {
-		return nil
-	}
-	branch := s.work.Branch
-	if branch == "" {
-		branch = repo.BranchPrefix + p.RunID
-	}
-	g := gitRemoval{p: p, r: r, s: s, branch: branch, checkout: s.dir.Path(rundir.WorkspaceDir)}
-	source, err := repo.Open(ctx, s.work.Source)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return g.withoutSource()
-	case err != nil:
-		return err
-	}
-	g.source = source
-	var besides []string
-	for _, other := range all {
-		besides = append(besides, repo.BranchPrefix+other.claim.RunID)
-	}
-	if err := g.checkouts(ctx); err != nil {
-		return err
-	}
-	return g.ofBranch(ctx, besides)
-}
-
-// gitRemoval is what is to be removed from the repository that a run has worked on.
-type gitRemoval struct {
-	p        *Removable
-	r        Removal
-	s        removed
-	source   *repo.Repo
-	branch   string
-	checkout string
-}
-
-// withoutSource: the repository does not exist any more, and what the checkout holds cannot be compared with anything.
-func (g gitRemoval) withoutSource() error {
-	g.p.keep("branch %s: the repository %s is not found", g.branch, g.s.work.Source)
-	if _, err := os.Lstat(g.checkout); err == nil && !g.r.Discard {
-		g.p.refuse("the repository %s of its checkout is not found, so what only %s has is not known. Bring the repository back, or remove the run all the same: --discard",
-			g.s.work.Source, g.checkout)
-	}
-	return nil
-}
-
-// checkouts finds where the branch is checked out: in the run's directory, or where that was.
-func (g gitRemoval) checkouts(ctx context.Context) error {
-	registered, err := g.source.Checkouts(ctx, g.branch)
-	if err != nil {
-		return err
-	}
-	mine := false
-	for _, path := range registered {
-		_, err := os.Lstat(path)
-		gone := errors.Is(err, fs.ErrNotExist)
-		own := samePath(path, g.checkout)
-		mine = mine || own || gone
-		if !own && !gone {
-			if !g.r.KeepBranch {
-				g.p.refuse("its branch %s is checked out at %s: switch to another branch there, or keep it: --keep-branch", g.branch, path)
-			}
-			continue
-		}
-		note := "git worktree of " + g.source.Root()
-		if gone {
-			note += "; its folder is gone"
-		}
-		g.p.part("checkout", path, Amount{}, note, func(ctx context.Context) error { return g.removeCheckout(ctx, path) })
-	}
-	dirt, err := repo.WorktreeDirt(ctx, g.checkout)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case errors.Is(err, repo.ErrNotOurs):
-		g.p.refuse("%v: put back what the run had there, or remove it", err)
-		return nil
-	case err != nil:
-		return err
-	}
-	if !mine {
-		g.p.refuse("its checkout %s has another branch or commit checked out: git -C %s switch %s", g.checkout, g.checkout, g.branch)
-	}
-	if paths := dirt.Paths(); len(paths) > 0 && !g.r.Discard {
-		g.p.refuse("its checkout %s has changes that are in no commit (%s). To keep them, commit them there and use --keep-branch; to lose them: --discard", g.checkout, few(paths))
-	}
-	return nil
-}
-
-// removeCheckout removes a checkout that has no changes, also none since it was listed.
-func (g gitRemoval) removeCheckout(ctx context.Context, path string) error {
-	dirt, err := repo.WorktreeDirt(ctx, path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // its folder is gone, and git is told so
-	case err != nil:
-		return err
-	case len(dirt.Paths()) > 0 && !g.r.Discard:
-		return fmt.Errorf("remove checkout %s: it has changes that are in no commit (%s). To keep them, commit them there and use --keep-branch; to lose them: --discard", path, few(dirt.Paths()))
-	}
-	return g.source.RemoveWorktree(ctx, path, true)
-}
-
-// ofBranch is the branch itself, unless it stays.
-func (g gitRemoval) ofBranch(ctx context.Context, besides []string) error {
-	own, err := g.source.OwnWork(ctx, g.branch, besides...)
-	if err != nil || own.At == "" {
-		return err
-	}
-	where := g.branch + " in " + g.source.Root()
-	if g.r.KeepBranch {
-		g.p.keep("branch %s, at %.12s (--keep-branch)", where, own.At)
-		return nil
-	}
-	delivered := g.delivered(ctx, own, besides)
-	note := "nothing in it is lost"
-	if n := len(own.Only); n > 0 {
-		note = fmt.Sprintf("%d commits that nothing else leads to%s", n, delivered)
-	}
-	if len(own.Only) > 0 && delivered == "" && !g.r.Discard {
-		g.p.refuse("its branch %s has commits that nothing else leads to (%s). To keep them, merge them (git -C %s merge %s) or use --keep-branch; to lose them: --discard",
-			g.branch, few(own.Only), g.source.Root(), g.branch)
-	}
-	g.p.part("branch", where, Amount{}, note, func(ctx context.Context) error { return g.source.RemoveBranch(ctx, g.branch, own.At) })
-	return nil
-}
-
-// delivered says that all the branch has come to was delivered as a commit that is still there; empty: it was not, or not as a commit: files in a checkout
-// may have been changed or reset since.
-func (g gitRemoval) delivered(ctx context.Context, own repo.OwnWork, besides []string) string {
-	d := g.s.state.Delivery
-	if d == nil || !d.Delivered || g.s.state.Commit != own.At || d.Commit == "" || !g.source.Holds(ctx, d.Commit, besides...) {
-		return ""
-	}
-	return fmt.Sprintf("; what they come to was delivered to the %s %s", d.To, d.Target)
-}
-
-// samePath says whether two paths are one place, whatever links lead there.
-func samePath(a, b string) bool {
-	real := func(p string) string {
-		if r, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
-			return filepath.Join(r, filepath.Base(p))
-		}
-		return p
-	}
-	return real(a) == real(b)
-}
-
 // scratchParts are what the run's calls have left where agents work.
 func (o Operator) scratchParts(_ context.Context, p *Removable, _ Removal, _ removed, _ []removed) error {
 	scratch := o.Settings.Scratch()
@@ -239,7 +88,7 @@ func (o Operator) scratchParts(_ context.Context, p *Removable, _ Removal, _ rem
 			return err
 		}
 	}
-	p.part("scratch", scratch, sum, fmt.Sprintf("of %d calls; what is still at work there is ended", len(dirs)), func(ctx context.Context) error {
+	p.part("scratch", scratch, sum, "folders of "+counted(len(dirs), "call")+"; processes that still run there are ended", func(ctx context.Context) error {
 		if err := activities.EndCalls(ctx, scratch, p.RunID); err != nil {
 			return err
 		}
@@ -251,6 +100,14 @@ func (o Operator) scratchParts(_ context.Context, p *Removable, _ Removal, _ rem
 		return nil
 	})
 	return nil
+}
+
+// counted is "1 call" or "2 calls".
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // measure adds up the files below a folder.
@@ -294,7 +151,7 @@ func (o Operator) storeParts(ctx context.Context, p *Removable, _ Removal, s rem
 	if err != nil {
 		return err
 	}
-	p.part("store", s.store, n, "calls, checkpoints and journal: released", func(ctx context.Context) error {
+	p.part("store", s.store, n, counted(n.Objects, "record")+" of calls and checkpoints, and the journal: released for starter store gc", func(ctx context.Context) error {
 		blobs, err := store.Open(ctx, s.store)
 		if err != nil {
 			return err
@@ -359,17 +216,8 @@ func (o Operator) directoryParts(_ context.Context, p *Removable, _ Removal, s r
 	if s.work != nil && s.work.Kind == "dir" {
 		note = "with the copy of " + s.work.Source + " that the run worked on"
 	}
-	p.part("directory", s.dir.Root, Amount{c.Files, c.Bytes}, note, func(context.Context) error { return writing(s.dir.Remove(), s) })
+	p.part("directory", s.dir.Root, Amount{c.Files, c.Bytes}, note, func(context.Context) error { return s.dir.RemoveLocked() })
 	return nil
-}
-
-// writing says what to do about a directory that somebody writes to.
-func writing(err error, s removed) error {
-	var held *durable.ErrHeld
-	if errors.As(err, &held) {
-		return &RefusedError{Verb: removeVerb, Why: fmt.Sprintf("%s is being written by %s: wait for it to end", s.dir.Root, held.Owner)}
-	}
-	return err
 }
 
 // environmentParts is what the last start or resume has handed over to the run's calls.

@@ -31,12 +31,12 @@ func (o Operator) workflowParts(ctx context.Context, p *Removable, r Removal, _ 
 		return err
 	}
 	if open > 0 && len(p.Problems) == 0 {
-		p.keep("%d open executions of its notices in Temporal: they close by themselves", open)
+		p.keep("%s of its notices in Temporal: the server closes them", counted(open, "open execution"))
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	p.part("workflow", fmt.Sprintf("%s, namespace %s", o.Address, o.Namespace), Amount{Objects: len(all)}, "closed executions; the server deletes them in the background", func(ctx context.Context) error {
+	p.part("workflow", fmt.Sprintf("%s, namespace %s", o.Address, o.Namespace), Amount{Objects: len(all)}, counted(len(all), "closed execution")+"; the server deletes them in the background", func(ctx context.Context) error {
 		return o.deleteExecutions(ctx, p.RunID, all)
 	})
 	return nil

@@ -38,9 +38,7 @@ func (d Dir) Contents() (Contents, error) {
 		return c, fmt.Errorf("list %s: %w", d.Root, err)
 	}
 	if d.isArchived() {
-		for _, e := range top {
-			c.Own = append(c.Own, e.Name())
-		}
+		c.sortArchived(d, top)
 	} else if err := c.sortAll(d, top); err != nil {
 		return c, err
 	}
@@ -53,9 +51,21 @@ func (d Dir) Contents() (Contents, error) {
 	return c, nil
 }
 
-// isArchived says that the directory is one that [Dir.Archive] has made: all in it is the run's.
+// isArchived says that the directory is one that [Dir.Archive] has made.
 func (d Dir) isArchived() bool {
 	return strings.HasSuffix(filepath.ToSlash(filepath.Dir(d.Root)), "/"+archivesDir)
+}
+
+// sortArchived sorts what lies in the directory of an archived run: what was in _orchestrator is beside the rest there.
+func (c *Contents) sortArchived(d Dir, top []fs.DirEntry) {
+	o := d.ownNames()
+	for _, e := range top {
+		if name := e.Name(); o.has(d, name, e) || o.has(d, path.Join(orchestrator, name), e) {
+			c.Own = append(c.Own, name)
+		} else {
+			c.Foreign = append(c.Foreign, name)
+		}
+	}
 }
 
 // sortAll sorts what lies in the directory and in _orchestrator.
@@ -83,16 +93,21 @@ func (c *Contents) sortAll(d Dir, top []fs.DirEntry) error {
 	return nil
 }
 
-// archives names the runs that were archived here; without one the folder is the run's.
+// archives names the runs that were archived here, and what else is beside them. Empty, the folder is the run's.
 func (c *Contents) archives(d Dir) error {
-	archived, err := d.Archived()
+	entries, err := os.ReadDir(d.Path(archivesDir))
 	if err != nil {
 		return fmt.Errorf("list %s: %w", d.Path(archivesDir), err)
 	}
-	for _, a := range archived {
-		c.Archived = append(c.Archived, archivesDir+"/"+filepath.Base(a.Root))
+	for _, e := range entries {
+		name := path.Join(archivesDir, e.Name())
+		if _, err := At(d.Path(name)).Claim(); err == nil {
+			c.Archived = append(c.Archived, name)
+		} else {
+			c.Foreign = append(c.Foreign, name)
+		}
 	}
-	if len(archived) == 0 {
+	if len(entries) == 0 {
 		c.Own = append(c.Own, archivesDir)
 	}
 	return nil
@@ -148,10 +163,15 @@ func (d Dir) ownNames() ownNames {
 			o.start(e)
 		}
 		var made struct {
-			Dir string `json:"dir"`
+			Dir  string `json:"dir"`
+			Redo int    `json:"redo"`
 		}
 		e.Decode(&made)
-		if first, _, _ := strings.Cut(made.Dir, "/"); first != "" && !slices.Contains(o.folders, orchestrator+"/"+first) {
+		if made.Dir == "" {
+			continue
+		}
+		first, _, _ := strings.Cut(made.Dir+redone(made.Redo), "/")
+		if !slices.Contains(o.folders, orchestrator+"/"+first) {
 			o.folders = append(o.folders, orchestrator+"/"+first)
 		}
 	}

@@ -60,3 +60,50 @@ func TestRemoveDirectory(t *testing.T) {
 	require.NoError(t, archived[0].Remove())
 	require.NoDirExists(t, archived[0].Root)
 }
+
+// TestContentsOfAnArchive: of an archived run, too, only what it has made is its own, and what stays of it is not the next run's.
+func TestContentsOfAnArchive(t *testing.T) {
+	d := written(t, whole(t))
+	if _, err := d.Claim(); err != nil {
+		require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "r1"}))
+	}
+	lays(t, d.Root, "_orchestrator/mine.md", "_orchestrator/notes/mine.md", "workspace/made.txt")
+	to, err := d.Archive(t.Context())
+	require.NoError(t, err)
+	archived := rundir.At(d.Path(to))
+	lays(t, archived.Root, "later.txt")
+	c, err := archived.Contents()
+	require.NoError(t, err)
+	require.Equal(t, []string{"later.txt", "mine.md", "notes"}, c.Foreign)
+	require.Contains(t, c.Own, "spend.jsonl")
+	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "r2"}))
+	require.NoError(t, archived.Remove())
+	left, err := os.ReadDir(archived.Root)
+	require.NoError(t, err)
+	require.Len(t, left, 3)
+	require.FileExists(t, archived.Path("notes/mine.md"))
+
+	c, err = d.Contents()
+	require.NoError(t, err)
+	require.Contains(t, c.Foreign, to)
+	require.NoError(t, d.Remove())
+	require.FileExists(t, archived.Path("notes/mine.md"))
+}
+
+// TestContentsOfRedoneRounds: evidence of a pass that is done again has a folder of its own, also where its round has one without a folder above it.
+func TestContentsOfRedoneRounds(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	for redo := range 3 {
+		p := run.Pass{Step: "review/1", Role: "critic", Gives: "report", Round: 1, InRound: 1, OfRound: 1, Title: "t", Description: "d", Dir: "round-1", Redo: redo}
+		s.begin(p, 1)
+		s.end(p, "ok", 1)
+	}
+	s.send()
+	d := written(t, s)
+	require.DirExists(t, d.Path("_orchestrator/round-1-redo-2"))
+	lays(t, d.Root, "_orchestrator/round-1-redo-1~1/critic-prompt.md", "_orchestrator/round-1-redo-3/mine.txt")
+	c, err := d.Contents()
+	require.NoError(t, err)
+	require.Equal(t, []string{"_orchestrator/round-1-redo-3"}, c.Foreign)
+}

@@ -14,9 +14,27 @@ import (
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"
 
-// Remove removes what the run has made, and the directory if nothing else is in it. Links are removed and never followed. It holds the directory's
-// lock: while somebody writes there, it removes nothing, with durable.ErrHeld. Cut off anywhere, it can be called again; the claim goes last.
+// Remove removes what the run has made, and the directory if nothing else is in it. Links are removed and never followed. While somebody writes there,
+// it removes nothing, with durable.ErrHeld. Cut off anywhere, it can be called again; the claim goes last.
 func (d Dir) Remove() error {
+	lock, err := d.LockForRemoval()
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.RemoveLocked(), lock.Unlock())
+}
+
+// LockForRemoval takes the directory's lock, or fails at once with durable.ErrHeld.
+func (d Dir) LockForRemoval() (*durable.Lock, error) {
+	lock, err := durable.TryLock(d.Path(LockFile), durable.Self("remove", time.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("remove run directory %s: %w", d.Root, err)
+	}
+	return lock, nil
+}
+
+// RemoveLocked is Remove for who holds the directory's lock.
+func (d Dir) RemoveLocked() error {
 	if err := d.remove(); err != nil {
 		return fmt.Errorf("remove run directory %s: %w", d.Root, err)
 	}
@@ -24,11 +42,6 @@ func (d Dir) Remove() error {
 }
 
 func (d Dir) remove() error {
-	lock, err := durable.TryLock(d.Path(LockFile), durable.Self("remove", time.Now()))
-	if err != nil {
-		return err
-	}
-	defer lock.Unlock()
 	c, err := d.Contents()
 	if err != nil {
 		return err

@@ -1,0 +1,111 @@
+package operate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
+)
+
+// edits refuses what somebody has changed by hand where the run keeps its work outside of git: in the copy of a folder, or in its artifact. All that a
+// run makes is in the store; a file with other contents is no work of the run.
+func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed, _ []removed) error {
+	if !s.there || r.Discard {
+		return nil
+	}
+	blobs, err := store.Open(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	e := edits{store: blobs, known: map[store.Digest]bool{}}
+	if s.work != nil && s.work.Kind == "dir" {
+		e.expect(ctx, s)
+		err = e.below(ctx, s.dir.Path(rundir.WorkspaceDir))
+	}
+	if a, aerr := s.dir.Artifact(); aerr == nil && !a.Absent { // otherwise there is none
+		err = errors.Join(err, e.file(ctx, s.dir.Path(a.File)))
+	}
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, path := range e.found {
+		if rel, err := filepath.Rel(s.dir.Root, path); err == nil {
+			paths = append(paths, rel)
+		}
+	}
+	if slices.Sort(paths); len(paths) > 0 {
+		p.refuse("%s has changes that the run has not made (%s). To keep them, copy these files; to lose them: --discard", s.dir.Root, few(paths))
+	}
+	return nil
+}
+
+// edits looks for files whose contents the store does not have.
+type edits struct {
+	store *store.Store
+	known map[store.Digest]bool
+	found []string
+}
+
+// expect takes over what the workspace holds as far as the run knows, so that the store is asked about little else.
+func (e *edits) expect(ctx context.Context, s removed) {
+	if s.state.Tree == nil {
+		return
+	}
+	t, err := tree.Load(ctx, e.store, store.Digest(s.state.Tree.Digest))
+	if err != nil {
+		return // the store is asked about each file
+	}
+	for _, entry := range t.Entries {
+		e.known[entry.Digest] = true
+	}
+}
+
+func (e *edits) below(ctx context.Context, root string) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		return e.file(ctx, path)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (e *edits) file(ctx context.Context, path string) error {
+	digest, err := digestOf(path)
+	if err != nil || e.known[digest] {
+		return err
+	}
+	has, err := e.store.Has(ctx, digest)
+	if err == nil && !has {
+		e.found = append(e.found, path)
+	}
+	return err
+}
+
+// digestOf reads a file once.
+func digestOf(path string) (store.Digest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return store.Digest(hex.EncodeToString(sum.Sum(nil))), nil
+}
