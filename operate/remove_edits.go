@@ -32,8 +32,8 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 		e.expect(ctx, s)
 		err = e.below(ctx, s.dir.Path(rundir.WorkspaceDir))
 	}
-	if a, aerr := s.dir.Artifact(); aerr == nil && !a.Absent { // otherwise there is none
-		err = errors.Join(err, e.file(ctx, s.dir.Path(a.File)))
+	if start, ferr := s.dir.First(); err == nil && ferr == nil && start.Artifact != nil {
+		err = e.below(ctx, s.dir.Path(start.Artifact.File))
 	}
 	if err != nil {
 		return err
@@ -71,6 +71,7 @@ func (e *edits) expect(ctx context.Context, s removed) {
 	}
 }
 
+// below looks at the files of a folder, or at one file.
 func (e *edits) below(ctx context.Context, root string) error {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

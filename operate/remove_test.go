@@ -321,11 +321,157 @@ func TestRemoveRefuses(t *testing.T) {
 		m := newRemoval(t, run.Done)
 		lock, err := durable.TryLock(m.dir.Path(rundir.LockFile), durable.Self("rebuild", time.Now()))
 		require.NoError(t, err)
-		require.ErrorContains(t, m.remove(Removal{}), "is being written by rebuild")
+		err = m.remove(Removal{})
+		require.ErrorContains(t, err, "is being written by rebuild")
+		require.ErrorContains(t, err, "nothing was removed")
+		require.Len(t, m.f.executions, 3)
+		require.DirExists(t, m.dir.Path(rundir.WorkspaceDir))
 		require.NoError(t, lock.Unlock())
 		require.NoError(t, m.remove(Removal{}))
 		m.gone()
 	})
+}
+
+// TestRemoveJudgesWhatItCan: a checkout or a repository that is not as the run left it does not end the removal of the rest, and nothing in it is lost
+// without a word.
+func TestRemoveJudgesWhatItCan(t *testing.T) {
+	move := func(m *removal) {
+		to := filepath.Join(m.t.TempDir(), "moved")
+		require.NoError(m.t, os.Rename(m.dir.Root, to))
+		require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
+		m.dir = rundir.At(to)
+	}
+	replaced := func(m *removal) {
+		require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
+		m.gitIn(filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
+	}
+	for name, row := range map[string]struct {
+		hurt   func(*removal)
+		says   string // without --discard; empty: it is removed
+		edited string // with a file that only the checkout has
+		mend   func(*removal)
+	}{
+		"moved": {move, "", "in no commit (new.txt)", nil},
+		"moved, and another run has its place": {func(m *removal) {
+			old := m.dir.Path(rundir.WorkspaceDir)
+			move(m)
+			r, err := repo.Open(m.t.Context(), m.source)
+			require.NoError(m.t, err)
+			_, err = r.AddWorktree(m.t.Context(), old, "passbook/other", "HEAD")
+			require.NoError(m.t, err)
+			lays(m.t, old, map[string]string{"others.txt": "other\n"})
+		}, "", "in no commit (new.txt)", func(m *removal) {
+			list := strings.Split(m.git("worktree", "list"), "\n")
+			require.Len(m.t, list, 2)
+			other := strings.Fields(list[1])[0]
+			require.FileExists(m.t, filepath.Join(other, "others.txt"))
+			require.Equal(m.t, "passbook/other", m.gitIn(other, "branch", "--show-current"))
+			m.git("worktree", "remove", "--force", other)
+			m.git("branch", "-D", "passbook/other")
+		}},
+		"moved and pruned": {func(m *removal) { move(m); m.git("worktree", "prune") }, "", "in no commit (new.txt)", nil},
+		"bare":             {func(m *removal) { m.git("config", "core.bare", "true") }, "", "in no commit (new.txt)", nil},
+		"unborn":           {func(m *removal) { m.git("symbolic-ref", "HEAD", "refs/heads/none") }, "", "in no commit (new.txt)", nil},
+		"cloned again":     {replaced, "git has no record of this checkout", "--discard", nil},
+		"no repository": {func(m *removal) { require.NoError(m.t, os.Rename(filepath.Join(m.source, ".git"), m.source+"-git")) }, "not inside a git checkout", "--discard",
+			func(m *removal) {
+				require.NoError(m.t, os.Rename(m.source+"-git", filepath.Join(m.source, ".git")))
+				m.git("worktree", "prune")
+				m.git("branch", "-D", removedBranch)
+			}},
+		"another branch": {func(m *removal) { m.gitIn(m.dir.Path(rundir.WorkspaceDir), "switch", "-q", "-c", "mine") }, "another branch or commit checked out", "in no commit (new.txt)",
+			func(m *removal) { m.git("branch", "-D", "mine") }},
+		"detached": {func(m *removal) { m.gitIn(m.dir.Path(rundir.WorkspaceDir), "switch", "-q", "--detach") }, "another branch or commit checked out", "in no commit (new.txt)", nil},
+		"half removed": {func(m *removal) {
+			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(rundir.WorkspaceDir), ".git")))
+		}, "", "in no commit (new.txt)", nil},
+		"removed but for .git": {func(m *removal) {
+			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(rundir.WorkspaceDir), "a.txt")))
+		}, "", "in no commit (new.txt)", nil},
+		"set aside": {func(m *removal) {
+			at := m.dir.Path(rundir.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"~1"))
+		}, "", "", nil},
+		"set aside, and git has forgotten it": {func(m *removal) {
+			at := m.dir.Path(rundir.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"~1"))
+			m.git("worktree", "prune")
+		}, "", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			row.hurt(m)
+			if row.says != "" {
+				require.ErrorContains(t, m.remove(Removal{}), row.says)
+			}
+			if row.edited != "" {
+				lays(t, m.dir.Path(rundir.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+				require.ErrorContains(t, m.remove(Removal{}), row.edited)
+				require.FileExists(t, filepath.Join(m.dir.Path(rundir.WorkspaceDir), "new.txt"))
+				require.NoError(t, os.Remove(filepath.Join(m.dir.Path(rundir.WorkspaceDir), "new.txt")))
+			}
+			require.Len(t, m.f.executions, 3, "nothing was removed")
+			require.NoError(t, m.remove(Removal{Discard: row.says != ""}))
+			if row.mend != nil {
+				row.mend(m)
+			}
+			m.gone()
+		})
+	}
+}
+
+// TestRemovalThatFails says what is removed and what is not, and the same command removes the rest.
+func TestRemovalThatFails(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.git("worktree", "lock", m.dir.Path(rundir.WorkspaceDir))
+	err := m.remove(Removal{})
+	var failed *RemovalError
+	require.ErrorAs(t, err, &failed)
+	require.Len(t, failed.Runs, 1)
+	require.False(t, failed.Runs[0].Removed())
+	require.Regexp(t, `(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not removed  registry .*\nFix the cause and run the same command again`, err.Error())
+	require.NotContains(t, err.Error(), "nothing was removed")
+	require.FileExists(t, filepath.Join(m.dir.Path(rundir.WorkspaceDir), "a.txt"))
+	m.git("worktree", "unlock", m.dir.Path(rundir.WorkspaceDir))
+	require.NoError(t, m.remove(Removal{}))
+	m.gone()
+}
+
+// TestRemoveKeepsEdits: what somebody has changed in the copy of a folder, or in the artifact, is no work of the run.
+func TestRemoveKeepsEdits(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	ctx := t.Context()
+	source := t.TempDir()
+	lays(t, source, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	saved, err := tree.Save(ctx, m.s, source, tree.Rules{}, nil)
+	require.NoError(t, err)
+	made := blobOf(t, m.s, "<!DOCTYPE html>\n")
+	d := directoryOf(t, m.s, "r2", told{run.KindRunStart, run.RunStart{
+		RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page", Artifact: &run.ArtifactRef{File: "page.html", Seed: made},
+		Workspace: &run.Workspace{Kind: "dir", Source: source, Tree: activities.BlobOf(saved)},
+	}}, told{run.KindRunEnd, run.RunEnd{Status: run.Done}})
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", d.Root))
+	work := d.Path(rundir.WorkspaceDir)
+	lays(t, work, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
+	remove := func(discard bool) error {
+		_, err := m.o.Remove(ctx, Removal{Runs: []string{"r2"}, Discard: discard})
+		return err
+	}
+	lays(t, d.Root, map[string]string{"page.html": "mine\n", "workspace/a.txt": "mine, too\n", "workspace/new/deep.txt": "new\n"})
+	err = remove(false)
+	require.ErrorContains(t, err, "changes that the run has not made (page.html, workspace/a.txt, workspace/new/deep.txt)")
+	require.ErrorContains(t, err, "--discard")
+	require.FileExists(t, filepath.Join(work, "new", "deep.txt"))
+	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n", "workspace/a.txt": "c\n"})
+	require.NoError(t, os.RemoveAll(filepath.Join(work, "new")))
+	require.NoError(t, os.RemoveAll(filepath.Join(work, "b"))) // a removal that was cut off has removed it
+	p, err := m.o.Removables(ctx, Removal{Runs: []string{"r2"}})
+	require.NoError(t, err)
+	require.Empty(t, p[0].Problems)
+	lays(t, work, map[string]string{"a.txt": "mine, too\n"})
+	require.NoError(t, remove(true))
+	require.NoDirExists(t, d.Root)
 }
 
 // TestRemoveInsists: what only the checkout has is lost with --discard, and the branch stays with --keep-branch.

@@ -14,8 +14,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// deleteFor is how long to wait for the server, which deletes in the background: at once, but half a minute late what has only just closed.
-const deleteFor = 3 * time.Second
+// deleteFor is how long to wait for the server, which deletes in the background: at once, but three seconds late what has only just closed, and half a
+// minute or more if it has default settings.
+const deleteFor = 5 * time.Second
 
 // workflowParts are the closed executions of the run's workflow, of all epochs and after every continue-as-new, and those of its notices.
 func (o Operator) workflowParts(ctx context.Context, p *Removable, r Removal, _ removed, _ []removed) error {

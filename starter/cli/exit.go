@@ -83,11 +83,14 @@ func exitCode(err error) int {
 	var copied *operate.CopyError
 	var keys *codec.SettingsError
 	var kept *operate.RemoveError
+	var partly *operate.RemovalError
 	switch {
 	case err == nil:
 		return exitFine
 	case errors.As(err, &q):
 		return int(q)
+	case errors.As(err, &partly): // whatever stopped it: something was changed
+		return exitError
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
 		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed), errors.As(err, &target),
 		errors.As(err, &copied), errors.As(err, &keys), errors.As(err, &kept), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):

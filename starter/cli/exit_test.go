@@ -32,6 +32,8 @@ func TestExitCodes(t *testing.T) {
 		{"unknown name", &operate.NameError{}, 2},
 		{"a source that a run cannot begin with", &operate.SourceError{}, 2},
 		{"a snapshot that is not to be had", &operate.SnapshotError{}, 2},
+		{"runs that may not be removed", &operate.RemoveError{Runs: []operate.Removable{{Problems: []error{&operate.RefusedError{}}}}}, 2},
+		{"a removal that was refused in the middle", &operate.RemovalError{Err: &operate.RefusedError{}}, 1},
 		{"no run in the directory", rundir.ErrNoRun, 2},
 		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},
 		{"needs attention", quiet(exitAttention), 3},

@@ -22,7 +22,7 @@ import (
 
 // acting are the verbs that do something. All others read, and have --json.
 var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help pause rebuild replay report resume revert run
-	remove server server-build server-start server-stop snapshot store worker scripted-agent`)
+	server server-build server-start server-stop snapshot store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
@@ -70,6 +70,7 @@ func TestShapes(t *testing.T) {
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": rundir.Listed{}, "snapshot list": SnapshotLine{}, "snapshot show": SnapshotReport{}, "snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operate.Collected{}, "promote": operate.Promoted{},
+		"remove": removal{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
 )
 
 func (a *app) remove() *cobra.Command {
 	var r operate.Removal
-	var yes bool
+	var yes, asJSON bool
 	cmd := &cobra.Command{
 		Use: "remove RUN...", Short: "List everything that runs have left, and remove it with --yes", Aliases: []string{"rm"},
 		Long: `Remove runs: their workflow executions in Temporal, their git worktree and branch, the scratch folders of their calls, their directory, and their entry
@@ -27,12 +28,14 @@ in the list. What only they need in the store is released: starter store gc dele
 RUN is an id, the beginning of one, or a directory. The directory may have been deleted by hand; what else there is of the run is removed then.
 
 Removed is what the run has made, and nothing else: another file in its directory is named and stays, and so does the directory then. Links are not
-followed. A run that is live, paused or waiting is refused; end it first (starter cancel). So is a run whose branch has commits that nothing else in the
-repository leads to, or whose checkout has uncommitted changes: keep them with --keep-branch, or lose them with --discard. If one of several runs is
-refused, none is removed. Runs that were forked, replayed or followed up from a removed run keep what they need of it in the store.
+followed. A run that is live, paused or waiting is refused; end it first (starter cancel). So is a run whose branch has commits that are on no other
+branch or tag, whose workspace or artifact has changes that the run has not made, or whose checkout cannot be compared with its repository: --discard
+removes it all the same, and --keep-branch leaves the branch. If one of several runs is refused, none is removed. Runs that were forked, replayed or
+followed up from a removed run keep what they need of it in the store.
 
 If Temporal does not answer, nothing is removed. With --offline it is not asked: a run that is recorded as over is removed from this host and released
-in the store, and its workflow executions stay until their retention ends. A removal that was interrupted is finished by the same command.
+in the store, and its workflow executions stay until their retention ends. If a part cannot be removed, the error lists what is removed and what is not
+(exit code 1). The same command removes the rest, also after a removal that was interrupted.
 
 ` + exitCodesHelp,
 		Example: "  starter remove RUN              # list what would be removed\n  starter remove RUN --yes        # remove it\n  starter store gc --delete       # delete what it had in the store",
@@ -44,6 +47,7 @@ in the store, and its workflow executions stay until their retention ends. A rem
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	cmd.Flags().BoolVar(&r.Offline, "offline", false, "do not ask Temporal, and leave the workflow executions there")
 	cmd.Flags().BoolVar(&r.KeepBranch, "keep-branch", false, "leave the run's branch in the repository")
 	cmd.Flags().BoolVar(&r.Discard, "discard", false, "also lose commits and changes that exist nowhere else")
@@ -54,12 +58,21 @@ in the store, and its workflow executions stay until their retention ends. A rem
 			return err
 		}
 		defer done()
+		var all []operate.Removable
 		if yes {
-			all, err := o.Remove(cmd.Context(), r)
-			a.printRemoved(all, err)
-			return a.missingRun(err)
+			all, err = o.Remove(cmd.Context(), r)
+		} else if all, err = o.Removables(cmd.Context(), r); err == nil {
+			err = operate.Refusals(all)
 		}
-		return a.printRemovables(cmd.Context(), o, r)
+		switch {
+		case asJSON:
+			err = errors.Join(a.jsonRemoval(cmd.Context(), all, yes), err)
+		case yes:
+			a.printRemoved(all, err)
+		default:
+			a.printRemovables(cmd.Context(), all, r, err)
+		}
+		return a.missingRun(err)
 	}
 	return cmd
 }
@@ -89,20 +102,23 @@ func (a *app) missingRun(err error) error {
 }
 
 // printRemovables is the dry run.
-func (a *app) printRemovables(ctx context.Context, o operate.Operator, r operate.Removal) error {
-	all, err := o.Removables(ctx, r)
-	if err != nil {
-		return a.missingRun(err)
-	}
+func (a *app) printRemovables(ctx context.Context, all []operate.Removable, r operate.Removal, err error) {
 	for _, p := range all {
 		a.printRemovable(p)
 	}
-	a.printFreed(ctx, all)
-	if err := operate.Refusals(all); err != nil {
-		return err
+	if len(all) == 0 {
+		return
 	}
-	fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(removeArgs(r), " "))
-	return nil
+	for _, f := range a.freedBy(ctx, all) {
+		if f.Problem != "" {
+			fmt.Fprintf(a.out, "How much of the store is then no longer needed is unknown: %s\n", f.Problem)
+			continue
+		}
+		fmt.Fprintf(a.out, "In the store, only these runs need %s: %s store gc --delete then deletes what is older than 24 hours.\n", amount(f.Amount), program())
+	}
+	if err == nil {
+		fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(removeArgs(r), " "))
+	}
 }
 
 // removeArgs are the arguments of a removal, to be typed in a shell.
@@ -131,11 +147,8 @@ func (a *app) printRemovable(p operate.Removable) {
 	fmt.Fprintf(a.out, "Run %s (%s)\n", p.RunID, strings.Join(slices.DeleteFunc([]string{p.Pipeline, string(p.Standing.Status)}, func(s string) bool { return s == "" }), ", "))
 	for _, part := range p.Parts {
 		text := []string{part.Where}
-		switch {
-		case part.Amount.Bytes > 0:
+		if part.Amount.Bytes > 0 {
 			text = append(text, fmt.Sprintf("%d files, %s", part.Amount.Objects, size(part.Amount.Bytes)))
-		case part.Amount.Objects > 0:
-			text = append(text, fmt.Sprint(part.Amount.Objects))
 		}
 		if part.Note != "" {
 			text = append(text, part.Note)
@@ -145,28 +158,39 @@ func (a *app) printRemovable(p operate.Removable) {
 	if len(p.Parts) == 0 {
 		fmt.Fprintln(a.out, "  nothing is left of it here")
 	}
+	a.printKept(p)
+}
+
+func (a *app) printKept(p operate.Removable) {
 	for _, k := range p.Kept {
 		fmt.Fprintf(a.out, "  %-11s  %s\n", "stays", k)
 	}
 }
 
-// printFreed says what a collection could delete then that it cannot delete now.
-func (a *app) printFreed(ctx context.Context, all []operate.Removable) {
-	var ids, stores []string
+// freed is what a collection could delete in a store then that it cannot delete now.
+type freed struct {
+	Store string `json:"store"`
+	operate.Amount
+	Problem string `json:"problem"` // why it is not known; empty: it is
+}
+
+// freedBy asks each store once.
+func (a *app) freedBy(ctx context.Context, all []operate.Removable) []freed {
+	var ids []string
+	out := []freed{}
 	for _, p := range all {
 		ids = append(ids, p.RunID)
-		if !slices.Contains(stores, p.Store) {
-			stores = append(stores, p.Store)
+		if !slices.ContainsFunc(out, func(f freed) bool { return f.Store == p.Store }) {
+			out = append(out, freed{Store: p.Store})
 		}
 	}
-	for _, url := range stores {
-		freed, err := a.freed(ctx, url, ids)
-		if err != nil {
-			fmt.Fprintf(a.out, "How much the store then has that no run needs is not known: %v\n", err)
-			continue
+	for i, f := range out {
+		amount, err := a.freed(ctx, f.Store, ids)
+		if out[i].Amount = amount; err != nil {
+			out[i].Problem = err.Error()
 		}
-		fmt.Fprintf(a.out, "In the store nothing else needs %s: %s store gc --delete then deletes what is older than 24 hours.\n", amount(freed), program())
 	}
+	return out
 }
 
 func (a *app) freed(ctx context.Context, url string, ids []string) (operate.Amount, error) {
@@ -178,18 +202,69 @@ func (a *app) freed(ctx context.Context, url string, ids []string) (operate.Amou
 	return operate.Freed(ctx, s, operate.Collection{StateDir: a.settings.StateDir, Roots: []string{a.settings.RunRoot}, Now: time.Now()}, ids)
 }
 
-func (a *app) printRemoved(all []operate.Removable, err error) {
-	var refused *operate.RemoveError
-	if errors.As(err, &refused) {
-		return
+// removal is `starter remove --json`.
+type removal struct {
+	Applied bool         `json:"applied"` // false: a dry run
+	Runs    []removalRun `json:"runs"`
+	Freed   []freed      `json:"freed"` // of a dry run
+}
+
+type removalRun struct {
+	RunID     string        `json:"run_id"`
+	Pipeline  string        `json:"pipeline"`
+	Directory string        `json:"directory"`
+	Store     string        `json:"store"`
+	Standing  run.Standing  `json:"standing"` // before
+	Removed   bool          `json:"removed"`  // all parts
+	Parts     []removalPart `json:"parts"`
+	Kept      []string      `json:"kept"`
+	Problems  []string      `json:"problems"`
+}
+
+type removalPart struct {
+	What  string `json:"what"`
+	Where string `json:"where"`
+	operate.Amount
+	Note    string `json:"note"`
+	Removed bool   `json:"removed"`
+}
+
+func (a *app) jsonRemoval(ctx context.Context, all []operate.Removable, applied bool) error {
+	out := removal{Applied: applied, Runs: []removalRun{}, Freed: []freed{}}
+	if !applied {
+		out.Freed = a.freedBy(ctx, all)
 	}
 	for _, p := range all {
-		fmt.Fprintf(a.out, "Run %s is removed.\n", p.RunID)
-		for _, k := range p.Kept {
-			fmt.Fprintf(a.out, "  %-11s  %s\n", "stays", k)
+		r := removalRun{
+			RunID: p.RunID, Pipeline: p.Pipeline, Directory: p.Directory, Store: p.Store, Standing: p.Standing, Removed: applied && p.Removed(),
+			Parts: []removalPart{}, Kept: p.Kept, Problems: []string{},
 		}
+		for _, part := range p.Parts {
+			r.Parts = append(r.Parts, removalPart{What: part.What, Where: part.Where, Amount: part.Amount, Note: part.Note, Removed: part.Removed})
+		}
+		for _, problem := range p.Problems {
+			r.Problems = append(r.Problems, problem.Error())
+		}
+		out.Runs = append(out.Runs, r)
 	}
-	if len(all) > 0 {
+	return a.json(out)
+}
+
+// printRemoved says what is removed; what is not, the error says.
+func (a *app) printRemoved(all []operate.Removable, err error) {
+	if partly := (*operate.RemovalError)(nil); err != nil && !errors.As(err, &partly) {
+		return
+	}
+	some := false
+	for _, p := range all {
+		if !p.Removed() {
+			continue
+		}
+		fmt.Fprintf(a.out, "Run %s is removed.\n", p.RunID)
+		a.printKept(p)
+		some = true
+	}
+	if some {
 		fmt.Fprintf(a.out, "What only it had in the store can be deleted when it is older than 24 hours: %s store gc --delete\n", program())
 	}
 }
