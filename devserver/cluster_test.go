@@ -34,4 +34,6 @@ func TestTheClusterHasTheSameDynamicConfig(t *testing.T) {
 	}
 	require.Equal(t, settings(embedded), settings(cluster))
 	require.Equal(t, 128*1024, settings(cluster)["error"])
+	require.Equal(t, time.Second, settings(embedded)["acks"], "a run that is removed at its end is gone at once")
+	require.Equal(t, time.Second, settings(embedded)["seen"])
 }

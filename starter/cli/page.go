@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,11 +23,13 @@ import (
 type pageOptions struct {
 	out      string
 	open     bool
+	force    bool
 	pictures float64
 }
 
 func (o *pageOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.out, "out", "", "the file to write; - writes to standard output (default: named like the run, in this folder)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace another file that is there")
 	cmd.Flags().BoolVar(&o.open, "open", false, "show the page in the browser")
 	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20), "MB of pictures at most; 0: none")
 }
@@ -110,6 +114,9 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := replaceable(path, o.force); err != nil {
+		return err
+	}
 	if err := (durable.Disk{}).WriteFile(path, page, 0o644); err != nil {
 		return err
 	}
@@ -118,6 +125,39 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 		return nil
 	}
 	return show(path)
+}
+
+// replaceable refuses a path at which something else is than a page that this program wrote.
+func replaceable(path string, force bool) error {
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fi.IsDir():
+		return &rundir.TargetError{Path: path, Why: "it is a directory", Next: "Name a file"}
+	case force:
+		return nil
+	case !fi.Mode().IsRegular():
+		return &rundir.TargetError{Path: path, Why: "it is not a regular file", Next: "Name another file, or replace it: --force"}
+	}
+	ours, err := isPage(path)
+	if err != nil || ours {
+		return err
+	}
+	return &rundir.TargetError{Path: path, Why: "it is not a page that Passbook wrote", Next: "Name another file, or replace it: --force"}
+}
+
+// isPage looks for the mark of our pages at the beginning of a file.
+func isPage(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
+	return bytes.Contains(head, []byte(report.Mark)), err
 }
 
 // show opens a file in the user's browser, and does not wait for it.

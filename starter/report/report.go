@@ -21,6 +21,9 @@ type Options struct {
 	Rows     int      // at most so many rows of passes; 0: DefaultRows
 }
 
+// Mark is at the beginning of every page, so that a page is told from other files.
+const Mark = `<meta name="generator" content="Passbook">`
+
 // Limits of a page. What is left out is counted on the page.
 const (
 	DefaultPictures = 16 << 20
