@@ -142,7 +142,30 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 		return Started{}, err
 	}
 	start.Source = &source
-	return o.launchBranch(ctx, s, dir, claim, start, plan, c)
+	if err := sameBranch(ctx, s, dir, claim, start); err != nil {
+		return Started{}, err
+	}
+	st, err := o.launchBranch(ctx, s, dir, claim, start, plan, c)
+	if err == nil && !st.New { // another start may have been faster
+		err = sameBranch(ctx, s, dir, claim, start)
+	}
+	return st, err
+}
+
+// sameBranch refuses a directory whose run was made of the same checkpoint with something else. A run that is not registered has not begun.
+func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.Claim, start run.RunStart) error {
+	there, err := registration(ctx, s, claim.RunID)
+	if errors.Is(err, store.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if other := there.otherThan(start); len(other) > 0 {
+		return &RefusedError{Verb: claim.Mode, Why: fmt.Sprintf("%s already has run %s, made of the same checkpoint with another %s; nothing was started. Name another --output-dir, or attach to that run: starter attach %s",
+			dir.Root, claim.RunID, strings.Join(other, ", "), claim.RunID)}
+	}
+	return nil
 }
 
 // sameWork says that a replay changes nothing.
