@@ -62,7 +62,7 @@ func (tr *trial) removed(id string) {
 	require.Contains(tr.t, tr.starter("store", "gc", "--older-than", "0s"), "Not needed: 0 objects")
 }
 
-// testRemoveWhole lists what is removed, is killed between the checkout and the branch, and continues.
+// testRemoveWhole lists what is removed, is killed within the checkout and before the branch, and continues.
 func testRemoveWhole(t *testing.T, h *house) {
 	tr := h.trial(t)
 	id := tr.removable()
@@ -77,14 +77,20 @@ func testRemoveWhole(t *testing.T, h *house) {
 	git, err := exec.LookPath("git")
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(bin, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\ncase \" $* \" in *' update-ref -d '*) kill -9 $PPID; exit 1;; esac\nexec "+git+" \"$@\"\n"), 0o700)) //nolint:gosec // a program
-	cmd := h.command(t.Context(), "remove", id, "--yes")
-	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
-	var killed *exec.ExitError
-	require.ErrorAs(t, cmd.Run(), &killed)
-	require.Equal(t, -1, killed.ExitCode(), "it was killed")
-	require.NotEmpty(t, tr.git("branch", "--list", "passbook/*"))
-	require.NoDirExists(t, filepath.Join(tr.dir, "workspace"))
+	for _, at := range []string{
+		`*' worktree remove '*) for last; do :; done; rm -f "$last/.git"; `, // git has begun, and is ended too
+		`*' update-ref -d '*) `,
+	} {
+		text := "#!/bin/sh\ncase \" $* \" in " + at + "kill -9 $PPID; exit 1;; esac\nexec " + git + " \"$@\"\n"
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(text), 0o700)) //nolint:gosec // a program
+		cmd := h.command(t.Context(), "remove", id, "--yes")
+		cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+		var killed *exec.ExitError
+		require.ErrorAs(t, cmd.Run(), &killed)
+		require.Equal(t, -1, killed.ExitCode(), "it was killed")
+		require.NotEmpty(t, tr.git("branch", "--list", "passbook/*"))
+		require.NoDirExists(t, filepath.Join(tr.dir, "workspace"))
+	}
 
 	require.Contains(t, tr.starter("remove", id, "--yes"), "Run "+id+" is removed.")
 	tr.removed(id)
