@@ -27,17 +27,18 @@ import (
 
 // Config is what activities depend on.
 type Config struct {
-	Host     string                       // id of this host
-	Worker   process.Identity             // this process
-	Scratch  string                       // folder for scratch directories
-	Scripted []string                     // argv of the built-in agent
-	Browser  browser.Options              // how to start a browser
-	Redact   func(string) string          // every persisted text goes through it; nil keeps it
-	Learn    func(environ []string)       // makes Redact know the secrets of an environment; nil: it knows enough
-	StateDir string                       // where environments are handed over to the calls of runs; empty: none are
-	History  History                      // to write a lost directory again
-	Bounds   config.Concurrency           // of each kind of work; what is 0 follows from the host
-	Open     func(root string) rundir.Dir // nil: rundir.At
+	Host     string                                // id of this host
+	Worker   process.Identity                      // this process
+	Scratch  string                                // folder for scratch directories
+	Scripted []string                              // argv of the built-in agent
+	Browser  browser.Options                       // how to start a browser
+	Redact   func(string) string                   // every persisted text goes through it; nil keeps it
+	Learn    func(environ []string)                // makes Redact know the secrets of an environment; nil: it knows enough
+	StateDir string                                // where environments are handed over to the calls of runs; empty: none are
+	History  History                               // to write a lost directory again
+	Bounds   config.Concurrency                    // of each kind of work; what is 0 follows from the host
+	Open     func(root string) rundir.Dir          // nil: rundir.At
+	Needs    func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nobody wants to know
 	Now      func() time.Time
 
 	Getenv    func(string) string                                         // nil: os.Getenv
@@ -83,6 +84,9 @@ func New(cfg Config) *Activities {
 	}
 	if cfg.Learn == nil {
 		cfg.Learn = func([]string) {}
+	}
+	if cfg.Needs == nil {
+		cfg.Needs = func(string, []string) {}
 	}
 	if cfg.Open == nil {
 		cfg.Open = rundir.At
@@ -139,6 +143,8 @@ func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)
+		case errors.Is(err, store.ErrUnreachable):
+			err = a.away(err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
 		case errors.Is(err, rundir.ErrDamaged):

@@ -131,6 +131,9 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	}
 	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag)}
 	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), From: environ.Of(ctx), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
+	if err := mustHave(in, cmd); err != nil {
+		return nil, nil, err
+	}
 	if err := a.claim(ctx, st, in, cmd, delivery); err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +167,7 @@ func (st *settlement) over(ctx context.Context, cause error) error {
 // agentOf is who does a step: an agent, or the shell.
 func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
 	if step.Kind == pipeline.KindRun {
-		return pipeline.Agent{Run: []string{"sh", "-c", step.Run}, Reply: agent.KindText}, true
+		return pipeline.Agent{Run: []string{pipeline.Shell, "-c", step.Run}, Reply: agent.KindText}, true
 	}
 	return plan.Agent(role.Agent)
 }

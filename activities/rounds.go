@@ -25,6 +25,7 @@ func (a *Activities) ReadRound(ctx context.Context, in work.RoundInput) (work.Ro
 	if in.Stage < 0 || in.Stage >= len(plan.Stages) {
 		return work.Round{}, badInput("the plan has %d stages, not %d", len(plan.Stages), in.Stage+1)
 	}
+	a.cfg.Needs(in.Store, plan.Programs())
 	return round(plan, in)
 }
 
@@ -61,7 +62,7 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 		names = []string{ps.Role}
 	}
 	if ps.Kind == pipeline.KindRun {
-		step.Roles = []work.Role{{Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome, Agent: "sh", Limits: *ps.Limits}}
+		step.Roles = []work.Role{{Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome, Agent: pipeline.Shell, Program: pipeline.Shell, Limits: *ps.Limits}}
 	}
 	for _, name := range names {
 		role, ok := plan.Role(name)
@@ -73,6 +74,9 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 			r.Score = role.Score.Name
 		}
 		r.Judges = role.Verdict != nil
+		if ag, _ := plan.Agent(role.Agent); len(ag.Run) > 0 {
+			r.Program = ag.Run[0]
+		}
 		step.Roles = append(step.Roles, r)
 	}
 	return step, nil

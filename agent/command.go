@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,16 @@ func (c Command) check() error {
 		return fmt.Errorf("start agent %s: scratch directory %s is not a directory", c.Argv[0], c.Dir)
 	}
 	return nil
+}
+
+// Find returns nil if the program of the command is there. One that is named relative to its directory is only found there.
+func (c Command) Find() error {
+	name := c.Argv[0]
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		return nil
+	}
+	_, err := lookPath(name, c.Dir, c.Environ())
+	return err
 }
 
 // open makes the process's command with its three files. The caller closes the files once the process has started.

@@ -19,6 +19,7 @@ type Concurrency struct {
 	Screenshots int `mapstructure:"screenshots"`
 	Notices     int `mapstructure:"notices"`
 	Prompts     int `mapstructure:"prompts"`
+	Queues      int `mapstructure:"queues"`
 }
 
 // Bound is the bound of one kind of work.
@@ -66,6 +67,10 @@ func (c *Concurrency) bounds() []Bound {
 		{
 			"concurrency.prompts", "compose a prompt, read a round or checkpoint; per queue", "4 per core",
 			"each is short and reads the store", &c.Prompts, func(h Host) int { return 4 * h.Cores },
+		},
+		{
+			"concurrency.queues", "poll queues of programs, browsers and stores that hosts share", "32",
+			"each keeps a request to the server open", &c.Queues, func(Host) int { return 32 },
 		},
 	}
 }

@@ -28,6 +28,7 @@ type Settings struct {
 	Calls         int           `mapstructure:"calls"`          // passes at the same time in one worker
 	Browser       string        `mapstructure:"browser"`        // path of Chromium; empty: looked for
 	Heartbeat     time.Duration `mapstructure:"heartbeat"`      // a worker is lost after this long without a sign
+	Recheck       time.Duration `mapstructure:"recheck"`        // how often a worker checks what its host has: agents, stores, browser
 	Idle          time.Duration `mapstructure:"idle"`           // a background worker stops after this long without work
 	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
@@ -74,7 +75,7 @@ const envPrefix = "passbook"
 func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
-		"heartbeat": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
+		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
@@ -250,6 +251,9 @@ func (s Settings) complete() (Settings, error) {
 	}
 	if s.Heartbeat < time.Second {
 		errs = append(errs, fmt.Errorf("settings: heartbeat is %s; it must be at least 1s", s.Heartbeat))
+	}
+	if s.Recheck < 100*time.Millisecond {
+		errs = append(errs, fmt.Errorf("settings: recheck is %s; it must be at least 100ms", s.Recheck))
 	}
 	errs = append(errs, s.Concurrency.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))

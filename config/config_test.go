@@ -55,6 +55,7 @@ var every = map[string]struct {
 	"calls":          {"9", func(s Settings) any { return s.Calls }, 9},
 	"browser":        {"/opt/chromium", func(s Settings) any { return s.Browser }, "/opt/chromium"},
 	"heartbeat":      {"25s", func(s Settings) any { return s.Heartbeat }, 25 * time.Second},
+	"recheck":        {"5s", func(s Settings) any { return s.Recheck }, 5 * time.Second},
 	"idle":           {"3h", func(s Settings) any { return s.Idle }, 3 * time.Hour},
 	"continue_after": {"12", func(s Settings) any { return s.ContinueAfter }, 12},
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
@@ -66,6 +67,7 @@ var every = map[string]struct {
 	"concurrency.screenshots": {"14", func(s Settings) any { return s.Concurrency.Screenshots }, 14},
 	"concurrency.notices":     {"15", func(s Settings) any { return s.Concurrency.Notices }, 15},
 	"concurrency.prompts":     {"17", func(s Settings) any { return s.Concurrency.Prompts }, 17},
+	"concurrency.queues":      {"18", func(s Settings) any { return s.Concurrency.Queues }, 18},
 
 	"policy.agents":     {"claude,codex", func(s Settings) any { return s.Policy.Agents }, Words{"claude", "codex"}},
 	"policy.env":        {"A,B", func(s Settings) any { return s.Policy.Env }, Words{"A", "B"}},

@@ -56,7 +56,7 @@ func well(t *testing.T, o doctor.Options) *frontend {
 	host, err := local.HostID(o.Settings.StateDir)
 	require.NoError(t, err)
 	polled := map[string]string{}
-	for _, q := range []string{"passbook", "passbook-calls", "passbook-dir-" + host, "passbook-calls-" + host} {
+	for _, q := range []string{"passbook-dir-" + host, "passbook-calls-" + host} {
 		polled[q] = "1@elsewhere@"
 	}
 	return &frontend{keeps: 90 * 24 * time.Hour, attributes: workflows.Attributes(), polled: polled, runs: map[string]workflow{}}
@@ -79,7 +79,7 @@ func TestAllIsWell(t *testing.T) {
 		{Area: "server", Name: "namespace", State: doctor.OK, Detail: "default keeps runs that are over for 90 days"},
 		{Area: "server", Name: "attributes", State: doctor.OK, Detail: "all 7 search attributes are known"},
 		{Area: "server", Name: "clock", State: doctor.OK, Detail: "the server is on this machine"},
-		{Area: "worker", Name: "queues", State: doctor.OK, Detail: "all four queues of this machine are polled, by 1 in all"},
+		{Area: "worker", Name: "queues", State: doctor.OK, Detail: "both queues of this machine are polled, by 1 in all"},
 		{Area: "agents", Name: "scripted", State: doctor.OK, Detail: "built in"},
 		{Area: "runs", Name: "runs", State: doctor.OK, Detail: "no run of this machine is open"},
 	} {
@@ -141,8 +141,10 @@ func TestAServerThatIsNotSetUp(t *testing.T) {
 	f := well(t, o)
 	f.keeps = 24 * time.Hour
 	f.attributes = map[string]enumspb.IndexedValueType{"PassbookPipeline": enumspb.INDEXED_VALUE_TYPE_TEXT}
-	f.polled["passbook-calls"] = fmt.Sprintf("%d@%s@", 1<<30, hostname(t)) // a process of this machine that has ended
-	delete(f.polled, "passbook")
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	f.polled["passbook-calls-"+host] = fmt.Sprintf("%d@%s@", 1<<30, hostname(t)) // a process of this machine that has ended
+	delete(f.polled, "passbook-dir-"+host)
 	address := at(t, f)
 	r := doctor.Examine(t.Context(), o)
 	namespace := find(t, r, "namespace")
@@ -154,7 +156,7 @@ func TestAServerThatIsNotSetUp(t *testing.T) {
 	require.Contains(t, attributes.Fix, "--name PassbookScore --type Double")
 	queues := find(t, r, "queues")
 	require.Equal(t, doctor.Problem, queues.State)
-	require.Equal(t, "nobody works on passbook, passbook-calls; a worker is wanted on this machine", queues.Detail)
+	require.Equal(t, "nobody works on passbook-dir-"+host+", passbook-calls-"+host+"; a worker is wanted on this machine", queues.Detail)
 	require.Equal(t, "TEMPORAL_ADDRESS="+address+" PASSBOOK_STATE_DIR="+o.Settings.StateDir+" starter worker", queues.Fix)
 }
 

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -36,6 +37,7 @@ type frontend struct {
 	polled     map[string]string // by queue: who polls it
 	late       atomic.Int32      // questions about queues that are answered with nobody
 	runs       map[string]workflow
+	needs      []operate.Needs // of open runs
 }
 
 type workflow struct {
@@ -112,4 +114,16 @@ func at(t *testing.T, f *frontend) string {
 	t.Cleanup(s.Stop)
 	t.Setenv("TEMPORAL_ADDRESS", l.Addr().String())
 	return l.Addr().String()
+}
+
+func (f *frontend) ListWorkflowExecutions(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	out := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, n := range f.needs {
+		p, err := converter.GetDefaultDataConverter().ToPayload(n)
+		if err != nil {
+			return nil, err
+		}
+		out.Executions = append(out.Executions, &workflowpb.WorkflowExecutionInfo{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{operate.MemoNeeds: p}}})
+	}
+	return out, nil
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// answersVersion are the programs that are known to answer --version at once and for nothing. No other is called: it might take that for a question.
-var answersVersion = []string{"claude", "codex", "gemini"}
+// WellKnown are the agents that workers look for although no run needs them yet. They answer --version at once and for nothing. No other is called: it
+// might take that for a question.
+var WellKnown = []string{"claude", "codex", "gemini"}
 
 // capabilities names the programs that a run's agents are, with versions where they are known: versions.capabilities of RunStore v2. It is what this
 // host has; a worker elsewhere may have another.
@@ -28,7 +29,7 @@ func capabilities(ctx context.Context, agents []pipeline.Agent, build string) []
 		switch {
 		case a.Run[0] == pipeline.Scripted:
 			name += " " + build
-		case slices.Contains(answersVersion, name):
+		case slices.Contains(WellKnown, name):
 			if said, err := exec.CommandContext(ctx, a.Run[0], "--version").Output(); err == nil {
 				first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 				name += " " + strings.TrimPrefix(first, name+" ")

@@ -10,15 +10,17 @@ import (
 // transient is how often work on a directory may fail before anybody is told: a worker that was replaced fails once.
 const transient = 2
 
-// Held names what keeps the open workflow of a run from continuing, although nobody has paused it: a full disk, or work on the directory that fails
+// Held names what keeps the open workflow of a run from continuing, although nobody has paused it: a full disk, what no worker has, or work on the directory that fails
 // again and again. stands is where the run stands; the workflow is asked only where that is ahead of the directory. nil: nothing does, or it is not known.
 func (o Operator) Held(ctx context.Context, runID string, stands run.Standing) *run.Held {
 	if stands.Liveness != run.LiveOpen {
 		return nil
 	}
-	if stands.Live != stands.Recorded {
-		if full := o.diskFull(ctx, runID); full != nil {
-			return full
+	var said *run.Held
+	ahead := stands.Live != stands.Recorded
+	if ahead {
+		if said = o.says(ctx, runID); said != nil && said.DiskFull {
+			return said
 		}
 	}
 	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
@@ -30,15 +32,24 @@ func (o Operator) Held(ctx context.Context, runID string, stands run.Standing) *
 			return &run.Held{Cause: p.GetActivityType().GetName() + " failed, last with: " + f.GetMessage()}
 		}
 	}
+	if missing := o.missing(ctx, d); missing != "" {
+		return &run.Held{Cause: missing}
+	}
+	if len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil && stands.Status.Class() == run.Live { // it may wait for a store
+		if !ahead {
+			said = o.says(ctx, runID)
+		}
+		return said
+	}
 	return nil
 }
 
-// diskFull asks the workflow itself, which needs a worker.
-func (o Operator) diskFull(ctx context.Context, runID string) *run.Held {
+// says asks the workflow itself, which needs a worker.
+func (o Operator) says(ctx context.Context, runID string) *run.Held {
 	var held workflows.HeldAnswer
 	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryHeld)
-	if err != nil || v.Get(&held) != nil || !held.Held {
+	if err != nil || v.Get(&held) != nil || !held.Held && !held.Waits {
 		return nil
 	}
-	return &run.Held{Cause: held.Message, DiskFull: true}
+	return &run.Held{Cause: held.Message, DiskFull: held.Held}
 }

@@ -237,13 +237,13 @@ func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, sc
 	q := work.QueuesOf(claim.TaskQueue, o.Host)
 	in := workflows.Input{
 		Target: work.Target{RunID: claim.RunID, Dir: dir.Root, Store: o.storeOf(claim)},
-		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.Calls,
+		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.HostCalls,
 		Options: workflows.Options{
 			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter, Attributes: o.Attributes,
 		},
 	}
-	if HostBound(in.Target.Store) {
-		in.Calls = q.HostCalls
+	if !HostBound(in.Target.Store) {
+		in.Calls = work.CallsOf(work.StoreQueue(claim.TaskQueue, in.Target.Store))
 	}
 	return in
 }
@@ -257,9 +257,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if err != nil {
 		return err
 	}
-	queue := work.QueuesOf(in.Claim.TaskQueue, o.Host).Shared
-	if HostBound(in.Target.Store) {
-		queue = in.DirQueue
+	queue, needs, err := needs(ctx, in)
+	if err != nil {
+		return errors.Join(err, undo())
 	}
 	opts := client.StartWorkflowOptions{
 		ID: in.Claim.RunID, TaskQueue: queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
@@ -271,6 +271,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	opts.Memo = map[string]any{
 		"directory": in.Target.Dir, "store": config.Masked(in.Target.Store), "definition": in.Start.Definition, "config_hash": in.Start.ConfigHash,
 		"host": o.Host, "build": o.Build, "environment": in.Start.Environment,
+	}
+	if needs != nil {
+		opts.Memo[MemoNeeds] = needs
 	}
 	if from, mode := in.Start.Origin(); from != "" {
 		opts.Memo["source"], opts.Memo["mode"] = from, mode

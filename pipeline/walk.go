@@ -20,6 +20,32 @@ func (p *Plan) Agent(name string) (Agent, bool) {
 	return p.Agents[i], true
 }
 
+// Shell is the program of steps that run a command.
+const Shell = "sh"
+
+// Programs are the programs that the plan's calls start, each once: those of its agents, and the shell.
+func (p *Plan) Programs() []string {
+	var out []string
+	add := func(program string) {
+		if !slices.Contains(out, program) {
+			out = append(out, program)
+		}
+	}
+	for _, a := range p.Agents {
+		if len(a.Run) > 0 {
+			add(a.Run[0])
+		}
+	}
+	for _, stage := range p.Stages {
+		for _, round := range stage.Rounds {
+			if slices.ContainsFunc(round.Steps, func(s PlanStep) bool { return s.Kind == KindRun }) {
+				add(Shell)
+			}
+		}
+	}
+	return out
+}
+
 // RoleLimits are the limits of one call of role in step: the step's own where it has some, otherwise the role's.
 func (p *Plan) RoleLimits(step PlanStep, role string) Limits {
 	if step.Limits != nil {

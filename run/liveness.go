@@ -21,7 +21,7 @@ type Standing struct {
 	Held     *Held    `json:"held,omitempty"`   // nil: nothing holds the open workflow up, or it is not known
 }
 
-// Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written.
+// Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written, or a worker that has what it needs.
 type Held struct {
 	Cause    string `json:"cause"`     // for people: operation, path, error, file system
 	DiskFull bool   `json:"disk_full"` // the run is paused until there is space; otherwise what failed is tried again every few seconds

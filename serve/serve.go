@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -46,7 +47,10 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	acts := activities.New(o.activities(self))
+	host := newHost(o, self)
+	conf := o.activities(self)
+	conf.Needs = host.needs
+	acts := activities.New(conf)
 	defer acts.Stop()
 	if err := acts.ReapDead(ctx); err != nil {
 		return fmt.Errorf("end what earlier workers have left behind: %w", err)
@@ -57,14 +61,23 @@ func Run(ctx context.Context, o Options) error {
 	if err := acts.LearnAll(); err != nil {
 		return fmt.Errorf("read the environments of runs: %w", err)
 	}
-	group := workers(o, acts)
+	calls := newPool(o.Settings.Calls)
+	group := workers(o, acts, calls)
 	for i, w := range group {
 		if err := w.Start(); err != nil {
 			stop(group[:i])
 			return fmt.Errorf("start polling: %w", err)
 		}
 	}
-	defer stop(group)
+	host.open = o.opener(acts, calls)
+	checking, end := context.WithCancel(ctx)
+	var checks sync.WaitGroup
+	checks.Go(func() { host.keep(checking) })
+	defer func() {
+		end()
+		checks.Wait()
+		stop(append(group, host.workers()...))
+	}()
 	if o.Ready != nil {
 		if err := o.Ready(); err != nil {
 			return err
@@ -92,32 +105,85 @@ func (o Options) activities(self process.Identity) activities.Config {
 	return c
 }
 
-func workers(o Options, acts *activities.Activities) []worker.Worker {
+// workers are those of the host's own queues.
+func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {
 	q := work.QueuesOf(o.Settings.TaskQueue, o.Host)
-	short := worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true, StickyScheduleToStartTimeout: 2 * time.Second}
-	short.MaxConcurrentLocalActivityExecutionSize = o.Settings.Concurrency.On(config.ThisHost(o.Settings.StateDir)).Prompts
-	calls := short
-	calls.MaxConcurrentActivityExecutionSize = o.Settings.Calls
-	calls.DisableWorkflowWorker = true
-	calls.WorkerStopTimeout = 10 * time.Second
-	shared := worker.New(o.Client, q.Shared, short)
-	dir := worker.New(o.Client, q.Dir, short)
-	for _, w := range []worker.Worker{shared, dir} {
-		workflows.Register(w, o.Redact.Text)
-		acts.RegisterLocal(w)
-	}
+	dir := worker.New(o.Client, q.Dir, o.short())
+	workflows.Register(dir, o.Redact.Text)
+	acts.RegisterLocal(dir)
 	acts.RegisterDirectory(dir)
-	any, host := worker.New(o.Client, q.Calls, calls), worker.New(o.Client, q.HostCalls, calls)
-	acts.RegisterCalls(any)
+	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
 	acts.RegisterCalls(host)
-	return []worker.Worker{dir, host, shared, any}
+	return []worker.Worker{dir, host}
 }
+
+// opener begins to poll queues of runs on shared stores.
+func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (polled, error) {
+	pictures := newPool(o.bounds().Screenshots)
+	return func(q queue) (polled, error) {
+		var p polled
+		switch q.kind {
+		case workflowTasks:
+			p.Worker = worker.New(o.Client, q.name, o.short())
+			workflows.Register(p, o.Redact.Text)
+			acts.RegisterLocal(p)
+		default:
+			p.gate = &gate{pool: calls}
+			if q.kind == screenshots {
+				p.gate.pool = pictures
+			}
+			opts := o.gated(p.gate)
+			opts.MaxConcurrentActivityTaskPollers = 1
+			p.Worker = worker.New(o.Client, q.name, opts)
+			acts.RegisterCalls(p)
+		}
+		return p, p.Start()
+	}
+}
+
+func (o Options) bounds() config.Concurrency {
+	return o.Settings.Concurrency.On(config.ThisHost(o.Settings.StateDir))
+}
+
+func (o Options) base() worker.Options {
+	return worker.Options{MaxHeartbeatThrottleInterval: signs(o.Settings.Heartbeat), DisableRegistrationAliasing: true, StickyScheduleToStartTimeout: 2 * time.Second}
+}
+
+// short are the options of workers whose work is short.
+func (o Options) short() worker.Options {
+	opts := o.base()
+	opts.MaxConcurrentLocalActivityExecutionSize = o.bounds().Prompts
+	return opts
+}
+
+// gated are the options of workers that make calls.
+func (o Options) gated(g *gate) worker.Options {
+	fixed, err := worker.NewFixedSizeTuner(worker.FixedSizeTunerOptions{})
+	if err != nil {
+		panic(err) // its sizes are the defaults
+	}
+	opts := o.base()
+	opts.DisableWorkflowWorker = true
+	opts.WorkerStopTimeout = 10 * time.Second
+	opts.Tuner = tuner{fixed, g}
+	return opts
+}
+
+// tuner has its activities pass a gate.
+type tuner struct {
+	worker.WorkerTuner
+	gate *gate
+}
+
+func (t tuner) GetActivityTaskSlotSupplier() worker.SlotSupplier { return t.gate }
 
 // signs is how often a worker shows that it lives. The SDK's own choice leaves a fifth of the time to a busy machine; then it counts as lost.
 func signs(heartbeat time.Duration) time.Duration { return min(heartbeat/4, 2*time.Second) }
 
 func stop(group []worker.Worker) {
+	var all sync.WaitGroup
 	for _, w := range group {
-		w.Stop()
+		all.Go(w.Stop)
 	}
+	all.Wait()
 }

@@ -25,7 +25,7 @@ func openBucket(ctx context.Context, u *url.URL) (*bucket, error) {
 	}
 	b, err := blob.DefaultURLMux().OpenBucketURL(ctx, u)
 	if err != nil {
-		return nil, err
+		return nil, away(err)
 	}
 	return &bucket{b: b, url: u.Scheme + "://" + u.Host + u.Path}, nil
 }
@@ -56,6 +56,19 @@ func (b *bucket) create(ctx context.Context, name string, data []byte) (bool, er
 	return err == nil, err
 }
 
+// away marks what a service refuses or does not answer: [ErrUnreachable]. A bucket that does not exist is no object that is missing.
+func away(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var named interface{ ErrorCode() string }
+	code := gcerrors.Code(err)
+	if errors.As(err, &named) && named.ErrorCode() == "NoSuchBucket" || code != gcerrors.NotFound && code != gcerrors.FailedPrecondition {
+		return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return err
+}
+
 // write stores what fill gives, or nothing: a writer whose context was
 // cancelled before its Close leaves no trace.
 func (b *bucket) write(ctx context.Context, name string, o *blob.WriterOptions, fill func(io.Writer) error) error {
@@ -67,7 +80,7 @@ func (b *bucket) write(ctx context.Context, name string, o *blob.WriterOptions, 
 	}
 	w, err := b.b.NewWriter(ctx, name, &opts)
 	if err != nil {
-		return err
+		return away(err)
 	}
 	if err := fill(w); err != nil {
 		cancel()
@@ -76,12 +89,12 @@ func (b *bucket) write(ctx context.Context, name string, o *blob.WriterOptions, 
 		}
 		return err
 	}
-	return w.Close()
+	return away(w.Close())
 }
 
 func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	r, err := b.b.NewReader(ctx, name, nil)
-	if gcerrors.Code(err) == gcerrors.NotFound {
+	if err = away(err); gcerrors.Code(err) == gcerrors.NotFound && !errors.Is(err, ErrUnreachable) {
 		return nil, ErrMissing
 	}
 	if err != nil {
@@ -90,7 +103,19 @@ func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-func (b *bucket) has(ctx context.Context, name string) (bool, error) { return b.b.Exists(ctx, name) }
+func (b *bucket) has(ctx context.Context, name string) (bool, error) {
+	there, err := b.b.Exists(ctx, name)
+	return there, away(err)
+}
+
+// reach lists one object.
+func (b *bucket) reach(ctx context.Context) error {
+	there, err := b.b.IsAccessible(ctx)
+	if err == nil && !there {
+		return fmt.Errorf("%w: there is no bucket %s", ErrUnreachable, b.url)
+	}
+	return away(err)
+}
 
 func (b *bucket) walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error {
 	return b.each(ctx, "", func(o *blob.ListObject) error { return visit(o.Key, o.Size, o.ModTime) })
@@ -126,10 +151,10 @@ func (b *bucket) each(ctx context.Context, prefix string, visit func(*blob.ListO
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil {
-			err = visit(o)
-		}
 		if err != nil {
+			return away(err)
+		}
+		if err := visit(o); err != nil {
 			return err
 		}
 	}

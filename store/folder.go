@@ -204,6 +204,11 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	return nil, errors.Join(err, closed, fmt.Errorf("%s is not a regular file", file.Name()))
 }
 
+func (f *folder) reach(context.Context) error {
+	_, err := os.ReadDir(f.root)
+	return err
+}
+
 func (f *folder) has(ctx context.Context, name string) (bool, error) {
 	r, err := f.open(ctx, name)
 	if errors.Is(err, ErrMissing) {

@@ -30,9 +30,10 @@ import (
 
 // Errors that a caller tests for.
 var (
-	ErrMissing error = condition{"it is not in the store", fs.ErrNotExist}
-	ErrDamaged error = condition{"it is damaged in the store", fs.ErrInvalid}
-	ErrChanged       = errors.New("it changed while it was being stored: try again when nobody writes to it")
+	ErrMissing     error = condition{"it is not in the store", fs.ErrNotExist}
+	ErrDamaged     error = condition{"it is damaged in the store", fs.ErrInvalid}
+	ErrUnreachable       = errors.New("the store is not reachable")
+	ErrChanged           = errors.New("it changed while it was being stored: try again when nobody writes to it")
 )
 
 // DamagedError says that a blob's bytes do not have its digest. It is
@@ -60,6 +61,7 @@ type medium interface {
 	walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error
 	remove(ctx context.Context, name string, written time.Time) (bool, error) // false: it is gone, or was written since
 	where(name string) string
+	reach(ctx context.Context) error
 	close() error
 }
 
@@ -110,6 +112,9 @@ func OpenOn(ctx context.Context, disk durable.Disk, rawURL string) (*Store, erro
 
 // Close frees the store's connections.
 func (s *Store) Close() error { return s.medium.close() }
+
+// Reach returns nil if the store answers this process and lets it read. It reads next to nothing.
+func (s *Store) Reach(ctx context.Context) error { return s.medium.reach(ctx) }
 
 // URL is what the store was opened with.
 func (s *Store) URL() string { return s.url }

@@ -393,3 +393,37 @@ func TestOpenRefuses(t *testing.T) {
 		require.ErrorContains(t, err, tt.want, tt.url)
 	}
 }
+
+func TestAnUnreachableBucketIsNoMissingBlob(t *testing.T) {
+	url, gate := fakes3.StartGated(t)
+	s, err := store.Open(t.Context(), url)
+	require.NoError(t, err)
+	require.NoError(t, s.Reach(t.Context()))
+	blob, err := s.Put(t.Context(), []byte("x"))
+	require.NoError(t, err)
+	nowhere, err := store.Open(t.Context(), strings.Replace(url, "s3://passbook?", "s3://nowhere?", 1))
+	require.NoError(t, err)
+	gate.Close()
+	for _, row := range []struct {
+		name  string
+		store *store.Store
+	}{{"refused", s}, {"no bucket", nowhere}} {
+		name, s := row.name, row.store
+		require.ErrorIs(t, s.Reach(t.Context()), store.ErrUnreachable, name)
+		_, err = s.Get(t.Context(), blob)
+		require.ErrorIs(t, err, store.ErrUnreachable, name)
+		require.NotErrorIs(t, err, store.ErrMissing, name)
+		_, err = s.ReadName(t.Context(), "calls/a/claim-1")
+		require.ErrorIs(t, err, store.ErrUnreachable, name)
+		_, err = s.Put(t.Context(), []byte("y"))
+		require.ErrorIs(t, err, store.ErrUnreachable, name)
+		_, err = s.Create(t.Context(), "calls/a/claim-1", nil)
+		require.ErrorIs(t, err, store.ErrUnreachable, name)
+		_, err = s.List(t.Context(), "calls/")
+		require.ErrorIs(t, err, store.ErrUnreachable, name)
+		gate.Open()
+	}
+	got, err := s.Get(t.Context(), blob)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(got))
+}

@@ -224,9 +224,12 @@ type Step struct {
 
 // Role is what the workflow needs to know of a role.
 type Role struct {
-	Name   string          `json:"name"`
-	Gives  string          `json:"gives"`
-	Agent  string          `json:"agent"`            // for people: claude -p
+	Name  string `json:"name"`
+	Gives string `json:"gives"`
+	Agent string `json:"agent"` // for people: claude -p
+
+	Program string `json:"program,omitempty"` // what a host must have to make its calls; empty: in rounds read by an earlier version
+
 	Notes  []string        `json:"notes,omitempty"`  // names of the notes it adds to
 	Score  string          `json:"score,omitempty"`  // name of the score it gives
 	Judges bool            `json:"judges,omitempty"` // it gives a verdict
@@ -366,6 +369,8 @@ const (
 	ErrStale          = "Stale"          // a later start of the run owns the directory
 	ErrOtherEvents    = "OtherEvents"    // the directory holds other events than history
 	ErrDamaged        = "Damaged"        // a file is not what it should be, and no later try reads it
+	ErrNoStore        = "NoStore"        // the store is not reachable from this host
+	ErrNoProgram      = "NoProgram"      // the host does not have the agent's program, and another one may
 	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 

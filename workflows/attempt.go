@@ -140,8 +140,8 @@ const mostLost = 20
 // deliver hands the call to a worker, and to the next one if a worker is lost: the id stays, so a call that still runs is joined and one that
 // was answered is not paid for again. nil: a pause ended it.
 func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
-	queue, wait := p.e.in.Calls, time.Duration(0)
-	for lost := 0; ; {
+	queue, wait := p.e.queueOf(p.role.Program), time.Duration(0)
+	for lost, away := 0, 0; ; {
 		var res work.PassResult
 		err := workflow.ExecuteActivity(p.options(calls, queue, wait), work.RunPass, p.input()).Get(calls, &res)
 		if err == nil && res.Unrecorded {
@@ -177,7 +177,15 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		if isType(err, work.ErrBadInput) || isType(err, tooLarge) {
 			return nil, fmt.Errorf("%s: %w", p.title(), err) // no worker can do it
 		}
-		queue, wait = p.e.in.Calls, 0
+		if next, most, ok := p.elsewhere(queue, err); ok {
+			pausing := func() bool { return p.e.control.Pause }
+			if err := p.e.await(calls, away, p.title()+": "+message(err), pausing); ctx.Err() != nil || pausing() && calls.Err() == nil {
+				return nil, err // no call is out that a pause would wait for
+			}
+			queue, wait, away = next, most, away+1
+			continue
+		}
+		queue, wait = p.e.queueOf(p.role.Program), 0
 		if startedNowhere(err) {
 			continue
 		}

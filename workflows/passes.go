@@ -119,7 +119,7 @@ func (p *pass) ref() work.StepRef {
 
 func (p *pass) compose(ctx workflow.Context) error {
 	in := work.ComposeInput{Store: p.e.in.Target.Store, At: p.ref(), Given: p.given}
-	if err := workflow.ExecuteLocalActivity(local(ctx), work.Compose, in).Get(ctx, &p.asked); err != nil {
+	if err := p.e.local(ctx, work.Compose, in, &p.asked); err != nil {
 		return fmt.Errorf("compose the prompt of %s: %w", p.title(), err)
 	}
 	return nil

@@ -17,10 +17,17 @@ import (
 func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error {
 	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Redo: e.j.state.Redo(), Next: e.after(at)}
 	most := max(1, s.Shots.Attempts)
-	for lost := 0; ev.Attempts < most; {
+	for lost, away := 0, 0; ev.Attempts < most; {
 		res, err := e.shoot(ctx, at, s, ev.Attempts+1 >= most)
 		if lostWorker(err) && lost < maxLostShots {
 			lost++ // the browser was not to blame
+			continue
+		}
+		if isType(err, work.ErrNoStore) {
+			if err := e.await(ctx, away, message(err), never); err != nil {
+				return err
+			}
+			away++
 			continue
 		}
 		if isType(err, work.ErrDiskFull) {
@@ -94,9 +101,9 @@ func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step, last boo
 	}
 	in.Recorded, in.Generations = e.recorded()
 	id := fmt.Sprintf("screenshots-%d", at.Round)
-	opts := e.call(ctx, e.in.Calls, id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
+	opts := e.call(ctx, e.shotsQueue(s), id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
-	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) {
+	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) && !isType(err, work.ErrNoStore) {
 		return work.ShotsResult{Message: message(err)}, nil
 	}
 	return res, err

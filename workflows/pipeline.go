@@ -187,7 +187,7 @@ func (e *engine) read(ctx workflow.Context, at run.Place) error {
 	}
 	in := work.RoundInput{Store: e.in.Target.Store, Plan: e.in.Start.Plan, Stage: at.Stage, Round: at.Round}
 	var r work.Round
-	if err := workflow.ExecuteLocalActivity(local(ctx), work.ReadRound, in).Get(ctx, &r); err != nil {
+	if err := e.local(ctx, work.ReadRound, in, &r); err != nil {
 		return fmt.Errorf("read round %d of stage %d from the plan: %w", at.Round, at.Stage+1, err)
 	}
 	e.round, e.readAt = r, run.Place{Stage: at.Stage, Round: at.Round}

@@ -42,7 +42,7 @@ func local(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, work.ErrBadInput},
+			NonRetryableErrorTypes: []string{tooLarge, work.ErrBadInput, work.ErrNoStore},
 		},
 	})
 }

@@ -47,9 +47,10 @@ type HandoffAnswer struct {
 	Commands []string      `json:"commands,omitempty"` // ways to answer
 }
 
-// HeldAnswer answers the query `held`: the full disk that the run waits for.
+// HeldAnswer answers the query `held`: the full disk, or the store or program, that the run waits for.
 type HeldAnswer struct {
-	Held    bool   `json:"held"`
+	Held    bool   `json:"held"`               // by a full disk; the run is paused
+	Waits   bool   `json:"waits,omitempty"`    // for a host that has what the call needs; the run is not paused
 	Message string `json:"message,omitempty"`  // operation, path, error, file system
 	RetryAt string `json:"retry_at,omitempty"` // when it is tried again by itself; a resume tries it at once
 }
@@ -64,7 +65,7 @@ func (e *engine) answer(ctx workflow.Context) error {
 		{QueryPlan, "What the run will do.", e.queryPlan},
 		{QueryCost, "What it has cost, by role and stage.", e.queryCost},
 		{QueryHandoff, "What the run waits for a person to decide.", e.queryHandoff},
-		{QueryHeld, "The full disk that the run waits for.", func() (HeldAnswer, error) { return e.held, nil }},
+		{QueryHeld, "The full disk, store or program that the run waits for.", func() (HeldAnswer, error) { return e.held, nil }},
 		{QueryCheckpoints, "The last named checkpoints.", func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil }},
 	}
 	for _, q := range queries {

@@ -71,7 +71,7 @@ func (e *engine) revert(ctx workflow.Context) error {
 func (e *engine) goBack(ctx workflow.Context, r Reverting) (refused string, err error) {
 	in := work.CheckpointInput{Store: e.in.Target.Store, RunID: e.in.Target.RunID, ID: r.To}
 	var c run.Checkpoint
-	err = workflow.ExecuteLocalActivity(local(ctx), work.FindCheckpoint, in).Get(ctx, &c)
+	err = e.local(ctx, work.FindCheckpoint, in, &c)
 	if isType(err, work.ErrBadInput) {
 		return message(err), nil
 	}

@@ -16,6 +16,9 @@ func (e *engine) show(ctx workflow.Context) {
 	if e.held.Held {
 		text += fmt.Sprintf("\nA disk is full: %s. It is tried again at %s, and at once after a resume.\n", run.OneLine(e.held.Message), e.held.RetryAt)
 	}
+	if e.held.Waits {
+		text += fmt.Sprintf("\nIt waits: %s. It is tried again at %s.\n", run.OneLine(e.held.Message), e.held.RetryAt)
+	}
 	workflow.SetCurrentDetails(ctx, text)
 }
 

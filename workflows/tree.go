@@ -58,12 +58,15 @@ func (p *pass) value(res *work.PassResult) string {
 
 // onTree has work on a checkout done. What six attempts cannot do rests the run and says why; it is tried again when somebody resumes.
 func (e *engine) onTree(ctx workflow.Context, summary, activity string, in, out any) error {
-	for {
+	for away := 0; ; {
 		asked := e.control.tries
 		err := workflow.ExecuteActivity(e.trees(ctx, summary), activity, in).Get(ctx, out)
 		switch {
 		case err == nil, ctx.Err() != nil, isType(err, work.ErrBadInput), isType(err, work.ErrStale), isType(err, work.ErrClaimed):
 			return err
+		case isType(err, work.ErrNoStore):
+			err = e.await(ctx, away, summary+": "+message(err), never)
+			away++
 		case isType(err, work.ErrDiskFull):
 			err = e.awaitRoom(ctx, err, asked)
 		default:

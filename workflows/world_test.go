@@ -38,6 +38,9 @@ type world struct {
 	mu    sync.Mutex
 	trace []string // what was asked of the world, in order
 
+	store     string  // where the plan is, whatever the run's input says
+	away      []error // what opening the store fails with, before it can be opened
+
 	composing func(work.ComposeInput)
 	secret    string // hidden as <hidden> where the workflow hides
 }
@@ -65,7 +68,7 @@ func newWorld(t *testing.T, src string) *world {
 	require.NoError(t, err)
 	w := &world{t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, told: &fakeReceivers{}, trees: &fakeTrees{found: work.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}}}
 	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
-	w.in = input(plan, url, string(stored))
+	w.store, w.in = url, input(plan, url, string(stored))
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
 	return w
@@ -92,7 +95,7 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	q := work.QueuesOf("passbook", "here")
 	return workflows.Input{
 		Target: work.Target{RunID: "run-1", Dir: "/runs/1", Store: url}, Claim: run.Claim{RunID: "run-1", TaskQueue: "passbook", Host: "here"},
-		Start: start, DirQueue: q.Dir, Calls: q.Calls,
+		Start: start, DirQueue: q.Dir, Calls: "passbook-calls",
 	}
 }
 
@@ -105,7 +108,14 @@ func (w *world) fresh() {
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
 	workflows.Register(w.env, w.hidden)
-	acts := activities.New(activities.Config{})
+	acts := activities.New(activities.Config{OpenStore: func(ctx context.Context, _ string) (*store.Store, error) {
+		if len(w.away) > 0 {
+			err := w.away[0]
+			w.away = w.away[1:]
+			return nil, err
+		}
+		return store.Open(ctx, w.store)
+	}})
 	for name, f := range map[string]any{
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
 		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,

@@ -3,10 +3,12 @@
 package fakes3
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -34,10 +36,33 @@ var setEnv = sync.OnceValue(func() error {
 // this process and of the processes that it starts.
 func Start(t *testing.T) string {
 	t.Helper()
+	url, _ := StartGated(t)
+	return url
+}
+
+// Gate closes and opens a server to its clients: closed, it refuses every request.
+type Gate struct{ closed atomic.Bool }
+
+// Close lets nothing through until [Gate.Open].
+func (g *Gate) Close() { g.closed.Store(true) }
+
+// Open lets everything through again.
+func (g *Gate) Open() { g.closed.Store(false) }
+
+// StartGated is [Start] with a gate in front of the server.
+func StartGated(t *testing.T) (string, *Gate) {
+	t.Helper()
 	require.NoError(t, setEnv())
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("passbook"))
-	server := httptest.NewServer(gofakes3.New(backend).Server())
+	gate, inner := &Gate{}, gofakes3.New(backend).Server()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if gate.closed.Load() {
+			http.Error(w, "the gate is closed", http.StatusForbidden)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
-	return "s3://passbook?" + url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}.Encode()
+	return "s3://passbook?" + url.Values{"endpoint": {server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"}}.Encode(), gate
 }

@@ -1,0 +1,112 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/work"
+)
+
+const (
+	polledWithin = 70 * time.Second // how long ago a worker that lives may have asked last: a poll waits for a minute
+	takenWithin  = 3 * time.Second  // how long a task may wait although somebody polls its queue
+)
+
+// Pollers are the identities of the workers that poll a queue.
+func Pollers(ctx context.Context, c client.Client, queue string, kind enumspb.TaskQueueType) ([]string, error) {
+	d, err := c.DescribeTaskQueue(ctx, queue, kind)
+	if err != nil {
+		return nil, fmt.Errorf("ask about queue %s: %w", queue, err)
+	}
+	var out []string
+	for _, p := range d.GetPollers() {
+		if time.Since(p.GetLastAccessTime().AsTime()) < polledWithin && !dead(p.GetIdentity()) {
+			out = append(out, p.GetIdentity())
+		}
+	}
+	return out, nil
+}
+
+// dead says that an identity, PID@HOST@, is that of a process of this machine that has ended: the server remembers it for a while.
+func dead(identity string) bool {
+	number, host, _ := strings.Cut(identity, "@")
+	here, err := os.Hostname()
+	pid, bad := strconv.Atoi(number)
+	if err != nil || bad != nil || strings.TrimSuffix(host, "@") != here {
+		return false
+	}
+	_, err = process.Of(pid)
+	return err != nil
+}
+
+// Lack is one thing that a run on a shared store needs, and the queue that workers poll that have it.
+type Lack struct {
+	Queue string
+	Kind  enumspb.TaskQueueType
+	Words string // no worker …
+
+	Optional bool // not every run needs it
+}
+
+// Lacks are all things that a run may need, whether or not a worker has them.
+func (n Needs) Lacks() []Lack {
+	calls := work.CallsOf(n.Queue)
+	all := []Lack{
+		{n.Queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW, "no worker reaches the store " + n.Store, false},
+		{calls, enumspb.TASK_QUEUE_TYPE_ACTIVITY, "no worker reaches the store " + n.Store, false},
+		{work.BrowserQueue(calls), enumspb.TASK_QUEUE_TYPE_ACTIVITY, "no worker that reaches the store " + n.Store + " has a browser", true},
+	}
+	for _, program := range n.Programs {
+		all = append(all, Lack{
+			work.ProgramQueue(calls, program), enumspb.TASK_QUEUE_TYPE_ACTIVITY, fmt.Sprintf("no worker that reaches the store %s has the program %s", n.Store, program), false,
+		})
+	}
+	return all
+}
+
+// missing names what an open run waits for because no worker has it; empty: nothing, or it is not known.
+func (o Operator) missing(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	n, ok := needsIn(d.GetWorkflowExecutionInfo().GetMemo(), o.Converter)
+	if !ok {
+		return ""
+	}
+	waiting := map[string]time.Time{}
+	if t := d.GetPendingWorkflowTask(); t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED {
+		waiting[n.Queue] = t.GetScheduledTime().AsTime()
+	}
+	for _, p := range d.GetPendingActivities() {
+		if p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+			waiting[p.GetActivityOptions().GetTaskQueue().GetName()] = p.GetScheduledTime().AsTime()
+		}
+	}
+	for _, l := range n.Lacks() {
+		since, waits := waiting[l.Queue]
+		if !waits || time.Since(since) < takenWithin {
+			continue
+		}
+		if pollers, err := Pollers(ctx, o.Client, l.Queue, l.Kind); err == nil && len(pollers) == 0 {
+			return fmt.Sprintf("%s (queue %s, since %s)", l.Words, l.Queue, since.UTC().Format("2006-01-02 15:04 UTC"))
+		}
+	}
+	return ""
+}
+
+// needsIn reads the needs of a run in the memo of its workflow. False: it is bound to its host, or another program's.
+func needsIn(memo *commonpb.Memo, conv converter.DataConverter) (n Needs, ok bool) {
+	if conv == nil {
+		conv = converter.GetDefaultDataConverter()
+	}
+	p := memo.GetFields()[MemoNeeds]
+	return n, p != nil && conv.FromPayload(p, &n) == nil
+}
