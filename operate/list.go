@@ -37,6 +37,7 @@ type Row struct {
 	Source     string `json:"source_run_id,omitempty"`        // the run that it comes of
 	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
 	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
+	Schedule   string `json:"schedule,omitempty"`             // that started it
 
 	claim run.Claim
 	begun bool  // an event is there
@@ -144,6 +145,7 @@ func rowOf(d rundir.Dir) (Row, error) {
 	}
 	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt, Directory: d.Root, claim: d.Seat(claim)}
 	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
+	r.Schedule = claim.Schedule.Name
 	now, err := d.Now()
 	if r.why = err; err == nil {
 		r.why = now.Why

@@ -4,9 +4,11 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/passbook-run/passbook/pass"
@@ -26,6 +28,8 @@ type Definition struct {
 	Task   string // what this run is to do, in words; empty: what the pipeline says
 	WorkOn string // the repository or folder to work on, where it is not beside the definition
 	Follow *Follow
+
+	Schedule run.Scheduled // the occurrence that starts it; zero: a person does
 	// Warnings are what was found before the start; they go into the run's log.
 	Warnings []string
 	// Found are those of them that are errors; they go into the run's record of errors.
@@ -43,6 +47,32 @@ func Load(folder fs.FS, name, shown string) (Definition, error) {
 		return Definition{}, problems
 	}
 	return Definition{Folder: folder, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// LoadFile reads a definition from disk. Files that it names are looked up beside it, and cannot lead out of there.
+func LoadFile(name string) (Definition, error) {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
+	}
+	def, err := Load(root.FS(), filepath.Base(name), name)
+	def.Home = filepath.Dir(name)
+	return def, err
+}
+
+// ErrNoWorkspace says that a source was named for a pipeline that works on none.
+var ErrNoWorkspace = errors.New("--dirty and --source speak of a workspace, and the pipeline has none")
+
+// Ask sets what a run is to do, what it works on, and what becomes of changes there that are not committed. Empty: as the definition says.
+func (d *Definition) Ask(task, source, dirty string) error {
+	d.Task, d.WorkOn = task, source
+	if d.Plan.Workspace == nil && (source != "" || dirty != "") {
+		return ErrNoWorkspace
+	}
+	if dirty != "" {
+		d.Plan.Workspace.Dirty = dirty
+	}
+	return nil
 }
 
 // Stored are the digests of a run's inputs.

@@ -278,6 +278,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if from, mode := in.Start.Origin(); from != "" {
 		opts.Memo["source"], opts.Memo["mode"] = from, mode
 	}
+	if name := in.Claim.Schedule.Name; name != "" {
+		opts.Memo["schedule"] = name
+	}
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.FirstAttributes(in.Start)
 	}

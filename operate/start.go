@@ -103,6 +103,8 @@ func (o Operator) start(ctx context.Context, def Definition, dir rundir.Dir) (St
 		return Started{}, err
 	case def.Follow != nil && claim.ThreadID != def.Follow.Claim.ThreadID:
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a follow-up wants a directory of its own"}
+	case def.Schedule != (run.Scheduled{}) && claim.Schedule != def.Schedule:
+		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a run of a schedule wants a directory of its own"}
 	case claim.ConfigHash != def.Plan.ConfigHash:
 		return o.changed(ctx, def, dir, claim)
 	}
@@ -222,6 +224,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
 		Cluster: cluster, Embedded: o.Embedded,
 	}
+	claim.Schedule = def.Schedule
 	if def.Follow != nil {
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}

@@ -21,4 +21,13 @@ type Claim struct {
 	SourceRun        string `json:"source_run_id,omitempty"` // of a replay or a fork
 	SourceCheckpoint string `json:"source_checkpoint_id,omitempty"`
 	Mode             string `json:"mode,omitempty"` // replay or fork
+
+	Schedule Scheduled `json:"schedule,omitzero"` // that started it
+}
+
+// Scheduled says which occurrence of which schedule a run is.
+type Scheduled struct {
+	Name      string `json:"name"`
+	At        string `json:"at"`        // when it was due
+	Execution string `json:"execution"` // of the workflow that started it
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -19,6 +20,32 @@ const running = "ExecutionStatus = 'Running'"
 func AnyOpen(ctx context.Context, c client.Client, namespace string) bool {
 	open, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: running})
 	return err != nil || open.GetCount() > 0
+}
+
+// Scheduled are the schedules that will start something: they are not paused, and have a next time.
+func Scheduled(ctx context.Context, c client.Client) ([]string, error) {
+	all, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: 100})
+	if err != nil {
+		return nil, fmt.Errorf("list schedules: %w", err)
+	}
+	var names []string
+	for all.HasNext() {
+		s, err := all.Next()
+		if err != nil {
+			return nil, fmt.Errorf("list schedules: %w", err)
+		}
+		if !s.Paused && len(s.NextActionTimes) > 0 {
+			names = append(names, s.ID)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// anyScheduled is true when it cannot be told.
+func anyScheduled(ctx context.Context, c client.Client) bool {
+	names, err := Scheduled(ctx, c)
+	return err != nil || len(names) > 0
 }
 
 // AnyCall says whether a call is being made: a worker that makes one should not be stopped. It is true when it cannot be told.

@@ -9,7 +9,8 @@ import (
 	"github.com/passbook-run/passbook/local"
 )
 
-// IdleStop gives the Idle of a background worker: it returns when, for the whole time, no run was open and nobody was attached. It then
+// IdleStop gives the Idle of a background worker: it returns when, for the whole time, no run was open, no schedule had a next time
+// and nobody was attached. It then
 // stops the embedded server too, while nobody can attach.
 func IdleStop(c client.Client, namespace, stateDir string, idle time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -39,7 +40,7 @@ func inUse(ctx context.Context, c client.Client, namespace, stateDir string) boo
 	if nobody, err := local.NobodyAttached(stateDir); err != nil || !nobody {
 		return true
 	}
-	return AnyOpen(ctx, c, namespace)
+	return AnyOpen(ctx, c, namespace) || anyScheduled(ctx, c)
 }
 
 // stopServer stops the embedded server if nobody came meanwhile.

@@ -28,6 +28,7 @@ type Options struct {
 	Settings  config.Settings
 	Client    client.Client
 	Host      string                  // id of this host
+	Operator  operate.Operator        // who starts the runs of schedules; without a client, nobody does
 	Scripted  []string                // argv of the built-in agent
 	Converter converter.DataConverter // the client's; nil: nothing is encrypted
 	Redact    *redact.Redactor        // what is hidden in what is written about the work; nil: keys in their well-known forms
@@ -112,6 +113,9 @@ func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worke
 	workflows.Register(dir, o.Redact.Text)
 	acts.RegisterLocal(dir)
 	acts.RegisterDirectory(dir)
+	if o.Operator.Client != nil {
+		scheduled{o.Operator}.register(dir)
+	}
 	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
 	acts.RegisterCalls(host)
 	return []worker.Worker{dir, host}

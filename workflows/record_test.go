@@ -25,7 +25,7 @@ import (
 var record = flag.Bool("record", false, "record the histories of testdata/histories afresh")
 
 // TestRecord runs the tiny example with the real programs, whole and cut into many executions, and plan, implement and review with a gate and a
-// delivery that is asked about; it keeps the histories.
+// delivery that is asked about, and what a schedule starts; it keeps the histories. One of them alone: -run TestRecord/scheduled.
 func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("histories are recorded with -record only")
@@ -33,21 +33,75 @@ func TestRecord(t *testing.T) {
 	starter := filepath.Join(t.TempDir(), "starter")
 	output(t, nil, "go", "build", "-o", starter, "../starter")
 	commit := strings.TrimSpace(output(t, nil, "git", "rev-parse", "--short", "HEAD"))
-	old, err := filepath.Glob(filepath.Join(histories, "*.json.gz"))
-	require.NoError(t, err)
-	for _, path := range old {
-		require.NoError(t, os.Remove(path))
-	}
 	require.NoError(t, os.MkdirAll(histories, 0o755))
-	recorded := map[string][]*historypb.History{
-		"tiny": runAndShow(t, starter, nil), "tiny-cut": runAndShow(t, starter, []string{"PASSBOOK_CONTINUE_AFTER=9"}), "tiny-reopened": reopenAndShow(t, starter),
-		"review": reviewAndShow(t, starter),
+	for name, show := range map[string]func(t *testing.T) []*historypb.History{
+		"tiny": func(t *testing.T) []*historypb.History { return runAndShow(t, starter, nil) },
+		"tiny-cut": func(t *testing.T) []*historypb.History {
+			return runAndShow(t, starter, []string{"PASSBOOK_CONTINUE_AFTER=9"})
+		},
+		"tiny-reopened": func(t *testing.T) []*historypb.History { return reopenAndShow(t, starter) },
+		"review":        func(t *testing.T) []*historypb.History { return reviewAndShow(t, starter) },
+		"scheduled":     func(t *testing.T) []*historypb.History { return scheduleAndShow(t, starter) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := show(t)
+			old, err := filepath.Glob(filepath.Join(histories, name+"-[0-9]-*.json.gz"))
+			require.NoError(t, err)
+			for _, path := range old {
+				require.NoError(t, os.Remove(path))
+			}
+			for i, h := range all {
+				keep(t, filepath.Join(histories, fmt.Sprintf("%s-%d-%s.json.gz", name, i+1, commit)), h)
+			}
+		})
 	}
-	for name, all := range recorded {
-		for i, h := range all {
-			keep(t, filepath.Join(histories, fmt.Sprintf("%s-%d-%s.json.gz", name, i+1, commit)), h)
-		}
+}
+
+// scheduleAndShow gives the histories of what a schedule has started: of a run that came to its end, of one that was cancelled with it, and of a start that
+// was refused.
+func scheduleAndShow(t *testing.T, starter string) []*historypb.History {
+	t.Helper()
+	ctx := context.Background()
+	root := t.TempDir()
+	state, definition := filepath.Join(root, "state"), filepath.Join(root, "pipeline.yaml")
+	t.Cleanup(func() { _, _ = local.Stop(ctx, state, 20*time.Second) })
+	const asks = "pipeline: scheduled\nagent: {run: [scripted]}\nroles:\n  worker: {prompt: prompt.md, gives: report}\nstages:\n  - name: work\n    steps:\n      - ask: Shall we?\n      - role: worker\n"
+	for name, text := range map[string]string{definition: asks, filepath.Join(root, "prompt.md"): "Work.\n"} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
+	env := []string{"PASSBOOK_STATE_DIR=" + state, "PASSBOOK_RUN_ROOT=" + filepath.Join(root, "runs")}
+	output(t, env, starter, "schedule", "create", "nightly", "--cron", "0 2 * * *", "--config", definition, "--paused")
+	c := dialed(t, state)
+	var all []*historypb.History
+	for n, finish := range []func(dir string){
+		func(dir string) { output(t, env, starter, "decide", dir, "--action", "halt") },
+		func(string) { require.NoError(t, c.CancelWorkflow(ctx, newest(t, c), "")) },
+	} {
+		output(t, env, starter, "schedule", "trigger", "nightly")
+		dirs, err := filepath.Glob(filepath.Join(root, "runs", "nightly-*"))
+		require.NoError(t, err)
+		require.Len(t, dirs, n+1)
+		await(t, dirs[n], func(m rundir.Meta) bool { _, open := m.State.Asks(); return open })
+		finish(dirs[n])
+		_ = c.GetWorkflow(ctx, newest(t, c), "").Get(ctx, nil) // the history is what counts
+		all = append(all, show(t, c, newest(t, c), ""))
+	}
+	require.NoError(t, os.Remove(definition))
+	require.NoError(t, c.ScheduleClient().GetHandle(ctx, "nightly").Trigger(ctx, client.ScheduleTriggerOptions{}))
+	require.Eventually(t, func() bool {
+		return !strings.HasSuffix(all[1].Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId(), newest(t, c))
+	}, time.Minute, 20*time.Millisecond)
+	require.Error(t, c.GetWorkflow(ctx, newest(t, c), "").Get(ctx, nil))
+	return append(all, show(t, c, newest(t, c), ""))
+}
+
+// newest is the id of the newest workflow of the schedule.
+func newest(t *testing.T, c client.Client) string {
+	t.Helper()
+	d, err := c.ScheduleClient().GetHandle(context.Background(), "nightly").Describe(context.Background())
+	require.NoError(t, err)
+	require.NotEmpty(t, d.Info.RecentActions)
+	return d.Info.RecentActions[len(d.Info.RecentActions)-1].StartWorkflowResult.WorkflowID
 }
 
 // reopenAndShow gives the histories of a run that was cancelled in a call and went on in a second epoch.

@@ -17,4 +17,5 @@ func Register(r worker.WorkflowRegistry, hide func(string) string) {
 	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide) }
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
+	r.RegisterWorkflowWithOptions(Scheduled, workflow.RegisterOptions{Name: ScheduledName})
 }

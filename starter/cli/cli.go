@@ -76,7 +76,7 @@ an answered call is never paid for twice. Everything about a run lies in its dir
 	config.Flags(root.PersistentFlags())
 	root.AddCommand(a.demo(), a.run(), a.plan(), a.list(), a.status(), a.diagnose(), a.pause(), a.resume(), a.decide(), a.budget(), a.check(), a.repairState(), a.rebuild(), a.revert(), a.replay(), a.fork(), a.cancel(), a.remove(), a.lineage(),
 		a.attachTo(), a.watch(), a.logs(), a.checkpoints(), a.costReport(), a.qualityReport(), a.report(), a.compare(), a.diff(), a.snapshot(), a.blame(), a.evidence(), a.promote(), a.store(),
-		a.server(), a.worker(), a.doctor(), a.config(), a.codec(), a.version())
+		a.schedule(), a.server(), a.worker(), a.doctor(), a.config(), a.codec(), a.version())
 	a.completions(root)
 	return root
 }

@@ -31,7 +31,7 @@ func (a *app) completions(root *cobra.Command) {
 	ofFlag := map[string]completer{
 		"status": words(statusWords()...), "sort": words(sorts...), "pipeline": row(func(r operate.Row) string { return r.Pipeline }), "stage": row(func(r operate.Row) string { return r.Stage }),
 		"lineage": a.runIDs, "follow-up": a.runIDs, "from-run-plan": a.runIDs, "from": a.checkpointIDs, "to": a.checkpointIDs, "checkpoint": a.checkpointIDs, "action": a.actionWords,
-		"dirty": words("halt", "include", "exclude", "commit"), "policy": words("use_recorded_result", "reexecute", "require_human"), "format": words("md", "json"),
+		"dirty": words("halt", "include", "exclude", "commit"), "policy": words("use_recorded_result", "reexecute", "require_human"), "format": words("md", "json"), "overlap": words(operate.Overlaps()...),
 	}
 	var each func(cmd *cobra.Command)
 	each = func(cmd *cobra.Command) {

@@ -84,6 +84,7 @@ func exitCode(err error) int {
 	var keys *codec.SettingsError
 	var kept *operate.RemoveError
 	var partly *operate.RemovalError
+	var schedule *operate.ScheduleError
 	switch {
 	case err == nil:
 		return exitFine
@@ -93,7 +94,7 @@ func exitCode(err error) int {
 		return exitError
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
 		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed), errors.As(err, &target),
-		errors.As(err, &copied), errors.As(err, &keys), errors.As(err, &kept), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
+		errors.As(err, &copied), errors.As(err, &keys), errors.As(err, &kept), errors.As(err, &schedule), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
 	case errors.As(err, &result):
 		return exitAttention

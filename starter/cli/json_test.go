@@ -22,7 +22,7 @@ import (
 
 // acting are the verbs that do something. All others read, and have --json.
 var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help pause rebuild replay report resume revert run
-	server server-build server-start server-stop snapshot store worker scripted-agent`)
+	schedule schedule-backfill schedule-create schedule-delete schedule-pause schedule-trigger schedule-unpause server server-build server-start server-stop snapshot store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
@@ -66,10 +66,10 @@ func TestShapes(t *testing.T) {
 	require.NoError(t, os.CopyFS(filepath.Join(home, "corpus"), subOf(t, "corpus")))
 	dir, file := filepath.Join(home, "run"), filepath.Join(home, "corpus", "pipeline.yaml")
 	pausedRun(func(err error) { require.NoError(t, err) }, file, dir, filepath.Join(home, "state"), "11112222-3333", "user-requested")
-	runless := strings.Fields("list config version server-status plan")
+	runless := strings.Fields("list config version server-status schedule-list plan")
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": rundir.Listed{}, "snapshot list": SnapshotLine{}, "snapshot show": SnapshotReport{}, "snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
-		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operate.Collected{}, "promote": operate.Promoted{},
+		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operate.Collected{}, "promote": operate.Promoted{}, "schedule describe": operate.ScheduleRow{},
 		"remove": removal{},
 	}
 	for verb, keys := range jsonKeys(t) {

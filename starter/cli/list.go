@@ -168,6 +168,11 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+	return momentOf("--since", text, now)
+}
+
+// momentOf reads a day, a time, or how long ago.
+func momentOf(flag, text string, now time.Time) (time.Time, error) {
 	for _, form := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime, time.RFC3339} {
 		if t, err := time.ParseInLocation(form, text, now.Location()); err == nil {
 			return t, nil
@@ -181,7 +186,7 @@ func sinceOf(text string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf("--since %s: write a day (2026-11-20), a time (2026-11-20 14:00), or how long ago (90m, 24h, 7d)", text)
+	return time.Time{}, fmt.Errorf("%s %s: write a day (2026-11-20), a time (2026-11-20 14:00), or how long ago (90m, 24h, 7d)", flag, text)
 }
 
 // column is one column of the list.

@@ -3,9 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -41,14 +38,9 @@ func (a *app) plan() *cobra.Command {
 	return cmd
 }
 
-// loadFile reads a definition from disk. Files that it names are looked up beside it, and cannot lead out of there.
+// loadFile reads a definition from disk. What is wrong with the file is a misuse.
 func loadFile(name string) (operate.Definition, error) {
-	root, err := os.OpenRoot(filepath.Dir(name))
-	if err != nil {
-		return operate.Definition{}, asUsage(fmt.Errorf("read the pipeline: %w", err))
-	}
-	def, err := operate.Load(root.FS(), filepath.Base(name), name)
-	def.Home = filepath.Dir(name)
+	def, err := operate.LoadFile(name)
 	var problems pipeline.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return def, asUsage(err)

@@ -87,13 +87,7 @@ func (a *app) wanted(file string, dir *string, w wish) (operate.Definition, erro
 			*dir = filepath.Join(a.settings.RunRoot, fmt.Sprintf("%s-after-%.8s-%s", def.Plan.Pipeline, def.Follow.Claim.RunID, time.Now().Format("20060102-150405")))
 		}
 	}
-	def.Task, def.WorkOn = strings.TrimSpace(w.task), w.source
-	if ws := def.Plan.Workspace; ws != nil && w.dirty != "" {
-		ws.Dirty = w.dirty
-	} else if w.dirty != "" || w.source != "" && ws == nil {
-		return def, asUsage(errors.New("--dirty and --source speak of a workspace, and the pipeline has none"))
-	}
-	return def, nil
+	return def, asUsage(def.Ask(strings.TrimSpace(w.task), w.source, w.dirty))
 }
 
 // definition reads the file, or what the earlier run was started with.

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/serve"
 )
 
 func (a *app) server() *cobra.Command {
@@ -44,6 +48,7 @@ func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
 }
 
 func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
+	scheduled, _ := a.keepers(cmd.Context())
 	was, err := local.Stop(cmd.Context(), a.settings.StateDir, 20*time.Second)
 	if err != nil {
 		return err
@@ -53,6 +58,9 @@ func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	fmt.Fprintln(a.out, "Stopped.")
+	if len(scheduled) > 0 {
+		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up what they missed: %s\n", program(), strings.Join(scheduled, ", "))
+	}
 	return nil
 }
 
@@ -60,15 +68,17 @@ func (a *app) serverStatus() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{Use: "status", Short: "What runs on this machine", Args: cobra.NoArgs}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		st, err := local.Read(a.settings.StateDir)
 		if err != nil {
 			return err
 		}
+		scheduled, err := a.keepers(cmd.Context())
 		if asJSON {
-			return a.json(processes{st.Server, st.Worker})
+			return a.json(processes{st.Server, st.Worker, append([]string{}, scheduled...)})
 		}
 		a.printServer(st)
+		a.printKeepers(st, scheduled, err)
 		return nil
 	}
 	return cmd
@@ -78,6 +88,39 @@ func (a *app) serverStatus() *cobra.Command {
 type processes struct {
 	Server *local.Server `json:"server"`
 	Worker *local.Worker `json:"worker"`
+
+	Schedules []string `json:"schedules"` // that keep both running
+}
+
+// keepers are the schedules that keep the embedded server and its worker running: those that are not paused.
+func (a *app) keepers(ctx context.Context) ([]string, error) {
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil || st.Server == nil {
+		return nil, err
+	}
+	conn, err := serve.FindConnection(a.settings)
+	if err != nil || conn.Explicit {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	cl, err := conn.Dial(ctx, st.Server.Address, quietLog(io.Discard))
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	return serve.Scheduled(ctx, cl)
+}
+
+func (a *app) printKeepers(st local.Status, scheduled []string, err error) {
+	switch {
+	case err != nil:
+		fmt.Fprintf(a.out, "Schedules cannot be listed: %v\n", err)
+	case len(scheduled) > 0 && st.Worker == nil:
+		fmt.Fprintf(a.out, "Schedules %s: no worker runs, so they start nothing. To start one: %s server start\n", strings.Join(scheduled, ", "), program())
+	case len(scheduled) > 0:
+		fmt.Fprintf(a.out, "Schedules %s keep server and worker running\n", strings.Join(scheduled, ", "))
+	}
 }
 
 func (a *app) printServer(st local.Status) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/serve"
 )
 
@@ -62,7 +64,9 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 		return err
 	}
 	defer cl.Close()
+	listed := true
 	if err := serve.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+		listed = false
 		log.Warn("runs cannot be listed by status", "error", err)
 	}
 	self, err := os.Executable()
@@ -75,6 +79,10 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 	o := serve.Options{
 		Settings: a.settings, Redact: a.secrets, Converter: conn.Options.DataConverter, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
 		Ready: func() error { return local.AnnounceReady(a.settings.StateDir, key, time.Now()) },
+	}
+	o.Operator = operate.Operator{
+		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit, Redact: a.secrets,
+		Converter: conn.Options.DataConverter, Attributes: listed,
 	}
 	if background {
 		o.Idle = serve.IdleStop(cl, conn.Options.Namespace, a.settings.StateDir, a.settings.Idle)
