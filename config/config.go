@@ -30,6 +30,7 @@ type Settings struct {
 	Heartbeat     time.Duration `mapstructure:"heartbeat"`      // a worker is lost after this long without a sign
 	Recheck       time.Duration `mapstructure:"recheck"`        // how often a worker checks what its host has: agents, stores, browser
 	Idle          time.Duration `mapstructure:"idle"`           // a background worker stops after this long without work
+	Keeper        bool          `mapstructure:"keeper"`         // a keeper restarts the background worker and the embedded server
 	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
@@ -75,7 +76,7 @@ const envPrefix = "passbook"
 func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
-		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "continue_after": 0, "server": "", "environment": "local",
+		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true, "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",

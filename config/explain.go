@@ -60,6 +60,28 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 	return out, nil
 }
 
+// Environment gives the settings that flags and variables set, as NAME=value, for a program that starts elsewhere. withheld are variables whose values
+// hold a secret.
+func Environment(fs *pflag.FlagSet) (pairs, withheld []string, err error) {
+	v, err := read(fs)
+	if err != nil {
+		return nil, nil, err
+	}
+	flags := given(fs)
+	for _, name := range names() {
+		if _, flag := flags[name]; !flag && os.Getenv(variable(name)) == "" {
+			continue
+		}
+		value := v.GetString(name)
+		if Masked(value) != value {
+			withheld = append(withheld, variable(name))
+			continue
+		}
+		pairs = append(pairs, variable(name)+"="+value)
+	}
+	return pairs, withheld, nil
+}
+
 // shown is a value as it would be written in a variable.
 func shown(values map[string]any, name string) string {
 	part, rest, nested := strings.Cut(name, ".")

@@ -24,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -490,4 +491,28 @@ func TestTheWorkersPathCountsForABucket(t *testing.T) {
 	require.Contains(t, c.Detail, "calls of runs whose store is a bucket get the worker's environment")
 	require.Contains(t, c.Detail, "PATH="+theirs)
 	require.Contains(t, c.Fix, "starter server stop")
+}
+
+// TestTheKeeper is reported where settings want one: whether it runs, and what it could not restart.
+func TestTheKeeper(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	o.Settings.Keeper = true
+	self, err := process.Self()
+	require.NoError(t, err)
+	keeps := func(k local.Keeper) {
+		raw, err := json.Marshal(k)
+		require.NoError(t, err)
+		dir := filepath.Join(o.Settings.StateDir, "keeper")
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "keeper.json"), raw, 0o600))
+	}
+	keeps(local.Keeper{Process: self})
+	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "keeper").State)
+	keeps(local.Keeper{Process: self, Server: local.Restarts{InRow: 10, GaveUp: true, Error: "the database is of another version"}})
+	c := find(t, doctor.Examine(t.Context(), o), "keeper")
+	require.Equal(t, doctor.Problem, c.State)
+	require.Contains(t, c.Detail, "it could not restart the server: gave up after 10 restarts in a row")
+	require.Contains(t, c.Detail, "the database is of another version")
+	require.Equal(t, "fix the cause, then run: starter server start", c.Fix)
 }

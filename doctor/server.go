@@ -53,6 +53,7 @@ func (e *examiner) server(ctx context.Context) (operate.Operator, bool) {
 	}
 	address := ""
 	if !conn.Explicit {
+		e.keeper()
 		if e.status.Server == nil {
 			e.absent(ctx)
 			return operate.Operator{}, false

@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/serve"
 	"github.com/passbook-run/passbook/work"
@@ -49,8 +50,8 @@ func (e *examiner) awaitPollers(ctx context.Context, o operate.Operator, queue s
 	var found []string
 	starting := e.status.Worker != nil && time.Since(e.status.Worker.Started) < justStarted
 	err := until(ctx, settles, func() (bool, error) {
-		var err error
-		found, err = operate.Pollers(ctx, o.Client, queue, kind)
+		p, err := o.Pollers(ctx, queue, kind)
+		found = p.Identities
 		return !starting || len(found) > 0, err
 	})
 	return found, err
@@ -81,6 +82,28 @@ func (e *examiner) background() {
 		which = "another build, used until it makes no call"
 	}
 	e.ok("worker", "background", "pid %d since %s, %s", w.Process.PID, when(w.Started), which)
+}
+
+// keeper reports who restarts server and worker, and what could not be restarted.
+func (e *examiner) keeper() {
+	k := e.status.Keeper
+	switch {
+	case !e.Settings.Keeper || k == nil && e.status.Server == nil:
+		return
+	case k == nil:
+		e.say(Warning, "worker", "keeper", e.typed("server start"), "no keeper runs: nothing restarts the server and the worker if they crash")
+		return
+	}
+	for _, part := range []struct {
+		name string
+		local.Restarts
+	}{{"server", k.Server}, {"worker", k.Worker}} {
+		if part.GaveUp {
+			e.say(Problem, "worker", "keeper", "fix the cause, then run: "+e.typed("server start"), "it could not restart the %s: %s", part.name, part.Restarts)
+			return
+		}
+	}
+	e.ok("worker", "keeper", "pid %d since %s, restarts the server and the worker", k.Process.PID, when(k.Started))
 }
 
 // starts is what brings a worker.

@@ -179,6 +179,9 @@ func (h *house) meet() local.Status {
 	if st.Worker != nil {
 		h.met[st.Worker.Process.PID] = st.Worker.Process
 	}
+	if st.Keeper != nil {
+		h.met[st.Keeper.Process.PID] = st.Keeper.Process
+	}
 	return st
 }
 
@@ -232,6 +235,9 @@ func (h *house) clear() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	if _, err := local.StopKeeper(ctx, h.state(), patience); err != nil { // before what it would restart
+		h.t.Errorf("clean up: %v", err)
+	}
 	for _, id := range h.met {
 		if !id.Alive() {
 			continue
@@ -248,7 +254,7 @@ func (h *house) clear() {
 
 // tell shows what background processes said.
 func (h *house) tell() {
-	for _, name := range []string{"worker/worker.log", "server/server.log"} {
+	for _, name := range []string{"worker/worker.log", "server/server.log", "keeper/keeper.log"} {
 		raw, err := os.ReadFile(filepath.Join(h.state(), name))
 		if err != nil {
 			continue

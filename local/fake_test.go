@@ -27,6 +27,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/local"
 )
 
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 		exitWith(fakeWorker())
 	case "starter":
 		exitWith(fakeStarter())
+	case "keeper":
+		exitWith(fakeKeeper())
 	}
 	os.Exit(m.Run())
 }
@@ -182,8 +185,49 @@ func fakeWorker() error {
 	if err := local.AnnounceReady(os.Getenv(dirEnv), os.Args[1], time.Now()); err != nil {
 		return err
 	}
+	if os.Getenv(faultEnv) == "crashes" { // when whoever started it has seen that it polls
+		_, err := durable.WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"), durable.Owner{})
+		return errors.Join(err, errors.New("out of memory"))
+	}
 	<-stop
 	return nil
+}
+
+// fakeKeeper keeps a fake server and a fake worker. Its arguments are its key and for how long a process must run to count as started.
+func fakeKeeper() error {
+	dir, stable := os.Getenv(dirEnv), os.Args[2]
+	d, err := time.ParseDuration(stable)
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv(roleEnv, "server"); err != nil { // for the server that it starts
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return local.Keep(ctx, local.KeepOptions{
+		StateDir: dir, Key: os.Args[1], Every: 10 * time.Millisecond, Backoff: 10 * time.Millisecond, Limit: 3, Stable: d,
+		Report: func(line string) { fmt.Fprintln(os.Stderr, line) },
+		Server: func(ctx context.Context) error {
+			_, err := local.Ensure(ctx, local.Options{StateDir: dir, Binary: "/no/server", StartTimeout: 20 * time.Second, Again: true}, nil)
+			return err
+		},
+		Worker: func(ctx context.Context) error {
+			o := workerIn(dir, "here")
+			o.Again = true
+			_, err := local.EnsureWorker(ctx, o, nil)
+			return err
+		},
+	})
+}
+
+// workerIn starts a fake worker. A file "worker fault" in the state directory says what is wrong with it.
+func workerIn(dir, key string) local.WorkerOptions {
+	fault, _ := os.ReadFile(filepath.Join(dir, "worker fault"))
+	return local.WorkerOptions{
+		StateDir: dir, Exec: os.Args[0], Args: []string{key}, Key: key, StartTimeout: 20 * time.Second,
+		Env: append(os.Environ(), roleEnv+"=worker", dirEnv+"="+dir, faultEnv+"="+string(fault)),
+	}
 }
 
 // awaitFile returns when the file is there.

@@ -3,7 +3,8 @@
 // They outlive the terminal that started them and are shared by every later starter. It promises that two starters at once
 // start one of each; that a record whose process has ended, by whatever means, is replaced; that no signal reaches a process
 // but the recorded one; and that a server keeps its address and its database from one start to the next. It does not decide
-// when they should stop: a worker does, with [Alone].
+// when they should stop: a worker does, with [Alone]. A keeper, a third process, restarts what ended without having been stopped: a record that names a
+// process is what should run, and whoever stops one takes it out of its record, under the same lock.
 //
 //	<state>/host-id               this machine's name in queue names, random and stable
 //	<state>/attached              a lock, shared by the starters that are at work
@@ -11,7 +12,8 @@
 //	<state>/server/server.log     what it said, over all starts
 //	<state>/server/temporal-1.32.db   its database, one a minor version: nothing migrates it
 //	<state>/worker/worker.json    the worker that was started here
-//	<state>/worker/ready.json     the worker that polls, written by itself
+//	<state>/worker/ready-PID.json a worker that polls, written by itself
+//	<state>/keeper/keeper.json    the keeper that restarts both, written by itself, and what it restarted
 //	<state>/*/lock                held while somebody looks, starts or stops
 package local
 
@@ -30,16 +32,19 @@ import (
 
 // Names in the state directory.
 const (
-	serverDir  = "server"
-	workerDir  = "worker"
-	recordFile = "server.json"
-	serverLog  = "server.log"
-	workerFile = "worker.json"
-	workerLog  = "worker.log"
-	readyFile  = "ready.json"
-	lockFile   = "lock"
-	leaseFile  = "attached"
-	hostFile   = "host-id"
+	serverDir   = "server"
+	workerDir   = "worker"
+	recordFile  = "server.json"
+	serverLog   = "server.log"
+	workerFile  = "worker.json"
+	workerLog   = "worker.log"
+	readyPrefix = "ready-" // and the pid
+	lockFile    = "lock"
+	leaseFile   = "attached"
+	keeperDir   = "keeper"
+	keeperFile  = "keeper.json"
+	keeperLog   = "keeper.log"
+	hostFile    = "host-id"
 )
 
 const (
@@ -52,6 +57,7 @@ const (
 type Status struct {
 	Server *Server `json:"server,omitempty"`
 	Worker *Worker `json:"worker,omitempty"`
+	Keeper *Keeper `json:"keeper,omitempty"`
 }
 
 // Read gives what runs, by the records and the process table; it asks nobody over the network.
@@ -71,13 +77,23 @@ func Read(stateDir string) (Status, error) {
 	if w.Process.Alive() {
 		st.Worker = &w
 	}
+	k, err := readKeeper(stateDir)
+	if err != nil {
+		return st, err
+	}
+	if k.Process.Alive() {
+		st.Keeper = &k
+	}
 	return st, nil
 }
 
-// Stop ends the worker and then the server, each as [StopServer] does, and says what was running.
+// Stop ends the keeper, then the worker, then the server, each as [StopServer] does, and says what was running.
 func Stop(ctx context.Context, stateDir string, grace time.Duration) (Status, error) {
 	was, err := Read(stateDir)
 	if err != nil {
+		return was, err
+	}
+	if _, err := StopKeeper(ctx, stateDir, keeperGrace); err != nil {
 		return was, err
 	}
 	if _, err := StopWorker(ctx, stateDir, grace); err != nil {

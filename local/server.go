@@ -24,6 +24,7 @@ type Options struct {
 	Codec            string            // URL of a codec endpoint that the Web UI is told of
 	Port, UIPort     int               // wanted at the first start; default 7233 and 8233; others are taken if they are not free
 	StartTimeout     time.Duration     // default: a minute; building is not counted
+	Again            bool              // start only a server that was started before, has ended, and was not stopped: with the same program, if that is there
 }
 
 // Server is a recorded server.
@@ -94,6 +95,14 @@ func (o *Options) ensure(ctx context.Context, progress func(string)) (Server, er
 		if err := o.join(ctx, s); !errors.Is(err, errEnded) {
 			s.Namespace = o.Namespace // it has more than the one it was started with
 			return s, err
+		}
+	}
+	if o.Again {
+		if s.Process.PID == 0 {
+			return s, nil
+		}
+		if _, err := os.Stat(s.Binary); err == nil {
+			o.Binary = s.Binary
 		}
 	}
 	b, err := o.binary(ctx, progress)
@@ -194,14 +203,16 @@ func StopServer(ctx context.Context, stateDir string, grace time.Duration) (stop
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	s, err := readServer(stateDir)
-	if err != nil || !s.Process.Alive() {
+	if err != nil || s.Process.PID == 0 {
 		return false, err
 	}
-	if err := end(ctx, s.Process, grace); err != nil {
-		return false, fmt.Errorf("stop the Temporal server: %w", err)
+	if stopped = s.Process.Alive(); stopped {
+		if err := end(ctx, s.Process, grace); err != nil {
+			return false, fmt.Errorf("stop the Temporal server: %w", err)
+		}
 	}
-	s.Process = process.Identity{}
-	return true, save(filepath.Join(dir, recordFile), s)
+	s.Process = process.Identity{} // a server that was stopped is not started again by a keeper
+	return stopped, save(filepath.Join(dir, recordFile), s)
 }
 
 func readServer(stateDir string) (Server, error) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/durable"
@@ -20,6 +22,7 @@ type WorkerOptions struct {
 	Env          []string      // nil: this process's
 	Dir          string        // working directory; default: the state directory
 	Key          string        // what a running worker must have been started for, such as server, namespace and build
+	Again        bool          // start only a worker that was started here before, has ended, and was not stopped
 	StartTimeout time.Duration // default: a minute
 }
 
@@ -54,10 +57,58 @@ func AnnounceReady(stateDir, key string, now time.Time) error {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
 	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond), Path: os.Getenv("PATH")}
-	if err := save(filepath.Join(dir, readyFile), w); err != nil {
+	if err := save(readyPath(stateDir, self), w); err != nil {
+		return fmt.Errorf("announce the worker: %w", err)
+	}
+	if err := forgetEnded(dir); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
 	return nil
+}
+
+// Polls says whether this very worker has announced that it polls.
+func Polls(stateDir string, id process.Identity) bool {
+	var ready Worker
+	return load(readyPath(stateDir, id), &ready) == nil && id.PID != 0 && ready.Process == id
+}
+
+func readyPath(stateDir string, id process.Identity) string {
+	return filepath.Join(stateDir, workerDir, fmt.Sprintf("%s%d.json", readyPrefix, id.PID))
+}
+
+// announced gives what the workers in a folder have announced, by file.
+func announced(dir string) (map[string]Worker, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	out := map[string]Worker{}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), readyPrefix) || durable.IsTemp(e.Name()) {
+			continue
+		}
+		var w Worker
+		path := filepath.Join(dir, e.Name())
+		if err := load(path, &w); err != nil {
+			return nil, err
+		}
+		out[path] = w
+	}
+	return out, nil
+}
+
+// forgetEnded removes what workers have announced that have ended since.
+func forgetEnded(dir string) error {
+	all, err := announced(dir)
+	for path, w := range all {
+		if w.Process.Alive() {
+			continue
+		}
+		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // EnsureWorker gives a worker that polls: the running one, or a new one. The error is [ErrOtherWorker] when one runs for
@@ -92,7 +143,14 @@ func (o *WorkerOptions) settle() error {
 }
 
 func (o *WorkerOptions) ensure(ctx context.Context) (Worker, error) {
-	w, err := readWorker(o.StateDir)
+	if o.Again {
+		started, err := startedWorker(o.StateDir)
+		if err != nil || started.Process.PID == 0 || started.Process.Alive() {
+			return started, err
+		}
+		return o.start(ctx)
+	}
+	w, err := o.find()
 	if err != nil {
 		return w, err
 	}
@@ -110,6 +168,21 @@ func (o *WorkerOptions) ensure(ctx context.Context) (Worker, error) {
 		return w, fmt.Errorf("the worker runs (pid %d) but does not poll: %w; see %s, or stop it and start again", w.Process.PID, err, w.Log)
 	}
 	return w, nil
+}
+
+// find gives the worker that was started here, or if that has ended, one that was started by hand for the same.
+func (o *WorkerOptions) find() (Worker, error) {
+	w, err := startedWorker(o.StateDir)
+	if err != nil || w.Process.Alive() {
+		return w, err
+	}
+	others, err := announced(filepath.Join(o.StateDir, workerDir))
+	for _, other := range others {
+		if other.Key == o.Key && other.Process.Alive() {
+			return other, err
+		}
+	}
+	return Worker{}, err
 }
 
 func (o *WorkerOptions) start(ctx context.Context) (Worker, error) {
@@ -132,14 +205,10 @@ func (o *WorkerOptions) start(ctx context.Context) (Worker, error) {
 // await returns when this very worker has announced itself.
 func (o *WorkerOptions) await(ctx context.Context, w Worker, d *daemon) error {
 	return d.await(ctx, o.StartTimeout, func(context.Context) error {
-		var ready Worker
-		if err := load(filepath.Join(o.StateDir, workerDir, readyFile), &ready); err != nil {
-			return err
-		}
 		if !w.Process.Alive() {
 			return errEnded
 		}
-		if ready.Process != w.Process {
+		if !Polls(o.StateDir, w.Process) {
 			return errors.New("it has not said that it polls")
 		}
 		return nil
@@ -154,28 +223,48 @@ func StopWorker(ctx context.Context, stateDir string, grace time.Duration) (stop
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	w, err := readWorker(stateDir)
-	if err != nil || !w.Process.Alive() {
+	if err != nil {
 		return false, err
 	}
-	if err := end(ctx, w.Process, grace); err != nil {
-		return false, fmt.Errorf("stop the worker: %w", err)
+	if stopped = w.Process.Alive(); stopped {
+		if err := end(ctx, w.Process, grace); err != nil {
+			return false, fmt.Errorf("stop the worker: %w", err)
+		}
 	}
-	return true, nil
+	return stopped, forgetWorker(stateDir)
 }
 
-// readWorker gives the worker that was started here, or if that has ended, the one that announced itself.
+// forgetWorker takes the process out of the record: a worker that was stopped is not started again by a keeper.
+func forgetWorker(stateDir string) error {
+	w, err := startedWorker(stateDir)
+	if err != nil || w.Process.PID == 0 || w.Process.Alive() {
+		return err
+	}
+	w.Process = process.Identity{}
+	return save(filepath.Join(stateDir, workerDir, workerFile), w)
+}
+
+func startedWorker(stateDir string) (Worker, error) {
+	var w Worker
+	return w, load(filepath.Join(stateDir, workerDir, workerFile), &w)
+}
+
+// readWorker gives the worker that was started here, or if that has ended, the one that announced itself last.
 func readWorker(stateDir string) (Worker, error) {
-	var started, announced Worker
-	dir := filepath.Join(stateDir, workerDir)
-	if err := load(filepath.Join(dir, workerFile), &started); err != nil {
-		return started, err
+	w, err := startedWorker(stateDir)
+	if err != nil {
+		return w, err
 	}
-	err := load(filepath.Join(dir, readyFile), &announced)
-	if !started.Process.Alive() {
-		return announced, err
+	others, err := announced(filepath.Join(stateDir, workerDir))
+	if w.Process.Alive() {
+		w.Path = others[readyPath(stateDir, w.Process)].Path
+		return w, err
 	}
-	if announced.Process == started.Process {
-		started.Path = announced.Path
+	w = Worker{}
+	for _, other := range others {
+		if other.Process.Alive() && other.Started.After(w.Started) {
+			w = other
+		}
 	}
-	return started, nil
+	return w, err
 }

@@ -3,6 +3,7 @@ package local_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/local"
+	"github.com/passbook-run/passbook/process"
 )
 
 func workerOptions(t *testing.T, dir, key string) local.WorkerOptions {
@@ -85,6 +87,60 @@ func TestAWorkerStartedByHandIsFound(t *testing.T) {
 	w, err := local.EnsureWorker(t.Context(), o, nil)
 	require.NoError(t, err)
 	require.Equal(t, byHand.Process.Pid, w.Process.PID)
+}
+
+// byHand starts a worker as a user does, and returns when it polls.
+func byHand(t *testing.T, o local.WorkerOptions, key string) process.Identity {
+	t.Helper()
+	cmd := exec.Command(o.Exec, key)
+	cmd.Env = o.Env
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	id, err := process.Of(cmd.Process.Pid)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return local.Polls(o.StateDir, id) }, 20*time.Second, 5*time.Millisecond)
+	return id
+}
+
+// TestForegroundWorkerDoesNotBlockStarts: workers that share a ready file would overwrite each other's.
+func TestForegroundWorkerDoesNotBlockStarts(t *testing.T) {
+	dir := stateDir(t)
+	o := workerOptions(t, dir, "here")
+	o.StartTimeout = 2 * time.Second
+	background, err := local.EnsureWorker(t.Context(), o, nil)
+	require.NoError(t, err)
+	foreground := byHand(t, o, "")
+	again, err := local.EnsureWorker(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Equal(t, background.Process, again.Process)
+	require.True(t, local.Polls(dir, background.Process))
+	require.True(t, foreground.Alive())
+}
+
+// TestForegroundWorkerOfAnotherKeyStays: one that was started by hand for something else is neither used nor stopped.
+func TestForegroundWorkerOfAnotherKeyStays(t *testing.T) {
+	dir := stateDir(t)
+	o := workerOptions(t, dir, "here")
+	foreground := byHand(t, o, "")
+	w, err := local.EnsureWorker(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.NotEqual(t, foreground.PID, w.Process.PID)
+	require.True(t, foreground.Alive())
+}
+
+// TestReadyFilesOfEndedWorkersAreRemoved: each worker that begins removes those that crashes have left.
+func TestReadyFilesOfEndedWorkersAreRemoved(t *testing.T) {
+	dir := stateDir(t)
+	o := workerOptions(t, dir, "here")
+	for range 2 {
+		w, err := local.EnsureWorker(t.Context(), o, nil)
+		require.NoError(t, err)
+		left, err := filepath.Glob(filepath.Join(dir, "worker", "ready-*.json"))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		require.NoError(t, w.Process.Signal(syscall.SIGKILL))
+		require.NoError(t, w.Process.AwaitEnd(t.Context()))
+	}
 }
 
 func TestAWorkerThatEndsIsQuoted(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -198,12 +200,17 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 		return Listing{}, err
 	}
 	lost = slices.DeleteFunc(lost, func(id string) bool { _, known := there[id]; return known })
+	queues := o.polled()
 	for i, r := range rows {
-		rows[i].stand(o.rowStands(ctx, r, there))
+		stands := o.rowStands(ctx, r, there)
+		stands.NoWorker = queues.noWorker(ctx, stands, queuesOf(r.claim))
+		rows[i].stand(stands)
 		delete(there, r.RunID)
 	}
 	for id, v := range there {
-		rows = append(rows, elsewhere(id, v))
+		row := elsewhere(id, v)
+		row.Standing.NoWorker = queues.noWorker(ctx, row.Standing, []taskQueue{{v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW}})
+		rows = append(rows, row)
 	}
 	return chosen(rows, lost, f), nil
 }

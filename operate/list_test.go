@@ -16,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -36,6 +37,18 @@ type fakeTemporal struct {
 	queries    []string
 	attributes bool
 	cluster    fakeCluster
+
+	pollers map[string]*taskqueuepb.PollerInfo // by queue
+	asked   []string                           // queues, in order
+}
+
+func (f *fakeTemporal) DescribeTaskQueue(_ context.Context, queue string, _ enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	f.asked = append(f.asked, queue)
+	r := &workflowservice.DescribeTaskQueueResponse{}
+	if p, there := f.pollers[queue]; there {
+		r.Pollers = append(r.Pollers, p)
+	}
+	return r, nil
 }
 
 func (f *fakeTemporal) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {

@@ -3,52 +3,18 @@ package operate
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/work"
 )
 
-const (
-	polledWithin = 70 * time.Second // how long ago a worker that lives may have asked last: a poll waits for a minute
-	takenWithin  = 3 * time.Second  // how long a task may wait although somebody polls its queue
-)
-
-// Pollers are the identities of the workers that poll a queue.
-func Pollers(ctx context.Context, c client.Client, queue string, kind enumspb.TaskQueueType) ([]string, error) {
-	d, err := c.DescribeTaskQueue(ctx, queue, kind)
-	if err != nil {
-		return nil, fmt.Errorf("ask about queue %s: %w", queue, err)
-	}
-	var out []string
-	for _, p := range d.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < polledWithin && !dead(p.GetIdentity()) {
-			out = append(out, p.GetIdentity())
-		}
-	}
-	return out, nil
-}
-
-// dead says that an identity, PID@HOST@, is that of a process of this machine that has ended: the server remembers it for a while.
-func dead(identity string) bool {
-	number, host, _ := strings.Cut(identity, "@")
-	here, err := os.Hostname()
-	pid, bad := strconv.Atoi(number)
-	if err != nil || bad != nil || strings.TrimSuffix(host, "@") != here {
-		return false
-	}
-	_, err = process.Of(pid)
-	return err != nil
-}
+// takenWithin is how long a task may wait although somebody polls its queue.
+const takenWithin = 3 * time.Second
 
 // Lack is one thing that a run on a shared store needs, and the queue that workers poll that have it.
 type Lack struct {
@@ -95,7 +61,7 @@ func (o Operator) missing(ctx context.Context, d *workflowservice.DescribeWorkfl
 		if !waits || time.Since(since) < takenWithin {
 			continue
 		}
-		if pollers, err := Pollers(ctx, o.Client, l.Queue, l.Kind); err == nil && len(pollers) == 0 {
+		if pollers, err := o.Pollers(ctx, l.Queue, l.Kind); err == nil && len(pollers.Identities) == 0 {
 			return fmt.Sprintf("%s (queue %s, since %s)", l.Words, l.Queue, since.UTC().Format("2006-01-02 15:04 UTC"))
 		}
 	}

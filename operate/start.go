@@ -40,6 +40,8 @@ type Operator struct {
 	Redact     *redact.Redactor        // what is hidden in words before they leave; nil: nothing
 	Embedded   bool                    // the server is the embedded one of this host
 	Attributes bool                    // the namespace knows the search attributes
+
+	WorkerStarts bool // a worker of this machine was started just now and may not poll yet, so queues without pollers mean nothing
 }
 
 // Started says what a start found or made.

@@ -25,6 +25,7 @@ const pageSize = 1000
 type visible struct {
 	status   enumspb.WorkflowExecutionStatus
 	started  time.Time
+	queue    string // of its workflow tasks
 	pipeline string
 	thread   string
 	shows    run.Status // by its search attribute
@@ -107,7 +108,7 @@ func (o Operator) listed(ctx context.Context, query string) (map[string]visible,
 
 func visibleOf(x *workflowpb.WorkflowExecutionInfo) visible {
 	fields := x.GetSearchAttributes().GetIndexedFields()
-	v := visible{status: x.GetStatus(), started: x.GetStartTime().AsTime()}
+	v := visible{status: x.GetStatus(), started: x.GetStartTime().AsTime(), queue: x.GetTaskQueue()}
 	v.pipeline, _ = field[string](fields, "PassbookPipeline")
 	v.thread, _ = field[string](fields, "PassbookThread")
 	v.shows, _ = field[run.Status](fields, "PassbookStatus")

@@ -19,6 +19,14 @@ type Standing struct {
 	Live     Status   `json:"live,omitempty"`   // what the open workflow says itself; the directory may lag behind it for a moment, or while its disk is full
 	Detail   string   `json:"detail,omitempty"` // for people: terminated, timed out, connection refused, …
 	Held     *Held    `json:"held,omitempty"`   // nil: nothing holds the open workflow up, or it is not known
+
+	NoWorker *NoWorker `json:"no_worker,omitempty"` // nil: workers poll the queues of the open workflow, or it is not known
+}
+
+// NoWorker says that an open workflow waits for a worker.
+type NoWorker struct {
+	Queues []string `json:"queues"` // that no worker polls
+	Since  string   `json:"since"`  // when one polled last; empty: longer ago than the server remembers, which is five minutes
 }
 
 // Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written, or a worker that has what it needs.

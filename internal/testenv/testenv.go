@@ -39,9 +39,10 @@ func holds(dir string, packages []string) error {
 	return errors.Join(problems...)
 }
 
-// Clean returns the variables of an environment that do not configure Passbook or Temporal.
+// Clean returns the variables of an environment that do not configure Passbook or Temporal, and one that switches the keeper off: tests kill workers
+// and servers, and start them again themselves. A test of the keeper sets the variable again.
 func Clean(env []string) []string {
-	var out []string
+	out := []string{"PASSBOOK_KEEPER=false"}
 	for _, v := range env {
 		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
 			out = append(out, v)

@@ -24,7 +24,7 @@ func TestProgramsReportsWhatAFolderLacks(t *testing.T) {
 }
 
 func TestCleanRemovesSettings(t *testing.T) {
-	require.Equal(t, []string{"HOME=/h", "MY_PASSBOOK_X=1"}, testenv.Clean([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
+	require.Equal(t, []string{"PASSBOOK_KEEPER=false", "HOME=/h", "MY_PASSBOOK_X=1"}, testenv.Clean([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
 }
 
 func TestHoldPortsReleasesThem(t *testing.T) {

@@ -34,6 +34,7 @@ type app struct {
 	settings config.Settings
 	read     sync.Once // what a person types is read by one, whoever asks
 	lines    chan string
+	unkept   sync.Once        // the warning that there is no keeper
 	secrets  *redact.Redactor // what is hidden in what is written about the work
 }
 

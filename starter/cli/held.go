@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/serve"
 	"github.com/passbook-run/passbook/volume"
 )
 
@@ -37,6 +39,42 @@ func heldWords(h run.Held, d rundir.Dir) string {
 		return fmt.Sprintf("Paused, a disk is full: %s. Nothing is lost. Free space there, then run: %s resume %s", h.Cause, program(), d.Root)
 	}
 	return fmt.Sprintf("Held up: %s. Fix the cause: it is tried again every few seconds, and the run then continues by itself.", h.Cause)
+}
+
+// noWorkerWords say which queues of a run no worker polls, and since when.
+func noWorkerWords(n run.NoWorker) string {
+	since := "for more than five minutes"
+	if n.Since != "" {
+		since = "since " + second(n.Since)
+	}
+	return fmt.Sprintf("no worker polls %s %s", strings.Join(n.Queues, ", "), since)
+}
+
+func second(ts string) string {
+	t, err := time.Parse(run.TimeFormat, ts)
+	if err != nil {
+		return ts
+	}
+	return t.Format("2006-01-02 15:04:05 UTC")
+}
+
+// startsWorker is what to type where no worker polls.
+func (a *app) startsWorker() string {
+	if conn, err := serve.FindConnection(a.settings); err == nil && conn.Explicit {
+		return program() + " worker"
+	}
+	return program() + " server start"
+}
+
+// heldLine is what keeps an open run from continuing, as [app.watch] prints it; empty: nothing does, or it is not known.
+func (a *app) heldLine(s run.Standing, d rundir.Dir) string {
+	switch {
+	case s.NoWorker != nil:
+		return fmt.Sprintf("Held up: %s. Start one: %s", noWorkerWords(*s.NoWorker), a.startsWorker())
+	case s.Held != nil:
+		return heldWords(*s.Held, d)
+	}
+	return ""
 }
 
 // stateFull says that the embedded server cannot write its database; then no workflow continues, and none can say so.

@@ -22,7 +22,7 @@ import (
 
 // acting are the verbs that do something. All others read, and have --json.
 var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help pause rebuild replay report resume revert run
-	schedule schedule-backfill schedule-create schedule-delete schedule-pause schedule-trigger schedule-unpause server server-build server-start server-stop snapshot store worker scripted-agent`)
+	schedule schedule-backfill schedule-create schedule-delete schedule-pause schedule-trigger schedule-unpause server server-build server-install server-start server-stop server-uninstall snapshot store worker scripted-agent`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {

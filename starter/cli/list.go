@@ -274,6 +274,8 @@ func listedScore(r operate.Row) string {
 func listedStatus(r operate.Row) string {
 	s := r.Standing
 	switch {
+	case s.NoWorker != nil:
+		return string(s.Status) + ", no worker"
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
 		return string(s.Status) + "?"
 	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/operate"
+	"github.com/passbook-run/passbook/run"
 )
 
 // printList prints a table. Where the terminal is too narrow for the directories, each has a line of its own.
@@ -50,6 +51,9 @@ func (a *app) printListNotes(r listReport) {
 	if r.Problem != "" && len(r.Runs) > 0 {
 		say("Status as recorded (%s).", r.Problem)
 	}
+	if n, oldest := unserved(r.Runs); n > 0 {
+		say("%d open %s for a worker: %s. Start one: %s", n, map[bool]string{true: "run waits", false: "runs wait"}[n == 1], noWorkerWords(*oldest), a.startsWorker())
+	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
 			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), row.Directory)
@@ -60,6 +64,20 @@ func (a *app) printListNotes(r listReport) {
 	} else if n > 0 {
 		say("Of %d more that were started here, the directory is gone; Temporal may know them.", n)
 	}
+}
+
+// unserved counts the runs that no worker serves, and returns what is known of the one that has waited longest.
+func unserved(runs []operate.Row) (n int, oldest *run.NoWorker) {
+	for _, r := range runs {
+		none := r.Standing.NoWorker
+		if none == nil {
+			continue
+		}
+		if n++; oldest == nil || none.Since < oldest.Since {
+			oldest = none
+		}
+	}
+	return n, oldest
 }
 
 // narrow is the width below which long names are cut, and namesAtMost to how many characters.

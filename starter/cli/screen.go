@@ -44,10 +44,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 			return recorded, string(recorded)
 		}
 		s := a.standing(ctx, d, recorded)
-		held.set("")
-		if s.Held != nil {
-			held.set(heldWords(*s.Held, d))
-		}
+		held.set(a.heldLine(s, d))
 		return s.Status, standingWords(s)
 	}
 	res, err := a.show(ctx, o)

@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			state := filepath.Join(e.WorkDir, "state")
 			e.Setenv("PASSBOOK_STATE_DIR", state)
+			e.Setenv("PASSBOOK_KEEPER", "false")
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			if ok {
 				e.Setenv("PASSBOOK_SERVER", server)

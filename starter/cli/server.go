@@ -17,9 +17,9 @@ func (a *app) server() *cobra.Command {
 	cmd := within(&cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"})
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
-		&cobra.Command{Use: "stop", Short: "Stop worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
+		&cobra.Command{Use: "stop", Short: "Stop keeper, worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
 		&cobra.Command{Use: "build", Short: "Build the server into the user's cache, unless it is there; nothing starts", Args: cobra.NoArgs, RunE: a.serverBuild},
-		a.serverStatus(),
+		a.serverStatus(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
 	)
 	return cmd
 }
@@ -48,12 +48,12 @@ func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
 }
 
 func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
-	scheduled, _ := a.keepers(cmd.Context())
+	scheduled, _ := a.scheduled(cmd.Context())
 	was, err := local.Stop(cmd.Context(), a.settings.StateDir, 20*time.Second)
 	if err != nil {
 		return err
 	}
-	if was.Server == nil && was.Worker == nil {
+	if was.Server == nil && was.Worker == nil && was.Keeper == nil {
 		fmt.Fprintln(a.out, "Nothing was running.")
 		return nil
 	}
@@ -73,12 +73,12 @@ func (a *app) serverStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		scheduled, err := a.keepers(cmd.Context())
+		scheduled, err := a.scheduled(cmd.Context())
 		if asJSON {
-			return a.json(processes{st.Server, st.Worker, append([]string{}, scheduled...)})
+			return a.json(processes{st.Server, st.Worker, st.Keeper, append([]string{}, scheduled...)})
 		}
 		a.printServer(st)
-		a.printKeepers(st, scheduled, err)
+		a.printScheduled(st, scheduled, err)
 		return nil
 	}
 	return cmd
@@ -88,12 +88,13 @@ func (a *app) serverStatus() *cobra.Command {
 type processes struct {
 	Server *local.Server `json:"server"`
 	Worker *local.Worker `json:"worker"`
+	Keeper *local.Keeper `json:"keeper"`
 
 	Schedules []string `json:"schedules"` // that keep both running
 }
 
-// keepers are the schedules that keep the embedded server and its worker running: those that are not paused.
-func (a *app) keepers(ctx context.Context) ([]string, error) {
+// scheduled are the schedules that keep the embedded server and its worker running: those that are not paused.
+func (a *app) scheduled(ctx context.Context) ([]string, error) {
 	st, err := local.Read(a.settings.StateDir)
 	if err != nil || st.Server == nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (a *app) keepers(ctx context.Context) ([]string, error) {
 	return serve.Scheduled(ctx, cl)
 }
 
-func (a *app) printKeepers(st local.Status, scheduled []string, err error) {
+func (a *app) printScheduled(st local.Status, scheduled []string, err error) {
 	switch {
 	case err != nil:
 		fmt.Fprintf(a.out, "Schedules cannot be listed: %v\n", err)
@@ -132,7 +133,34 @@ func (a *app) printServer(st local.Status) {
 	}
 	if st.Worker == nil {
 		fmt.Fprintln(a.out, "Worker    not running")
+	} else {
+		fmt.Fprintf(a.out, "Worker    pid %d, since %s\nLog       %s\n", st.Worker.Process.PID, st.Worker.Started.Local().Format(time.DateTime), st.Worker.Log)
+	}
+	a.printKeeper(st.Keeper)
+}
+
+// printKeeper says who restarts what, and what was restarted.
+func (a *app) printKeeper(k *local.Keeper) {
+	if k == nil {
+		fmt.Fprintln(a.out, "Keeper    not running: nothing restarts server and worker if they crash")
 		return
 	}
-	fmt.Fprintf(a.out, "Worker    pid %d, since %s\nLog       %s\n", st.Worker.Process.PID, st.Worker.Started.Local().Format(time.DateTime), st.Worker.Log)
+	by := ""
+	if k.Managed {
+		by = ", restarted by the service manager"
+	}
+	fmt.Fprintf(a.out, "Keeper    pid %d, since %s%s\n", k.Process.PID, k.Started.Local().Format(time.DateTime), by)
+	for _, part := range []struct {
+		name string
+		local.Restarts
+	}{{"server", k.Server}, {"worker", k.Worker}} {
+		text := part.String()
+		if text == "" {
+			continue
+		}
+		if part.GaveUp {
+			text += fmt.Sprintf(". Fix the cause, then run: %s server start", program())
+		}
+		fmt.Fprintf(a.out, "          %s %s\n", part.name, a.secrets.Text(text))
+	}
 }

@@ -78,9 +78,17 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err != nil {
 			return err
 		}
-		return a.ensureWorker(ctx, srv, func() bool { return serve.AnyCall(ctx, cl, conn.Options.Namespace) })
+		if err := a.ensureWorker(ctx, srv, func() bool { return serve.AnyCall(ctx, cl, conn.Options.Namespace) }); err != nil {
+			return err
+		}
+		a.warnUnkept(ctx, a.ensureKeeper(ctx, local.KeeperOptions{}))
+		return nil
 	}
-	return s, s.ensure(ctx)
+	if err := s.ensure(ctx); err != nil {
+		return s, err
+	}
+	a.warnUnkept(ctx, a.ownKeeper(ctx))
+	return s, nil
 }
 
 func quietLog(w io.Writer) *slog.Logger {
@@ -91,18 +99,20 @@ func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
 
 // ensureServer starts the embedded server if it does not run.
 func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
-	return local.Ensure(ctx, local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes(), Codec: a.settings.Codec.Endpoint}, a.progress)
+	return local.Ensure(ctx, a.serverOptions(), a.progress)
+}
+
+func (a *app) serverOptions() local.Options {
+	return local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server, Namespace: client.DefaultNamespace, SearchAttributes: attributes(), Codec: a.settings.Codec.Endpoint}
 }
 
 // ensureWorker starts a background worker of this very program if none runs. One of another build is replaced when it makes no call; a running
 // call is worth more than a new build.
 func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bool) error {
-	self, err := os.Executable()
+	o, err := a.workerOptions(srv)
 	if err != nil {
 		return err
 	}
-	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
-	o := local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	var other *local.ErrOtherWorker
 	if !errors.As(err, &other) {
@@ -116,6 +126,12 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 	}
 	_, err = local.EnsureWorker(ctx, o, a.progress)
 	return err
+}
+
+func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
+	self, err := os.Executable()
+	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
+	return local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: []string{"worker", "--background", "--key", key}, Key: key}, err
 }
 
 // settingsID tells settings apart that a worker reads once: one with other keys could not read what this starter sends.

@@ -17,12 +17,13 @@ type sight struct {
 	claim  run.Claim // zero: a directory that another program wrote
 	now    rundir.Now
 	stands run.Standing
-	lost   error // no event can be read of a run that has written some
+	starts string // what starts a worker
+	lost   error  // no event can be read of a run that has written some
 }
 
 // look reads where a run stands. It changes nothing, and needs no server.
 func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
-	s := sight{dir: d}
+	s := sight{dir: d, starts: a.startsWorker()}
 	var err error
 	if s.claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
 		return s, err
@@ -103,6 +104,9 @@ func nextOf(s sight) []string {
 	case run.Running, run.Replaying:
 		if s.stands.Liveness == run.LiveUnknown {
 			return []string{say("server start") + ", then " + say("watch %s", d)}
+		}
+		if s.stands.NoWorker != nil {
+			return []string{s.starts + ", then " + say("watch %s", d)}
 		}
 		return []string{say("watch %s", d)}
 	case run.Paused:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 
 // askFor bounds how long a reading verb waits for a server.
 const askFor = 2 * time.Second
+
+// pollsAfter is how long a worker may take from its start to its first poll.
+const pollsAfter = 10 * time.Second
 
 // standing says where a run stands: what its directory recorded, beside what Temporal says, if a server can be reached. None is started.
 func (a *app) standing(ctx context.Context, d rundir.Dir, recorded run.Status) run.Standing {
@@ -33,7 +37,7 @@ func (a *app) standing(ctx context.Context, d rundir.Dir, recorded run.Status) r
 	}
 	defer o.Client.Close()
 	s := o.Standing(ctx, claim, recorded)
-	s.Held = o.Held(ctx, claim.RunID, s)
+	s.Held, s.NoWorker = o.Held(ctx, claim.RunID, s), o.NoWorker(ctx, claim, s)
 	return s
 }
 
@@ -50,16 +54,20 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 	if err != nil {
 		return operate.Operator{}, err
 	}
-	address := ""
+	address, starts := "", false
 	if !conn.Explicit {
 		st, err := local.Read(a.settings.StateDir)
 		if err != nil {
 			return operate.Operator{}, err
 		}
+		if st.Server == nil && st.Keeper != nil && st.Keeper.Server.GaveUp {
+			return operate.Operator{}, fmt.Errorf("the embedded server does not run; its keeper %s", a.secrets.Text(st.Keeper.Server.String()))
+		}
 		if st.Server == nil {
 			return operate.Operator{}, errNoServer{}
 		}
 		address = st.Server.Address
+		starts = st.Worker != nil && time.Since(st.Worker.Started) < pollsAfter
 	}
 	if claim.Namespace != "" {
 		conn.Options.Namespace = claim.Namespace
@@ -78,7 +86,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operate.Operator, erro
 	}
 	return operate.Operator{
 		Client: cl, Address: cmp.Or(address, conn.Options.HostPort), Namespace: conn.Options.Namespace, Settings: a.settings, Host: host, Build: version(), By: who(), Embedded: !conn.Explicit,
-		Redact: a.secrets, Converter: conn.Options.DataConverter,
+		Redact: a.secrets, Converter: conn.Options.DataConverter, WorkerStarts: starts,
 	}, nil
 }
 

@@ -70,6 +70,9 @@ func (a *app) printStatus(s sight, now time.Time) {
 	if h := s.stands.Held; h != nil {
 		row("Held up", "%s", h.Cause)
 	}
+	if n := s.stands.NoWorker; n != nil {
+		row("Worker", "none: %s", noWorkerWords(*n))
+	}
 	if s.stands.Status == s.stands.Recorded {
 		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}
@@ -168,6 +171,8 @@ func standingWords(s run.Standing) string {
 		return fmt.Sprintf("%s (recorded: %s; %s)", s.Status, s.Recorded, s.Detail)
 	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:
 		return fmt.Sprintf("%s (as recorded; its workflow says %s, and the directory follows when it can be written)", s.Status, s.Live)
+	case s.NoWorker != nil:
+		return fmt.Sprintf("%s (waits for a worker)", s.Status)
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
 		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
 	}

@@ -52,7 +52,7 @@ Elsewhere (a pipe, a file, TERM=dumb) it prints a line for what has happened, un
 			rests, err := v.update(now)
 			if err == nil && v.state.Status.Class() == run.Live && now.Sub(asked) >= serverEvery {
 				asked = now
-				if h := a.standing(ctx, d, v.state.Status).Held; h != nil && held.fresh(heldWords(*h, d), now) {
+				if held.fresh(a.heldLine(a.standing(ctx, d, v.state.Status), d), now) {
 					v.say("  ! " + run.OneLine(held.last))
 				}
 			}

@@ -86,6 +86,7 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 	}
 	if background {
 		o.Idle = serve.IdleStop(cl, conn.Options.Namespace, a.settings.StateDir, a.settings.Idle)
+		go a.keepKeeper(ctx)
 	}
 	return serve.Run(ctx, o)
 }
