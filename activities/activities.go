@@ -138,7 +138,11 @@ func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 // words of an error.
 func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		out, err := f(a.handed(ctx, in), in)
+		var out Out
+		ctx, err := a.handed(ctx, in)
+		if err == nil {
+			out, err = f(ctx, in)
+		}
 		err = volume.Explain(err)
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -170,6 +174,9 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 		return s, nil
 	}
 	s, err := a.cfg.OpenStore(context.WithoutCancel(ctx), url)
+	if errors.Is(err, store.ErrNoKind) {
+		return nil, badInput("%v", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,9 @@ import (
 // Open looks at the directory before an execution writes to it: it must be this run's.
 func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResult, error) {
 	defer a.alive(ctx)()
+	if _, err := a.store(ctx, in.Store); err != nil { // before anything is written
+		return work.OpenResult{}, err
+	}
 	d := a.cfg.Open(in.Dir)
 	if err := d.Take(in.Claim); err != nil {
 		return work.OpenResult{}, foreign(err)

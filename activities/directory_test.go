@@ -89,6 +89,68 @@ func TestAProjectionLeavesOtherFilesAlone(t *testing.T) {
 }
 
 // TestAProjectionTellsWhatItHealed: damaged files that follow from the events are made again, and named.
+// TestADamagedFileOfTheRunIsNamedAndWaitedFor: what says whose directory it is cannot be made again by the run, so an operator has to, and is told how.
+func TestADamagedFileOfTheRunIsNamedAndWaitedFor(t *testing.T) {
+	for _, row := range []struct {
+		file, text, cause, next string
+	}{
+		{rundir.ClaimFile, `{"version":1,"run_id"`, "unexpected end of JSON input", "&& starter rebuild run-1 --output-dir $DIR"},
+		{rundir.OwnerFile, `{"epoch":`, "unexpected end of JSON input", "mv $FILE $FILE.damaged"},
+	} {
+		t.Run(row.file, func(t *testing.T) {
+			h := newHouse(t, "")
+			in := h.startsAs(filepath.Join(h.dir, "run"))
+			d := rundir.At(in.Dir)
+			require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}))
+			if row.file == rundir.OwnerFile {
+				require.NoError(t, d.TakeOver(t.Context(), rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
+			}
+			_, _, err := h.project(in, nil)
+			require.NoError(t, err)
+			file := d.Path(row.file)
+			whole, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, []byte(row.text), 0o600))
+
+			e := env(t.Context())
+			e.RegisterActivityWithOptions(telling(h.acts, h.acts.Project), activity.RegisterOptions{Name: work.Project})
+			_, err = e.ExecuteActivity(work.Project, in)
+			app := (*temporal.ApplicationError)(nil)
+			require.ErrorAs(t, err, &app)
+			require.False(t, app.NonRetryable(), "%v", err)
+			places := strings.NewReplacer("$FILE", file, "$DIR", in.Dir)
+			require.ErrorContains(t, err, "read "+file+": "+row.cause+"; nothing was written. The run continues once the file can be read")
+			require.ErrorContains(t, err, places.Replace(row.next))
+			require.NotContains(t, err.Error(), "Name a missing or empty directory")
+
+			require.NoError(t, os.WriteFile(file, whole, 0o600))
+			_, err = e.ExecuteActivity(work.Project, in)
+			require.NoError(t, err)
+			if row.file == rundir.ClaimFile {
+				return
+			}
+			require.NoError(t, os.Remove(file))
+			_, err = e.ExecuteActivity(work.Project, in)
+			require.NoError(t, err, "what was advised helps too")
+		})
+	}
+}
+
+// TestAnUnknownKindOfStoreIsRefusedOnce: no later try could open it, and nothing is written for it.
+func TestAnUnknownKindOfStoreIsRefusedOnce(t *testing.T) {
+	h := newHouse(t, "")
+	in := work.OpenInput{Target: work.Target{RunID: "run-1", Dir: filepath.Join(h.dir, "run"), Store: "gopher://bucket"}, Claim: run.Claim{Version: 1, RunID: "run-1"}, Epoch: 1}
+	e := env(t.Context())
+	e.RegisterActivity(h.acts.Open)
+	_, err := e.ExecuteActivity(h.acts.Open, in)
+	app := (*temporal.ApplicationError)(nil)
+	require.ErrorAs(t, err, &app)
+	require.True(t, app.NonRetryable())
+	require.Equal(t, work.ErrBadInput, app.Type())
+	require.Equal(t, `open the store gopher://bucket: this program has no store of kind "gopher": use file:///path, s3://, gs:// or azblob://`, app.Message())
+	require.NoDirExists(t, in.Dir)
+}
+
 func TestAProjectionTellsWhatItHealed(t *testing.T) {
 	tests := []struct {
 		name, file string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,23 +28,26 @@ const environFile = "environ.json"
 // ofRun is an input that names its run.
 type ofRun interface{ Run() string }
 
-// handed gives an activity the environment that was handed over to its run. Its secrets are known from then on. Where there is none, the worker's own
-// environment counts; of a call that is host-bound that is logged once a run.
-func (a *Activities) handed(ctx context.Context, in any) context.Context {
+// handed gives an activity the environment that was handed over to its run. Its secrets are known from then on. The worker's own environment counts
+// where there is none, which is logged once a run for a call that is host-bound, and where it is not private, which is always logged. An environment
+// that cannot be read is an error that another try may get over: nothing is done with other variables, or with secrets that are not known.
+func (a *Activities) handed(ctx context.Context, in any) (context.Context, error) {
 	id := runOf(ctx, in)
 	if a.cfg.StateDir == "" || id == "" {
-		return ctx
+		return ctx, nil
 	}
 	e, err := environ.Load(a.cfg.StateDir, id)
-	if err != nil {
-		call, ok := in.(work.PassInput)
-		if ok && !call.Only && strings.HasPrefix(call.Store, "file:") {
-			a.warnOnce(ctx, id, err)
-		}
-		return ctx
+	call, isCall := in.(work.PassInput)
+	switch {
+	case err == nil:
+		a.learn(e.Variables)
+		return environ.With(ctx, e.Variables), nil
+	case errors.Is(err, environ.ErrNotPrivate), errors.Is(err, fs.ErrNotExist) && isCall && !call.Only && strings.HasPrefix(call.Store, "file:"):
+		a.warnOnce(ctx, id, err)
+	case !errors.Is(err, fs.ErrNotExist):
+		return ctx, fmt.Errorf("%w; make the file readable, or remove it and run `starter resume` from a terminal that has the variables", err)
 	}
-	a.learn(e.Variables)
-	return environ.With(ctx, e.Variables)
+	return ctx, nil
 }
 
 func runOf(ctx context.Context, in any) string {
@@ -120,17 +124,18 @@ func (a *Activities) forgetClosed(ctx context.Context, d rundir.Dir, in work.Pro
 		return
 	}
 	if now, err := d.Now(); err == nil && now.State.Status.Closed() {
-		if err := ForgetEnvironment(a.cfg.StateDir, in.RunID, d, a.cfg.Now()); err != nil {
+		if err := ForgetEnvironment(a.cfg.StateDir, a.cfg.Scratch, in.RunID, d, a.cfg.Now()); err != nil {
 			activity.GetLogger(ctx).Warn("the environment of a closed run stays until a worker starts", "run", in.RunID, "error", err)
 		}
 	}
 }
 
-// ForgetEnvironment removes the environment of a closed run. Where its definition has messages sent of its end, it stays as long as they may be tried.
-func ForgetEnvironment(stateDir, runID string, d rundir.Dir, now time.Time) error {
+// ForgetEnvironment removes the environment of a closed run, and its copies in scratch directories first. Where its definition has messages sent of its
+// end, it stays as long as they may be tried; the copies do not.
+func ForgetEnvironment(stateDir, scratch, runID string, d rundir.Dir, now time.Time) error {
 	plan, err := d.Plan()
 	if err != nil {
-		return environ.Remove(stateDir, runID)
+		return RemoveEnvironment(stateDir, scratch, runID)
 	}
 	var wait time.Duration
 	for _, n := range plan.Notify {
@@ -139,7 +144,38 @@ func ForgetEnvironment(stateDir, runID string, d rundir.Dir, now time.Time) erro
 		}
 	}
 	if wait == 0 {
-		return environ.Remove(stateDir, runID)
+		return RemoveEnvironment(stateDir, scratch, runID)
+	}
+	if err := forgetCopies(scratch, runID); err != nil {
+		return err
 	}
 	return environ.Expire(stateDir, runID, now.Add(wait))
+}
+
+// RemoveEnvironment removes the environment of a run with its copies in scratch directories. The environment is last: while it is there, the next
+// worker tries again.
+func RemoveEnvironment(stateDir, scratch, runID string) error {
+	if err := forgetCopies(scratch, runID); err != nil {
+		return err
+	}
+	return environ.Remove(stateDir, runID)
+}
+
+// forgetCopies removes what noteEnviron left beside the calls of a run. A call whose worker was killed keeps its directory.
+func forgetCopies(scratch, runID string) error {
+	dirs, err := ScratchOf(scratch, runID)
+	if err != nil {
+		return fmt.Errorf("remove the copies of the environment of run %s: %w", runID, err)
+	}
+	var all error
+	for _, dir := range dirs {
+		copies, err := filepath.Glob(filepath.Join(dir, "*", environFile))
+		all = errors.Join(all, err)
+		for _, path := range copies {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				all = errors.Join(all, fmt.Errorf("remove a copy of the environment of run %s: %w", runID, err))
+			}
+		}
+	}
+	return all
 }

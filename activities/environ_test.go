@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/pipeline"
@@ -85,6 +86,48 @@ func TestACallGetsTheEnvironmentOfItsRun(t *testing.T) {
 	h.noScratch()
 }
 
+// Other variables, or none, would let an agent run with another key, and leave the run's secrets unknown.
+func TestNothingIsDoneWhileTheEnvironmentCannotBeRead(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		spoil func(t *testing.T, file string)
+		says  string // empty: the worker's environment counts
+	}{
+		{"half a file", func(t *testing.T, file string) { require.NoError(t, os.WriteFile(file, []byte("{"), 0o600)) }, "unexpected end of JSON input"},
+		{"an I/O error", func(t *testing.T, file string) {
+			require.NoError(t, os.Remove(file))
+			require.NoError(t, os.Symlink(filepath.Base(file), file))
+		}, "too many levels of symbolic links"},
+		{"not private", func(t *testing.T, file string) { require.NoError(t, os.Chmod(file, 0o644)) }, ""},
+		{"none", func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := abroad(t, "answer")
+			h.handOver()
+			file := filepath.Join(h.dir, "state", "environ", theRun+".json")
+			row.spoil(t, file)
+			e := env(context.Background())
+			e.RegisterActivityWithOptions(telling(h.acts, h.acts.RunPass), activity.RegisterOptions{Name: work.RunPass})
+			got, err := e.ExecuteActivity(work.RunPass, h.in)
+			if row.says == "" {
+				require.NoError(t, err)
+				var res work.PassResult
+				require.NoError(t, got.Get(&res))
+				require.Equal(t, "claude-p-spawn-failed", res.Outcome)
+				require.True(t, h.acts.warned[theRun])
+				return
+			}
+			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, file)
+			require.ErrorContains(t, err, "make the file readable")
+			app := (*temporal.ApplicationError)(nil)
+			require.ErrorAs(t, err, &app)
+			require.False(t, app.NonRetryable())
+			h.noScratch()
+		})
+	}
+}
+
 // The run was resumed with another key since, which is all that the new worker is given.
 func TestASecretOfADeadDeliveryIsHidden(t *testing.T) {
 	h := abroad(t, "answer")
@@ -157,9 +200,17 @@ func TestAClosedRunKeepsNoEnvironment(t *testing.T) {
 				require.NoError(t, err)
 			}
 			file := filepath.Join(h.dir, "state", "environ", theRun+".json")
+			left, others := filepath.Join(h.dir, "scratch", scratchName(theRun+"/g0.001.1.-.1"), "2"), filepath.Join(h.dir, "scratch", scratchName("another/g0.001.1.-.1"), "1")
+			for _, dir := range []string{left, others} { // of workers that were killed
+				require.NoError(t, os.MkdirAll(dir, 0o700))
+				require.NoError(t, noteEnviron(dir, []string{"ANTHROPIC_API_KEY=" + sesame}))
+			}
 			project(1, `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"`+theRun+`","plan":"`+string(plan)+`"}}`)
 			require.FileExists(t, file)
+			require.FileExists(t, filepath.Join(left, environFile))
 			project(2, `{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}`)
+			require.NoFileExists(t, filepath.Join(left, environFile))
+			require.FileExists(t, filepath.Join(others, environFile))
 			if !row.stays {
 				require.NoFileExists(t, file)
 				return

@@ -1,11 +1,13 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/pass"
@@ -70,7 +72,7 @@ func answers(ctx context.Context, s *store.Store, runID string, generation int, 
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, byTry)
 	var out []*answer
 	for _, name := range names {
 		call, is := strings.CutSuffix(strings.TrimPrefix(name, "calls/"), "/result")
@@ -84,6 +86,29 @@ func answers(ctx context.Context, s *store.Store, runID string, generation int, 
 		out = append(out, ans)
 	}
 	return out, nil
+}
+
+// byTry orders names of results of one question by when it was asked: redo, then try. Both are numbers.
+func byTry(a, b string) int {
+	redoA, tryA := tryOf(a)
+	redoB, tryB := tryOf(b)
+	return cmp.Or(cmp.Compare(redoA, redoB), cmp.Compare(tryA, tryB), cmp.Compare(a, b))
+}
+
+// tryOf is the redo and the try of a call, as in calls/<run>/g0.035.1.-.r2-10.<question>/result.
+func tryOf(name string) (redo, try int) {
+	part := strings.Split(strings.TrimSuffix(name, "/result"), ".")
+	if len(part) < 2 {
+		return 0, 0
+	}
+	text := part[len(part)-2]
+	if again, ok := strings.CutPrefix(text, "r"); ok {
+		var number string
+		number, text, _ = strings.Cut(again, "-")
+		redo, _ = strconv.Atoi(number) // what is no number is of no call that this program made: it comes first
+	}
+	try, _ = strconv.Atoi(text)
+	return redo, try
 }
 
 func copyAnswer(ctx context.Context, l ledger, ans *answer) (*answer, error) {

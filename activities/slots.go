@@ -2,9 +2,12 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/work"
@@ -27,15 +30,29 @@ func kindsOf(c config.Concurrency) kinds {
 
 // take waits for a slot. The returned function frees it.
 func (s slots) take(ctx context.Context) (free func(), err error) {
+	ctx, cancel := untilLate(ctx)
+	defer cancel()
 	select {
 	case s <- struct{}{}:
 		return func() { <-s }, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for one of %d slots: %w", cap(s), context.Cause(ctx))
+		return nil, temporal.NewApplicationErrorWithCause(fmt.Sprintf("wait for one of %d slots", cap(s)), work.ErrNoSlot, context.Cause(ctx))
 	}
 }
 
-// bounded is an activity that waits for a slot first. The wait counts as work: the activity's time runs, and its heartbeats go on.
+var errLate = errors.New("all are taken; it is tried again")
+
+// untilLate ends after a quarter of the time that an activity has: the rest is for its work, however long it has waited.
+func untilLate(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, time.Until(end)/4, errLate)
+}
+
+// bounded is an activity that waits for a slot first, while its heartbeats go on. One that gets none in time ends with work.ErrNoSlot, and is asked for again:
+// it has not begun, so no attempt is used up.
 func bounded[In, Out any](a *Activities, s slots, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		stop := a.waiting(ctx)

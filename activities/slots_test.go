@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -48,6 +50,28 @@ func TestActivitiesWaitForASlotOfTheirKind(t *testing.T) {
 			require.ErrorContains(t, err, "wait for one of 2 slots")
 		})
 	}
+}
+
+// TestAWaitForASlotEndsInTimeForTheWork: an activity that has waited still has most of its time, or says that it has not begun.
+func TestAWaitForASlotEndsInTimeForTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := make(slots, 1)
+		free, err := s.take(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		_, err = s.take(ctx)
+		require.Equal(t, 15*time.Minute, time.Since(began))
+		require.NoError(t, ctx.Err())
+		app := (*temporal.ApplicationError)(nil)
+		require.ErrorAs(t, err, &app)
+		require.Equal(t, work.ErrNoSlot, app.Type())
+		require.EqualError(t, app, "wait for one of 1 slots (type: NoSlot, retryable: true): all are taken; it is tried again")
+		free()
+		_, err = s.take(ctx)
+		require.NoError(t, err)
+	})
 }
 
 func TestSlotsBoundWhatRunsAtOnce(t *testing.T) {

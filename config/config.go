@@ -17,6 +17,8 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 // Settings are all of them. The names are those of the file; the variable of a setting is PASSBOOK_ and its name in capitals.
@@ -255,6 +257,9 @@ func (s Settings) complete() (Settings, error) {
 	}
 	if s.Recheck < 100*time.Millisecond {
 		errs = append(errs, fmt.Errorf("settings: recheck is %s; it must be at least 100ms", s.Recheck))
+	}
+	if !run.ValidBudget(s.Policy.Budget) {
+		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f", s.Policy.Budget, run.MaxBudgetUSD))
 	}
 	errs = append(errs, s.Concurrency.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))

@@ -213,3 +213,13 @@ func TestTheFileCanBeNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine", s.TaskQueue)
 }
+
+func TestABudgetIsANumberThatCanBeSpent(t *testing.T) {
+	for _, value := range []string{"1e308", ".inf", ".nan", "-1"} {
+		t.Run(value, func(t *testing.T) {
+			alone(t, "policy:\n  budget_usd: "+value+"\n")
+			_, err := Load(flags(t))
+			require.ErrorContains(t, err, "settings: policy.budget_usd is ")
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/pipeline"
@@ -96,7 +97,7 @@ func (e *examiner) ok(area, name, format string, args ...any) {
 
 // typed is a command of the starter as it can be typed.
 func (e *examiner) typed(format string, args ...any) string {
-	return e.Program + " " + fmt.Sprintf(format, args...)
+	return e.Program + " " + shell.Sprintf(format, args...)
 }
 
 // when writes a time for people.

@@ -432,7 +432,7 @@ func TestTheEnvironmentOfARunsCalls(t *testing.T) {
 		{"two of them", true, true, true, []string{"PATH=$THEIRS"}, doctor.Warning, []string{"claude is $THEIRS/claude, and $MINE/claude in this terminal"}, true, doctor.Problem},
 		{"only the run has it", false, true, true, []string{"PATH=$THEIRS"}, doctor.OK, []string{"(this terminal does not find it)"}, false, doctor.Problem},
 		{"another key", true, false, true, []string{"PATH=$MINE", "MY_VALUE=old"}, doctor.Warning, []string{"MY_VALUE set otherwise in this terminal"}, true, doctor.Problem},
-		{"none handed over", true, false, false, nil, doctor.Problem, []string{"the worker's environment (no other one was handed over) (pid ", "PATH=$THEIRS"}, true, doctor.Problem},
+		{"none handed over", true, false, false, nil, doctor.Problem, []string{"the worker's environment (no other one was handed over), with the PATH that the worker of this machine announced when it started (pid ", "PATH=$THEIRS"}, true, doctor.Problem},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := options(t)
@@ -473,6 +473,34 @@ func TestTheEnvironmentOfARunsCalls(t *testing.T) {
 			if row.handed {
 				require.Equal(t, row.program, find(t, r, "claude").State, "%+v", r.Checks)
 			}
+		})
+	}
+}
+
+func TestAnEnvironmentThatDoesNotCountIsNamed(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		spoil func(file string) error
+		state doctor.State
+		says  []string
+	}{
+		{"others may read it", func(file string) error { return os.Chmod(file, 0o644) }, doctor.Warning, []string{"it is not private to this user", "the PATH that the worker of this machine announced"}},
+		{"it cannot be read", func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, doctor.Problem, []string{"none of its calls is made", "alone.json"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := options(t)
+			at(t, nil)
+			program(t, "claude", "echo 1.0\n")
+			require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+			d := bound(t, o, "alone", "PATH="+os.Getenv("PATH"))
+			require.NoError(t, row.spoil(filepath.Join(o.Settings.StateDir, "environ", "alone.json")))
+			o.Agents, o.Run = nil, &d
+			c := find(t, doctor.Examine(t.Context(), o), "env alone")
+			require.Equal(t, row.state, c.State, c.Detail)
+			for _, text := range row.says {
+				require.Contains(t, c.Detail, text)
+			}
+			require.Contains(t, c.Fix, "starter resume "+d.Root)
 		})
 	}
 }

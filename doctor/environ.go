@@ -21,6 +21,7 @@ type given struct {
 	variables []string // nil: not known
 	only      bool     // only PATH is known
 	whose     string
+	unread    error // why what was handed over does not count
 }
 
 // environment is what is known of the environment of a run's calls.
@@ -32,20 +33,25 @@ func (e *examiner) environment(claim run.Claim) given {
 	if err == nil {
 		return given{variables: handed.Variables, whose: fmt.Sprintf("the environment of its %s at %s", handed.By, when(handed.At))}
 	}
-	why := "no other one was handed over"
-	if !errors.Is(err, fs.ErrNotExist) {
-		why = err.Error()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return e.workers("the worker's environment (no other one was handed over)")
+	case !errors.Is(err, environ.ErrNotPrivate):
+		return given{whose: "none", unread: err}
 	}
-	return e.workers("the worker's environment (" + why + ")")
+	g := e.workers("the worker's environment (" + err.Error() + ")")
+	g.unread = err
+	return g
 }
 
-// workers is the environment of this machine's worker, as far as it has announced it.
+// workers is the environment of this machine's worker, as far as it has announced it: a process keeps the PATH that it was started with. Workers of other
+// hosts, and others of this one, are not asked.
 func (e *examiner) workers(whose string) given {
 	w := e.status.Worker
 	if w == nil || w.Path == "" {
 		return given{whose: whose}
 	}
-	return given{variables: []string{"PATH=" + w.Path}, only: true, whose: fmt.Sprintf("%s (pid %d)", whose, w.Process.PID)}
+	return given{variables: []string{"PATH=" + w.Path}, only: true, whose: fmt.Sprintf("%s, with the PATH that the worker of this machine announced when it started (pid %d, %s)", whose, w.Process.PID, when(w.Started))}
 }
 
 // ofRun is the run that was named, with its plan and the environment of its calls. False: none was named, or it cannot be read.
@@ -68,12 +74,17 @@ func (e *examiner) calls(claim run.Claim, d rundir.Dir, status run.Status) {
 		return // `starter check` names a plan that is missing
 	}
 	name, g := fmt.Sprintf("env %.8s", claim.RunID), e.environment(claim)
+	again := e.typed("resume %s", d.Root) + ", typed in this terminal"
+	if g.unread != nil && g.variables == nil {
+		e.say(Problem, "agents", name, "make the file readable, or remove it; then "+again, "none of its calls is made while its environment cannot be read: %v", g.unread)
+		return
+	}
 	if g.variables == nil {
 		e.say(Unchecked, "agents", name, "", "its calls get %s, which is not known here", g.whose)
 		return
 	}
 	here := agent.Allowed(os.Environ(), operate.VariablesOf(plan))
-	fix := e.typed("resume %s", d.Root) + ", typed in this terminal"
+	fix := again
 	if status == run.Running || status == run.Replaying {
 		fix = e.typed("pause %s", d.Root) + ", then " + fix
 	}
@@ -89,6 +100,9 @@ func (e *examiner) calls(claim run.Claim, d rundir.Dir, status run.Status) {
 	if names := g.differing(plan.Agents, here); len(names) > 0 {
 		worst = worse(worst, Warning)
 		words = append(words, strings.Join(names, ", ")+" set otherwise in this terminal")
+	}
+	if g.unread != nil {
+		worst = worse(worst, Warning)
 	}
 	if worst == OK {
 		fix = ""

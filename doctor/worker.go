@@ -2,12 +2,12 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/serve"
@@ -111,5 +111,5 @@ func (e *examiner) starts(o operate.Operator) string {
 	if o.Embedded {
 		return e.typed("server start")
 	}
-	return fmt.Sprintf("TEMPORAL_ADDRESS=%s PASSBOOK_STATE_DIR=%s %s", o.Address, e.Settings.StateDir, e.typed("worker"))
+	return shell.Sprintf("TEMPORAL_ADDRESS=%s PASSBOOK_STATE_DIR=%s ", o.Address, e.Settings.StateDir) + e.typed("worker")
 }

@@ -44,7 +44,7 @@ func (h *hosts) startHost(name string, env ...string) {
 	h.t.Helper()
 	cmd := exec.CommandContext(h.t.Context(), filepath.Join(programs, "worker"))
 	cmd.Env = append(h.env, append([]string{
-		"PASSBOOK_STATE_DIR=" + h.dir("state-" + name), "PATH=" + h.dir("bin-"+name) + ":/usr/bin:/bin", "PASSBOOK_RECHECK=200ms",
+		"PASSBOOK_STATE_DIR=" + h.dir("state-"+name), "PATH=" + h.dir("bin-"+name) + ":/usr/bin:/bin", "PASSBOOK_RECHECK=200ms",
 	}, env...)...)
 	require.NoError(h.t, os.MkdirAll(h.dir("bin-"+name), 0o700))
 	out, err := os.Create(h.dir("worker-" + name + ".log"))

@@ -14,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/agent/scripted"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/environ"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -113,26 +114,26 @@ func VariablesOf(plan pipeline.Plan) []string {
 
 // SweepEnvironments removes the environments of runs that are closed, or whose directories were removed. A directory on a disk that is away is not
 // removed.
-func SweepEnvironments(stateDir string) error {
-	ids, err := environ.Runs(stateDir)
+func SweepEnvironments(settings config.Settings) error {
+	ids, err := environ.Runs(settings.StateDir)
 	if err != nil {
 		return err
 	}
 	var all error
 	for _, id := range ids {
-		all = errors.Join(all, sweepEnvironment(stateDir, id))
+		all = errors.Join(all, sweepEnvironment(settings.StateDir, settings.Scratch(), id))
 	}
 	return all
 }
 
-func sweepEnvironment(stateDir, runID string) error {
+func sweepEnvironment(stateDir, scratch, runID string) error {
 	e, err := environ.Load(stateDir, runID)
 	if errors.Is(err, fs.ErrNotExist) { // it has expired
-		return environ.Remove(stateDir, runID)
+		return activities.RemoveEnvironment(stateDir, scratch, runID)
 	}
 	dir, err := byID(stateDir, runID)
 	if unknown := (*NameError)(nil); errors.As(err, &unknown) {
-		return environ.Remove(stateDir, runID)
+		return activities.RemoveEnvironment(stateDir, scratch, runID)
 	}
 	if err != nil {
 		return err
@@ -141,11 +142,11 @@ func sweepEnvironment(stateDir, runID string) error {
 		if _, err := os.Stat(filepath.Dir(dir.Root)); err != nil {
 			return nil //nolint:nilerr // its disk is away
 		}
-		return environ.Remove(stateDir, runID)
+		return activities.RemoveEnvironment(stateDir, scratch, runID)
 	}
 	now, err := dir.Now()
 	if err != nil || !now.State.Status.Closed() || run.Time(e.At) > now.State.FinishedAt {
 		return nil //nolint:nilerr // it is open, about to be resumed, or cannot be read now
 	}
-	return activities.ForgetEnvironment(stateDir, runID, dir, time.Now())
+	return activities.ForgetEnvironment(stateDir, scratch, runID, dir, time.Now())
 }

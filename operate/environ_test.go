@@ -192,9 +192,19 @@ func TestSweepEnvironments(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, environ.Expire(o.Settings.StateDir, "expired", past))
-	require.NoError(t, SweepEnvironments(o.Settings.StateDir))
+	copies := map[string]string{}
+	for _, id := range []string{"run-1", "closed", "removed", "unknown", "expired"} {
+		copies[id] = filepath.Join(o.Settings.Scratch(), id+"_g0.001.1.-.1", "1", "environ.json")
+		require.NoError(t, os.MkdirAll(filepath.Dir(copies[id]), 0o700))
+		require.NoError(t, os.WriteFile(copies[id], []byte("[]"), 0o600))
+	}
+	require.NoError(t, SweepEnvironments(o.Settings))
+	for id, file := range copies {
+		_, err := os.Stat(file)
+		require.Equal(t, id == "run-1", err == nil, "the copy of a run that is %s", id)
+	}
 	left, err := environ.Runs(o.Settings.StateDir)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"run-1", "reopened", "away"}, left)
-	require.NoError(t, SweepEnvironments(filepath.Join(t.TempDir(), "none")))
+	require.NoError(t, SweepEnvironments(config.Settings{StateDir: filepath.Join(t.TempDir(), "none")}))
 }

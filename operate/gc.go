@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/environ"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
@@ -501,7 +501,7 @@ func (g *collector) sweep(ctx context.Context, garbage []store.Object) error {
 		}
 	}
 	for _, id := range g.Forget {
-		if err := environ.Remove(g.StateDir, id); err != nil {
+		if err := activities.RemoveEnvironment(g.StateDir, config.Settings{StateDir: g.StateDir}.Scratch(), id); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -14,7 +15,7 @@ type CopyError struct{ Dir, RunID, Home string }
 
 func (e *CopyError) Error() string {
 	return fmt.Sprintf("%s is a copy: run %s has its directory in %s, and a run has one. Go on there (starter resume %s), or move that away first, if this is the one to go on with",
-		e.Dir, e.RunID, e.Home, e.Home)
+		e.Dir, e.RunID, e.Home, shell.Quote(e.Home))
 }
 
 // AtHome says whether a directory is the one that this machine remembers of its run. One that was moved is; a copy is not, with a CopyError.

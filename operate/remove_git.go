@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -118,7 +119,7 @@ func (g *gitRemoval) own(ctx context.Context, mine bool) error {
 		return err
 	case mine || lost: // one that is lost goes with the directory
 	case !g.r.Discard:
-		g.p.refuse("its checkout %s has another branch or commit checked out: git -C %s switch %s. Or remove the checkout as it is: --discard", g.checkout, g.checkout, g.branch)
+		g.p.refuse("its checkout %s has another branch or commit checked out: %s. Or remove the checkout as it is: --discard", g.checkout, shell.Line("git", "-C", g.checkout, "switch", g.branch))
 	default:
 		g.p.part("checkout", g.checkout, Amount{}, "git worktree of "+g.source.Root()+"; it has another branch or commit checked out",
 			func(ctx context.Context) error { return g.source.DiscardWorktree(ctx, g.checkout) })
@@ -179,8 +180,8 @@ func (g *gitRemoval) ofBranch(ctx context.Context, besides []string) error {
 		note = counted(n, "commit") + " on no other branch or tag" + delivered
 	}
 	if len(own.Only) > 0 && delivered == "" && !g.r.Discard {
-		g.p.refuse("its branch %s has commits that nothing else leads to (%s). To keep them, merge them (git -C %s merge %s) or use --keep-branch; to lose them: --discard",
-			g.branch, few(own.Only), g.source.Root(), g.branch)
+		g.p.refuse("its branch %s has commits that nothing else leads to (%s). To keep them, merge them (%s) or use --keep-branch; to lose them: --discard",
+			g.branch, few(own.Only), shell.Line("git", "-C", g.source.Root(), "merge", g.branch))
 	}
 	g.p.part("branch", where, Amount{}, note, func(ctx context.Context) error { return g.source.RemoveBranch(ctx, g.branch, own.At) })
 	return nil

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/work"
@@ -148,7 +149,7 @@ func (o Operator) problemOf(row ScheduleRow, s work.Schedule) string {
 	}
 	for _, x := range row.Recent {
 		if status := run.Status(x.Status); x.Open && row.Overlap != "allow-all" && (status == run.Paused || status.Class() == run.OperatorPause) {
-			return fmt.Sprintf("run %.8s is %s, and nothing starts until it ends (overlap %s); see: starter status %s", x.RunID, status, row.Overlap, x.Directory)
+			return fmt.Sprintf("run %.8s is %s, and nothing starts until it ends (overlap %s); see: starter status %s", x.RunID, status, row.Overlap, shell.Quote(x.Directory))
 		}
 	}
 	if len(row.Recent) > 0 && (row.Recent[0].Status == OccurrenceFailed || row.Recent[0].Status == OccurrenceWaiting) {

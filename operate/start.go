@@ -16,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/repo"
@@ -58,7 +59,7 @@ type Started struct {
 type LiveError struct{ Dir, RunID, What string }
 
 func (e *LiveError) Error() string {
-	return fmt.Sprintf("%s: run %s in %s is live; nothing was changed. Pause or end it first (starter pause %s), or take another --output-dir", e.What, e.RunID, e.Dir, e.Dir)
+	return fmt.Sprintf("%s: run %s in %s is live; nothing was changed. Pause or end it first (starter pause %s), or take another --output-dir", e.What, e.RunID, e.Dir, shell.Quote(e.Dir))
 }
 
 // Start starts a run of a definition on a directory, or finds the one that is there. A claim without a workflow is adopted; a finished run is
@@ -273,7 +274,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if err != nil { // somebody was faster, or it is over and its files are gone
 		if open, err := o.Open(ctx, claim.RunID); err != nil || !open {
 			return Started{}, errors.Join(err, fmt.Errorf("run %s is over, and its files are missing from %s: write them again with `starter rebuild %s --output-dir %s`",
-				claim.RunID, dir.Root, claim.RunID, dir.Root))
+				claim.RunID, dir.Root, claim.RunID, shell.Quote(dir.Root)))
 		}
 	}
 	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true, Warnings: def.Warnings}, nil

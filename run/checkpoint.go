@@ -70,7 +70,7 @@ func (k Kind) Follows() bool {
 // any more, so what was asked there is asked again.
 func (c Checkpoint) Reverted(now State) State {
 	s := c.State.clone()
-	s.InFlight, s.Handoff, s.Question, s.Decided, s.Again, s.Feedback, s.Failure = nil, nil, nil, nil, "", "", nil
+	s.InFlight, s.Handoff, s.Question, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, nil, "", "", nil, ""
 	s.Status, s.Reason, s.FinishedAt, s.Illegal = Running, "", "", ""
 	s.Markers = s.Markers.reopened()
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem

@@ -213,6 +213,9 @@ func (f *folder) pause(e *Event) {
 		return
 	}
 	f.InFlight = nil
+	if p.Reason == UserReview {
+		f.Review = ""
+	}
 	if p.Reason == DiskFull {
 		f.problem(e, "", "file-io", p.Detail, 0)
 	}

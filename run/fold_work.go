@@ -134,6 +134,9 @@ func (f *folder) endPass(e *Event) {
 	if p.LastInRound {
 		f.Set = ""
 	}
+	if p.Review != "" {
+		f.Review = p.Review
+	}
 	if p.Member != "" && !slices.Contains(f.Settled, p.Member) {
 		f.Settled = append(list(f, f.Settled), p.Member)
 	}

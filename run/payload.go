@@ -51,6 +51,12 @@ type Budget struct {
 	WarnUSD float64 `json:"warn_usd"`
 }
 
+// MaxBudgetUSD is the largest budget of a run; that of a definition too.
+const MaxBudgetUSD = 1e9
+
+// ValidBudget says whether an amount can be a budget: a number from 0 to [MaxBudgetUSD]. NaN is none.
+func ValidBudget(usd float64) bool { return usd >= 0 && usd <= MaxBudgetUSD }
+
 // RunStart opens a run: all that the directory's header needs. Digests name blobs of the store.
 type RunStart struct {
 	Task        string       `json:"task"`
@@ -329,7 +335,8 @@ type PassEnd struct {
 	Reused      bool       `json:"reused,omitempty"` // an answer that was there already
 	Joined      bool       `json:"joined,omitempty"` // a delivery that waited for a running call
 	LastInRound bool       `json:"last_in_round,omitempty"`
-	Next        *Place     `json:"next,omitempty"` // nil while other members of the group are out
+	Review      string     `json:"review,omitempty"` // the review that its set wants, and that the run could not wait for: it was cut off with this answer
+	Next        *Place     `json:"next,omitempty"`   // nil while other members of the group are out
 }
 
 // Turn says that the pass is a turn: one call that was to change the workspace, settled, whatever came of it. Turns are counted from 1 over the

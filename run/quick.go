@@ -110,6 +110,8 @@ func readPassEnd(e *Event) (p PassEnd) {
 			m.spend(value, &p.Spend)
 		case "last_in_round":
 			m.flag(value, &p.LastInRound)
+		case "review":
+			m.text(value, &p.Review)
 		case "next":
 			m.place(value, &p.Next)
 		default:

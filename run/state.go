@@ -60,6 +60,7 @@ type State struct {
 	Damage      []JournalDamage `json:"damage,omitempty"`      // the last four that the journal names
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
+	Review      string          `json:"review,omitempty"`      // what the run has yet to rest for: it was cut off at the end of a set
 	Decided     *Decided        `json:"decided,omitempty"`
 	Again       string          `json:"again,omitempty"`    // the decision that wants the step at Next done once more
 	Feedback    string          `json:"feedback,omitempty"` // the operator's words for the round that is done again

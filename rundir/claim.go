@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -22,6 +23,24 @@ type ClaimedError struct {
 
 func (e *ClaimedError) Error() string {
 	return fmt.Sprintf("%s belongs to run %s (%s, started %s); nothing was written. Name another directory", e.Dir, e.Holder.RunID, e.Holder.Pipeline, e.Holder.CreatedAt)
+}
+
+// UnreadableError says that a file of a run's own directory, without which nobody may write there, cannot be read. Nothing was written; once it can be
+// read, the run goes on.
+type UnreadableError struct {
+	File string
+	Err  error
+	Next string // what to type where the file is damaged and there is no copy of it
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+func (e *UnreadableError) Error() string {
+	why := e.Err
+	if cause := errors.Unwrap(why); cause != nil {
+		why = cause // without the file's name once more
+	}
+	return fmt.Sprintf("read %s: %v; nothing was written. The run continues once the file can be read: restore it, or type: %s", e.File, why, e.Next)
 }
 
 // Take claims the directory for a run. The first claim wins; a later one gets a ClaimedError that names the holder, and a directory with other files
@@ -77,6 +96,12 @@ func (d Dir) Claim() (run.Claim, error) {
 		return c, fmt.Errorf("read %s: %w", d.Path(ClaimFile), err)
 	}
 	return c, nil
+}
+
+// unreadableClaim is the error of a run whose own claim cannot be read.
+func (d Dir) unreadableClaim(runID string, why error) error {
+	file := d.Path(ClaimFile)
+	return &UnreadableError{File: file, Err: why, Next: shell.Sprintf("mv %s %s && starter rebuild %s --output-dir %s", file, file+".damaged", runID, d.Root)}
 }
 
 // marshal writes JSON for people: indented, HTML characters as they are, one line feed at the end.

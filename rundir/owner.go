@@ -2,10 +2,13 @@ package rundir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -30,7 +33,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("%s is not this start's: %s. Look with `starter status %s`", e.Dir, e.Why, e.Dir)
+	return fmt.Sprintf("%s is not this start's: %s. Look with `starter status %s`", e.Dir, e.Why, shell.Quote(e.Dir))
 }
 
 // TakeOver makes the directory a new epoch's, under its lock: it must end at tail, and be no other start's. Who owns it already may ask
@@ -57,7 +60,7 @@ func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 		return err
 	}
 	if meta, err := d.Meta(); now != tail && err == nil && meta.Events.Seq == tail.Seq && meta.Events.Chain == tail.Chain {
-		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("its %s is damaged: restore it with `starter repair-state %s --apply`", EventsFile, d.Root)}
+		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("its %s is damaged: restore it with `starter repair-state %s --apply`", EventsFile, shell.Quote(d.Root))}
 	}
 	if now != tail {
 		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("it ends at event %d (chain %.8s), not at event %d (chain %.8s)", now.Seq, now.Chain, tail.Seq, tail.Chain)}
@@ -82,11 +85,20 @@ func (d Dir) Seat(claim run.Claim) run.Claim {
 	return claim
 }
 
-// owner reads owner.json; a run in its first epoch has none.
+// owner reads owner.json; a run in its first epoch has none. The journal names its epoch too, but for the moment between [Dir.TakeOver] and the epoch's
+// first event, so an operator may move a damaged one away.
 func (d Dir) owner() (Owner, error) {
 	var o Owner
-	if err := d.readJSON(OwnerFile, &o); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return o, err
+	raw, err := os.ReadFile(d.Path(OwnerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &o)
+	}
+	if err != nil {
+		file := d.Path(OwnerFile)
+		return Owner{}, &UnreadableError{File: file, Err: err, Next: shell.Sprintf("mv %s %s", file, file+".damaged")}
 	}
 	return o, nil
 }

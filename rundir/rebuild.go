@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -23,7 +24,7 @@ type OtherEventsError struct {
 }
 
 func (e *OtherEventsError) Error() string {
-	return fmt.Sprintf("event %d of %s is not the one in history: nothing was written. If the line was damaged, restore it (starter repair-state %s --apply); otherwise rebuild into another directory (starter rebuild RUN-ID --output-dir OTHER) and compare the two", e.Seq, e.Dir, e.Dir)
+	return fmt.Sprintf("event %d of %s is not the one in history: nothing was written. If the line was damaged, restore it (starter repair-state %s --apply); otherwise rebuild into another directory (starter rebuild RUN-ID --output-dir OTHER) and compare the two", e.Seq, e.Dir, shell.Quote(e.Dir))
 }
 
 // HistoryGapError says that segments and history do not hold all events.

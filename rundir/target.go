@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/internal/shell"
 )
 
 // TargetError says why new files cannot go to a path. Nothing was written or started.
@@ -91,6 +92,9 @@ func (d Dir) mayTake(runID string, besides ...string) error {
 	case unread == nil:
 		return &ClaimedError{Dir: d.Root, Holder: holder}
 	}
+	if !errors.Is(unread, ErrNoRun) && runID != "" && d.leftBy() == runID {
+		return d.unreadableClaim(runID, unread)
+	}
 	t, err := look(d.Root)
 	if err != nil {
 		return err
@@ -120,7 +124,7 @@ func (d Dir) free(t target, runID string, besides []string) error {
 	case runID:
 		return nil
 	}
-	return t.refused(nil, fmt.Sprintf("%s. To restore that run's directory: starter rebuild %s --output-dir %s", nameAnother, holder, d.Root),
+	return t.refused(nil, fmt.Sprintf("%s. To restore that run's directory: starter rebuild %s --output-dir %s", nameAnother, shell.Quote(holder), shell.Quote(d.Root)),
 		"it holds files of run %s and has no %s (in the way: %s)", holder, ClaimFile, some(left))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -85,6 +86,32 @@ func TestMayContinue(t *testing.T) {
 	require.NoError(t, d.MayContinue("run-1"))
 	lays(t, d.Root, "page.html")
 	require.ErrorContains(t, d.MayContinue("run-1"), "in the way: page.html)")
+}
+
+// The advice of the error is to move the file away and to rebuild the directory.
+func TestAnUnreadableClaimIsTheRunsOwn(t *testing.T) {
+	d, lines := rundir.At(filepath.Join(t.TempDir(), "my run")), []string{`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"run_id":"run-1"}}`}
+	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
+	require.NoError(t, d.Take(claim))
+	batch := rundir.Batch{Epoch: 1, First: 1, Lines: lines}
+	_, err := d.Project(t.Context(), fakeBlobs{}, batch)
+	require.NoError(t, err)
+	file := d.Path(rundir.ClaimFile)
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	for _, err := range []error{d.MayContinue("run-1"), d.Take(claim)} {
+		unread := (*rundir.UnreadableError)(nil)
+		require.ErrorAs(t, err, &unread)
+		require.Equal(t, "mv '"+file+"' '"+file+".damaged' && starter rebuild run-1 --output-dir '"+d.Root+"'", unread.Next)
+	}
+	refused := (*rundir.TargetError)(nil)
+	require.ErrorAs(t, d.Take(run.Claim{RunID: "run-2"}), &refused, "another run is to take another directory")
+
+	require.NoError(t, os.Rename(file, file+".damaged"))
+	_, err = d.Rebuild(t.Context(), fakeBlobs{}, rundir.Source{Claim: claim, Batches: []rundir.Batch{batch}})
+	require.NoError(t, err)
+	got, err := d.Claim()
+	require.NoError(t, err)
+	require.Equal(t, claim, got)
 }
 
 // TestAnotherProgramsClaimIsNone: a run.json of another kind makes no directory a run's.

@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := acts.ReapDead(ctx); err != nil {
 		return fmt.Errorf("end what earlier workers have left behind: %w", err)
 	}
-	if err := operate.SweepEnvironments(o.Settings.StateDir); err != nil { // one file that cannot be removed must not hold up all runs of the host
+	if err := operate.SweepEnvironments(o.Settings); err != nil { // one file that cannot be removed must not hold up all runs of the host
 		slog.Warn("environments of closed runs stay until the next worker starts", "error", err)
 	}
 	if err := acts.LearnAll(); err != nil {

@@ -19,9 +19,12 @@ type bucket struct {
 	url string
 }
 
+// ErrNoKind says that no later try opens the store either: its URL names a kind that this program does not know.
+var ErrNoKind = errors.New("this program has no store")
+
 func openBucket(ctx context.Context, u *url.URL) (*bucket, error) {
 	if !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
-		return nil, fmt.Errorf("this program has no store of kind %q: use file:///path, s3://, gs:// or azblob://", u.Scheme)
+		return nil, fmt.Errorf("%w of kind %q: use file:///path, s3://, gs:// or azblob://", ErrNoKind, u.Scheme)
 	}
 	b, err := blob.DefaultURLMux().OpenBucketURL(ctx, u)
 	if err != nil {

@@ -371,6 +371,7 @@ const (
 	ErrDamaged        = "Damaged"        // a file is not what it should be, and no later try reads it
 	ErrNoStore        = "NoStore"        // the store is not reachable from this host
 	ErrNoProgram      = "NoProgram"      // the host does not have the agent's program, and another one may
+	ErrNoSlot         = "NoSlot"         // it had to wait too long for other work of its kind, and has not begun
 	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -140,6 +141,7 @@ var (
 type fakeCamera struct {
 	mu        sync.Mutex
 	fails     int
+	busy      int // how often all slots are taken first
 	permanent bool
 	taken     int
 	note      func(string)
@@ -148,6 +150,10 @@ type fakeCamera struct {
 func (c *fakeCamera) TakeScreenshots(context.Context, work.ShotsInput) (work.ShotsResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.busy > 0 {
+		c.busy--
+		return work.ShotsResult{}, temporal.NewApplicationError("wait for one of 2 slots", work.ErrNoSlot)
+	}
 	c.taken++
 	c.note(fmt.Sprintf("TakeScreenshots %d", c.taken))
 	if c.taken <= c.fails {

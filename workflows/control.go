@@ -259,6 +259,9 @@ func (c *control) check(verb string, m Message) error {
 	case VerbRehome:
 		return c.mayRehome(m)
 	case VerbBudget:
+		if !run.ValidBudget(m.USD) {
+			return refuse("a budget of %g USD is not a number from 0 to %.0f", m.USD, run.MaxBudgetUSD)
+		}
 		if m.USD <= 0 || m.USD < s.Total() {
 			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
 		}

@@ -96,6 +96,7 @@ func TestWhatCannotBeActedOnIsRefused(t *testing.T) {
 	}{
 		{"resume of a running run", "resume", nil, "the run is running: only a paused run can be resumed"},
 		{"budget below what is spent", "budget", message{"usd": 0.5}, "a budget of 0.50 USD is below what is spent (1.00)"},
+		{"budget beyond all money", "budget", message{"usd": 1e308}, "a budget of 1e+308 USD is not a number from 0 to 1000000000"},
 		{"budget without a number", "budget", nil, "a budget of 0.00 USD is below what is spent (1.00)"},
 	}
 	for _, tt := range tests {

@@ -27,6 +27,7 @@ type pass struct {
 	result  *work.PassResult
 	failure *work.PassResult // the last one, when no attempt is left and the run cannot go on without
 	detail  string
+	review  string // what the run is to rest for in its next epoch: it is cut off with this pass
 }
 
 // passes does a step of kind role or together: compose, write the starts down, wait until they are on disk, call, settle. Members run at the
@@ -58,11 +59,16 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 	return e.settlePasses(ctx, at, all)
 }
 
-// keepAnswers writes down what was answered and paid for before the step was cut off. A step that is through is not done again.
+// keepAnswers writes down what was answered and paid for before the step was cut off. A step that is through is not done again; a review that its set
+// wants waits for the next epoch.
 func (e *engine) keepAnswers(ctx workflow.Context, at run.Place, all []*pass) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	through := !slices.ContainsFunc(all, func(p *pass) bool { return p.result == nil }) && !all[0].mustAsk()
+	endsSet := through && e.lastInRound(at) && e.round.Kind == "each"
+	if endsSet && e.round.PauseAfter {
+		all[len(all)-1].review = e.reviewed()
+	}
 	for i, p := range all {
 		if p.result == nil {
 			continue
@@ -71,7 +77,7 @@ func (e *engine) keepAnswers(ctx workflow.Context, at run.Place, all []*pass) er
 			return err
 		}
 	}
-	if through && e.lastInRound(at) && e.round.Kind == "each" && e.round.Checkpoint != "" {
+	if endsSet && e.round.Checkpoint != "" {
 		return e.checkpoint(ctx, e.round.Checkpoint)
 	}
 	return nil
@@ -211,7 +217,12 @@ func (e *engine) review(ctx workflow.Context) error {
 	if !e.round.PauseAfter {
 		return nil
 	}
-	return e.pause(ctx, run.UserReview, "a review is wanted after "+e.round.Stage+" "+e.round.Set, "")
+	return e.pause(ctx, run.UserReview, e.reviewed(), "")
+}
+
+// reviewed is what a review is about, for people.
+func (e *engine) reviewed() string {
+	return "a review is wanted after " + e.round.Stage + " " + e.round.Set
 }
 
 // enoughMembers is with how many reports a group goes on when others have failed for good.

@@ -19,6 +19,9 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 	most := max(1, s.Shots.Attempts)
 	for lost, away := 0, 0; ev.Attempts < most; {
 		res, err := e.shoot(ctx, at, s, ev.Attempts+1 >= most)
+		if isType(err, work.ErrNoSlot) && ctx.Err() == nil {
+			continue
+		}
 		if lostWorker(err) && lost < maxLostShots {
 			lost++ // the browser was not to blame
 			continue
@@ -103,7 +106,7 @@ func (e *engine) shoot(ctx workflow.Context, at run.Place, s work.Step, last boo
 	id := fmt.Sprintf("screenshots-%d", at.Round)
 	opts := e.call(ctx, e.shotsQueue(s), id, fmt.Sprintf("screenshots of round %d", at.Round), 5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, work.TakeScreenshots, in).Get(ctx, &res)
-	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) && !isType(err, work.ErrNoStore) {
+	if err != nil && ctx.Err() == nil && !lostWorker(err) && !isType(err, work.ErrDiskFull) && !isType(err, work.ErrNoStore) && !isType(err, work.ErrNoSlot) {
 		return work.ShotsResult{Message: message(err)}, nil
 	}
 	return res, err

@@ -160,6 +160,9 @@ func (e *engine) next(ctx workflow.Context) (over *run.RunEnd, err error) {
 	if err := e.rest(ctx); err != nil {
 		return nil, err
 	}
+	if owed := e.j.state.Review; owed != "" && e.live() {
+		return nil, e.pause(ctx, run.UserReview, owed, "")
+	}
 	at := e.j.state.Next
 	if at.Stage >= len(e.in.Start.Stages) || e.j.state.Status.Settled() {
 		return e.finish(ctx)

@@ -33,6 +33,7 @@ func (e *engine) trees(ctx workflow.Context, summary string) workflow.Context {
 	opts := workflow.GetActivityOptions(ctx)
 	opts.StartToCloseTimeout = time.Hour
 	opts.RetryPolicy.MaximumAttempts = 6
+	opts.RetryPolicy.NonRetryableErrorTypes = append(opts.RetryPolicy.NonRetryableErrorTypes, work.ErrNoSlot) // asked for anew instead: it uses up no attempt
 	return workflow.WithActivityOptions(ctx, opts)
 }
 

@@ -64,6 +64,7 @@ func (p *pass) record(res *work.PassResult, last bool) run.PassEnd {
 		end.Next = p.e.after(p.at)
 		end.LastInRound = p.e.lastInRound(p.at)
 	}
+	end.Review = p.review
 	return end
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -118,9 +119,9 @@ func untilWhen(q run.Question) string {
 
 // commands are what to type next, with our program and without it.
 func commands(s run.State, in Input) []string {
-	dir, id := in.Target.Dir, in.Target.RunID
+	dir, id := shell.Quote(in.Target.Dir), shell.Quote(in.Target.RunID)
 	update := func(name, input string) string {
-		return fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input '%s'", id, name, input)
+		return fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input %s", id, name, shell.Quote(input))
 	}
 	q, undecided := s.Asks()
 	switch {
@@ -144,7 +145,7 @@ func commands(s run.State, in Input) []string {
 	return []string{"starter watch " + dir, "starter pause " + dir, update(VerbPause, "{}")}
 }
 
-// decisions are the ways to answer, with our program and without it.
+// decisions are the ways to answer, with our program and without it. dir and id are typed as they are.
 func decisions(h run.Question, dir, id string) []string {
 	all := []string{"starter decide " + dir}
 	first := ""
@@ -153,12 +154,12 @@ func decisions(h run.Question, dir, id string) []string {
 		if NeedsWords(action) {
 			words, input = " --feedback TEXT", fmt.Sprintf(`{"action":"%s","feedback":"TEXT"}`, action)
 		}
-		all = append(all, fmt.Sprintf("starter decide %s --action %s%s", dir, action, words))
+		all = append(all, fmt.Sprintf("starter decide %s --action %s%s", dir, shell.Quote(action), words))
 		if first == "" {
 			first = input
 		}
 	}
 	return append(all,
-		fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input '%s'", id, VerbDecide, first),
-		fmt.Sprintf("temporal workflow signal --workflow-id %s --name %s --input '%s'", id, VerbDecide, first))
+		fmt.Sprintf("temporal workflow update execute --workflow-id %s --name %s --input %s", id, VerbDecide, shell.Quote(first)),
+		fmt.Sprintf("temporal workflow signal --workflow-id %s --name %s --input %s", id, VerbDecide, shell.Quote(first)))
 }

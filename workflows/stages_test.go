@@ -4,9 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 var roundKinds = []run.Kind{run.KindPhaseStart, run.KindScreenshots, run.KindPassEnd, run.KindScoreRecorded, run.KindPhaseEnd, run.KindCheckpointCreated}
@@ -47,20 +52,22 @@ func TestALoopWithoutAScoreIsNotMet(t *testing.T) {
 func TestScreenshotsThatFailAreDoneWithout(t *testing.T) {
 	tests := []struct {
 		name      string
+		busy      int
 		fails     int
 		permanent bool
 		taken     int
 		degraded  bool
 	}{
-		{"twice", 2, false, 3, false},
-		{"three times", 3, false, 3, true},
-		{"no browser here", 1, true, 1, true},
+		{"twice", 0, 2, false, 3, false},
+		{"three times", 0, 3, false, 3, true},
+		{"no browser here", 0, 1, true, 1, true},
+		{"no slot is free for long", 5, 2, false, 3, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, aLoop)
 			w.agent.scores = []float64{4}
-			w.shots.fails, w.shots.permanent = tt.fails, tt.permanent
+			w.shots.busy, w.shots.fails, w.shots.permanent = tt.busy, tt.fails, tt.permanent
 			var given []bool
 			w.composing = func(in work.ComposeInput) { given = append(given, in.Given.Pictures != nil) }
 			w.done()
@@ -101,4 +108,55 @@ func TestAReviewIsWaitedForAfterEachSet(t *testing.T) {
 		"pass.end 001", "checkpoint.created cp-one", "run.paused", "run.resumed", "pass.end 002", "checkpoint.created cp-two", "run.paused", "run.resumed",
 	}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunResumed))
 	require.Equal(t, run.UserReview, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+}
+
+// answersAnyway gives calls their answers although the run was cancelled meanwhile, as a server does with WaitForCancellation. The test environment does not.
+type answersAnyway struct {
+	interceptor.WorkerInterceptorBase
+	interceptor.WorkflowInboundInterceptorBase
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+func (a *answersAnyway) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	i := &answersAnyway{}
+	i.WorkflowInboundInterceptorBase.Next = next
+	return i
+}
+
+func (a *answersAnyway) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	o := &answersAnyway{}
+	o.WorkflowOutboundInterceptorBase.Next = out
+	return a.WorkflowInboundInterceptorBase.Next.Init(o)
+}
+
+func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	if name == work.RunPass {
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
+	}
+	return a.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
+}
+
+// TestACancelWithTheLastAnswerKeepsTheReview: nobody has seen the set, so the run rests for it when it goes on in a new epoch.
+func TestACancelWithTheLastAnswerKeepsTheReview(t *testing.T) {
+	w := newWorld(t, twoSets)
+	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&answersAnyway{}}})
+	w.agent.will(call(1, 1), after(w.env.CancelWorkflow))
+	_, err := w.execute()
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(t, err, &cancelled)
+	require.Equal(t, []string{"pass.end 001", "checkpoint.created cp-one", "run.end"}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunEnd))
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	var resume func()
+	resume = func() {
+		w.onPause(resume)
+		w.signal("resume", message{})
+	}
+	w.onPause(resume)
+	w.done()
+	require.Equal(t, []string{
+		"pass.end 001", "checkpoint.created cp-one", "run.end", "run.resumed", "run.paused", "run.resumed", "pass.end 002", "checkpoint.created cp-two", "run.paused", "run.resumed", "run.end",
+	}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunResumed, run.KindRunEnd))
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Equal(t, run.RunPaused{Reason: run.UserReview, Detail: "a review is wanted after weave one"}, paused[0])
+	require.Equal(t, 1, w.agent.calls[call(1, 1)], "an answered pass was called again")
 }

@@ -67,6 +67,8 @@ func (e *engine) onTree(ctx workflow.Context, summary, activity string, in, out 
 		case isType(err, work.ErrNoStore):
 			err = e.await(ctx, away, summary+": "+message(err), never)
 			away++
+		case isType(err, work.ErrNoSlot):
+			continue
 		case isType(err, work.ErrDiskFull):
 			err = e.awaitRoom(ctx, err, asked)
 		default:

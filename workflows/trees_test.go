@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
@@ -16,6 +17,7 @@ import (
 type fakeTrees struct {
 	mu       sync.Mutex
 	broken   int                // so many attempts of Carry fail
+	busy     int                // so many find no slot
 	found    work.DeliverResult // what a look finds
 	dirty    int                // so many deliveries find the target changed
 	full     int                // so many calls of Deliver find the disk full
@@ -32,6 +34,10 @@ func (f *fakeTrees) Carry(_ context.Context, in work.CarryInput) (work.CarryResu
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.busy > 0 {
+		f.busy--
+		return work.CarryResult{}, temporal.NewApplicationError("wait for one of 2 slots", work.ErrNoSlot)
+	}
 	if f.broken > 0 {
 		f.broken--
 		return work.CarryResult{}, errors.New("the branch is checked out elsewhere")
@@ -62,6 +68,15 @@ func (f *fakeTrees) Deliver(_ context.Context, in work.DeliverInput) (work.Deliv
 	}
 	res.Delivered, res.To, res.Where, res.Commit = true, "branch", "result", "delivered"
 	return res, nil
+}
+
+// TestACheckoutThatWaitsForASlotUsesUpNoAttempt: it has not begun, however often it is asked for.
+func TestACheckoutThatWaitsForASlotUsesUpNoAttempt(t *testing.T) {
+	w := newWorld(t, judged)
+	w.trees.busy = 10
+	w.ends(run.Done, "")
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Len(t, w.trees.carries, 1)
 }
 
 // TestACheckoutThatCannotBeBrought to what a pass left rests the run, says why, and is tried again: the pass is not asked again.

@@ -38,8 +38,8 @@ type world struct {
 	mu    sync.Mutex
 	trace []string // what was asked of the world, in order
 
-	store     string  // where the plan is, whatever the run's input says
-	away      []error // what opening the store fails with, before it can be opened
+	store string  // where the plan is, whatever the run's input says
+	away  []error // what opening the store fails with, before it can be opened
 
 	composing func(work.ComposeInput)
 	secret    string // hidden as <hidden> where the workflow hides

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -52,7 +53,7 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 				return nil // the terminal is gone: the run goes on
 			}
 			if leave {
-				v.say(fmt.Sprintf("Detached: the run goes on. To pause it: %s pause %s", program(), st.Dir.Root))
+				v.say(fmt.Sprintf("Detached: the run goes on. To pause it: %s pause %s", program(), shell.Quote(st.Dir.Root)))
 				return nil
 			}
 			if interrupts++; interrupts > 2 {
@@ -68,7 +69,7 @@ func (a *app) attach(ctx context.Context, s *session, st operate.Started, leave 
 			}
 			if open, err := s.Open(ctx, st.RunID); err == nil && !open {
 				if gone++; gone > 2 {
-					return fmt.Errorf("run %s is not open in Temporal any more, and its directory says %s: look with `%s status %s`", st.RunID, v.state.Status, program(), st.Dir.Root)
+					return fmt.Errorf("run %s is not open in Temporal any more, and its directory says %s: look with `%s status %s`", st.RunID, v.state.Status, program(), shell.Quote(st.Dir.Root))
 				}
 			}
 		case now := <-tick.C:
@@ -203,7 +204,7 @@ func reusedWords(s run.State) string {
 
 // goodbye says where the run stands, and what to type next.
 func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
-	where := d.Root
+	where := shell.Quote(d.Root)
 	q, undecided := s.Asks()
 	switch {
 	case s.Status == run.Done:

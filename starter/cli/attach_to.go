@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 )
@@ -46,7 +47,7 @@ machine is started if it is missing. Ctrl+C detaches, and so does a terminal tha
 			return err
 		}
 		if !open {
-			return &operate.RefusedError{Verb: "attach", Why: fmt.Sprintf("run %s is not at work: look with `%s status %s`", claim.RunID, program(), d.Root)}
+			return &operate.RefusedError{Verb: "attach", Why: fmt.Sprintf("run %s is not at work: look with `%s status %s`", claim.RunID, program(), shell.Quote(d.Root))}
 		}
 		st := operate.Started{RunID: claim.RunID, Dir: d}
 		a.greet(s, st)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 )
@@ -95,7 +96,7 @@ func (a *app) startBranch(ctx context.Context, what string, b operate.Branching,
 	}
 	a.greet(s, st)
 	if detach {
-		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), st.Dir.Root)
+		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), shell.Quote(st.Dir.Root))
 		return nil
 	}
 	return a.attach(ctx, s, st, pauses)

@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/agent/scripted"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/volume"
 )
@@ -48,7 +51,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !errors.As(err, new(quiet)) {
-		fmt.Fprintf(errw, "Error: %v%s\n", a.secrets.Text(volume.Explain(err).Error()), hint(err))
+		fmt.Fprintf(errw, "Error: %s\n", asCalled(a.secrets.Text(volume.Explain(err).Error())+hint(err), program(), root.Commands()))
 	}
 	return exitCode(err)
 }
@@ -91,12 +94,25 @@ func version() string {
 	return info.Main.Version
 }
 
-// program is how this program was called, so that what it says to type next can be typed.
+// program is how this program was called, so that what it says to type next can be typed: quoted, where a shell needs it.
 func program() string {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "starter") {
-		return os.Args[0]
+		return shell.Quote(os.Args[0])
 	}
 	return "starter"
+}
+
+var mentioned = regexp.MustCompile("(^|[\\s(`\"'])starter ([a-z][a-z-]*)")
+
+// asCalled is a message of the layers below, which do not know how this program was called: its verbs can be typed as they stand there.
+func asCalled(text, program string, verbs []*cobra.Command) string {
+	return mentioned.ReplaceAllStringFunc(text, func(found string) string {
+		m := mentioned.FindStringSubmatch(found)
+		if !slices.ContainsFunc(verbs, func(c *cobra.Command) bool { return c.Name() == m[2] }) {
+			return found
+		}
+		return m[1] + program + " " + m[2]
+	})
 }
 
 // who is at work, for the journal.

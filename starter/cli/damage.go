@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -24,7 +25,7 @@ func damageLines(d rundir.Dir, s run.State) []string {
 		lines = append(lines, "Damage: "+r.String())
 	}
 	if unrepaired(all) {
-		lines = append(lines, fmt.Sprintf("Repair it once the run is over: %s repair-state %s --apply", program(), d.Root))
+		lines = append(lines, fmt.Sprintf("Repair it once the run is over: %s repair-state %s --apply", program(), shell.Quote(d.Root)))
 	}
 	return lines
 }

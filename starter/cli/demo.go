@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/examples"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -114,19 +115,19 @@ func (a *app) tourTurns(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\nThe turns (%s snapshot list %s):\n\n", program(), d.Root)
+	fmt.Fprintf(a.out, "\nThe turns (%s snapshot list %s):\n\n", program(), shell.Quote(d.Root))
 	a.printSnapshots(lines)
 	s, err := operate.OpenSnapshots(ctx, d)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "\nWho last changed what (%s blame %s):\n\n", program(), d.Root)
+	fmt.Fprintf(a.out, "\nWho last changed what (%s blame %s):\n\n", program(), shell.Quote(d.Root))
 	if err := errors.Join(a.showBlame(ctx, s, nil, false), s.Close()); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "\nThe program is in %s\n", d.Path(rundir.WorkspaceDir))
-	fmt.Fprintf(a.out, "and try: %s blame %s bin/ledger\n", program(), d.Root)
-	fmt.Fprintf(a.out, "         %s snapshot diff %s 4\n", program(), d.Root)
+	fmt.Fprintf(a.out, "and try: %s blame %s bin/ledger\n", program(), shell.Quote(d.Root))
+	fmt.Fprintf(a.out, "         %s snapshot diff %s 4\n", program(), shell.Quote(d.Root))
 	return nil
 }
 
@@ -148,5 +149,5 @@ func (a *app) tour(dir string) {
 	} {
 		fmt.Fprintf(a.out, "  %-27s %s\n", f.name, f.about)
 	}
-	fmt.Fprintf(a.out, "and try: %s status %s\n", program(), d.Root)
+	fmt.Fprintf(a.out, "and try: %s status %s\n", program(), shell.Quote(d.Root))
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/serve"
@@ -36,7 +37,7 @@ func (s *session) heldUp(ctx context.Context, d rundir.Dir, recorded run.Status)
 
 func heldWords(h run.Held, d rundir.Dir) string {
 	if h.DiskFull {
-		return fmt.Sprintf("Paused, a disk is full: %s. Nothing is lost. Free space there, then run: %s resume %s", h.Cause, program(), d.Root)
+		return fmt.Sprintf("Paused, a disk is full: %s. Nothing is lost. Free space there, then run: %s resume %s", h.Cause, program(), shell.Quote(d.Root))
 	}
 	return fmt.Sprintf("Held up: %s. Fix the cause: it is tried again every few seconds, and the run then continues by itself.", h.Cause)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 )
@@ -56,7 +57,7 @@ func (a *app) printListNotes(r listReport) {
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
-			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), row.Directory)
+			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
 		}
 	}
 	if n := len(r.Forgotten); n > 0 && r.Problem == "" {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -26,8 +25,8 @@ func (a *app) budget() *cobra.Command {
 	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
 	cmd.Flags().Float64Var(&m.USD, "usd", 0, "the new cap, in USD")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if m.USD <= 0 {
-			return asUsage(errors.New("say the new cap: --usd 500"))
+		if m.USD == 0 || !run.ValidBudget(m.USD) {
+			return asUsage(fmt.Errorf("--usd is %g; say the new cap, a number above 0 and at most %.0f: --usd 500", m.USD, run.MaxBudgetUSD))
 		}
 		return nil
 	}

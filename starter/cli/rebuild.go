@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -102,7 +103,7 @@ func (a *app) recover(ctx context.Context, runID, traces, dir string) error {
 		fmt.Fprintln(a.out, "  "+what)
 	}
 	if out.Checkpoint != "" {
-		fmt.Fprintf(a.out, "To go on from event %d: %s fork %s --from %s\n", out.AsOf, program(), runID, out.Checkpoint)
+		fmt.Fprintf(a.out, "To go on from event %d: %s fork %s --from %s\n", out.AsOf, program(), runID, shell.Quote(out.Checkpoint))
 	}
 	return quiet(exitAttention)
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
@@ -117,19 +117,14 @@ func (a *app) printRemovables(ctx context.Context, all []operate.Removable, r op
 		fmt.Fprintf(a.out, "In the store, only these runs need %s: %s store gc --delete then deletes what is older than 24 hours.\n", amount(f.Amount), program())
 	}
 	if err == nil {
-		fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), strings.Join(removeArgs(r), " "))
+		fmt.Fprintf(a.out, "Nothing was changed. To remove it: %s remove %s --yes\n", program(), shell.Line(removeArgs(r)...))
 	}
 }
 
-// removeArgs are the arguments of a removal, to be typed in a shell.
+// removeArgs are the arguments of a removal, before they are typed in a shell.
 func removeArgs(r operate.Removal) []string {
 	var out []string
 	for _, run := range r.Runs {
-		if strings.ContainsFunc(run, func(c rune) bool {
-			return !strings.ContainsRune("-_./~:@", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
-		}) {
-			run = "'" + strings.ReplaceAll(run, "'", `'\''`) + "'"
-		}
 		out = append(out, run)
 	}
 	for _, flag := range []struct {

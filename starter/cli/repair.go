@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 )
@@ -65,12 +66,12 @@ func (a *app) printRepair(d rundir.Dir, res rundir.RepairResult, left rundir.Rep
 	case res.Applied:
 		fmt.Fprintf(a.out, "Repaired. What was there: %s; what was done: %s\n", orNothing(res.BackupPath), res.AuditPath)
 	case len(res.Changes) > 0:
-		fmt.Fprintf(a.out, "Nothing was written. To do it: %s repair-state %s --apply\n", program(), d.Root)
+		fmt.Fprintf(a.out, "Nothing was written. To do it: %s repair-state %s --apply\n", program(), shell.Quote(d.Root))
 	case left.OK:
 		fmt.Fprintln(a.out, "There is nothing to repair.")
 	}
 	if !left.OK && (res.Applied || len(res.Changes) == 0) {
-		fmt.Fprintf(a.out, "Findings are left: %s check %s\n", program(), d.Root)
+		fmt.Fprintf(a.out, "Findings are left: %s check %s\n", program(), shell.Quote(d.Root))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -116,7 +117,7 @@ func goesOnAnyway(d rundir.Dir, verb string, err error) (string, error) {
 	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
 		return "", err
 	}
-	return fmt.Sprintf("Run %s is running: there is nothing to resume. Watch it: %s watch %s", m.RunID, program(), d.Root), nil
+	return fmt.Sprintf("Run %s is running: there is nothing to resume. Watch it: %s watch %s", m.RunID, program(), shell.Quote(d.Root)), nil
 }
 
 // awaitDirectory returns when the directory says that the run goes on, so that whoever looks next does not see what was before. If no worker

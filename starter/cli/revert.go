@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -70,9 +71,9 @@ func (a *app) cancelRun(ctx context.Context, s *session, d rundir.Dir, claim run
 		return err
 	}
 	if m, err := d.Meta(); err != nil || run.Status(m.Status) != run.Cancelled {
-		fmt.Fprintf(a.out, "Run %s was asked to end, and its directory does not say so yet: a worker has to take it up. Look: %s status %s\n", claim.RunID, program(), d.Root)
+		fmt.Fprintf(a.out, "Run %s was asked to end, and its directory does not say so yet: a worker has to take it up. Look: %s status %s\n", claim.RunID, program(), shell.Quote(d.Root))
 		return quiet(exitAttention)
 	}
-	fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), d.Root)
+	fmt.Fprintf(a.out, "Run %s is cancelled. What there is of it: %s status %s\n", claim.RunID, program(), shell.Quote(d.Root))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -137,7 +138,7 @@ func (a *app) start(ctx context.Context, def operate.Definition, dir string, det
 	}
 	a.greet(s, st)
 	if detach {
-		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), d.Root)
+		fmt.Fprintf(a.out, "Detached. Look with: %s status %s\n", program(), shell.Quote(d.Root))
 		return nil
 	}
 	return a.attach(ctx, s, st, pauses)
@@ -161,7 +162,7 @@ func (a *app) finished(d rundir.Dir, configHash string) (bool, error) {
 	}
 	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, nothing was changed.\n", claim.RunID, d.Root, meta.Status)
 	if status := run.Status(meta.Status); !status.Settled() || status == run.Cancelled {
-		fmt.Fprintf(a.out, "To go on with it: %s resume %s\n", program(), d.Root)
+		fmt.Fprintf(a.out, "To go on with it: %s resume %s\n", program(), shell.Quote(d.Root))
 	}
 	return true, outcome(meta.State)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -81,7 +82,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 		}
 		if open, err := s.Open(ctx, st.RunID); err == nil && !open {
 			if gone++; gone > 2 {
-				return "", fmt.Errorf("run %s is not open in Temporal any more: look with `%s status %s`", st.RunID, program(), st.Dir.Root)
+				return "", fmt.Errorf("run %s is not open in Temporal any more: look with `%s status %s`", st.RunID, program(), shell.Quote(st.Dir.Root))
 			}
 		}
 		return notice, nil
@@ -94,7 +95,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operate.Started, 
 	case res.Forced:
 		return quiet(exitForced)
 	case res.State.Status == "" || res.State.Status.Class() == run.Live:
-		fmt.Fprintf(a.out, "The run goes on. Watch it: %s watch %s\n", program(), st.Dir.Root)
+		fmt.Fprintf(a.out, "The run goes on. Watch it: %s watch %s\n", program(), shell.Quote(st.Dir.Root))
 		return nil
 	case res.State.Status.Closed():
 		s.awaitClose(ctx, res.State)
@@ -124,7 +125,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 		}
 	}
 	if n := len(said) - told; n > 0 {
-		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), d.Root)
+		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), shell.Quote(d.Root))
 		said = said[n:]
 	}
 	for _, line := range said {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -79,7 +80,7 @@ func (a *app) json(v any) error {
 // nextCommands are what to type next, the likeliest first. Damage is repaired before anything else, once nobody writes the directory.
 func nextCommands(s sight) []string {
 	if s.claim.RunID != "" && unrepaired(s.now.Damage) && s.stands.Liveness != run.LiveOpen {
-		return append([]string{fmt.Sprintf("%s repair-state %s --apply", program(), s.dir.Root)}, nextOf(s)...)
+		return append([]string{fmt.Sprintf("%s repair-state %s --apply", program(), shell.Quote(s.dir.Root))}, nextOf(s)...)
 	}
 	return nextOf(s)
 }
@@ -89,7 +90,7 @@ func nextOf(s sight) []string {
 		return nil // not ours to go on with
 	}
 	st, d := s.now.State, s.dir.Root
-	say := func(format string, args ...any) string { return program() + " " + fmt.Sprintf(format, args...) }
+	say := func(format string, args ...any) string { return program() + " " + shell.Sprintf(format, args...) }
 	if h := s.stands.Held; h != nil && h.DiskFull {
 		return []string{pauseEnds(run.State{Reason: run.DiskFull}, say, d)}
 	}
