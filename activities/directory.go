@@ -165,3 +165,20 @@ func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (work.Re
 	r, err := a.cfg.Open(in.Dir).Restore(ctx, blobs{s}, src)
 	return work.RebuildResult{Tail: r.Tail, Damage: r.Damage}, foreign(err)
 }
+
+// Rehome checks that a directory is the one of a run that was somewhere else. It writes nothing.
+func (a *Activities) Rehome(ctx context.Context, in work.RehomeInput) (work.RehomeResult, error) {
+	defer a.alive(ctx)()
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return work.RehomeResult{}, err
+	}
+	err = a.cfg.Open(in.Dir).MayMoveHere(ctx, rundir.Moving{
+		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail, Truth: a.truth(blobs{s}, in.Head),
+	})
+	var refused *rundir.TargetError
+	if errors.As(err, &refused) {
+		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrNotThere, err)
+	}
+	return work.RehomeResult{Host: a.cfg.Host}, err
+}

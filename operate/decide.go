@@ -32,9 +32,6 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if err != nil {
 		return Decision{}, err
 	}
-	if claim.Host == o.Host {
-		m.Dir = dir.Root // it may have been moved while the run waited
-	}
 	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	if _, open := now.State.Asks(); !open {
 		if err := workflows.MayDecide(now.State, m); err != nil {
@@ -44,6 +41,9 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	}
 	left := stands.Status == run.Failed || stands.Status == run.Interrupted
 	if stands.Liveness == run.LiveOpen || !left {
+		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return Decision{}, err
+		}
 		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
 		return Decision{Said: ack.Said}, err
 	}

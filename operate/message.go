@@ -51,14 +51,33 @@ func (o Operator) Tell(ctx context.Context, dir rundir.Dir, verb string, m workf
 	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
 	begun := now.Tail.Seq > 0
 	if stands.Liveness == run.LiveOpen && begun || stands.Liveness == run.LiveUnknown {
-		if claim.Host == o.Host { // elsewhere the same folder may have another name
+		if verb == workflows.VerbResume && claim.Host == o.Host { // elsewhere the same folder may have another name
 			m.Dir = dir.Root
+		} else if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return workflows.Ack{}, err
 		}
 		return o.Send(ctx, claim.RunID, verb, m)
 	}
 	_, open := now.State.Asks()
 	c := run.Conflict(stands.Status, run.Operation(verb), run.Terms{Undecided: open})
 	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c}
+}
+
+// rehome tells a run that rests where its directory is, if that was moved on this host: of other messages only a resume does that.
+func (o Operator) rehome(ctx context.Context, claim run.Claim, dir rundir.Dir, status run.Status) error {
+	if claim.Host != o.Host || status.Class() != run.OperatorPause {
+		return nil
+	}
+	if err := o.attended(ctx, claim.RunID); err != nil {
+		return &RefusedError{Verb: workflows.VerbRehome, Why: err.Error()}
+	}
+	var is workflows.DirectoryAnswer
+	v, err := o.Client.QueryWorkflow(ctx, claim.RunID, "", workflows.QueryDirectory)
+	if err != nil || v.Get(&is) != nil || is.Dir == dir.Root {
+		return nil //nolint:nilerr // who does not answer this does not take the message either, and that says why
+	}
+	_, err = o.Send(ctx, claim.RunID, workflows.VerbRehome, workflows.Message{Dir: dir.Root})
+	return err
 }
 
 // Send sends a message as an Update and gives the run's answer. The message is new each time: what makes a repetition harmless is the run's
@@ -68,6 +87,11 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 		m.By = o.By
 	}
 	m = o.hidden(m)
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	if err := o.attended(ctx, runID); err != nil {
+		return workflows.Ack{}, &RefusedError{Verb: verb, Why: err.Error()}
+	}
 	undo := nothing
 	if verb == workflows.VerbResume {
 		var err error

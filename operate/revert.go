@@ -54,10 +54,10 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	}
 	out := Reverted{RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
 	if stands.Liveness == run.LiveOpen {
-		m := workflows.Message{To: c.ID, Note: r.Note, Rest: r.Rest}
-		if claim.Host == o.Host {
-			m.Dir = dir.Root
+		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return out, err
 		}
+		m := workflows.Message{To: c.ID, Note: r.Note, Rest: r.Rest}
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
 		return out, err
 	}

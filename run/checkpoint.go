@@ -74,7 +74,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s.Status, s.Reason, s.FinishedAt, s.Illegal = Running, "", "", ""
 	s.Markers = s.Markers.reopened()
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
-	s.Generation, s.Late = now.Generation+1, now.Late
+	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
 	s.SunkUSD = Cents(max(0, now.Total()-s.Spent.USD))
 	s.Warned = s.Budget.WarnUSD > 0 && s.Total() >= s.Budget.WarnUSD
 	return s

@@ -25,6 +25,7 @@ const (
 	KindRunPaused         Kind = "run.paused"
 	KindRunResumed        Kind = "run.resumed"
 	KindRunReverted       Kind = "run.reverted"
+	KindRunRehomed        Kind = "run.rehomed"
 	KindPhaseStart        Kind = "phase.start"
 	KindPhaseEnd          Kind = "phase.end"
 	KindHandoffRequested  Kind = "phase.handoff_requested"

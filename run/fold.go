@@ -110,6 +110,10 @@ func (f *folder) applyWork(e *Event) {
 		f.checkpoint(e)
 	case KindEffectReused:
 		f.Reused++
+	case KindDecisionRefused:
+		var p DecisionRefused
+		e.Decode(&p)
+		f.Refused += max(1, p.Count)
 	case KindBudgetWarning:
 		f.Warned = true
 	case KindBudgetExceeded:

@@ -244,7 +244,10 @@ func TestFoldOfWork(t *testing.T) {
 			}},
 		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}}, before: func(s *run.State) { s.Warned = true },
 			want: func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
-		{name: "refused decisions change nothing", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}},
+		{name: "refused decisions are counted", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}, want: func(s *run.State) { s.Refused = 1 }},
+		{name: "many at once", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause", Count: 1000}, before: func(s *run.State) { s.Refused = 100 },
+			want: func(s *run.State) { s.Refused = 1100 }},
+		{name: "a moved directory", kind: run.KindRunRehomed, payload: run.RunRehomed{From: "/a", To: "/b"}},
 		{name: "unknown kind", kind: "weather.changed", payload: map[string]any{"status": "done"}},
 	}
 	for _, r := range rows {

@@ -494,11 +494,22 @@ func (b BudgetEvent) Exceeded() string {
 	return fmt.Sprintf("%.2f USD are spent, the budget is %.2f", b.TotalUSD, b.CapUSD)
 }
 
-// DecisionRefused is a message that could not be acted on.
+// DecisionRefused is a message that could not be acted on, or several: after the first of a run they are only counted.
 type DecisionRefused struct {
-	Verb   string `json:"verb"`
+	Verb   string `json:"verb"` // of the last one
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
+	Count  int    `json:"count,omitempty"` // so many since the last such event; 0: one
+}
+
+// RunRehomed is payload of run.rehomed: the directory was moved. The event is the first one at the new place.
+type RunRehomed struct {
+	From      string `json:"from"` // absolute paths
+	To        string `json:"to"`
+	FromQueue string `json:"from_queue,omitempty"` // task queues of the hosts, where these differ
+	ToQueue   string `json:"to_queue,omitempty"`
+	By        string `json:"by,omitempty"`
+	Note      string `json:"note,omitempty"`
 }
 
 // ErrorNoted is something that went wrong outside of an attempt: the run got over it, or it ended because of it.

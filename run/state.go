@@ -70,6 +70,7 @@ type State struct {
 	Waivers     []Waiver        `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
 	Markers     Markers         `json:"markers,omitzero"`  // how the run came to stand where it stands
 	Reused      int             `json:"reused,omitempty"`  // outside calls that a replay took from the record
+	Refused     int             `json:"refused,omitempty"` // messages that could not be acted on
 	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 }
 

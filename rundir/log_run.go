@@ -196,8 +196,19 @@ func breakdown(s run.State) string {
 func (l *logbook) refused(e entry) {
 	var p run.DecisionRefused
 	e.Decode(&p)
-	l.line(e.Event, warn, "Message %s refused: %s", p.Verb, p.Reason)
+	if p.Count > 1 {
+		l.line(e.Event, warn, "%d more messages refused, the last one %s: %s", p.Count, p.Verb, p.Reason)
+	} else {
+		l.line(e.Event, warn, "Message %s refused: %s", p.Verb, p.Reason)
+	}
 	l.decide(e, decision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By})
+}
+
+func (l *logbook) rehomed(e entry) {
+	var p run.RunRehomed
+	e.Decode(&p)
+	l.line(e.Event, info, "Directory moved from %s to %s", p.From, p.To)
+	l.decide(e, decision{Decision: "rehome", Reason: "moved from " + p.From + " to " + p.To, By: p.By})
 }
 
 // artifact is one row of provenance.jsonl: which turn changed which file from what to what.

@@ -112,6 +112,8 @@ func (l *logbook) log(e entry) {
 		l.damaged(e)
 	case run.KindDecisionRefused:
 		l.refused(e)
+	case run.KindRunRehomed:
+		l.rehomed(e)
 	default:
 		l.asked(e)
 	}

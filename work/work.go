@@ -22,6 +22,7 @@ const (
 	Deliver         = "Deliver"
 	Notify          = "Notify"
 	FindCheckpoint  = "FindCheckpoint"
+	Rehome          = "Rehome"
 )
 
 // Target says which run, where its directory is and where its blobs are.
@@ -33,6 +34,9 @@ type Target struct {
 
 // Run is the run that an activity with this target works for.
 func (t Target) Run() string { return t.RunID }
+
+// Moved makes the target the one that a run has now.
+func (t *Target) Moved(to Target) { *t = to }
 
 // OpenInput asks for the directory to be looked at before an execution writes to it.
 type OpenInput struct {
@@ -49,6 +53,21 @@ type OpenInput struct {
 type OpenResult struct {
 	Tail run.Tail `json:"tail"`
 	Host string   `json:"host"`
+}
+
+// RehomeInput asks whether a directory, the target's, is the run's that was somewhere else. Nothing is written.
+type RehomeInput struct {
+	Target
+	From      string   `json:"from,omitempty"` // where it was; empty: on another host
+	Epoch     int      `json:"epoch"`
+	Execution string   `json:"execution"` // id of the first execution of this epoch
+	Tail      run.Tail `json:"tail"`      // where the journal ends on disk, as far as is known
+	Head      string   `json:"head"`
+}
+
+// RehomeResult is the host that the directory was found on.
+type RehomeResult struct {
+	Host string `json:"host"`
 }
 
 // ProjectInput is a piece of the journal. These bytes, as they were scheduled, are the record.
@@ -372,6 +391,7 @@ const (
 	ErrNoStore        = "NoStore"        // the store is not reachable from this host
 	ErrNoProgram      = "NoProgram"      // the host does not have the agent's program, and another one may
 	ErrNoSlot         = "NoSlot"         // it had to wait too long for other work of its kind, and has not begun
+	ErrNotThere       = "NotThere"       // the directory of a run is not where a message says
 	ErrDiskFull       = "DiskFull"       // a disk has no room, or the user's share of it is used up
 )
 

@@ -27,7 +27,7 @@ type Message struct {
 	Now   bool    `json:"now,omitempty"`   // pause: do not wait for the running call, end it
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
 	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
-	Dir   string  `json:"dir,omitempty"`   // where the run directory is now: it may be moved while the run rests
+	Dir   string  `json:"dir,omitempty"`   // rehome, resume: where the run directory is now: it may be moved while the run rests
 	Queue string  `json:"queue,omitempty"` // rehome: the task queue of the host that the directory is on now
 
 	To   string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary like pass-35
@@ -64,6 +64,9 @@ type control struct {
 	dirty  bool  // an event waits for the directory
 	failed error // what a message has written down could not be journaled, and nobody waits for an answer: the main loop fails the run
 	tries  int   // how often an operator has asked for something that a full disk holds up: each time it is tried at once
+	busy   int   // signals that are being acted on
+
+	refusals Refusals
 }
 
 func descriptions() []struct{ verb, signal, update string } {
@@ -83,17 +86,14 @@ func (c *control) listen(ctx workflow.Context) error {
 	for _, d := range descriptions() {
 		verb := d.verb
 		handle := func(ctx workflow.Context, m Message) (Ack, error) {
-			if err := c.awaitOpen(ctx); err != nil {
+			if err := c.awaitHost(ctx, verb); err != nil {
 				return Ack{}, err
 			}
 			m, err := c.hidden(ctx, m)
 			if err != nil {
 				return Ack{}, err
 			}
-			if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
-				return Ack{}, err
-			}
-			ack, err := c.apply(ctx, verb, m)
+			ack, err := c.act(ctx, verb, m)
 			if err != nil && wasReset(ctx) { // nobody waits for the answer to what a reset has brought back: the directory is told
 				err = errors.Join(err, c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 			}
@@ -126,6 +126,33 @@ func (c *control) awaitOpen(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return c.e.opened })
 }
 
+// awaitHost is awaitOpen for a message whose sender waits for the answer. A pause needs no directory: it is answered at once. Everything else is refused
+// where no worker opens the directory.
+func (c *control) awaitHost(ctx workflow.Context, verb string) error {
+	if verb == VerbPause {
+		return nil
+	}
+	ok, err := within(ctx, hostWait, "until the directory is open", func() bool { return c.e.opened || c.e.away })
+	if err != nil || c.e.opened {
+		return err
+	}
+	c.e.away = c.e.away || !ok // whoever asks next is told at once
+	return refuse("the run directory %s is not open. %s", c.e.in.Target.Dir, startWorker(c.e.in.DirQueue))
+}
+
+// act does what a message asks for, if it still can.
+func (c *control) act(ctx workflow.Context, verb string, m Message) (Ack, error) {
+	if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
+		return Ack{}, err
+	}
+	if c.moves(m) {
+		if err := c.move(ctx, verb, m); err != nil {
+			return Ack{}, err
+		}
+	}
+	return c.apply(ctx, verb, m)
+}
+
 // drain takes the signals that have arrived and were not received: nothing sent is lost at the end of an execution.
 func (c *control) drain(ctx workflow.Context) {
 	for _, d := range descriptions() {
@@ -138,18 +165,17 @@ func (c *control) drain(ctx workflow.Context) {
 
 // signalled acts on a signal. One that cannot be read or acted on is written down and ignored: it never fails the run.
 func (c *control) signalled(ctx workflow.Context, verb string, raw converter.RawValue) {
+	c.busy++
+	defer func() { c.busy-- }()
 	m, err := readMessage(raw)
 	if err == nil {
 		m, err = c.hidden(ctx, m)
 	}
 	if err == nil {
-		err = c.check(verb, m)
-	}
-	if err == nil {
-		_, err = c.apply(ctx, verb, m)
+		_, err = c.act(ctx, verb, m)
 	}
 	if err != nil {
-		c.fail(c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
+		c.fail(c.noteRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 	}
 }
 
@@ -229,6 +255,9 @@ func (c *control) check(verb string, m Message) error {
 	if s.Status.Closed() {
 		return conflict(s, operationOf(verb), "the run is %s: nothing can be asked of it any more", s.Status)
 	}
+	if err := c.mayMove(verb, m); err != nil {
+		return err
+	}
 	switch verb {
 	case VerbPause:
 		begun := s.Status != "" && s.Status != run.Unknown
@@ -294,9 +323,6 @@ func repeated(s run.State) string {
 // apply records what a message asks for and returns at once; the main loop acts at its next boundary.
 func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
 	s := c.e.j.state
-	if m.Dir != "" && s.Status.Class() == run.OperatorPause {
-		c.e.in.Target.Dir = m.Dir
-	}
 	switch verb {
 	case VerbPause:
 		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
@@ -319,11 +345,8 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		c.tries++
 		return c.ack("going back to " + m.To), nil
 	case VerbRehome:
-		if m.Queue != "" {
-			c.e.in.DirQueue = m.Queue
-		}
 		c.tries++
-		return c.ack("its directory is " + m.Dir), nil
+		return c.ack("its directory is " + c.e.in.Target.Dir), nil
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
 		if err := c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note}); err != nil {

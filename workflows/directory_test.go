@@ -31,6 +31,9 @@ type fakeDirectory struct {
 	full    int                   // so many batches find no room on the disk
 	opening func()                // while it is opened
 	taken   error                 // by another start
+	moves   []work.RehomeInput    // that were looked at
+	looked  func()                // while a move is
+	notHere error                 // what a move finds
 	shorter bool                  // it is lost before it is sealed
 	note    func(string)
 
@@ -84,6 +87,15 @@ func (d *fakeDirectory) Open(_ context.Context, in work.OpenInput) (work.OpenRes
 		return work.OpenResult{}, temporal.NewNonRetryableApplicationError("it does not end there", work.ErrStale, nil)
 	}
 	return work.OpenResult{Host: "here"}, d.taken
+}
+
+func (d *fakeDirectory) Rehome(_ context.Context, in work.RehomeInput) (work.RehomeResult, error) {
+	d.note("Rehome " + in.Dir)
+	d.moves = append(d.moves, in)
+	if d.looked != nil {
+		d.looked()
+	}
+	return work.RehomeResult{Host: "there"}, d.notHere
 }
 
 func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.ProjectResult, error) {

@@ -9,11 +9,17 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
+// targeted is the input of an activity on the directory's host.
+type targeted interface{ Moved(to work.Target) }
+
 // onDisk has an activity done on the directory's host, and waits while its disk is full.
-func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in, out any) error {
+func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in targeted, out any) error {
 	for {
 		asked := e.control.tries
-		err := workflow.ExecuteActivity(e.directory(ctx, summary), activity, in).Get(ctx, out)
+		err := e.atHome(ctx, func() error {
+			in.Moved(e.in.Target)
+			return workflow.ExecuteActivity(e.directory(ctx, summary), activity, in).Get(ctx, out)
+		})
 		if !isType(err, work.ErrDiskFull) {
 			e.noRoom = 0
 			return err

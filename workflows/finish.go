@@ -107,7 +107,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	in := e.delivery(action)
 	in.Look = true
 	var found work.DeliverResult
-	if err := e.onTree(ctx, "look at what is to be delivered", work.Deliver, in, &found); err != nil {
+	if err := e.onTree(ctx, "look at what is to be delivered", work.Deliver, &in, &found); err != nil {
 		return nil, fmt.Errorf("look at what is to be delivered: %w", err)
 	}
 	if s := e.source(); s != nil && s.Replay != run.Reexecute && found.Diff != nil && action == "" && override == nil {
@@ -121,7 +121,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	}
 	in.Look = false
 	var done work.DeliverResult
-	if err := e.onTree(ctx, "deliver the changes", work.Deliver, in, &done); err != nil {
+	if err := e.onTree(ctx, "deliver the changes", work.Deliver, &in, &done); err != nil {
 		return nil, fmt.Errorf("deliver the changes: %w", err)
 	}
 	if !done.Delivered {
@@ -190,7 +190,7 @@ func (e *engine) undelivered(ctx workflow.Context, verdict run.Verdict, action s
 	in := e.delivery(action)
 	in.Look = true
 	var found work.DeliverResult
-	if err := e.onTree(ctx, "keep the changes", work.Deliver, in, &found); err != nil {
+	if err := e.onTree(ctx, "keep the changes", work.Deliver, &in, &found); err != nil {
 		return nil, fmt.Errorf("keep the changes: %w", err)
 	}
 	found.Why = "an operator decided not to deliver"

@@ -60,6 +60,18 @@ type Carry struct {
 	Head    string    `json:"head"`   // newest segment
 	Sealed  int64     `json:"sealed"` // last line in it
 	Control Control   `json:"control"`
+
+	Refusals Refusals          `json:"refusals,omitzero"`
+	Waiting  *Waiting          `json:"waiting,omitempty"` // for a person's answer
+	Permits  map[string]string `json:"permits,omitempty"` // what a person has said of a replay's calls
+}
+
+// Waiting is a wait for an answer that goes on in the next execution.
+type Waiting struct {
+	ID     string    `json:"id"` // of the question
+	At     run.Place `json:"at"`
+	Spoken string    `json:"spoken"` // when it was asked, or last spoken of: what is due follows from that
+	Permit string    `json:"permit,omitempty"`
 }
 
 // Result is how a run ended.

@@ -64,14 +64,17 @@ func (j *journal) carry(ctx workflow.Context) error {
 	defer j.mu.Unlock()
 	verified := false
 	for rebuilt := 0; len(j.pending) > 0; {
-		batch, n, err := j.batch()
-		if err != nil {
-			return err
-		}
-		batch.Verified = verified
 		var res work.ProjectResult
+		var batch work.ProjectInput
+		var n int
 		asked := j.e.control.tries
-		err = workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
+		err := j.e.atHome(ctx, func() (err error) {
+			if batch, n, err = j.batch(); err != nil {
+				return err
+			}
+			batch.Verified = verified
+			return workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
+		})
 		if isType(err, work.ErrDiskFull) {
 			if err := j.e.awaitRoom(ctx, err, asked); err != nil {
 				return err
@@ -151,7 +154,7 @@ func (j *journal) written(n int, tail run.Tail) {
 func (j *journal) rebuild(ctx workflow.Context, first int64) error {
 	in := work.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
 	var res work.RebuildResult
-	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, in, &res); err != nil {
+	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, &in, &res); err != nil {
 		return fmt.Errorf("rebuild %s: %w", j.e.in.Target.Dir, err)
 	}
 	if len(res.Damage) > 0 {
@@ -192,12 +195,12 @@ func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
 	}
 	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
 	var res work.SealResult
-	err := j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
+	err := j.e.onDisk(ctx, "store the journal so far", work.Seal, &in, &res)
 	if isType(err, work.ErrShorter) {
 		if err := j.rebuild(ctx, in.First); err != nil {
 			return err
 		}
-		err = j.e.onDisk(ctx, "store the journal so far", work.Seal, in, &res)
+		err = j.e.onDisk(ctx, "store the journal so far", work.Seal, &in, &res)
 	}
 	if err != nil {
 		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)

@@ -1,13 +1,11 @@
 package workflows_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
@@ -120,54 +118,6 @@ func TestWhatCannotBeActedOnIsRefused(t *testing.T) {
 			require.Contains(t, refused[0].Reason, tt.says)
 		})
 	}
-}
-
-// TestRehome moves the directory of a run that rests to another host: from then on it is written there, and nowhere else.
-func TestRehome(t *testing.T) {
-	w := newWorld(t, twoPasses)
-	w.in.Target.Store = "FILE" + strings.TrimPrefix(w.in.Target.Store, "file") // a store that is no folder, as far as the workflow can see
-	there := message{"dir": "/new", "queue": "passbook-dir-there"}
-	var early, nowhere *reply
-	var at []string
-	w.env.SetOnActivityStartedListener(func(info *activityInfo, _ context.Context, _ converter.EncodedValues) {
-		if info.ActivityType.Name == work.Project {
-			at = append(at, info.TaskQueue)
-		}
-	})
-	rest := 0
-	w.agent.will(call(1, 1), after(func() {
-		early = w.update("rehome", there)
-		w.signal("pause", nil)
-	}))
-	w.onPause(func() {
-		rest = len(w.dir.batches)
-		nowhere = w.update("rehome", message{"queue": "passbook-dir-there"})
-		w.signal("rehome", there)
-		w.signal("resume", nil)
-	})
-	w.done()
-	require.ErrorContains(t, early.refused, "Pause it first")
-	require.ErrorContains(t, nowhere.refused, "say where the directory is now")
-	require.Greater(t, len(w.dir.batches), rest)
-	for i, b := range w.dir.batches {
-		if i < rest {
-			require.Equal(t, []string{"/runs/1", "passbook-dir-here"}, []string{b.Dir, at[i]})
-		} else {
-			require.Equal(t, []string{"/new", "passbook-dir-there"}, []string{b.Dir, at[i]})
-		}
-	}
-
-	w = newWorld(t, twoPasses)
-	var bound *reply
-	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-	w.onPause(func() {
-		bound = w.update("rehome", there)
-		w.update("rehome", message{"dir": "/new"})
-		w.update("resume", nil)
-	})
-	w.done()
-	require.ErrorContains(t, bound.refused, "is a folder of its host")
-	require.Equal(t, "/new", w.dir.batches[len(w.dir.batches)-1].Dir)
 }
 
 func TestAPauseThatHasNotBegunCanBeTakenBack(t *testing.T) {

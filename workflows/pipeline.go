@@ -16,12 +16,15 @@ type engine struct {
 	in      Input
 	j       *journal
 	control *control
+	home    home
 	round   work.Round // of the plan, as read last
 	readAt  run.Place
 	calls   []workflow.CancelFunc // each ends a call that runs
 	asked   places                // where a decision of the open hand-off leads
 	heard   string                // question whose answers after a reset count
 	opened  bool                  // the directory is this execution's: messages may be acted on
+	away    bool                  // no worker has opened it for a while
+	waits   *Waiting              // for the answer to a question that an earlier execution asked
 	hide    func(string) string   // only for side effects: what is a secret may differ from worker to worker
 	noRoom  int                   // tries in a row that found a disk full
 	held    HeldAnswer            // while it is waited for
@@ -29,6 +32,7 @@ type engine struct {
 	wentTo  int64                 // seq that the last revert went back to
 	used    map[string]int        // ids of activities, and how often
 	permits map[string]string     // what a person has said of a replay's calls
+	permit  string                // that the open question is about
 	notices notices
 }
 
@@ -53,6 +57,8 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, 
 		switch {
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.cancelled(ctx)
+		case errors.Is(err, errHandOver):
+			return Result{}, e.goOn(ctx)
 		case err != nil:
 			return e.failed(ctx, err)
 		case over != nil:
@@ -71,7 +77,7 @@ func begin(ctx workflow.Context, in Input, hide func(string) string) (*engine, e
 	e.control = &control{e: e}
 	if c := in.Carry; c != nil {
 		e.j.state, e.j.base, e.j.tail, e.j.head, e.j.sealed = c.State, c.State, c.Tail, c.Head, c.Sealed
-		e.control.Control = c.Control
+		e.control.Control, e.control.refusals, e.waits, e.permits = c.Control, c.Refusals, c.Waiting, c.Permits
 	}
 	if err := e.answer(ctx); err != nil {
 		return nil, err
@@ -89,6 +95,9 @@ func (e *engine) open(ctx workflow.Context) error {
 		return e.reopen(ctx)
 	}
 	if e.in.Carry != nil {
+		if err := e.takeUpWait(ctx); err != nil { // an answer must find where it leads
+			return err
+		}
 		e.opened = true
 		return nil
 	}
@@ -108,7 +117,7 @@ func (e *engine) open(ctx workflow.Context) error {
 func (e *engine) take(ctx workflow.Context, in work.OpenInput) error {
 	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.tail, workflow.GetInfo(ctx).FirstRunID
 	var res work.OpenResult
-	if err := e.onDisk(ctx, "open the run directory", work.Open, in, &res); err != nil {
+	if err := e.onDisk(ctx, "open the run directory", work.Open, &in, &res); err != nil {
 		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
 	}
 	return nil
@@ -157,7 +166,13 @@ func (e *engine) next(ctx workflow.Context) (over *run.RunEnd, err error) {
 	if err := e.control.failed; err != nil {
 		return nil, err
 	}
-	if err := e.rest(ctx); err != nil {
+	if err := e.rest(ctx, true); err != nil {
+		return nil, err
+	}
+	if err := e.control.noteCounted(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.waitOn(ctx); err != nil {
 		return nil, err
 	}
 	if owed := e.j.state.Review; owed != "" && e.live() {
@@ -208,11 +223,17 @@ func (e *engine) full(ctx workflow.Context) bool {
 
 // goOn hands over to the next execution: the journal is on disk and sealed, no handler is at work, no signal is lost.
 func (e *engine) goOn(ctx workflow.Context) error {
+	if err := e.control.noteCounted(ctx); err != nil {
+		return err
+	}
 	if err := e.settle(ctx); err != nil {
 		return err
 	}
 	in := e.in
-	in.Carry = &Carry{State: e.j.state, Tail: e.j.tail, Head: e.j.head, Sealed: e.j.sealed, Control: e.control.Control}
+	in.Carry = &Carry{
+		State: e.j.state, Tail: e.j.tail, Head: e.j.head, Sealed: e.j.sealed, Control: e.control.Control, Refusals: e.control.refusals,
+		Waiting: e.waits, Permits: e.permits,
+	}
 	return workflow.NewContinueAsNewError(ctx, Name, in)
 }
 
@@ -246,7 +267,7 @@ func (e *engine) settle(ctx workflow.Context) error {
 func (e *engine) hear(ctx workflow.Context) error {
 	turned := false
 	workflow.GoNamed(ctx, "after all handlers", func(workflow.Context) { turned = true })
-	if err := workflow.Await(ctx, func() bool { return turned && workflow.AllHandlersFinished(ctx) }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return turned && e.control.busy == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
 		return err
 	}
 	e.control.drain(ctx)
@@ -256,6 +277,9 @@ func (e *engine) hear(ctx workflow.Context) error {
 // close ends the run.
 func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 	e.control.drain(ctx)
+	if err := e.control.noteCounted(ctx); err != nil {
+		return Result{}, err
+	}
 	if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
 		return Result{}, err
 	}

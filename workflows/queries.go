@@ -14,6 +14,7 @@ const (
 	QueryCheckpoints = "checkpoints"
 	QueryHandoff     = "handoff"
 	QueryHeld        = "held"
+	QueryDirectory   = "directory"
 )
 
 // PlanAnswer answers the query `plan`.
@@ -55,17 +56,26 @@ type HeldAnswer struct {
 	RetryAt string `json:"retry_at,omitempty"` // when it is tried again by itself; a resume tries it at once
 }
 
+// DirectoryAnswer answers the query `directory`: where the run writes.
+type DirectoryAnswer struct {
+	Dir   string `json:"dir"`
+	Queue string `json:"queue"` // task queue of its host
+}
+
 // answer registers the queries. All answer from the folded state, as the files do.
 func (e *engine) answer(ctx workflow.Context) error {
 	queries := []struct {
 		name, about string
 		handler     any
 	}{
-		{QueryStatus, "The folded state: status, place, passes, cost, last checkpoint.", func() (run.State, error) { return e.j.state, nil }},
+		{QueryStatus, "The folded state: status, place, passes, cost, last checkpoint.", e.queryStatus},
 		{QueryPlan, "What the run will do.", e.queryPlan},
 		{QueryCost, "What it has cost, by role and stage.", e.queryCost},
 		{QueryHandoff, "What the run waits for a person to decide.", e.queryHandoff},
 		{QueryHeld, "The full disk, store or program that the run waits for.", func() (HeldAnswer, error) { return e.held, nil }},
+		{QueryDirectory, "Where the run directory is, and on which task queue it is written.", func() (DirectoryAnswer, error) {
+			return DirectoryAnswer{Dir: e.in.Target.Dir, Queue: e.in.DirQueue}, nil
+		}},
 		{QueryCheckpoints, "The last named checkpoints.", func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil }},
 	}
 	for _, q := range queries {
@@ -75,6 +85,13 @@ func (e *engine) answer(ctx workflow.Context) error {
 		}
 	}
 	return nil
+}
+
+// queryStatus also counts the refused signals that the journal does not count yet.
+func (e *engine) queryStatus() (run.State, error) {
+	s := e.j.state
+	s.Refused += e.control.refusals.Counted
+	return s, nil
 }
 
 func (e *engine) queryPlan() (PlanAnswer, error) {

@@ -84,7 +84,7 @@ func (e *engine) rested(ctx workflow.Context) error {
 	if e.j.state.Status != run.Paused {
 		return nil
 	}
-	return e.rest(ctx)
+	return e.rest(ctx, false)
 }
 
 func requested(kind run.QuestionKind) run.Kind {
@@ -130,22 +130,29 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 }
 
 func (e *engine) awaitDecision(ctx workflow.Context) error {
-	told := workflow.Now(ctx)
+	spoken := e.lastSpoken(ctx)
 	for e.j.state.Status.Class() == run.OperatorPause {
 		q, open := e.j.state.Asks()
 		if !open {
 			return nil
 		}
-		due, expired := nextDue(q, told)
+		enough := func() bool { return e.answered() || e.crowded(ctx) }
+		due, expired := nextDue(q, spoken)
 		if due.IsZero() {
-			return workflow.Await(ctx, e.answered)
+			if err := workflow.Await(ctx, enough); err != nil || e.answered() {
+				return err
+			}
+			return e.handOver(q, spoken)
 		}
 		opts := workflow.AwaitOptions{Timeout: due.Sub(workflow.Now(ctx)), TimerOptions: workflow.TimerOptions{Summary: "until somebody is reminded of " + q.ID}}
-		ok, err := workflow.AwaitWithOptions(ctx, opts, e.answered)
-		if err != nil || ok {
+		ok, err := workflow.AwaitWithOptions(ctx, opts, enough)
+		switch {
+		case err != nil || e.answered():
 			return err
+		case ok:
+			return e.handOver(q, spoken)
 		}
-		told = workflow.Now(ctx) // after a time without a worker, one reminder is enough
+		spoken = workflow.Now(ctx) // after a time without a worker, one reminder is enough
 		if err := e.overdue(ctx, q, expired); err != nil {
 			return err
 		}

@@ -93,6 +93,8 @@ func (p *pass) permitted(ctx workflow.Context) (bool, error) {
 	if err := e.j.emit(ctx, run.KindEffectBlocked, e.round.Stage, blocked); err != nil {
 		return false, err
 	}
+	e.permit = p.permit()
+	defer func() { e.permit = "" }()
 	if err := e.askFor(ctx, run.QuestionGate, ask, places{}); err != nil {
 		return false, err
 	}
@@ -100,11 +102,15 @@ func (p *pass) permitted(ctx workflow.Context) (bool, error) {
 	if !e.live() || d == nil || d.Type != string(run.QuestionGate) {
 		return false, nil
 	}
+	e.allow(p.permit(), d.Action)
+	return true, nil
+}
+
+func (e *engine) allow(permit, action string) {
 	if e.permits == nil {
 		e.permits = map[string]string{}
 	}
-	e.permits[p.permit()] = d.Action
-	return true, nil
+	e.permits[permit] = action
 }
 
 // permit names what a permission is for: this step of this round, with this prompt.

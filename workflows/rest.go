@@ -10,8 +10,9 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
-// rest is the boundary between steps: the budget's warning, then a pause. It returns when the run may go on.
-func (e *engine) rest(ctx workflow.Context) error {
+// rest is the boundary between steps: the budget's warning, then a pause. It returns when the run may go on. bare: nothing is under way that only
+// this execution knows, so that the next one can go on with the wait.
+func (e *engine) rest(ctx workflow.Context, bare bool) error {
 	if err := e.warn(ctx); err != nil {
 		return err
 	}
@@ -21,7 +22,7 @@ func (e *engine) rest(ctx workflow.Context) error {
 		}
 	}
 	for e.j.state.Status == run.Paused { // again, if the disk was full when the resume was to be written down
-		if err := e.waitForResume(ctx); err != nil {
+		if err := e.waitForResume(ctx, bare); err != nil {
 			return err
 		}
 	}
@@ -67,17 +68,21 @@ func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
 	return e.checkpoint(ctx, "cp-PAUSE-"+workflow.Now(ctx).UTC().Format("20060102T150405Z"))
 }
 
-func (e *engine) waitForResume(ctx workflow.Context) error {
+func (e *engine) waitForResume(ctx workflow.Context, bare bool) error {
 	e.control.Pause, e.control.Now = false, false
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
 	e.show(ctx)
-	if err := workflow.Await(ctx, func() bool { return e.control.Resume || e.control.Revert != nil || e.control.failed != nil }); err != nil {
+	goesOn := func() bool { return e.control.Resume || e.control.Revert != nil || e.control.failed != nil }
+	if err := workflow.Await(ctx, func() bool { return goesOn() || bare && e.crowded(ctx) }); err != nil {
 		return err
 	}
 	if err := e.control.failed; err != nil {
 		return err
+	}
+	if !goesOn() {
+		return errHandOver
 	}
 	if e.control.Revert != nil {
 		return e.revert(ctx)
@@ -108,7 +113,7 @@ func (e *engine) inspect(ctx workflow.Context) error {
 	}
 	in := work.InspectInput{Target: e.in.Target, File: e.in.Start.Artifact.File, Digest: known.Digest}
 	var res work.InspectResult
-	if err := e.onDisk(ctx, "look at the artifact", work.Inspect, in, &res); err != nil {
+	if err := e.onDisk(ctx, "look at the artifact", work.Inspect, &in, &res); err != nil {
 		return fmt.Errorf("look at %s: %w", in.File, err)
 	}
 	switch {
@@ -124,7 +129,7 @@ func (e *engine) inspect(ctx workflow.Context) error {
 func (e *engine) inspectTree(ctx workflow.Context, t *work.Tree) error {
 	in := work.InspectInput{Target: e.in.Target, Tree: t}
 	var res work.InspectResult
-	if err := e.onTree(ctx, "look at the workspace", work.Inspect, in, &res); err != nil {
+	if err := e.onTree(ctx, "look at the workspace", work.Inspect, &in, &res); err != nil {
 		return fmt.Errorf("look at the workspace: %w", err)
 	}
 	if res.Workspace == nil {

@@ -131,7 +131,7 @@ func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint) (commit string,
 	}
 	carry.Tree.Tree = *then.Tree
 	var out work.CarryResult
-	if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, carry, &out); err != nil {
+	if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, &carry, &out); err != nil {
 		return "", fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
 	}
 	if out.Changes == nil {

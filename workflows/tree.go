@@ -30,7 +30,7 @@ func (p *pass) carry(ctx workflow.Context, res *work.PassResult) (*run.Workspace
 	in := work.CarryInput{Target: p.e.in.Target, Tree: *p.e.tree(), Message: p.commitMessage()}
 	in.Tree.Tree = ev.Tree
 	var out work.CarryResult
-	if err := p.e.onTree(ctx, "carry the changes of "+p.title()+" to the checkout", work.Carry, in, &out); err != nil {
+	if err := p.e.onTree(ctx, "carry the changes of "+p.title()+" to the checkout", work.Carry, &in, &out); err != nil {
 		return nil, fmt.Errorf("carry the changes of %s to the checkout: %w", p.title(), err)
 	}
 	ev.Commit = out.Commit
@@ -57,10 +57,13 @@ func (p *pass) value(res *work.PassResult) string {
 }
 
 // onTree has work on a checkout done. What six attempts cannot do rests the run and says why; it is tried again when somebody resumes.
-func (e *engine) onTree(ctx workflow.Context, summary, activity string, in, out any) error {
+func (e *engine) onTree(ctx workflow.Context, summary, activity string, in targeted, out any) error {
 	for away := 0; ; {
 		asked := e.control.tries
-		err := workflow.ExecuteActivity(e.trees(ctx, summary), activity, in).Get(ctx, out)
+		err := e.atHome(ctx, func() error {
+			in.Moved(e.in.Target)
+			return workflow.ExecuteActivity(e.trees(ctx, summary), activity, in).Get(ctx, out)
+		})
 		switch {
 		case err == nil, ctx.Err() != nil, isType(err, work.ErrBadInput), isType(err, work.ErrStale), isType(err, work.ErrClaimed):
 			return err
@@ -73,7 +76,7 @@ func (e *engine) onTree(ctx workflow.Context, summary, activity string, in, out 
 			err = e.awaitRoom(ctx, err, asked)
 		default:
 			if err = e.pause(ctx, run.PassFailed, summary+": "+message(err), ""); err == nil {
-				err = e.rest(ctx)
+				err = e.rest(ctx, false)
 			}
 		}
 		if err != nil {

@@ -43,6 +43,7 @@ type world struct {
 
 	composing func(work.ComposeInput)
 	secret    string // hidden as <hidden> where the workflow hides
+	start     time.Time
 }
 
 type activityInfo = activity.Info
@@ -104,7 +105,10 @@ func (w *world) fresh() {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError + 4}))))
 	w.env = suite.NewTestWorkflowEnvironment()
-	w.env.SetStartTime(begin)
+	if w.start.IsZero() {
+		w.start = begin
+	}
+	w.env.SetStartTime(w.start)
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
 	workflows.Register(w.env, w.hidden)
@@ -120,6 +124,7 @@ func (w *world) fresh() {
 		work.Open: w.dir.Open, work.Project: w.dir.Project, work.Rebuild: w.dir.Rebuild, work.Seal: w.dir.Seal, work.Inspect: w.dir.Inspect,
 		work.ReadRound: acts.ReadRound, work.Compose: w.compose, work.RunPass: w.agent.RunPass, work.TakeScreenshots: w.shots.TakeScreenshots,
 		work.FindCheckpoint: w.dir.FindCheckpoint, work.Carry: w.trees.Carry, work.Deliver: w.trees.Deliver, work.Notify: w.told.Notify,
+		work.Rehome: w.dir.Rehome,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -104,6 +104,9 @@ func (a *app) printStatus(s sight, now time.Time) {
 	if p := st.Problem; p != nil {
 		row("Last error", "%s %s: %s — %s", minute(p.TS), p.Context, p.Category, p.Message)
 	}
+	if st.Refused > 0 {
+		row("Refused", "%d messages that could not be acted on (starter logs %s)", st.Refused, s.dir.Root)
+	}
 	if s.now.Lag > 0 {
 		row("Journal", "%d events are not folded into %s yet", s.now.Lag, rundir.MetaFile)
 	}

@@ -181,9 +181,10 @@ func (c *collector) answer(a rundir.Decision) {
 // intervene notes what was done to the run from outside.
 func (c *collector) intervene(e run.Event) {
 	var p struct {
-		Reason, Detail, By, Note, Verb string
-		Epoch                          int
-		CapUSD                         float64 `json:"cap_usd"`
+		Reason, Detail, By, Note, Verb, From, To string
+
+		Epoch, Count int
+		CapUSD       float64 `json:"cap_usd"`
 	}
 	e.Decode(&p)
 	a := Action{Seq: e.Seq, At: e.TS, By: p.By, Note: strings.TrimSpace(p.Note + " " + p.Detail)}
@@ -199,6 +200,11 @@ func (c *collector) intervene(e run.Event) {
 		a.What = fmt.Sprintf("budget raised to $%.2f", p.CapUSD)
 	case run.KindDecisionRefused:
 		a.What = "refused " + p.Verb + ": " + p.Reason
+		if p.Count > 1 {
+			a.What = fmt.Sprintf("refused %d messages, the last one %s: %s", p.Count, p.Verb, p.Reason)
+		}
+	case run.KindRunRehomed:
+		a.What = fmt.Sprintf("directory moved from %s to %s", p.From, p.To)
 	default:
 		return
 	}

@@ -1,0 +1,44 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+)
+
+const (
+	workerWait = 5 * time.Second // for a worker that is being started
+	answerWait = time.Minute     // for the answer to a message
+)
+
+// attended returns when a worker takes the workflow tasks of an open run; one that is being started is waited for. Otherwise a message would not be
+// answered before its deadline. What the server does not tell is no obstacle.
+func (o Operator) attended(ctx context.Context, runID string) error {
+	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil //nolint:nilerr // the message itself is answered
+	}
+	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
+	last := time.Now().Add(workerWait)
+	for !o.attendedNow(ctx, queue) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(last) {
+			return fmt.Errorf("no worker takes task queue %s, so nobody can answer. Start one on the host of the run (starter server start, or the worker program), then send the message again", queue)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// attendedNow says whether a worker asks a queue for workflow tasks, as far as the server tells.
+func (o Operator) attendedNow(ctx context.Context, queue string) bool {
+	found, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	return err != nil || len(found.Identities) > 0
+}
