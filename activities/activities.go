@@ -74,7 +74,8 @@ type Activities struct {
 	stores  map[string]*store.Store
 	plans   map[string]*pipeline.Plan
 	settled map[string]*settlement
-	warned  map[string]bool // runs without an environment, as far as that is logged
+	exits   map[string]agent.Exit // of children whose exit record could not be written, by scratch directory
+	warned  map[string]bool       // runs without an environment, as far as that is logged
 }
 
 // New makes the activities of a worker.
@@ -104,7 +105,7 @@ func New(cfg Config) *Activities {
 		cfg.Reached = func(Point, string) {}
 	}
 	cfg.Bounds = cfg.Bounds.On(config.ThisHost(cfg.Scratch))
-	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, warned: map[string]bool{}}
+	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, exits: map[string]agent.Exit{}, warned: map[string]bool{}}
 }
 
 // RegisterDirectory makes the work on directories known to a worker. Each kind of it is bounded here and not by the worker's options: a queue full of

@@ -51,6 +51,8 @@ type answer struct {
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
 	Source    string         `json:"source,omitempty"`    // call of another run that it was copied from: it was paid for there
 
+	StdoutError  string        `json:"stdout_error,omitempty"`  // why Stdout is not all that the agent printed
+	FileError    string        `json:"file_error,omitempty"`    // why what the agent left is no artifact
 	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is no tree
 	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is no part of the tree
 	SkippedCount int           `json:"skipped_count,omitempty"` // all of that

@@ -32,6 +32,8 @@ type settlement struct {
 	file   string  // where the agent finds the artifact, if it is given one
 	before []byte  // the artifact as it was given
 	kind   string  // of replies
+
+	recovered bool // it is read from what an earlier delivery left
 }
 
 const (
@@ -244,15 +246,19 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
 }
 
-// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it.
+// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it. That nobody waits for the delivery is
+// only noted where it was ended without an answer: a finished one is read again by whoever comes next.
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
+	a.noteExit(st.dir, exit)
 	a.cfg.Reached(Exited, in.Call)
-	if st.ans, st.err = a.collect(ctx, st, in, exit); st.ans == nil {
-		st.err = st.over(ctx, st.err)
-	}
-	if st.ans != nil {
+	st.ans, st.err = a.collect(ctx, st, in, exit)
+	switch {
+	case st.ans != nil:
 		a.cfg.Reached(Answered, in.Call)
+	case st.err == nil:
+		stopped := errors.Join(fmt.Errorf("the agent was stopped: %s", exit.KillCause), a.forget(st.dir))
+		st.err = st.over(ctx, stopped)
 	}
 	a.mu.Lock()
 	delete(a.settled, in.Call)
@@ -261,19 +267,50 @@ func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in wor
 	close(st.done)
 }
 
-// collect puts what came back into the store. A child that was killed on purpose has no answer, unless it had given it already.
+// noteExit leaves the exit record of a delivery. Where it cannot be written, this worker remembers it.
+func (a *Activities) noteExit(dir string, exit agent.Exit) {
+	if agent.WriteExit(dir, exit, stdoutFile, stderrFile) == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.exits[dir] = exit
+}
+
+// exitOf is how the child of a delivery ended; false: nobody has recorded that it did.
+func (a *Activities) exitOf(dir string) (agent.Exit, bool, error) {
+	a.mu.Lock()
+	exit, ok := a.exits[dir]
+	a.mu.Unlock()
+	if ok {
+		return exit, true, nil
+	}
+	return agent.ReadExit(dir)
+}
+
+// forget removes all that is left of a delivery without an answer.
+func (a *Activities) forget(dir string) error {
+	a.mu.Lock()
+	delete(a.exits, dir)
+	a.mu.Unlock()
+	return clear(dir)
+}
+
+// collect puts what a finished child left into the store, whatever that is; the first answer of a call counts. nil: it was ended on purpose, and had not
+// answered yet.
 func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit) (*answer, error) {
-	stdout, err := os.ReadFile(filepath.Join(st.dir, stdoutFile))
+	out, err := outputsOf(st.dir)
 	if err != nil {
 		return nil, err
 	}
-	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, stdout) {
-		return nil, errors.Join(fmt.Errorf("the agent was stopped: %s", exit.KillCause), clear(st.dir))
+	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
+		return nil, nil
 	}
-	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
+	ans, err := a.answerFrom(ctx, st, in, exit, out)
 	if err != nil {
 		return nil, err
 	}
+	ans.Recovered = st.recovered
 	won, err := st.l.put(ctx, *ans)
 	if err != nil {
 		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)
@@ -283,5 +320,9 @@ func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassIn
 			return nil, err
 		}
 	}
-	return ans, os.RemoveAll(filepath.Dir(st.dir))
+	a.mu.Lock()
+	delete(a.exits, st.dir)
+	a.mu.Unlock()
+	a.sweep(ctx, filepath.Dir(st.dir))
+	return ans, nil
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
@@ -33,6 +34,7 @@ type house struct {
 	in   work.PassInput
 
 	secret string // hidden as <hidden>; empty: nothing is
+	reply  string // form of the agent's replies; empty: claude-json
 }
 
 const definition = `
@@ -44,7 +46,7 @@ roles:
   reader: {prompt: reader.md, gives: report}
   auditor-A: {prompt: auditor.md, gives: report, with: {focus: colours}}
   auditor-B: {prompt: auditor.md, gives: report, with: {focus: words}}
-  judge: {prompt: reader.md, gives: report, verdict: {find: 'VERDICT: (good|bad)'}}
+  judge: {prompt: reader.md, gives: report, verdict: {find: 'VERDICT: (good|bad|x+)'}}
 always_read:
   - Brief: brief.md
 stages:
@@ -93,14 +95,14 @@ func (h *house) redact(text string) string {
 }
 
 // lay stores the inputs of a run, and asks for pass 1.
-func (h *house) lay(agent string) {
+func (h *house) lay(program string) {
 	sources := fstest.MapFS{}
 	manifest := rundir.Inputs{Version: 1}
 	for name, text := range files {
 		sources[name] = &fstest.MapFile{Data: []byte(text)}
 		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: h.put(text).Digest})
 	}
-	def, problems := pipeline.Parse("small.yaml", []byte(replaceAgent(agent)), sources)
+	def, problems := pipeline.Parse("small.yaml", []byte(h.definition(program)), sources)
 	require.Empty(h.t, problems)
 	plan, err := h.s.PutJSON(context.Background(), pipeline.Expand(def))
 	require.NoError(h.t, err)
@@ -175,4 +177,29 @@ func (h *house) noScratch() {
 	}
 }
 
-func replaceAgent(path string) string { return strings.Replace(definition, "AGENT", path, 1) }
+func (h *house) definition(agent string) string {
+	text := strings.Replace(definition, "AGENT", agent, 1)
+	if h.reply != "" {
+		text = strings.Replace(text, "claude-json", h.reply, 1)
+	}
+	return text
+}
+
+// plain is a house whose agent answers in plain text.
+func plain(t *testing.T, play string) *house {
+	t.Helper()
+	h := newHouse(t, play)
+	h.reply = agent.KindText
+	self, err := os.Executable()
+	require.NoError(t, err)
+	h.lay(self)
+	return h
+}
+
+// storeBack ends the outage that an agent has made.
+func (h *house) storeBack() {
+	h.t.Helper()
+	blobs := filepath.Join(h.dir, "store", "blobs")
+	require.NoError(h.t, os.Remove(blobs))
+	require.NoError(h.t, os.Rename(filepath.Join(h.dir, "store", "away"), blobs))
+}

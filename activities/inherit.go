@@ -2,8 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,7 +13,7 @@ import (
 )
 
 // inherit looks for the answer of a call that a worker of this host has claimed. Another living one is waited for. Of a dead one the child is
-// ended, if it still lives. Then what is left is read: a whole envelope is an answer, also one that this worker could not store before. nil:
+// ended, if it still lives. Then what is left is read: that of a finished child is an answer, also one that this worker could not store before. nil:
 // there is nothing to inherit.
 func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (ans *answer, deliveries int, joined bool, err error) {
 	claims, err := l.claims(ctx)
@@ -31,7 +29,7 @@ func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (
 		}
 		mine, dir := c.Worker == a.cfg.Worker, filepath.Join(c.Scratch, strconv.Itoa(i+1))
 		if !mine && c.Worker.Alive() {
-			if ans, err = waitForOther(ctx, l, i+1, c.Worker); ans != nil || err != nil {
+			if ans, err = waitForOther(ctx, l, i+1, c.Worker, dir); ans != nil || err != nil {
 				return ans, len(claims), true, err
 			}
 		}
@@ -44,16 +42,15 @@ func (a *Activities) inherit(ctx context.Context, l ledger, in work.PassInput) (
 			return ans, len(claims), false, err
 		}
 		if !mine {
-			if err := clear(dir); err != nil {
-				return nil, len(claims), false, err
-			}
+			a.warn(ctx, "the scratch directory of a lost call cannot be removed", dir, a.forget(dir))
 		}
 	}
 	return nil, len(claims), false, nil
 }
 
-// waitForOther waits until another worker's delivery has its result, or has ended without one, or that worker is gone.
-func waitForOther(ctx context.Context, l ledger, number int, other process.Identity) (*answer, error) {
+// waitForOther waits until another worker's delivery has its result, or has ended without one, or its child is finished, or that worker is gone. Two may
+// read a finished child at once: the first answer counts.
+func waitForOther(ctx context.Context, l ledger, number int, other process.Identity, dir string) (*answer, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -62,7 +59,7 @@ func waitForOther(ctx context.Context, l ledger, number int, other process.Ident
 		if ans != nil || err != nil || !alive {
 			return ans, err
 		}
-		if over, err := l.ended(ctx, number); over || err != nil {
+		if over, err := l.ended(ctx, number); over || err != nil || finished(dir) {
 			return nil, err
 		}
 		select {
@@ -73,36 +70,69 @@ func waitForOther(ctx context.Context, l ledger, number int, other process.Ident
 	}
 }
 
-// leftBehind reads the output of a delivery that nobody waits for any more.
+// leftBehind reads what a delivery left that nobody waits for any more: with an exit record whatever it is, without one only a whole envelope. nil: it
+// has no answer.
 func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput, number int, dir string) (*answer, error) {
-	stdout, err := os.ReadFile(filepath.Join(dir, stdoutFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	st := &settlement{l: l, number: number, dir: dir, recovered: true}
+	exit, finished, err := a.exitOf(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := a.learnLeft(dir); err != nil {
 		return nil, err
 	}
-	st := &settlement{l: l, number: number, dir: dir}
-	if err := a.placeFile(ctx, st, in); err != nil || !agent.Complete(st.kind, stdout) {
+	if err := a.placeFile(ctx, st, in); err != nil {
 		return nil, err
 	}
-	exit := agent.Exit{Code: -1, Signal: "killed"}
-	if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
-		exit.Started = fi.ModTime()
+	if !finished {
+		out, err := outputsOf(dir)
+		if err != nil || !agent.Complete(st.kind, out.stdout) {
+			return nil, err
+		}
+		exit = agent.Exit{Code: -1, Signal: "killed"}
+		if fi, err := os.Stat(filepath.Join(dir, stdoutFile)); err == nil {
+			exit.Started = fi.ModTime()
+		}
 	}
-	ans, err := a.answerFrom(ctx, st, in, exit, stdout)
+	return a.collect(ctx, st, in, exit)
+}
+
+// finished reports whether the child of a delivery is gone, so that its answer can be read, whoever started it.
+func finished(dir string) bool {
+	_, ok, err := agent.ReadExit(dir)
+	return ok && err == nil
+}
+
+// tidy accounts for finished deliveries on this host of a call that has its answer. Where that is theirs, only their folders are left: the store took it
+// without saying so. Any other was paid for too.
+func (a *Activities) tidy(ctx context.Context, l ledger, in work.PassInput, ans *answer) {
+	if a.flying(in.Call) {
+		return
+	}
+	for _, dir := range a.finishedHere(in.Call) {
+		number, err := strconv.Atoi(filepath.Base(dir))
+		if err == nil && (number != ans.Delivery || ans.Host != a.cfg.Host) {
+			_, err = a.leftBehind(ctx, l, in, number, dir)
+		}
+		if err == nil {
+			err = a.forget(dir)
+		}
+		a.warn(ctx, "the scratch directory of an answered call cannot be removed", dir, err)
+	}
+}
+
+// finishedHere are the scratch directories of a call's deliveries whose child has finished.
+func (a *Activities) finishedHere(call string) []string {
+	root := filepath.Join(a.cfg.Scratch, scratchName(call))
+	deliveries, err := os.ReadDir(root)
 	if err != nil {
-		return nil, err
+		return nil // none was made here
 	}
-	ans.Recovered = true
-	if _, err := l.put(ctx, *ans); err != nil {
-		return nil, err
+	var dirs []string
+	for _, d := range deliveries {
+		if dir := filepath.Join(root, d.Name()); finished(dir) {
+			dirs = append(dirs, dir)
+		}
 	}
-	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
-		return nil, err
-	}
-	return l.result(ctx)
+	return dirs
 }

@@ -99,11 +99,14 @@ func (a *Activities) hideError(err error) error {
 	if shown == words {
 		return err
 	}
-	kind, final := "", false
+	kind, o := "", temporal.ApplicationErrorOptions{}
 	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) {
-		kind, final, shown = app.Type(), app.NonRetryable(), a.cfg.Redact(app.Message())
+		kind, o.NonRetryable, shown = app.Type(), app.NonRetryable(), a.cfg.Redact(app.Message())
+		if where := (work.Heartbeat{}); app.HasDetails() && app.Details(&where) == nil {
+			o.Details = []any{work.Heartbeat{Host: where.Host, Call: where.Call}}
+		}
 	}
-	return temporal.NewApplicationErrorWithOptions(shown, kind, temporal.ApplicationErrorOptions{NonRetryable: final})
+	return temporal.NewApplicationErrorWithOptions(shown, kind, o)
 }
 
 func load(ctx context.Context, s *store.Store, digest string) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,14 @@ func TestMain(m *testing.M) {
 	dir := os.Getenv(folder)
 	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("started-%d", os.Getpid())), nil, 0o600); err != nil {
 		panic(err)
+	}
+	if command, ok := strings.CutPrefix(play, "sh "); ok {
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			panic(err)
+		}
+		return
 	}
 	switch play {
 	case "answer":
@@ -54,6 +63,22 @@ func TestMain(m *testing.M) {
 		}
 		write(filepath.Join(dir, "store", "blobs"), "in the way")
 		answerWith("An answer.")
+	case "print, and lose the store":
+		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
+			panic(err)
+		}
+		write(filepath.Join(dir, "store", "blobs"), "in the way")
+		fmt.Println("A plain answer.")
+	case "leave a socket":
+		if err := os.Remove("page.html"); err != nil {
+			panic(err)
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "page.html", Net: "unix"})
+		if err != nil {
+			panic(err)
+		}
+		l.SetUnlinkOnClose(false)
+		fmt.Println("Done.")
 	case "edit":
 		edit()
 	case "edit and leave a link":

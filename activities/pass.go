@@ -16,11 +16,16 @@ import (
 // RunPass makes one call, or finds its answer: in the store, in this worker, in another one, or in the files of a dead one. The child does
 // not hang on the activity's context: only a person, its own timeout or the end of the worker ends it.
 func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
+	in.Call = asked(in)
+	res, err := a.runPass(ctx, in)
+	return res, a.held(in.Call, err)
+}
+
+func (a *Activities) runPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return work.PassResult{}, err
 	}
-	in.Call = asked(in)
 	l := ledger{s: s, call: in.Call}
 	stop := a.heartbeat(ctx, in)
 	defer stop()
@@ -29,10 +34,10 @@ func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassR
 	if err != nil {
 		return work.PassResult{}, err
 	}
-	if ans == nil {
-		if ans, err = a.recorded(ctx, l, in); err != nil {
-			return work.PassResult{}, err
-		}
+	if ans != nil {
+		a.tidy(ctx, l, in, ans)
+	} else if ans, err = a.recorded(ctx, l, in); err != nil {
+		return work.PassResult{}, err
 	}
 	if ans != nil {
 		return a.judged(ctx, s, in, ans, true, false)
@@ -138,6 +143,7 @@ func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop fun
 // judged reads what came back. It gives the same for the same answer, whoever asks and however often; beside it stands what came too late meanwhile.
 func (a *Activities) judged(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, reused, joined bool) (work.PassResult, error) {
 	res, err := a.judge(ctx, s, in, ans)
+	boundAll(&res)
 	res.Reused, res.Joined = reused || ans.Recovered, joined
 	if ans.Source != "" { // it was paid for where it comes from
 		res.Source, res.SourceUSD, res.Spend = ans.Source, res.Spend.USD, run.Spend{Model: res.Spend.Model}

@@ -53,7 +53,10 @@ func (a *Activities) reading(ctx context.Context, s *store.Store, in work.PassIn
 	}
 	ag, _ := agentOf(plan, step, role)
 	reply, failure := a.readReply(ag, ans.Exit, stdout, stderr, in.Prompt.Chars)
-	r := reading{Failure: failure, Spend: spend(reply)}
+	if odd := oddOutput(ans, len(stdout)); odd != nil && (failure == nil || failure.Category == agent.OutputEmpty || failure.Category == agent.OutputTruncated) {
+		failure = odd
+	}
+	r := reading{Failure: failure, Spend: boundSpend(spend(reply))}
 	if failure != nil {
 		return r, nil
 	}
@@ -66,13 +69,13 @@ func (a *Activities) reading(ctx context.Context, s *store.Store, in work.PassIn
 	if err != nil {
 		return r, err
 	}
-	got := pass.Read(role, plan.Notes, reply.Text, file, before)
+	got := readPass(role, plan.Notes, ans, reply.Text, file, before)
 	shown, shownFile := a.cfg.Redact(reply.Text), a.cfg.Redact(string(file))
 	if shown == reply.Text && shownFile == string(file) {
 		err = a.take(ctx, s, &r, got, got)
 		return r, err
 	}
-	err = a.take(ctx, s, &r, got, pass.Read(role, plan.Notes, shown, []byte(shownFile), before))
+	err = a.take(ctx, s, &r, got, readPass(role, plan.Notes, ans, shown, []byte(shownFile), before))
 	return r, err
 }
 

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
@@ -51,12 +52,41 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 
 // clear removes the scratch directory of a delivery that has no answer: half of one is none, and prompt and output lie there with all their secrets.
 func clear(dir string) error {
-	err := os.RemoveAll(dir)
+	err := removeAll(dir)
 	above := os.Remove(filepath.Dir(dir)) // the call's folder stays while another delivery is in it
 	if errors.Is(above, syscall.ENOTEMPTY) || errors.Is(above, fs.ErrExist) || errors.Is(above, fs.ErrNotExist) {
 		above = nil
 	}
 	return errors.Join(err, above)
+}
+
+// removeAll removes a folder, also where an agent took its own permissions away.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	opened := filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	if err := os.RemoveAll(dir); err != nil {
+		return errors.Join(err, opened)
+	}
+	return nil
+}
+
+// sweep removes the scratch directories of a call that has its answer. What cannot be removed is logged: the answer counts.
+func (a *Activities) sweep(ctx context.Context, dir string) {
+	a.warn(ctx, "the scratch directory of an answered call cannot be removed", dir, removeAll(dir))
+}
+
+func (a *Activities) warn(ctx context.Context, what, dir string, err error) {
+	if err != nil && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn(what+"; remove it by hand", "directory", dir, "error", err.Error())
+	}
 }
 
 // prompt is what the agent is sent. Where secrets are hidden in the stored one, it is made again of what that was made of: never are they stored.
@@ -123,45 +153,27 @@ func fetch(ctx context.Context, s *store.Store, digest, path string) error {
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// answerFrom stores the outputs of a delivery, and what they hold: that is read here, from the bytes as they came, before anything is hidden in them.
-func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit, stdout []byte) (*answer, error) {
-	stderr, err := os.ReadFile(filepath.Join(st.dir, stderrFile))
-	if err != nil {
+// answerFrom stores what a finished delivery left, and what it holds: that is read here, from the bytes as they came, before anything is hidden in them.
+func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit, out outputs) (*answer, error) {
+	stdout, stderr := string(out.stdout), string(out.stderr)
+	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original(), StdoutError: out.odd}
+	var err error
+	if ans.Stdout, err = a.keep(ctx, st.l.s, stdout); err != nil {
 		return nil, err
 	}
-	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original()}
-	if ans.Stdout, err = a.keep(ctx, st.l.s, string(stdout)); err != nil {
+	if ans.Stderr, err = a.keep(ctx, st.l.s, stderr); err != nil {
 		return nil, err
 	}
-	if ans.Stderr, err = a.keep(ctx, st.l.s, string(stderr)); err != nil {
-		return nil, err
-	}
-	if ans.Envelope, err = a.keepEnvelope(ctx, st.l.s, st.kind, stdout); err != nil {
+	if ans.Envelope, err = a.keepEnvelope(ctx, st.l.s, st.kind, out.stdout); err != nil {
 		return nil, err
 	}
 	if err := a.takeTree(ctx, st, ans); err != nil {
 		return nil, err
 	}
-	a.hideAll(&ans.TreeError)
-	if ans.File, err = writtenFile(ctx, st); err != nil {
+	if err := st.takeFile(ctx, ans); err != nil {
 		return nil, err
 	}
-	ans.Read, err = a.reading(ctx, st.l.s, in, ans, string(stdout), string(stderr))
+	a.hideAll(&ans.StdoutError, &ans.FileError, &ans.TreeError)
+	ans.Read, err = a.reading(ctx, st.l.s, in, ans, stdout, stderr)
 	return ans, err
-}
-
-// writtenFile stores the artifact if the agent changed it in its working directory.
-func writtenFile(ctx context.Context, st *settlement) (*run.Blob, error) {
-	if st.file == "" {
-		return nil, nil
-	}
-	now, err := os.ReadFile(st.file)
-	if errors.Is(err, fs.ErrNotExist) || (err == nil && bytes.Equal(now, st.before)) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	b, err := keepData(ctx, st.l.s, now)
-	return &b, err
 }

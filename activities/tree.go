@@ -141,6 +141,22 @@ func (a *Activities) takeTree(ctx context.Context, st *settlement, ans *answer) 
 	if c == nil || !c.keep {
 		return nil
 	}
+	odd, err := workingDir(st.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		odd, err = "the working directory was removed", nil
+	}
+	if ans.TreeError = odd; odd != "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("store the workspace: %w", err)
+	}
+	if err := clearPipes(filepath.Join(st.dir, workDir)); err != nil && !tree.Passing(err) {
+		ans.TreeError = err.Error()
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("store the workspace: %w", err)
+	}
 	free, err := a.kinds.checkouts.take(ctx)
 	if err != nil {
 		return fmt.Errorf("store the workspace: %w", err)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Category is one of the fifteen words of requirement 002 §1.5.
@@ -71,9 +72,9 @@ func diagnose(stderr, stdout string) string {
 
 // clip keeps the last n characters.
 func clip(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
+	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
+	runes := []rune(s[max(0, len(s)-utf8.UTFMax*n):]) // an output may be large
 	return "…" + string(runes[len(runes)-n+1:])
 }

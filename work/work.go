@@ -380,6 +380,7 @@ type Heartbeat struct {
 // Types of errors that activities fail with, beside those of Temporal.
 const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
+	ErrUnstored       = "Unstored"       // redeliver on the host in the details, a Heartbeat: the agent has answered, and the store did not take it
 	ErrForced         = "Forced"         // reset or cancelled by a person
 	ErrPaused         = "Paused"         // its activity was paused by a person
 	ErrBadInput       = "BadInput"       // no worker can do what was asked

@@ -275,10 +275,13 @@ func startedNowhere(err error) bool {
 	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
-// lastHost is the host whose worker was heard of last.
+// lastHost is the host whose worker was heard of last, or that has the answer.
 func lastHost(err error) string {
 	var t *temporal.TimeoutError
 	var beat work.Heartbeat
+	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) && app.Type() == work.ErrUnstored && app.Details(&beat) == nil {
+		return beat.Host
+	}
 	if errors.As(err, &t) && t.HasLastHeartbeatDetails() && t.LastHeartbeatDetails(&beat) == nil {
 		return beat.Host
 	}

@@ -23,6 +23,7 @@ func TestALostDeliveryKeepsItsCall(t *testing.T) {
 	}{
 		{"heard of before", temporal.NewHeartbeatTimeoutError(work.Heartbeat{Host: "far"}), "the worker was not heard of any more", "passbook-calls-far"},
 		{"never heard of", temporal.NewHeartbeatTimeoutError(), "the worker was not heard of any more", "passbook-calls"},
+		{"answered, not stored", temporal.NewApplicationError("the store is away", work.ErrUnstored, work.Heartbeat{Host: "far"}), "the store is away", "passbook-calls-far"},
 		{"stopping", stopping, "the worker stopped", "passbook-calls"},
 	}
 	for _, tt := range tests {

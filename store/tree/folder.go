@@ -22,9 +22,15 @@ var passing = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EINTR,
 }
 
+// Passing reports whether an error is of the machine and not of the file that it
+// was met with: a later try may succeed.
+func Passing(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
+
 // ofFolder marks an error that came from the folder, if it is there to stay.
 func ofFolder(err error) error {
-	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
+	if err == nil || Passing(err) {
 		return err
 	}
 	return &FolderError{Err: err}

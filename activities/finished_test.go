@@ -1,0 +1,336 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/work"
+)
+
+// TestAnyAnswerThatCouldNotBeStoredIsNotPaidForAgain: the form of the reply does not matter, nor how long the store is away.
+func TestAnyAnswerThatCouldNotBeStoredIsNotPaidForAgain(t *testing.T) {
+	h := plain(t, "print, and lose the store")
+	for range 3 {
+		_, err := h.passOf(context.Background(), h.acts)
+		var app *temporal.ApplicationError
+		require.ErrorAs(t, err, &app, "the store is away")
+		require.Equal(t, work.ErrUnstored, app.Type())
+		var where work.Heartbeat
+		require.NoError(t, app.Details(&where))
+		require.Equal(t, "here", where.Host, "the answer is nowhere else")
+	}
+	h.storeBack()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 1, h.started(), "the answer lies in the scratch directory")
+	require.Zero(t, res.ExitCode)
+	require.Positive(t, res.DurationMS, "its own times count")
+	h.noScratch()
+}
+
+// odd is something that an agent leaves, and what its call comes to.
+type odd struct{ name, play, outcome, says string }
+
+// rootReads is the outcome where permissions bind other users only.
+func rootReads(outcome string) string {
+	if os.Geteuid() == 0 {
+		return "ok"
+	}
+	return outcome
+}
+
+const page = `printf '<!DOCTYPE html>\n<html>new</html>\n' `
+
+var oddArtifacts = []odd{
+	{"a directory", "sh rm page.html; mkdir page.html; touch page.html/a; echo Done.", "output-no-artifact", "page.html is a directory"},
+	{"a symlink to a file outside", "sh " + page + "> ../outside; ln -sf ../outside page.html; echo Done.", "output-no-artifact", "page.html: path escapes"},
+	{"an absolute symlink", "sh ln -sf /etc/passwd page.html; echo Done.", "output-no-artifact", "page.html: path escapes"},
+	{"a symlink to a file inside", "sh " + page + "> inside; ln -sf inside page.html; echo Done.", "ok", ""},
+	{"a symlink to nothing", "sh ln -sf nowhere page.html; echo Done.", "output-no-artifact", "no whole page"},
+	{"a symlink to itself", "sh rm page.html; ln -s page.html page.html; echo Done.", "output-no-artifact", "page.html: "},
+	{"a named pipe", "sh rm page.html; mkfifo page.html; echo Done.", "output-no-artifact", "page.html is a named pipe"},
+	{"a socket", "leave a socket", "output-no-artifact", "page.html is a socket"},
+	{"a device", "sh rm page.html; mknod page.html c 1 5; echo Done.", "output-no-artifact", "page.html is a device"},
+	{"unreadable", "sh " + page + "> page.html; chmod 000 page.html; echo Done.", rootReads("output-no-artifact"), ""},
+	{"not UTF-8", `sh printf '<!DOCTYPE html>\n<html>\377</html>\n' > page.html; echo Done.`, "output-no-artifact", "page.html is not UTF-8"},
+	{"too large", "sh " + page + "> page.html; truncate -s 65M page.html; echo Done.", "output-no-artifact", "page.html is larger than 64 MiB"},
+	{"missing", "sh rm page.html; echo Done.", "output-no-artifact", "no whole page"},
+	{"missing, with its directory", `sh rm -rf "$PWD"; echo Done.`, "output-no-artifact", "no whole page"},
+	{"its directory is a file", `sh d=$PWD; cd ..; rm -rf "$d"; touch "$d"; echo Done.`, "output-no-artifact", "not a directory"},
+	{"its directory is a symlink", `sh d=$PWD; cd ..; rm -rf "$d"; mkdir else; ` + page + `> else/page.html; ln -s else "$d"; echo Done.`, "output-no-artifact", "is a symlink"},
+}
+
+var oddReplies = []odd{
+	{"no output file", "sh rm ../stdout; echo Done.", "output-empty", "stdout: no such file"},
+	{"the output is a directory", "sh rm ../stdout; mkdir ../stdout; echo Done.", "output-empty", "stdout is a directory"},
+	{"the output is a named pipe", "sh rm ../stdout; mkfifo ../stdout; echo Done.", "output-empty", "stdout is a named pipe"},
+	{"the output is a symlink", "sh rm ../stdout; ln -s /etc/passwd ../stdout; echo Done.", "output-empty", "stdout: path escapes"},
+	{"more output than is read", "sh head -c 68000000 /dev/zero", "output-truncated", "stdout is larger than 64 MiB"},
+	{"output that is not UTF-8", `sh printf 'caf\351\n'`, "ok", ""},
+	{"no error output", "sh rm ../stderr; echo Done.", "ok", ""},
+	{"error output is a named pipe", "sh rm ../stderr; mkfifo ../stderr; echo Done.", "ok", ""},
+	{"more error output than is read", "sh head -c 68000000 /dev/zero >&2; echo Done.", "ok", ""},
+	{"nothing is left", `sh d=$(dirname "$(dirname "$PWD")"); rm -rf "$d"; echo Done.`, "output-empty", "stdout: no such file"},
+	{"the exit record is in the way", "sh mkdir ../exit.json; touch ../exit.json/a; echo Done.", "ok", ""},
+}
+
+// TestWhatAnAgentLeavesIsAnOutcome of its call: it is judged once, and found again like any answer.
+func TestWhatAnAgentLeavesIsAnOutcome(t *testing.T) {
+	for what, rows := range map[string][]odd{"artifact": oddArtifacts, "reply": oddReplies} {
+		for _, row := range rows {
+			t.Run(what+"/"+row.name, func(t *testing.T) {
+				if strings.Contains(row.play, "mknod") && os.Geteuid() != 0 {
+					t.Skip("making a device needs root")
+				}
+				h := plain(t, row.play)
+				if what == "artifact" {
+					h.builder()
+				}
+				res, err := h.pass(context.Background())
+				require.NoError(t, err)
+				require.Equal(t, row.outcome, res.Outcome, res.Message)
+				require.Contains(t, res.Message, row.says)
+				require.False(t, res.Permanent, "the policy of the plan counts its attempts")
+				again, err := h.passOf(context.Background(), h.worker())
+				require.NoError(t, err)
+				require.Equal(t, res.Message, again.Message)
+				require.True(t, again.Reused)
+				require.Equal(t, 1, h.started())
+				h.noScratch()
+			})
+		}
+	}
+}
+
+// TestAFinishedChildOfADeadWorkerIsAnswered: its exit record counts. Without one a plain text may be half an answer.
+func TestAFinishedChildOfADeadWorkerIsAnswered(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		exit    *agent.Exit
+		record  string // instead
+		outcome string
+		started int
+	}{
+		{"it exited", &agent.Exit{Duration: 1500 * time.Millisecond}, "", "ok", 0},
+		{"it failed", &agent.Exit{Code: 3}, "", "claude-p-exit-nonzero", 0},
+		{"it ran out of time", &agent.Exit{Code: -1, Signal: "killed", TimedOut: true}, "", "claude-p-timeout", 0},
+		{"it was ended for its worker", &agent.Exit{Code: -1, Signal: "killed", Killed: true, KillCause: "the worker stops"}, "", "ok", 1},
+		{"nobody recorded its end", nil, "", "ok", 1},
+		{"half a record", nil, `{"version":1,"co`, "ok", 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := plain(t, "sh echo Again.")
+			h.leave(gone(t), gone(t), "From beyond.\n")
+			dir := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1")
+			if row.exit != nil {
+				require.NoError(t, agent.WriteExit(dir, *row.exit, stdoutFile, stderrFile))
+			} else if row.record != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, agent.ExitFile), []byte(row.record), 0o600))
+			}
+			res, err := h.pass(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, row.outcome, res.Outcome, res.Message)
+			require.Equal(t, row.started, h.started())
+			require.Equal(t, row.started == 0, res.Reused)
+			if row.exit != nil && row.started == 0 {
+				require.Equal(t, row.exit.Duration.Milliseconds(), res.DurationMS)
+				require.Equal(t, row.exit.Code, res.ExitCode)
+			}
+			h.noScratch()
+		})
+	}
+}
+
+// TestAFinishedChildOfALivingWorkerIsNotWaitedFor: that worker could not store the answer, or note that it could not.
+func TestAFinishedChildOfALivingWorkerIsNotWaitedFor(t *testing.T) {
+	h := plain(t, "sh echo Again.")
+	_, other := someone(t)
+	h.leave(other, gone(t), "From beyond.\n")
+	require.NoError(t, agent.WriteExit(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{}))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	res, err := h.pass(ctx)
+	require.NoError(t, err)
+	require.True(t, res.Reused)
+	require.Zero(t, h.started())
+}
+
+// TestAnExitThatCouldNotBeRecordedIsRemembered: neither record nor answer could be written, and the worker lives.
+func TestAnExitThatCouldNotBeRecordedIsRemembered(t *testing.T) {
+	h := plain(t, "sh mkdir ../exit.json; touch ../exit.json/a; cd \"$ACTIVITIES_TEST_FOLDER/store\"; mv blobs away; touch blobs; echo Done.")
+	_, err := h.pass(context.Background())
+	require.Error(t, err, "the store is away")
+	h.storeBack()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 1, h.started())
+	require.Empty(t, h.acts.exits)
+	h.noScratch()
+}
+
+// TestWhatCannotBeRemovedDoesNotFailACall: neither one that has its answer nor one that is made again.
+func TestWhatCannotBeRemovedDoesNotFailACall(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a folder that its owner cannot remove needs a mount, and that root")
+	}
+	busy := func(t *testing.T, h *house, dir string) {
+		folders(dir)
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "passbook-busy", dir).CombinedOutput(); err != nil {
+			t.Skipf("nothing can be mounted here: %s", out)
+		}
+		t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
+	}
+	t.Run("answered", func(t *testing.T) {
+		h := plain(t, "sh touch \"$ACTIVITIES_TEST_FOLDER/at-work\"; until [ -e \"$ACTIVITIES_TEST_FOLDER/go\" ]; do sleep 0.01; done; echo Done.")
+		done := make(chan error, 1)
+		go func() { _, err := h.pass(context.Background()); done <- err }()
+		h.awaitStart(1)
+		busy(t, h, filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1", workDir, "busy"))
+		h.letGo()
+		require.NoError(t, <-done)
+	})
+	t.Run("lost", func(t *testing.T) {
+		h := plain(t, "sh echo Again.")
+		h.leave(gone(t), gone(t), "")
+		busy(t, h, filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1", workDir, "busy"))
+		res, err := h.pass(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "ok", res.Outcome)
+		require.Equal(t, 1, h.started())
+	})
+}
+
+// TestAResultFitsIntoTemporal whatever the reply holds.
+func TestAResultFitsIntoTemporal(t *testing.T) {
+	h := plain(t, "sh printf 'VERDICT: '; head -c 3000000 /dev/zero | tr '\\0' x")
+	h.in.At.Stage, h.in.At.Step, h.in.Call = 1, 2, "run-1/g0.003.1.-.1"
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	raw, err := json.Marshal(res)
+	require.NoError(t, err)
+	require.Less(t, len(raw), 64<<10)
+	require.True(t, strings.HasPrefix(res.Verdict, "xxx"))
+	require.Equal(t, 1, h.started())
+}
+
+var oddWorkspaces = []odd{
+	{"missing", `sh d=$PWD; cd /; rm -rf "$d"; echo Done.`, "file-io", "the working directory was removed"},
+	{"a file", `sh d=$PWD; cd ..; rm -rf "$d"; touch "$d"; echo Done.`, "file-io", "it is a file"},
+	{"a symlink", `sh d=$PWD; cd ..; rm -rf "$d"; mkdir else; touch else/secret; ln -s else "$d"; echo Done.`, "file-io", "it is a symlink"},
+	{"its rules are a named pipe", "sh rm .gitignore; mkfifo .gitignore; echo Done.", "ok", ""},
+	{"rules below are a named pipe", "sh mkdir sub; mkfifo sub/.gitignore; echo Done.", "ok", ""},
+	{"its rules are a directory", "sh rm .gitignore; mkdir .gitignore; echo Done.", "ok", ""},
+	{"its repository is a named pipe", "sh rm -rf .git; mkfifo .git; echo Done.", "ok", ""},
+	{"its index is a named pipe", "sh rm -f .git/index; mkfifo .git/index; echo Done.", "ok", ""},
+	{"its index leads to a named pipe", "sh mkfifo pipe; ln -sf ../pipe .git/index; echo Done.", "ok", ""},
+	{"its repository is elsewhere", "sh rm -rf .git; echo 'gitdir: /nowhere' > .git; echo Done.", "ok", ""},
+	{"a pipe, a socket's name and names that are no text", `sh mkfifo pipe; touch "$(printf 'a\377')"; mkdir "$(printf 'b\nb')"; echo Done.`, "ok", ""},
+	{"a file that cannot be read", "sh echo x > secret; chmod 000 secret; echo Done.", rootReads("file-io"), ""},
+}
+
+// TestAnOddWorkspaceIsAnOutcome of the call that left it.
+func TestAnOddWorkspaceIsAnOutcome(t *testing.T) {
+	for _, row := range oddWorkspaces {
+		t.Run(row.name, func(t *testing.T) {
+			h := onTree(t, row.play, "claude-json", "text")
+			res, err := h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, row.outcome, res.Outcome, res.Message)
+			require.Contains(t, res.Message, row.says)
+			require.False(t, res.Permanent)
+			again, err := h.passOf(t.Context(), h.worker())
+			require.NoError(t, err)
+			require.True(t, again.Reused)
+			require.Equal(t, 1, h.started())
+			h.noScratch()
+		})
+	}
+}
+
+// TestAFaultAtEveryStepAfterTheEnd: the disk of the store is full from the k-th write after the agent's end on. Whoever is asked next, this worker or
+// another one, gives the answer.
+func TestAFaultAtEveryStepAfterTheEnd(t *testing.T) {
+	h := plain(t, `sh printf '<!DOCTYPE html>\n<html>%s</html>\n' $$ > page.html; echo Done $$.`)
+	h.builder()
+	first := h.in.Call
+	for k := 0; ; k++ {
+		h.in.Call = strings.Replace(first, ".1.-.1", fmt.Sprintf(".1.-.%d", k+1), 1)
+		worker, n := h.worker(), -1
+		var mu sync.Mutex
+		worker.cfg.Reached = func(p Point, _ string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if p == Exited {
+				n = 0
+			}
+		}
+		worker.cfg.OpenStore = func(ctx context.Context, url string) (*store.Store, error) {
+			return store.OpenOn(ctx, durable.Disk{Hook: func(durable.Step) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if n < 0 {
+					return nil
+				}
+				if n++; n > k {
+					return syscall.ENOSPC
+				}
+				return nil
+			}}, url)
+		}
+		_, err := h.passOf(context.Background(), worker)
+		if err == nil {
+			require.Greater(t, k, 20, "the hook never fired")
+			return
+		}
+		if k%2 == 0 {
+			n = -1
+		} else {
+			worker = h.worker()
+		}
+		res, err := h.passOf(context.Background(), worker)
+		require.NoError(t, err)
+		require.Equal(t, "ok", res.Outcome, res.Message)
+		require.True(t, res.Modified)
+		require.True(t, res.Reused)
+		require.Equal(t, k+1, h.started(), "step %d", k)
+		h.noScratch()
+	}
+}
+
+// TestAFinishedCallThatWasAnsweredElsewhereIsAccountedFor: another host made it again, and answered. This one was paid for too.
+func TestAFinishedCallThatWasAnsweredElsewhereIsAccountedFor(t *testing.T) {
+	ctx, h := context.Background(), newHouse(t, "answer")
+	h.leave(gone(t), gone(t), envelopeOf("From here."))
+	require.NoError(t, agent.WriteExit(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{}))
+	_, err := h.ledger().put(ctx, answer{
+		Version: callVersion, Call: asked(h.in), Delivery: 2, Host: "there", Stdout: h.put(envelopeOf("From there.")), Stderr: h.put(""),
+	})
+	require.NoError(t, err)
+	for range 2 {
+		res, err := h.pass(ctx)
+		require.NoError(t, err)
+		reply, err := load(ctx, h.s, res.Reply.Digest)
+		require.NoError(t, err)
+		require.Equal(t, "From there.", string(reply))
+		require.Len(t, res.Late, 1)
+		require.InDelta(t, 0.25, res.Late[0].Spend.USD, 1e-9)
+		h.noScratch()
+	}
+}
