@@ -66,6 +66,8 @@ func (a *Activities) hide(result any) {
 		a.hideTroubles(r.Troubles)
 	case *work.ProjectResult:
 		a.hideTroubles(r.Troubles)
+	case *work.CarryResult:
+		a.hideTroubles(r.Troubles)
 	case *work.DeliverResult:
 		a.hideAll(&r.Why)
 	case *work.Round:

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
@@ -260,8 +261,7 @@ func (a *Activities) carry(ctx context.Context, in work.CarryInput) (work.CarryR
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return work.CarryResult{}, err
 		}
-		_, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rulesOf(plan))
-		return work.CarryResult{}, err
+		return a.carryOver(ctx, s, in, dir, rulesOf(plan))
 	}
 	w, err := checkoutOf(ctx, in.Tree, dir)
 	if err != nil {
@@ -271,14 +271,59 @@ func (a *Activities) carry(ctx context.Context, in work.CarryInput) (work.CarryR
 	if err != nil {
 		return work.CarryResult{}, err
 	}
-	if _, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules); err != nil {
+	res, err := a.carryOver(ctx, s, in, dir, rules)
+	if err != nil {
 		return work.CarryResult{}, err
 	}
 	if err := commitTree(ctx, s, w, in); err != nil {
 		return work.CarryResult{}, err
 	}
-	head, _, err := w.Head(ctx)
-	return work.CarryResult{Commit: head}, err
+	res.Commit, _, err = w.Head(ctx)
+	return res, err
+}
+
+// carryOver lays the tree down over what is there. A file that no pass has made was put there by an operator while the run was at work: it is moved to a
+// folder beside, and named.
+func (a *Activities) carryOver(ctx context.Context, s *store.Store, in work.CarryInput, dir string, rules tree.Rules) (work.CarryResult, error) {
+	if in.Was == nil {
+		_, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules)
+		return work.CarryResult{}, err
+	}
+	was, err := tree.Load(ctx, s, store.Digest(in.Was.Digest))
+	if err != nil {
+		return work.CarryResult{}, err
+	}
+	ours := map[string]bool{}
+	for _, e := range was.Entries {
+		ours[e.Path] = true
+	}
+	d := a.cfg.Open(in.Dir)
+	var moved []string
+	_, err = tree.CheckoutOver(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules, func(path string) (bool, error) {
+		if ours[path] {
+			return false, nil
+		}
+		to, err := d.KeepFile(filepath.Join(dir, path), path)
+		moved = append(moved, path+" (now "+to+")")
+		return true, err
+	})
+	if err != nil || len(moved) == 0 {
+		return work.CarryResult{}, err
+	}
+	slices.Sort(moved)
+	return work.CarryResult{Troubles: []work.Trouble{{
+		Category: string(agent.FileIO),
+		Message:  fmt.Sprintf("%d files that no pass has made were in the workspace while the run was at work; they were moved: %s. Pause the run before you change its workspace", len(moved), few(moved)),
+	}}}, nil
+}
+
+// few names the first ones.
+func few(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
 }
 
 // commitTree commits what the tree has changed, and every file of it that is not tracked: git would not name one that it ignores. What else lies in

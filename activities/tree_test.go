@@ -552,3 +552,45 @@ func TestACarryThatNobodyJournaledIsTakenBack(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
 	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "somebody was at work on it")
 }
+
+// TestCarryKeepsFilesThatNoPassHasMade: an operator put them into the workspace while the run was at work.
+func TestCarryKeepsFilesThatNoPassHasMade(t *testing.T) {
+	for _, kind := range []string{"folder", "git"} {
+		t.Run(kind, func(t *testing.T) {
+			h := onTree(t, "answer")
+			to := h.tree
+			to.Workspace.Kind = kind
+			dir := filepath.Join(h.dir, "workspace")
+			_, err := do(t, h.acts.Carry, work.CarryInput{Target: h.target(), Tree: to, Message: "Begin\n"})
+			require.NoError(t, err)
+			was := to.Tree
+			next := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(next, "a.txt"), []byte("a, better\n"), 0o600))
+			saved, err := tree.Save(t.Context(), h.s, next, tree.Rules{}, nil)
+			require.NoError(t, err)
+			to.Tree = BlobOf(saved)
+			mine := map[string]string{"mine.txt": "mine", "sub/too.txt": "mine too"}
+			for name, text := range mine {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, ".passbook-abc"), []byte("half of a file"), 0o600))
+			res, err := do(t, h.acts.Carry, work.CarryInput{Target: h.target(), Tree: to, Was: &was, Message: "Do it\n"})
+			require.NoError(t, err)
+			for name, text := range mine {
+				raw, err := os.ReadFile(filepath.Join(h.dir, "_orchestrator", "kept", name))
+				require.NoError(t, err)
+				require.Equal(t, text, string(raw))
+				require.NoFileExists(t, filepath.Join(dir, name))
+			}
+			require.NoFileExists(t, filepath.Join(dir, "b.txt"), "the pass has removed it")
+			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", "b.txt"))
+			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", ".passbook-abc"))
+			require.Len(t, res.Troubles, 1)
+			require.Contains(t, res.Troubles[0].Message, "2 files that no pass has made were in the workspace while the run was at work; they were moved: mine.txt (now _orchestrator/kept/mine.txt), sub/too.txt (now _orchestrator/kept/sub/too.txt).")
+			again, err := do(t, h.acts.Carry, work.CarryInput{Target: h.target(), Tree: to, Was: &was, Message: "Do it\n"})
+			require.NoError(t, err)
+			require.Empty(t, again.Troubles)
+		})
+	}
+}

@@ -98,12 +98,12 @@ func (e *edits) file(ctx context.Context, path string) error {
 }
 
 // digestOf reads a file once.
-func digestOf(path string) (store.Digest, error) {
+func digestOf(path string) (d store.Digest, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		return "", err

@@ -39,6 +39,11 @@ func (p *projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 	case run.KindArtifactUpdated:
 		var u run.ArtifactUpdated
 		e.Decode(&u)
+		if u.Cause == "edited" && before.Artifact != nil { // a pass that is done again backs up the edit, over what it was given first
+			if err := p.put(w, beforeEdit(e.Seq, p.book.CurrentArtifactPath), before.Artifact.Digest); err != nil {
+				return err
+			}
+		}
 		return p.put(w, p.book.CurrentArtifactPath, u.Artifact.Digest)
 	case run.KindNoteAppended:
 		var n run.NoteAppended

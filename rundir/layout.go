@@ -162,6 +162,11 @@ func backupFile(p run.Pass, artifact string) string {
 	return path.Join(evidenceDir(p), name+path.Ext(artifact))
 }
 
+// beforeEdit is the artifact as it was before an operator's edit, which event seq records.
+func beforeEdit(seq int64, artifact string) string {
+	return path.Join(orchestrator, "edits", fmt.Sprintf("before-%d%s", seq, path.Ext(artifact)))
+}
+
 func noteFile(file string) string { return path.Join(orchestrator, file) }
 
 func checkpointDir(id string) string { return path.Join(checkpointsDir, id) }

@@ -150,12 +150,15 @@ type CarryInput struct {
 	Message string `json:"message"` // of the commit
 
 	From *run.Blob `json:"from,omitempty"` // say what has changed since this tree
+	Was  *run.Blob `json:"was,omitempty"`  // what it holds, as far as the run knows; a file that is not of it is an operator's, and is kept
 }
 
 // CarryResult is the commit that holds the tree; empty without git.
 type CarryResult struct {
 	Commit  string                `json:"commit,omitempty"`
 	Changes *run.WorkspaceUpdated `json:"changes,omitempty"` // since CarryInput.From
+
+	Troubles []Trouble `json:"troubles,omitempty"` // files that had to be moved away
 }
 
 // DeliverInput asks for a run's changes to be delivered.

@@ -127,12 +127,15 @@ func (e *engine) putBack(ctx workflow.Context, c run.Checkpoint) (commit string,
 		return now.Commit, nil
 	}
 	carry := work.CarryInput{
-		Target: e.in.Target, Tree: *e.tree(), From: now.Tree, Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID),
+		Target: e.in.Target, Tree: *e.tree(), From: now.Tree, Was: now.Tree, Message: fmt.Sprintf("Back to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID),
 	}
 	carry.Tree.Tree = *then.Tree
 	var out work.CarryResult
 	if err := e.onTree(ctx, "take the checkout back to "+c.ID, work.Carry, &carry, &out); err != nil {
 		return "", fmt.Errorf("take the checkout back to %s: %w", c.ID, err)
+	}
+	if err := e.noteTroubles(ctx, "", out.Troubles, 0); err != nil {
+		return "", err
 	}
 	if out.Changes == nil {
 		return out.Commit, nil

@@ -28,13 +28,13 @@ func (p *pass) carry(ctx workflow.Context, res *work.PassResult) (*run.Workspace
 	ev := *res.Changes
 	ev.Step, ev.Call = p.step.Key, p.id
 	in := work.CarryInput{Target: p.e.in.Target, Tree: *p.e.tree(), Message: p.commitMessage()}
-	in.Tree.Tree = ev.Tree
+	in.Tree.Tree, in.Was = ev.Tree, p.e.j.state.Tree
 	var out work.CarryResult
 	if err := p.e.onTree(ctx, "carry the changes of "+p.title()+" to the checkout", work.Carry, &in, &out); err != nil {
 		return nil, fmt.Errorf("carry the changes of %s to the checkout: %w", p.title(), err)
 	}
 	ev.Commit = out.Commit
-	return &ev, nil
+	return &ev, p.e.noteTroubles(ctx, "", out.Troubles, 0)
 }
 
 func (p *pass) commitMessage() string {

@@ -150,12 +150,12 @@ func replaceable(path string, force bool) error {
 }
 
 // isPage looks for the mark of our pages at the beginning of a file.
-func isPage(path string) (bool, error) {
+func isPage(path string) (ours bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	return bytes.Contains(head, []byte(report.Mark)), err
 }

@@ -29,14 +29,19 @@ import (
 //
 // The cache is for the next save of this folder.
 func Checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules) (*Cache, error) {
-	cache, err := checkout(ctx, s, d, dir, rules)
+	return CheckoutOver(ctx, s, d, dir, rules, nil)
+}
+
+// CheckoutOver does as [Checkout], and asks before it removes a file: spare may move it away, and says whether it has.
+func CheckoutOver(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules, spare func(path string) (moved bool, err error)) (*Cache, error) {
+	cache, err := checkout(ctx, s, d, dir, rules, spare)
 	if err != nil {
 		return nil, fmt.Errorf("lay down tree %s at %s: %w", d, dir, err)
 	}
 	return cache, nil
 }
 
-func checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules) (*Cache, error) {
+func checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules, spare func(string) (bool, error)) (*Cache, error) {
 	sieve, err := rules.compile()
 	if err != nil {
 		return nil, err
@@ -53,12 +58,15 @@ func checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, r
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	l := &layer{store: s, root: root, sieve: sieve, tree: t, want: t.find()}
+	l := &layer{store: s, root: root, sieve: sieve, tree: t, want: t.find(), spare: spare}
 	if err := l.lay(ctx); err != nil {
 		return nil, err
 	}
 	return l.cache()
 }
+
+// tempPrefix begins the names of files that are not whole yet. A checkout that was cut off leaves them.
+const tempPrefix = ".passbook-"
 
 // layer is one checkout at work.
 type layer struct {
@@ -67,6 +75,7 @@ type layer struct {
 	sieve sieve
 	tree  Tree
 	want  map[string]Entry
+	spare func(path string) (moved bool, err error) // nil: nothing is spared
 }
 
 // lay clears the way, then goes from the folders to what is in them, and last
@@ -137,6 +146,11 @@ func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo) (st
 		return false, fmt.Errorf("%s: a %s of the tree belongs there, but there is a folder with ignored files in it: move them away", path, e.Mode)
 	case stays:
 		return true, nil
+	}
+	if l.spare != nil && !info.IsDir() && !strings.HasPrefix(info.Name(), tempPrefix) {
+		if moved, err := l.spare(path); moved || err != nil {
+			return false, err
+		}
 	}
 	return false, l.root.Remove(path)
 }
@@ -230,7 +244,7 @@ func (l *layer) holds(e Entry) (info fs.FileInfo, same bool, err error) {
 // write puts the content under a name of its own first. It is short, since the
 // file's own may be as long as names can be.
 func (l *layer) write(ctx context.Context, e Entry) error {
-	temp := join(parent(e.Path), ".passbook-"+strings.ToLower(rand.Text()[:10]))
+	temp := join(parent(e.Path), tempPrefix+strings.ToLower(rand.Text()[:10]))
 	f, err := l.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
