@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/environ"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
@@ -170,7 +171,7 @@ func (o Operator) free(ctx context.Context, name string) error {
 }
 
 func taken(name string) error {
-	return &ScheduleError{Name: name, Why: fmt.Sprintf("it exists already, and was not changed; take another name, or first run: starter schedule delete %s", name)}
+	return &ScheduleError{Name: name, Why: fmt.Sprintf("it exists already, and was not changed; take another name, or first run: starter schedule delete %s", shell.Quote(name))}
 }
 
 func (o Operator) create(ctx context.Context, n NewSchedule, policy enumspb.ScheduleOverlapPolicy) error {
@@ -387,7 +388,7 @@ func (o Operator) triggered(ctx context.Context, h client.ScheduleHandle, before
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("trigger schedule %s: it was asked for, and nothing has started in %s; see starter schedule describe %s", h.GetID(), triggerFor, h.GetID())
+			return nil, fmt.Errorf("trigger schedule %s: it was asked for, and nothing has started in %s; see starter schedule describe %s", h.GetID(), triggerFor, shell.Quote(h.GetID()))
 		case <-tick.C:
 		}
 	}

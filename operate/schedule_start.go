@@ -13,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/environ"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
@@ -103,7 +104,7 @@ func (o Operator) environOf(due work.Due) ([]string, error) {
 	}
 	e, err := environ.Load(schedulesDir(o.Settings.StateDir), due.Name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; run: starter schedule unpause %s", err, due.Name)
+		return nil, fmt.Errorf("%w; run: starter schedule unpause %s", err, shell.Quote(due.Name))
 	}
 	if o.Redact != nil {
 		o.Redact.Learn(e.Variables)

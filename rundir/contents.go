@@ -152,7 +152,7 @@ type ownNames struct {
 func (d Dir) ownNames() ownNames {
 	o := ownNames{
 		files:   append([]string{TracesFile, ProvenanceFile, ResultFile, PromotionsFile, DeliveryPatch, DefinitionFile, PlanFile, InputsFile, PolicyFile, StateFile, OwnerFile}, last...),
-		folders: []string{WorkspaceDir, snapshotsDir, repairsDir, decisionsDir, InputsDir, passesDir, orchestrator + "/steps", checkpointsDir, tornDir, logsDir},
+		folders: []string{WorkspaceDir, snapshotsDir, repairsDir, decisionsDir, InputsDir, passesDir, orchestrator + "/steps", checkpointsDir, tornDir, logsDir, editsDir},
 	}
 	events, _, err := d.Events()
 	if err != nil {

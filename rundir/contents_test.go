@@ -15,7 +15,7 @@ func TestContents(t *testing.T) {
 	for _, b := range bodies()[:8] { // the others are of another program
 		t.Run(b.name, func(t *testing.T) {
 			d, _ := b.write(t)
-			lays(t, d.Root, "_orchestrator/screenshots~1/cycle-1/report.md", "events.jsonl.tmp.abcdef", ".gitignore")
+			lays(t, d.Root, "_orchestrator/screenshots~1/cycle-1/report.md", "_orchestrator/edits/before-7.html", "events.jsonl.tmp.abcdef", ".gitignore")
 			require.NoError(t, os.WriteFile(d.Path(".gitignore"), []byte(rundir.HiddenFromGit), 0o600))
 			c, err := d.Contents()
 			require.NoError(t, err)
@@ -24,11 +24,11 @@ func TestContents(t *testing.T) {
 				require.Empty(t, c.Foreign)
 			}
 			require.Greater(t, c.Files, 5)
-			lays(t, d.Root, "mine.txt", "_orchestrator/mine/deep.txt")
+			lays(t, d.Root, "mine.txt", "_orchestrator/mine/deep.txt", "_orchestrator/kept/page.css")
 			require.NoError(t, os.WriteFile(d.Path(".gitignore"), []byte("mine\n"), 0o600))
 			c, err = d.Contents()
 			require.NoError(t, err)
-			for _, name := range []string{".gitignore", "mine.txt", "_orchestrator/mine"} {
+			for _, name := range []string{".gitignore", "mine.txt", "_orchestrator/mine", "_orchestrator/kept"} {
 				require.Contains(t, c.Foreign, name)
 			}
 		})

@@ -162,9 +162,12 @@ func backupFile(p run.Pass, artifact string) string {
 	return path.Join(evidenceDir(p), name+path.Ext(artifact))
 }
 
+// editsDir holds artifacts as they were before an operator's edit.
+const editsDir = orchestrator + "/edits"
+
 // beforeEdit is the artifact as it was before an operator's edit, which event seq records.
 func beforeEdit(seq int64, artifact string) string {
-	return path.Join(orchestrator, "edits", fmt.Sprintf("before-%d%s", seq, path.Ext(artifact)))
+	return path.Join(editsDir, fmt.Sprintf("before-%d%s", seq, path.Ext(artifact)))
 }
 
 func noteFile(file string) string { return path.Join(orchestrator, file) }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -50,7 +51,7 @@ func (d Dir) MayMoveHere(ctx context.Context, m Moving) error {
 		return err
 	}
 	if !same {
-		return t.refused(nil, "Compare it with the run: starter check "+d.Root, "its %s is not the journal of run %s", EventsFile, m.RunID)
+		return t.refused(nil, "Compare it with the run: starter check "+shell.Quote(d.Root), "its %s is not the journal of run %s", EventsFile, m.RunID)
 	}
 	return nil
 }

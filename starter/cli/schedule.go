@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/run"
 )
@@ -170,7 +171,7 @@ func hostZone() string {
 func oneSchedule(verb string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
-			return asUsage(fmt.Errorf("name one schedule: starter schedule %s NAME", verb))
+			return asUsage(fmt.Errorf("name one schedule: starter schedule %s NAME", shell.Quote(verb)))
 		}
 		return nil
 	}
@@ -254,7 +255,7 @@ func (a *app) scheduleTrigger() *cobra.Command {
 		case err != nil:
 			return err
 		case x == nil:
-			fmt.Fprintf(a.out, "Nothing was started now: a run of schedule %s is open. To see it: %s schedule describe %s. To start another one beside it: --overlap allow-all\n", name, program(), name)
+			fmt.Fprintf(a.out, "Nothing was started now: a run of schedule %s is open. To see it: %s schedule describe %s. To start another one beside it: --overlap allow-all\n", name, program(), shell.Quote(name))
 			return quiet(exitAttention)
 		case x.RunID == "":
 			return fmt.Errorf("trigger schedule %s: %s: %s", name, x.Status, x.Problem)
@@ -283,7 +284,7 @@ func (a *app) scheduleBackfill() *cobra.Command {
 		if err := s.BackfillSchedule(ctx, name, first, last, overlap); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "Asked for the runs of schedule %s from %s to %s. To see them: %s schedule describe %s\n", name, localTime(run.Time(first)), localTime(run.Time(last)), program(), name)
+		fmt.Fprintf(a.out, "Asked for the runs of schedule %s from %s to %s. To see them: %s schedule describe %s\n", name, localTime(run.Time(first)), localTime(run.Time(last)), program(), shell.Quote(name))
 		return nil
 	})
 	connected := do.RunE

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -105,7 +106,7 @@ func (a *app) printStatus(s sight, now time.Time) {
 		row("Last error", "%s %s: %s — %s", minute(p.TS), p.Context, p.Category, p.Message)
 	}
 	if st.Refused > 0 {
-		row("Refused", "%d messages that could not be acted on (starter logs %s)", st.Refused, s.dir.Root)
+		row("Refused", "%d messages that could not be acted on (starter logs %s)", st.Refused, shell.Quote(s.dir.Root))
 	}
 	if s.now.Lag > 0 {
 		row("Journal", "%d events are not folded into %s yet", s.now.Lag, rundir.MetaFile)
