@@ -125,9 +125,10 @@ func TestAnUpdateIsAnsweredWhileTheHostIsAway(t *testing.T) {
 	defer cancel()
 	budget := workflows.Message{USD: 100}
 	_, err := l.o.Send(ctx, l.id, workflows.VerbBudget, budget)
-	require.ErrorContains(t, err, "no worker takes task queue away, so nobody can answer. Start one")
+	queue := work.StoreQueue("away", o.Settings.Store)
+	require.ErrorContains(t, err, "no worker takes task queue "+queue+", so nobody can answer. Start one")
 
-	w := worker.New(c, "away", worker.Options{})
+	w := worker.New(c, queue, worker.Options{})
 	workflows.Register(w, nil)
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)

@@ -34,7 +34,7 @@ func TestACopyIsNotTheRun(t *testing.T) {
 		said, code := h.try(verb...)
 		require.Equal(t, 2, code, "%v: %s", verb, said)
 		require.Contains(t, said, copied+" is a copy: run "+id+" has its directory in "+dir)
-		require.Contains(t, said, "(starter resume "+dir+")")
+		require.Contains(t, said, "starter resume "+dir+")")
 	}
 	sameTree(t, before, tree(t, copied))
 	require.True(t, statusIs(dir, run.Paused))

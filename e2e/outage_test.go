@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -59,12 +60,14 @@ func TestTextAnswersOfAnOutageArePaidForOnce(t *testing.T) {
 	dir := h.dir("run")
 	h.starter("run", "--config", filepath.Join(folder, "outages.yaml"), "--output-dir", dir, "--detach")
 	for _, killed := range []bool{false, true} {
+		failures := h.logged(failedPass)
 		until(t, "the store is away", func() bool { _, err := os.Stat(away); return err == nil })
-		h.failsToStore(2)
+		h.logs(failedPass, failures, 2)
 		if killed {
 			h.kill(h.worker())
+			before := h.logged(noStore)
 			h.starter("server", "start")
-			h.failsToStore(1)
+			h.logs(noStore, before, 1)
 		}
 		require.NoError(t, os.Remove(away))
 	}
@@ -97,16 +100,20 @@ func failing(t *testing.T, store, file string) string {
 	return bucket.String()
 }
 
-var failedPass = regexp.MustCompile(`Activity error.*ActivityType=RunPass`)
+var (
+	failedPass = regexp.MustCompile(`Activity error.*ActivityType=RunPass`)
+	noStore    = regexp.MustCompile(`this host does not reach the store`)
+)
 
-// failsToStore waits until so many more deliveries have failed.
-func (h *house) failsToStore(n int) {
+// logs waits until the worker has logged n more lines of a kind than before.
+func (h *house) logs(kind *regexp.Regexp, before, n int) {
 	h.t.Helper()
-	failed := func() int {
-		raw, err := os.ReadFile(filepath.Join(h.state(), "worker", "worker.log"))
-		require.NoError(h.t, err)
-		return len(failedPass.FindAll(raw, -1))
-	}
-	before := failed()
-	until(h.t, "deliveries fail", func() bool { return failed() >= before+n })
+	until(h.t, fmt.Sprintf("the worker logs %s", kind), func() bool { return h.logged(kind) >= before+n })
+}
+
+func (h *house) logged(kind *regexp.Regexp) int {
+	h.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(h.state(), "worker", "worker.log"))
+	require.NoError(h.t, err)
+	return len(kind.FindAll(raw, -1))
 }

@@ -246,8 +246,12 @@ func (o Operator) occurrenceOf(x *workflowpb.WorkflowExecutionInfo) Occurrence {
 	}
 	memo := x.GetMemo().GetFields()
 	for key, to := range map[string]*string{workflows.MemoRun: &out.RunID, workflows.MemoDirectory: &out.Directory} {
-		if p := memo[key]; p != nil && o.converter().FromPayload(p, to) != nil { // of another key
-			_ = converter.GetDefaultDataConverter().FromPayload(p, to)
+		p := memo[key]
+		if p == nil || o.converter().FromPayload(p, to) == nil {
+			continue
+		}
+		if err := converter.GetDefaultDataConverter().FromPayload(p, to); err != nil {
+			*to = "" // it was encrypted with another key
 		}
 	}
 	return out

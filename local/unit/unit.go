@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -78,9 +79,10 @@ func (s Service) Label() string { return "run.passbook." + strings.TrimPrefix(s.
 // Launchd returns the property list. log is where the keeper's output goes.
 func (s Service) Launchd(log string) ([]byte, error) {
 	var b bytes.Buffer
+	var failed error
 	text := func(tag, value string) {
 		fmt.Fprintf(&b, "<%s>", tag)
-		_ = xml.EscapeText(&b, []byte(value)) // a buffer takes everything
+		failed = errors.Join(failed, xml.EscapeText(&b, []byte(value)))
 		fmt.Fprintf(&b, "</%s>\n", tag)
 	}
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -121,5 +123,5 @@ func (s Service) Launchd(log string) ([]byte, error) {
 </dict>
 </plist>
 `)
-	return b.Bytes(), nil
+	return b.Bytes(), failed
 }

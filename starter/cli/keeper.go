@@ -129,13 +129,16 @@ func (a *app) warnUnkept(ctx context.Context, err error) {
 // keepKeeper restarts a keeper that was killed: the worker calls it, so that either of the two restarts the other.
 func (a *app) keepKeeper(ctx context.Context) {
 	failed := ""
-	_ = every(ctx, 2*time.Second, func(time.Time) (bool, error) {
+	err := every(ctx, 2*time.Second, func(time.Time) (bool, error) {
 		if err := a.ensureKeeper(ctx, local.KeeperOptions{Again: true}); err != nil && err.Error() != failed {
 			failed = err.Error()
 			fmt.Fprintln(a.err, "The keeper cannot be restarted:", a.secrets.Text(failed))
 		}
 		return false, nil
 	})
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(a.err, "The keeper is not watched any more:", a.secrets.Text(err.Error()))
+	}
 }
 
 // manager is the service manager of this user.

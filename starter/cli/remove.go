@@ -123,10 +123,7 @@ func (a *app) printRemovables(ctx context.Context, all []operate.Removable, r op
 
 // removeArgs are the arguments of a removal, before they are typed in a shell.
 func removeArgs(r operate.Removal) []string {
-	var out []string
-	for _, run := range r.Runs {
-		out = append(out, run)
-	}
+	out := slices.Clone(r.Runs)
 	for _, flag := range []struct {
 		set  bool
 		name string

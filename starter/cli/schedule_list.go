@@ -156,7 +156,7 @@ func (a *app) printSchedule(s operate.ScheduleRow, host string) {
 	say("state", scheduleState(s, host))
 	say("note", s.Note)
 	say("overlap", s.Overlap)
-	say("catch-up", (time.Duration(s.CatchUpWindowS) * time.Second).String())
+	say("catch-up", inDays(time.Duration(s.CatchUpWindowS)*time.Second))
 	say("definition", s.Config)
 	say("task", s.Task)
 	say("source", s.Source)
@@ -193,4 +193,13 @@ func (a *app) printOccurrences(s operate.ScheduleRow) {
 			fmt.Fprintf(a.out, "\n%s: %s\n", localTime(x.At), x.Problem)
 		}
 	}
+}
+
+// inDays writes a time in days, if it is a whole number of them.
+func inDays(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d < 2*day || d%day != 0 {
+		return d.String()
+	}
+	return fmt.Sprintf("%d days", d/day)
 }

@@ -48,7 +48,7 @@ func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
 }
 
 func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
-	scheduled, _ := a.scheduled(cmd.Context())
+	scheduled, unknown := a.scheduled(cmd.Context()) // a server that does not answer is stopped all the same
 	was, err := local.Stop(cmd.Context(), a.settings.StateDir, 20*time.Second)
 	if err != nil {
 		return err
@@ -58,6 +58,9 @@ func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	fmt.Fprintln(a.out, "Stopped.")
+	if unknown != nil {
+		fmt.Fprintf(a.out, "Which schedules it had is unknown: %v\n", unknown)
+	}
 	if len(scheduled) > 0 {
 		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up what they missed: %s\n", program(), strings.Join(scheduled, ", "))
 	}
