@@ -18,9 +18,12 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
+
+// environFile is the environment that the agent of a delivery was started with, in its scratch directory: whoever reads what the agent left has to know
+// its secrets, also when the run was given another environment meanwhile.
+const environFile = "environ.json"
 
 // ofRun is an input that names its run.
 type ofRun interface{ Run() string }
@@ -89,10 +92,18 @@ func (a *Activities) LearnAll() error {
 	return err
 }
 
-// learnLeft learns the environment of a delivery from its scratch directory: whoever reads what an agent left has to know its secrets, also when the run
-// was given another environment meanwhile. What was cut off belongs to an agent that was never started.
+// noteEnviron leaves the environment of a delivery beside its prompt, before the agent starts.
+func noteEnviron(dir string, variables []string) error {
+	raw, err := json.Marshal(variables)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, environFile), raw, 0o600)
+}
+
+// learnLeft learns the environment of a delivery from its scratch directory. What was cut off belongs to an agent that was never started.
 func (a *Activities) learnLeft(dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, supervisor.EnvironFile))
+	raw, err := os.ReadFile(filepath.Join(dir, environFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -150,7 +161,7 @@ func RemoveEnvironment(stateDir, scratch, runID string) error {
 	return environ.Remove(stateDir, runID)
 }
 
-// forgetCopies removes the environments left beside the calls of a run. A call whose worker was killed keeps its directory.
+// forgetCopies removes what noteEnviron left beside the calls of a run. A call whose worker was killed keeps its directory.
 func forgetCopies(scratch, runID string) error {
 	dirs, err := ScratchOf(scratch, runID)
 	if err != nil {
@@ -158,7 +169,7 @@ func forgetCopies(scratch, runID string) error {
 	}
 	var all error
 	for _, dir := range dirs {
-		copies, err := filepath.Glob(filepath.Join(dir, "*", supervisor.EnvironFile))
+		copies, err := filepath.Glob(filepath.Join(dir, "*", environFile))
 		all = errors.Join(all, err)
 		for _, path := range copies {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

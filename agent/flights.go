@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -67,38 +66,34 @@ func (f *Flights) remove(id string, flight *Flight) {
 // Forget drops a flight whose result was taken care of. A flight that is not the current one of its id is left alone.
 func (f *Flights) Forget(flight *Flight) { f.remove(flight.ID, flight) }
 
-// Kill ends the child of one call and says whether there was one. It does not wait for the end. The error is that of [Child.Kill].
-func (f *Flights) Kill(id, cause string) (bool, error) {
+// Kill ends the child of one call and says whether there was one. It does not wait for the end.
+func (f *Flights) Kill(id, cause string) bool {
 	f.mu.Lock()
 	flight, ok := f.by[id]
 	f.mu.Unlock()
-	if !ok {
-		return false, nil
-	}
-	return flight.kill(cause)
+	return ok && flight.kill(cause)
 }
 
 // KillAll ends every child and waits until all of them are gone.
-func (f *Flights) KillAll(cause string) (err error) {
+func (f *Flights) KillAll(cause string) {
 	f.mu.Lock()
 	all := slices.Collect(maps.Values(f.by))
 	f.mu.Unlock()
 	for _, flight := range all {
-		_, failed := flight.kill(cause)
-		err = errors.Join(err, failed)
+		flight.kill(cause)
 	}
 	for _, flight := range all {
 		if flight.Child != nil {
 			<-flight.Child.Done()
 		}
 	}
-	return err
 }
 
-func (f *Flight) kill(cause string) (bool, error) {
+func (f *Flight) kill(cause string) bool {
 	<-f.ready
 	if f.Child == nil {
-		return false, nil
+		return false
 	}
-	return true, f.Child.Kill(cause)
+	f.Child.Kill(cause)
+	return true
 }

@@ -183,7 +183,7 @@ func (e *env) stop() error {
 	if err != nil {
 		return err
 	}
-	_, err = e.succeed("server", "stop", "--now")
+	_, err = e.succeed("server", "stop")
 	if err == nil {
 		return nil
 	}

@@ -6,12 +6,11 @@ import (
 
 	"github.com/passbook-run/passbook/starter/cli"
 	_ "github.com/passbook-run/passbook/store/clouds"
-	"github.com/passbook-run/passbook/supervisor"
 )
 
 func main() {
 	args := os.Args[1:]
-	if len(args) == 0 || args[0] != cli.ScriptedVerb && args[0] != supervisor.Verb {
+	if len(args) == 0 || args[0] != cli.ScriptedVerb {
 		args = append([]string{"worker"}, args...)
 	}
 	os.Exit(cli.Main(args, os.Stdin, os.Stdout, os.Stderr))

@@ -20,16 +20,15 @@ const bound = 20 * time.Second
 func TestHangIgnoresSIGTERMAndHasAChild(t *testing.T) {
 	c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: hang}\n")[FaultsEnv])
 	c.Grace = 50 * time.Millisecond
-	child, err := begin(c)
+	child, err := agent.Start(c)
 	require.NoError(t, err)
 	var grandchild int
 	require.Eventually(t, func() bool {
-		grandchild = childOf(childOf(child.Identity().PID))
+		grandchild = childOf(child.Identity().PID)
 		return grandchild > 0
 	}, bound, 5*time.Millisecond)
 	child.Kill("test")
-	exit, err := child.Result()
-	require.NoError(t, err)
+	exit := child.Result()
 	require.Equal(t, "killed", exit.Signal)
 	require.Eventually(t, func() bool { return gone(grandchild) }, bound, 5*time.Millisecond)
 	require.Equal(t, []string{"start"}, events(t, c.Dir))
@@ -94,10 +93,9 @@ func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: "+fault+"}\n")[FaultsEnv])
-			child, err := begin(c)
+			child, err := agent.Start(c)
 			require.NoError(t, err)
-			exit, err := child.Result()
-			require.NoError(t, err)
+			exit := child.Result()
 			stdout, err := os.ReadFile(c.Stdout)
 			require.NoError(t, err)
 			stderr, err := os.ReadFile(c.Stderr)
