@@ -38,7 +38,7 @@ type Config struct {
 	History  History                               // to write a lost directory again
 	Bounds   config.Concurrency                    // of each kind of work; what is 0 follows from the host
 	Open     func(root string) rundir.Dir          // nil: rundir.At
-	Needs    func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nobody wants to know
+	Needs    func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nothing is called
 	Now      func() time.Time
 
 	Getenv    func(string) string                                         // nil: os.Getenv

@@ -246,7 +246,7 @@ func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause err
 	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
 }
 
-// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it. That nobody waits for the delivery is
+// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it. That no activity waits for the delivery is
 // only noted where it was ended without an answer: a finished one is read again by whoever comes next.
 func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
 	exit := flight.Child.Result()
@@ -277,7 +277,7 @@ func (a *Activities) noteExit(dir string, exit agent.Exit) {
 	a.exits[dir] = exit
 }
 
-// exitOf is how the child of a delivery ended; false: nobody has recorded that it did.
+// exitOf is how the child of a delivery ended; false: no record says that it did.
 func (a *Activities) exitOf(dir string) (agent.Exit, bool, error) {
 	a.mu.Lock()
 	exit, ok := a.exits[dir]

@@ -70,7 +70,7 @@ func waitForOther(ctx context.Context, l ledger, number int, other process.Ident
 	}
 }
 
-// leftBehind reads what a delivery left that nobody waits for any more: with an exit record whatever it is, without one only a whole envelope. nil: it
+// leftBehind reads what a delivery left that no activity waits for any more: with an exit record whatever it is, without one only a whole envelope. nil: it
 // has no answer.
 func (a *Activities) leftBehind(ctx context.Context, l ledger, in work.PassInput, number int, dir string) (*answer, error) {
 	st := &settlement{l: l, number: number, dir: dir, recovered: true}
