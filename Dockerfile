@@ -8,7 +8,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -o /out/ ./starter ./worker
+RUN CGO_ENABLED=0 go build -o /out/ ./starter ./worker ./supervisor/passbook-call
 
 FROM debian:bookworm-slim
 RUN apt-get update \
@@ -17,7 +17,7 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 passbook \
  && install -d -o passbook -g passbook /state /runs
 COPY --from=build /out/ /usr/local/bin/
-ENV PASSBOOK_STATE_DIR=/state PASSBOOK_RUN_ROOT=/runs PASSBOOK_ENVIRONMENT=container
+ENV PASSBOOK_STATE_DIR=/state PASSBOOK_RUN_ROOT=/runs PASSBOOK_ENVIRONMENT=container PASSBOOK_DRAIN=10m
 USER passbook
 WORKDIR /runs
 CMD ["worker"]

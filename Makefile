@@ -21,9 +21,9 @@ demo-turns: build ## build a small program in eight turns, offline and free; the
 	@bin/starter server build
 	@bin/starter demo turns
 
-build: ## build starter and worker into bin/
+build: ## build starter, worker and passbook-call into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
-	@go build -o bin/ ./starter ./worker
+	@go build -o bin/ ./starter ./worker ./supervisor/passbook-call
 
 server: build ## build the embedded Temporal server into the user's cache (first time only, a few minutes)
 	@bin/starter server build

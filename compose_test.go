@@ -27,3 +27,14 @@ func TestTheClusterKnowsTheAttributes(t *testing.T) {
 	}
 	require.Equal(t, wanted, said)
 }
+
+// A stop of the container must not end the worker before it has waited for its calls.
+func TestTheContainerWaitsAsLongAsItsWorker(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Grace string `yaml:"stop_grace_period"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &compose))
+	require.Contains(t, read(t, "Dockerfile"), " PASSBOOK_DRAIN="+compose.Services["worker"].Grace+"\n")
+}

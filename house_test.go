@@ -20,7 +20,7 @@ var house = []layer{
 	{"1", []string{"run", "pipeline"}},
 	{"1", []string{"pass", "work"}},
 	{"2", []string{"durable", "internal", "process", "redact", "volume"}},
-	{"2", []string{"environ"}},
+	{"2", []string{"environ", "supervisor"}},
 	{"2", []string{"agent", "browser", "config", "repo", "rundir", "store"}},
 	{"3", []string{"codec"}},
 	{"2", []string{"figures"}},

@@ -5,7 +5,10 @@ package activities
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,19 +30,20 @@ import (
 
 // Config is what activities depend on.
 type Config struct {
-	Host     string                                // id of this host
-	Worker   process.Identity                      // this process
-	Scratch  string                                // folder for scratch directories
-	Scripted []string                              // argv of the built-in agent
-	Browser  browser.Options                       // how to start a browser
-	Redact   func(string) string                   // every persisted text goes through it; nil keeps it
-	Learn    func(environ []string)                // makes Redact know the secrets of an environment; nil: it knows enough
-	StateDir string                                // where environments are handed over to the calls of runs; empty: none are
-	History  History                               // to write a lost directory again
-	Bounds   config.Concurrency                    // of each kind of work; what is 0 follows from the host
-	Open     func(root string) rundir.Dir          // nil: rundir.At
-	Needs    func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nothing is called
-	Now      func() time.Time
+	Host       string                                // id of this host
+	Worker     process.Identity                      // this process
+	Scratch    string                                // folder for scratch directories
+	Scripted   []string                              // argv of the built-in agent
+	Supervisor []string                              // argv of the supervisor of a call; nil: supervisor.Argv
+	Browser    browser.Options                       // how to start a browser
+	Redact     func(string) string                   // every persisted text goes through it; nil keeps it
+	Learn      func(environ []string)                // makes Redact know the secrets of an environment; nil: it knows enough
+	StateDir   string                                // where environments are handed over to the calls of runs; empty: none are
+	History    History                               // to write a lost directory again
+	Bounds     config.Concurrency                    // of each kind of work; what is 0 follows from the host
+	Open       func(root string) rundir.Dir          // nil: rundir.At
+	Needs      func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nothing is called
+	Now        func() time.Time
 
 	Getenv    func(string) string                                         // nil: os.Getenv
 	OpenStore func(ctx context.Context, url string) (*store.Store, error) // nil: store.Open
@@ -53,8 +57,8 @@ type Point string
 const (
 	Asked    Point = "asked"    // a delivery begins: nobody has looked for an answer yet
 	LaidOut  Point = "laid out" // claimed, the scratch directory is made; no process yet
-	Spawned  Point = "spawned"  // the agent runs, and nobody has recorded it
-	Exited   Point = "exited"   // the agent is gone; nothing of what it said is in the store
+	Spawned  Point = "spawned"  // the supervisor may start the agent
+	Exited   Point = "exited"   // the supervisor is gone; nothing of what the agent said is in the store
 	Answered Point = "answered" // the result is in the store; the workflow does not know
 
 	Told Point = "told" // of a notice: the receiver has it; the workflow does not know
@@ -70,12 +74,13 @@ type Activities struct {
 	cfg     Config
 	kinds   kinds
 	flights agent.Flights
+	over    chan struct{} // closed when this worker leaves its calls to the next one
+	leave   sync.Once
 	mu      sync.Mutex
 	stores  map[string]*store.Store
 	plans   map[string]*pipeline.Plan
 	settled map[string]*settlement
-	exits   map[string]agent.Exit // of children whose exit record could not be written, by scratch directory
-	warned  map[string]bool       // runs without an environment, as far as that is logged
+	warned  map[string]bool // runs without an environment, as far as that is logged
 }
 
 // New makes the activities of a worker.
@@ -105,7 +110,7 @@ func New(cfg Config) *Activities {
 		cfg.Reached = func(Point, string) {}
 	}
 	cfg.Bounds = cfg.Bounds.On(config.ThisHost(cfg.Scratch))
-	return &Activities{cfg: cfg, kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, exits: map[string]agent.Exit{}, warned: map[string]bool{}}
+	return &Activities{cfg: cfg, over: make(chan struct{}), kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, warned: map[string]bool{}}
 }
 
 // RegisterDirectory makes the work on directories known to a worker. Each kind of it is bounded here and not by the worker's options: a queue full of
@@ -165,8 +170,40 @@ func register(r worker.ActivityRegistry, name string, f any) {
 	r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 }
 
-// Stop ends every running agent and waits until it is gone.
-func (a *Activities) Stop() { a.flights.KillAll("the worker stops") }
+// HandOver leaves the running calls to the next worker of this host: their deliveries end with that word, and no call begins any more.
+func (a *Activities) HandOver() { a.leave.Do(func() { close(a.over) }) }
+
+// Running are the calls that this worker makes or has joined.
+func (a *Activities) Running() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Sorted(maps.Keys(a.settled))
+}
+
+// EndCalls ends every running call and returns at the latest when the next kill of what does not want to end is up to their supervisors.
+func (a *Activities) EndCalls(cause string) {
+	gone := make(chan struct{})
+	go func() { defer close(gone); a.killAll(cause) }()
+	select {
+	case <-gone:
+	case <-time.After(time.Second):
+	}
+}
+
+// Stop ends every call that this worker has not handed over, and waits until it is gone.
+func (a *Activities) Stop() {
+	select {
+	case <-a.over:
+	default:
+		a.killAll("the worker stops")
+	}
+}
+
+func (a *Activities) killAll(cause string) {
+	if err := a.flights.KillAll(cause); err != nil {
+		slog.Warn("the end of agents cannot be asked for as it should be", "error", err)
+	}
+}
 
 // store opens a store once.
 func (a *Activities) store(ctx context.Context, url string) (*store.Store, error) {

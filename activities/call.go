@@ -21,7 +21,8 @@ const (
 	answerVersion = 2
 )
 
-// claim is one delivery of a call, made exclusively before a process starts. A claim without a result is a call whose outcome is unknown.
+// claim is one delivery of a call, made exclusively before its agent starts. It lives as long as its supervisor. A claim without a result is a call whose
+// outcome is unknown.
 type claim struct {
 	Version int              `json:"version"`
 	Call    string           `json:"call"`
@@ -31,6 +32,9 @@ type claim struct {
 	Worker  process.Identity `json:"worker"`
 	Scratch string           `json:"scratch"`
 	At      string           `json:"at"`
+
+	Supervisor process.Identity `json:"supervisor"`
+	Deadline   string           `json:"deadline"` // when the supervisor has ended the agent at the latest
 }
 
 // answer is what came back, and what it holds. The first one of a call wins.

@@ -18,12 +18,9 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
-
-// environFile is the environment that the agent of a delivery was started with, in its scratch directory: whoever reads what the agent left has to know
-// its secrets, also when the run was given another environment meanwhile.
-const environFile = "environ.json"
 
 // ofRun is an input that names its run.
 type ofRun interface{ Run() string }
@@ -92,18 +89,10 @@ func (a *Activities) LearnAll() error {
 	return err
 }
 
-// noteEnviron leaves the environment of a delivery beside its prompt, before the agent starts.
-func noteEnviron(dir string, variables []string) error {
-	raw, err := json.Marshal(variables)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, environFile), raw, 0o600)
-}
-
-// learnLeft learns the environment of a delivery from its scratch directory. What was cut off belongs to an agent that was never started.
+// learnLeft learns the environment of a delivery from its scratch directory: whoever reads what an agent left has to know its secrets, also when the run
+// was given another environment meanwhile. What was cut off belongs to an agent that was never started.
 func (a *Activities) learnLeft(dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, environFile))
+	raw, err := os.ReadFile(filepath.Join(dir, supervisor.EnvironFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -161,7 +150,7 @@ func RemoveEnvironment(stateDir, scratch, runID string) error {
 	return environ.Remove(stateDir, runID)
 }
 
-// forgetCopies removes what noteEnviron left beside the calls of a run. A call whose worker was killed keeps its directory.
+// forgetCopies removes the environments left beside the calls of a run. A call whose worker was killed keeps its directory.
 func forgetCopies(scratch, runID string) error {
 	dirs, err := ScratchOf(scratch, runID)
 	if err != nil {
@@ -169,7 +158,7 @@ func forgetCopies(scratch, runID string) error {
 	}
 	var all error
 	for _, dir := range dirs {
-		copies, err := filepath.Glob(filepath.Join(dir, "*", environFile))
+		copies, err := filepath.Glob(filepath.Join(dir, "*", supervisor.EnvironFile))
 		all = errors.Join(all, err)
 		for _, path := range copies {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/redact"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -132,11 +133,7 @@ func TestNothingIsDoneWhileTheEnvironmentCannotBeRead(t *testing.T) {
 func TestASecretOfADeadDeliveryIsHidden(t *testing.T) {
 	h := abroad(t, "answer")
 	h.leave(gone(t), gone(t), envelopeOf("It is open-sesame.")+"\n")
-	dir := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1")
-	require.NoError(t, noteEnviron(dir, []string{"ANTHROPIC_API_KEY=" + sesame}))
-	info, err := os.Stat(filepath.Join(dir, environFile))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode())
+	h.json(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), supervisor.EnvironFile, []string{"ANTHROPIC_API_KEY=" + sesame})
 	h.handOver("ANTHROPIC_API_KEY=another-secret")
 	require.True(t, h.asRegistered(h.acts).Reused)
 	require.Empty(t, h.leaks())
@@ -203,14 +200,14 @@ func TestAClosedRunKeepsNoEnvironment(t *testing.T) {
 			left, others := filepath.Join(h.dir, "scratch", scratchName(theRun+"/g0.001.1.-.1"), "2"), filepath.Join(h.dir, "scratch", scratchName("another/g0.001.1.-.1"), "1")
 			for _, dir := range []string{left, others} { // of workers that were killed
 				require.NoError(t, os.MkdirAll(dir, 0o700))
-				require.NoError(t, noteEnviron(dir, []string{"ANTHROPIC_API_KEY=" + sesame}))
+				h.json(dir, supervisor.EnvironFile, []string{"ANTHROPIC_API_KEY=" + sesame})
 			}
 			project(1, `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"`+theRun+`","plan":"`+string(plan)+`"}}`)
 			require.FileExists(t, file)
-			require.FileExists(t, filepath.Join(left, environFile))
+			require.FileExists(t, filepath.Join(left, supervisor.EnvironFile))
 			project(2, `{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}`)
-			require.NoFileExists(t, filepath.Join(left, environFile))
-			require.FileExists(t, filepath.Join(others, environFile))
+			require.NoFileExists(t, filepath.Join(left, supervisor.EnvironFile))
+			require.FileExists(t, filepath.Join(others, supervisor.EnvironFile))
 			if !row.stays {
 				require.NoFileExists(t, file)
 				return

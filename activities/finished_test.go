@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -130,7 +131,6 @@ func TestAFinishedChildOfADeadWorkerIsAnswered(t *testing.T) {
 		{"it exited", &agent.Exit{Duration: 1500 * time.Millisecond}, "", "ok", 0},
 		{"it failed", &agent.Exit{Code: 3}, "", "claude-p-exit-nonzero", 0},
 		{"it ran out of time", &agent.Exit{Code: -1, Signal: "killed", TimedOut: true}, "", "claude-p-timeout", 0},
-		{"it was ended for its worker", &agent.Exit{Code: -1, Signal: "killed", Killed: true, KillCause: "the worker stops"}, "", "ok", 1},
 		{"nobody recorded its end", nil, "", "ok", 1},
 		{"half a record", nil, `{"version":1,"co`, "ok", 1},
 	} {
@@ -139,9 +139,9 @@ func TestAFinishedChildOfADeadWorkerIsAnswered(t *testing.T) {
 			h.leave(gone(t), gone(t), "From beyond.\n")
 			dir := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1")
 			if row.exit != nil {
-				require.NoError(t, agent.WriteExit(dir, *row.exit, stdoutFile, stderrFile))
+				h.exited(dir, *row.exit)
 			} else if row.record != "" {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, agent.ExitFile), []byte(row.record), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, supervisor.ExitFile), []byte(row.record), 0o600))
 			}
 			res, err := h.pass(context.Background())
 			require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestAFinishedChildOfALivingWorkerIsNotWaitedFor(t *testing.T) {
 	h := plain(t, "sh echo Again.")
 	_, other := someone(t)
 	h.leave(other, gone(t), "From beyond.\n")
-	require.NoError(t, agent.WriteExit(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{}))
+	h.exited(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	res, err := h.pass(ctx)
@@ -171,8 +171,8 @@ func TestAFinishedChildOfALivingWorkerIsNotWaitedFor(t *testing.T) {
 	require.Zero(t, h.started())
 }
 
-// TestAnExitThatCouldNotBeRecordedIsRemembered: neither record nor answer could be written, and the worker lives.
-func TestAnExitThatCouldNotBeRecordedIsRemembered(t *testing.T) {
+// TestAnExitRecordReplacesWhatIsInItsWay, and the answer that could not be stored is read by it.
+func TestAnExitRecordReplacesWhatIsInItsWay(t *testing.T) {
 	h := plain(t, "sh mkdir ../exit.json; touch ../exit.json/a; cd \"$ACTIVITIES_TEST_FOLDER/store\"; mv blobs away; touch blobs; echo Done.")
 	_, err := h.pass(context.Background())
 	require.Error(t, err, "the store is away")
@@ -181,7 +181,6 @@ func TestAnExitThatCouldNotBeRecordedIsRemembered(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ok", res.Outcome)
 	require.Equal(t, 1, h.started())
-	require.Empty(t, h.acts.exits)
 	h.noScratch()
 }
 
@@ -318,7 +317,7 @@ func TestAFaultAtEveryStepAfterTheEnd(t *testing.T) {
 func TestAFinishedCallThatWasAnsweredElsewhereIsAccountedFor(t *testing.T) {
 	ctx, h := context.Background(), newHouse(t, "answer")
 	h.leave(gone(t), gone(t), envelopeOf("From here."))
-	require.NoError(t, agent.WriteExit(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{}))
+	h.exited(filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"), agent.Exit{})
 	_, err := h.ledger().put(ctx, answer{
 		Version: callVersion, Call: asked(h.in), Delivery: 2, Host: "there", Stdout: h.put(envelopeOf("From there.")), Stderr: h.put(""),
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -39,7 +40,6 @@ type settlement struct {
 const (
 	stdoutFile = "stdout"
 	stderrFile = "stderr"
-	childFile  = "child.json"
 	workerFile = "worker.json"
 	promptFile = "prompt.md"
 	workDir    = "work"
@@ -67,13 +67,16 @@ func (a *Activities) bytes(call string) int64 {
 	return fi.Size()
 }
 
-// fly starts the call's process, or joins it if it runs here.
-func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput, delivery int) (*settlement, bool, error) {
+// starter starts or joins the process of a call.
+type starter func() (*settlement, *agent.Child, error)
+
+// fly starts the call's process, or joins it if this worker has it already.
+func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput, start starter) (*settlement, bool, error) {
 	var st *settlement
 	flight, joined, err := a.flights.Join(in.Call, func() (*agent.Child, error) {
 		var child *agent.Child
 		var err error
-		st, child, err = a.launch(ctx, l, in, delivery)
+		st, child, err = start()
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +102,7 @@ func (a *Activities) fly(ctx context.Context, l ledger, in work.PassInput, deliv
 		}
 		return st, true, nil
 	}
-	go a.supervise(context.WithoutCancel(ctx), flight, in, st)
+	go a.watch(context.WithoutCancel(ctx), flight, in, st)
 	return st, false, nil
 }
 
@@ -117,7 +120,8 @@ type spawnError struct {
 
 func (e *spawnError) Error() string { return e.err.Error() }
 
-// launch claims the delivery, lays out its scratch directory and starts the process.
+// launch starts a supervisor, claims the delivery for it, lays out the scratch directory and lets the agent start. A worker that ends in between takes
+// a supervisor along whose agent has not begun.
 func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, delivery int) (*settlement, *agent.Child, error) {
 	plan, err := a.plan(ctx, l.s, in.At.Plan)
 	if err != nil {
@@ -131,34 +135,45 @@ func (a *Activities) launch(ctx context.Context, l ledger, in work.PassInput, de
 	if !ok {
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
-	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag)}
+	st := &settlement{done: make(chan struct{}), l: l, kind: replyKind(ag), number: delivery}
+	st.dir = filepath.Join(a.cfg.Scratch, scratchName(in.Call), strconv.Itoa(delivery))
 	cmd := agent.Command{Argv: a.argv(ag), Env: a.env(ag), From: environ.Of(ctx), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond}
 	if err := mustHave(in, cmd); err != nil {
 		return nil, nil, err
 	}
-	if err := a.claim(ctx, st, in, cmd, delivery); err != nil {
+	p, err := a.supervisor(st.dir)
+	if err != nil {
 		return nil, nil, err
 	}
+	if err := a.claim(ctx, st, in, cmd, p.Identity()); err != nil {
+		return nil, nil, errors.Join(err, p.Abandon())
+	}
 	if err := a.layOut(ctx, st, in, plan, step, role); err != nil {
-		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
+		return nil, nil, errors.Join(p.Abandon(), st.over(ctx, err), clear(st.dir))
 	}
 	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, stdoutFile), filepath.Join(st.dir, stderrFile)
-	if err := noteEnviron(st.dir, cmd.Environ()); err != nil {
-		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
+	if err := writeIdentity(st.dir, workerFile, a.cfg.Worker); err != nil {
+		return nil, nil, errors.Join(p.Abandon(), st.over(ctx, err), clear(st.dir))
 	}
 	a.cfg.Reached(LaidOut, in.Call)
-	child, err := agent.Start(cmd)
+	child, err := agent.Start(p, cmd)
 	if err != nil {
 		return nil, nil, a.neverStarted(ctx, st, err)
 	}
 	a.cfg.Reached(Spawned, in.Call)
-	if err := errors.Join(writeIdentity(st.dir, workerFile, a.cfg.Worker), writeIdentity(st.dir, childFile, child.Identity())); err != nil {
-		child.Kill("it could not be recorded, so nobody would find it again")
-		<-child.Done()
-		return nil, nil, errors.Join(st.over(ctx, err), clear(st.dir))
-	}
 	return st, child, nil
+}
+
+func (a *Activities) supervisor(dir string) (*supervisor.Process, error) {
+	argv := a.cfg.Supervisor
+	if argv == nil {
+		var err error
+		if argv, err = supervisor.Argv(); err != nil {
+			return nil, err
+		}
+	}
+	return supervisor.Start(argv, dir)
 }
 
 // over notes that a delivery ends without a result, because of an error that is given back.
@@ -200,7 +215,10 @@ func (a *Activities) env(ag pipeline.Agent) []string {
 	return append(scripted.EnvNames(), ag.Env...)
 }
 
-func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command, delivery int) error {
+// lateness is how long after its timeout a call may end: the time to lay it out, and to end what does not want to.
+const lateness = 5 * time.Minute
+
+func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInput, cmd agent.Command, by process.Identity) error {
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
@@ -208,17 +226,11 @@ func (a *Activities) claim(ctx context.Context, st *settlement, in work.PassInpu
 	if err != nil {
 		return err
 	}
-	root := filepath.Join(a.cfg.Scratch, scratchName(in.Call))
-	c := claim{
+	now := a.cfg.Now()
+	return st.l.claim(ctx, claim{
 		Version: callVersion, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest, Host: a.cfg.Host, Worker: a.cfg.Worker,
-		Scratch: root, At: run.Time(a.cfg.Now()),
-	}
-	if err := st.l.claim(ctx, c, delivery); err != nil {
-		return err
-	}
-	st.number = delivery
-	st.dir = filepath.Join(root, strconv.Itoa(st.number))
-	return nil
+		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by, Deadline: run.Time(now.Add(cmd.Timeout + lateness)),
+	}, st.number)
 }
 
 func writeIdentity(dir, name string, id process.Identity) error {
@@ -231,34 +243,35 @@ func writeIdentity(dir, name string, id process.Identity) error {
 
 // neverStarted stores that the program could not be started: the workflow decides what follows.
 func (a *Activities) neverStarted(ctx context.Context, st *settlement, cause error) error {
-	f := agent.SpawnFailure(cause)
-	a.hideAll(&f.Message, &f.Diagnostics)
-	ans := answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
-	ans.Exit.Started = a.cfg.Now()
-	if _, err := st.l.put(ctx, ans); err != nil {
-		return err
+	var err error
+	if st.ans, err = a.unstarted(ctx, st, cause); err != nil {
+		return errors.Join(st.over(ctx, err), clear(st.dir)) // nothing was begun
 	}
-	if err := clear(st.dir); err != nil {
-		return err
-	}
-	st.ans = &ans
 	close(st.done)
 	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
 }
 
-// supervise waits for the child and makes its answer durable, whether or not an activity still waits for it. That no activity waits for the delivery is
-// only noted where it was ended without an answer: a finished one is read again by whoever comes next.
-func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
-	exit := flight.Child.Result()
-	a.noteExit(st.dir, exit)
-	a.cfg.Reached(Exited, in.Call)
-	st.ans, st.err = a.collect(ctx, st, in, exit)
-	switch {
-	case st.ans != nil:
-		a.cfg.Reached(Answered, in.Call)
-	case st.err == nil:
-		stopped := errors.Join(fmt.Errorf("the agent was stopped: %s", exit.KillCause), a.forget(st.dir))
-		st.err = st.over(ctx, stopped)
+// unstarted stores that the agent of a delivery was never started.
+func (a *Activities) unstarted(ctx context.Context, st *settlement, cause error) (*answer, error) {
+	f := agent.SpawnFailure(cause)
+	a.hideAll(&f.Message, &f.Diagnostics)
+	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
+	ans.Exit.Started = a.cfg.Now()
+	return a.stored(ctx, st, ans)
+}
+
+// watch waits for the child and makes its answer durable, whether or not an activity still waits for it. A call that is handed over is left as it is.
+func (a *Activities) watch(ctx context.Context, flight *agent.Flight, in work.PassInput, st *settlement) {
+	select {
+	case <-flight.Child.Done():
+		st.ans, st.err = a.settle(ctx, flight.Child, in, st)
+	case <-a.over:
+		select {
+		case <-flight.Child.Done(): // both at once: what has ended is not handed over
+			st.ans, st.err = a.settle(ctx, flight.Child, in, st)
+		default:
+			st.err = errHandedOver
+		}
 	}
 	a.mu.Lock()
 	delete(a.settled, in.Call)
@@ -267,50 +280,70 @@ func (a *Activities) supervise(ctx context.Context, flight *agent.Flight, in wor
 	close(st.done)
 }
 
-// noteExit leaves the exit record of a delivery. Where it cannot be written, this worker remembers it.
-func (a *Activities) noteExit(dir string, exit agent.Exit) {
-	if agent.WriteExit(dir, exit, stdoutFile, stderrFile) == nil {
-		return
+// unanswered says that the agent of a delivery is gone, and left no answer: it was stopped before it had given one, or lost with its supervisor.
+type unanswered struct{ why string }
+
+func (e *unanswered) Error() string { return e.why }
+
+// settle makes an answer of a child that has ended. That no activity waits for the delivery is only noted where there is none: what a finished child left
+// is read again by whoever comes next.
+func (a *Activities) settle(ctx context.Context, child *agent.Child, in work.PassInput, st *settlement) (*answer, error) {
+	exit, err := child.Result()
+	a.cfg.Reached(Exited, in.Call)
+	var ans *answer
+	var spawn *supervisor.SpawnError
+	switch {
+	case errors.As(err, &spawn):
+		ans, err = a.unstarted(ctx, st, spawn.Err)
+	case errors.Is(err, agent.ErrLost):
+		ans, err = a.lost(ctx, in, st)
+	case err == nil:
+		ans, err = a.collect(ctx, st, in, exit)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.exits[dir] = exit
-}
-
-// exitOf is how the child of a delivery ended; false: no record says that it did.
-func (a *Activities) exitOf(dir string) (agent.Exit, bool, error) {
-	a.mu.Lock()
-	exit, ok := a.exits[dir]
-	a.mu.Unlock()
-	if ok {
-		return exit, true, nil
+	if none := (*unanswered)(nil); errors.As(err, &none) {
+		err = st.over(ctx, errors.Join(err, clear(st.dir)))
 	}
-	return agent.ReadExit(dir)
+	if ans != nil {
+		a.cfg.Reached(Answered, in.Call)
+	}
+	return ans, err
 }
 
-// forget removes all that is left of a delivery without an answer.
-func (a *Activities) forget(dir string) error {
-	a.mu.Lock()
-	delete(a.exits, dir)
-	a.mu.Unlock()
-	return clear(dir)
+// lost ends what a lost supervisor has left. An answer that can be seen to be whole counts all the same.
+func (a *Activities) lost(ctx context.Context, in work.PassInput, st *settlement) (*answer, error) {
+	if err := reap(ctx, st.dir); err != nil {
+		return nil, err
+	}
+	if ans, err := st.l.result(ctx); ans != nil || err != nil {
+		return ans, err // another worker of this host has read it, and removed it
+	}
+	ans, err := a.leftBehind(ctx, st.l, in, st.number, st.dir)
+	if ans == nil && err == nil {
+		err = &unanswered{"the supervisor of the call was lost, and the agent with it"}
+	}
+	return ans, err
 }
 
-// collect puts what a finished child left into the store, whatever that is; the first answer of a call counts. nil: it was ended on purpose, and had not
-// answered yet.
+// collect puts what a finished child left into the store, whatever that is; the first answer of a call counts. One that was stopped has no answer, unless
+// it had given it already.
 func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit) (*answer, error) {
 	out, err := outputsOf(st.dir)
 	if err != nil {
 		return nil, err
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
-		return nil, nil
+		return nil, &unanswered{"the agent was stopped: " + exit.KillCause}
 	}
 	ans, err := a.answerFrom(ctx, st, in, exit, out)
 	if err != nil {
 		return nil, err
 	}
 	ans.Recovered = st.recovered
+	return a.stored(ctx, st, ans)
+}
+
+// stored puts an answer into the store, and gives the one that counts. Then nothing of the call is needed here any more.
+func (a *Activities) stored(ctx context.Context, st *settlement, ans *answer) (*answer, error) {
 	won, err := st.l.put(ctx, *ans)
 	if err != nil {
 		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.call, err)
@@ -320,9 +353,6 @@ func (a *Activities) collect(ctx context.Context, st *settlement, in work.PassIn
 			return nil, err
 		}
 	}
-	a.mu.Lock()
-	delete(a.exits, st.dir)
-	a.mu.Unlock()
 	a.sweep(ctx, filepath.Dir(st.dir))
 	return ans, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/work"
 )
 
@@ -84,7 +85,14 @@ func newHouse(t *testing.T, play string) *house {
 func (h *house) worker() *Activities {
 	self, err := process.Self()
 	require.NoError(h.t, err)
-	return New(Config{Redact: h.redact, Host: "here", Worker: self, Scratch: filepath.Join(h.dir, "scratch")})
+	return h.workerAs(self)
+}
+
+// workerAs makes the activities of a worker process of that identity.
+func (h *house) workerAs(id process.Identity) *Activities {
+	self, err := os.Executable()
+	require.NoError(h.t, err)
+	return New(Config{Redact: h.redact, Host: "here", Worker: id, Scratch: filepath.Join(h.dir, "scratch"), Supervisor: []string{self, supervisor.Verb}})
 }
 
 func (h *house) redact(text string) string {

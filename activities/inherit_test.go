@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/supervisor"
+	"github.com/passbook-run/passbook/work"
 )
 
 // someone is a process that runs until the test ends it.
@@ -37,18 +41,35 @@ func gone(t *testing.T) process.Identity {
 	return id
 }
 
-// leave is what a dead worker of this host left of a delivery.
-func (h *house) leave(worker, child process.Identity, stdout string) {
+// leave is what a worker and a supervisor of this host left of a delivery.
+func (h *house) leave(worker, by process.Identity, stdout string) (dir string) {
 	h.t.Helper()
 	root := filepath.Join(h.dir, "scratch", scratchName(asked(h.in)))
-	err := h.ledger().claim(context.Background(), claim{Version: callVersion, Call: asked(h.in), Host: "here", Worker: worker, Scratch: root}, 1)
+	err := h.ledger().claim(context.Background(), claim{Version: callVersion, Call: asked(h.in), Host: "here", Worker: worker, Supervisor: by, Scratch: root}, 1)
 	require.NoError(h.t, err)
-	dir := filepath.Join(root, "1")
+	dir = filepath.Join(root, "1")
 	require.NoError(h.t, os.MkdirAll(dir, 0o700))
 	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stdoutFile), []byte(stdout), 0o600))
 	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stderrFile), nil, 0o600))
-	require.NoError(h.t, writeIdentity(dir, childFile, child))
+	h.json(dir, supervisor.RecordFile, supervisor.Record{Version: supervisor.Version, Process: by, Delivery: dir})
 	require.NoError(h.t, writeIdentity(dir, workerFile, worker))
+	return dir
+}
+
+func (h *house) json(dir, name string, v any) {
+	h.t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(h.t, err)
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
+}
+
+// exited is the record of its supervisor that the agent of a delivery has ended.
+func (h *house) exited(dir string, exit supervisor.Exit) {
+	h.t.Helper()
+	h.json(dir, supervisor.ExitFile, struct {
+		Version int `json:"version"`
+		supervisor.Exit
+	}{supervisor.Version, exit})
 }
 
 func TestAWholeAnswerOfADeadWorkerCounts(t *testing.T) {
@@ -79,21 +100,116 @@ func TestHalfAnAnswerOfADeadWorkerIsAskedForAgain(t *testing.T) {
 	h.noScratch()
 }
 
-func TestTheChildOfADeadWorkerIsEndedAndNobodyElse(t *testing.T) {
+// TestAStoppedCallIsALostDelivery: what it has cost nobody knows, so the run is told before it is made again.
+func TestAStoppedCallIsALostDelivery(t *testing.T) {
 	h := newHouse(t, "answer")
-	orphan, id := someone(t)
-	h.leave(gone(t), id, "")
-	waited := make(chan error, 1)
-	go func() { waited <- orphan.Wait() }()
+	dir := h.leave(gone(t), gone(t), "half")
+	h.exited(dir, supervisor.Exit{Code: -1, Killed: true, KillCause: "the test said so"})
 	_, err := h.pass(context.Background())
+	require.ErrorContains(t, err, "the agent was stopped: the test said so")
+	require.Equal(t, 0, h.started())
+	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	select {
-	case err := <-waited:
-		require.Error(t, err, "killed")
-	case <-time.After(20 * time.Second):
-		t.Fatal("the orphan goes on")
-	}
+	require.Equal(t, "ok", res.Outcome)
 	require.Equal(t, 1, h.started())
+	h.noScratch()
+}
+
+// TestTheNextWorkerJoinsACall that was handed over, or whose worker was lost: one agent, one answer.
+func TestTheNextWorkerJoinsACall(t *testing.T) {
+	for name, leave := range map[string]func(first *Activities, lose func()){
+		"handed over": func(first *Activities, _ func()) { first.HandOver() },
+		"lost":        func(_ *Activities, lose func()) { lose() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "wait")
+			first := h.workerAs(gone(t))
+			ctx, lose := context.WithCancel(context.Background())
+			type outcome struct {
+				res work.PassResult
+				err error
+			}
+			done := make(chan outcome, 1)
+			go func() { res, err := h.passOf(ctx, first); done <- outcome{res, err} }()
+			h.awaitStart(1)
+			leave(first, lose)
+			ended := <-done
+			if name == "handed over" {
+				require.NoError(t, ended.err)
+				require.Equal(t, "here", ended.res.HandedOver)
+				first.Stop()
+				again, err := h.passOf(context.Background(), first)
+				require.NoError(t, err)
+				require.Equal(t, "here", again.HandedOver, "it takes no call any more")
+			} else {
+				first.HandOver() // that it watches the call no more is all that is left of it
+			}
+			require.NoError(t, h.acts.ReapDead(context.Background()), "a worker starts")
+			go func() { res, err := h.pass(context.Background()); done <- outcome{res, err} }()
+			require.Eventually(t, func() bool { return h.acts.flying(asked(h.in)) }, 20*time.Second, 5*time.Millisecond)
+			h.letGo()
+			joined := <-done
+			require.NoError(t, joined.err)
+			require.Equal(t, "ok", joined.res.Outcome)
+			require.True(t, joined.res.Joined)
+			require.Equal(t, 1, h.started())
+			h.noScratch()
+		})
+	}
+}
+
+// TestAClaimOfAnotherHostHolds until its deadline, or until its host says that nothing will come of it.
+func TestAClaimOfAnotherHostHolds(t *testing.T) {
+	later := run.Time(time.Now().Add(time.Hour))
+	for name, row := range map[string]struct {
+		deadline string
+		ended    bool
+		holds    bool
+	}{
+		"claimed":           {later, false, true},
+		"ended":             {later, true, false},
+		"past its deadline": {run.Time(time.Now().Add(-time.Second)), false, false},
+		"of an old release": {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			h := newHouse(t, "answer")
+			require.NoError(t, h.ledger().claim(ctx, claim{Version: callVersion, Call: asked(h.in), Host: "there", Worker: gone(t), Deadline: row.deadline}, 1))
+			if row.ended {
+				require.NoError(t, h.ledger().end(ctx, 1))
+			}
+			res, err := h.pass(ctx)
+			require.NoError(t, err)
+			if !row.holds {
+				require.Equal(t, "ok", res.Outcome)
+				require.Equal(t, 1, h.started())
+				return
+			}
+			require.Equal(t, &work.Elsewhere{Host: "there", Until: later}, res.Elsewhere)
+			require.Equal(t, 0, h.started())
+			claims, err := h.ledger().claims(ctx)
+			require.NoError(t, err)
+			require.Len(t, claims, 1)
+		})
+	}
+}
+
+// TestALostSupervisorIsALostCall: the agent died with it, and the call is made once more.
+func TestALostSupervisorIsALostCall(t *testing.T) {
+	h := newHouse(t, "wait")
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	h.awaitStart(1)
+	living, err := supervisor.Living(filepath.Join(h.dir, "scratch"))
+	require.NoError(t, err)
+	require.Len(t, living, 1)
+	require.NoError(t, living[0].Process.Signal(syscall.SIGKILL))
+	require.ErrorContains(t, <-done, "the supervisor of the call was lost")
+	h.letGo()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, 2, h.started())
 }
 
 // TestWhatTheChildHadStartedIsEndedToo: the child died with its worker, and what it had started lives on, in a session of its own. It is ended before the call
@@ -116,11 +232,11 @@ func TestWhatTheChildHadStartedIsEndedToo(t *testing.T) {
 			require.True(t, other.Alive())
 		})
 	}
-	t.Run("its worker lives", func(t *testing.T) {
+	t.Run("its supervisor lives", func(t *testing.T) {
 		h := newHouse(t, "answer")
-		_, worker := someone(t)
+		_, by := someone(t)
 		mine := carrying(t, filepath.Join(h.dir, "scratch", scratchName(asked(h.in)), "1"))
-		h.leave(worker, gone(t), "")
+		h.leave(gone(t), by, "")
 		require.NoError(t, h.acts.ReapDead(context.Background()))
 		require.True(t, mine.Alive())
 	})
@@ -140,11 +256,11 @@ func carrying(t *testing.T, dir string) process.Identity {
 	return id
 }
 
-func TestAStrangerWithTheChildsNumberIsLeftAlone(t *testing.T) {
+func TestAStrangerWithTheSupervisorsNumberIsLeftAlone(t *testing.T) {
 	h := newHouse(t, "answer")
 	_, id := someone(t)
 	stranger := id
-	id.StartTime = "1" // the child had the number before
+	id.StartTime = "1" // the supervisor had the number before
 	h.leave(gone(t), id, "")
 	_, err := h.pass(context.Background())
 	require.NoError(t, err)

@@ -216,7 +216,7 @@ func (a *Activities) held(call string, err error) error {
 	if app := (*temporal.ApplicationError)(nil); err == nil || temporal.IsCanceledError(err) || errors.Is(err, context.Canceled) || errors.As(err, &app) {
 		return err
 	}
-	if len(a.finishedHere(call)) == 0 {
+	if none := (*unanswered)(nil); errors.As(err, &none) || len(a.finishedHere(call)) == 0 {
 		return err
 	}
 	err = volume.Explain(err) // here, as Temporal takes kind and details only from an error that nothing wraps

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // The test binary, started again with this variable, is the agent; the other one names a folder that test and agents share.
@@ -20,6 +22,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
+		os.Exit(supervisor.Main(os.Args[2:]))
+	}
 	play, ok := os.LookupEnv(playing)
 	if !ok {
 		os.Exit(m.Run())

@@ -8,13 +8,14 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/work"
 )
 
 // RunPass makes one call, or finds its answer: in the store, in this worker, in another one, or in the files of a dead one. The child does
-// not hang on the activity's context: only a person, its own timeout or the end of the worker ends it.
+// not hang on the activity's context, nor on this worker: only a person or its own bounds end it.
 func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
 	in.Call = asked(in)
 	res, err := a.runPass(ctx, in)
@@ -46,6 +47,12 @@ func (a *Activities) runPass(ctx context.Context, in work.PassInput) (work.PassR
 		return work.PassResult{Unrecorded: true}, nil
 	}
 	ans, joined, err := a.obtain(ctx, l, in)
+	if errors.Is(err, errHandedOver) {
+		return work.PassResult{HandedOver: a.cfg.Host}, nil
+	}
+	if other := (*claimedElsewhere)(nil); errors.As(err, &other) {
+		return work.PassResult{Elsewhere: &other.Elsewhere}, nil
+	}
 	if err != nil {
 		return work.PassResult{}, err
 	}
@@ -77,14 +84,24 @@ func (a *Activities) obtain(ctx context.Context, l ledger, in work.PassInput) (a
 }
 
 func (a *Activities) obtainOnce(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
-	deliveries := 0
+	deliveries, start := 0, starter(nil)
 	if !a.flying(in.Call) {
-		ans, deliveries, joined, err = a.inherit(ctx, l, in)
+		ans, deliveries, start, err = a.inherit(ctx, l, in)
 		if ans != nil || err != nil {
-			return ans, joined, err
+			return ans, ans != nil && !ans.Recovered, err
 		}
 	}
-	st, joined, err := a.fly(ctx, l, in, deliveries+1)
+	select {
+	case <-a.over:
+		return nil, false, errHandedOver
+	default:
+	}
+	adopted := start != nil
+	if !adopted {
+		start = func() (*settlement, *agent.Child, error) { return a.launch(ctx, l, in, deliveries+1) }
+	}
+	st, joined, err := a.fly(ctx, l, in, start)
+	joined = joined || adopted
 	if err != nil {
 		return nil, joined, err
 	}
@@ -95,17 +112,23 @@ func (a *Activities) obtainOnce(ctx context.Context, l ledger, in work.PassInput
 	return ans, joined, err
 }
 
-// await waits for a flight. A person's word or the end of the worker ends the child; a lost context leaves it running.
+// errHandedOver says that this worker leaves the call to the next one of its host.
+var errHandedOver = errors.New("the call is handed over to the next worker")
+
+// await waits for a flight. An operator's decision ends the child; a lost context, and a worker that hands over, leave it running.
 func (a *Activities) await(ctx context.Context, in work.PassInput, st *settlement) (*answer, error) {
 	select {
 	case <-st.done:
+		return st.ans, st.err
+	case <-a.over: // the flight is left as it is, unless its child has ended already
+		<-st.done
 		return st.ans, st.err
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
 	switch {
 	case temporal.IsCanceledError(cause), errors.Is(cause, activity.ErrActivityPaused), errors.Is(cause, activity.ErrActivityReset):
-		a.flights.Kill(in.Call, "ended by a person")
+		a.end(ctx, in.Call, "ended by a person")
 		<-st.done
 		if st.ans != nil {
 			return st.ans, nil // it had answered: the answer counts
@@ -119,11 +142,18 @@ func (a *Activities) await(ctx context.Context, in work.PassInput, st *settlemen
 		}
 		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause)
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		a.flights.Kill(in.Call, "the worker stops")
+		a.end(ctx, in.Call, "the worker stops")
 		<-st.done
 		return st.ans, orStopping(st.ans)
 	}
 	return nil, cause
+}
+
+// end asks for the end of a call's agent.
+func (a *Activities) end(ctx context.Context, call, cause string) {
+	if _, err := a.flights.Kill(call, cause); err != nil && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("the end of an agent cannot be asked for as it should be", "call", call, "error", err.Error())
+	}
 }
 
 func orStopping(ans *answer) error {

@@ -11,26 +11,26 @@ import (
 
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
-// reap ends what is left of a delivery of a dead worker: exactly the child that it recorded, and whatever that had started, never a stranger with
-// one of their numbers. A worker that dies takes only the child along.
+// reap ends what is left of a delivery: by its supervisor if that lives, and whatever carries the mark if the supervisor was lost with nothing recorded.
+// A stranger with one of their numbers is left alone.
 func reap(ctx context.Context, dir string) error {
-	if err := reapChild(ctx, dir); err != nil {
+	rec, ok, err := supervisor.ReadRecord(dir)
+	if err != nil || !ok {
+		return err // no agent was started
+	}
+	if err := supervisor.Stop(dir, rec.Process, "nobody waits for the call any more"); err != nil {
 		return err
+	}
+	if err := rec.Process.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if _, err := supervisor.ReadExit(dir); !errors.Is(err, supervisor.ErrNoExit) {
+		return nil // all of it had ended before that was written
 	}
 	return process.EndCarrying(ctx, agent.MarkEnv, dir)
-}
-
-func reapChild(ctx context.Context, dir string) error {
-	id, ok, err := readIdentity(dir, childFile)
-	if err != nil || !ok || !id.Alive() {
-		return err
-	}
-	if err := id.KillGroup(); err != nil && !errors.Is(err, process.ErrGone) {
-		return err
-	}
-	return id.AwaitEnd(ctx)
 }
 
 // readIdentity reads who a delivery has recorded; false: nobody, or half of it, when the worker died and its child with it.
@@ -66,17 +66,17 @@ func EndCalls(ctx context.Context, scratch, runID string) error {
 	return nil
 }
 
-// ReapDead ends what workers of this host have left behind that are gone: nobody may ever ask for their calls again. What their agents had written stays.
+// ReapDead ends what lost supervisors of this host have left behind: nobody may ever ask for their calls again. What their agents had written stays.
 func (a *Activities) ReapDead(ctx context.Context) error {
-	found, err := filepath.Glob(filepath.Join(a.cfg.Scratch, "*", "*", workerFile))
+	found, err := filepath.Glob(filepath.Join(a.cfg.Scratch, "*", "*", supervisor.RecordFile))
 	if err != nil {
 		return err
 	}
 	var all error
 	for _, file := range found {
 		dir := filepath.Dir(file)
-		id, ok, err := readIdentity(dir, workerFile)
-		if err == nil && ok && !id.Alive() {
+		rec, ok, err := supervisor.ReadRecord(dir)
+		if err == nil && ok && !rec.Process.Alive() {
 			err = reap(ctx, dir)
 		}
 		all = errors.Join(all, err)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // bound is how long a test waits for what must happen.
@@ -20,7 +24,7 @@ const bound = 20 * time.Second
 
 func start(t *testing.T, c Command) *Child {
 	t.Helper()
-	child, err := Start(c)
+	child, err := begin(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { child.Kill("end of test"); <-child.Done() })
 	return child
@@ -33,7 +37,9 @@ func result(t *testing.T, child *Child) Exit {
 	case <-time.After(bound):
 		t.Fatal("the child did not end")
 	}
-	return child.Result()
+	exit, err := child.Result()
+	require.NoError(t, err)
+	return exit
 }
 
 func read(t *testing.T, path string) string {
@@ -122,7 +128,6 @@ func TestTimeoutEndsAStubbornAgentAndItsChild(t *testing.T) {
 	c.Timeout, c.Grace = 2*time.Second, 100*time.Millisecond
 	child := start(t, c)
 	self, grandchild := pids(t, c)
-	require.Equal(t, child.Identity().PID, self)
 	exit := result(t, child)
 	require.True(t, exit.TimedOut)
 	require.False(t, exit.Killed)
@@ -154,19 +159,48 @@ func TestKillIsGentleFirst(t *testing.T) {
 	require.Equal(t, "terminated", result(t, child).Signal)
 }
 
-func TestChildCanBeFoundAgain(t *testing.T) {
-	child := start(t, commandIn(t.TempDir(), "wait"))
-	require.True(t, child.Identity().Alive())
-	require.NoError(t, child.Identity().KillGroup(), "as a redelivery does")
-	require.Equal(t, "killed", result(t, child).Signal)
-	require.False(t, child.Identity().Alive())
+// TestChildOutlivesItsWorker: its answer is there, and how it ended, although nobody of its worker lives.
+func TestChildOutlivesItsWorker(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	worker := exec.Command(self)
+	worker.Env = append(os.Environ(), playing+"=worker "+dir)
+	require.NoError(t, worker.Start())
+	c := commandIn(dir, "await")
+	agent, _ := pids(t, c)
+	require.NoError(t, worker.Process.Kill())
+	_ = worker.Wait()
+	rec, ok, err := supervisor.ReadRecord(dir)
+	require.NoError(t, err)
+	require.True(t, ok)
+	joined := Join(dir, rec.Process)
+	require.True(t, alive(agent))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
+	require.Zero(t, result(t, joined).Code)
+	require.Contains(t, read(t, c.Stdout), "answered")
+}
+
+// TestChildDiesWithItsSupervisor: how the call ended is not known then.
+func TestChildDiesWithItsSupervisor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no parent-death signal here")
+	}
+	c := commandIn(t.TempDir(), "await")
+	child, err := begin(c)
+	require.NoError(t, err)
+	agent, _ := pids(t, c)
+	require.NoError(t, child.Identity().Signal(syscall.SIGKILL))
+	requireGone(t, agent)
+	_, err = child.Result()
+	require.ErrorIs(t, err, ErrLost)
 }
 
 func TestKillAfterTheEndChangesNothing(t *testing.T) {
 	child := start(t, commandIn(t.TempDir(), "say 1"))
 	exit := result(t, child)
 	child.Kill("late")
-	require.Equal(t, exit, child.Result())
+	require.Equal(t, exit, result(t, child))
 	require.False(t, exit.Killed)
 }
 
@@ -179,10 +213,15 @@ func TestNothingStaysBehindANormalExit(t *testing.T) {
 }
 
 func TestChildIsInItsOwnGroup(t *testing.T) {
-	child := start(t, commandIn(t.TempDir(), "wait"))
-	group, err := syscall.Getpgid(child.Identity().PID)
+	c := commandIn(t.TempDir(), "await")
+	child := start(t, c)
+	agent, _ := pids(t, c)
+	group, err := syscall.Getpgid(agent)
 	require.NoError(t, err)
-	require.Equal(t, child.Identity().PID, group, "a terminal's Ctrl+C must not reach it")
+	require.Equal(t, agent, group, "a terminal's Ctrl+C must not reach it")
+	session, err := syscall.Getpgid(child.Identity().PID)
+	require.NoError(t, err)
+	require.Equal(t, child.Identity().PID, session, "nor its supervisor")
 }
 
 func TestStartRefuses(t *testing.T) {
@@ -213,7 +252,7 @@ func TestStartRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := commandIn(t.TempDir(), "wait")
 			row.change(&c)
-			child, err := Start(c)
+			child, err := begin(c)
 			require.Nil(t, child)
 			require.ErrorContains(t, err, row.says)
 			if row.is != nil {
@@ -231,11 +270,43 @@ func TestABrokenProgramIsPermanent(t *testing.T) {
 	path := filepath.Join(c.Dir, "broken")
 	require.NoError(t, os.WriteFile(path, []byte("\x7fELF nothing"), 0o700))
 	c.Argv = []string{path}
-	_, err := Start(c)
+	child, err := begin(c)
+	require.NoError(t, err)
+	_, err = child.Result() // the system refuses it, not this package
 	require.Error(t, err)
 	failure := SpawnFailure(err)
 	require.Equal(t, SpawnFailed, failure.Category)
 	require.True(t, failure.Permanent)
+}
+
+// TestOutputBoundsEndAnAgent: too much of it, or none for too long.
+func TestOutputBoundsEndAnAgent(t *testing.T) {
+	for name, row := range map[string]struct {
+		play     string
+		change   func(*Command)
+		category Category
+		says     string
+		size     int64
+	}{
+		"too much": {"flood", func(c *Command) { c.Output = 1 << 20 }, OutputTruncated, "printed too much", 1 << 20},
+		"silence":  {"wait", func(c *Command) { c.Idle = 100 * time.Millisecond }, TimedOut, "printed nothing for too long", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := commandIn(t.TempDir(), row.play)
+			row.change(&c)
+			exit := result(t, start(t, c))
+			fi, err := os.Stat(c.Stdout)
+			require.NoError(t, err)
+			require.Equal(t, row.size, fi.Size())
+			for _, kind := range []string{KindText, KindJSON} {
+				_, failure := ReadReply(kind, []byte(read(t, c.Stdout)), exit, "", nil, 0)
+				require.NotNil(t, failure)
+				require.Equal(t, row.category, failure.Category)
+				require.Contains(t, failure.Message, row.says)
+			}
+		})
+	}
 }
 
 func TestTooManyProcessesIsNotPermanent(t *testing.T) {

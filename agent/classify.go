@@ -30,6 +30,10 @@ func classify(exit Exit, message, said string) *Failure {
 	f := &Failure{Category: ExitNonzero, Message: message, ExitCode: exit.Code}
 	why := complaint(said)
 	switch {
+	case exit.Overflow:
+		f.Category, f.Message = OutputTruncated, "agent printed too much and was ended; its output is cut off"
+	case exit.Idle:
+		f.Category, f.Message = TimedOut, fmt.Sprintf("agent printed nothing for too long and was ended after %s", exit.Duration.Round(1e6))
 	case exit.TimedOut:
 		f.Category, f.Message = TimedOut, fmt.Sprintf("agent did not finish and was ended after %s", exit.Duration.Round(1e6))
 	case exit.Killed:

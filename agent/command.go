@@ -1,22 +1,27 @@
 // Package agent runs one agent process and says what came back.
 //
 // It promises that a child gets its prompt from a regular file and leaves its answer in one (a pipe cuts long replies short), that it
-// lives in its own process group with nothing of it left behind, that it ends with this process, and that a reply is either whole or a
+// lives under a supervisor with nothing of it left behind, that it goes on when this process ends, and that a reply is either whole or a
 // Failure with one of the categories of requirement 002 §1.5. It does not retry, store, or judge what a reply says.
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // DefaultGrace is how long a child may take to end after SIGTERM.
 const DefaultGrace = 5 * time.Second
+
+// DefaultOutput is how much a child may print, in bytes.
+const DefaultOutput = 64 << 20
 
 // MarkEnv is the variable by which the processes of one delivery of a call are known, whatever group or session they have moved to.
 const MarkEnv = "PASSBOOK_DELIVERY"
@@ -31,8 +36,10 @@ type Command struct {
 	Prompt   string            // a regular file, its standard input
 	Stdout   string            // created; must not be there yet, so no earlier answer is overwritten
 	Stderr   string            // likewise
-	Mark     string            // in its environment as MarkEnv: whatever carries it is ended with the child; used once; empty: only its group is
+	Mark     string            // in its environment as MarkEnv: what a lost supervisor has left is found by it; used once
 	Timeout  time.Duration     // of the process, on the monotonic clock; 0 is none
+	Idle     time.Duration     // without output; 0 is none
+	Output   int64             // bytes of stdout, and of stderr; 0 is DefaultOutput
 	Grace    time.Duration     // between SIGTERM and SIGKILL; 0 is DefaultGrace
 }
 
@@ -66,27 +73,33 @@ func (c Command) Find() error {
 	return err
 }
 
-// open makes the process's command with its three files. The caller closes the files once the process has started.
-func (c Command) open() (*exec.Cmd, []*os.File, error) {
-	program, err := lookPath(c.Argv[0], c.Dir, c.Environ())
-	if err != nil {
-		return nil, nil, err
+// call is the command as its supervisor gets it.
+func (c Command) call() (supervisor.Call, error) {
+	if err := c.check(); err != nil {
+		return supervisor.Call{}, err
 	}
-	cmd := &exec.Cmd{Path: program, Args: c.Argv, Env: c.Environ(), Dir: c.Dir, SysProcAttr: attributes()}
+	program, err := lookPath(c.Argv[0], c.Dir, c.Environ())
+	return supervisor.Call{
+		Path: program, Argv: c.Argv, Dir: c.Dir, Stdin: c.Prompt, Stdout: c.Stdout, Stderr: c.Stderr,
+		Timeout: c.Timeout, Idle: c.Idle, Output: cmp.Or(c.Output, DefaultOutput), Grace: cmp.Or(c.Grace, DefaultGrace),
+	}, err
+}
+
+// open makes sure of the prompt, and makes the files of the output.
+func (c Command) open() error {
 	in, err := openPrompt(c.Prompt)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	files := []*os.File{in}
 	for _, path := range []string{c.Stdout, c.Stderr} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return nil, nil, fmt.Errorf("start agent %s: create output file: %w", c.Argv[0], errors.Join(err, closeAll(files)))
+			return fmt.Errorf("start agent %s: create output file: %w", c.Argv[0], errors.Join(err, closeAll(files)))
 		}
 		files = append(files, f)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[1], files[2]
-	return cmd, files, nil
+	return closeAll(files)
 }
 
 func openPrompt(path string) (*os.File, error) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -66,34 +67,38 @@ func (f *Flights) remove(id string, flight *Flight) {
 // Forget drops a flight whose result was taken care of. A flight that is not the current one of its id is left alone.
 func (f *Flights) Forget(flight *Flight) { f.remove(flight.ID, flight) }
 
-// Kill ends the child of one call and says whether there was one. It does not wait for the end.
-func (f *Flights) Kill(id, cause string) bool {
+// Kill ends the child of one call and says whether there was one. It does not wait for the end. The error is that of [Child.Kill].
+func (f *Flights) Kill(id, cause string) (bool, error) {
 	f.mu.Lock()
 	flight, ok := f.by[id]
 	f.mu.Unlock()
-	return ok && flight.kill(cause)
+	if !ok {
+		return false, nil
+	}
+	return flight.kill(cause)
 }
 
 // KillAll ends every child and waits until all of them are gone.
-func (f *Flights) KillAll(cause string) {
+func (f *Flights) KillAll(cause string) (err error) {
 	f.mu.Lock()
 	all := slices.Collect(maps.Values(f.by))
 	f.mu.Unlock()
 	for _, flight := range all {
-		flight.kill(cause)
+		_, failed := flight.kill(cause)
+		err = errors.Join(err, failed)
 	}
 	for _, flight := range all {
 		if flight.Child != nil {
 			<-flight.Child.Done()
 		}
 	}
+	return err
 }
 
-func (f *Flight) kill(cause string) bool {
+func (f *Flight) kill(cause string) (bool, error) {
 	<-f.ready
 	if f.Child == nil {
-		return false
+		return false, nil
 	}
-	f.Child.Kill(cause)
-	return true
+	return true, f.Child.Kill(cause)
 }

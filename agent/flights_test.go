@@ -17,7 +17,7 @@ func TestJoinStartsACallOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
-			flight, joined, err := flights.Join("g0.035.1.-.1", func() (*Child, error) { starts.Add(1); return Start(c) })
+			flight, joined, err := flights.Join("g0.035.1.-.1", func() (*Child, error) { starts.Add(1); return begin(c) })
 			if err != nil {
 				return
 			}
@@ -36,14 +36,14 @@ func TestJoinStartsACallOnce(t *testing.T) {
 		require.Same(t, first, child)
 	}
 	flights.KillAll("end of test")
-	require.True(t, first.Result().Killed)
+	require.True(t, result(t, first).Killed)
 }
 
 func TestAFlightLivesUntilItIsForgotten(t *testing.T) {
 	var flights Flights
 	once := func(t *testing.T, play string) (*Flight, bool) {
 		c := commandIn(t.TempDir(), play)
-		flight, joined, err := flights.Join("a", func() (*Child, error) { return Start(c) })
+		flight, joined, err := flights.Join("a", func() (*Child, error) { return begin(c) })
 		require.NoError(t, err)
 		return flight, joined
 	}
@@ -59,9 +59,13 @@ func TestAFlightLivesUntilItIsForgotten(t *testing.T) {
 	third, joined := once(t, "wait")
 	require.True(t, joined, "a flight is forgotten by itself only")
 	require.Same(t, second, third)
-	require.True(t, flights.Kill("a", "end of test"))
+	found, err := flights.Kill("a", "end of test")
+	require.NoError(t, err)
+	require.True(t, found)
 	require.Equal(t, "end of test", result(t, second.Child).KillCause)
-	require.False(t, flights.Kill("b", "no such call"))
+	found, err = flights.Kill("b", "no such call")
+	require.NoError(t, err)
+	require.False(t, found)
 }
 
 func TestAFailedStartIsToldToAllAndForgotten(t *testing.T) {
@@ -83,7 +87,7 @@ func TestAFailedStartIsToldToAllAndForgotten(t *testing.T) {
 	require.ErrorIs(t, <-errs, broken)
 	require.ErrorIs(t, <-errs, broken)
 	c := commandIn(t.TempDir(), "wait")
-	_, joined, err := flights.Join("a", func() (*Child, error) { return Start(c) })
+	_, joined, err := flights.Join("a", func() (*Child, error) { return begin(c) })
 	require.NoError(t, err)
 	require.False(t, joined)
 	flights.KillAll("end of test")

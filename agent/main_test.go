@@ -11,18 +11,23 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // The test binary, started again with this variable, is the agent.
 const playing = "AGENT_TEST_PLAYS"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
+		os.Exit(supervisor.Main(os.Args[2:]))
+	}
 	play, ok := os.LookupEnv(playing)
 	if !ok {
 		os.Exit(m.Run())
 	}
 	roles := map[string]func(arg string){
-		"say": say, "env": env, "exit": exit, "echo": echo, "stubborn": stubborn, "leave": leave, "emigrate": emigrate, "wait": wait, "worker": worker,
+		"say": say, "env": env, "exit": exit, "echo": echo, "stubborn": stubborn, "leave": leave, "emigrate": emigrate, "wait": wait, "worker": worker, "await": await, "flood": flood,
 	}
 	role, arg, _ := strings.Cut(play, " ")
 	roles[role](arg)
@@ -63,10 +68,10 @@ func leave(string) {
 	grandchild()
 }
 
-// emigrate answers and exits while its child goes on in a session of its own.
+// emigrate answers and exits while its child goes on in a session of its own, without the mark.
 func emigrate(string) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.SysProcAttr = append(os.Environ(), playing+"=wait"), &syscall.SysProcAttr{Setsid: true}
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), playing+"=wait", MarkEnv+"="), &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
@@ -83,18 +88,48 @@ func grandchild() {
 	fmt.Println(os.Getpid(), cmd.Process.Pid)
 }
 
+// flood prints without end.
+func flood(string) {
+	line := strings.Repeat("x", 1<<16)
+	for {
+		if _, err := fmt.Print(line); err != nil {
+			return
+		}
+		time.Sleep(time.Millisecond) // the disk has other users
+	}
+}
+
 func wait(string) { time.Sleep(time.Hour) }
+
+// begin starts a call under this binary as its supervisor.
+func begin(c Command) (*Child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return Start(p, c)
+}
+
+// await prints its pid, and answers when the test says go.
+func await(string) {
+	fmt.Println(os.Getpid(), os.Getppid())
+	for {
+		if _, err := os.Stat("go"); err == nil {
+			fmt.Println("answered")
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // the agent polls, not the test
+	}
+}
 
 // worker is a process that has a child through this package, and is killed by the test.
 func worker(dir string) {
-	child, err := Start(commandIn(dir, "wait"))
+	child, err := begin(commandIn(dir, "await"))
 	if err != nil {
-		panic(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "pid.tmp"), []byte(strconv.Itoa(child.Identity().PID)), 0o600); err != nil {
-		panic(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "pid.tmp"), filepath.Join(dir, "pid")); err != nil {
 		panic(err)
 	}
 	<-child.Done()

@@ -87,7 +87,7 @@ func readJSON(stdout []byte, exit Exit, stderr string, price *Price, promptChars
 	reply := e.reply(exit, price, promptChars)
 	switch {
 	case e.failed():
-		exit.TimedOut, exit.Killed = false, false // it answered before it was ended: the answer says why it failed
+		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false // it answered before it was ended: the answer says why it failed
 		return reply, classify(exit, fmt.Sprintf("agent reported an error (%s): %s", e.Subtype, clip(e.text(), 300)), stderr+"\n"+e.text())
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:
 		return reply, classify(exit, ended(exit), stderr)
@@ -124,7 +124,9 @@ func short(stdout string) string {
 	return stdout
 }
 
-func unfinished(exit Exit) bool { return exit.Code != 0 || exit.TimedOut || exit.Killed }
+func unfinished(exit Exit) bool {
+	return exit.Code != 0 || exit.TimedOut || exit.Overflow || exit.Killed
+}
 
 func ended(exit Exit) string {
 	if exit.Signal != "" {

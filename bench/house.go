@@ -42,7 +42,7 @@ func open(ctx context.Context, s settings) (*house, error) {
 	if err := os.WriteFile(h.empty(), []byte("{}\n"), 0o600); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", temp+string(filepath.Separator), "./worker", "./bench/agent")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", temp+string(filepath.Separator), "./worker", "./supervisor/passbook-call", "./bench/agent")
 	build.Dir = s.Root
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("build the programs: %w\n%s", err, said), h.close())

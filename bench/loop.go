@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/serve"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // ask is the step at which the plain loop starts the agent and waits for it.
@@ -58,6 +59,7 @@ func (h *house) record(ctx context.Context, def operate.Definition) ([]step, err
 		worker <- serve.Run(polling, serve.Options{Settings: h.op.Settings, Client: h.op.Client, Host: h.op.Host, Adjust: func(c *activities.Config) {
 			c.Open = func(root string) rundir.Dir { return rundir.Dir{Root: root, Disk: disk} }
 			c.OpenStore = func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) }
+			c.Supervisor = []string{filepath.Join(h.temp, supervisor.Program)}
 			c.Reached = func(p activities.Point, _ string) {
 				if p == activities.Spawned {
 					note(ask, "", 0)

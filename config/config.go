@@ -33,6 +33,7 @@ type Settings struct {
 	Recheck       time.Duration `mapstructure:"recheck"`        // how often a worker checks what its host has: agents, stores, browser
 	Idle          time.Duration `mapstructure:"idle"`           // a background worker stops after this long without work
 	Keeper        bool          `mapstructure:"keeper"`         // a keeper restarts the background worker and the embedded server
+	Drain         time.Duration `mapstructure:"drain"`          // a worker that is told to stop waits this long for its calls; 0: it hands them over
 	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
 	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
 	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
@@ -78,7 +79,7 @@ const envPrefix = "passbook"
 func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
-		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true, "continue_after": 0, "server": "", "environment": "local",
+		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true, "drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
@@ -257,6 +258,9 @@ func (s Settings) complete() (Settings, error) {
 	}
 	if s.Recheck < 100*time.Millisecond {
 		errs = append(errs, fmt.Errorf("settings: recheck is %s; it must be at least 100ms", s.Recheck))
+	}
+	if s.Drain < 0 {
+		errs = append(errs, fmt.Errorf("settings: drain is %s; it must be at least 0s", s.Drain))
 	}
 	if !run.ValidBudget(s.Policy.Budget) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f", s.Policy.Budget, run.MaxBudgetUSD))

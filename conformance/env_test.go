@@ -183,7 +183,7 @@ func (e *env) stop() error {
 	if err != nil {
 		return err
 	}
-	_, err = e.succeed("server", "stop")
+	_, err = e.succeed("server", "stop", "--now")
 	if err == nil {
 		return nil
 	}

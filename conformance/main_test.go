@@ -84,7 +84,7 @@ func makeBin(bin string) error {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		return err
 	}
-	programs, err := testenv.Programs(project, filepath.Join(base, "programs"), "./starter", "./worker")
+	programs, err := testenv.Programs(project, filepath.Join(base, "programs"), "./starter", "./worker", "./supervisor/passbook-call")
 	if err != nil {
 		return err
 	}

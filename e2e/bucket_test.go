@@ -20,7 +20,7 @@ func TestAStoreOnS3(t *testing.T) {
 	dir := h.dir("run")
 	h.begin(dir)
 	h.mid("005")
-	h.kill(h.worker())
+	h.crash(h.worker())
 	h.finish(dir)
 	h.undisturbed(dir, 1)
 	require.Equal(t, 2, h.count("start", "005"))

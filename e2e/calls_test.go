@@ -98,7 +98,7 @@ func (h *house) noAgents() {
 	require.NoError(h.t, processes(instant{Calls: h.calls()}, nil))
 }
 
-// endAgents wants no agent alive, and ends those that are. The kernel signals an agent when its worker dies; it may take its time to be gone.
+// endAgents wants no agent alive, and ends those that are. The kernel signals an agent when its supervisor dies; it may take its time to be gone.
 func endAgents(t *testing.T, calls []callLine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -107,7 +107,7 @@ func endAgents(t *testing.T, calls []callLine) {
 		if !alive || id.AwaitEnd(ctx) == nil {
 			continue
 		}
-		t.Errorf("an agent outlived its worker: %s, pid %d", c.At, c.PID)
+		t.Errorf("an agent outlived its supervisor: %s, pid %d", c.At, c.PID)
 		_ = id.KillGroup() // best effort: the test has failed already
 	}
 }

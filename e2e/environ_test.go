@@ -78,7 +78,7 @@ func TestAnAgentThatIsInstalledLater(t *testing.T) {
 	said, _ = h.try("doctor", dir)
 	require.Contains(t, strings.Join(strings.Fields(said), " "), "the environment of its resume at")
 
-	h.kill(worker)
+	h.crash(worker)
 	h.env = old
 	foreground := h.attach("worker")
 	until(t, "the call is made again", func() bool { return len(keys()) == 2 })

@@ -48,15 +48,14 @@ func TestTheHarnessSeesWhatIsPaidForTwice(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatNobodyRecordedDiesToo kills the worker when the agent runs and is not written down yet: nobody could find it again. It would
-// think for ten minutes.
-func TestAnAgentThatNobodyRecordedDiesToo(t *testing.T) {
+// TestACallOutlivesItsWorkerFromItsStart kills the worker when its agent has just begun: the next worker finds the supervisor, and joins the call.
+func TestACallOutlivesItsWorkerFromItsStart(t *testing.T) {
 	t.Parallel()
 	g := newGrounds(t, small())
 	first := g.first(t, string(activities.Spawned))
 	s, err := g.newSite("spawned")
 	require.NoError(t, err)
-	require.NoError(t, s.spoil(slow("1", "600")))
+	require.NoError(t, s.spoil(slow("1", "4")))
 	require.NoError(t, s.start(t.Context()))
 	at, err := s.killWorker(t.Context(), point.Plan{DieAt: first, Await: s.log})
 	require.NoError(t, err)
@@ -64,6 +63,10 @@ func TestAnAgentThatNobodyRecordedDiesToo(t *testing.T) {
 	require.Equal(t, string(activities.Spawned), at.At)
 	require.NoError(t, s.finish(t.Context()))
 	require.NoError(t, s.invariants(g.want, bystander(t)))
+	calls, err := readCalls(s.log)
+	require.NoError(t, err)
+	starts, _ := counts(calls)
+	require.Equal(t, 1, starts["001"])
 }
 
 // first returns the number of the first point of a run whose place contains the text.

@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // patience is how long anything may take that should happen soon.
@@ -210,6 +211,32 @@ func (h *house) kill(id process.Identity) {
 	require.NoError(h.t, id.AwaitEnd(ctx))
 }
 
+// crash ends a worker and the supervisors of its calls, and the agents with them: what a machine that stops does to them.
+func (h *house) crash(worker process.Identity) {
+	h.t.Helper()
+	h.kill(worker)
+	h.endSupervisors()
+}
+
+// endSupervisors kills the supervisors of all calls that run, and waits until they are gone.
+func (h *house) endSupervisors() {
+	h.t.Helper()
+	require.NoError(h.t, endSupervisors(filepath.Join(h.state(), "scratch")))
+}
+
+func endSupervisors(scratch string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	living, err := supervisor.Living(scratch)
+	for _, r := range living {
+		if gone := r.Process.Signal(syscall.SIGKILL); !errors.Is(gone, process.ErrGone) {
+			err = errors.Join(err, gone)
+		}
+		err = errors.Join(err, r.Process.AwaitEnd(ctx))
+	}
+	return err
+}
+
 // signal sends a signal to a process.
 func (h *house) signal(id process.Identity, sig syscall.Signal) {
 	h.t.Helper()
@@ -248,6 +275,9 @@ func (h *house) clear() {
 		if err := id.AwaitEnd(ctx); err != nil {
 			h.t.Errorf("clean up: %v", err)
 		}
+	}
+	if err := endSupervisors(filepath.Join(h.state(), "scratch")); err != nil {
+		h.t.Errorf("clean up: %v", err)
 	}
 	endAgents(h.t, h.calls())
 }

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"bytes"
 	"math/rand"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,20 +46,98 @@ func (h *house) undisturbed(dir string, kills int) []run.Event {
 // tinyCalls is how many calls the small pipeline makes.
 const tinyCalls = 25
 
-func TestKillWorker(t *testing.T) {
+// TestWorkerEndsInACall ends the worker in the middle of a call, by force and as a service manager does. The agent goes on under its supervisor, the next
+// worker joins the call, and it is paid for once. A worker that is stopped loses no attempt, and is gone within two seconds.
+func TestWorkerEndsInACall(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.spoil(slow("5", "600"))
-	dir := h.dir("run")
-	h.begin(dir)
-	agent := h.mid("005")
-	before := read(t, dir+"/events.jsonl")
-	h.kill(h.worker())
-	until(t, "the agent died with its worker", func() bool { return !agent.Alive() })
-	h.finish(dir)
-	h.undisturbed(dir, 1)
-	require.Equal(t, 2, h.count("start", "005"))
-	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]), "what was written before the crash is not the beginning of it any more")
+	for name, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.spoil(slow("5", "6"))
+			dir := h.dir("run")
+			h.begin(dir)
+			agent, worker := h.mid("005"), h.worker()
+			before := read(t, dir+"/events.jsonl")
+			told := time.Now()
+			h.signal(worker, sig)
+			until(t, "the worker is gone", func() bool { return !worker.Alive() })
+			took := time.Since(told)
+			require.True(t, agent.Alive(), "the call goes on")
+			h.finish(dir)
+			events := h.undisturbed(dir, 0)
+			require.Equal(t, 1, h.count("start", "005"))
+			require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]), "what was written before is not the beginning of it any more")
+			if sig == syscall.SIGTERM {
+				require.Less(t, took, 2*time.Second)
+				require.Empty(t, of[run.PassAttempt](events, run.KindPassAttempt), "a lost attempt")
+			}
+		})
+	}
+}
+
+// TestServerStopLeavesCallsRunning, unless it is told to end them: then the call is made once more.
+func TestServerStopLeavesCallsRunning(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args   []string
+		says   string
+		starts int
+	}{
+		"stop":       {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins them.", 1},
+		"stop --now": {[]string{"server", "stop", "--now"}, "Stopped. 1 call ended.", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.spoil(slow("2", "6"))
+			dir := h.dir("run")
+			h.begin(dir)
+			agent := h.mid("002")
+			require.Contains(t, h.starter(row.args...), row.says)
+			require.Equal(t, row.starts == 1, agent.Alive())
+			h.finish(dir)
+			require.Len(t, of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt), row.starts-1)
+			require.Equal(t, row.starts, h.count("start", "002"))
+		})
+	}
+}
+
+// TestDrain stops a worker that waits for its calls: it says for what, and ends when they have ended. A second signal ends it and them at once.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	for name, twice := range map[string]bool{"once": false, "twice": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, "PASSBOOK_DRAIN=1m")
+			seconds := "4"
+			if twice {
+				seconds = "600"
+			}
+			h.spoil(slow("2", seconds))
+			dir := h.dir("run")
+			h.begin(dir)
+			agent, worker := h.mid("002"), h.worker()
+			log := func() string { return string(read(t, filepath.Join(h.state(), "worker", "worker.log"))) }
+			h.signal(worker, syscall.SIGTERM)
+			until(t, "it says what it waits for", func() bool { return strings.Contains(log(), "Waiting up to 1m0s for 1 call (") })
+			require.True(t, worker.Alive())
+			if twice {
+				told := time.Now()
+				h.signal(worker, syscall.SIGTERM)
+				until(t, "the worker is gone", func() bool { return !worker.Alive() })
+				require.Less(t, time.Since(told), 5*time.Second)
+				until(t, "the agent is gone", func() bool { return !agent.Alive() })
+			} else {
+				until(t, "the worker is gone", func() bool { return !worker.Alive() })
+				require.Equal(t, 1, h.count("answered", "002"))
+			}
+			h.finish(dir)
+			events := h.undisturbed(dir, 1)
+			require.Equal(t, twice, h.count("start", "002") == 2)
+			require.Equal(t, twice, len(of[run.PassAttempt](events, run.KindPassAttempt)) > 0)
+		})
+	}
 }
 
 func TestKillServerAndWorker(t *testing.T) {
@@ -69,7 +149,7 @@ func TestKillServerAndWorker(t *testing.T) {
 	h.mid("005")
 	worker, server := h.worker(), h.server()
 	h.kill(server)
-	h.kill(worker)
+	h.crash(worker)
 	h.finish(dir)
 	h.undisturbed(dir, 1)
 	require.Equal(t, 2, h.count("start", "005"))

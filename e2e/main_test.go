@@ -34,7 +34,7 @@ func withPrograms(tests func() int) (int, error) {
 	if project, err = filepath.Abs(".."); err != nil {
 		return 1, err
 	}
-	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./e2e/victim", "./e2e/agent"); err != nil {
+	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./supervisor/passbook-call", "./e2e/victim", "./e2e/agent"); err != nil {
 		return 1, err
 	}
 	defer testenv.HoldPorts()()

@@ -35,7 +35,7 @@ func TestFromTraces(t *testing.T) {
 	dir, saved, out := h.dir("run"), h.dir("traces.jsonl"), h.dir("recovered")
 	h.begin(dir)
 	h.mid("009")
-	h.kill(h.worker())
+	h.crash(h.worker())
 	id, events := metaOf(t, dir).RunID, int64(len(eventsOf(t, dir)))
 	require.NoError(t, os.WriteFile(saved, read(t, filepath.Join(dir, rundir.TracesFile)), 0o600))
 	before := tree(t, dir)

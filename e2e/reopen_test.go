@@ -96,7 +96,7 @@ func TestTheDatabaseIsGone(t *testing.T) {
 			h.mid("009")
 			before := read(t, dir+"/events.jsonl")
 			worker, server := h.worker(), h.server()
-			h.kill(worker)
+			h.crash(worker)
 			h.kill(server)
 			require.Contains(t, h.starter("status", dir), "running (as recorded; whether it is alive is unknown: no Temporal server runs on this machine")
 			databases, err := filepath.Glob(filepath.Join(h.state(), "server", "temporal-*"))

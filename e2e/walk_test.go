@@ -58,6 +58,7 @@ func (g *grounds) clear(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(g.root, "*", "calls.jsonl"))
 	require.NoError(t, err)
 	for _, log := range logs {
+		require.NoError(t, endSupervisors(filepath.Join(filepath.Dir(log), "state", "scratch")))
 		calls, err := readCalls(log)
 		require.NoError(t, err)
 		endAgents(t, calls)

@@ -27,8 +27,8 @@ echo $$ > %[1]s/leader.new && mv %[1]s/leader.new %[1]s/leader
 echo Done.
 `
 
-// TestWhatAWrapperHadStarted kills the worker under an agent that is a script around others. Its leader dies with the worker and the others live on: nobody
-// had told them. The next worker ends them before it asks again, and no stranger; and nobody is left at the end.
+// TestWhatAWrapperHadStarted kills worker and supervisor of an agent that is a script around others. Its leader dies with the supervisor and the others live on:
+// nobody had told them. The next worker ends them before it asks again, and no stranger; and nobody is left at the end.
 func TestWhatAWrapperHadStarted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -59,10 +59,10 @@ func TestWhatAWrapperHadStarted(t *testing.T) {
 	other, err := process.Of(stranger.Process.Pid)
 	require.NoError(t, err)
 
-	h.kill(h.worker())
+	h.crash(h.worker())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	require.NoError(t, leader.AwaitEnd(ctx), "the leader dies with its worker")
+	require.NoError(t, leader.AwaitEnd(ctx), "the leader dies with its supervisor")
 	for _, id := range left {
 		require.True(t, id.Alive(), "nobody has told it")
 	}

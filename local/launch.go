@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/agent"
 	"github.com/passbook-run/passbook/durable"
 	"github.com/passbook-run/passbook/process"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 type launchSpec struct {
@@ -66,12 +67,14 @@ func launch(s launchSpec) (started *daemon, err error) {
 	return d, nil
 }
 
-// unmarked is an environment, or this process's, without the mark of a call: what an agent starts by way of Passbook outlives the call.
+// unmarked is an environment, or this process's, without the mark of a call: what an agent starts by way of Passbook outlives the call. Supervisors
+// know it by another mark.
 func unmarked(env []string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, agent.MarkEnv+"=") })
+	env = slices.DeleteFunc(slices.Clone(env), func(pair string) bool { return strings.HasPrefix(pair, agent.MarkEnv+"=") })
+	return append(env, supervisor.DaemonEnv+"=1")
 }
 
 // said is what it has written so far.

@@ -2,8 +2,10 @@ package operate
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -26,6 +28,11 @@ func (o Operator) Held(ctx context.Context, runID string, stands run.Standing) *
 	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
 	if err != nil {
 		return nil
+	}
+	for _, p := range d.GetPendingActivities() {
+		if claimed, waits := work.WaitsFor(p.GetActivityId()); waits && p.GetHeartbeatDetails() == nil { // a worker that takes it reports at once; a frozen one has only taken it
+			return &run.Held{Waits: true, Cause: fmt.Sprintf("host %s may still be making the call, and no worker answers there; start one, or wait: the call is made elsewhere after %s", claimed.Host, claimed.Until)}
+		}
 	}
 	for _, p := range d.GetPendingActivities() {
 		if f := p.GetLastFailure(); f != nil && p.GetAttempt() > transient {

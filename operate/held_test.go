@@ -117,6 +117,10 @@ func TestHeld(t *testing.T) {
 			{ActivityType: &commonpb.ActivityType{Name: "Project"}, Attempt: attempt, LastFailure: &failurepb.Failure{Message: "open /runs/x/events.jsonl: permission denied"}},
 		}
 	}
+	waiting := func(beat *commonpb.Payloads) []*workflowpb.PendingActivityInfo {
+		id := "pass-012" + work.Elsewhere{Host: "far", Until: "2026-01-02T03:04:05.000Z"}.Suffix()
+		return []*workflowpb.PendingActivityInfo{{ActivityId: id, HeartbeatDetails: beat, Attempt: 1}}
+	}
 	ahead := run.Standing{Status: run.Running, Recorded: run.Running, Live: run.Paused, Liveness: run.LiveOpen}
 	level := run.Standing{Status: run.Running, Recorded: run.Running, Live: run.Running, Liveness: run.LiveOpen}
 	full := &workflows.HeldAnswer{Held: true, Message: "write /runs/x: no space left on device"}
@@ -134,6 +138,10 @@ func TestHeld(t *testing.T) {
 		{"at work in the workflow", level, fakeRun{held: &workflows.HeldAnswer{}}, nil, 1},
 		{"work that fails", level, fakeRun{pending: failing(7)}, &run.Held{Cause: "Project failed, last with: open /runs/x/events.jsonl: permission denied"}, 0},
 		{"work that failed once", level, fakeRun{pending: failing(2)}, nil, 0},
+		{"waits for another host", level, fakeRun{pending: waiting(nil)}, &run.Held{
+			Waits: true, Cause: "host far may still be making the call, and no worker answers there; start one, or wait: the call is made elsewhere after 2026-01-02T03:04:05.000Z",
+		}, 0},
+		{"has found the other host", level, fakeRun{pending: waiting(&commonpb.Payloads{})}, nil, 0},
 		{"closed", run.Standing{Liveness: run.LiveClosed, Recorded: run.Done}, fakeRun{held: full, pending: failing(7)}, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {

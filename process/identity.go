@@ -74,6 +74,7 @@ func (i Identity) AwaitEnd(ctx context.Context) error {
 type entry struct {
 	start  string
 	zombie bool
+	parent int // its pid
 }
 
 // entry looks the process up. The error is ErrGone when its pid is free, or a stranger's.

@@ -27,5 +27,5 @@ func lookup(pid int) (entry, error) {
 		return entry{}, err
 	}
 	t := p.Proc.P_starttime
-	return entry{start: fmt.Sprintf("%d.%06d", t.Sec, t.Usec), zombie: p.Proc.P_stat == zombie}, nil
+	return entry{start: fmt.Sprintf("%d.%06d", t.Sec, t.Usec), zombie: p.Proc.P_stat == zombie, parent: int(p.Eproc.Ppid)}, nil
 }

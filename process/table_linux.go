@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -34,14 +35,18 @@ func lookup(pid int) (entry, error) {
 	return parseStat(stat)
 }
 
-// parseStat reads state (field 3) and start time (field 22) of proc_pid_stat(5). The name in field 2 may hold anything,
+// parseStat reads state (field 3), parent (field 4) and start time (field 22) of proc_pid_stat(5). The name in field 2 may hold anything,
 // brackets and newlines too, so what counts begins after the last bracket.
 func parseStat(stat []byte) (entry, error) {
-	const state, start = 0, 22 - 3
+	const state, parent, start = 0, 4 - 3, 22 - 3
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= start {
 		return entry{}, fmt.Errorf("process table: cannot read %q", stat)
 	}
 	zombie := bytes.ContainsAny(fields[state], "ZXx")
-	return entry{start: string(fields[start]), zombie: zombie}, nil
+	pid, err := strconv.Atoi(string(fields[parent]))
+	if err != nil {
+		return entry{}, fmt.Errorf("process table: cannot read %q", stat)
+	}
+	return entry{start: string(fields[start]), zombie: zombie, parent: pid}, nil
 }

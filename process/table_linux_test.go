@@ -25,10 +25,10 @@ func TestParseStat(t *testing.T) {
 		stat string
 		want entry
 	}{
-		"plain":              {"12 (sh) S" + rest, entry{start: "4711"}},
-		"zombie":             {"12 (sh) Z" + rest, entry{start: "4711", zombie: true}},
-		"a name with traps":  {"12 () Z 1 (\n) S" + rest, entry{start: "4711"}},
-		"dead, not yet gone": {"12 (sh) X" + rest, entry{start: "4711", zombie: true}},
+		"plain":              {"12 (sh) S" + rest, entry{start: "4711", parent: 1}},
+		"zombie":             {"12 (sh) Z" + rest, entry{start: "4711", parent: 1, zombie: true}},
+		"a name with traps":  {"12 () Z 1 (\n) S" + rest, entry{start: "4711", parent: 1}},
+		"dead, not yet gone": {"12 (sh) X" + rest, entry{start: "4711", parent: 1, zombie: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseStat([]byte(row.stat))

@@ -31,8 +31,9 @@ type NoWorker struct {
 
 // Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written, or a worker that has what it needs.
 type Held struct {
-	Cause    string `json:"cause"`     // for people: operation, path, error, file system
-	DiskFull bool   `json:"disk_full"` // the run is paused until there is space; otherwise what failed is tried again every few seconds
+	Cause    string `json:"cause"`           // for people: operation, path, error, file system
+	Waits    bool   `json:"waits,omitempty"` // for another host, as long as that one has claimed the call
+	DiskFull bool   `json:"disk_full"`       // the run is paused until there is space; otherwise what failed is tried again every few seconds
 }
 
 // Stands reads a recorded status together with what Temporal says. A run that the events leave open and Temporal has closed or lost is

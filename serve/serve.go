@@ -35,9 +35,11 @@ type Options struct {
 	Ready     func() error
 	Idle      func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
 	Adjust    func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
+	Now       <-chan struct{}                 // closed when a worker that waits for its calls is to end them; nil: never
+	Say       func(line string)               // what a worker that stops waits for; nil: nobody wants to know
 }
 
-// Run polls until ctx ends or Idle returns. Running passes get a little time to end; then their agents are ended with the worker.
+// Run polls until ctx ends or Idle returns. Then running calls are left to the next worker; with the setting drain it waits for them first.
 func Run(ctx context.Context, o Options) error {
 	self, err := process.Self()
 	if err != nil {
@@ -77,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 	defer func() {
 		end()
 		checks.Wait()
-		stop(append(group, host.workers()...))
+		o.finish(append(group, host.workers()...), acts)
 	}()
 	if o.Ready != nil {
 		if err := o.Ready(); err != nil {
@@ -168,7 +170,7 @@ func (o Options) gated(g *gate) worker.Options {
 	}
 	opts := o.base()
 	opts.DisableWorkflowWorker = true
-	opts.WorkerStopTimeout = 10 * time.Second
+	opts.WorkerStopTimeout = max(o.Settings.Drain, handOver)
 	opts.Tuner = tuner{fixed, g}
 	return opts
 }
@@ -183,11 +185,3 @@ func (t tuner) GetActivityTaskSlotSupplier() worker.SlotSupplier { return t.gate
 
 // signs is how often a worker shows that it lives. The SDK's own choice leaves a fifth of the time to a busy machine; then it counts as lost.
 func signs(heartbeat time.Duration) time.Duration { return min(heartbeat/4, 2*time.Second) }
-
-func stop(group []worker.Worker) {
-	var all sync.WaitGroup
-	for _, w := range group {
-		all.Go(w.Stop)
-	}
-	all.Wait()
-}

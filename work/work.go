@@ -3,6 +3,8 @@
 package work
 
 import (
+	"strings"
+
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -361,6 +363,27 @@ type PassResult struct {
 	Source      string                `json:"source,omitempty"`     // call of another run that the answer was taken from
 	SourceUSD   float64               `json:"source_usd,omitempty"` // what it had cost there
 	Unrecorded  bool                  `json:"unrecorded,omitempty"` // there is no record of it, and no call was wanted
+
+	HandedOver string     `json:"handed_over,omitempty"` // host whose worker stopped while the call goes on: its next worker joins it
+	Elsewhere  *Elsewhere `json:"elsewhere,omitempty"`   // another host may be making the call
+}
+
+// Elsewhere names the host that has claimed a call, and until when its claim holds.
+type Elsewhere struct {
+	Host  string `json:"host"`
+	Until string `json:"until"`
+}
+
+// Suffix ends the id of an activity that waits for that host. [WaitsFor] reads it.
+func (e Elsewhere) Suffix() string { return elsewhereMark + e.Host + "/" + e.Until }
+
+const elsewhereMark = "@"
+
+// WaitsFor reads from the id of an activity which host's claim it waits for; false: for none.
+func WaitsFor(activityID string) (Elsewhere, bool) {
+	_, claimed, ok := strings.Cut(activityID, elsewhereMark)
+	host, until, both := strings.Cut(claimed, "/")
+	return Elsewhere{Host: host, Until: until}, ok && both
 }
 
 // Trouble is what an activity met and got over: it is journaled as an error that was recovered from.

@@ -6,11 +6,12 @@ import (
 
 	"github.com/passbook-run/passbook/starter/cli"
 	_ "github.com/passbook-run/passbook/store/clouds"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 func main() {
 	args := os.Args[1:]
-	if len(args) == 0 || args[0] != cli.ScriptedVerb {
+	if len(args) == 0 || args[0] != cli.ScriptedVerb && args[0] != supervisor.Verb {
 		args = append([]string{"worker"}, args...)
 	}
 	os.Exit(cli.Main(args, os.Stdin, os.Stdout, os.Stderr))

@@ -140,10 +140,20 @@ const mostLost = 20
 // deliver hands the call to a worker, and to the next one if a worker is lost: the id stays, so a call that still runs is joined and one that
 // was answered is not paid for again. nil: a pause ended it.
 func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
-	queue, wait := p.e.queueOf(p.role.Program), time.Duration(0)
+	queue, wait, claimed := p.e.queueOf(p.role.Program), time.Duration(0), (*work.Elsewhere)(nil)
 	for lost, away := 0, 0; ; {
 		var res work.PassResult
-		err := workflow.ExecuteActivity(p.options(calls, queue, wait), work.RunPass, p.input()).Get(calls, &res)
+		err := workflow.ExecuteActivity(p.options(calls, queue, wait, claimed), work.RunPass, p.input()).Get(calls, &res)
+		claimed = nil
+		if err == nil && res.HandedOver != "" { // the call goes on: the next worker of its host joins it
+			queue, wait = p.hostCalls(res.HandedOver), nextWorker
+			continue
+		}
+		if err == nil && res.Elsewhere != nil {
+			claimed = res.Elsewhere
+			queue, wait = p.hostCalls(claimed.Host), until(ctx, claimed.Until)
+			continue
+		}
 		if err == nil && res.Unrecorded {
 			if err := p.e.leaveRecord(ctx); err != nil {
 				return nil, err
@@ -199,9 +209,25 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 			}
 		}
 		if host := lastHost(err); host != "" {
-			queue, wait = work.QueuesOf(p.e.in.Claim.TaskQueue, host).HostCalls, 30*time.Second
+			queue, wait = p.hostCalls(host), nextWorker
 		}
 	}
+}
+
+// nextWorker is how long a delivery waits for a worker of the host that knows the call.
+const nextWorker = 30 * time.Second
+
+func (p *pass) hostCalls(host string) string {
+	return work.QueuesOf(p.e.in.Claim.TaskQueue, host).HostCalls
+}
+
+// until is the time from now to the end of a claim, and a little more for clocks that differ.
+func until(ctx workflow.Context, deadline string) time.Duration {
+	at, err := time.Parse(time.RFC3339, deadline)
+	if err != nil {
+		return nextWorker
+	}
+	return max(at.Sub(workflow.Now(ctx)), 0) + 10*time.Second
 }
 
 // lost journals a lost delivery, and gives the pass up after too many of them. The courier carries the line to the directory: the wait for the
@@ -220,13 +246,17 @@ func (p *pass) lost(ctx workflow.Context, n int, cause error) error {
 	return nil
 }
 
-func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration) workflow.Context {
+// options name the delivery for people: also the host that it waits for.
+func (p *pass) options(ctx workflow.Context, queue string, wait time.Duration, claimed *work.Elsewhere) workflow.Context {
 	id := "pass-" + p.step.Key
 	if p.step.Number == 0 {
 		id = fmt.Sprintf("%s-%d", p.step.Key, p.at.Round)
 	}
 	if p.member != "" {
 		id += "-" + p.member
+	}
+	if claimed != nil {
+		id += claimed.Suffix()
 	}
 	return p.e.call(ctx, queue, id, p.step.DescriptionOf(p.member, p.at.Round), p.timeout(), wait)
 }

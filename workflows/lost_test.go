@@ -44,6 +44,36 @@ func TestALostDeliveryKeepsItsCall(t *testing.T) {
 	}
 }
 
+// TestAHandedOverCallIsNoLostAttempt: its worker stopped, and the next one of that host joins it. A call that another host has claimed is waited for there.
+func TestAHandedOverCallIsNoLostAttempt(t *testing.T) {
+	nowhere := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	gives := func(res work.PassResult) script {
+		return func(work.PassResult) (work.PassResult, error) { return res, nil }
+	}
+	tests := []struct {
+		name   string
+		first  []script
+		queues []string
+	}{
+		{"handed over", []script{gives(work.PassResult{HandedOver: "far"})}, []string{"passbook-calls", "passbook-calls-far", "passbook-calls"}},
+		{
+			"elsewhere, and the host is gone",
+			[]script{gives(work.PassResult{Elsewhere: &work.Elsewhere{Host: "far", Until: "2020-01-02T03:04:05.000Z"}}), breaks(nowhere)},
+			[]string{"passbook-calls", "passbook-calls-far", "passbook-calls", "passbook-calls"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			w.agent.will(call(1, 1), tt.first...)
+			w.done()
+			require.Equal(t, tt.queues, w.agent.queues)
+			require.Empty(t, payloads[run.PassAttempt](w, run.KindPassAttempt))
+			require.Empty(t, w.waits)
+		})
+	}
+}
+
 func TestWorkersThatAreLostAgainAndAgainAreWaitedFor(t *testing.T) {
 	w := newWorld(t, twoPasses)
 	w.agent.will(call(1, 1), times(7, breaks(errors.New("the store is away")))...)

@@ -12,12 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 // The test binary, started again with this variable, is the agent itself, or an engine that runs it as its child.
 const playing = "SCRIPTED_TEST_PLAYS"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
+		os.Exit(supervisor.Main(os.Args[2:]))
+	}
 	switch os.Getenv(playing) {
 	case "agent":
 		os.Exit(Main(os.Stdin, os.Stdout, os.Stderr, os.Getenv))
@@ -29,13 +33,26 @@ func TestMain(m *testing.M) {
 
 // engine runs the agent as its child, as a worker does, and waits to be killed by it.
 func engine() {
-	child, err := agent.Start(commandIn(os.Getenv("SCRIPTED_TEST_DIR"), os.Getenv(FaultsEnv)))
+	child, err := begin(commandIn(os.Getenv("SCRIPTED_TEST_DIR"), os.Getenv(FaultsEnv)))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	<-child.Done()
 	os.Exit(0)
+}
+
+// begin starts the agent under this binary as its supervisor.
+func begin(c agent.Command) (*agent.Child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Start(p, c)
 }
 
 // commandIn is the agent as a process, its prompt and its answer in dir.

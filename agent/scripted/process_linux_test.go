@@ -20,15 +20,16 @@ const bound = 20 * time.Second
 func TestHangIgnoresSIGTERMAndHasAChild(t *testing.T) {
 	c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: hang}\n")[FaultsEnv])
 	c.Grace = 50 * time.Millisecond
-	child, err := agent.Start(c)
+	child, err := begin(c)
 	require.NoError(t, err)
 	var grandchild int
 	require.Eventually(t, func() bool {
-		grandchild = childOf(child.Identity().PID)
+		grandchild = childOf(childOf(child.Identity().PID))
 		return grandchild > 0
 	}, bound, 5*time.Millisecond)
 	child.Kill("test")
-	exit := child.Result()
+	exit, err := child.Result()
+	require.NoError(t, err)
 	require.Equal(t, "killed", exit.Signal)
 	require.Eventually(t, func() bool { return gone(grandchild) }, bound, 5*time.Millisecond)
 	require.Equal(t, []string{"start"}, events(t, c.Dir))
@@ -93,9 +94,10 @@ func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: "+fault+"}\n")[FaultsEnv])
-			child, err := agent.Start(c)
+			child, err := begin(c)
 			require.NoError(t, err)
-			exit := child.Result()
+			exit, err := child.Result()
+			require.NoError(t, err)
 			stdout, err := os.ReadFile(c.Stdout)
 			require.NoError(t, err)
 			stderr, err := os.ReadFile(c.Stderr)

@@ -24,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/serve"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 const agentVerb = "scripted-agent"
@@ -31,6 +32,9 @@ const agentVerb = "scripted-agent"
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == agentVerb {
 		os.Exit(scripted.Main(os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	}
+	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
+		os.Exit(supervisor.Main(os.Args[2:]))
 	}
 	if err := obey(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "victim:", err)

@@ -23,6 +23,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/redact"
+	"github.com/passbook-run/passbook/supervisor"
 	"github.com/passbook-run/passbook/volume"
 )
 
@@ -45,6 +46,9 @@ type app struct {
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if len(args) > 0 && args[0] == ScriptedVerb {
 		return scripted.Main(in, out, errw, os.Getenv)
+	}
+	if len(args) > 0 && args[0] == supervisor.Verb { // where the smaller program is missing
+		return supervisor.Main(args[1:])
 	}
 	a := &app{in: in, out: out, err: &outlet{to: errw}}
 	root := a.root()

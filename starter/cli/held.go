@@ -39,6 +39,9 @@ func heldWords(h run.Held, d rundir.Dir) string {
 	if h.DiskFull {
 		return fmt.Sprintf("Paused, a disk is full: %s. Nothing is lost. Free space there, then run: %s resume %s", h.Cause, program(), shell.Quote(d.Root))
 	}
+	if h.Waits {
+		return fmt.Sprintf("Held up: %s.", h.Cause)
+	}
 	return fmt.Sprintf("Held up: %s. Fix the cause: it is tried again every few seconds, and the run then continues by itself.", h.Cause)
 }
 

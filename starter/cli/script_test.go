@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
 	"github.com/passbook-run/passbook/store/tree"
+	"github.com/passbook-run/passbook/supervisor"
 
 	"github.com/passbook-run/passbook/activities"
 )
@@ -47,7 +48,10 @@ func TestScripts(t *testing.T) {
 			if ok {
 				e.Setenv("PASSBOOK_SERVER", server)
 			}
-			e.Defer(func() { _, _ = local.Stop(context.Background(), state, 20*time.Second) })
+			e.Defer(func() {
+				_, _ = local.Stop(context.Background(), state, 20*time.Second)
+				_, _ = supervisor.StopAll(context.Background(), filepath.Join(state, "scratch"), "end of the test")
+			})
 			return nil
 		},
 		Condition: func(c string) (bool, error) {

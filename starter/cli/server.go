@@ -11,13 +11,14 @@ import (
 
 	"github.com/passbook-run/passbook/local"
 	"github.com/passbook-run/passbook/serve"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
 func (a *app) server() *cobra.Command {
 	cmd := within(&cobra.Command{Use: "server", Short: "The embedded Temporal server of this machine, and the background worker"})
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start what is missing", Args: cobra.NoArgs, RunE: a.serverStart},
-		&cobra.Command{Use: "stop", Short: "Stop keeper, worker and server; runs go on when they are started again", Args: cobra.NoArgs, RunE: a.serverStop},
+		a.serverStop(),
 		&cobra.Command{Use: "build", Short: "Build the server into the user's cache, unless it is there; nothing starts", Args: cobra.NoArgs, RunE: a.serverBuild},
 		a.serverStatus(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
 	)
@@ -47,17 +48,44 @@ func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
-	scheduled, unknown := a.scheduled(cmd.Context()) // a server that does not answer is stopped all the same
-	was, err := local.Stop(cmd.Context(), a.settings.StateDir, 20*time.Second)
+func (a *app) serverStop() *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use: "stop", Short: "Stop keeper, worker and server; runs go on when they are started again", Args: cobra.NoArgs,
+		Long: `Stop keeper, worker and server; runs go on when they are started again. Running calls keep running: the next worker joins them, and their answers count.
+With --now they are ended, and made again when their runs go on.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stop(cmd.Context(), now) },
+	}
+	cmd.Flags().BoolVar(&now, "now", false, "end the running calls too")
+	return cmd
+}
+
+func (a *app) stop(ctx context.Context, now bool) error {
+	scheduled, unknown := a.scheduled(ctx) // a server that does not answer is stopped all the same
+	grace := 20 * time.Second
+	if !now {
+		grace += a.settings.Drain
+	}
+	was, err := local.Stop(ctx, a.settings.StateDir, grace)
 	if err != nil {
 		return err
 	}
-	if was.Server == nil && was.Worker == nil && was.Keeper == nil {
-		fmt.Fprintln(a.out, "Nothing was running.")
+	ended, calls := 0, ""
+	if now {
+		if ended, err = supervisor.StopAll(ctx, a.settings.Scratch(), "ended by `starter server stop --now`"); err != nil {
+			return fmt.Errorf("end the running calls: %w", err)
+		}
+		if ended > 0 {
+			calls = fmt.Sprintf(" %s ended.", ofCalls(ended))
+		}
+	} else if living, err := supervisor.Living(a.settings.Scratch()); err == nil && len(living) > 0 {
+		calls = fmt.Sprintf(" %s still running; the next worker joins them. To end them: %s server stop --now", ofCalls(len(living)), program())
+	}
+	if was.Server == nil && was.Worker == nil && was.Keeper == nil && ended == 0 {
+		fmt.Fprintln(a.out, "Nothing was running."+calls)
 		return nil
 	}
-	fmt.Fprintln(a.out, "Stopped.")
+	fmt.Fprintln(a.out, "Stopped."+calls)
 	if unknown != nil {
 		fmt.Fprintf(a.out, "Which schedules it had is unknown: %v\n", unknown)
 	}
@@ -65,6 +93,13 @@ func (a *app) serverStop(cmd *cobra.Command, _ []string) error {
 		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up what they missed: %s\n", program(), strings.Join(scheduled, ", "))
 	}
 	return nil
+}
+
+func ofCalls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
 }
 
 func (a *app) serverStatus() *cobra.Command {

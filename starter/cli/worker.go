@@ -24,17 +24,32 @@ func (a *app) worker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run a worker (in the foreground)", Args: cobra.NoArgs,
 		Long: `Run a worker against the Temporal server of TEMPORAL_ADDRESS or the profile, or against the embedded server of this machine.
-SIGTERM and SIGINT stop it: running passes get a little time, then their agents are ended and the calls are delivered again elsewhere.`,
+SIGTERM and SIGINT stop it within two seconds. Running calls go on, and the next worker of this host joins them. With PASSBOOK_DRAIN (such as 10m, in containers,
+where calls end with the worker) it waits for them first; a second signal ends them at once.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			ctx, now, stop := stopSignals(cmd.Context())
 			defer stop()
-			return a.serve(ctx, background, key)
+			return a.serve(ctx, now, background, key)
 		},
 	}
 	cmd.Flags().BoolVar(&background, "background", false, "stop when there is no work and nobody is attached")
 	cmd.Flags().StringVar(&key, "key", "", "what the starter knows the worker by")
 	hide(cmd, "background", "key")
 	return cmd
+}
+
+// stopSignals gives a context that ends with the first signal to stop, and a channel that is closed by the second.
+func stopSignals(ctx context.Context) (first context.Context, second <-chan struct{}, stop func()) {
+	signals, now := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	first, cancel := context.WithCancel(ctx)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		close(now)
+	}()
+	return first, now, func() { signal.Stop(signals); cancel() }
 }
 
 func hide(cmd *cobra.Command, flags ...string) {
@@ -45,7 +60,7 @@ func hide(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-func (a *app) serve(ctx context.Context, background bool, key string) error {
+func (a *app) serve(ctx context.Context, now <-chan struct{}, background bool, key string) error {
 	conn, err := serve.FindConnection(a.settings)
 	if err != nil {
 		return err
@@ -78,6 +93,7 @@ func (a *app) serve(ctx context.Context, background bool, key string) error {
 	}
 	o := serve.Options{
 		Settings: a.settings, Redact: a.secrets, Converter: conn.Options.DataConverter, Client: cl, Host: host, Scripted: []string{self, ScriptedVerb},
+		Now: now, Say: a.progress,
 		Ready: func() error { return local.AnnounceReady(a.settings.StateDir, key, time.Now()) },
 	}
 	o.Operator = operate.Operator{

@@ -98,7 +98,7 @@ func build(ctx context.Context, s settings, p program) (string, error) {
 }
 
 func buildWorker(ctx context.Context, s settings) error {
-	return compile(ctx, s.Root, "-o", filepath.Join(s.Root, "bin")+"/", "./starter", "./worker")
+	return compile(ctx, s.Root, "-o", filepath.Join(s.Root, "bin")+"/", "./starter", "./worker", "./supervisor/passbook-call")
 }
 
 func compile(ctx context.Context, dir string, args ...string) error {
