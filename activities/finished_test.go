@@ -82,7 +82,7 @@ var oddReplies = []odd{
 	{"the output is a directory", "sh rm ../stdout; mkdir ../stdout; echo Done.", "output-empty", "stdout is a directory"},
 	{"the output is a named pipe", "sh rm ../stdout; mkfifo ../stdout; echo Done.", "output-empty", "stdout is a named pipe"},
 	{"the output is a symlink", "sh rm ../stdout; ln -s /etc/passwd ../stdout; echo Done.", "output-empty", "stdout: path escapes"},
-	{"more output than is read", "sh head -c 68000000 /dev/zero", "output-truncated", "stdout is larger than 64 MiB"},
+	{"more output than is read", "sh head -c 68000000 /dev/zero", "output-truncated", "printed more than 64 MiB"},
 	{"output that is not UTF-8", `sh printf 'caf\351\n'`, "ok", ""},
 	{"no error output", "sh rm ../stderr; echo Done.", "ok", ""},
 	{"error output is a named pipe", "sh rm ../stderr; mkfifo ../stderr; echo Done.", "ok", ""},

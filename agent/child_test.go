@@ -288,7 +288,7 @@ func TestOutputBoundsEndAnAgent(t *testing.T) {
 		says     string
 		size     int64
 	}{
-		"too much": {"flood", func(c *Command) { c.Output = 1 << 20 }, OutputTruncated, "printed too much", 1 << 20},
+		"too much": {"flood", func(c *Command) { c.Output = 1 << 20 }, OutputTruncated, "printed more than", 1 << 20},
 		"silence":  {"wait", func(c *Command) { c.Idle = 100 * time.Millisecond }, TimedOut, "printed nothing for too long", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func classify(exit Exit, message, said string) *Failure {
 	why := complaint(said)
 	switch {
 	case exit.Overflow:
-		f.Category, f.Message = OutputTruncated, "agent printed too much and was ended; its output is cut off"
+		f.Category, f.Message = OutputTruncated, fmt.Sprintf("agent printed more than %d MiB; its output is cut off there", DefaultOutput>>20)
 	case exit.Idle:
 		f.Category, f.Message = TimedOut, fmt.Sprintf("agent printed nothing for too long and was ended after %s", exit.Duration.Round(1e6))
 	case exit.TimedOut:

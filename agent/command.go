@@ -20,7 +20,7 @@ import (
 // DefaultGrace is how long a child may take to end after SIGTERM.
 const DefaultGrace = 5 * time.Second
 
-// DefaultOutput is how much a child may print, in bytes.
+// DefaultOutput is how much of what a child prints is kept, in bytes.
 const DefaultOutput = 64 << 20
 
 // MarkEnv is the variable by which the processes of one delivery of a call are known, whatever group or session they have moved to.

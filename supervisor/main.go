@@ -73,6 +73,7 @@ func (s *supervision) run(child, asked <-chan os.Signal) error {
 	if err := s.record(); err != nil {
 		return err
 	}
+	s.keepRoom()
 	if err := s.start(); err != nil {
 		s.rec.Code = -1
 		s.rec.Spawn = spawnFailure(s.call.Path, err)
@@ -191,28 +192,35 @@ func (s *supervision) cause() string {
 	return r.Cause
 }
 
-// measure ends an agent that has printed too much, or nothing for too long.
+// measure ends an agent that has printed too much of an answer, or nothing for too long. Error output beyond the bound is only cut off.
 func (s *supervision) measure(now time.Time) {
 	if s.call.Output <= 0 && s.call.Idle <= 0 {
 		return
 	}
-	var total, most int64
-	for _, path := range []string{s.call.Stdout, s.call.Stderr} {
-		if fi, err := os.Stat(path); err == nil {
-			total, most = total+fi.Size(), max(most, fi.Size())
-		}
+	out, complaints := size(s.call.Stdout), size(s.call.Stderr)
+	if out+complaints != s.printed {
+		s.printed, s.moved = out+complaints, now
 	}
-	if total != s.printed {
-		s.printed, s.moved = total, now
+	if s.call.Output > 0 && complaints > s.call.Output && s.settle(s.call.Stderr) == nil { // otherwise at the next tick, or at the end
+		s.printed = out + s.call.Output
 	}
 	switch {
-	case s.call.Output > 0 && most > s.call.Output:
-		s.rec.Overflow = s.end() || s.rec.Overflow
+	case s.call.Output > 0 && out > s.call.Output:
+		s.end()
 	case s.call.Idle > 0 && now.Sub(s.moved) >= s.call.Idle:
 		if s.end() {
 			s.rec.TimedOut, s.rec.Idle = true, true
 		}
 	}
+}
+
+// size of a file, without following a symlink; 0: there is none.
+func size(path string) int64 {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return 0
+	}
+	return fi.Size()
 }
 
 // reap collects what has ended.
@@ -258,11 +266,23 @@ func (s *supervision) clear(child <-chan os.Signal) {
 	}
 }
 
+// roomFile holds space on the disk for the record of the end: the agent may fill the disk.
+const (
+	roomFile = "room"
+	roomSize = 16 << 10
+)
+
+func (s *supervision) keepRoom() {
+	if os.WriteFile(filepath.Join(s.dir, roomFile), make([]byte, roomSize), 0o600) != nil {
+		return // the disk is full already, which the agent will say
+	}
+}
+
 // close puts the output and the record of the end on disk. A disk that is full may have room again: until then the call has not ended.
 func (s *supervision) close(asked <-chan os.Signal) error {
 	for {
 		err := s.persist()
-		if err == nil {
+		if err == nil || os.Remove(filepath.Join(s.dir, roomFile)) == nil && s.persist() == nil {
 			return nil
 		}
 		if _, gone := os.Stat(filepath.Dir(filepath.Dir(s.dir))); gone != nil {
@@ -284,6 +304,7 @@ func (s *supervision) persist() error {
 			return err
 		}
 	}
+	s.rec.Overflow = s.rec.Overflow || s.call.Output > 0 && size(s.call.Stdout) > s.call.Output
 	for _, path := range []string{s.call.Stdout, s.call.Stderr} {
 		if err := s.settle(path); err != nil {
 			return err
@@ -308,7 +329,7 @@ func (s *supervision) settle(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if fi, err := f.Stat(); err == nil && s.rec.Overflow && fi.Size() > s.call.Output {
+	if fi, err := f.Stat(); err == nil && s.call.Output > 0 && fi.Size() > s.call.Output {
 		if err := f.Truncate(s.call.Output); err != nil {
 			return err
 		}

@@ -38,9 +38,12 @@ func waiting(t testing.TB, argv ...string) *supervisor.Process {
 }
 
 // begin lets a shell command be the agent.
-func begin(t testing.TB, p *supervisor.Process, script string) {
+func begin(t testing.TB, p *supervisor.Process, script string) { beginWithin(t, p, script, 0) }
+
+// beginWithin lets a shell command be the agent, with a bound of its output.
+func beginWithin(t testing.TB, p *supervisor.Process, script string, output int64) {
 	t.Helper()
-	c := supervisor.Call{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: p.Dir(), Stdin: os.DevNull, Grace: 2 * time.Second, Timeout: time.Minute}
+	c := supervisor.Call{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: p.Dir(), Stdin: os.DevNull, Grace: 2 * time.Second, Timeout: time.Minute, Output: output}
 	c.Stdout, c.Stderr = filepath.Join(p.Dir(), "stdout"), filepath.Join(p.Dir(), "stderr")
 	for _, path := range []string{c.Stdout, c.Stderr} {
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -194,4 +197,34 @@ func TestAnExitRecordThatIsNone(t *testing.T) {
 		_, err := supervisor.ReadExit(dir)
 		require.ErrorIs(t, err, supervisor.ErrNoExit)
 	})
+}
+
+// TestOutputIsBounded: too much of an answer is cut off and said, however fast the agent was; too many complaints cost no answer. What the agent has put
+// in the place of a file is not touched.
+func TestOutputIsBounded(t *testing.T) {
+	const most = 1 << 10
+	for name, row := range map[string]struct {
+		script         string
+		overflow       bool
+		stdout, stderr int64
+	}{
+		"a long answer":            {"head -c 5000 /dev/zero", true, most, 0},
+		"long error output":        {"head -c 5000 /dev/zero >&2; echo Done.", false, 6, most},
+		"error output without end": {"head -c 5000 /dev/zero >&2; until [ $(wc -c <stderr) -le 1024 ]; do sleep 0.01; done; head -c 5000 /dev/zero >&2; echo Done.", false, 6, most},
+		"a symlink in its place":   {"head -c 5000 /dev/zero >mine; rm stderr; ln -s mine stderr; echo Done.", false, 6, 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := waiting(t)
+			beginWithin(t, p, row.script, most)
+			exit := ended(t, p)
+			require.Equal(t, row.overflow, exit.Overflow)
+			require.Zero(t, exit.Code)
+			for file, size := range map[string]int64{"stdout": row.stdout, "stderr": row.stderr} {
+				fi, err := os.Stat(filepath.Join(p.Dir(), file))
+				require.NoError(t, err)
+				require.Equal(t, size, fi.Size(), file)
+			}
+		})
+	}
 }

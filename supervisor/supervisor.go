@@ -59,7 +59,7 @@ type Call struct {
 	Stderr  string        `json:"stderr"`
 	Timeout time.Duration `json:"timeout,omitempty"` // on the monotonic clock; 0: none
 	Idle    time.Duration `json:"idle,omitempty"`    // without output; 0: any
-	Output  int64         `json:"output,omitempty"`  // bytes of stdout, and of stderr; 0: any number
+	Output  int64         `json:"output,omitempty"`  // bytes of stdout and of stderr that are kept; more of stdout ends the agent; 0: any number
 	Grace   time.Duration `json:"grace"`             // between SIGTERM and SIGKILL
 }
 
@@ -79,7 +79,7 @@ type Exit struct {
 	Duration  time.Duration `json:"duration"` // monotonic: changes of the wall clock do not count
 	TimedOut  bool          `json:"timed_out,omitempty"`
 	Idle      bool          `json:"idle,omitempty"`     // it printed nothing for too long; TimedOut is set too
-	Overflow  bool          `json:"overflow,omitempty"` // it printed too much
+	Overflow  bool          `json:"overflow,omitempty"` // it printed too much to stdout, which is cut off
 	Killed    bool          `json:"killed,omitempty"`   // on request
 	KillCause string        `json:"kill_cause,omitempty"`
 }
