@@ -90,9 +90,7 @@ func (h *house) worker() *Activities {
 
 // workerAs makes the activities of a worker process of that identity.
 func (h *house) workerAs(id process.Identity) *Activities {
-	self, err := os.Executable()
-	require.NoError(h.t, err)
-	return New(Config{Redact: h.redact, Host: "here", Worker: id, Scratch: filepath.Join(h.dir, "scratch"), Supervisor: []string{self, supervisor.Verb}})
+	return New(Config{Redact: h.redact, Host: "here", Worker: id, Scratch: filepath.Join(h.dir, "scratch"), Supervisor: []string{filepath.Join(programs, supervisor.Program)}})
 }
 
 func (h *house) redact(text string) string {

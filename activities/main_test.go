@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/supervisor"
 )
 
@@ -21,13 +22,27 @@ const (
 	folder  = "ACTIVITIES_TEST_FOLDER"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
-		os.Exit(supervisor.Main(os.Args[2:]))
+// programs is the folder of the supervisor as a program. The test binary in its place would be slow: it is large, and has the race detector in it.
+var programs string
+
+// runTests builds the supervisor, and runs the tests.
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "supervisor")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		programs, err = testenv.Programs("..", dir, "./supervisor/"+supervisor.Program)
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func TestMain(m *testing.M) {
 	play, ok := os.LookupEnv(playing)
 	if !ok {
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	}
 	dir := os.Getenv(folder)
 	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("started-%d", os.Getpid())), nil, 0o600); err != nil {
