@@ -69,7 +69,7 @@ func (a *Activities) inheritFrom(ctx context.Context, l ledger, in work.PassInpu
 	}
 	mine := owner == a.cfg.Worker // a child of mine has ended, or was started this moment by a delivery that I am about to join
 	if !mine && owner.Alive() {
-		if ans, err := a.waitForOther(ctx, l, number, owner, dir); ans != nil || err != nil {
+		if ans, err := a.waitForOther(ctx, l, number, owner, c.Supervisor, dir); ans != nil || err != nil {
 			return ans, nil, err
 		}
 	}
@@ -133,25 +133,34 @@ func (a *Activities) adopt(ctx context.Context, l ledger, in work.PassInput, num
 	return st, agent.Join(dir, id), nil
 }
 
-// waitForOther waits until another worker's delivery has its result, or has ended without one, or its child is finished, or that worker is gone. Two may
-// read a finished child at once: the first answer counts.
-func (a *Activities) waitForOther(ctx context.Context, l ledger, number int, other process.Identity, dir string) (*answer, error) {
+// takeover is how long a worker has to store what its child left, once that has ended. Then another worker of the host does it: the first may be frozen.
+const takeover = 2 * time.Second
+
+// waitForOther waits until another worker's delivery has its result, or has ended without one, or that worker is gone, or it takes no care of a child
+// that has ended. Two may read a finished child at once: the first answer counts.
+func (a *Activities) waitForOther(ctx context.Context, l ledger, number int, other, by process.Identity, dir string) (*answer, error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
+	var late <-chan time.Time
 	for {
 		alive := other.Alive()
 		ans, err := l.result(ctx)
 		if ans != nil || err != nil || !alive {
 			return ans, err
 		}
-		if over, err := l.ended(ctx, number); over || err != nil || finished(dir) {
+		if over, err := l.ended(ctx, number); over || err != nil {
 			return nil, err
+		}
+		if late == nil && (finished(dir) || by != (process.Identity{}) && !by.Alive()) {
+			late = time.After(takeover)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-a.over:
 			return nil, errHandedOver
+		case <-late:
+			return l.result(ctx)
 		case <-tick.C:
 		}
 	}

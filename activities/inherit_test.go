@@ -267,6 +267,29 @@ func TestAStrangerWithTheSupervisorsNumberIsLeftAlone(t *testing.T) {
 	require.True(t, stranger.Alive())
 }
 
+// TestAFrozenWorkerHoldsNoCallThatHasEnded: another worker of the host takes its answer, or makes the call once more if its supervisor was lost.
+func TestAFrozenWorkerHoldsNoCallThatHasEnded(t *testing.T) {
+	for name, answered := range map[string]bool{"the agent has answered": true, "the supervisor was lost": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, "answer")
+			frozen, id := someone(t)
+			require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+			dir := h.leave(id, gone(t), "")
+			if answered {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, stdoutFile), []byte(envelopeOf("From beyond.")), 0o600))
+				h.exited(dir, supervisor.Exit{})
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			res, err := h.pass(ctx)
+			require.NoError(t, err)
+			require.Equal(t, "ok", res.Outcome)
+			require.Equal(t, answered, res.Reused)
+			require.True(t, id.Alive())
+		})
+	}
+}
+
 func TestALivingWorkersCallIsWaitedFor(t *testing.T) {
 	h := newHouse(t, "answer")
 	other, id := someone(t)

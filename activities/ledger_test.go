@@ -48,7 +48,7 @@ func TestADeliveryThatEndedIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.claim(ctx, claim{Version: callVersion, Host: "here", Worker: self}, 1))
 	require.NoError(t, l.end(ctx, 1))
-	ans, err := New(Config{}).waitForOther(ctx, l, 1, self, t.TempDir()) // this very process: it lives
+	ans, err := New(Config{}).waitForOther(ctx, l, 1, self, self, t.TempDir()) // this very process: it lives
 	require.NoError(t, err)
 	require.Nil(t, ans)
 }
