@@ -17,7 +17,7 @@ func TestStopWaitsForAReportUnderWay(t *testing.T) {
 	work := func(ctx context.Context) (bool, error) {
 		entered, release := make(chan struct{}), make(chan struct{})
 		enter := sync.OnceFunc(func() { close(entered) })
-		stop := beatEvery(ctx, 200, func() any {
+		stop := BeatEvery(ctx, 200, func() any {
 			enter()
 			<-release
 			returned.Store(true)

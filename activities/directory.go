@@ -37,7 +37,7 @@ func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResu
 
 // alive reports that work on the directory goes on, so that a worker that dies in the middle of it is noticed as soon as one that dies in a call.
 func (a *Activities) alive(ctx context.Context) (stop func()) {
-	return beatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host} })
+	return BeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host} })
 }
 
 // foreign marks an error that trying again cannot help.
@@ -59,7 +59,7 @@ func foreign(err error) error {
 // Project appends a piece of the journal to the directory.
 func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
 	met := lastTrouble(ctx)
-	stop := beatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
+	stop := BeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
 	res, err := a.project(ctx, in)
 	err = volume.Explain(err)
 	stop()

@@ -74,5 +74,5 @@ func (a *Activities) waiting(ctx context.Context) (stop func()) {
 		return func() {}
 	}
 	met := lastTrouble(ctx)
-	return beatEvery(ctx, timeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
+	return BeatEvery(ctx, timeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
 }

@@ -3,12 +3,12 @@ package serve
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/operate"
 	"github.com/passbook-run/passbook/volume"
 	"github.com/passbook-run/passbook/work"
@@ -50,22 +50,7 @@ func (s scheduled) hide(err error) error {
 	return errors.New(text)
 }
 
-// beat reports every few seconds that the activity lives; a cancellation comes with the answer.
+// beat reports that the activity lives; a cancellation comes with the answer.
 func beat(ctx context.Context) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(5 * time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
-	return func() { close(done) }
+	return activities.BeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return nil })
 }
