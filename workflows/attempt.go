@@ -231,14 +231,17 @@ func until(ctx workflow.Context, deadline string) time.Duration {
 }
 
 // lost journals a lost delivery, and gives the pass up after too many of them. The courier carries the line to the directory: the wait for the
-// next worker may be long.
+// next worker may be long. An answer that is there waits for the store as long as it takes; the later tries have no lines.
 func (p *pass) lost(ctx workflow.Context, n int, cause error) error {
-	why := lostMessage(cause)
+	why, answered := lostMessage(cause), isType(cause, work.ErrUnstored)
+	if answered && n > mostLost {
+		return nil
+	}
 	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("lost", why)); err != nil {
 		return err
 	}
 	p.e.control.dirty = true
-	if n >= mostLost {
+	if n >= mostLost && !answered {
 		p.failure = &work.PassResult{Outcome: "unknown", Message: why}
 		p.detail = fmt.Sprintf("%s was lost %d times: %s", p.title(), n, why)
 		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent("unknown", p.detail))

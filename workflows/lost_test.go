@@ -82,6 +82,16 @@ func TestWorkersThatAreLostAgainAndAgainAreWaitedFor(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second}, w.waits)
 }
 
+// TestAnAnswerWaitsForItsStore however long that is away: the call is paid for. Other losses are given up.
+func TestAnAnswerWaitsForItsStore(t *testing.T) {
+	unstored := temporal.NewApplicationError("the store is away", work.ErrUnstored, work.Heartbeat{Host: "far"})
+	w := newWorld(t, twoPasses)
+	w.agent.will(call(1, 1), times(50, breaks(unstored))...)
+	w.done()
+	require.Equal(t, 51, w.agent.calls[call(1, 1)])
+	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 20, "the later tries have no lines")
+}
+
 func TestAHostThatTakesNothingIsNotAskedTwice(t *testing.T) {
 	w := newWorld(t, twoPasses)
 	nowhere := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
