@@ -132,6 +132,7 @@ func TestMessagesThatAreTooMuch(t *testing.T) {
 		return len(said) == 1 && strings.Contains(said[0].Reason, "at most 32768 are taken")
 	})
 
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbPause, workflows.Message{})) // the run cannot end before the last of them
 	const many = 25
 	errs := make([]error, many)
 	var all sync.WaitGroup
@@ -142,6 +143,9 @@ func TestMessagesThatAreTooMuch(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err, "an Update of many at once")
 	}
+	until(t, "the run rests", func() bool { return statusIs(dir, run.Paused) })
+	_, err = send(t, c, id, workflows.VerbResume, workflows.Message{})
+	require.NoError(t, err)
 	h.finish(dir)
 	events := h.undisturbed(dir, 0)
 	require.Len(t, of[run.BudgetEvent](events, run.KindBudgetRaised), many)
