@@ -126,7 +126,7 @@ func TestAnUpdateIsAnsweredWhileTheHostIsAway(t *testing.T) {
 	budget := workflows.Message{USD: 100}
 	_, err := l.o.Send(ctx, l.id, workflows.VerbBudget, budget)
 	queue := work.StoreQueue("away", o.Settings.Store)
-	require.ErrorContains(t, err, "no worker takes task queue "+queue+", so nobody can answer. Start one")
+	require.ErrorContains(t, err, "no worker takes task queue "+queue+", so the message cannot be processed. Start one")
 
 	w := worker.New(c, queue, worker.Options{})
 	workflows.Register(w, nil)

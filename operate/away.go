@@ -27,7 +27,7 @@ func (o Operator) attended(ctx context.Context, runID string) error {
 			return ctx.Err()
 		}
 		if time.Now().After(last) {
-			return fmt.Errorf("no worker takes task queue %s, so nobody can answer. Start one on the host of the run (starter server start, or the worker program), then send the message again", queue)
+			return fmt.Errorf("no worker takes task queue %s, so the message cannot be processed. Start one on the host of the run (starter server start, or the worker program), then send it again", queue)
 		}
 		select {
 		case <-ctx.Done():

@@ -39,6 +39,9 @@ type Definition struct {
 // Load reads the definition of that name in its folder; shown is the name for messages. Problems are all of them, with file and line.
 func Load(folder fs.FS, name, shown string) (Definition, error) {
 	src, err := fs.ReadFile(folder, name)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = &fs.PathError{Op: "open", Path: shown, Err: path.Err} // as it was given
+	}
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
 	}

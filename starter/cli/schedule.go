@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // also on a host without the database
 
 	"github.com/spf13/cobra"
 
@@ -67,11 +68,12 @@ waiting, --overlap decides; skip starts nothing. Times that were missed because 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n.Name = args[0]
 		wrong := d.into(&n)
-		if err := errors.Join(wrong, n.Check()); err != nil {
-			return asUsage(err)
-		}
+		wrong = errors.Join(wrong, n.Check())
 		unused := "-" // a schedule has no single directory
 		def, err := a.wanted(file, &unused, w)
+		if wrong != nil {
+			return asUsage(errors.Join(wrong, err))
+		}
 		if err != nil {
 			return err
 		}
@@ -90,7 +92,7 @@ waiting, --overlap decides; skip starts nothing. Times that were missed because 
 		fmt.Fprintf(a.out, "Created schedule %s\n", n.Name)
 		a.printSchedule(row, s.Host)
 		if s.Embedded {
-			fmt.Fprintf(a.out, "\nIt keeps the server and the worker of this host running. After a restart of the host: %s server start\n", program())
+			fmt.Fprintf(a.out, "\nIt keeps the server and the worker of this host running. After a restart of the host: %[1]s server start. To have that done for you: %[1]s server install\n", program())
 		}
 		return nil
 	}
