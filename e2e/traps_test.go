@@ -37,7 +37,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// cutInTurn2 is a run whose worker was killed when the second turn had done half of its edits.
+// cutInTurn2 is a run whose machine stopped, supervisors of calls and all, when the second turn had done half of its edits.
 func (g *grounds) cutInTurn2(t *testing.T, name string) *site {
 	t.Helper()
 	s, err := g.newSite(name)
@@ -48,6 +48,7 @@ func (g *grounds) cutInTurn2(t *testing.T, name string) *site {
 	require.NoError(t, err)
 	until(t, "half of turn 2 is done", func() bool { return len(s.below("scratch", "two.txt")) > 0 })
 	require.NoError(t, s.killOne(cmd, nil))
+	require.NoError(t, endSupervisors(filepath.Join(s.root, "state", "scratch")))
 	require.Equal(t, callOut, s.deaths[0].Window)
 	return s
 }
