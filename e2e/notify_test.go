@@ -83,15 +83,16 @@ stages:
 func TestTellingSurvivesTheWorker(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	k := &hook{}
+	k, killed := &hook{}, make(chan struct{})
 	k.first = []func(http.ResponseWriter){
-		func(http.ResponseWriter) { h.kill(h.worker()) },
+		func(http.ResponseWriter) { h.kill(h.worker()); close(killed) },
 		func(w http.ResponseWriter) { http.Error(w, "down", http.StatusBadGateway) },
 		func(w http.ResponseWriter) { http.Error(w, "still down", http.StatusBadGateway) },
 	}
 	dir := h.telling(k)
 	until(t, "the webhook has the question", func() bool { return len(k.of("question")) > 0 })
 	until(t, "the run asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
+	<-killed // the next line starts another worker
 	h.starter("decide", dir, "--action", "continue")
 	until(t, "the run is over", func() bool { return statusIs(dir, run.Done) })
 	until(t, "the end is told of", func() bool { return len(k.of("end")) > 0 })
