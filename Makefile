@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-turns build server chromium test test-all soak bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium test test-all soak soak-turns bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -59,9 +59,12 @@ test: chromium server ## run all tests of all modules; SUITES="e2e race" runs on
 test-all: chromium server ## run them in their exhaustive form: every kill point; takes about 40 minutes
 	@scripts/test --all $(SUITES)
 
-soak: server ## kill workers at random moments of many runs; RUNS=200 KILLS=3 SEED=11 PIPELINE=file.yaml, or PIPELINE=turns KILLS=5
-	@go test -v -timeout 0 -run '^TestSoak$$' ./e2e -soak.runs=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),3) \
-		-soak.seed=$(or $(SEED),11) -soak.pipeline="$(if $(filter turns,$(PIPELINE)),turns,$(abspath $(PIPELINE)))"
+soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
+	@go test -v -timeout 0 -run '^TestSoak$$|^TestTheSoakSees' -parallel 1 ./e2e -soak.runs=$(or $(RUNS),200) \
+		-soak.interruptions=$(or $(INTERRUPTIONS),600) -soak.control=$(or $(CONTROL),20) -soak.seed=$(or $(SEED),11)
+
+soak-turns: server ## kill workers at random moments of runs that work on a tree; RUNS=200 KILLS=5 SEED=11
+	@go test -v -timeout 0 -run '^TestSoakTurns$$' ./e2e -soak.turns=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),5) -soak.seed=$(or $(SEED),11)
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))

@@ -37,6 +37,10 @@ type site struct {
 	env    []string
 	deaths []death
 	watch  *watch
+
+	takes    map[string]time.Duration // how long its calls take, in a soak
+	spent    spent                    // by the agents' log in the end of a soak
+	attempts int                      // in the journal in the end of a soak
 }
 
 // death is what a process that was killed left.
@@ -44,6 +48,10 @@ type death struct {
 	Point  point.Point // where it died; zero: at a random moment
 	Window string      // what the run was doing, see windowOf
 	Left   instant
+
+	Kind     string        // how a soak interrupted it
+	InFlight int           // how many calls were in flight then
+	Took     time.Duration // from SIGTERM to the end of the process
 }
 
 // grounds is what sites share: a server, a client of it, and the pipeline.
@@ -53,7 +61,8 @@ type grounds struct {
 	client  client.Client
 	file    string
 	def     operate.Definition
-	want    outcome // of an undisturbed run
+	want    outcome  // of an undisturbed run
+	builds  []string // folders with programs, which upgrades change between
 }
 
 // newSite makes the folder of a site. Settings are added to its processes' environment.
@@ -101,11 +110,16 @@ func (s *site) start(ctx context.Context) error {
 
 // program starts a process of the site; what it says goes to a file beside the run.
 func (s *site) program(ctx context.Context, settings []string, name string, args ...string) (*exec.Cmd, error) {
-	out, err := os.OpenFile(filepath.Join(s.root, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	return s.launch(ctx, settings, filepath.Join(programs, name), args...)
+}
+
+// launch starts the program of a path.
+func (s *site) launch(ctx context.Context, settings []string, path string, args ...string) (*exec.Cmd, error) {
+	out, err := os.OpenFile(filepath.Join(s.root, filepath.Base(path)+".log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, name), args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = slices.Concat(s.env, settings), s.root, out, out, time.Second
 	err = cmd.Start()
 	return cmd, errors.Join(err, out.Close())

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,70 +27,228 @@ import (
 	"github.com/passbook-run/passbook/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/supervisor"
 )
 
-// What `make soak` sets.
+// What `make soak` and `make soak-turns` set.
 var (
-	soakRuns     = flag.Int("soak.runs", 12, "how many runs are soaked")
-	soakKills    = flag.Int("soak.kills", 3, "how often the worker of one run is killed, at most")
-	soakSeed     = flag.Int64("soak.seed", 11, "of the random moments")
-	soakPipeline = flag.String("soak.pipeline", "", "the pipeline; empty: the one of the walk; turns: the example of that name")
+	soakRuns          = flag.Int("soak.runs", 10, "how many runs TestSoak has")
+	soakInterruptions = flag.Int("soak.interruptions", 30, "how often the workers of all these runs are interrupted")
+	soakControl       = flag.Int("soak.control", 3, "how many runs the control of TestSoak has")
+	soakTurns         = flag.Int("soak.turns", 10, "how many runs TestSoakTurns has")
+	soakKills         = flag.Int("soak.kills", 5, "how often the worker of one of them is killed, at most")
+	soakSeed          = flag.Int64("soak.seed", 11, "of the random moments")
 )
 
-// TestSoak kills the real worker at random moments of many runs, and tells what each run was doing then.
+// TestSoak kills, stops and upgrades the workers of many runs at random moments, most of them in the middle of a call. By the agents' own log every call was
+// answered once, and none was started again after its answer.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	file := small()
-	switch *soakPipeline {
-	case "":
-	case "turns":
-		file = turnsPipeline()
-	default:
-		file = *soakPipeline
+	m := newMixed(t)
+	sum := m.soak(t, m.ordeals(*soakRuns, *soakInterruptions, false))
+	t.Logf("%s", sum)
+	for _, kind := range interruptions {
+		require.Positive(t, sum.kinds[kind].inCall, "%s never met a call in flight: this shows nothing", kind)
 	}
-	soak{file: file, runs: *soakRuns, kills: *soakKills, seed: *soakSeed}.run(t)
+	require.Zero(t, sum.calls.repeated)
+	require.Equal(t, *soakRuns*len(m.want.Calls), sum.calls.answered)
+	require.Equal(t, *soakInterruptions, sum.interruptions())
 }
 
-// TestSoakTurns is the short form for a run that works on a tree.
-func TestSoakTurns(t *testing.T) {
-	t.Parallel()
-	soak{file: turnsPipeline(), runs: 10, kills: 5, seed: *soakSeed}.run(t)
-}
-
-// TestTheSoakSeesWhatIsPaidForTwice soaks with workers that never find an earlier answer, until a run is found whose call was paid for twice.
+// TestTheSoakSeesWhatIsPaidForTwice soaks in the same way with workers that never find the result of a finished call. Then calls are repeated, and the soak
+// counts them.
 func TestTheSoakSeesWhatIsPaidForTwice(t *testing.T) {
 	t.Parallel()
-	g := newGrounds(t, turnsPipeline())
-	o := soak{file: turnsPipeline(), kills: 5}
-	stranger, random := bystander(t), rand.New(rand.NewSource(*soakSeed))
-	took := g.slowly(t)
-	const most = 40
-	ordeals, numbers := map[int]ordeal{}, []int{}
-	for k := 1; k <= most; k++ {
-		ordeals[k], numbers = ordeal{k: k, lives: o.moments(random, took), forgetful: true}, append(numbers, k)
-	}
-	ctx, enough := context.WithCancel(t.Context())
-	defer enough()
-	var mu sync.Mutex
-	var seen []string
-	each(ctx, 2*runtime.NumCPU(), numbers, func(ctx context.Context, k int) {
-		if ctx.Err() != nil {
+	m := newMixed(t)
+	const most = 10 // runs can be lucky
+	for range most {
+		sum := m.soak(t, m.ordeals(*soakControl, 3**soakControl, true))
+		t.Logf("results are not looked up: %s", sum)
+		if sum.calls.repeated > 0 {
 			return
 		}
-		s, err := g.soak(ctx, ordeals[k], stranger)
+	}
+	require.FailNow(t, "no call was repeated by workers that never find a result")
+}
+
+// Kinds of interruptions.
+const (
+	killed   = "SIGKILL"
+	stopped  = "SIGTERM"
+	upgraded = "upgrade" // the worker of another build is started, and the old one gets SIGTERM when both poll
+)
+
+var interruptions = []string{killed, stopped, upgraded}
+
+// mixed are grounds for a soak of all kinds of interruptions. Some of the agents answer with an envelope, some with plain text.
+type mixed struct {
+	*grounds
+	stranger process.Identity
+	random   *rand.Rand
+	runs     int // so far
+}
+
+// newMixed makes grounds with a second build of the programs: a copy in another folder.
+func newMixed(t *testing.T) *mixed {
+	t.Helper()
+	m := &mixed{grounds: newGrounds(t, mixedReplies(t)), stranger: bystander(t), random: rand.New(rand.NewSource(*soakSeed))}
+	build := t.TempDir()
+	for _, name := range []string{"worker", "victim", supervisor.Program} {
+		require.NoError(t, os.WriteFile(filepath.Join(build, name), read(t, filepath.Join(programs, name)), 0o700))
+	}
+	m.builds = append(m.builds, build)
+	return m
+}
+
+// mixedReplies is the small pipeline with plain text as the replies of half of its roles.
+func mixedReplies(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "mixed")
+	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(small()))))
+	file := filepath.Join(folder, filepath.Base(small()))
+	text := string(read(t, file))
+	for _, edit := range [][2]string{
+		{"\nlimits:\n", "\nagents:\n  plain:\n    run: [agent, plain]\n    reply: text\n    price: {input: 15, output: 75}\n    env: [PASSBOOK_CALL_LOG, PASSBOOK_FAULTS]\n\nlimits:\n"},
+		{"prompt: prompts/verifier.md\n", "prompt: prompts/verifier.md\n    agent: plain\n"},
+		{"with: {focus: words}\n", "with: {focus: words}\n    agent: plain\n"},
+		{"gives: artifact}\n", "gives: artifact, agent: plain}\n"},
+	} {
+		require.Equal(t, 1, strings.Count(text, edit[0]), edit[0])
+		text = strings.Replace(text, edit[0], edit[1], 1)
+	}
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// ordeals are those of so many more runs: all kinds of interruptions have equal shares.
+func (m *mixed) ordeals(runs, interrupted int, forgetful bool) []ordeal {
+	kinds := make([]string, interrupted)
+	for i := range kinds {
+		kinds[i] = interruptions[i%len(interruptions)]
+	}
+	m.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+	out := make([]ordeal, runs)
+	for i := range out {
+		m.runs++
+		out[i] = ordeal{k: m.runs, think: map[string]time.Duration{}, forgetful: forgetful}
+		for _, at := range m.want.Calls {
+			out[i].think[at] = 100*time.Millisecond + time.Duration(m.random.Int63n(int64(1900*time.Millisecond)))
+		}
+		var mine []string
+		for n := i; n < len(kinds); n += runs {
+			mine = append(mine, kinds[n])
+		}
+		out[i].blows = m.blows(mine)
+	}
+	return out
+}
+
+// blows spreads interruptions over the calls of a run. An upgrade takes as long as a worker needs to begin, so it is not for the last calls.
+func (m *mixed) blows(kinds []string) []blow {
+	calls := len(m.want.Calls)
+	var places []int
+	for len(places) < len(kinds) {
+		places = append(places, m.random.Perm(calls)...)
+	}
+	out := make([]blow, len(kinds))
+	for i, kind := range kinds {
+		out[i] = blow{kind: kind, calls: 1 + places[i], part: 1.2 * m.random.Float64()}
+		switch {
+		case kind == upgraded:
+			out[i].calls, out[i].part = min(out[i].calls, calls-2), out[i].part/2
+		case out[i].calls == calls:
+			out[i].part *= 0.7 // before it ends
+		}
+	}
+	slices.SortStableFunc(out, func(a, b blow) int { return a.calls - b.calls })
+	return out
+}
+
+// soak is these runs, ten at once.
+func (m *mixed) soak(t *testing.T, ordeals []ordeal) *total {
+	const atOnce = 10
+	numbers := make([]int, len(ordeals))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	var mu sync.Mutex
+	sum, begun := &total{kinds: map[string]*struckBy{}, windows: tally{}}, time.Now()
+	for _, kind := range interruptions {
+		sum.kinds[kind] = &struckBy{}
+	}
+	each(t.Context(), atOnce, numbers, func(ctx context.Context, i int) {
+		s, err := m.grounds.soak(ctx, ordeals[i], m.stranger)
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case err == nil || ctx.Err() != nil:
-		case slices.Contains(broken(err), 4):
-			seen = append(seen, fmt.Sprintf("run %d: %v", k, err))
-			enough()
-		default:
-			t.Errorf("run %d: %v%s", k, err, s.story())
+		if err != nil && ctx.Err() == nil {
+			t.Errorf("run %d: %v%s", ordeals[i].k, err, s.story())
+		}
+		sum.add(s)
+		if sum.took = time.Since(begun); sum.runs%25 == 0 && sum.runs < len(ordeals) {
+			t.Logf("%s", sum)
 		}
 	})
-	require.NotEmpty(t, seen, "nothing was paid for twice in %d runs with workers that never find an answer", most)
-	t.Log(seen[0])
+	return sum
+}
+
+// total is what a soak of all kinds of interruptions has met.
+type total struct {
+	runs     int
+	took     time.Duration
+	longest  time.Duration // that a worker took to end after SIGTERM
+	kinds    map[string]*struckBy
+	windows  tally
+	calls    spent
+	attempts int
+}
+
+// struckBy is what one kind of interruption has met.
+type struckBy struct {
+	n, inCall, calls int // interruptions, those that met a call of the worker in flight, and how many such calls
+}
+
+func (o *total) add(s *site) {
+	o.runs++
+	for _, d := range s.deaths {
+		k := o.kinds[d.Kind]
+		k.n, k.calls, o.longest = k.n+1, k.calls+d.InFlight, max(o.longest, d.Took)
+		if d.InFlight > 0 {
+			k.inCall++
+		}
+		o.windows[d.Kind+": "+d.Window]++
+	}
+	o.calls, o.attempts = o.calls.plus(s.spent), o.attempts+s.attempts
+}
+
+func (o *total) interruptions() (n int) {
+	for _, k := range o.kinds {
+		n += k.n
+	}
+	return n
+}
+
+func (o *total) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d runs, %d interruptions, seed %d, %.0f s\n", o.runs, o.interruptions(), *soakSeed, o.took.Seconds())
+	fmt.Fprintf(&b, "%-8s %6s %10s %10s\n", "", "times", "in a call", "calls hit")
+	for _, kind := range interruptions {
+		k := o.kinds[kind]
+		fmt.Fprintf(&b, "%-8s %6d %10d %10d\n", kind, k.n, k.inCall, k.calls)
+	}
+	fmt.Fprintf(&b, "a worker that got SIGTERM ended within %.2f s\n", o.longest.Seconds())
+	fmt.Fprintf(&b, "calls: %d started, %d answered, %d repeated after an answer, %d repeated without one; lost attempts in the journals: %d",
+		o.calls.started, o.calls.answered, o.calls.repeated, o.calls.again, o.attempts)
+	for _, r := range o.calls.repeats {
+		fmt.Fprintf(&b, "\n  %s", r)
+	}
+	fmt.Fprintf(&b, "\nthe run was:%s", o.windows)
+	return b.String()
+}
+
+// TestSoakTurns kills the real worker at random moments of runs that work on a tree, and prints what each run was doing then.
+func TestSoakTurns(t *testing.T) {
+	t.Parallel()
+	soak{file: turnsPipeline(), runs: *soakTurns, kills: *soakKills, seed: *soakSeed}.run(t)
 }
 
 // soak is many runs of one pipeline, each of whose workers is killed a few times.
@@ -108,8 +267,7 @@ func (o soak) run(t *testing.T) {
 	ordeals, numbers := map[int]ordeal{}, []int{}
 	took := g.slowly(t)
 	for k := 1; k <= o.runs; k++ {
-		lives := o.moments(random, took)
-		ordeals[k], numbers = ordeal{k: k, lives: lives, aims: aims(random, len(lives)), second: k%4 == 0}, append(numbers, k)
+		ordeals[k], numbers = ordeal{k: k, blows: o.blows(random, took), second: k%4 == 0}, append(numbers, k)
 	}
 	var mu sync.Mutex
 	hit, kills, done, begun := tally{}, 0, 0, time.Now()
@@ -138,15 +296,12 @@ func (o soak) run(t *testing.T) {
 	o.everyWindow(t, hit)
 }
 
-// aims are windows so short that chance hardly meets them: every fourth kill is for one of them.
-func aims(random *rand.Rand, n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		if random.Intn(4) == 0 {
-			out[i] = []string{projecting, snapshotting, closing}[random.Intn(3)]
-		}
+// aim is a window so short that chance hardly meets it: every fourth kill is for one of them.
+func aim(random *rand.Rand) string {
+	if random.Intn(4) > 0 {
+		return ""
 	}
-	return out
+	return []string{projecting, snapshotting, closing}[random.Intn(3)]
 }
 
 // everyWindow wants five hits in each window of a long soak of turns. Between two steps there is none: what ends and what begins are written at once.
@@ -162,29 +317,51 @@ func (o soak) everyWindow(t *testing.T, hit tally) {
 // ordeal is what happens to one run.
 type ordeal struct {
 	k         int
-	lives     []time.Duration // how long a worker lives, one after the other; the last one goes on to the end
-	aims      []string        // for each of them a window in which it is to die; empty: wherever that is
-	second    bool            // two workers are at work, and chance says which one dies
-	forgetful bool            // the workers never find an earlier answer
+	blows     []blow
+	think     map[string]time.Duration // how long each call takes, by its name in the call log
+	second    bool                     // two workers are at work, and chance says which one dies
+	forgetful bool                     // the workers never find the result of a finished call
 }
 
-// moments are how long each worker of a run is left alone: all of them together no longer than an undisturbed one needs.
-func (o soak) moments(random *rand.Rand, took time.Duration) []time.Duration {
-	out := make([]time.Duration, 1+random.Intn(o.kills))
+// blow is one interruption of a run's worker.
+type blow struct {
+	kind  string        // how
+	calls int           // when so many calls have been started; 0: when the run has done something that the last blow did not find
+	part  float64       // and then after this part of the time that the last of these calls takes
+	life  time.Duration // or after so long
+	aim   string        // and when this window opens; empty: wherever the run is
+}
+
+// blows are the kills of one run: what the workers are left alone is all together no longer than an undisturbed run needs.
+func (o soak) blows(random *rand.Rand, took time.Duration) []blow {
+	out := make([]blow, 1+random.Intn(o.kills))
 	for i := range out {
-		out[i] = time.Duration(random.Int63n(int64(took) / int64(len(out))))
+		out[i] = blow{kind: killed, life: time.Duration(random.Int63n(int64(took) / int64(len(out))))}
+	}
+	for i := range out {
+		out[i].aim = aim(random)
 	}
 	return out
 }
 
-// thinking is how long a call takes in a soak, so that kills hit calls too.
+// thinking is how long a call takes in a soak of turns, so that kills hit calls too.
 const thinking = 60 * time.Millisecond
 
 // slow makes every call of the site think.
 func (s *site) slow(calls []string) error {
-	var faults strings.Builder
+	think := map[string]time.Duration{}
 	for _, at := range calls {
-		fmt.Fprintf(&faults, "- {at: %q, do: slow, seconds: %g, attempt: all}\n", at, thinking.Seconds())
+		think[at] = thinking
+	}
+	return s.think(think)
+}
+
+// think makes each call of the site take its time.
+func (s *site) think(calls map[string]time.Duration) error {
+	s.takes = calls
+	var faults strings.Builder
+	for at, d := range calls {
+		fmt.Fprintf(&faults, "- {at: %q, do: slow, seconds: %g, attempt: all}\n", at, d.Seconds())
 	}
 	return s.spoil(faults.String())
 }
@@ -220,7 +397,7 @@ func (g *grounds) slowly(t *testing.T) time.Duration {
 	return took
 }
 
-// soak is one run whose workers live for so long each, and the last one to the end.
+// soak is one run whose workers are interrupted, and that the last one completes.
 func (g *grounds) soak(ctx context.Context, o ordeal, stranger process.Identity) (*site, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*patience) // a soak is long, and whoever starts one does something else meanwhile
 	defer cancel()
@@ -228,14 +405,25 @@ func (g *grounds) soak(ctx context.Context, o ordeal, stranger process.Identity)
 	if err != nil {
 		return s, err
 	}
-	if err := s.slow(g.want.Calls); err != nil {
+	if o.think == nil {
+		err = s.slow(g.want.Calls)
+	} else {
+		err = s.think(o.think)
+	}
+	if err != nil {
 		return s, err
 	}
 	if err := s.start(ctx); err != nil {
 		return s, err
 	}
-	if err := s.suffer(ctx, o); err != nil {
+	if err := s.suffer(ctx, o, g.builds); err != nil {
 		return s, err
+	}
+	if err := s.account(); err != nil {
+		return s, err
+	}
+	if o.forgetful { // what was paid for twice is counted, and breaks other promises too
+		return s, errors.Join(s.watch.over(), endSupervisors(filepath.Join(s.root, "state", "scratch")))
 	}
 	if err := s.invariants(g.want, stranger); err != nil {
 		return s, err
@@ -243,16 +431,24 @@ func (g *grounds) soak(ctx context.Context, o ordeal, stranger process.Identity)
 	return s, os.RemoveAll(s.root)
 }
 
-// suffer kills worker after worker, and has those that are left go on to the end.
-func (s *site) suffer(ctx context.Context, o ordeal) (err error) {
+// account keeps what the agents' log and the journal have in the end.
+func (s *site) account() error {
+	now, err := look(s.dir, s.log)
+	s.spent, s.attempts = judge(now.Calls), len(of[run.PassAttempt](now.Events, run.KindPassAttempt))
+	return err
+}
+
+// suffer interrupts worker after worker, and has those that are left complete the run. builds are the folders of the programs that upgrades change between.
+func (s *site) suffer(ctx context.Context, o ordeal, builds []string) (err error) {
 	var crew []*exec.Cmd
 	defer func() {
 		for _, cmd := range crew {
 			err = errors.Join(err, end(cmd))
 		}
 	}()
+	build := 0
 	hire := func() error {
-		cmd, err := s.worker(ctx, o.forgetful)
+		cmd, err := s.worker(ctx, builds[build%len(builds)], o.forgetful)
 		if err != nil {
 			return err
 		}
@@ -267,28 +463,76 @@ func (s *site) suffer(ctx context.Context, o ordeal) (err error) {
 			return err
 		}
 	}
-	for i, life := range o.lives {
-		if i%4 > 0 { // every fourth kill may hit a run that still waits for the last worker's heartbeat
-			if err := s.goesOn(ctx); err != nil {
-				return err
-			}
-		}
-		after(life)
-		if o.aims != nil && o.aims[i] != "" {
-			if err := s.meets(ctx, o.aims[i]); err != nil {
-				return err
-			}
-		}
+	for i, b := range o.blows {
 		victim := crew[i%len(crew)]
-		crew = slices.DeleteFunc(crew, func(cmd *exec.Cmd) bool { return cmd == victim })
-		if err := s.killOne(victim, crew); err != nil {
+		if b.kind == upgraded { // the old one is told to stop when the new one is at work
+			if _, err := s.asked(ctx, b.calls); err != nil {
+				return err
+			}
+			build++
+			if err := hire(); err != nil {
+				return err
+			}
+		}
+		if err := s.awaits(ctx, i, b); err != nil {
 			return err
+		}
+		crew = slices.DeleteFunc(crew, func(cmd *exec.Cmd) bool { return cmd == victim })
+		if err := s.strike(b.kind, victim, crew); err != nil {
+			return err
+		}
+		if b.kind == upgraded {
+			continue
 		}
 		if err := hire(); err != nil {
 			return err
 		}
 	}
 	return s.ended(ctx)
+}
+
+// awaits returns at the moment of a blow.
+func (s *site) awaits(ctx context.Context, i int, b blow) error {
+	switch {
+	case b.calls > 0:
+		at, err := s.asked(ctx, b.calls)
+		if err != nil {
+			return err
+		}
+		b.life = time.Duration(b.part * float64(s.takes[at]))
+	case i%4 > 0: // every fourth kill may hit a run that still waits for the last worker's heartbeat
+		if err := s.goesOn(ctx); err != nil {
+			return err
+		}
+	}
+	after(b.life)
+	if b.aim == "" {
+		return nil
+	}
+	return s.meets(ctx, b.aim)
+}
+
+// asked waits until so many calls have been started, and names the last of them.
+func (s *site) asked(ctx context.Context, n int) (string, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		calls, err := readCalls(s.log)
+		if err != nil {
+			return "", err
+		}
+		seen := map[string]bool{}
+		for _, c := range calls {
+			if seen[c.At] = true; len(seen) == n {
+				return c.At, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("wait for call %d: %w", n, ctx.Err())
+		case <-tick.C:
+		}
+	}
 }
 
 // goesOn waits until the run does something that the last death did not find.
@@ -387,27 +631,81 @@ func sizeOf(name string) (int, error) {
 	return int(fi.Size()), nil
 }
 
-// worker starts the real worker, or one that never finds an earlier answer.
-func (s *site) worker(ctx context.Context, forgetful bool) (*exec.Cmd, error) {
+// worker starts the real worker of a build, or one that never finds the result of a finished call.
+func (s *site) worker(ctx context.Context, build string, forgetful bool) (*exec.Cmd, error) {
 	if forgetful {
-		return s.program(ctx, []string{point.Plan{Forget: true}.Setting()}, "victim", "worker")
+		return s.launch(ctx, []string{point.Plan{Forget: true}.Setting()}, filepath.Join(build, "victim"), "worker")
 	}
-	return s.program(ctx, nil, "worker")
+	return s.launch(ctx, nil, filepath.Join(build, "worker"))
 }
 
-// killOne ends a worker the hard way and looks at what it left. The others stand still meanwhile: what they do is not what it left.
-func (s *site) killOne(victim *exec.Cmd, others []*exec.Cmd) error {
+// strike interrupts a worker and looks at what it left. The others stand still meanwhile: what they do is not what it left.
+func (s *site) strike(kind string, victim *exec.Cmd, others []*exec.Cmd) (err error) {
+	calls, err := readCalls(s.log)
+	if err != nil {
+		return err
+	}
+	running, begun := inFlight(calls, victim.Process.Pid), time.Now()
+	if kind != killed {
+		if err := dismiss(victim); err != nil {
+			return err
+		}
+	}
+	took := time.Since(begun)
 	for _, cmd := range others {
 		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 	}
-	err := end(victim)
+	if kind == killed {
+		err = end(victim)
+	}
 	if err == nil {
-		err = s.died(point.Point{At: "a random moment"})
+		err = s.died(point.Point{At: "a random moment, by " + kind})
+	}
+	if n := len(s.deaths); err == nil {
+		s.deaths[n-1].Kind, s.deaths[n-1].InFlight, s.deaths[n-1].Took = kind, running, took
 	}
 	for _, cmd := range others {
 		err = errors.Join(err, cmd.Process.Signal(syscall.SIGCONT))
 	}
 	return err
+}
+
+// dismiss asks a worker to stop, and waits until it has.
+func dismiss(cmd *exec.Cmd) error {
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // then Wait gives an error
+	defer late.Stop()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("a worker that was told to stop: %w", err)
+	}
+	return nil
+}
+
+// inFlight is how many calls of a worker run, and are not answered.
+func inFlight(calls []callLine, worker int) int {
+	last := map[string]callLine{}
+	for _, c := range calls {
+		last[c.At] = c
+	}
+	n := 0
+	for _, c := range last {
+		if _, alive := agentOf(c); alive && c.Event == "start" && makerOf(c) == worker {
+			n++
+		}
+	}
+	return n
+}
+
+// makerOf is the number of the process that a call belongs to, by the delivery's own record; 0: not written down, or not any more.
+func makerOf(c callLine) int {
+	var id process.Identity
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(c.Dir), "worker.json"))
+	if err != nil || json.Unmarshal(raw, &id) != nil {
+		return 0
+	}
+	return id.PID
 }

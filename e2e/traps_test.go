@@ -44,10 +44,10 @@ func (g *grounds) cutInTurn2(t *testing.T, name string) *site {
 	require.NoError(t, err)
 	require.NoError(t, s.spoil(slow("worker-2", "600")))
 	require.NoError(t, s.start(t.Context()))
-	cmd, err := s.worker(t.Context(), false)
+	cmd, err := s.worker(t.Context(), programs, false)
 	require.NoError(t, err)
 	until(t, "half of turn 2 is done", func() bool { return len(s.below("scratch", "two.txt")) > 0 })
-	require.NoError(t, s.killOne(cmd, nil))
+	require.NoError(t, s.strike(killed, cmd, nil))
 	require.NoError(t, endSupervisors(filepath.Join(s.root, "state", "scratch")))
 	require.Equal(t, callOut, s.deaths[0].Window)
 	return s

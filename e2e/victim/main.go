@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/passbook-run/passbook/activities"
@@ -81,8 +83,10 @@ type victim struct {
 	settings config.Settings
 }
 
-// work polls until it dies.
+// work polls until it dies, or is told to stop.
 func (v victim) work(ctx context.Context, o serve.Options) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -113,11 +117,14 @@ func (v victim) reached(p activities.Point, call string) {
 	}
 }
 
-// forget loses everything that was known of a call.
+// forget loses the result of a call, and what its finished deliveries have left. What runs is left alone.
 func (v victim) forget(call string) error {
-	ledger := filepath.Join(v.settings.StateDir, "store", "calls", filepath.FromSlash(call))
-	scratch := filepath.Join(v.settings.Scratch(), strings.ReplaceAll(call, "/", "_"))
-	return errors.Join(os.RemoveAll(ledger), os.RemoveAll(scratch))
+	err := os.RemoveAll(filepath.Join(v.settings.StateDir, "store", "calls", filepath.FromSlash(call), "result"))
+	exits, missing := filepath.Glob(filepath.Join(v.settings.Scratch(), strings.ReplaceAll(call, "/", "_"), "*", supervisor.ExitFile))
+	for _, exit := range exits {
+		err = errors.Join(err, os.RemoveAll(filepath.Dir(exit)))
+	}
+	return errors.Join(err, missing)
 }
 
 // start is one more point when the run is started and nobody has been told.
