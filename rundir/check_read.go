@@ -240,7 +240,7 @@ func (s *scanned) note(e run.Event, before run.State) {
 			s.artifact = p.Artifact.File
 		}
 		if p.Workspace != nil {
-			s.turns = append(s.turns, p.Workspace.Tree.Digest)
+			s.turns = append([]string{p.Workspace.Tree.Digest}, s.turns[min(1, len(s.turns)):]...) // after a reset to before the start, turns keep their numbers
 		}
 	case run.KindPassEnd:
 		s.turn(e, before)

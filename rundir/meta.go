@@ -232,7 +232,9 @@ func (m *Meta) head(e run.Event) {
 	}
 	m.Versions = Versions{Capabilities: list(p.Agents), Bindings: p.Build, RegistryRef: p.Definition}
 	m.TraceID = traceID(p.RunID)
-	m.Derived = []DerivedMark{}
+	if m.Derived == nil { // a run that starts again after a reset adds to the files that are there
+		m.Derived = []DerivedMark{}
+	}
 }
 
 // traceID derives a 16-byte trace id from the run's id, so that every tool finds the same without being told.

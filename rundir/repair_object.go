@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // object is a JSON object whose keys keep their order and whose values keep their bytes, so that an edit changes what it names and nothing else.
@@ -52,6 +53,18 @@ func objectOf(v any) (*object, error) {
 		return nil, err
 	}
 	return parseObject(raw)
+}
+
+// jsonKeys are all keys that a struct can be written with, those that are left out where they are empty included.
+func jsonKeys(t reflect.Type) []string {
+	var keys []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
 }
 
 // set changes a key where it stands, or adds it at the end.

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,6 +18,9 @@ import (
 )
 
 const repairsDir = "run_state_repairs"
+
+// hintInVain is what is said where the files that follow from the events are found wrong however often they are made.
+const hintInVain = "the files were made again from the events, and are what they were. Write the directory again elsewhere (starter rebuild RUN-ID --output-dir OTHER) and compare the two"
 
 // repairAudit is the audit file of one repair.
 type repairAudit struct {
@@ -55,6 +60,10 @@ func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, e
 	if err := x.carryOut(ctx, o.Blobs, p); err != nil {
 		return res, fmt.Errorf("repair: %w; what was there is in %s", err, folder)
 	}
+	if same, err := x.same(ctx, o, folder, backups); err != nil || same {
+		res.Changes, res.BackupPath, res.RepairHint = []Change{}, "", hintInVain
+		return res, err
+	}
 	res.Applied, res.AuditPath = true, path.Join(folder, "audit.json")
 	audit := repairAudit{
 		Version: 1, RunID: x.runID(), At: o.Now.UTC().Format(time.RFC3339Nano), By: o.By, IssueCodes: p.codes, Changes: p.changes, Backups: backups,
@@ -64,6 +73,45 @@ func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, e
 		return res, err
 	}
 	return res, x.dir.Disk.WriteFile(x.dir.Path(res.AuditPath), raw, filePerm)
+}
+
+// same says that the same is found after a repair as before, and that no file has changed: the repair could do nothing. Then it leaves no copies.
+func (x *examined) same(ctx context.Context, o RepairOptions, folder string, copies []string) (bool, error) {
+	now, err := x.dir.examine(ctx, CheckOptions{Standing: o.Standing}, true)
+	if err != nil || !slices.Equal(sorted(now.found), sorted(x.found)) {
+		return false, err
+	}
+	for _, c := range copies {
+		was, err := x.dir.readRaw(c)
+		if err != nil {
+			return false, err
+		}
+		is, err := x.dir.readRaw(x.original(path.Base(c)))
+		if err != nil || !bytes.Equal(was, is) {
+			return false, err
+		}
+	}
+	left := append(copies, folder)
+	if others, err := os.ReadDir(x.dir.Path(repairsDir)); err == nil && len(others) == 1 {
+		left = append(left, repairsDir)
+	}
+	for _, name := range left {
+		if err := x.dir.Disk.Remove(x.dir.Path(name)); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// original is the file that a copy of this name was made of.
+func (x *examined) original(name string) string {
+	switch name {
+	case path.Base(StateFile):
+		return StateFile
+	case path.Base(x.stream.artifact):
+		return x.stream.artifact
+	}
+	return name
 }
 
 // runID is the run's id; other programs name a run by its directory.
@@ -197,14 +245,10 @@ func (x *examined) keepUnknown() error {
 	if err != nil {
 		return err
 	}
-	known, err := objectOf(Meta{Behind: &Behind{}})
-	if err != nil {
-		return err
-	}
-	known.set("phase_handoff", nil)
+	known := jsonKeys(reflect.TypeFor[Meta]())
 	added := false
 	for _, k := range x.meta.object.keys {
-		if _, ours := known.values[k]; !ours {
+		if !slices.Contains(known, k) {
 			now.set(k, x.meta.object.values[k])
 			added = true
 		}
