@@ -121,8 +121,8 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, work.Rebuild, telling(a, bounded(a, a.kinds.segments, a.Rebuild)))
 	register(r, work.Seal, telling(a, bounded(a, a.kinds.segments, a.Seal)))
 	register(r, work.Inspect, telling(a, a.inspect))
-	register(r, work.Carry, telling(a, bounded(a, a.kinds.checkouts, a.Carry)))
-	register(r, work.Deliver, telling(a, bounded(a, a.kinds.checkouts, a.Deliver)))
+	register(r, work.Carry, telling(a, bounded(a, a.kinds.checkouts, unended(a, a.Carry))))
+	register(r, work.Deliver, telling(a, bounded(a, a.kinds.checkouts, unended(a, a.Deliver))))
 	register(r, work.Rehome, telling(a, a.Rehome))
 	register(r, work.Notify, telling(a, bounded(a, a.kinds.notices, a.Notify)))
 }

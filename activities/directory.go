@@ -106,6 +106,9 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 	if err := d.MayContinue(in.RunID); err != nil {
 		return work.ProjectResult{}, foreign(err)
 	}
+	if in.Look {
+		return lookAtEnd(ctx, d, blobs{s}, in)
+	}
 	batch := rundir.Batch{
 		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(blobs{s}, in.Head),
 	}
@@ -113,7 +116,7 @@ func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.Pr
 	if err == nil && p.Outcome == rundir.Written {
 		a.forgetClosed(ctx, d, in)
 	}
-	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage}
+	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage, End: endOf(p.End)}
 	for _, what := range p.Healed {
 		res.Troubles = append(res.Troubles, work.Trouble{Category: string(agent.StateCorruption), Message: what})
 	}

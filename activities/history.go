@@ -99,6 +99,9 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 	if err := r.conv.FromPayloads(at.Result, &res); err != nil {
 		return err
 	}
+	if res.Outcome == rundir.Final && res.End != nil { // the segments hold what an earlier execution has written
+		r.src.Head = res.End.Head
+	}
 	if res.Outcome == rundir.Written {
 		r.src.Batches = append(r.src.Batches, rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head})
 	}

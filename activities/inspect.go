@@ -16,7 +16,7 @@ func (a *Activities) inspect(ctx context.Context, in work.InspectInput) (work.In
 	if in.Tree != nil {
 		kind = a.kinds.checkouts
 	}
-	return bounded(a, kind, a.Inspect)(ctx, in)
+	return bounded(a, kind, unended(a, a.Inspect))(ctx, in)
 }
 
 // Inspect compares the artifact on disk, or the run's own checkout, with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.

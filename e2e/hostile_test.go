@@ -74,7 +74,7 @@ func TestTwoOppositeDecisions(t *testing.T) {
 	h.sound(dir)
 }
 
-// TestResetBeforeAnAnswer goes back to before an answer that was given: the run asks again, whatever Temporal brings back of the messages.
+// TestResetBeforeAnAnswer goes back to before an answer that was given: the run, which was halted, asks again, whatever Temporal brings back of the messages.
 func TestResetBeforeAnAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -85,8 +85,8 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	require.NoError(t, err)
 	until(t, "it asks again", func() bool { q, open := metaOf(t, dir).State.Asks(); return open && q.ID != first.ID })
 	second, _ := metaOf(t, dir).State.Asks()
-	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue}))
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionHalt}))
+	until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
 	_, err = c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1",
 		WorkflowTaskFinishEventId: tasks(t, c, id)[0],
@@ -106,13 +106,13 @@ func TestResetToAnOpenQuestion(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(c client.Client, id string, q run.Question) error{
 		"signal without an id": func(c client.Client, id string, _ run.Question) error {
-			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue})
+			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionHalt})
 		},
 		"signal": func(c client.Client, id string, q run.Question) error {
-			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue, ID: q.ID})
+			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionHalt, ID: q.ID})
 		},
 		"Update": func(c client.Client, id string, q run.Question) error {
-			_, err := send(t, c, id, workflows.VerbDecide, workflows.Message{Action: run.ActionContinue, ID: q.ID})
+			_, err := send(t, c, id, workflows.VerbDecide, workflows.Message{Action: run.ActionHalt, ID: q.ID})
 			return err
 		},
 	} {
@@ -123,14 +123,14 @@ func TestResetToAnOpenQuestion(t *testing.T) {
 			first, _ := metaOf(t, dir).State.Asks()
 			done := tasks(t, c, id)
 			require.NoError(t, answer(c, id, first))
-			until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
 			_, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 				Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, Reason: "test", RequestId: "1", WorkflowTaskFinishEventId: done[len(done)-1],
 			})
 			require.NoError(t, err)
 			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
-			h.starter("decide", dir, "--action", "halt")
-			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
+			h.starter("decide", dir, "--action", "continue")
+			until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
 			h.sound(dir)
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // TestReset has an operator reset the workflow to an earlier point. The directory is not cut: the journal goes on behind its tail.
@@ -50,6 +51,58 @@ func TestReset(t *testing.T) {
 		require.Zero(t, n.RetryCount)
 	}
 	require.Len(t, stateOf(t, dir).PassRecords, 16)
+}
+
+// TestResetOfADoneRun has an operator reset runs that are done, to several points: nothing is written and nothing is called, and each execution completes
+// with what the run has come to.
+func TestResetOfADoneRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	dir := h.dir("run")
+	h.begin(dir)
+	h.finish(dir)
+	done := tasks(t, h.dial(), metaOf(t, dir).RunID)
+	h.resetsInVain(dir, done[0], done[1], done[len(done)/3], done[len(done)/2], done[2*len(done)/3])
+	elsewhere := h.dir("again")
+	h.starter("rebuild", metaOf(t, dir).RunID, "--output-dir", elsewhere)
+	require.Equal(t, string(read(t, dir+"/events.jsonl")), string(read(t, elsewhere+"/events.jsonl")), "the newest history is that of a reset")
+
+	asked := h.asksAboutThePlan("asked")
+	done = tasks(t, h.dial(), metaOf(t, asked).RunID)
+	h.starter("decide", asked, "--action", "continue")
+	until(t, "the run is through", func() bool { return statusIs(asked, run.Done) })
+	h.resetsInVain(asked, done[len(done)-1]) // to where it only waits
+}
+
+// resetsInVain resets the run of a directory that is done to each of these tasks.
+func (h *house) resetsInVain(dir string, done ...int64) {
+	t, c, id := h.t, h.dial(), metaOf(h.t, dir).RunID
+	t.Helper()
+	var first workflows.Result
+	original := c.GetWorkflow(t.Context(), id, "")
+	require.NoError(t, original.Get(t.Context(), &first))
+	before, err := digests(dir)
+	require.NoError(t, err)
+	calls := h.count("start", "")
+	for _, task := range done {
+		r, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+			Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: original.GetRunID()}, Reason: "test",
+			RequestId: uuid.NewString(), WorkflowTaskFinishEventId: task,
+			ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
+		})
+		require.NoError(t, err)
+		var again workflows.Result
+		require.NoError(t, c.GetWorkflow(t.Context(), id, r.RunId).Get(t.Context(), &again), "reset to event %d", task)
+		require.Equal(t, first, again, "reset to event %d", task)
+		d, err := c.DescribeWorkflowExecution(t.Context(), id, r.RunId)
+		require.NoError(t, err)
+		require.Contains(t, d.WorkflowExecutionInfo.Memo.GetFields(), workflows.MemoFinal, "reset to event %d", task)
+		now, err := digests(dir)
+		require.NoError(t, err)
+		sameTree(t, before, now)
+		require.Equal(t, calls, h.count("start", ""), "reset to event %d called an agent", task)
+	}
+	h.sound(dir)
 }
 
 // counted is how many executions a query finds.

@@ -21,7 +21,10 @@ func second() rundir.Owner {
 // TestTakeOver: the start that finds the directory where it thinks it is gets it; whoever comes later, or from an earlier epoch, is refused.
 func TestTakeOver(t *testing.T) {
 	ctx := context.Background()
-	s := whole(t)
+	s := newStory(t)
+	s.twoPasses()
+	s.add(run.KindRunEnd, run.RunEnd{Status: run.Failed})
+	s.send()
 	d := written(t, s)
 	end := run.Tail{Seq: int64(len(s.lines)), Chain: run.Chain("").Over(s.lines)}
 	before := look(t, d)
@@ -53,6 +56,17 @@ func TestTakeOver(t *testing.T) {
 	got, err := d.Project(ctx, s.blobs, late)
 	require.NoError(t, err)
 	require.Equal(t, rundir.Projected{Outcome: rundir.Stale, Tail: end}, got, "whoever is left of the epoch before can write nothing more")
+}
+
+// TestADoneRunTakesNoEpoch: completed is final from the disk too.
+func TestADoneRunTakesNoEpoch(t *testing.T) {
+	s := whole(t)
+	d := written(t, s)
+	before := look(t, d)
+	var stale *rundir.StaleError
+	require.ErrorAs(t, d.TakeOver(t.Context(), second(), tailAt(s.lines, len(s.lines))), &stale)
+	require.ErrorContains(t, stale, "its run is done, and done is final")
+	require.Equal(t, before, look(t, d))
 }
 
 // TestImport takes the store away: the directory alone gives the run what it needs to go on.

@@ -14,7 +14,9 @@ import (
 
 // TestMayMoveHere names every directory that a run is not moved to, and leaves it as it is.
 func TestMayMoveHere(t *testing.T) {
-	s := whole(t)
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
 	var lines []string
 	for _, b := range s.batches {
 		lines = append(lines, b.Lines...)

@@ -55,6 +55,13 @@ func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 	if have.Epoch == o.Epoch {
 		return nil
 	}
+	end, err := d.End(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if end != nil {
+		return &StaleError{Dir: d.Root, Why: "its run is done, and done is final: fork it or follow it up"}
+	}
 	now, err := d.Tail()
 	if err != nil {
 		return err

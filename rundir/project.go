@@ -18,6 +18,7 @@ const (
 	Diverged = "diverged" // the directory holds other lines there; nothing written, nothing cut
 	Stale    = "stale"    // a later epoch owns the directory; nothing written
 	Damaged  = "damaged"  // lines on disk, or segments, are not what was written; nothing written
+	Final    = "final"    // the directory's run is done, and these lines are not how it came to that; nothing written
 )
 
 // Batch is a piece of the journal: event lines from First on, and the chain before them.
@@ -39,6 +40,7 @@ type Projected struct {
 	Healed  []string `json:"healed,omitempty"` // what was found damaged and made again
 
 	Damage []run.JournalDamage `json:"damage,omitempty"` // of the journal itself: the outcome is Damaged
+	End    *End                `json:"end,omitempty"`    // of a final journal: the outcome is Final
 }
 
 // Blobs is what the projector needs of a store.
@@ -81,11 +83,18 @@ func (p *projector) project(b Batch) (Projected, error) {
 	if b.First < 1 {
 		return Projected{}, fmt.Errorf("project events from %d on: the first event of a run is 1", b.First)
 	}
+	end, err := p.end()
+	if err != nil {
+		return Projected{}, err
+	}
+	if end != nil && !end.Holds(b.First, b.Prev, b.Lines) {
+		return Projected{Outcome: Final, Tail: end.Tail, End: end}, nil
+	}
 	owner, err := p.dir.owner()
 	if err != nil {
 		return Projected{}, err
 	}
-	if b.Epoch < max(p.epoch(), owner.Epoch) {
+	if b.Epoch < max(p.state().Epoch, owner.Epoch) {
 		return Projected{Outcome: Stale, Tail: tail}, nil
 	}
 	fresh, outcome, err := p.compare(b, tail)

@@ -41,7 +41,7 @@ func TestOutcomes(t *testing.T) {
 		{"an empty directory", 0, nil, batch(s.lines, 2, n), rundir.Gap, 0},
 		{"another line there", half + 1, nil, batch(other, half+1, n), rundir.Diverged, half + 1},
 		{"another line before", half + 1, nil, batch(other, half+2, n), rundir.Diverged, half + 1},
-		{"more lines than the batch knows of", n, nil, batch(s.lines, half+1, n-1), rundir.Diverged, n},
+		{"more lines than the batch knows of", n - 1, nil, batch(s.lines, half+1, n-2), rundir.Diverged, n - 1},
 		{"an earlier epoch", half, nil, func() rundir.Batch { b := batch(s.lines, half+1, n); b.Epoch = 0; return b }(), rundir.Stale, half},
 	}
 	for _, r := range rows {
@@ -256,12 +256,13 @@ func TestAForeignPieceBehindALogThatWasAhead(t *testing.T) {
 // TestAnExchangedStream: lines of another length under meta.json are noticed though there are enough bytes.
 func TestAnExchangedStream(t *testing.T) {
 	s := whole(t)
-	n := len(s.lines)
+	n := len(s.lines) - 1
 	for name, text := range map[string]string{
 		"other lines": strings.Repeat(`{"kind":"someone.else"}`+"\n", 4000), "one long line": strings.Repeat("x", 1<<20), "torn at once": "{",
 	} {
 		for _, first := range []int{2, n - 3, n + 1} {
-			d := written(t, s)
+			d := rundir.At(t.TempDir())
+			project(t, d, s, batch(s.lines, 1, n)) // all but the end: behind that nothing is written in any case
 			write(t, d, rundir.EventsFile, text)
 			b := rundir.Batch{Epoch: 1, First: int64(first), Prev: run.Chain("").Over(s.lines[:first-1]), Lines: []string{`{"kind":"next"}`}}
 			p, err := d.Project(context.Background(), s.blobs, b)

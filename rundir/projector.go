@@ -25,6 +25,7 @@ type projector struct {
 	size   int64
 	torn   []byte
 	healed []string // what was damaged, and is made again from the events
+	beyond *Meta    // meta.json, where events.jsonl does not reach as far as it says
 }
 
 // heal notes that a derived file is damaged: it is made again.
@@ -56,6 +57,8 @@ func (p *projector) readRest() error {
 		return err
 	} else if !ends {
 		p.heal("%s does not reach as far as %s says", EventsFile, MetaFile)
+		was := p.meta
+		p.beyond = &was
 		p.meta, p.last, p.chain, p.size = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0
 	}
 	rest, err := p.dir.readStream(p.size)
@@ -130,13 +133,13 @@ func (p *projector) chainAt(seq int64) run.Chain {
 
 func (p *projector) tail() run.Tail { return run.Tail{Seq: p.last, Chain: p.chain} }
 
-// epoch is the newest epoch on disk.
-func (p *projector) epoch() int {
+// state is the small state as of the last line on disk.
+func (p *projector) state() run.State {
 	s := p.meta.State
 	for _, e := range p.unseen {
 		s = run.Apply(s, e)
 	}
-	return s.Epoch
+	return s
 }
 
 // lock takes the directory's lock, waiting for whoever writes at the moment.

@@ -37,6 +37,9 @@ type Target struct {
 // Run is the run that an activity with this target works for.
 func (t Target) Run() string { return t.RunID }
 
+// Where is the target itself.
+func (t Target) Where() Target { return t }
+
 // Moved makes the target the one that a run has now.
 func (t *Target) Moved(to Target) { *t = to }
 
@@ -82,15 +85,23 @@ type ProjectInput struct {
 	Head  string    `json:"head,omitempty"` // newest segment
 
 	Verified bool `json:"verified,omitempty"` // damage to what was written earlier is known
+	Look     bool `json:"look,omitempty"`     // only say whether the directory's run is done: there are no lines, and nothing is written
 }
 
-// ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged, damaged or stale.
+// ProjectResult says where the directory's journal ends; Outcome is written, gap, diverged, damaged, stale or final.
 type ProjectResult struct {
 	Outcome  string    `json:"outcome"`
 	Tail     run.Tail  `json:"tail"`
 	Troubles []Trouble `json:"troubles,omitempty"`
 
 	Damage []run.JournalDamage `json:"damage,omitempty"`
+	End    *End                `json:"end,omitempty"` // the outcome is final: what the run has come to
+}
+
+// End is how the journal of a run that is done ends.
+type End struct {
+	State run.State `json:"state"`
+	Head  string    `json:"head"` // newest segment
 }
 
 // RebuildInput asks for a lost directory to be written again from segments and this workflow's history.
@@ -413,6 +424,7 @@ const (
 	ErrShorter        = "Shorter"        // Seal: the directory was lost, rebuild it first
 	ErrClaimed        = "Claimed"        // the directory belongs to another run
 	ErrStale          = "Stale"          // a later start of the run owns the directory
+	ErrFinal          = "Final"          // the directory's run is done: nothing of it is changed any more
 	ErrOtherEvents    = "OtherEvents"    // the directory holds other events than history
 	ErrDamaged        = "Damaged"        // a file is not what it should be, and no later try reads it
 	ErrNoStore        = "NoStore"        // the store is not reachable from this host

@@ -142,6 +142,9 @@ const mostLost = 20
 func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 	queue, wait, claimed := p.e.queueOf(p.role.Program), time.Duration(0), (*work.Elsewhere)(nil)
 	for lost, away := 0, 0; ; {
+		if err := p.e.behindReset(ctx); err != nil {
+			return nil, err
+		}
 		var res work.PassResult
 		err := workflow.ExecuteActivity(p.options(calls, queue, wait, claimed), work.RunPass, p.input()).Get(calls, &res)
 		claimed = nil

@@ -36,6 +36,7 @@ type fakeDirectory struct {
 	notHere error                 // what a move finds
 	shorter bool                  // it is lost before it is sealed
 	note    func(string)
+	head    string // newest segment
 
 	troubles []work.Trouble // what the next projection had to get over
 
@@ -83,7 +84,7 @@ func (d *fakeDirectory) Open(_ context.Context, in work.OpenInput) (work.OpenRes
 	if d.opening != nil {
 		d.opening()
 	}
-	if d.taken == nil && in.Tail != d.tail() {
+	if d.taken == nil && in.Tail.Seq > 0 && in.Tail != d.tail() {
 		return work.OpenResult{}, temporal.NewNonRetryableApplicationError("it does not end there", work.ErrStale, nil)
 	}
 	return work.OpenResult{Host: "here"}, d.taken
@@ -141,6 +142,12 @@ func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	tail := d.tail()
+	if s := d.folded(); s.Status == run.Done && !d.holds(in) {
+		return work.ProjectResult{Outcome: "final", Tail: tail, End: &work.End{State: s, Head: d.head}}
+	}
+	if in.Look {
+		return work.ProjectResult{}
+	}
 	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
 		return work.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
 	}
@@ -159,6 +166,32 @@ func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {
 	d.lines = append(d.lines, in.Lines[len(have):]...)
 	d.written = slices.Clone(d.lines)
 	return work.ProjectResult{Outcome: "written", Tail: d.tail()}
+}
+
+// holds says that a batch reaches the end of the lines on its own.
+func (d *fakeDirectory) holds(in work.ProjectInput) bool {
+	n := len(d.lines) - int(in.First) + 1
+	if n < 0 || n > len(in.Lines) || n == 0 && slices.ContainsFunc(in.Lines, func(l string) bool { return !strings.Contains(l, string(run.KindDecisionRefused)) }) {
+		return false
+	}
+	return run.Chain("").Over(d.lines[:in.First-1]) == in.Prev && slices.Equal(d.lines[in.First-1:], in.Lines[:n])
+}
+
+// folded is what the lines fold into, if they can be read.
+func (d *fakeDirectory) folded() (s run.State) {
+	for _, line := range d.lines {
+		if e, err := run.ParseEvent([]byte(line)); err == nil {
+			s = run.Apply(s, e)
+		}
+	}
+	return s
+}
+
+// become gives the directory other lines.
+func (d *fakeDirectory) become(lines []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = slices.Clone(lines)
 }
 
 // tell calls the hooks of the kinds that were written.
@@ -204,7 +237,8 @@ func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealRes
 	if len(d.unkept) > 0 {
 		return work.SealResult{Head: in.Head, Last: in.First - 1, Damage: d.unkept}, nil
 	}
-	return work.SealResult{Head: fmt.Sprintf("segment-%d", in.Tail.Seq), Last: in.Tail.Seq}, nil
+	d.head = fmt.Sprintf("segment-%d", in.Tail.Seq)
+	return work.SealResult{Head: d.head, Last: in.Tail.Seq}, nil
 }
 
 // when has f called once, after an event of a kind was written.

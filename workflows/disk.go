@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -14,12 +15,18 @@ type targeted interface{ Moved(to work.Target) }
 
 // onDisk has an activity done on the directory's host, and waits while its disk is full.
 func (e *engine) onDisk(ctx workflow.Context, summary, activity string, in targeted, out any) error {
+	if err := e.behindReset(ctx); err != nil {
+		return err
+	}
 	for {
 		asked := e.control.tries
 		err := e.atHome(ctx, func() error {
 			in.Moved(e.in.Target)
 			return workflow.ExecuteActivity(e.directory(ctx, summary), activity, in).Get(ctx, out)
 		})
+		if isType(err, work.ErrFinal) {
+			return errors.Join(err, e.look(ctx))
+		}
 		if !isType(err, work.ErrDiskFull) {
 			e.noRoom = 0
 			return err

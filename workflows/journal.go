@@ -25,10 +25,15 @@ type journal struct {
 	pending []run.Event
 	mu      workflow.Mutex
 	named   []run.JournalDamage // by this execution: the state keeps only the last ones
+	final   bool                // the directory holds the end of the run, which this execution has not written
 }
 
 // emit writes down one event and folds it.
 func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) error {
+	late := kind == run.KindDecisionRefused && j.state.Status == run.Done && wasReset(ctx) // the reset has brought a message back
+	if j.final || late {                                                                   // nothing is written behind the end that the directory holds
+		return nil
+	}
 	raw, err := run.Payload(payload)
 	if err != nil {
 		return err
@@ -98,6 +103,8 @@ func (j *journal) carry(ctx workflow.Context) error {
 			err = j.damaged(ctx, res.Damage)
 		case "diverged":
 			err = j.moveBehind(ctx, res.Tail)
+		case "final":
+			err = j.finish(ctx, res)
 		default:
 			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir, work.ErrStale, nil)
 		}

@@ -18,6 +18,9 @@ func (e *engine) pictures(ctx workflow.Context, at run.Place, s work.Step) error
 	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Redo: e.j.state.Redo(), Next: e.after(at)}
 	most := max(1, s.Shots.Attempts)
 	for lost, away := 0, 0; ev.Attempts < most; {
+		if err := e.behindReset(ctx); err != nil {
+			return err
+		}
 		res, err := e.shoot(ctx, at, s, ev.Attempts+1 >= most)
 		if isType(err, work.ErrNoSlot) && ctx.Err() == nil {
 			continue

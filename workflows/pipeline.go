@@ -34,6 +34,9 @@ type engine struct {
 	permits map[string]string     // what a person has said of a replay's calls
 	permit  string                // that the open question is about
 	notices notices
+	looking workflow.Mutex // whoever looks, behind a reset, whether the run is done
+	looked  bool
+	stop    workflow.CancelFunc // ends all that goes on; never called at the end of an execution, which ends it too
 }
 
 // runPlan runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
@@ -46,15 +49,30 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, 
 	if err != nil {
 		return Result{}, err
 	}
+	all, stop := workflow.WithCancel(ctx)
+	e.stop = stop
+	e.watchReset(all)
+	r, err := e.run(all)
+	if e.j.final {
+		return e.doneBefore(ctx)
+	}
+	return r, err
+}
+
+// run does the steps of [runPlan].
+func (e *engine) run(ctx workflow.Context) (Result, error) {
+	cancels := e.in.Reopen != nil && e.in.Reopen.Cancel
 	if err := e.open(ctx); err != nil {
 		return Result{}, err
 	}
-	if in.Reopen != nil && in.Reopen.Cancel {
+	if cancels {
 		return e.cancelled(ctx)
 	}
 	for {
 		over, err := e.next(ctx)
 		switch {
+		case e.j.final:
+			return Result{}, errFinal
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.cancelled(ctx)
 		case errors.Is(err, errHandOver):
@@ -74,6 +92,7 @@ func begin(ctx workflow.Context, in Input, hide func(string) string) (*engine, e
 	in.Options = in.Options.complete()
 	e := &engine{in: in, hide: hide}
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
+	e.looking = workflow.NewMutex(ctx)
 	e.control = &control{e: e}
 	if c := in.Carry; c != nil {
 		e.j.state, e.j.base, e.j.tail, e.j.head, e.j.sealed = c.State, c.State, c.Tail, c.Head, c.Sealed
@@ -287,12 +306,17 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 		return Result{}, err
 	}
 	e.show(ctx)
+	return e.result(), nil
+}
+
+// result is what the run has come to.
+func (e *engine) result() Result {
 	s := e.j.state
 	r := Result{RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.tail, Head: e.j.head}
 	if s.Artifact != nil {
 		r.Artifact = s.Artifact.Digest
 	}
-	return r, nil
+	return r
 }
 
 // failed closes the run because of something that no later attempt can mend.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -58,6 +59,9 @@ func (p *pass) value(res *work.PassResult) string {
 
 // onTree has work on a checkout done. What six attempts cannot do rests the run and says why; it is tried again when somebody resumes.
 func (e *engine) onTree(ctx workflow.Context, summary, activity string, in targeted, out any) error {
+	if err := e.behindReset(ctx); err != nil {
+		return err
+	}
 	for away := 0; ; {
 		asked := e.control.tries
 		err := e.atHome(ctx, func() error {
@@ -65,6 +69,8 @@ func (e *engine) onTree(ctx workflow.Context, summary, activity string, in targe
 			return workflow.ExecuteActivity(e.trees(ctx, summary), activity, in).Get(ctx, out)
 		})
 		switch {
+		case isType(err, work.ErrFinal):
+			return errors.Join(err, e.look(ctx))
 		case err == nil, ctx.Err() != nil, isType(err, work.ErrBadInput), isType(err, work.ErrStale), isType(err, work.ErrClaimed):
 			return err
 		case isType(err, work.ErrNoStore):

@@ -44,6 +44,7 @@ type world struct {
 	composing func(work.ComposeInput)
 	secret    string // hidden as <hidden> where the workflow hides
 	start     time.Time
+	memo      map[string]any // as it was set last
 }
 
 type activityInfo = activity.Info

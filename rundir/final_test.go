@@ -1,0 +1,131 @@
+package rundir_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// otherwise is the last line of a journal as another execution writes it: at another time.
+func otherwise(s *story) []string {
+	lines := slices.Clone(s.lines)
+	n := len(lines)
+	lines[n-1] = strings.Replace(lines[n-1], `"ts":"2026`, `"ts":"2027`, 1)
+	return lines
+}
+
+// TestADoneRunIsFinal: behind run.end{done} nothing is written, and the answer says what the run has come to. The lines of the run itself are taken as ever.
+func TestADoneRunIsFinal(t *testing.T) {
+	s := whole(t)
+	n := len(s.lines)
+	half, other := n/2, otherwise(s)
+	earlier := func(b rundir.Batch) rundir.Batch { b.Epoch = 0; return b }
+	more := append(slices.Clone(s.lines), `{"seq":99,"kind":"someone.else"}`)
+	refused := append(slices.Clone(s.lines), fmt.Sprintf(`{"seq":%d,"ts":%q,"kind":"decision.refused","phase":null,"payload":{}}`, n+1, moment(99)))
+	cut := func(d rundir.Dir) {
+		write(t, d, rundir.EventsFile, strings.Join(s.lines[:n-1], "\n")+"\n")
+	}
+	rows := []struct {
+		name    string
+		hurt    func(d rundir.Dir)
+		give    rundir.Batch
+		outcome string
+	}{
+		{"the same lines again", nil, batch(s.lines, half+1, n), rundir.Written},
+		{"no lines behind the end", nil, batch(s.lines, n+1, n), rundir.Written},
+		{"an end that is written in one batch with more", nil, batch(more, n, n+1), rundir.Written},
+		{"another line behind the end", nil, batch(more, n+1, n+1), rundir.Final},
+		{"a message that came while the run ended", nil, batch(refused, n+1, n+1), rundir.Written},
+		{"another end", nil, batch(other, n, n), rundir.Final},
+		{"another beginning", nil, batch(other, 1, 1), rundir.Final},
+		{"the same lines, and another end", nil, batch(other, half+1, n), rundir.Final},
+		{"lines that are there, and not the last", nil, batch(s.lines, half+1, n-1), rundir.Final},
+		{"lines are missing before", nil, batch(append(more, ""), n+2, n+2), rundir.Final},
+		{"another end of an earlier epoch", nil, earlier(batch(other, n, n)), rundir.Final},
+		{"another end, and meta.json is missing", func(d rundir.Dir) { remove(t, d, rundir.MetaFile) }, batch(other, n, n), rundir.Final},
+		{"another end, and the last line is lost", cut, batch(other, n, n), rundir.Final},
+		{"the same end, and the last line is lost", cut, batch(s.lines, n, n), rundir.Written},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			d := written(t, s)
+			if r.hurt != nil {
+				r.hurt(d)
+			}
+			before := look(t, d)
+			p, err := d.Project(context.Background(), s.blobs, r.give)
+			require.NoError(t, err)
+			require.Equal(t, r.outcome, p.Outcome)
+			if r.outcome != rundir.Final {
+				require.Nil(t, p.End)
+				return
+			}
+			require.Equal(t, before, look(t, d), "nothing is written")
+			require.Equal(t, tailAt(s.lines, n), p.Tail)
+			require.Equal(t, p.Tail, p.End.Tail)
+			require.Equal(t, run.Done, p.End.State.Status)
+			require.Equal(t, s.state.Artifact, p.End.State.Artifact)
+			end, err := d.End(t.Context(), s.blobs)
+			require.NoError(t, err)
+			require.Equal(t, p.End, end)
+		})
+	}
+}
+
+// TestOtherEndsAreNotFinal: a run that was halted or has failed goes on behind its end, as does one that an earlier release has reset behind it; and an
+// approved review makes a run done before it ends.
+func TestOtherEndsAreNotFinal(t *testing.T) {
+	rows := map[string]func(s *story){
+		"halted":    func(s *story) { s.add(run.KindRunEnd, run.RunEnd{Status: run.Halted}) },
+		"failed":    func(s *story) { s.add(run.KindRunEnd, run.RunEnd{Status: run.Failed}) },
+		"cancelled": func(s *story) { s.add(run.KindRunEnd, run.RunEnd{Status: run.Cancelled}) },
+		"reset behind its end": func(s *story) {
+			then := s.state
+			s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+			s.revert(then)
+		},
+		"approved": func(s *story) {
+			s.add(run.KindReviewRequested, run.Asked{ID: "q-1", Trigger: run.TriggerPlanReady})
+			s.add(run.KindReviewDecided, run.Answered{ID: "q-1", Action: run.ActionApprove})
+			require.Equal(s.t, run.Done, s.state.Status)
+		},
+	}
+	for name, tell := range rows {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.twoPasses()
+			tell(s)
+			s.send()
+			d, n := rundir.At(t.TempDir()), len(s.lines)
+			project(t, d, s, batch(s.lines, 1, n)) // at once: this program does not go on behind an end
+			end, err := d.End(t.Context(), s.blobs)
+			require.NoError(t, err)
+			require.Nil(t, end)
+			p, err := d.Project(t.Context(), s.blobs, batch(otherwise(s), n, n))
+			require.NoError(t, err)
+			require.Equal(t, rundir.Diverged, p.Outcome)
+		})
+	}
+	t.Run("approved, and ended", func(t *testing.T) {
+		s := newStory(t)
+		s.twoPasses()
+		rows["approved"](s)
+		s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+		s.send()
+		end, err := written(t, s).End(t.Context(), s.blobs)
+		require.NoError(t, err)
+		require.NotNil(t, end)
+	})
+	t.Run("no directory", func(t *testing.T) {
+		end, err := rundir.At(t.TempDir()+"/run").End(t.Context(), fakeBlobs{})
+		require.NoError(t, err)
+		require.Nil(t, end)
+	})
+}

@@ -1,0 +1,169 @@
+package workflows_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// afterReset makes the execution one that came of a reset; since says when the history that the reset has left is behind it.
+func (w *world) afterReset(since func() bool) {
+	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&resetWorker{}}})
+	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion, workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
+		if since() {
+			return 1
+		}
+		return workflow.DefaultVersion
+	})
+}
+
+type resetWorker struct {
+	interceptor.WorkerInterceptorBase
+}
+
+func (*resetWorker) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &resetInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}}
+}
+
+type resetInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+}
+
+func (i *resetInbound) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&resetOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: out}})
+}
+
+type resetOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+}
+
+func (o *resetOutbound) GetInfo(ctx workflow.Context) *workflow.Info {
+	info := *o.Next.GetInfo(ctx)
+	info.OriginalRunID = "the execution that was reset"
+	return &info
+}
+
+// doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It gives what the first came to, and its lines.
+func doneOnce(t *testing.T, definition string) (*world, workflows.Result, []string) {
+	t.Helper()
+	w := newWorld(t, definition)
+	first := w.done()
+	lines := slices.Clone(w.dir.lines)
+	w.start = begin.Add(time.Hour)
+	w.agent.ids, w.trees.carries, w.trace = nil, nil, nil
+	w.fresh()
+	w.env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { w.memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
+	return w, first, lines
+}
+
+// wantsFinal executes and wants the first execution's result, and the directory as it was.
+func (w *world) wantsFinal(first workflows.Result, lines []string) {
+	w.t.Helper()
+	second, err := w.execute()
+	require.NoError(w.t, err)
+	require.Equal(w.t, first, second)
+	require.Equal(w.t, lines, w.dir.lines, "a directory that is done was written to")
+	require.Contains(w.t, w.memo[workflows.MemoFinal], "done is final")
+	require.Equal(w.t, run.Done, w.status().Status, "queries answer what the directory holds")
+}
+
+// TestADoneRunIsFinal lets an execution find that the directory has ended with run.end{done}, at each place where it can.
+func TestADoneRunIsFinal(t *testing.T) {
+	always := func() bool { return true }
+	t.Run("from the beginning", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.wantsFinal(first, lines)
+		require.Empty(t, w.agent.ids)
+	})
+	t.Run("reset to the beginning", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.afterReset(always)
+		w.wantsFinal(first, lines)
+		require.Empty(t, w.agent.ids)
+	})
+	t.Run("when a pass has answered", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.dir.become(nil)
+		w.agent.will(call(2, 1), after(func() { w.dir.become(lines) }))
+		w.wantsFinal(first, lines)
+	})
+	t.Run("reset to before a call", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.dir.become(nil)
+		since := false
+		w.afterReset(func() bool { return since })
+		w.dir.when(run.KindPassEnd, func() {
+			w.dir.when(run.KindPassStart, func() { since = true; w.dir.become(lines) })
+		})
+		w.wantsFinal(first, lines)
+		require.Equal(t, []string{call(1, 1)}, w.agent.ids, "a call was made after the reset")
+	})
+	t.Run("reset to before the checkout is changed", func(t *testing.T) {
+		w, first, lines := doneOnce(t, reviewed)
+		w.dir.become(nil)
+		since := false
+		w.afterReset(func() bool { return since })
+		w.agent.will(call(1, 1), after(func() { since = true; w.dir.become(lines) }))
+		w.wantsFinal(first, lines)
+		require.Empty(t, w.trees.carries)
+	})
+	t.Run("reset to where it was paused", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.dir.become(nil)
+		since := false
+		w.afterReset(func() bool { return since })
+		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+		w.onPause(func() {
+			since = true
+			w.dir.become(lines)
+			w.env.SignalWorkflow("any task", nil)
+		})
+		w.wantsFinal(first, lines)
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		w, first, lines := doneOnce(t, twoPasses)
+		w.dir.become(nil)
+		w.agent.will(call(2, 1), after(func() { w.dir.become(lines); w.env.CancelWorkflow() }))
+		w.wantsFinal(first, lines)
+	})
+}
+
+// TestAResetOfACancelledRunGoesOn behind what is there: only a run that is done is final.
+func TestAResetOfACancelledRunGoesOn(t *testing.T) {
+	w := newWorld(t, twoPasses)
+	w.cutOff()
+	lines := slices.Clone(w.dir.lines)
+	w.start = begin.Add(time.Hour)
+	w.fresh()
+	w.afterReset(func() bool { return true })
+	w.done()
+	require.Equal(t, lines, w.dir.lines[:len(lines)])
+	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
+}
+
+// TestAMessageBehindTheEndOfADoneRun is journaled as refused where it came while the run ended, and dropped where a reset has brought it back.
+func TestAMessageBehindTheEndOfADoneRun(t *testing.T) {
+	for name, reset := range map[string]bool{"while it ends": false, "after a reset": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, twoPasses)
+			if reset {
+				w.afterReset(func() bool { return true })
+			}
+			w.dir.when(run.KindRunEnd, func() { w.signal("pause", nil) })
+			r := w.done()
+			events := w.dir.events(t)
+			require.Equal(t, reset, events[len(events)-1].Kind == run.KindRunEnd)
+			require.Equal(t, w.dir.tail(), r.Tail)
+			require.Equal(t, w.dir.head, r.Head, "the journal is in the store")
+		})
+	}
+}
