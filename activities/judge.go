@@ -78,6 +78,7 @@ func (j judge) take(res *work.PassResult) error {
 	r := j.ans.Read
 	res.Outcome, res.Message, res.Modified = r.Outcome, r.Message, r.Modified
 	res.Structural = r.Outcome != string(pass.OK)
+	res.Unjudged = res.Structural && j.role.Verdict != nil
 	res.Validation, res.Tally = r.Validation, r.Tally
 	res.Validation.Warnings = slices.Clone(r.Validation.Warnings) // whoever joined the call judges the same answer
 	res.Score, res.ScoreWhy, res.Verdict = r.Score, r.ScoreWhy, r.Verdict

@@ -46,7 +46,7 @@ func round(plan *pipeline.Plan, in work.RoundInput) (work.Round, error) {
 		r.Threshold = stage.Repeat.Threshold()
 	}
 	for _, ps := range pr.Steps {
-		step, err := stepOf(plan, ps)
+		step, err := stepOf(plan, in.Stage, ps)
 		if err != nil {
 			return r, err
 		}
@@ -55,7 +55,7 @@ func round(plan *pipeline.Plan, in work.RoundInput) (work.Round, error) {
 	return r, nil
 }
 
-func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
+func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (work.Step, error) {
 	step := work.Step{PlanStep: ps}
 	names := ps.Members
 	if ps.Role != "" {
@@ -73,7 +73,9 @@ func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (work.Step, error) {
 		if role.Score != nil {
 			r.Score = role.Score.Name
 		}
-		r.Judges = role.Verdict != nil
+		if r.Judges = role.Verdict != nil; r.Judges {
+			r.Approval = plan.Approval(stage, ps, name)
+		}
 		if ag, _ := plan.Agent(role.Agent); len(ag.Run) > 0 {
 			r.Program = ag.Run[0]
 		}

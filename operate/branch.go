@@ -319,6 +319,11 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 	if b.Budget > 0 {
 		start.Budget = run.Budget{CapUSD: b.Budget, WarnUSD: run.Cents(b.Budget * plan.Budget.WarnAt)}
 	}
+	first := 0
+	if from.Start.From != nil {
+		first = from.Start.From.Stage
+	}
+	start.Judged = plan.JudgedFrom(first)
 	policy := policyOf(&plan, start.Definition, start.Budget)
 	if err := policy.Allowed(o.Settings, start.Budget.CapUSD); err != nil {
 		return start, nil, err

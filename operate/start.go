@@ -301,6 +301,11 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	ev.Workspace, ev.Snapshots, ev.Kind, ev.Delivers = st.Workspace, p.Snapshots, p.Kind, p.Delivery != nil
 	ev.Waits = run.Waits{RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(), OnExpiry: p.Questions.OnExpiry}
 	ev.Receivers = receivers(p.Notify)
+	first := 0
+	if def.Follow != nil && def.Follow.From != nil {
+		first = def.Follow.From.Stage
+	}
+	ev.Judged = p.JudgedFrom(first)
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies
 		if ev.Artifact != nil && f.Artifact != nil {

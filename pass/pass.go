@@ -52,6 +52,7 @@ const (
 	OutputTruncated  Outcome = "output-truncated"   // an artifact was begun and not ended: never used
 	OutputNoArtifact Outcome = "output-no-artifact" // a role that gives an artifact gave none
 	OutputNoSections Outcome = "validation-failed"  // none of the sections it was asked for: structural
+	OutputNoVerdict  Outcome = "validation-failed"  // a role that gives a verdict gave none
 )
 
 // Reading is what a reply holds.

@@ -33,6 +33,16 @@ func Read(role pipeline.Role, notes []pipeline.Note, reply string, file, before 
 	return r
 }
 
+// unjudged makes a reply without the verdict that it was asked for one that cannot be used: what it decides stays open.
+func (r *Reading) unjudged(why string) {
+	r.warn("No verdict: %s", why)
+	if r.Outcome != OK {
+		return
+	}
+	r.fail(OutputNoVerdict, "the reply has no verdict: %s", why)
+	r.Artifact, r.Modified, r.Validation.Passed = nil, false, false
+}
+
 func (r *Reading) fail(outcome Outcome, format string, args ...any) {
 	r.Outcome, r.Message = outcome, fmt.Sprintf(format, args...)
 }

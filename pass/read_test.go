@@ -32,6 +32,11 @@ var (
 	}
 )
 
+var (
+	judge          = pipeline.Role{Name: "judge", Gives: pipeline.GivesReport, Verdict: &pipeline.Verdict{Find: `VERDICT: (\w*)`}}
+	judgingBuilder = pipeline.Role{Name: "builder", Gives: pipeline.GivesArtifact, Verdict: judge.Verdict}
+)
+
 const blocks = "\n<!-- CONVICTION_ADDITION_START -->\nBorders speak.\n<!-- CONVICTION_ADDITION_END -->\n<!--DISCOVERY_LOG_START-->one<!--  DISCOVERY_LOG_END  -->\n"
 
 // page is a whole page of the width that the builder's check wants.
@@ -93,6 +98,10 @@ func TestReadRefusesWhatCannotBeUsed(t *testing.T) {
 		"a fragment":                        {role: builder, reply: "```html\n<div>a</div>\n```", want: OutputNoArtifact, message: "no whole page"},
 		"words only, and no checks":         {role: pipeline.Role{Gives: pipeline.GivesArtifact}, reply: "I changed nothing.", want: OutputNoArtifact, message: "no whole page"},
 		"a file without a page":             {role: builder, reply: "done", file: "done", want: OutputNoArtifact, message: "holds no page"},
+		"a report without its verdict":      {role: judge, reply: "Looks fine.", want: OutputNoVerdict, message: `the reply has no verdict: nothing matches VERDICT: (\w*)`},
+		"an empty verdict":                  {role: judge, reply: "VERDICT: ", want: OutputNoVerdict, message: "is empty"},
+		"a page without its verdict":        {role: judgingBuilder, reply: page("x"), want: OutputNoVerdict, message: "no verdict"},
+		"a file without its verdict":        {role: judgingBuilder, reply: "done", file: page("x"), want: OutputNoVerdict, message: "no verdict"},
 		"a report without its sections":     {role: verifier, reply: long, want: OutputNoSections, message: "none of the sections it was asked for (has-observations)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,9 +52,11 @@ func (r *Reading) readVerdict(v *pipeline.Verdict, reply string) {
 	found, err := matches("(?m)", v.Find, reply)
 	switch {
 	case err != nil:
-		r.warn("No verdict: the pattern cannot be used: %v", err)
+		r.unjudged(fmt.Sprintf("the pattern cannot be used: %v", err))
 	case len(found) == 0:
-		r.warn("No verdict: no match")
+		r.unjudged("nothing matches " + v.Find)
+	case found[len(found)-1] == "":
+		r.unjudged("the match of " + v.Find + " is empty")
 	default:
 		r.Verdict = found[len(found)-1]
 	}

@@ -71,6 +71,7 @@ func TestReadFindsTheVerdict(t *testing.T) {
 			r := Read(pipeline.Role{Gives: pipeline.GivesReport, Verdict: status}, nil, c.reply, nil, nil)
 			require.Equal(t, c.want, r.Verdict)
 			require.Equal(t, c.want == "", len(r.Validation.Warnings) == 1)
+			require.Equal(t, c.want == "", r.Outcome == OutputNoVerdict, "a reply without its verdict is a failed attempt")
 		})
 	}
 }

@@ -8,7 +8,7 @@ func schemaOfRole() schema {
 		"notes":   told("The notes that its replies may add to.", schema{"type": "array", "minItems": 1, "uniqueItems": true, "items": ref("text")}),
 		"tally":   told("Name: HEADING. The list items under each heading are counted.", mapOf(ref("text"))),
 		"score":   told("A number in the reply.", schemaOfScore()),
-		"verdict": told("A word in the reply.", closed(schema{"find": told("A regular expression (RE2) with one group.", ref("find"))}, "find")),
+		"verdict": told("A word in the reply. A reply without one is tried again.", closed(schema{"find": told("A regular expression (RE2) with one group.", ref("find"))}, "find")),
 		"agent":   told("Which of agents answers; without it the default one.", ref("text")),
 		"limits":  told("Laid over those of the pipeline.", ref("limits")),
 		"with":    told("Words of its own for the prompt, placed there by {{with.KEY}}.", mapOf(schemaOfWords())),

@@ -285,6 +285,38 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }
 
+// TestVerdictOfAPass: a verdict that approves the work counts until the work changes, any other until the next one, and none is one too.
+func TestVerdictOfAPass(t *testing.T) {
+	yes, no := true, false
+	judged := func(verdict string, approved *bool) run.PassEnd {
+		return run.PassEnd{Pass: run.Pass{Step: "002"}, Outcome: "ok", Verdict: verdict, Approved: approved}
+	}
+	changed := run.PassEnd{Pass: run.Pass{Step: "001"}, Outcome: "ok", Tree: ptr(blob("tree"))}
+	both := changed
+	both.Verdict, both.Approved = "done", &yes
+	for name, c := range map[string]struct {
+		passes []run.PassEnd
+		want   run.Verdict
+	}{
+		"approved":              {[]run.PassEnd{judged("good", &yes)}, run.Verdict{Word: "good", Approved: &yes}},
+		"changed since":         {[]run.PassEnd{judged("good", &yes), changed}, run.Verdict{}},
+		"not approved":          {[]run.PassEnd{judged("needs_work", &no), changed}, run.Verdict{Word: "needs_work", Approved: &no}},
+		"none after one":        {[]run.PassEnd{judged("good", &yes), judged("", &no)}, run.Verdict{Approved: &no}},
+		"changed and judged":    {[]run.PassEnd{judged("good", &yes), both}, run.Verdict{Word: "done", Approved: &yes}},
+		"of an earlier release": {[]run.PassEnd{judged("needs_work", nil), changed}, run.Verdict{Word: "needs_work"}},
+		"nobody judges":         {[]run.PassEnd{judged("", nil)}, run.Verdict{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := running(t)
+			for _, p := range c.passes {
+				s = fold(s, []run.Event{event(t, run.KindPassEnd, "work", p)})
+			}
+			require.Equal(t, c.want, s.Judgement())
+			require.Equal(t, c.want, run.Checkpoint{State: s}.Branched().Judgement(), "a fork begins with it")
+		})
+	}
+}
+
 // TestMembersOfAGroup settle one by one; the place moves with the last.
 func TestMembersOfAGroup(t *testing.T) {
 	member := func(name string, next *run.Place) run.Event {

@@ -121,13 +121,7 @@ func (f *folder) endPass(e *Event) {
 	if p.Outcome == "ok" {
 		f.Failure = nil
 	}
-	if (p.Tree != nil || p.Artifact != nil && p.Modified) && word(f.Verdict) == "approved" {
-		f.Verdict = "" // what was approved is not what is there now; a rejection stands until somebody looks again
-	}
-	if p.Verdict != "" {
-		f.setValue("verdict", p.Verdict)
-		f.Verdict = p.Verdict
-	}
+	f.judge(&p)
 	if p.As != "" && p.Value != "" {
 		f.setValue(p.As, p.Value)
 	}
@@ -142,6 +136,19 @@ func (f *folder) endPass(e *Event) {
 	}
 	f.move(p.Next)
 	f.head(e)
+}
+
+// judge takes the verdict of a pass over. A verdict that approves the work counts until the work changes, any other until the next verdict.
+func (f *folder) judge(p *PassEnd) {
+	if (p.Tree != nil || p.Artifact != nil && p.Modified) && f.Judgement().Approves() {
+		f.Verdict, f.Approved = "", nil
+	}
+	if p.Verdict != "" {
+		f.setValue("verdict", p.Verdict)
+	}
+	if p.Verdict != "" || p.Approved != nil {
+		f.Verdict, f.Approved = p.Verdict, p.Approved
+	}
 }
 
 func (f *folder) countPass(p *PassEnd) {

@@ -31,6 +31,17 @@ func (v Verdict) Rejected() bool {
 	return word(v.Word) == "rejected" || v.ShipReady != nil && !*v.ShipReady || v.Approved != nil && !*v.Approved
 }
 
+// Approves reports whether the verdict approves the work: as it was compared with what the definition requires, or else by its word.
+func (v Verdict) Approves() bool {
+	if v.Approved != nil {
+		return *v.Approved
+	}
+	return word(v.Word) == "approved"
+}
+
+// Judgement is the last verdict of a run on the work as it is.
+func (s State) Judgement() Verdict { return Verdict{Word: s.Verdict, Approved: s.Approved} }
+
 // Delivery is what came of delivering the work.
 type Delivery struct {
 	Verdict Verdict

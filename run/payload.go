@@ -76,6 +76,7 @@ type RunStart struct {
 	Snapshots   string       `json:"snapshots,omitempty"` // of the workspace at the end of each turn: full, or empty for manifests only
 	Kind        string       `json:"kind,omitempty"`      // planning or research: a person reviews the result
 	Delivers    bool         `json:"delivers,omitempty"`
+	Judged      bool         `json:"judged,omitempty"` // a role gives a verdict on the work; also false where an earlier version started the run
 	Waits       Waits        `json:"waits,omitzero"`
 	Receivers   []Receiver   `json:"receivers,omitempty"` // who is told of the run
 	Parent      *Parent      `json:"parent,omitempty"`    // the run that this one follows up
@@ -328,9 +329,10 @@ type PassEnd struct {
 	Tally       []Count    `json:"tally,omitempty"`
 	Score       *float64   `json:"score,omitempty"`
 	Verdict     string     `json:"verdict,omitempty"`
-	As          string     `json:"as,omitempty"`    // the name under which until knows Value
-	Value       string     `json:"value,omitempty"` // of a command ok or failed, of a role its score or verdict
-	Tree        *Blob      `json:"tree,omitempty"`  // of a pass that gives changes: what it left; nil: the current one stays
+	Approved    *bool      `json:"approved,omitempty"` // of a role that gives a verdict: whether it approves the work; nil: also written by an earlier version
+	As          string     `json:"as,omitempty"`       // the name under which until knows Value
+	Value       string     `json:"value,omitempty"`    // of a command ok or failed, of a role its score or verdict
+	Tree        *Blob      `json:"tree,omitempty"`     // of a pass that gives changes: what it left; nil: the current one stays
 	Spend       Spend      `json:"spend"`
 	Reused      bool       `json:"reused,omitempty"` // an answer that was there already
 	Joined      bool       `json:"joined,omitempty"` // a delivery that waited for a running call

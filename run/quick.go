@@ -102,6 +102,9 @@ func readPassEnd(e *Event) (p PassEnd) {
 			m.validation(value, &p.Validation)
 		case "verdict":
 			m.text(value, &p.Verdict)
+		case "approved":
+			p.Approved = new(bool)
+			m.flag(value, p.Approved)
 		case "as":
 			m.text(value, &p.As)
 		case "value":

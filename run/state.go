@@ -44,6 +44,7 @@ type State struct {
 	Replies     []Reply         `json:"replies,omitempty"`  // the last reply of each step of this round and of each stage
 	Values      []Value         `json:"values,omitempty"`   // what `until` may look at in this round
 	Verdict     string          `json:"verdict,omitempty"`  // the last one, of whatever round
+	Approved    *bool           `json:"approved,omitempty"` // whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Passes      PassCount       `json:"passes"`
 	Rounds      int             `json:"rounds"` // rounds of the last repeated stage that are through
 	Score       *float64        `json:"score"`

@@ -265,9 +265,12 @@ type Role struct {
 
 	Program string `json:"program,omitempty"` // what a host must have to make its calls; empty: in rounds read by an earlier version
 
-	Notes  []string        `json:"notes,omitempty"`  // names of the notes it adds to
-	Score  string          `json:"score,omitempty"`  // name of the score it gives
-	Judges bool            `json:"judges,omitempty"` // it gives a verdict
+	Notes  []string `json:"notes,omitempty"`  // names of the notes it adds to
+	Score  string   `json:"score,omitempty"`  // name of the score it gives
+	Judges bool     `json:"judges,omitempty"` // it gives a verdict
+
+	Approval string `json:"approval,omitempty"` // the condition that a verdict must meet to approve the work; see pipeline.Plan.Approval
+
 	Limits pipeline.Limits `json:"limits"`
 }
 
@@ -348,6 +351,7 @@ type PassResult struct {
 	Outcome     string                `json:"outcome"` // ok or one of the categories
 	Message     string                `json:"message,omitempty"`
 	Structural  bool                  `json:"structural,omitempty"`   // the reply cannot be used; the agent is well
+	Unjudged    bool                  `json:"unjudged,omitempty"`     // likewise, of a role that was to give a verdict
 	RateLimited bool                  `json:"rate_limited,omitempty"` // the provider is overloaded
 	Permanent   bool                  `json:"permanent,omitempty"`    // another attempt cannot help
 	ExitCode    int                   `json:"exit_code,omitempty"`

@@ -56,7 +56,10 @@ func TestTheOutcomeOfACleanRun(t *testing.T) {
 		marks                 run.Markers // no_op, no_change, rejected and override's action
 	}{
 		{name: "approved", verdict: "approved", status: run.Done, delivered: true},
-		{name: "another word", verdict: "fine", status: run.Done, delivered: true},
+		{name: "another word, approve", verdict: "needs_work", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
+		{name: "another word, skip", verdict: "needs_work", action: "skip", status: run.Halted, reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true}},
+		{name: "another word, nothing to deliver", verdict: "needs_work", noDiff: true, status: run.Halted, reason: "final_acceptance_no_diff", marks: run.Markers{NoChangeOutcome: true}},
+		{name: "no word", verdict: "", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
 		{name: "approved, nothing to deliver", verdict: "approved", noDiff: true, status: run.Done, marks: run.Markers{NoOpOutcome: true}},
 		{name: "rejected, nothing to deliver", verdict: "REJECTED", noDiff: true, status: run.Halted, reason: "final_acceptance_no_diff", marks: run.Markers{NoChangeOutcome: true}},
 		{name: "approve", verdict: "REJECTED", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},

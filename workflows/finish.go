@@ -98,9 +98,8 @@ const delivering = "delivery"
 
 // deliver brings the work to where the definition wants it. Rejected work, and a target that was changed meanwhile, are a person's decision first.
 func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
-	s := e.j.state
-	verdict, action := run.Verdict{Word: s.Verdict}, e.deliveryAction()
-	override := s.Markers.DeliveryOverride
+	verdict, action := e.verdict(ctx), e.deliveryAction()
+	override := e.j.state.Markers.DeliveryOverride
 	if action == run.ActionSkip {
 		return e.undelivered(ctx, verdict, action)
 	}
@@ -117,7 +116,7 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	case found.Diff == nil:
 		return e.ended(ctx, found, run.Delivery{Verdict: verdict})
 	case verdict.Rejected() && override == nil:
-		return nil, e.askToDeliver(ctx, run.TriggerRejected, found, "The last verdict is "+s.Verdict+". What is to become of the changes?")
+		return nil, e.askToDeliver(ctx, run.TriggerRejected, found, notApproved(verdict)+". What is to become of the changes?")
 	}
 	in.Look = false
 	var done work.DeliverResult

@@ -17,7 +17,9 @@ type pass struct {
 	at      run.Place
 	step    work.Step
 	role    work.Role
-	member  string // empty outside groups
+	member  string  // empty outside groups
+	group   []*pass // the members that are asked with it
+	denied  bool    // a member that settled before them did not approve
 	given   work.Given
 	asked   work.ComposeResult
 	began   string // when the first attempt of this start began
@@ -93,6 +95,10 @@ func (e *engine) members(at run.Place, s work.Step) []*pass {
 		if !slices.Contains(e.j.state.Settled, r.Name) {
 			all = append(all, &pass{e: e, at: at, step: s, role: r, member: r.Name, given: e.given(s)})
 		}
+	}
+	given := e.j.state.Judgement()
+	for _, p := range all {
+		p.group, p.denied = all, len(e.j.state.Settled) > 0 && given.Approved != nil && !*given.Approved
 	}
 	return all
 }

@@ -12,8 +12,12 @@ import (
 	"github.com/passbook-run/passbook/work"
 )
 
-// mustAsk says that a step is a gate, and its command or a check of its reply has failed.
+// mustAsk says that a step is a gate, and its command or a check of its reply has failed, or that its verdict is missing. (A group that lacks one
+// continues without it, and does not approve the work.)
 func (p *pass) mustAsk() bool {
+	if p.member == "" && p.result != nil && p.result.Unjudged {
+		return true
+	}
 	if p.step.IfFailing != "ask" || p.result == nil {
 		return false
 	}
@@ -39,6 +43,9 @@ func (e *engine) gate(ctx workflow.Context, at run.Place, p *pass) error {
 }
 
 func gateQuestion(p *pass) string {
+	if p.result.Unjudged {
+		return unjudgedQuestion(p)
+	}
 	if p.step.Kind == "run" {
 		return fmt.Sprintf("%s failed with exit code %d. Go on?", oneLine(p.step.Run), p.result.ExitCode)
 	}

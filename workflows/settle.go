@@ -50,7 +50,7 @@ func (p *pass) record(res *work.PassResult, last bool) run.PassEnd {
 	end := run.PassEnd{
 		Pass: p.about(), Call: p.id, Outcome: res.Outcome, StartedAt: p.began, Attempts: p.tried,
 		Reply: res.Reply, Envelope: res.Envelope, Attempted: res.Outcome != "ok" && res.Output != nil, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation, Tally: res.Tally,
-		Score: res.Score, Verdict: res.Verdict, As: p.step.As, Value: p.value(res), Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
+		Score: res.Score, Verdict: res.Verdict, Approved: p.approved(), As: p.step.As, Value: p.value(res), Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
 	}
 	end.CompletedAt, end.DurationMS = span(p.began, res.StartedAt, res.DurationMS)
 	if p.given.Artifact != nil {

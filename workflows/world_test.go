@@ -85,7 +85,7 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	for _, s := range plan.Stages {
 		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: s.Kind})
 	}
-	start.Kind, start.Delivers = plan.Kind, plan.Delivery != nil
+	start.Kind, start.Delivers, start.Judged = plan.Kind, plan.Delivery != nil, plan.JudgedFrom(0)
 	start.Waits = run.Waits{RemindMS: plan.Questions.Remind.Milliseconds(), ExpiresMS: plan.Questions.Expires.Milliseconds(), OnExpiry: plan.Questions.OnExpiry}
 	for _, n := range plan.Notify {
 		start.Receivers = append(start.Receivers, run.Receiver{Name: n.Who(), On: n.On, TimeoutMS: n.Timeout.Milliseconds(), GiveUpMS: n.GiveUp.Milliseconds()})

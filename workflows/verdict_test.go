@@ -1,0 +1,142 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// TestOnlyApprovedChangesAreDeliveredWithoutAQuestion: the verdict must be the one that the loop waits for, or "approved" where no condition names one.
+func TestOnlyApprovedChangesAreDeliveredWithoutAQuestion(t *testing.T) {
+	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, as: review}\n"
+	for name, row := range map[string]struct {
+		until    string // of the loop that the reviewer is in; empty: it is in none
+		more     string // stages behind it
+		verdicts []string
+		question string // empty: none is asked
+	}{
+		"approved":                           {verdicts: []string{"approved"}},
+		"approved, in capitals":              {verdicts: []string{"APPROVED"}},
+		"another word":                       {verdicts: []string{"needs_work"}, question: "The last verdict is needs_work, which does not approve the changes"},
+		"no word":                            {verdicts: []string{""}, question: "No verdict approves the changes as they are now"},
+		"rejected":                           {verdicts: []string{"rejected"}, question: "The last verdict is rejected."},
+		"the one that the loop waits for":    {until: "verdict == ship", verdicts: []string{"ship"}},
+		"not the one the loop waits for":     {until: "verdict == ship", verdicts: []string{"approved"}, question: "The last verdict is approved, which does not approve the changes"},
+		"needs_work at the end of the loop":  {until: "verdict == approved", verdicts: []string{"needs_work"}, question: "The last verdict is needs_work"},
+		"by the name of the step":            {until: "review == ship", verdicts: []string{"ship"}},
+		"not by the name of the step":        {until: "review == ship", verdicts: []string{"again"}, question: "The last verdict is again"},
+		"any but one":                        {until: "verdict != again", verdicts: []string{"fine"}},
+		"any but one, and rejected":          {until: "verdict != again", verdicts: []string{"REJECTED"}, question: "The last verdict is REJECTED."},
+		"the loop ends for another reason":   {until: "verdict == ship or tests == ok", verdicts: []string{"again"}, question: "The last verdict is again"},
+		"any but one, by name":               {until: "review != gone", verdicts: []string{"fine"}},
+		"the same reviewer once more":        {until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n", verdicts: []string{"ship", "ship"}},
+		"the last one counts":                {until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n", verdicts: []string{"ship", "hm"}, question: "The last verdict is hm"},
+		"changed after it was approved":      {more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"approved"}, question: "No verdict approves"},
+		"changed after the loop was through": {until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"ship"}, question: "No verdict approves"},
+		"two, and one does not approve":      {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n", verdicts: []string{"approved", "no", "approved"}, question: ", which does not approve the changes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := strings.Replace(judged, "stages:\n", "  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) + row.more
+			if row.until != "" {
+				src = strings.Replace(src, "      - role: reviewer\n", strings.Replace(loop, "CONDITION", row.until, 1), 1)
+			}
+			if strings.Contains(row.until, "tests == ok") {
+				src = strings.Replace(src, "as: review}\n", "as: review}\n      - {run: make test, as: tests}\n", 1)
+			}
+			w := newWorld(t, src)
+			w.agent.words = row.verdicts
+			w.answers(message{"action": "halt"})
+			if row.question == "" {
+				w.ends(run.Done, "")
+				require.Len(t, w.trees.delivers, 1)
+				return
+			}
+			w.ends(run.Halted, "delivery.decided")
+			require.Empty(t, w.trees.delivers)
+			asked := w.asked(run.KindDeliveryRequested)
+			require.Len(t, asked, 1)
+			require.Contains(t, asked[0].Question, row.question)
+			require.Equal(t, run.TriggerRejected, asked[0].Trigger)
+		})
+	}
+}
+
+// TestALoopThatEndsBeforeItsReviewIsNotApproved: its condition is met before the reviewer is asked.
+func TestALoopThatEndsBeforeItsReviewIsNotApproved(t *testing.T) {
+	w := newWorld(t, strings.Replace(reviewed, "  - name: work\n    steps:\n      - {role: implementer}\n",
+		"  - name: work\n    repeat: {max: 2, until: tests == ok}\n    steps: [{role: implementer}, {run: make test, as: tests}, {role: reviewer}]\n", 1))
+	w.answers(message{"action": "halt"})
+	w.ends(run.Halted, "delivery.decided")
+	require.Equal(t, "implementer run", w.called())
+	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves the changes")
+}
+
+// TestAVerdictOfAnEarlierRelease: what a journal holds of verdicts without what they mean.
+func TestAVerdictOfAnEarlierRelease(t *testing.T) {
+	for verdict, asks := range map[string]bool{"approved": false, "rejected": true, "fine": true} {
+		t.Run(verdict, func(t *testing.T) {
+			w := newWorld(t, judged)
+			w.cutOff()
+			w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+			w.in.Start.Judged, w.in.Carry.State.Verdict, w.in.Carry.State.Next = false, verdict, run.Place{Stage: 1, Round: 1}
+			w.answers(message{"action": "halt"})
+			if asks {
+				w.ends(run.Halted, "delivery.decided")
+				return
+			}
+			w.ends(run.Done, "")
+			require.Len(t, w.trees.delivers, 1)
+		})
+	}
+}
+
+// withoutVerdict is a reply that a reviewer has given no verdict in.
+var withoutVerdict = work.PassResult{
+	Outcome: "validation-failed", Structural: true, Unjudged: true, Message: "the reply has no verdict", Reply: &run.Blob{Digest: "words"}, Output: &run.Blob{Digest: "words"},
+}
+
+// TestAMissingVerdictIsAFailedAttempt: it is tried again, and after the attempts an operator decides.
+func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
+	const first, second, again = "g0.002.1.-.1", "g0.002.1.-.2", "g0.002.1.-.r1-1"
+	for name, row := range map[string]struct {
+		missing []string
+		answers []message
+		status  run.Status
+		reason  string
+		called  string
+		gates   int
+	}{
+		"given in the second attempt": {[]string{first}, nil, run.Done, "", "implementer reviewer reviewer", 0},
+		"asked, and given":            {[]string{first, second}, []message{{"action": "retry"}}, run.Done, "", "implementer reviewer reviewer reviewer", 1},
+		"asked, and let pass": {
+			[]string{first, second}, []message{{"action": "continue_with_waiver", "feedback": "I have read it"}, {"action": "approve"}}, run.Done, "",
+			"implementer reviewer reviewer", 1,
+		},
+		"asked, and halted": {[]string{first, second}, []message{{"action": "halt"}}, run.Halted, "gate.decided", "implementer reviewer reviewer", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, judged)
+			for _, call := range row.missing {
+				w.agent.will(call, goes(withoutVerdict))
+			}
+			w.answers(row.answers...)
+			s := w.ends(row.status, row.reason)
+			require.Equal(t, row.called, w.called())
+			gates := w.asked(run.KindGateRequested)
+			require.Len(t, gates, row.gates)
+			if row.gates > 0 {
+				require.Equal(t, []string{"retry", "continue_with_waiver", "halt"}, gates[0].Actions)
+				require.Equal(t, "reviewer gave no verdict in 2 attempts: the reply has no verdict. Continue without it?", gates[0].Question)
+			}
+			if name == "asked, and let pass" {
+				require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves")
+				require.NotNil(t, s.Markers.DeliveryOverride)
+			}
+		})
+	}
+}
