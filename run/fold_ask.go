@@ -77,7 +77,7 @@ func (f *folder) went(d HandoffDecided, asked *Handoff, counts bool) bool {
 	}
 	f.Decided = &Decided{ID: d.HandoffID, Action: word(d.Action), Feedback: d.Feedback, Note: d.Note}
 	if asked != nil {
-		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
+		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round, f.Decided.Digest = asked.ID, asked.Type, asked.Phase, asked.Round, asked.Digest
 	}
 	f.sendBack(d.Redo, d.Next)
 	f.move(d.Next)

@@ -108,6 +108,7 @@ type Decided struct {
 	Action   string `json:"action"`
 	Feedback string `json:"feedback,omitempty"`
 	Note     string `json:"note,omitempty"`
+	Digest   string `json:"digest,omitempty"` // of what was judged
 }
 
 // Question is an open gate, delivery or review. An answer counts only with its ID, which contains the seq of the request and the digest.

@@ -17,7 +17,8 @@ func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
 		return nil, err
 	}
 	s := e.j.state
-	switch run.BeforeDelivery(s.Status == run.Halted, pipeline.PlanOnly(e.in.Start.Kind), s.Status == run.Done) {
+	planOnly := pipeline.PlanOnly(e.in.Start.Kind)
+	switch run.BeforeDelivery(s.Status == run.Halted, planOnly, s.Status == run.Done || planOnly && e.accepted(ctx)) {
 	case run.Halted:
 		return &run.RunEnd{Status: run.Halted, Reason: s.Reason}, nil
 	case run.AwaitingHumanReview:

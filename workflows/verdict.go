@@ -11,7 +11,10 @@ import (
 )
 
 // Changes of this code that an execution follows unless its history was made without them.
-const changeApproval = "only what is approved is delivered without a question" // before: all that was not rejected
+const (
+	changeApproval = "only what is approved is delivered without a question" // before: all that was not rejected
+	changeAccepted = "a plan that was accepted is not reviewed again"
+)
 
 // follows reports whether an execution follows a change of this code.
 func follows(ctx workflow.Context, change string) bool {
@@ -56,6 +59,16 @@ func notApproved(v run.Verdict) string {
 		return "The last verdict is " + v.Word
 	}
 	return "The last verdict is " + v.Word + ", which does not approve the changes"
+}
+
+// accepted reports whether an operator has let the result of a plan pass in a hand-off: it is not asked about again.
+func (e *engine) accepted(ctx workflow.Context) bool {
+	d := e.j.state.Decided
+	if d == nil || d.Digest == "" || d.Action != run.ActionContinue && d.Action != run.ActionContinueWithWaiver {
+		return false
+	}
+	last, _ := e.lastOutput()
+	return d.Digest == last && follows(ctx, changeAccepted)
 }
 
 // unjudgedQuestion asks what is to become of a step whose role has given no verdict in all of its attempts.

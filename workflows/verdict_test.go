@@ -140,3 +140,43 @@ func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptedPlanIsNotReviewedAgain: a question about the last output that an operator has answered with continue is the review of a plan.
+func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
+	const ask = "    steps:\n      - {role: reader}\n      - ask: Is this the right plan?\n"
+	for name, row := range map[string]struct {
+		steps   string
+		answers []message
+		reviews int
+	}{
+		"continue":             {ask, []message{{"action": "continue"}}, 0},
+		"continue with waiver": {ask, []message{{"action": "continue_with_waiver", "feedback": "fine"}}, 0},
+		"once more first":      {ask, []message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "continue"}}, 0},
+		"more after it":        {ask + "      - {role: reader}\n", []message{{"action": "continue"}, {"action": "approve"}}, 1},
+		"not asked":            {"    steps: [{role: reader}]\n", []message{{"action": "approve"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, strings.Replace(planning, "    steps: [{role: reader}]\n", row.steps, 1))
+			w.answers(row.answers...)
+			w.ends(run.Done, map[bool]string{true: "review_approved"}[row.reviews > 0])
+			require.Len(t, w.asked(run.KindReviewRequested), row.reviews)
+		})
+	}
+}
+
+// TestAnInterruptedReviewIsDecidedOnce: the decision opens the epoch and ends the run.
+func TestAnInterruptedReviewIsDecidedOnce(t *testing.T) {
+	w := newWorld(t, planning)
+	w.dir.when(run.KindReviewRequested, func() { w.env.CancelWorkflow() })
+	_, err := w.execute()
+	require.Error(t, err)
+	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it
+		if e.Kind == run.KindReviewRequested {
+			w.dir.lines = w.dir.lines[:i+1]
+			break
+		}
+	}
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &workflows.Message{Action: "approve", By: "ada"}})
+	w.ends(run.Done, "review_approved")
+	require.Len(t, w.asked(run.KindReviewRequested), 1)
+}
