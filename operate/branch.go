@@ -15,11 +15,9 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/pipeline"
-	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/store/tree"
 )
 
 // Branching says which new run is to be made of another one's checkpoint: a replay, which does the same once more, or a fork, which may go on with
@@ -137,23 +135,24 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	claim, dir, err := o.branchClaim(ctx, from, b, source, plan.Agents, &start)
+	claim, dir, begun, err := o.branchClaim(ctx, from, b, source, &start)
 	if err != nil {
 		return Started{}, err
 	}
+	o.identify(ctx, claim, plan.Agents, &start)
 	start.Source = &source
-	if err := sameBranch(ctx, s, dir, claim, start); err != nil {
-		return Started{}, err
+	if err := sameBranch(ctx, s, dir, claim, start, b); err != nil {
+		return Started{}, begun.refused(ctx, err)
 	}
 	st, err := o.launchBranch(ctx, s, dir, claim, start, plan, c)
 	if err == nil && !st.New { // another start may have been faster
-		err = sameBranch(ctx, s, dir, claim, start)
+		return st, sameBranch(ctx, s, dir, claim, start, b)
 	}
-	return st, err
+	return st, begun.refused(ctx, err)
 }
 
 // sameBranch refuses a directory whose run was made of the same checkpoint with something else. A run that is not registered has not begun.
-func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.Claim, start run.RunStart) error {
+func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.Claim, start run.RunStart, b Branching) error {
 	there, err := registration(ctx, s, claim.RunID)
 	if errors.Is(err, store.ErrMissing) {
 		return nil
@@ -161,9 +160,13 @@ func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.C
 	if err != nil {
 		return err
 	}
+	next := "Name another --output-dir"
+	if b.Request != "" {
+		next = "Name another --request"
+	}
 	if other := there.otherThan(start); len(other) > 0 {
-		return &RefusedError{Verb: claim.Mode, Why: fmt.Sprintf("%s already has run %s, made of the same checkpoint with another %s; nothing was started. Name another --output-dir, or attach to that run: starter attach %s",
-			dir.Root, claim.RunID, strings.Join(other, ", "), claim.RunID)}
+		return &RefusedError{Verb: claim.Mode, Why: fmt.Sprintf("%s already has run %s, made of the same checkpoint with another %s; nothing was started. %s, or attach to that run: starter attach %s",
+			dir.Root, claim.RunID, strings.Join(other, ", "), next, claim.RunID)}
 	}
 	return nil
 }
@@ -398,8 +401,8 @@ func sameUpTo(old, other *pipeline.Plan, at run.Place) error {
 	return nil
 }
 
-// branchClaim claims the new run's directory. One that this very request has claimed already is gone on with.
-func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source, agents []pipeline.Agent, start *run.RunStart) (run.Claim, rundir.Dir, error) {
+// branchClaim claims the new run's directory. One that this very request has claimed already is gone on with: then begun is nil.
+func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source, start *run.RunStart) (claim run.Claim, dir rundir.Dir, begun *beginning, err error) {
 	id := uuid.New()
 	if b.Request != "" {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
@@ -410,9 +413,9 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	}
 	abs, err := filepath.Abs(folder)
 	if err != nil {
-		return run.Claim{}, rundir.Dir{}, err
+		return claim, dir, nil, err
 	}
-	dir := rundir.At(abs)
+	dir = rundir.At(abs)
 	if known, err := byID(o.Settings.StateDir, id.String()); err == nil { // an earlier call of the same request: wherever that wanted it
 		if claim, err := known.Claim(); err == nil && claim.RunID == id.String() {
 			dir = known
@@ -420,9 +423,9 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	}
 	cluster, err := o.cluster(ctx)
 	if err != nil {
-		return run.Claim{}, dir, fmt.Errorf("ask Temporal for its cluster: %w", err)
+		return claim, dir, nil, fmt.Errorf("ask Temporal for its cluster: %w", err)
 	}
-	claim := run.Claim{
+	claim = run.Claim{
 		Version: run.ClaimVersion, RunID: id.String(), ThreadID: from.Start.ThreadID, CreatedAt: run.Time(time.Now()), Pipeline: start.Pipeline,
 		ConfigHash: start.ConfigHash, Store: from.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue, Cluster: cluster,
 		Embedded: o.Embedded, SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint, Mode: b.Mode,
@@ -430,20 +433,26 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	there, err := dir.Claim()
 	switch {
 	case err == nil && there.SourceRun == claim.SourceRun && there.SourceCheckpoint == claim.SourceCheckpoint && there.Mode == claim.Mode:
-		claim = there
+		return there, dir, nil, nil
 	case err == nil:
-		return claim, dir, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
+		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
 	case !errors.Is(err, rundir.ErrNoRun):
-		return claim, dir, err
-	default:
-		if err := dir.Take(claim); err != nil {
-			return claim, dir, err
-		}
+		return claim, dir, nil, err
 	}
+	if begun, err = o.take(dir, claim); err != nil {
+		return claim, dir, nil, err
+	}
+	if w := start.Workspace; w != nil && w.Kind == "git" {
+		begun.source = w.Source
+	}
+	return claim, dir, begun, nil
+}
+
+// identify adds to a new run's start what it says of the run itself and of its host.
+func (o Operator) identify(ctx context.Context, claim run.Claim, agents []pipeline.Agent, start *run.RunStart) {
 	start.RunID, start.ThreadID, start.Epoch, start.CreatedAt = claim.RunID, claim.ThreadID, 1, claim.CreatedAt
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
 	start.Agents = capabilities(ctx, agents, o.Build)
-	return claim, dir, nil
 }
 
 // launchBranch lays the workspace down, where the run has one, and starts the workflow.
@@ -464,7 +473,7 @@ func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir rundir.D
 		}
 		start.Workspace = w
 	}
-	err := o.execute(ctx, o.target(dir, claim, start, plan.TimeScale), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	err := ofRequest(ctx, o.execute(ctx, o.target(dir, claim, start, plan.TimeScale), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &already) {
 		st.New, err = false, nil
@@ -473,44 +482,4 @@ func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir rundir.D
 		return st, fmt.Errorf("start run %s: %w", claim.RunID, err)
 	}
 	return st, nil
-}
-
-// branchWorkspace lays down the tree of a checkpoint as a new run's own checkout.
-func branchWorkspace(ctx context.Context, s *store.Store, plan *pipeline.Plan, dir rundir.Dir, claim run.Claim, was run.Workspace, at run.State) (*run.Workspace, error) {
-	checkout := dir.Path(rundir.WorkspaceDir)
-	rules := tree.Rules{}
-	if plan.Workspace != nil {
-		rules = activities.Rules(*plan.Workspace)
-	}
-	out := was
-	out.Tree = *at.Tree
-	if was.Kind != "git" {
-		if err := dir.Disk.Mkdir(checkout, 0o755); err != nil {
-			return nil, err
-		}
-		_, err := tree.Checkout(ctx, s, store.Digest(at.Tree.Digest), checkout, rules)
-		return &out, err
-	}
-	r, err := repo.Open(ctx, was.Source)
-	if err != nil {
-		return nil, fmt.Errorf("the repository that run %s works on: %w", claim.SourceRun, err)
-	}
-	if err := hide(dir, r.Root()); err != nil {
-		return nil, err
-	}
-	commit := at.Commit
-	if commit == "" {
-		commit = was.Base
-	}
-	def := Definition{Plan: plan}
-	made, err := checkedOut(ctx, s, &def, dir, r, run.Workspace{Kind: "git", Source: was.Source, Base: commit, Branch: repo.BranchPrefix + claim.RunID}, false)
-	if err != nil {
-		return nil, err
-	}
-	out.Branch, out.Commit = made.Branch, ""
-	if commit != was.Base {
-		out.Commit = commit
-	}
-	out.Tree = made.Tree
-	return &out, nil
 }

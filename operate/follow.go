@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/store"
+	"github.com/passbook-run/passbook/store/tree"
 )
 
 // Ways to follow a run up.
@@ -23,6 +25,7 @@ type Follow struct {
 	Mode      string
 	Claim     run.Claim
 	Workspace *rundir.Workspace // as the run left it
+	Tree      *run.Blob         // of the workspace
 	Delivered bool
 	Artifact  *run.Blob
 	From      *run.Place
@@ -48,7 +51,7 @@ func FollowRun(dir rundir.Dir, mode string, def Definition) (*Follow, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Follow{Mode: mode, Claim: claim, Workspace: meta.Workspace, Artifact: s.Artifact, Delivered: s.Delivery != nil && s.Delivery.Delivered}
+	f := &Follow{Mode: mode, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact, Delivered: s.Delivery != nil && s.Delivery.Delivered}
 	if mode == FromRunPlan {
 		err = f.skip(def, meta.History, s.Replies)
 	}
@@ -76,12 +79,45 @@ func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error 
 	return nil
 }
 
-// prepare checks out what the earlier run has come to. What it did not deliver is part of the follow-up's changes.
-func (f *Follow) prepare(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+// check says why a follow-up cannot begin with the earlier run's result, before anything is changed.
+func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 	w := f.Workspace
-	if w.Kind != "git" {
-		return nil, fmt.Errorf("run %s worked on the folder %s: a follow-up of that is a new run with --source %s", f.Claim.RunID, w.Source, w.Source)
+	switch git := w.Kind == "git"; {
+	case git && wants.Git == "":
+		return &SourceError{Source: w.Source, Why: fmt.Sprintf("run %s worked on a git repository, and the pipeline works on a folder: name a pipeline with workspace: {git: worktree}", f.Claim.RunID)}
+	case !git && wants.Git != "":
+		return &SourceError{Source: w.Source, Why: fmt.Sprintf("run %s worked on a folder, and the pipeline works on a git repository: name a pipeline with workspace: {dir: FOLDER}", f.Claim.RunID)}
+	case git:
+		if _, err := repo.Open(ctx, w.Source); err != nil {
+			return &SourceError{Source: w.Source, Why: fmt.Sprintf("the result of run %s is in this repository: %v", f.Claim.RunID, err)}
+		}
+		return nil
 	}
+	s, err := store.Open(ctx, f.Claim.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if f.Tree == nil {
+		return &SourceError{Source: w.Source, Why: fmt.Sprintf("run %s has recorded no tree of the folder", f.Claim.RunID)}
+	}
+	if _, err := tree.Load(ctx, s, store.Digest(f.Tree.Digest)); err != nil {
+		return &SourceError{Source: w.Source, Why: fmt.Sprintf("read the result of run %s from the store: %v", f.Claim.RunID, err)}
+	}
+	return nil
+}
+
+// prepare lays down what the earlier run has come to. What it did not deliver is part of the follow-up's changes.
+func (f *Follow) prepare(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+	if f.Workspace.Kind == "git" {
+		return f.prepareGit(ctx, s, def, dir, claim)
+	}
+	_, err := tree.Checkout(ctx, s, store.Digest(f.Tree.Digest), dir.Path(rundir.WorkspaceDir), activities.Rules(*def.Plan.Workspace))
+	return &run.Workspace{Kind: "dir", Source: f.Workspace.Source, Tree: *f.Tree}, err
+}
+
+func (f *Follow) prepareGit(ctx context.Context, s *store.Store, def *Definition, dir rundir.Dir, claim run.Claim) (*run.Workspace, error) {
+	w := f.Workspace
 	r, err := repo.Open(ctx, w.Source)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,7 +77,7 @@ func scheduleHost(t *testing.T, server emptyServer) (Operator, work.Due) {
 
 func TestStartDueStartsOneRunInItsOwnDirectory(t *testing.T) {
 	var started []workflows.Input
-	server := emptyServer{started: &started, err: errors.New("the server is away")}
+	server := emptyServer{started: &started, err: serviceerror.NewUnavailable("the server is away")}
 	o, due := scheduleHost(t, server)
 	_, err := o.StartDue(t.Context(), due)
 	require.ErrorContains(t, err, "the server is away")

@@ -70,8 +70,11 @@ func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (St
 	if err != nil {
 		return Started{}, err
 	}
-	defer turn.Unlock()
-	return o.start(ctx, def, dir)
+	st, err := o.start(ctx, def, dir)
+	if _, none := dir.Claim(); err != nil && errors.Is(none, rundir.ErrNoRun) {
+		return st, errors.Join(err, turn.Remove()) // nothing was started here
+	}
+	return st, errors.Join(err, turn.Unlock())
 }
 
 // turn waits until no other start of this host is at work on a directory. Nothing is written there.
@@ -237,10 +240,13 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 	if err != nil {
 		return Started{}, err
 	}
-	if err := dir.Take(claim); err != nil {
+	begun, err := o.take(dir, claim)
+	if err != nil {
 		return Started{}, err
 	}
-	return o.launch(ctx, def, dir, claim, stored)
+	begun.source = repositoryOf(def)
+	st, err := o.launch(ctx, def, dir, claim, stored)
+	return st, begun.refused(ctx, err)
 }
 
 // upload puts all that a run is given into its store.
@@ -266,7 +272,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if stored.Workspace, err = prepareIn(ctx, &def, dir, claim); err != nil {
 		return Started{}, err
 	}
-	err = o.execute(ctx, o.input(ctx, def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+	err = ofRequest(ctx, o.execute(ctx, o.input(ctx, def, dir, claim, stored), enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &already) {
 		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)

@@ -49,11 +49,29 @@ func sourceOf(def Definition) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
+// repositoryOf is the repository that a run has a checkout of; empty: none.
+func repositoryOf(def Definition) string {
+	switch f := def.Follow; {
+	case def.Plan.Workspace == nil || def.Plan.Workspace.Git == "":
+		return ""
+	case f != nil && f.Workspace != nil:
+		return f.Workspace.Source
+	}
+	source, err := sourceOf(def)
+	if err != nil {
+		return ""
+	}
+	return source
+}
+
 // CheckSource says what is wrong with the source before anything is changed.
 func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	w := def.Plan.Workspace
-	if w == nil || def.Follow != nil && def.Follow.Workspace != nil {
+	if w == nil {
 		return nil
+	}
+	if f := def.Follow; f != nil && f.Workspace != nil {
+		return f.check(ctx, *w)
 	}
 	source, err := sourceOf(def)
 	if err != nil {

@@ -115,3 +115,11 @@ func marshal(v any) ([]byte, error) {
 	}
 	return buf.Bytes(), nil
 }
+
+// Unclaim removes the claim of a run that was not started. The claim of another run stays.
+func (d Dir) Unclaim(c run.Claim) error {
+	if holder, err := d.Claim(); err != nil || holder.RunID != c.RunID {
+		return nil //nolint:nilerr // there is nothing of this run's
+	}
+	return os.Remove(d.Path(ClaimFile))
+}

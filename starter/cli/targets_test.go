@@ -443,6 +443,7 @@ type fakeTemporal struct {
 	histories map[string][]*historypb.HistoryEvent
 	mu        sync.Mutex
 	started   int
+	refuse    error // what a start is answered with
 }
 
 func (f *fakeTemporal) serve() string {
@@ -510,6 +511,9 @@ func (f *fakeTemporal) GetWorkflowExecutionHistory(_ context.Context, r *workflo
 func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context, r *workflowservice.StartWorkflowExecutionRequest) (*workflowservice.StartWorkflowExecutionResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
 	f.started++
 	var in workflows.Input
 	err := converter.GetDefaultDataConverter().FromPayloads(r.Input, &in)
