@@ -58,7 +58,7 @@ func notApproved(v run.Verdict) string {
 	case run.Verdict{Word: v.Word}.Rejected():
 		return "The last verdict is " + v.Word
 	}
-	return "The last verdict is " + v.Word + ", which does not approve the changes"
+	return "The last verdict is " + v.Word + ", not one that approves the changes"
 }
 
 // accepted reports whether an operator has let the result of a plan pass in a hand-off: it is not asked about again.

@@ -22,11 +22,11 @@ func TestOnlyApprovedChangesAreDeliveredWithoutAQuestion(t *testing.T) {
 	}{
 		"approved":                           {verdicts: []string{"approved"}},
 		"approved, in capitals":              {verdicts: []string{"APPROVED"}},
-		"another word":                       {verdicts: []string{"needs_work"}, question: "The last verdict is needs_work, which does not approve the changes"},
+		"another word":                       {verdicts: []string{"needs_work"}, question: "The last verdict is needs_work, not one that approves the changes"},
 		"no word":                            {verdicts: []string{""}, question: "No verdict approves the changes as they are now"},
 		"rejected":                           {verdicts: []string{"rejected"}, question: "The last verdict is rejected."},
 		"the one that the loop waits for":    {until: "verdict == ship", verdicts: []string{"ship"}},
-		"not the one the loop waits for":     {until: "verdict == ship", verdicts: []string{"approved"}, question: "The last verdict is approved, which does not approve the changes"},
+		"not the one the loop waits for":     {until: "verdict == ship", verdicts: []string{"approved"}, question: "The last verdict is approved, not one that approves the changes"},
 		"needs_work at the end of the loop":  {until: "verdict == approved", verdicts: []string{"needs_work"}, question: "The last verdict is needs_work"},
 		"by the name of the step":            {until: "review == ship", verdicts: []string{"ship"}},
 		"not by the name of the step":        {until: "review == ship", verdicts: []string{"again"}, question: "The last verdict is again"},
@@ -38,7 +38,7 @@ func TestOnlyApprovedChangesAreDeliveredWithoutAQuestion(t *testing.T) {
 		"the last one counts":                {until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n", verdicts: []string{"ship", "hm"}, question: "The last verdict is hm"},
 		"changed after it was approved":      {more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"approved"}, question: "No verdict approves"},
 		"changed after the loop was through": {until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"ship"}, question: "No verdict approves"},
-		"two, and one does not approve":      {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n", verdicts: []string{"approved", "no", "approved"}, question: ", which does not approve the changes"},
+		"two, and one does not approve":      {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n", verdicts: []string{"approved", "no", "approved"}, question: ", not one that approves the changes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := strings.Replace(judged, "stages:\n", "  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) + row.more
