@@ -12,8 +12,8 @@ type Outcome string
 // Outcomes; each is also a key of the markers.
 const (
 	OutcomeRejected Outcome = "rejected_outcome"  // rejected and not delivered
-	OutcomeNoOp     Outcome = "no_op_outcome"     // approved, and there was nothing to deliver
-	OutcomeNoChange Outcome = "no_change_outcome" // rejected, and there was nothing to deliver
+	OutcomeNoOp     Outcome = "no_op_outcome"     // rejected, and there was nothing to deliver
+	OutcomeNoChange Outcome = "no_change_outcome" // not rejected, and there was nothing to deliver
 )
 
 // Markers say how a run came to stand where it stands. An epoch that opens clears them, but for the waiver.

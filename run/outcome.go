@@ -67,9 +67,9 @@ func AfterDelivery(before Status, d Delivery) Result {
 	case action == ActionHalt:
 		return Result{Status: Halted, Reason: ReasonDeliveryHalted}
 	case !d.Diff && rejected:
-		return Result{Status: Halted, Reason: ReasonNoDiff, Outcome: OutcomeNoChange}
+		return Result{Status: Halted, Reason: ReasonNoDiff, Outcome: OutcomeNoOp}
 	case !d.Diff:
-		return Result{Status: Done, Outcome: OutcomeNoOp}
+		return Result{Status: Done, Outcome: OutcomeNoChange}
 	case rejected && (action == ActionApprove || action == ActionApply):
 		return Result{Status: Done, Override: true}
 	case rejected:

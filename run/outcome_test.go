@@ -29,7 +29,7 @@ func TestBeforeDelivery(t *testing.T) {
 func TestAfterDelivery(t *testing.T) {
 	yes, no := true, false
 	rejected, approved := run.Verdict{Word: " Rejected "}, run.Verdict{Word: "APPROVED", ShipReady: &yes, Approved: &yes}
-	noDiff := run.Result{Status: run.Halted, Reason: "final_acceptance_no_diff", Outcome: "no_change_outcome"}
+	noDiff := run.Result{Status: run.Halted, Reason: "final_acceptance_no_diff", Outcome: "no_op_outcome"}
 	kept := run.Result{Status: run.Halted, Reason: "final_acceptance_rejected", Outcome: "rejected_outcome"}
 	for _, r := range []struct {
 		name   string
@@ -43,8 +43,8 @@ func TestAfterDelivery(t *testing.T) {
 		{"delivered, nobody judged", run.Done, run.Delivery{Diff: true}, run.Result{Status: run.Done}},
 		{"dirty target skipped", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "skip"}, run.Result{Status: run.Done}},
 		{"dirty target, halt", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "halt"}, run.Result{Status: run.Halted, Reason: "delivery.decided"}},
-		{"nothing to deliver", run.Done, run.Delivery{Verdict: approved}, run.Result{Status: run.Done, Outcome: "no_op_outcome"}},
-		{"nothing to deliver, nobody judged", run.Done, run.Delivery{}, run.Result{Status: run.Done, Outcome: "no_op_outcome"}},
+		{"nothing to deliver", run.Done, run.Delivery{Verdict: approved}, run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
+		{"nothing to deliver, nobody judged", run.Done, run.Delivery{}, run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
 		{"nothing to deliver, rejected", run.Done, run.Delivery{Verdict: rejected}, noDiff},
 		{"nothing to deliver, not ready", run.Done, run.Delivery{Verdict: run.Verdict{Word: "APPROVED", ShipReady: &no}}, noDiff},
 		{"nothing to deliver, not approved", run.Done, run.Delivery{Verdict: run.Verdict{Approved: &no}}, noDiff},

@@ -216,5 +216,18 @@ func (e *engine) ended(ctx workflow.Context, res work.DeliverResult, d run.Deliv
 		return nil, err
 	}
 	r := run.AfterDelivery(run.Done, d)
-	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
+	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: outcomeOf(ctx, r.Outcome)}, nil
+}
+
+// outcomeOf is the outcome that a run journals. The two for a run without a diff once stood for each other: an execution that journaled one of them
+// then, and is replayed, says the same again.
+func outcomeOf(ctx workflow.Context, o run.Outcome) run.Outcome {
+	noDiff := o == run.OutcomeNoOp || o == run.OutcomeNoChange
+	if !noDiff || workflow.GetVersion(ctx, "no-diff outcome", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		return o
+	}
+	if o == run.OutcomeNoOp {
+		return run.OutcomeNoChange
+	}
+	return run.OutcomeNoOp
 }
