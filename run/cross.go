@@ -1,0 +1,320 @@
+package run
+
+import (
+	"slices"
+	"strings"
+)
+
+// ParentClass says how a run across projects stands, from its own record and those of its children.
+type ParentClass string
+
+// Classes of parents.
+const (
+	ParentRunning      ParentClass = "running"
+	ParentAwaiting     ParentClass = "awaiting_operator"
+	ParentBlocked      ParentClass = "blocked" // a child is missing, failed, halted or rejected
+	ParentReady        ParentClass = "ready"   // all children are done
+	ParentSucceeded    ParentClass = "terminal_success"
+	ParentFailed       ParentClass = "terminal_failure"
+	ParentHalted       ParentClass = "terminal_halted" // or cancelled
+	ParentInconsistent ParentClass = "inconsistent"    // the records contradict each other
+)
+
+// CrossCode names a contradiction between the records of a run across projects.
+type CrossCode string
+
+// Contradictions.
+const (
+	DeclaredAliasDuplicate           CrossCode = "declared_alias_duplicate"
+	UndeclaredChild                  CrossCode = "undeclared_child"
+	DuplicateChildFacts              CrossCode = "duplicate_child_facts"
+	EmbeddedPhysicalStatusConflict   CrossCode = "embedded_physical_status_conflict"
+	PhysicalChildMalformed           CrossCode = "physical_child_malformed"
+	EmbeddedChildMalformed           CrossCode = "embedded_child_malformed"
+	EmbeddedWithoutPhysical          CrossCode = "embedded_without_physical"
+	PendingDecisionWithoutPause      CrossCode = "pending_decision_without_pause"
+	CheckpointSubStatusContradiction CrossCode = "checkpoint_sub_status_contradiction"
+	MultiplePendingDecisions         CrossCode = "multiple_pending_decisions"
+	CheckpointPendingWithoutPayload  CrossCode = "checkpoint_pending_without_payload"
+	PayloadWithoutCheckpointPending  CrossCode = "payload_without_checkpoint_pending"
+	CheckpointKindConflict           CrossCode = "checkpoint_kind_conflict"
+	CheckpointAliasConflict          CrossCode = "checkpoint_alias_conflict"
+	CheckpointParentHandoffConflict  CrossCode = "checkpoint_parent_handoff_id_conflict"
+	CheckpointChildHandoffConflict   CrossCode = "checkpoint_child_handoff_id_conflict"
+	CheckpointHandoffConflict        CrossCode = "checkpoint_handoff_id_conflict"
+	PendingWithActiveOperation       CrossCode = "pending_decision_with_active_operation"
+	TerminalParentContradiction      CrossCode = "terminal_parent_contradiction"
+)
+
+// Observation says what was found where a child's record should be.
+type Observation int
+
+// Observations.
+const (
+	NotFound Observation = iota
+	Present
+	Malformed
+)
+
+// CrossFacts is what is recorded of a run across projects.
+type CrossFacts struct {
+	Declared   []string // aliases of the projects, in their order, repeats included
+	Children   []ChildFacts
+	Status     Status // of the parent
+	Working    bool   // a phase of the parent has started and not ended
+	Pending    *CrossDecision
+	Checkpoint CrossCheckpoint
+}
+
+// ChildFacts is what is recorded of one child. Its truth is its own record.
+type ChildFacts struct {
+	Alias     string
+	Own       Observation
+	Status    string // in its own record
+	Embedded  Observation
+	Inside    string // status in the record of the parent
+	Halted    string // reason of a halt
+	Verdict   string // of its final acceptance
+	ShipReady *bool
+	Pending   *CrossDecision
+	Working   bool
+	Cursor    string // status in the checkpoint of the parent
+}
+
+// CrossDecision is a question that a record holds. Empty: the record does not say.
+type CrossDecision struct{ ID, ParentID, Kind, Alias, Child string }
+
+// CrossCheckpoint is what the parent's checkpoint says about the open question. Empty: nothing.
+type CrossCheckpoint struct {
+	Pending                bool
+	ID, Kind, Alias, Child string
+}
+
+// CrossParent is what follows from the facts.
+type CrossParent struct {
+	Class      ParentClass      `json:"class"`
+	Children   []CrossChild     `json:"children"` // in the order in which the projects are declared
+	Violations []CrossViolation `json:"violations"`
+}
+
+// CrossChild is one project of a run.
+type CrossChild struct {
+	Alias   string `json:"alias"`
+	Status  string `json:"status"`  // as its own record says it; empty: there is none, or it cannot be read
+	Blocker string `json:"blocker"` // why it blocks the parent's release; empty: it does not
+}
+
+// CrossViolation is one contradiction.
+type CrossViolation struct {
+	Code  CrossCode `json:"code"`
+	Alias string    `json:"alias"` // empty: of no single project
+}
+
+// Across judges a run across projects. A child that is missing, failed, halted or rejected blocks the release of its parent, whatever its parent or a
+// checkpoint says of it.
+func Across(f CrossFacts) CrossParent {
+	c := &crossing{facts: f, res: CrossParent{Children: []CrossChild{}, Violations: []CrossViolation{}}}
+	c.index()
+	for _, alias := range c.declared {
+		c.judgeChild(c.byAlias[alias])
+	}
+	c.judgePending()
+	c.judgeEnd()
+	c.res.Class = c.class()
+	return c.res
+}
+
+type crossing struct {
+	facts    CrossFacts
+	declared []string // each once
+	byAlias  map[string]ChildFacts
+	res      CrossParent
+	pending  *CrossDecision
+	working  bool
+	live     bool // a child is at work, as its record says
+}
+
+func (c *crossing) find(code CrossCode, alias string) {
+	c.res.Violations = append(c.res.Violations, CrossViolation{code, alias})
+}
+
+// index finds the facts of each declared project.
+func (c *crossing) index() {
+	c.byAlias, c.working = map[string]ChildFacts{}, c.facts.Working
+	for _, alias := range c.facts.Declared {
+		if slices.Contains(c.declared, alias) {
+			c.find(DeclaredAliasDuplicate, alias)
+			continue
+		}
+		c.declared = append(c.declared, alias)
+		c.byAlias[alias] = ChildFacts{Alias: alias}
+	}
+	seen := map[string]bool{}
+	for _, child := range c.facts.Children {
+		switch {
+		case !slices.Contains(c.declared, child.Alias):
+			c.find(UndeclaredChild, child.Alias)
+		case seen[child.Alias]:
+			c.find(DuplicateChildFacts, child.Alias)
+		default:
+			seen[child.Alias], c.byAlias[child.Alias] = true, child
+		}
+	}
+}
+
+func (c *crossing) judgeChild(f ChildFacts) {
+	before := len(c.res.Violations)
+	switch {
+	case f.Own == Malformed:
+		c.find(PhysicalChildMalformed, f.Alias)
+	case f.Own == NotFound && f.Embedded == Present:
+		c.find(EmbeddedWithoutPhysical, f.Alias)
+	case f.Own == Present && f.Embedded == Present && f.Inside != "" && f.Inside != f.Status:
+		c.find(EmbeddedPhysicalStatusConflict, f.Alias)
+	}
+	if f.Embedded == Malformed {
+		c.find(EmbeddedChildMalformed, f.Alias)
+	}
+	paused := f.Own == Present && Status(f.Status).Class() == OperatorPause
+	if f.Pending != nil && !paused {
+		c.find(PendingDecisionWithoutPause, f.Alias)
+	}
+	blocker := f.blocker(c.ended() != "")
+	if f.Cursor == string(Done) && !f.succeeded() && !f.rejected() {
+		c.find(CheckpointSubStatusContradiction, f.Alias)
+	}
+	if blocker == "" && len(c.res.Violations) > before {
+		blocker = string(c.res.Violations[before].Code)
+	}
+	c.working = c.working || f.Working
+	c.live = c.live || f.Own == Present && Status(f.Status).Class() == Live
+	c.res.Children = append(c.res.Children, CrossChild{Alias: f.Alias, Status: f.Status, Blocker: blocker})
+}
+
+// succeeded takes the words of other programs for done as well.
+func (f ChildFacts) succeeded() bool { return f.Own == Present && succeededRun(f.Status) }
+
+func succeededRun(status string) bool {
+	return status == string(Done) || status == "success" || status == "completed"
+}
+
+// rejected says that a child ended, and that its work was rejected.
+func (f ChildFacts) rejected() bool {
+	return f.Own == Present && f.Status == string(Halted) && f.Halted == ReasonRejected && strings.EqualFold(f.Verdict, "rejected") && f.ShipReady != nil && !*f.ShipReady
+}
+
+// blocker says why a child blocks the release of its parent; empty: it does not. A child at work blocks only a parent that ended.
+func (f ChildFacts) blocker(ended bool) string {
+	switch {
+	case f.Own == NotFound:
+		return "child_missing"
+	case f.Own == Malformed:
+		return "child_unreadable"
+	case f.rejected():
+		return "release_rejected"
+	case f.succeeded() || Status(f.Status).Class() == Live && !ended:
+		return ""
+	case f.Status == "":
+		return "status_missing"
+	}
+	return "status:" + f.Status
+}
+
+// judgePending compares the open question of the parent with those of its children and with the checkpoint.
+func (c *crossing) judgePending() {
+	c.pending = c.facts.Pending
+	others := 0
+	for _, alias := range c.declared {
+		child := c.byAlias[alias]
+		if child.Pending == nil || c.facts.Pending.passes(child) {
+			continue
+		}
+		if others++; c.pending == nil {
+			c.pending = child.Pending
+		}
+	}
+	if c.facts.Pending != nil && others > 0 || others > 1 {
+		c.find(MultiplePendingDecisions, "")
+	}
+	p, at := c.pending, c.facts.Checkpoint
+	switch {
+	case p == nil && at.Pending:
+		c.find(CheckpointPendingWithoutPayload, "")
+	case p != nil && !at.Pending:
+		c.find(PayloadWithoutCheckpointPending, p.Alias)
+	}
+	if p != nil {
+		c.compare(*p, at)
+	}
+	if p != nil && c.working {
+		c.find(PendingWithActiveOperation, p.Alias)
+	}
+}
+
+// passes says that the parent asks what this child has asked: that is one question.
+func (p *CrossDecision) passes(child ChildFacts) bool {
+	return p != nil && p.Alias == child.Alias && p.Child != "" && p.Child == child.Pending.ID
+}
+
+// compare names where the checkpoint and the open question differ. What one of them does not say is no difference.
+func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
+	for _, pair := range []struct {
+		code      CrossCode
+		asked, at string
+	}{
+		{CheckpointKindConflict, p.Kind, at.Kind},
+		{CheckpointAliasConflict, p.Alias, at.Alias},
+		{CheckpointParentHandoffConflict, p.ParentID, at.ID},
+		{CheckpointChildHandoffConflict, p.Child, at.Child},
+		{CheckpointHandoffConflict, p.ID, at.ID},
+	} {
+		if pair.asked != "" && pair.at != "" && pair.asked != pair.at {
+			c.find(pair.code, p.Alias)
+		}
+	}
+}
+
+// judgeEnd compares the end of the parent with what is open. A failed or halted parent goes with any child that stopped; only success promises that all
+// of them are done.
+func (c *crossing) judgeEnd() {
+	if c.ended() == "" {
+		return
+	}
+	wrong := c.working || c.pending != nil
+	for _, child := range c.res.Children {
+		wrong = wrong || c.ended() == ParentSucceeded && child.Blocker != ""
+	}
+	if wrong {
+		c.find(TerminalParentContradiction, "")
+	}
+}
+
+// ended is the class of a parent that ended; empty: it did not.
+func (c *crossing) ended() ParentClass {
+	switch s := c.facts.Status; {
+	case succeededRun(string(s)):
+		return ParentSucceeded
+	case s == Failed:
+		return ParentFailed
+	case s == Halted || s == Cancelled:
+		return ParentHalted
+	}
+	return ""
+}
+
+func (c *crossing) class() ParentClass {
+	blocked := slices.ContainsFunc(c.res.Children, func(child CrossChild) bool { return child.Blocker != "" })
+	switch {
+	case len(c.res.Violations) > 0:
+		return ParentInconsistent
+	case c.ended() != "":
+		return c.ended()
+	case c.pending != nil:
+		return ParentAwaiting
+	case c.working || c.live:
+		return ParentRunning
+	case blocked:
+		return ParentBlocked
+	}
+	return ParentReady
+}
