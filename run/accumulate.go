@@ -6,6 +6,7 @@ import "slices"
 type Fold struct {
 	state   folder
 	illegal Illegal
+	unusual Illegal
 }
 
 // Illegal are the events of a stream that the table of transitions refuses.
@@ -21,6 +22,16 @@ type IllegalEvent struct {
 }
 
 const keptIllegal = 100
+
+func (i *Illegal) note(seq int64, message string) {
+	if message == "" {
+		return
+	}
+	i.Count++
+	if len(i.First) < keptIllegal {
+		i.First = append(i.First, IllegalEvent{Seq: seq, Message: message})
+	}
+}
 
 // Snapshot is what a stream says, in one flat object: every key is always there, lists are never null.
 type Snapshot struct {
@@ -38,7 +49,7 @@ type Snapshot struct {
 
 // NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from its beginning.
 func NewFold(s State, h History) *Fold {
-	return &Fold{state: folder{State: s.clone(), own: true, recorder: NewRecorder(h)}, illegal: Illegal{First: []IllegalEvent{}}}
+	return &Fold{state: folder{State: s.clone(), own: true, recorder: NewRecorder(h)}, illegal: Illegal{First: []IllegalEvent{}}, unusual: Illegal{First: []IllegalEvent{}}}
 }
 
 // Apply folds one event.
@@ -46,13 +57,8 @@ func (f *Fold) Apply(e Event) { f.add(&e) }
 
 func (f *Fold) add(e *Event) {
 	f.state.apply(e)
-	if f.state.Illegal == "" {
-		return
-	}
-	f.illegal.Count++
-	if len(f.illegal.First) < keptIllegal {
-		f.illegal.First = append(f.illegal.First, IllegalEvent{Seq: e.Seq, Message: f.state.Illegal})
-	}
+	f.illegal.note(e.Seq, f.state.Illegal)
+	f.unusual.note(e.Seq, f.state.foreign.unusual)
 }
 
 // State is the small state after the events so far. Later events do not change it.
@@ -64,6 +70,11 @@ func (f *Fold) History() History { return f.state.recorder.History() }
 // Illegal names the events that the table of transitions refused.
 func (f *Fold) Illegal() Illegal {
 	return Illegal{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
+}
+
+// Unusual names the events of another program's stream that stand in an order which the table of transitions does not hold. They were folded.
+func (f *Fold) Unusual() Illegal {
+	return Illegal{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
 }
 
 // Snapshot is what the stream says so far.

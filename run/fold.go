@@ -32,6 +32,10 @@ func (f *folder) applyOne(e *Event) {
 	if e.TS > f.TS {
 		f.TS = e.TS
 	}
+	if f.foreign.on {
+		f.applyForeign(e)
+		return
+	}
 	switch e.Kind {
 	case KindRunStart, KindRunStarted:
 		f.start(e)
@@ -199,15 +203,10 @@ func (f *folder) begin(p *RunStart) {
 	}
 }
 
-// mayStart says whether run.start may open an epoch here. Streams of other programs number no epochs: there a start follows every end that
-// does not settle the run.
+// mayStart says whether run.start may open an epoch here.
 func (s *State) mayStart(epoch int) bool {
 	from := s.standing()
-	if Transition(from, Running) != nil {
-		return false
-	}
-	foreign := epoch == 0 && s.Epoch == 0 && !from.Settled()
-	return !from.Closed() || epoch > s.Epoch || foreign
+	return Transition(from, Running) == nil && (!from.Closed() || epoch > s.Epoch)
 }
 
 func (f *folder) pause(e *Event) {
@@ -278,8 +277,9 @@ func (f *folder) revert(e *Event) {
 
 // adopt takes over a carried state at the place in the stream where the fold stands.
 func (f *folder) adopt(carried *State) {
-	seq, ts, damage := f.Seq, f.TS, f.Damage
+	seq, ts, damage, foreign := f.Seq, f.TS, f.Damage, f.foreign
 	f.State = *carried
+	f.foreign = foreign
 	f.Seq, f.TS, f.Illegal, f.Damage = seq, ts, "", damage // damage is of the directory, which going back does not repair
 }
 

@@ -12,6 +12,11 @@ func (f *folder) requestHandoff(e *Event) {
 	if !f.become(AwaitingPhaseHandoff, "") {
 		return
 	}
+	f.await(e, p)
+}
+
+// await sets the active hand-off.
+func (f *folder) await(e *Event, p HandoffRequested) {
 	if p.Phase == "" {
 		p.Phase = phaseName(e)
 	}
@@ -87,9 +92,13 @@ func (f *folder) went(d HandoffDecided, asked *Handoff, counts bool) bool {
 // ask opens a gate, a delivery or a review.
 func (f *folder) ask(e *Event) {
 	kind, status := questionOf(e.Kind)
-	if !f.become(status, "") {
-		return
+	if f.become(status, "") {
+		f.open(e, kind)
 	}
+}
+
+// open sets the open question.
+func (f *folder) open(e *Event, kind QuestionKind) {
 	var p Asked
 	e.Decode(&p)
 	f.Question = &Question{

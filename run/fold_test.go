@@ -334,11 +334,11 @@ func TestMembersOfAGroup(t *testing.T) {
 // TestStreamsOfAnotherProgram end as that program's own snapshot says, whatever it leaves out: epochs, decisions, ends of interrupted runs.
 func TestStreamsOfAnotherProgram(t *testing.T) {
 	all := excerpts(t)
-	s := fold(run.State{}, all["another-program-done"])
+	s := fold(run.ForeignState(), all["another-program-done"])
 	require.Equal(t, run.Done, s.Status)
 
 	events := all["another-program-asked"]
-	s = fold(run.State{}, events[:10])
+	s = fold(run.ForeignState(), events[:10])
 	require.Equal(t, run.AwaitingPhaseHandoff, s.Status)
 	require.Equal(t, "validate_plan:plan_round:1", s.Handoff.ID)
 	s = fold(s, events[10:12])

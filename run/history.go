@@ -81,6 +81,15 @@ func (r *Recorder) begin(phase string, seq int64) {
 	}
 }
 
+// has says that a phase has begun. To a nil recorder none has.
+func (r *Recorder) has(phase string) bool {
+	if r == nil {
+		return false
+	}
+	r.index()
+	return r.begun[phase]
+}
+
 func newestOf(marks []PhaseMark) int64 {
 	if len(marks) == 0 {
 		return 0

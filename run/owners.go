@@ -31,12 +31,17 @@ func ContinueWithWaiverHandoff(s State, d HandoffDecided) (State, error) {
 	if err != nil {
 		return s, err
 	}
-	waiver := Waiver{HandoffID: d.HandoffID, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy, DecidedAt: d.DecidedAt}
-	if s.Handoff != nil {
-		waiver.HandoffID, waiver.Phase = s.Handoff.ID, s.Handoff.Phase
-	}
-	next.Markers.Waiver = &waiver
+	next.Markers.Waiver = s.Handoff.waived(d)
 	return next, nil
+}
+
+// waived is the waiver that a decision gives. The hand-off may be unknown.
+func (h *Handoff) waived(d HandoffDecided) *Waiver {
+	w := Waiver{HandoffID: d.HandoffID, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy, DecidedAt: d.DecidedAt}
+	if h != nil {
+		w.HandoffID, w.Phase = h.ID, h.Phase
+	}
+	return &w
 }
 
 // decided clears the hand-off. A run that waits for it goes on. A run that was opened again with the hand-off undecided is at work already.
@@ -79,48 +84,50 @@ func (s *State) answersQuestion(kind QuestionKind, id string) error {
 func MarkRunDone(s State, reason, at string) (State, error) { return settle(s, Done, reason, at) }
 
 // MarkRunHalted ends a run by an operator or a policy. The active hand-off is cleared.
-func MarkRunHalted(s State, reason, at string) (State, error) {
-	phase := s.place()
-	next, err := settle(s, Halted, reason, at)
-	if err == nil {
-		next.Markers.HaltReason, next.Markers.HaltedAt, next.Markers.Halt = reason, at, &Halt{Reason: reason, Phase: phase}
-	}
-	return next, err
-}
+func MarkRunHalted(s State, reason, at string) (State, error) { return settle(s, Halted, reason, at) }
 
 // MarkRunFailed ends a run by an error of some type; without one, the last failed pass says it. An undecided hand-off is kept, but never by a
 // run across projects.
 func MarkRunFailed(s State, reason, kind, at string) (State, error) {
-	phase := s.place()
-	if kind == "" && s.Failure != nil {
-		kind = s.Failure.Category
-	}
 	next, err := settle(s, Failed, reason, at)
-	if err == nil {
-		next.Markers.Failure = &RunFailure{Phase: phase, Error: reason, Type: kind}
+	if err == nil && kind != "" {
+		next.Markers.Failure.Type = kind
 	}
 	return next, err
 }
 
 // MarkRunInterrupted says that a run's process ended without saying so. An undecided hand-off is kept.
 func MarkRunInterrupted(s State, reason, at string) (State, error) {
-	next, err := settle(s, Interrupted, reason, at)
-	if err == nil {
-		next.Markers.InterruptedAt = at
-	}
-	return next, err
+	return settle(s, Interrupted, reason, at)
 }
 
-// settle closes a run.
+// settle closes a run, if the table allows it.
 func settle(s State, to Status, reason, at string) (State, error) {
 	if err := s.mayBecome(to); err != nil {
 		return s, err
 	}
+	return s.closed(to, reason, at), nil
+}
+
+// closed is the state of a run that ended. It asks nothing.
+func (s State) closed(to Status, reason, at string) State {
+	phase := s.place()
 	s.Status, s.Reason, s.FinishedAt, s.InFlight, s.Set = to, reason, at, nil, ""
 	if to.Settled() || s.acrossProjects() && to == Failed {
 		s.Handoff, s.Question = nil, nil
 	}
-	return s, nil
+	switch to {
+	case Halted:
+		s.Markers.HaltReason, s.Markers.HaltedAt, s.Markers.Halt = reason, at, &Halt{Reason: reason, Phase: phase}
+	case Failed:
+		s.Markers.Failure = &RunFailure{Phase: phase, Error: reason}
+		if s.Failure != nil {
+			s.Markers.Failure.Type = s.Failure.Category
+		}
+	case Interrupted:
+		s.Markers.InterruptedAt = at
+	}
+	return s
 }
 
 // place is the phase that a halt or a failure is about.

@@ -73,6 +73,8 @@ type State struct {
 	Reused      int             `json:"reused,omitempty"`  // outside calls that a replay took from the record
 	Refused     int             `json:"refused,omitempty"` // messages that could not be acted on
 	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+
+	foreign foreignStream // set only while the stream of another program is folded
 }
 
 // Delivered is what became of the delivery.

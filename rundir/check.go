@@ -21,6 +21,8 @@ type Report struct {
 	OK         bool         `json:"ok"`          // no error and no warning
 	Issues     []Issue      `json:"issues"`
 	Standing   run.Standing `json:"standing"`
+
+	CrossParent *run.CrossParent `json:"cross_parent"` // of a run across projects; nil: it is of one project
 }
 
 // NeedsOperator says that something was found which only an operator's decision ends.
@@ -60,10 +62,12 @@ func (d Dir) Check(ctx context.Context, o CheckOptions) (Report, error) {
 type examined struct {
 	dir      Dir
 	own      bool
+	child    bool // another program's, of a project: the events are in the directory of its parent
 	meta     metaRead
 	stream   scanned
 	answers  []answer
 	cross    *crossCheckpoint
+	parent   *run.CrossParent
 	standing run.Standing
 	found    []Issue
 	lag      []Issue // findings only if nobody is writing
@@ -85,10 +89,16 @@ func (d Dir) examine(ctx context.Context, o CheckOptions, alone bool) (*examined
 	if x.answers, err = d.readAnswers(); err != nil {
 		return nil, err
 	}
-	if x.cross, err = d.readCross(); err != nil {
+	if x.child, err = d.isChild(); err != nil {
 		return nil, err
 	}
-	x.standing = run.Stands(x.folded(), liveness(o.Standing), o.Standing.Detail)
+	if err = x.readCross(); err != nil {
+		return nil, err
+	}
+	if err = x.readProjects(); err != nil {
+		return nil, err
+	}
+	x.standing = run.Stands(x.recorded(), liveness(o.Standing), o.Standing.Detail)
 	if x.own && x.stream.lines+x.stream.beyond == 0 {
 		x.standing.Status = run.Pending
 	}
@@ -134,7 +144,7 @@ func (x *examined) has(codes ...Code) bool {
 func (x *examined) report() Report {
 	r := Report{
 		Snapshot: x.stream.snapshot(), MetaStatus: string(x.meta.status()), OK: true,
-		Issues: append([]Issue{}, sorted(x.found)...), Standing: x.standing,
+		Issues: append([]Issue{}, sorted(x.found)...), Standing: x.standing, CrossParent: x.parent,
 	}
 	for _, i := range r.Issues {
 		r.OK = r.OK && i.Severity == SeverityInfo

@@ -86,11 +86,14 @@ const (
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
 	hintForeign = "look at it with the program that wrote the directory: nothing is repaired by itself"
+	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
 	hintLook    = "look at cross_checkpoint.json: nothing is repaired by itself"
 )
 
-// Rules lists every code, in the order in which findings are shown.
-func rules() []rule {
+// rules lists every code, in the order in which findings are shown.
+func rules() []rule { return bySeverity(slices.Concat(ownRules(), foreignRules())) }
+
+func ownRules() []rule {
 	return []rule{
 		{MetaMissing, SeverityError, hintRepair},
 		{MetaUnreadable, SeverityError, hintRepair},
@@ -140,6 +143,9 @@ func (x *examined) issue(c Code, file, message string) Issue {
 	hint := strings.ReplaceAll(r.hint, "RUN", x.dir.Root)
 	if !x.own && !mendedAnywhere(c) && (r.hint == hintRepair || r.hint == hintRebuild) {
 		hint = hintForeign
+	}
+	if c == HaltDecisionWithoutHaltedMeta && x.endedOtherwise() {
+		hint = hintEnded
 	}
 	return Issue{Code: c, Severity: r.severity, Message: message, Hint: hint, file: file}
 }

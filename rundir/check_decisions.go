@@ -93,3 +93,9 @@ func (x *examined) haltWasDecided() bool {
 	h := x.stream.state().Handoff
 	return !x.own || x.folded() == run.Halted || h != nil && h.ID == last.HandoffID
 }
+
+// endedOtherwise says that the events settle the run, and not as halted: no decision to halt changes that.
+func (x *examined) endedOtherwise() bool {
+	f := x.folded()
+	return f.Closed() && f != run.Halted && f != run.Interrupted
+}

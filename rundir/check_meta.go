@@ -31,6 +31,7 @@ func (x *examined) judgeStream() {
 	if s.torn > 0 {
 		x.lags(StreamTornTail, EventsFile, fmt.Sprintf("%d bytes behind the last line of %s are no line", s.torn, EventsFile))
 	}
+	x.judgeOrder()
 }
 
 // judgeRecorded names the damage that the journal itself records.
@@ -91,10 +92,11 @@ func (x *examined) judgeHandoff() {
 	}
 	if stale, code := x.stale(); stale {
 		x.find(code, fmt.Sprintf("the run is over, and %s still holds hand-off %s", MetaFile, id))
-	} else if !decided {
+	}
+	if !decided {
 		x.find(ActiveHandoffWithoutDecision, fmt.Sprintf("no decision on hand-off %s is on disk", id))
 	}
-	if !slices.Contains(x.stream.snapshot().SeenHandoffIDs, id) {
+	if !x.child && !slices.Contains(x.stream.snapshot().SeenHandoffIDs, id) {
 		x.find(MetaHandoffWithoutEvent, fmt.Sprintf("hand-off %s was never requested in %s", id, EventsFile))
 	}
 }
@@ -104,11 +106,7 @@ func (x *examined) stale() (bool, Code) {
 	if x.cross == nil {
 		return x.meta.status().Settled(), TerminalWithStaleHandoff
 	}
-	status := run.Status(x.cross.Status)
-	if status == "" {
-		status = x.meta.status()
-	}
-	return terminal(status), CrossTerminalWithStaleHandoff
+	return terminal(x.meta.status()), CrossTerminalWithStaleHandoff
 }
 
 // judgeStatus compares the status of meta.json with that of the events, most telling name first.
@@ -123,7 +121,8 @@ func (x *examined) judgeStatus() {
 	}
 	open := x.openInEvents()
 	switch {
-	case m == f || x.movedOnByDecision(m, f):
+	case m == x.recorded():
+	case !x.own && f == run.Unknown && !m.Closed() && x.stream.lines > 0: // events without a start say nothing of the status
 	case terminal(f) && !terminal(m):
 		x.find(TerminalEventWithoutTerminalMeta, said)
 	case f == run.Interrupted:
@@ -133,7 +132,7 @@ func (x *examined) judgeStatus() {
 	default:
 		x.find(StatusMismatch, said)
 	}
-	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil {
+	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil && !x.recorded().Settled() {
 		x.find(HandoffEventWithoutMetaHandoff, fmt.Sprintf("hand-off %s is open, and %s does not hold it", open, MetaFile))
 	}
 }
@@ -153,22 +152,6 @@ func (x *examined) openInEvents() string {
 		return ""
 	}
 	return h.ID
-}
-
-// movedOnByDecision says that a decision on disk explains the difference: other writers of this format do not write decisions to the stream.
-func (x *examined) movedOnByDecision(m, f run.Status) bool {
-	h := x.stream.state().Handoff
-	if x.own || h == nil || f.Settled() {
-		return false
-	}
-	d := x.answer(h.ID)
-	if d == nil {
-		return false
-	}
-	if d.halts() {
-		return m == run.Halted
-	}
-	return m == run.Running && f == run.AwaitingPhaseHandoff
 }
 
 // judgeChain compares the lines that meta.json has seen with the digest that it keeps of them.

@@ -81,6 +81,7 @@ type scanned struct {
 	chain       run.Chain
 	want        Meta      // what these lines give, in Passbook's own directories
 	fold        *run.Fold // what they give in others; nil: ours
+	work        run.CrossWork
 	artifact    string
 	checkpoints map[string]kept
 	turns       []string // digests of the trees that turns ended with, from turn 0 on
@@ -122,7 +123,7 @@ func (p places) String() string {
 func (x *examined) readStream(ctx context.Context) error {
 	x.stream = scanned{checkpoints: map[string]kept{}}
 	if !x.own {
-		x.stream.fold = run.NewFold(run.State{}, run.History{})
+		x.stream.fold = x.dir.Fold()
 	}
 	f, err := durable.Open(x.dir.Path(EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,6 +168,7 @@ func (x *examined) take(line []byte) {
 	if s.fold != nil {
 		if err == nil {
 			s.fold.Apply(e)
+			s.work.Note(e)
 		}
 		return
 	}

@@ -386,7 +386,7 @@ func TestNumbersThatAreWrongAreShown(t *testing.T) {
 
 // FuzzCheck gives any bytes for the files of a directory: a check says something, or what it could not read, and a repair is done once.
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"pending":true,"kind":"cfa"}`),
+	f.Add([]byte(`{"status":"done","phase_handoff":{"id":"h-1"}}`), []byte(askedLines), []byte(`{"phase_handoff_pending":true,"phase_handoff_kind":"cfa"}`),
 		[]byte(`{"handoff_id":"h-1","action":"halt"}`), false)
 	f.Add([]byte(`{"version":1,"events":{"seq":2,"size":-1},"derived":[{"file":"traces.jsonl","size":-3}]}`), []byte(askedLines), []byte(nil), []byte(`{}`), true)
 	f.Add([]byte(`{"phase_handoff":{}} x`), []byte("{}\n\x00\n{\"seq\":\"7\"}\n{\"seq\":1e99}"), []byte(`[]`), []byte(`null`), true)

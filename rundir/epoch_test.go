@@ -103,6 +103,7 @@ func TestNow(t *testing.T) {
 	s := whole(t)
 	for n := 0; n < len(s.lines); n += 9 {
 		d := rundir.At(t.TempDir())
+		require.NoError(t, d.Take(claim()))
 		project(t, d, s, batch(s.lines, 1, n+1))
 		all := strings.Join(s.lines, "\n") + "\n"
 		require.NoError(t, os.WriteFile(d.Path(rundir.EventsFile), []byte(all), 0o600))

@@ -29,7 +29,9 @@ type body struct {
 	codes []rundir.Code // of the healthy directory
 }
 
-func bodies() []body {
+func bodies() []body { return slices.Concat(ownBodies(), foreignBodies()) }
+
+func ownBodies() []body {
 	info := []rundir.Code{rundir.ActiveHandoffWithoutDecision}
 	return []body{
 		{"done", func(t *testing.T) (rundir.Dir, fakeBlobs) { s := whole(t); return written(t, s), s.blobs }, nil},
@@ -56,8 +58,6 @@ func bodies() []body {
 		{"reference, asking", madeUp(askedLines, `{"task": "t", "status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`), info},
 		{"reference, failed", madeUp(askedLines+`{"seq": 3, "ts": "2026-01-02T03:04:07.000", "kind": "run.end", "phase": null, "payload": {"status": "failed"}}`+"\n",
 			`{"status": "failed"}`), []rundir.Code{rundir.HandoffEventWithoutMetaHandoff}},
-		{"reference, across projects", madeUp(askedLines, `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`,
-			"cross_checkpoint.json", `{"pending": true, "kind": "project", "handoff_id": "project:h-1", "alias": "api", "aliases": ["api", "web"], "child_run_id": "r-2"}`), info},
 	}
 }
 
@@ -148,7 +148,9 @@ type injury struct {
 	after  []rundir.Code // after the repair was applied
 }
 
-func injuries() []injury {
+func injuries() []injury { return slices.Concat(ownInjuries(), foreignInjuries()) }
+
+func ownInjuries() []injury {
 	type codes = []rundir.Code
 	key := func(name, value string) func(*testing.T, rundir.Dir) {
 		return func(t *testing.T, d rundir.Dir) { setKey(t, d, name, value) }
@@ -189,8 +191,8 @@ func injuries() []injury {
 		{"the same, and a hand-off is left over", "reference, asked twice", both(key("status", `"running"`), key("phase_handoff", `{"id":"validate_plan:plan_round:2"}`)),
 			codes{rundir.TerminalEventWithoutTerminalMeta}, "status phase_handoff", nil},
 		{"the end is in another program's meta.json only", "reference, asking", key("status", `"done"`),
-			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff}, "operator",
-			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff}},
+			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff, rundir.ActiveHandoffWithoutDecision}, "operator",
+			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.TerminalWithStaleHandoff, rundir.ActiveHandoffWithoutDecision}},
 		{"the state in meta.json was changed", "paused", key("task", `"another"`), codes{rundir.DerivedFileBehind}, "task", nil},
 		{"the interruption is in the events only", "interrupted", both(key("status", `"awaiting_phase_handoff"`), goOn),
 			codes{rundir.InterruptedEventWithoutInterruptedMeta, rundir.InterruptedWithActiveHandoff}, "status", codes{rundir.InterruptedWithActiveHandoff}},
@@ -199,7 +201,8 @@ func injuries() []injury {
 		{"interrupted, and nobody has decided", "interrupted", func(*testing.T, rundir.Dir) {},
 			codes{rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision}, "operator",
 			codes{rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision}},
-		{"done, with a hand-off left over", "done", key("phase_handoff", open), codes{rundir.TerminalWithStaleHandoff, rundir.MetaHandoffWithoutEvent}, "phase_handoff", nil},
+		{"done, with a hand-off left over", "done", key("phase_handoff", open),
+			codes{rundir.TerminalWithStaleHandoff, rundir.MetaHandoffWithoutEvent, rundir.ActiveHandoffWithoutDecision}, "phase_handoff", nil},
 		{"halted, with a hand-off left over", "halted", key("phase_handoff", open), codes{rundir.TerminalWithStaleHandoff}, "phase_handoff", nil},
 		{"another program's: done, with a hand-off left over", "reference, asked twice", key("phase_handoff", `{"id":"validate_plan:plan_round:2"}`),
 			codes{rundir.TerminalWithStaleHandoff}, "phase_handoff", nil},
@@ -219,32 +222,6 @@ func injuries() []injury {
 		{"a decision cannot be read", "reference, asking", file("phase_handoff_decisions/h-1.json", `{"handoff_id":"h-`), codes{rundir.ActiveHandoffWithoutDecision}, "",
 			codes{rundir.ActiveHandoffWithoutDecision}},
 		{"decided, and not acted on yet", "reference, asking", goOn, nil, "", nil},
-
-		// runs over several projects
-		{"several projects, failed, with a hand-off left over", "reference, across projects",
-			both(key("status", `"failed"`), file("cross_checkpoint.json", `{"pending": false}`)),
-			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.CrossTerminalWithStaleHandoff, rundir.ActiveHandoffWithoutCheckpointPending}, "phase_handoff",
-			codes{rundir.TerminalMetaWithoutTerminalEvent}},
-		{"several projects, failed, still waiting", "reference, across projects", key("status", `"failed"`),
-			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.CrossTerminalWithStaleHandoff}, "operator",
-			codes{rundir.TerminalMetaWithoutTerminalEvent, rundir.CrossTerminalWithStaleHandoff}},
-		{"several projects wait, meta.json does not", "reference, across projects", key("phase_handoff", "null"),
-			codes{rundir.AwaitingWithoutActiveHandoff, rundir.CheckpointPendingWithoutActiveHandoff}, "operator",
-			codes{rundir.AwaitingWithoutActiveHandoff, rundir.CheckpointPendingWithoutActiveHandoff}},
-		{"meta.json waits, several projects do not", "reference, across projects", file("cross_checkpoint.json", `{"kind":"plan","handoff_id":"plan:h-1"}`),
-			codes{rundir.ActiveHandoffWithoutCheckpointPending, rundir.ActiveHandoffWithoutDecision}, "",
-			codes{rundir.ActiveHandoffWithoutCheckpointPending, rundir.ActiveHandoffWithoutDecision}},
-		{"the hand-off's id is of another kind", "reference, across projects", file("cross_checkpoint.json", `{"pending":true,"kind":"plan","handoff_id":"project:h-1"}`),
-			codes{rundir.CheckpointKindIDMismatch, rundir.ActiveHandoffWithoutDecision}, "", codes{rundir.CheckpointKindIDMismatch, rundir.ActiveHandoffWithoutDecision}},
-		{"the hand-off's project is unknown", "reference, across projects",
-			file("cross_checkpoint.json", `{"pending":true,"kind":"project","handoff_id":"project:h-1","alias":"api","aliases":["web"],"child_run_id":"r-2"}`),
-			codes{rundir.ProjectHandoffMarkerIncomplete, rundir.ActiveHandoffWithoutDecision}, "",
-			codes{rundir.ProjectHandoffMarkerIncomplete, rundir.ActiveHandoffWithoutDecision}},
-		{"what a final acceptance was paused in is lost", "reference, across projects", file("cross_checkpoint.json", `{"pending":true,"kind":"cfa","handoff_id":"cfa:h-1"}`),
-			codes{rundir.CFAPendingWithoutPausedState, rundir.ActiveHandoffWithoutDecision}, "", codes{rundir.CFAPendingWithoutPausedState, rundir.ActiveHandoffWithoutDecision}},
-		{"a gate and a hand-off at once", "reference, across projects",
-			file("cross_checkpoint.json", `{"pending":true,"kind":"plan","handoff_id":"plan:h-1","pending_gate":{"id":"g-1"}}`),
-			codes{rundir.PendingGateAndHandoffActive, rundir.ActiveHandoffWithoutDecision}, "", codes{rundir.PendingGateAndHandoffActive, rundir.ActiveHandoffWithoutDecision}},
 
 		// events.jsonl
 		{"a byte of a line was changed", "paused", lines(func(l []string) []string { l[3] = strings.Replace(l[3], "03:04", "03:05", 1); return l }),

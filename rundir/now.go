@@ -23,6 +23,9 @@ type Now struct {
 
 // Now reads where the run stands. It costs what the lines behind meta.json cost; without a readable meta.json it folds the whole stream.
 func (d Dir) Now() (Now, error) {
+	if d.Foreign() {
+		return d.nowForeign()
+	}
 	var n Now
 	meta, unread := d.Meta()
 	if unread == nil {

@@ -154,16 +154,18 @@ func (x *examined) onlyOperator() string {
 	switch f := x.folded(); {
 	case x.has(InterruptedWithActiveHandoff) && undecided:
 		return fmt.Sprintf("the interrupted run waits for a decision on hand-off %s: decide it, then resume", id)
-	case x.has(HaltDecisionWithoutHaltedMeta) && f.Closed() && f != run.Halted && f != run.Interrupted:
+	case x.has(HaltDecisionWithoutHaltedMeta) && x.endedOtherwise():
 		return fmt.Sprintf("a halt was decided, but the events settle the run as %s: that is not contradicted", f)
 	case x.has(HaltDecisionWithoutHaltedMeta) && x.own && f != run.Halted:
 		return "a halt was decided, but the events do not say so: give the decision to the run"
 	case !x.own && x.has(TerminalWithStaleHandoff) && x.openInEvents() != "":
-		return fmt.Sprintf("the events leave hand-off %s open, and do not say that the run ended: nothing that is undecided is dropped", id)
+		return fmt.Sprintf("the events leave hand-off %s open, and do not say that the run ended: nothing that is undecided is dropped", x.openInEvents())
 	case x.has(CheckpointPendingWithoutActiveHandoff):
 		return crossFile + " waits for a hand-off that is not there: decide what it is"
-	case x.has(CrossTerminalWithStaleHandoff) && x.cross.Pending:
+	case x.has(CrossTerminalWithStaleHandoff) && x.cross.pending:
 		return fmt.Sprintf("the run is over, and %s still waits for hand-off %s: decide it", crossFile, id)
+	case x.has(CrossTerminalWithStaleHandoff) && x.cross.err != nil:
+		return fmt.Sprintf("the run is over, and whether %s still waits for hand-off %s cannot be read", crossFile, id)
 	}
 	return ""
 }
@@ -190,7 +192,7 @@ func (x *examined) planForeign(p *repairPlan, now time.Time) {
 		x.dropHandoff(p, c)
 	case x.has(TerminalEventWithoutTerminalMeta):
 		p.change(o, "status", quote(string(state.Status)), TerminalEventWithoutTerminalMeta)
-		if state.Status.Settled() {
+		if state.Status.Settled() || x.cross != nil {
 			x.dropHandoff(p, TerminalEventWithoutTerminalMeta)
 		}
 	case x.has(InterruptedEventWithoutInterruptedMeta):
@@ -206,8 +208,9 @@ func (x *examined) planForeign(p *repairPlan, now time.Time) {
 	}
 }
 
+// dropHandoff drops a hand-off that is over. One that the checkpoint of a run across projects still waits for stays.
 func (x *examined) dropHandoff(p *repairPlan, c Code) {
-	if _, there := x.meta.handoff(); there {
+	if _, there := x.meta.handoff(); there && (x.cross == nil || !x.cross.pending) {
 		p.change(x.meta.object, "phase_handoff", nil, c)
 	}
 }

@@ -64,6 +64,7 @@ func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
 	a.row("Directory", "%s", d.Root)
 	a.row("Status", "%s", standingWords(r.Standing))
 	a.row("Events", "%d", r.Snapshot.Seq)
+	a.printProjects(r.CrossParent)
 	for _, i := range r.Issues {
 		fmt.Fprintf(a.out, "%-8s %s: %s → %s\n", i.Severity, i.Code, i.Message, typed(i.Hint))
 	}

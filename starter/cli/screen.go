@@ -113,7 +113,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 		return // goodbye says where to look
 	}
 	var said []string
-	fold := run.NewFold(run.State{}, run.History{})
+	fold := d.Fold()
 	for _, line := range lines {
 		e, err := run.ParseEvent([]byte(line))
 		if err != nil {

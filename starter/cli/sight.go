@@ -20,6 +20,8 @@ type sight struct {
 	stands run.Standing
 	starts string // what starts a worker
 	lost   error  // no event can be read of a run that has written some
+
+	projects *run.CrossParent // of a run across projects
 }
 
 // look reads where a run stands. It changes nothing, and needs no server.
@@ -34,7 +36,8 @@ func (a *app) look(ctx context.Context, d rundir.Dir) (sight, error) {
 	}
 	if d.Foreign() {
 		s.stands = run.Stands(s.now.State.Status, run.LiveUnknown, "no workflow of ours: another program wrote the directory")
-		return s, nil
+		s.projects, err = d.CrossParent(ctx)
+		return s, err
 	}
 	s.stands = a.standing(ctx, d, s.now.State.Status)
 	if s.stands.Liveness != run.LiveOpen { // an open run writes its directory again
@@ -57,6 +60,8 @@ type statusReport struct {
 	Next      []string     `json:"next"`
 
 	Damage []run.JournalDamage `json:"damage"` // that the journal records, and whether it has been repaired since
+
+	CrossParent *run.CrossParent `json:"cross_parent"` // of a run across projects; nil: it is of one project
 }
 
 func (s sight) report() statusReport {
@@ -66,7 +71,7 @@ func (s sight) report() statusReport {
 	}
 	return statusReport{
 		RunID: s.claim.RunID, Directory: s.dir.Root, Standing: s.stands, Snapshot: s.now.Snapshot, State: s.now.State, Lag: s.now.Lag, Next: next,
-		Damage: append([]run.JournalDamage{}, s.now.Damage...),
+		Damage: append([]run.JournalDamage{}, s.now.Damage...), CrossParent: s.projects,
 	}
 }
 

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,8 +142,21 @@ func (a *app) printForeign(s sight) {
 			a.row(list.name, "%s", strings.Join(list.phases, ", "))
 		}
 	}
-	if shot.ActiveHandoffID != nil {
+	waits := []run.Status{run.AwaitingPhaseHandoff, run.AwaitingHumanReview, run.Failed, run.Interrupted}
+	if shot.ActiveHandoffID != nil && slices.Contains(waits, s.stands.Status) {
 		a.row("Undecided", "%s", *shot.ActiveHandoffID)
+	}
+	a.printProjects(s.projects)
+}
+
+// printProjects is where the projects of a run across projects stand.
+func (a *app) printProjects(p *run.CrossParent) {
+	if p == nil {
+		return
+	}
+	a.row("Projects", "%s", strings.ReplaceAll(string(p.Class), "_", " "))
+	for _, c := range p.Children {
+		a.row("  "+c.Alias, "%s%s", cmp.Or(c.Status, "no record"), ifSaid(", blocks the release: ", c.Blocker))
 	}
 }
 

@@ -27,7 +27,7 @@ type view struct {
 }
 
 func newView(out io.Writer, dir rundir.Dir) *view {
-	return &view{out: out, dir: dir, width: widthOf(out)}
+	return &view{out: out, dir: dir, state: dir.Blank(), width: widthOf(out)}
 }
 
 // widthOf is how wide the terminal is; 0: it is none.

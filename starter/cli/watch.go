@@ -109,7 +109,7 @@ func (a *app) logs() *cobra.Command {
 func (a *app) followEvents(ctx context.Context, d rundir.Dir, there func(run.State) bool) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	fold := run.NewFold(run.State{}, run.History{})
+	fold := d.Fold()
 	offset := int64(0)
 	return every(ctx, refresh, func(time.Time) (bool, error) {
 		lines, next, err := d.Follow(offset)

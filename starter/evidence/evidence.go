@@ -176,7 +176,7 @@ func Of(d rundir.Dir, events []run.Event, damaged int) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	c := collector{failed: map[string]float64{}}
+	c := collector{failed: map[string]float64{}, state: d.Blank()}
 	for _, e := range events {
 		c.add(e)
 	}
@@ -184,6 +184,13 @@ func Of(d rundir.Dir, events []run.Event, damaged int) (Evidence, error) {
 		c.answer(a)
 	}
 	c.Inputs, c.Damaged = inputs, damaged
+	if d.Foreign() { // decisions beside the stream count for the status too
+		now, err := d.Now()
+		if err != nil {
+			return Evidence{}, err
+		}
+		c.state.Status = now.State.Status
+	}
 	c.stand(c.state)
 	c.fill()
 	return c.Evidence, nil

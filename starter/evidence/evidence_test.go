@@ -48,6 +48,7 @@ func at(seq int64) string {
 func (j *journal) dir() rundir.Dir {
 	j.t.Helper()
 	d := rundir.At(j.t.TempDir())
+	require.NoError(j.t, os.WriteFile(d.Path(rundir.ClaimFile), []byte(`{"version":1,"run_id":"r-1"}`), 0o644))
 	require.NoError(j.t, os.WriteFile(d.Path(rundir.EventsFile), j.lines.Bytes(), 0o644))
 	inputs := rundir.Inputs{Version: 1, Files: []rundir.InputFile{{Path: "prompts/code.md", Digest: "5d41402abc4b2a76b9719d911017c592", Size: 1200}}}
 	raw, err := json.Marshal(inputs)

@@ -1,0 +1,306 @@
+package run
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// foreignStream is what the fold of another program's stream keeps beside the state. Nothing of it is written anywhere.
+type foreignStream struct {
+	on       bool
+	started  bool   // a start of the run itself was folded
+	headless bool   // that there is none was named
+	cross    bool   // the run is one across projects
+	alias    string // of the run, if it is a child itself
+	children int    // starts of children whose end has not come
+	ended    Status // the last end of the run
+	phase    string // name of the phase that is open, as its line gives it
+	unusual  string // what is out of order in the last event
+}
+
+// ForeignState begins the fold of a stream that another program wrote. There the meaning of each event decides alone: the table of transitions refuses
+// nothing. What it does not hold is folded and named (see [Fold.Unusual]). A run that ended as done, halted or cancelled is opened again by a start
+// only, and one that is done by nothing.
+//
+// A run across projects has the starts and ends of its children in its own stream. They do not end it.
+func ForeignState() State { return State{foreign: foreignStream{on: true}} }
+
+// LastEnd is the last end that another program's stream records, whatever came after it; empty: none.
+func (s State) LastEnd() Status { return s.foreign.ended }
+
+func (f *folder) unusual(format string, args ...any) {
+	if f.foreign.unusual == "" {
+		f.foreign.unusual = fmt.Sprintf(format, args...)
+	}
+}
+
+// applyForeign folds one event of another program.
+func (f *folder) applyForeign(e *Event) {
+	f.foreign.unusual = ""
+	f.findStart(e)
+	switch e.Kind {
+	case KindRunStart, KindRunStarted:
+		f.startForeign(e)
+	case KindRunResumed:
+		f.resumeForeign(e)
+	case KindRunReplaying:
+		f.turn(e, Replaying)
+	case KindRunPaused:
+		f.pauseForeign(e)
+	case KindRunEnd, KindRunHalted:
+		f.endForeign(e)
+	case KindRunInterrupted:
+		f.interruptForeign(e)
+	case KindRunReverted:
+		f.revert(e)
+	case KindPhaseStart:
+		f.startPhase(e)
+		f.foreign.phase = phaseName(e)
+	case KindPhaseEnd:
+		f.endForeignPhase(e)
+	case KindHandoffRequested:
+		f.requestForeign(e)
+	case KindHandoffDecided:
+		f.decideForeign(e)
+	case KindGateRequested, KindDeliveryRequested, KindReviewRequested:
+		if kind, status := questionOf(e.Kind); f.turn(e, status) {
+			f.open(e, kind)
+		}
+	case KindGateDecided, KindDeliveryDecided, KindReviewDecided:
+		f.answerForeign(e)
+	default:
+		f.applyWork(e)
+	}
+}
+
+// findStart names a stream that begins without a start, once.
+func (f *folder) findStart(e *Event) {
+	if f.foreign.started || f.foreign.headless {
+		return
+	}
+	switch e.Kind {
+	case KindRunStart, KindRunStarted:
+	case KindRunResumed, KindRunReplaying, KindRunPaused, KindRunEnd, KindRunHalted, KindRunInterrupted, KindPhaseStart, KindPhaseEnd, KindHandoffRequested,
+		KindHandoffDecided, KindGateRequested, KindGateDecided, KindDeliveryRequested, KindDeliveryDecided, KindReviewRequested, KindReviewDecided:
+		f.foreign.headless = true
+		f.unusual("%s comes before any %s", e.Kind, KindRunStart)
+	}
+}
+
+// turn changes the status, and names a change that the table does not hold. An end that settles the run stays.
+func (f *folder) turn(e *Event, to Status) bool {
+	from := f.standing()
+	if from.Settled() {
+		f.unusual("%s comes after the end of the run, which stays %s", e.Kind, from)
+		return false
+	}
+	if from != Unknown && Transition(from, to) != nil {
+		f.unusual("%s comes while the run is %s", e.Kind, from)
+	}
+	f.Status, f.Reason = to, ""
+	return true
+}
+
+// reopen folds what starts or resumes the run itself.
+func (f *folder) reopen(e *Event) bool {
+	switch from := f.standing(); {
+	case from == Done:
+		f.unusual("%s comes after the end of the run, which stays done", e.Kind)
+		return false
+	case from.Settled():
+		f.unusual("%s comes after the run ended as %s", e.Kind, from)
+	}
+	f.Version, f.Status, f.Reason, f.FinishedAt, f.Markers = StateVersion, Running, "", "", f.Markers.reopened()
+	f.foreign.children = 0
+	f.Starts++
+	return true
+}
+
+func (f *folder) startForeign(e *Event) {
+	var p struct {
+		RunStart
+		Alias string `json:"project_alias"`
+	}
+	e.Decode(&p)
+	if f.startsChild(p.RunKind, p.Alias) {
+		f.foreign.children++
+		if !f.standing().Closed() {
+			f.Status, f.Reason = Running, ""
+		}
+		return
+	}
+	s := &f.foreign
+	s.started, s.alias = true, p.Alias
+	s.cross = s.cross || strings.HasPrefix(p.RunKind, "cross")
+	if !f.reopen(e) {
+		return
+	}
+	if f.Starts == 1 {
+		f.Budget = p.Budget
+		f.begin(&p.RunStart)
+	}
+	f.RunID, f.ThreadID, f.RunKind = cmp.Or(p.RunID, f.RunID), cmp.Or(p.ThreadID, f.ThreadID), cmp.Or(p.RunKind, f.RunKind)
+	f.Pipeline, f.Task = cmp.Or(p.Pipeline, f.Pipeline), cmp.Or(p.Task, f.Task)
+	f.Epoch, f.CreatedAt, f.StartedAt = p.Epoch, cmp.Or(p.CreatedAt, f.CreatedAt), cmp.Or(f.StartedAt, e.TS)
+	f.head(e)
+}
+
+// startsChild says that a start is that of a child, which stands in the stream of its parent.
+func (s *State) startsChild(kind, alias string) bool {
+	byAlias := alias != "" && alias != s.foreign.alias
+	byKind := s.foreign.cross && kind != "" && !strings.HasPrefix(kind, "cross")
+	return s.foreign.started && (byAlias || byKind)
+}
+
+func (f *folder) resumeForeign(e *Event) {
+	var p RunResumed
+	e.Decode(&p)
+	if f.Status != Done && p.State != nil {
+		f.adopt(p.State)
+	}
+	if f.reopen(e) {
+		f.Epoch = max(f.Epoch, p.Epoch)
+	}
+}
+
+func (f *folder) pauseForeign(e *Event) {
+	var p RunPaused
+	e.Decode(&p)
+	if f.turn(e, Paused) {
+		f.Reason, f.InFlight = p.Reason, nil
+		f.head(e)
+	}
+}
+
+// endForeign folds run.end and run.halted. A child's end names its project, or comes while a child has not ended; only that of the parent counts its
+// projects.
+func (f *folder) endForeign(e *Event) {
+	var p struct {
+		RunEnd
+		HaltReason string          `json:"halt_reason"`
+		Alias      string          `json:"project_alias"`
+		Projects   json.RawMessage `json:"projects"`
+	}
+	e.Decode(&p)
+	byAlias := p.Alias != "" && p.Alias != f.foreign.alias
+	if byAlias || f.foreign.children > 0 && p.Projects == nil {
+		f.foreign.children = max(0, f.foreign.children-1)
+		return
+	}
+	if e.Kind == KindRunHalted {
+		p.Status = Halted
+	}
+	if p.Status.Known() && p.Status != Unknown {
+		f.foreign.children = 0
+		f.close(e, p.Status, cmp.Or(p.Reason, p.HaltReason), e.TS)
+		f.Markers = f.Markers.outcome(p.Outcome)
+	}
+}
+
+func (f *folder) interruptForeign(e *Event) {
+	var p RunInterrupted
+	e.Decode(&p)
+	f.foreign.children = 0
+	f.close(e, Interrupted, p.Reason, cmp.Or(p.At, e.TS))
+}
+
+// close ends the run. What is said twice is said once.
+func (f *folder) close(e *Event, to Status, reason, at string) {
+	if f.Status == to || !f.turn(e, to) {
+		return
+	}
+	f.Reason = reason
+	if to.Closed() {
+		f.State = f.closed(to, reason, at)
+		f.foreign.ended = to
+	}
+	f.head(e)
+}
+
+// endForeignPhase folds the end of a phase. One that never started has been there all the same. An end without a key may bear another title than its
+// start did: then the name in the line says which phase it is.
+func (f *folder) endForeignPhase(e *Event) {
+	p := readPhaseEnd(e)
+	key := phaseKey(p.Key, p.Title, e.Phase)
+	if p.Key == "" && f.PhaseOpen && phaseName(e) != "" && phaseName(e) == f.foreign.phase && !f.recorder.has(key) {
+		key = f.Phase
+	}
+	if f.recorder != nil && key != "" && !f.recorder.has(key) {
+		f.unusual("phase %s ends and never started", key)
+		f.recorder.begin(key, e.Seq)
+	}
+	f.recorder.end(key, p.Outcome, e.Seq)
+	if key == f.Phase {
+		f.PhaseOpen = false
+	}
+}
+
+// requestForeign opens a hand-off. The last one that was requested is the active one.
+func (f *folder) requestForeign(e *Event) {
+	p := readHandoffRequested(e)
+	f.recorder.request(p.HandoffID)
+	if open := f.Handoff; open != nil && f.Status == AwaitingPhaseHandoff {
+		if f.passesOn(p.HandoffID, open.ID) {
+			f.foreign.children = 0 // the child has stopped, and says no end
+		} else {
+			f.unusual("hand-off %s is requested while %s is open", p.HandoffID, open.ID)
+		}
+		f.Status = Running
+	}
+	if f.turn(e, AwaitingPhaseHandoff) {
+		f.await(e, p)
+	}
+}
+
+// passesOn says that a parent asks what one of its children has asked.
+func (s *State) passesOn(id, child string) bool {
+	return strings.HasPrefix(id, "project:") && strings.HasSuffix(id, ":"+child)
+}
+
+func (f *folder) decideForeign(e *Event) {
+	d := readHandoffDecided(e)
+	d.DecidedAt = cmp.Or(d.DecidedAt, e.TS)
+	asked, action := f.Handoff, word(d.Action)
+	open := asked != nil && (d.HandoffID == "" || d.HandoffID == asked.ID) || asked == nil && f.Status == AwaitingPhaseHandoff
+	if !open {
+		f.unusual("hand-off %s is decided and not open", d.HandoffID)
+	}
+	switch action {
+	case ActionHalt:
+		f.close(e, Halted, ReasonHandoffHalt, e.TS)
+	case ActionContinue, ActionContinueWithWaiver, ActionRetryFeedback:
+		if !open || f.Status != Running && !f.turn(e, Running) {
+			return
+		}
+		f.Handoff = nil
+		if action == ActionContinueWithWaiver {
+			f.waive(f.Markers.Waiver)
+			f.Markers.Waiver = asked.waived(d)
+		}
+	default:
+		f.unusual("a hand-off cannot be decided with %q", d.Action)
+		return
+	}
+	f.Decided = &Decided{ID: d.HandoffID, Action: action, Feedback: d.Feedback, Note: d.Note}
+}
+
+// answerForeign folds the decision of a gate, a delivery or a review.
+func (f *folder) answerForeign(e *Event) {
+	var p Answered
+	e.Decode(&p)
+	kind, status := questionOf(e.Kind)
+	if err := f.answersQuestion(kind, p.ID); err != nil || f.Question == nil && f.Status != status {
+		f.unusual("%s answers %q, which is not open", e.Kind, p.ID)
+		return
+	}
+	switch action := word(p.Action); {
+	case action == ActionHalt:
+		f.close(e, Halted, string(e.Kind), e.TS)
+	case action == ActionApprove && kind == QuestionReview:
+		f.close(e, Done, ReasonReviewApproved, e.TS)
+	case f.Status == Running || f.turn(e, Running):
+		f.Question = nil
+	}
+}
