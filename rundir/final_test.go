@@ -3,6 +3,7 @@ package rundir_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +78,24 @@ func TestADoneRunIsFinal(t *testing.T) {
 			require.Equal(t, p.End, end)
 		})
 	}
+}
+
+// TestASegmentIsNotedOnce: storing the end of a done run once more, as after a reset, touches no file.
+func TestASegmentIsNotedOnce(t *testing.T) {
+	s := whole(t)
+	d := written(t, s)
+	seal := func() string {
+		done, err := d.Seal(t.Context(), s.blobs, rundir.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, len(s.lines))})
+		require.NoError(t, err)
+		return done.Head
+	}
+	head := seal()
+	before, err := os.Stat(d.Path(rundir.MetaFile))
+	require.NoError(t, err)
+	require.Equal(t, head, seal())
+	after, err := os.Stat(d.Path(rundir.MetaFile))
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after), "meta.json was replaced")
 }
 
 // TestOtherEndsAreNotFinal: a run that was halted or has failed goes on behind its end, as does one that an earlier release has reset behind it; and an

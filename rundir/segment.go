@@ -87,7 +87,11 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	if err != nil {
 		return done, fmt.Errorf("store events %d to %d: %w", seg.First, seg.Last, err)
 	}
-	done.Head, done.Last, p.meta.SegmentHead = digest, seg.Last, digest
+	done.Head, done.Last = digest, seg.Last
+	if p.meta.SegmentHead == digest && len(p.unseen) == 0 && p.meta.Behind == nil {
+		return done, nil // it was noted before
+	}
+	p.meta.SegmentHead = digest
 	return done, p.materialise()
 }
 
