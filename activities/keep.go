@@ -131,6 +131,11 @@ func (b blobs) Name(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
+// Replace puts data under a name, whatever is there.
+func (b blobs) Replace(ctx context.Context, name string, data []byte) error {
+	return b.s.Replace(ctx, name, data)
+}
+
 func (b blobs) ReadName(ctx context.Context, name string) ([]byte, error) {
 	return b.s.ReadName(ctx, name)
 }
@@ -164,6 +169,7 @@ func (b blobs) LayDown(ctx context.Context, digest, dir string) error {
 func Blobs(s *store.Store) interface {
 	rundir.Blobs
 	rundir.Names
+	rundir.Replacer
 } {
 	return blobs{s}
 }

@@ -3,6 +3,7 @@ package rundir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,8 +21,16 @@ type folded struct {
 
 // Checkpoints gives the checkpoints of a directory as they would lie in the store, folded from events.jsonl.
 func (d Dir) Checkpoints() (Names, error) {
+	stream, err := d.readStream(0)
+	if err != nil {
+		return nil, err
+	}
+	return checkpointsOf(stream.lines)
+}
+
+func checkpointsOf(lines []string) (Names, error) {
 	f := folded{data: map[string][]byte{}}
-	_, err := d.eachCheckpoint(func(c run.Checkpoint) error {
+	err := eachCheckpoint(lines, func(c run.Checkpoint) error {
 		raw, err := json.Marshal(c)
 		if err != nil {
 			return err
@@ -33,23 +42,19 @@ func (d Dir) Checkpoints() (Names, error) {
 	return f, err
 }
 
-// eachCheckpoint folds the stream, and visits every checkpoint on the way.
-func (d Dir) eachCheckpoint(visit func(run.Checkpoint) error) (lines []string, err error) {
-	stream, err := d.readStream(0)
-	if err != nil {
-		return nil, err
-	}
-	p := &projector{dir: d}
-	p.extend(stream.lines)
+// eachCheckpoint folds the lines of a journal, and visits every checkpoint on the way.
+func eachCheckpoint(lines []string, visit func(run.Checkpoint) error) error {
+	p := &projector{}
+	p.extend(lines)
 	for i, e := range p.unseen {
 		p.meta.State = run.Apply(p.meta.State, e)
 		for _, c := range p.markHead(nil, i) {
 			if err := visit(c); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return stream.lines, nil
+	return nil
 }
 
 func (f folded) ListNames(_ context.Context, prefix string) ([]string, error) {
@@ -66,13 +71,52 @@ func (f folded) ReadName(_ context.Context, name string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 }
 
-// KeepCheckpoint puts a checkpoint into a store that has lost it.
-func KeepCheckpoint(ctx context.Context, blobs Blobs, c run.Checkpoint) error {
+// Replacer is what is needed of a store to write a damaged checkpoint again.
+type Replacer interface {
+	Names
+	Replace(ctx context.Context, name string, data []byte) error
+}
+
+// KeepCheckpoint puts a checkpoint into a store that has lost it, or has other bytes under its name.
+func KeepCheckpoint(ctx context.Context, names Replacer, c run.Checkpoint) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return blobs.Name(ctx, checkpointName(c, raw), raw)
+	if err := names.Replace(ctx, checkpointName(c, raw), raw); err != nil {
+		return fmt.Errorf("store checkpoint %s again: %w", c.ID, err)
+	}
+	return nil
+}
+
+// RestoreCheckpoint finds a checkpoint in a store as [FindCheckpoint] does. One that is missing or damaged there is made again from journal, the run's
+// checkpoints as its events give them, and warning says so; nil: there is no journal.
+func RestoreCheckpoint(ctx context.Context, names Replacer, journal Names, runID, id string) (c run.Checkpoint, warning string, err error) {
+	c, err = FindCheckpoint(ctx, names, runID, id)
+	var none *NoCheckpointError
+	var wrong *run.CheckpointError
+	damaged := errors.As(err, &wrong) || errors.Is(err, ErrDamaged)
+	if journal == nil || !damaged && !errors.As(err, &none) {
+		return c, "", err
+	}
+	again, ferr := FindCheckpoint(ctx, journal, runID, id)
+	switch {
+	case damaged && ferr != nil:
+		return c, "", errors.Join(err, ferr)
+	case ferr != nil:
+		return c, "", ferr
+	}
+	if werr := KeepCheckpoint(ctx, names, again); werr != nil {
+		return c, "", werr
+	}
+	was := "missing from"
+	if damaged {
+		was = "damaged in"
+	}
+	if c, err = FindCheckpoint(ctx, names, runID, id); err != nil {
+		return c, "", err
+	}
+	return c, fmt.Sprintf("checkpoint %s was %s the store and was rebuilt from the journal", c.ID, was), nil
 }
 
 // VerifyCheckpoint looks at the directory form of a named checkpoint: artifact and state must be what its manifest says (requirement 002 §5.4). A
@@ -114,7 +158,12 @@ type Listed struct {
 // ListCheckpoints lists the checkpoints of a directory, oldest first; without all only the named ones.
 func (d Dir) ListCheckpoints(all bool) ([]Listed, error) {
 	out := []Listed{}
-	lines, err := d.eachCheckpoint(func(c run.Checkpoint) error {
+	stream, err := d.readStream(0)
+	if err != nil {
+		return nil, err
+	}
+	lines := stream.lines
+	err = eachCheckpoint(lines, func(c run.Checkpoint) error {
 		if s, h := c.State, c.State.Checkpoint; all || c.ID != run.UnnamedID(c.Seq) {
 			out = append(out, Listed{
 				ID: c.ID, CreatedAt: h.TS, AtPass: h.AtPass, AtPACycle: h.AtRound, CostUSD: h.USD, Score: h.Score, ValidationFailures: s.Passes.Invalid,

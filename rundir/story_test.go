@@ -44,6 +44,11 @@ func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
 	return nil
 }
 
+func (f fakeBlobs) Replace(_ context.Context, name string, data []byte) error {
+	f[name] = data
+	return nil
+}
+
 func (f fakeBlobs) ReadName(ctx context.Context, name string) ([]byte, error) {
 	return f.Get(ctx, name)
 }

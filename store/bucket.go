@@ -59,6 +59,13 @@ func (b *bucket) create(ctx context.Context, name string, data []byte) (bool, er
 	return err == nil, err
 }
 
+func (b *bucket) replace(ctx context.Context, name string, data []byte) error {
+	return b.write(ctx, name, nil, func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(data))
+		return err
+	})
+}
+
 // away marks what a service refuses or does not answer: [ErrUnreachable]. A bucket that does not exist is no object that is missing.
 func away(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {

@@ -174,6 +174,14 @@ func (f *folder) create(ctx context.Context, name string, data []byte) (bool, er
 	return won, err
 }
 
+func (f *folder) replace(ctx context.Context, name string, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	path := f.where(name)
+	return f.disk.WriteAll([]durable.File{{Path: path, Data: data, Perm: 0o600, DirPerm: f.permOf(filepath.Dir(path))}})
+}
+
 // permOf is that of a folder which may have to be made; 0: it is on disk already.
 func (f *folder) permOf(dir string) fs.FileMode {
 	if _, known := f.made.Load(dir); known {

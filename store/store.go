@@ -55,6 +55,7 @@ func (e *DamagedError) Unwrap() error { return ErrDamaged }
 type medium interface {
 	begin() batch
 	create(ctx context.Context, name string, data []byte) (won bool, err error)
+	replace(ctx context.Context, name string, data []byte) error
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
 	list(ctx context.Context, prefix string) ([]string, error) // in any order
@@ -134,6 +135,17 @@ func (s *Store) Create(ctx context.Context, name string, data []byte) (won bool,
 		return false, fmt.Errorf("create %s: %w", s.medium.where(name), err)
 	}
 	return won, nil
+}
+
+// Replace puts data under a name whatever is there: for what was found damaged and is made again. It is whole and durable on return.
+func (s *Store) Replace(ctx context.Context, name string, data []byte) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := s.medium.replace(ctx, name, data); err != nil {
+		return fmt.Errorf("replace %s: %w", s.medium.where(name), err)
+	}
+	return nil
 }
 
 // ReadName gives what was created under a name, or [ErrMissing].
