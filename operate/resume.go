@@ -22,6 +22,6 @@ func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if stands := o.Standing(ctx, dir.Seat(claim), now.State.Status); stands.Liveness != run.LiveOpen {
 		return o.Reopen(ctx, dir, r)
 	}
-	_, err = o.Tell(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force})
+	_, err = o.Tell(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force, Reason: r.Reason})
 	return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err
 }

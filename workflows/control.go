@@ -26,7 +26,7 @@ type Message struct {
 	Note  string  `json:"note,omitempty"`
 	Now   bool    `json:"now,omitempty"`   // pause: do not wait for the running call, end it
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
-	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again
+	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again; it needs a reason
 	Dir   string  `json:"dir,omitempty"`   // rehome, resume: where the run directory is now: it may be moved while the run rests
 	Queue string  `json:"queue,omitempty"` // rehome: the task queue of the host that the directory is on now
 
@@ -36,6 +36,8 @@ type Message struct {
 	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
 	Feedback string `json:"feedback,omitempty"` // decide: the words that retry_feedback and continue_with_waiver need
 	ID       string `json:"id,omitempty"`       // decide: of the hand-off; may be left out where one is open
+
+	Reason string `json:"reason,omitempty"` // resume: of the force; it is recorded
 }
 
 // Ack is the answer to an Update.
@@ -54,6 +56,7 @@ type Control struct {
 	By      string `json:"by,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Force   bool   `json:"force,omitempty"`
+	Reason  string `json:"reason,omitempty"` // of the force
 
 	Revert *Reverting `json:"revert,omitempty"`
 }
@@ -101,7 +104,12 @@ func (c *control) listen(ctx workflow.Context) error {
 		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: d.update,
-			Validator:   func(_ workflow.Context, m Message) error { return c.check(verb, m) },
+			Validator: func(_ workflow.Context, m Message) error {
+				if m.unexplained(verb) {
+					return errUnexplained()
+				}
+				return c.check(verb, m)
+			},
 		}
 		if err := workflow.SetUpdateHandlerWithOptions(ctx, verb, handle, opts); err != nil {
 			return err
@@ -145,12 +153,24 @@ func (c *control) act(ctx workflow.Context, verb string, m Message) (Ack, error)
 	if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
 		return Ack{}, err
 	}
+	if m.unexplained(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
+		return Ack{}, errUnexplained()
+	}
 	if c.moves(m) {
 		if err := c.move(ctx, verb, m); err != nil {
 			return Ack{}, err
 		}
 	}
 	return c.apply(ctx, verb, m)
+}
+
+// unexplained says that a message forces something and does not say why. A note counts as a reason: earlier programs sent it so.
+func (m Message) unexplained(verb string) bool {
+	return verb == VerbResume && m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == ""
+}
+
+func errUnexplained() error {
+	return refuse("force needs a reason, which is recorded ({\"force\":true,\"reason\":\"TEXT\"}, starter resume --force --reason TEXT)")
 }
 
 // drain takes the signals that have arrived and were not received: nothing sent is lost at the end of an execution.
@@ -215,7 +235,7 @@ func readMessage(raw converter.RawValue) (Message, error) {
 // hidden hides the secrets in the words of a message, before they get into the journal. It is a side effect, so a replay has the same words whatever
 // its worker takes for a secret.
 func (c *control) hidden(ctx workflow.Context, m Message) (Message, error) {
-	if m.Note == "" && m.Feedback == "" && (m.Action == "" || known(m.Action)) {
+	if m.Note == "" && m.Feedback == "" && m.Reason == "" && (m.Action == "" || known(m.Action)) {
 		return m, nil
 	}
 	var out Message
@@ -225,7 +245,7 @@ func (c *control) hidden(ctx workflow.Context, m Message) (Message, error) {
 
 // Hidden gives the message without the secrets in its words.
 func (m Message) Hidden(hide func(string) string) Message {
-	for _, words := range []*string{&m.By, &m.Note, &m.Feedback} {
+	for _, words := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason} {
 		*words = hide(*words)
 	}
 	if !known(m.Action) {
@@ -249,7 +269,7 @@ func (c *control) fail(err error) { c.failed = errors.Join(c.failed, err) }
 // check says whether a message can be acted on now. It changes nothing.
 func (c *control) check(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To); size > maxMessage {
+	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To) + len(m.Reason); size > maxMessage {
 		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
 	}
 	if s.Status.Closed() {
@@ -275,7 +295,7 @@ func (c *control) check(verb string, m Message) error {
 			return refuse("%.2f USD are spent and the budget is %.2f: raise it first (budget {\"usd\": N})", s.Total(), s.Budget.CapUSD)
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
-			return refuse("%s. Mend the cause, then resume with force ({\"force\":true}, starter resume --force)", repeated(s))
+			return refuse("%s. Fix the cause, then resume with force ({\"force\":true,\"reason\":\"TEXT\"}, starter resume --force --reason TEXT)", repeated(s))
 		}
 	case VerbDecide:
 		if size := encodedSize(m.Feedback, m.Note); size > maxWords {
@@ -335,7 +355,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			c.Control = Control{} // the pause had not begun
 			return c.ack("not pausing"), nil
 		}
-		c.Resume, c.By, c.Note, c.Force, c.Pause, c.Now = true, m.By, m.Note, m.Force, false, false
+		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
 		c.tries++
 		return c.ack("resuming"), nil
 	case VerbDecide:

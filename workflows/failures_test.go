@@ -31,7 +31,7 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 	for try := 1; try <= 3; try++ {
 		w.agent.will(call(1, try), goes(permanent))
 	}
-	var refused error
+	var refused, unexplained error
 	pauses := 0
 	var paused func()
 	paused = func() {
@@ -43,7 +43,12 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 		answer := w.update("resume", message{})
 		w.env.RegisterDelayedCallback(func() {
 			refused = answer.refused
+			bare := w.update("resume", message{"force": true})
 			w.signal("resume", message{"force": true})
+			w.env.RegisterDelayedCallback(func() {
+				unexplained = bare.refused
+				w.signal("resume", message{"force": true, "reason": "the cause is fixed"})
+			}, time.Second)
 		}, time.Second)
 	}
 	w.onPause(paused)
@@ -52,7 +57,14 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 	require.Len(t, reasons, 3)
 	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures}, []string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
 	require.ErrorContains(t, refused, "001 failed in 3 starts")
-	require.True(t, payloads[run.RunResumed](w, run.KindRunResumed)[2].Force)
+	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
+	require.Len(t, resumed, 3)
+	require.True(t, resumed[2].Force)
+	require.Equal(t, "the cause is fixed", resumed[2].Why)
+	require.ErrorContains(t, unexplained, "force needs a reason")
+	said := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, said, 1, "the signal without a reason")
+	require.Contains(t, said[0].Reason, "force needs a reason")
 	require.Nil(t, w.dir.state(t).Failure)
 }
 
@@ -65,7 +77,7 @@ func TestThreePassesGivenUpInARowPause(t *testing.T) {
 	}
 	w.onPause(func() {
 		require.NotContains(t, w.agent.ids, call(4, 1), "the fourth is not called")
-		w.signal("resume", message{"force": true})
+		w.signal("resume", message{"force": true, "note": "fixed"})
 	})
 	w.done()
 	require.Equal(t, run.ConsecutiveFailures, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)

@@ -89,7 +89,7 @@ func (e *engine) waitForResume(ctx workflow.Context, bare bool) error {
 	}
 	c := e.control.Control
 	e.control.Control = Control{}
-	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force}
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force, Why: c.Reason}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func waitsFor(s run.State) string {
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
 		return "It waits for its budget to be raised, and then to be resumed:"
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
-		return "It waits for the cause of its failures to be mended, and then to be resumed with force:"
+		return "It waits for the cause of its failures to be fixed, and then to be resumed with force and a reason:"
 	case undecided && s.Status.Closed():
 		return "It is over, and a question was left undecided. Deciding it lets the run go on:"
 	case undecided:
@@ -132,7 +132,7 @@ func commands(s run.State, in Input) []string {
 			update(VerbBudget, fmt.Sprintf(`{"usd":%.0f}`, usd)), update(VerbResume, "{}"),
 		}
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
-		return []string{"starter resume --force " + dir, update(VerbResume, `{"force":true}`)}
+		return []string{"starter resume " + dir + " --force --reason TEXT", update(VerbResume, `{"force":true,"reason":"TEXT"}`)}
 	case undecided && s.Status.Closed():
 		return []string{"starter decide " + dir}
 	case undecided:

@@ -219,7 +219,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		if f := s.Failure; f != nil {
 			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
 		}
-		fmt.Fprintf(a.out, "\nPaused: %s.\nMend the cause and go on: %s resume --force %s\n", run.OneLine(why), program(), where)
+		fmt.Fprintf(a.out, "\nPaused: %s.\nFix the cause, then run: %s resume %s --force --reason TEXT\n", run.OneLine(why), program(), where)
 	case s.Status == run.Paused && s.Reason == run.DiskFull:
 		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\nFree space there and go on: %s resume %s\n", problemWords(s), program(), where)
 	case undecided && !s.Status.Settled():

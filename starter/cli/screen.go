@@ -305,7 +305,7 @@ func (x *actions) Budget(ctx context.Context, cap float64) (string, error) {
 	return x.send(ctx, workflows.VerbBudget, workflows.Message{USD: cap})
 }
 
-func (x *actions) Resume(ctx context.Context, force bool) (string, error) {
+func (x *actions) Resume(ctx context.Context, reason string) (string, error) {
 	s, claim, err := x.session(ctx)
 	if err != nil {
 		return "", err
@@ -315,9 +315,9 @@ func (x *actions) Resume(ctx context.Context, force bool) (string, error) {
 		return "", err
 	}
 	if open {
-		return x.a.speak(ctx, s, x.dir, claim, workflows.VerbResume, workflows.Message{Force: force})
+		return x.a.speak(ctx, s, x.dir, claim, workflows.VerbResume, workflows.Message{Force: reason != "", Reason: reason})
 	}
-	return reopened(ctx, s, x.dir, operate.Reopening{Force: force})
+	return reopened(ctx, s, x.dir, operate.Reopening{Force: reason != "", Reason: reason})
 }
 
 func (x *actions) Decide(ctx context.Context, question, action, words string) (string, error) {

@@ -147,7 +147,7 @@ func pauseEnds(st run.State, say func(string, ...any) string, d string) string {
 	case run.BudgetThreshold:
 		return say("budget %s --usd N", d) + ", then " + say("resume %s", d)
 	case run.ConsecutiveFailures:
-		return "mend the cause, then " + say("resume %s --force", d)
+		return "fix the cause, then " + say("resume %s --force --reason TEXT", d)
 	case run.DiskFull:
 		return "make room on the disk, then " + say("resume %s", d)
 	case run.PassFailed:

@@ -117,13 +117,19 @@ func (m *model) pauseNow() tea.Cmd {
 	})
 }
 
+// resume asks for a reason where it takes force.
 func (m *model) resume() tea.Cmd {
-	force := m.scene.State.Reason == run.ConsecutiveFailures
-	words := "Resume?"
-	if force {
-		words = "The same pass has failed again and again. Is the cause mended? Resume anyway?"
+	if m.scene.State.Reason != run.ConsecutiveFailures {
+		return m.confirm("Resume?", func(ctx context.Context) (string, error) { return m.o.Actions.Resume(ctx, "") })
 	}
-	return m.confirm(words, func(ctx context.Context) (string, error) { return m.o.Actions.Resume(ctx, force) })
+	return m.prompted("The same pass has failed again and again. Fix the cause, then resume with a reason, which is recorded:", "", true, func(text string) tea.Cmd {
+		reason := strings.TrimSpace(text)
+		if reason == "" {
+			m.say("A forced resume needs a reason", true)
+			return nil
+		}
+		return m.do(func(ctx context.Context) (string, error) { return m.o.Actions.Resume(ctx, reason) })
+	})
 }
 
 func (m *model) budget() tea.Cmd {

@@ -26,8 +26,8 @@ func (f *fakeActions) note(format string, args ...any) (string, error) {
 func (f *fakeActions) Pause(_ context.Context, now bool) (string, error) {
 	return f.note("pause now=%v", now)
 }
-func (f *fakeActions) Resume(_ context.Context, force bool) (string, error) {
-	return f.note("resume force=%v", force)
+func (f *fakeActions) Resume(_ context.Context, reason string) (string, error) {
+	return f.note("resume %q", reason)
 }
 func (f *fakeActions) Budget(_ context.Context, usd float64) (string, error) {
 	return f.note("budget %.2f", usd)
@@ -90,9 +90,10 @@ func TestKeysDoWhatTheVerbsDo(t *testing.T) {
 		{"pause, thought better of", at35(), []string{"p", "esc"}, nil},
 		{"pause now", at35(), []string{"P", "y"}, []string{"pause now=true"}},
 		{"a running run is not resumed", at35(), []string{"r", "y"}, nil},
-		{"resume", resting(run.Paused, run.UserRequested), []string{"r", "enter"}, []string{"resume force=false"}},
-		{"resume of a pass that fails again and again", resting(run.Paused, run.ConsecutiveFailures), []string{"r", "enter"}, []string{"resume force=true"}},
-		{"resume of a failed run", resting(run.Failed, ""), []string{"r", "y"}, []string{"resume force=false"}},
+		{"resume", resting(run.Paused, run.UserRequested), []string{"r", "enter"}, []string{`resume ""`}},
+		{"resume of a pass that fails again and again", resting(run.Paused, run.ConsecutiveFailures), []string{"r", "f", "i", "x", "enter"}, []string{`resume "fix"`}},
+		{"resume of a pass that fails again and again, without a reason", resting(run.Paused, run.ConsecutiveFailures), []string{"r", "enter"}, nil},
+		{"resume of a failed run", resting(run.Failed, ""), []string{"r", "y"}, []string{`resume ""`}},
 		{"a run that is done has no keys", resting(run.Done, ""), []string{"r", "y", "p", "y", "b", "5", "enter"}, nil},
 		{"budget", at35(), []string{"b", "5", "0", "0", "enter"}, []string{"budget 500.00"}},
 		{"budget that is no amount", at35(), []string{"b", "a", "enter"}, nil},

@@ -25,7 +25,7 @@ import (
 // Actions are what a person can do with a run. Each gives what the run answered, or why it could not be done.
 type Actions interface {
 	Pause(ctx context.Context, now bool) (string, error)
-	Resume(ctx context.Context, force bool) (string, error)
+	Resume(ctx context.Context, reason string) (string, error) // with a reason it is forced
 	Decide(ctx context.Context, question, action, words string) (string, error)
 	Budget(ctx context.Context, usd float64) (string, error)
 }
