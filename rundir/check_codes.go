@@ -147,6 +147,11 @@ func (x *examined) issue(c Code, file, message string) Issue {
 	if c == HaltDecisionWithoutHaltedMeta && x.endedOtherwise() {
 		hint = hintEnded
 	}
+	if r.hint == hintDecide || c == RunningWithoutLiveWorkflow {
+		if _, open := x.asks(); open {
+			hint = "starter decide " + x.dir.Root
+		}
+	}
 	return Issue{Code: c, Severity: r.severity, Message: message, Hint: hint, file: file}
 }
 

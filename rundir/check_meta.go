@@ -67,9 +67,30 @@ func (x *examined) judgeMeta() {
 		x.judgeChain()
 		x.judgeKeys()
 	}
-	if x.standing.Status == run.Interrupted && x.standing.Recorded != run.Interrupted {
-		x.lags(RunningWithoutLiveWorkflow, "", fmt.Sprintf("the run is recorded as %s, and its workflow is %s", x.standing.Recorded, x.standing.Liveness))
+	x.judgeLiveness()
+}
+
+// judgeLiveness names a run that its events leave open and that no workflow continues. A question that it left undecided is an operator's, whether or not
+// an epoch has journaled the interruption yet.
+func (x *examined) judgeLiveness() {
+	if x.standing.Status != run.Interrupted || x.standing.Recorded == run.Interrupted {
+		return
 	}
+	x.lags(RunningWithoutLiveWorkflow, "", fmt.Sprintf("the run is recorded as %s, and its workflow is %s", x.standing.Recorded, x.standing.Liveness))
+	q, open := x.asks()
+	if !open {
+		return
+	}
+	x.lags(InterruptedWithActiveHandoff, "", fmt.Sprintf("the run was interrupted, and the question %s is not decided", q.ID))
+	if q.Kind != run.QuestionHandoff { // that of a hand-off is in meta.json, and named there
+		x.lags(ActiveHandoffWithoutDecision, "", fmt.Sprintf("no decision on the question %s is in the journal", q.ID))
+	}
+}
+
+// asks gives the question that the events of a Passbook run leave open, and that no decision on disk answers.
+func (x *examined) asks() (run.Question, bool) {
+	q, open := x.stream.state().Asks()
+	return q, open && x.own && x.answer(q.ID) == nil
 }
 
 // judgeHandoff looks at the open question that meta.json names.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -127,11 +128,7 @@ func (p repairPlan) result() RepairResult {
 // plan decides what is to be done about what was found, without doing it.
 func (x *examined) plan(now time.Time) repairPlan {
 	p := repairPlan{codes: []Code{}}
-	for _, i := range sorted(x.found) {
-		if !slices.Contains(p.codes, i.Code) {
-			p.codes = append(p.codes, i.Code)
-		}
-	}
+	x.note(&p)
 	if why := x.onlyOperator(); why != "" {
 		p.operator, p.hint = true, why
 		return p
@@ -147,11 +144,23 @@ func (x *examined) plan(now time.Time) repairPlan {
 	return p
 }
 
+// note takes each code that was found into the plan, once.
+func (x *examined) note(p *repairPlan) {
+	for _, i := range sorted(x.found) {
+		if !slices.Contains(p.codes, i.Code) {
+			p.codes = append(p.codes, i.Code)
+		}
+	}
+}
+
 // onlyOperator says why nothing may be changed before somebody decides; empty: nothing stands in the way.
 func (x *examined) onlyOperator() string {
 	id, there := x.meta.handoff()
 	undecided := there && x.answer(id) == nil
+	q, open := x.asks()
 	switch f := x.folded(); {
+	case x.has(InterruptedWithActiveHandoff) && open:
+		return fmt.Sprintf("the interrupted run waits for a decision on %s: decide it (starter decide %s), which continues the run", q.ID, shell.Quote(x.dir.Root))
 	case x.has(InterruptedWithActiveHandoff) && undecided:
 		return fmt.Sprintf("the interrupted run waits for a decision on hand-off %s: decide it, then resume", id)
 	case x.has(HaltDecisionWithoutHaltedMeta) && x.endedOtherwise():

@@ -70,6 +70,9 @@ func afterDiagnosis(s sight) []string {
 
 // urgency is the exit code of a diagnosis.
 func (s sight) urgency() error {
+	if err := s.undecided(); err != nil {
+		return err
+	}
 	if s.stands.Status == run.Interrupted || unrepaired(s.now.Damage) {
 		return quiet(exitAttention)
 	}

@@ -36,7 +36,10 @@ A run that its events leave open and whose workflow has ended is shown as interr
 			return err
 		}
 		if asJSON {
-			return a.json(s.report())
+			if err := a.json(s.report()); err != nil {
+				return err
+			}
+			return s.undecided()
 		}
 		a.printStatus(s, time.Now())
 		if verbose {
@@ -47,9 +50,17 @@ A run that its events leave open and whose workflow has ended is shown as interr
 		if s.now.Why != nil || s.lost != nil || unrepaired(s.now.Damage) {
 			return quiet(exitAttention)
 		}
-		return nil
+		return s.undecided()
 	}
 	return cmd
+}
+
+// undecided is the exit code of a run that was interrupted and left a question open.
+func (s sight) undecided() error {
+	if _, open := s.now.State.Asks(); open && s.claim.RunID != "" && s.stands.Status == run.Interrupted {
+		return quiet(exitOperator)
+	}
+	return nil
 }
 
 // printStatus is requirement 002 §9.1.
