@@ -30,7 +30,7 @@ func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResu
 		return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
 	}
 	owner := rundir.Owner{
-		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster, Embedded: in.Embedded, OpenedAt: run.Time(a.cfg.Now()),
+		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster, Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
 	return work.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, foreign(d.TakeOver(ctx, owner, in.Tail))
 }
@@ -45,12 +45,13 @@ func foreign(err error) error {
 	var c *rundir.ClaimedError
 	var stale *rundir.StaleError
 	var other *rundir.OtherEventsError
+	var damaged *rundir.DamagedError
 	switch {
 	case errors.As(err, &c):
 		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrClaimed, err)
 	case errors.As(err, &other):
 		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrOtherEvents, err)
-	case errors.As(err, &stale):
+	case errors.As(err, &stale), errors.As(err, &damaged):
 		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrStale, err)
 	}
 	return err

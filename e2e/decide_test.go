@@ -97,10 +97,15 @@ func TestAPreservedHandoff(t *testing.T) {
 	first := h.asked(dir, 1)
 	require.NoError(t, h.dial().TerminateWorkflow(t.Context(), metaOf(t, dir).RunID, "", "test"))
 	until(t, "it is seen", func() bool { return h.told(dir).Standing.Status == run.Interrupted })
-	said, code := h.try("resume", dir)
-	require.Equal(t, 2, code, said)
+	before := tree(t, dir)
+	for _, verb := range [][]string{{"resume"}, {"resume", "--force", "--reason", "all the same"}, {"check"}, {"repair-state", "--apply"}, {"status"}, {"diagnose"}} {
+		said, code := h.try(append(verb, dir)...)
+		require.Equal(t, 4, code, "%v: %s", verb, said)
+		require.Contains(t, said, "decide", "%v", verb)
+	}
+	sameTree(t, before, tree(t, dir))
+	said, _ := h.try("resume", dir)
 	require.Contains(t, said, first.ID+" is not decided")
-	require.Contains(t, h.starter("status", dir), "decide "+dir)
 	require.Contains(t, h.starter("decide", dir, "--action", "halt", "--note", "enough"), "goes on in epoch 2")
 	until(t, "the run is halted, and has ended", func() bool {
 		return statusIs(dir, run.Halted) && len(of[run.RunEnd](eventsOf(t, dir), run.KindRunEnd)) > 0

@@ -147,7 +147,7 @@ func testForcedOutOfAHalt(t *testing.T, h *house, o operate.Operator) {
 	} {
 		var refused *operate.RefusedError
 		require.ErrorAs(t, ask(o, " "), &refused, name)
-		require.Contains(t, refused.Why, "--force needs a --reason", name)
+		require.Contains(t, refused.Why, "--force needs --reason", name)
 		var policy *operate.PolicyError
 		require.ErrorAs(t, ask(strict, "I want to"), &policy, name)
 	}

@@ -487,9 +487,11 @@ func testLostAtAGate(t *testing.T, h *house) {
 	c := h.dial()
 	require.NoError(t, c.TerminateWorkflow(t.Context(), metaOf(t, tr.dir).RunID, "", "test"))
 	until(t, "it is seen", func() bool { return h.told(tr.dir).Standing.Status == run.Interrupted })
-	said, code := h.try("resume", tr.dir)
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, q.ID+" is not decided")
+	for _, verb := range []string{"check", "repair-state", "status", "resume"} {
+		said, code := h.try(verb, tr.dir)
+		require.Equal(t, 4, code, "%s: %s", verb, said)
+		require.Contains(t, said, q.ID, verb)
+	}
 
 	moved := filepath.Join(tr.folder, "moved")
 	require.NoError(t, os.Rename(tr.dir, moved))

@@ -34,6 +34,8 @@ type Branching struct {
 	Model  string      // another model for every agent
 	Agent  []string    // another command for every agent
 	Def    *Definition // another definition, the same up to the checkpoint
+
+	Warn func(text string) // receives what was found damaged, and repaired; nil: it is not reported
 }
 
 // CheckDir refuses a directory that a new run cannot have, before anything is written or started. One that a branch of this mode has may be this
@@ -195,18 +197,12 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin, 
 	case id == "":
 		id = newest.ID
 	}
-	if _, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), from.RunID, id); err != nil && marks != nil {
-		c, ferr := rundir.FindCheckpoint(ctx, marks, from.RunID, id)
-		if ferr != nil {
-			return c, run.Source{}, ferr
-		}
-		if err := rundir.KeepCheckpoint(ctx, activities.Blobs(s), c); err != nil {
-			return c, run.Source{}, err
-		}
-	}
-	c, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), from.RunID, id)
+	c, warning, err := rundir.RestoreCheckpoint(ctx, activities.Blobs(s), marks, from.RunID, id)
 	if err != nil {
 		return c, run.Source{}, err
+	}
+	if warning != "" && b.Warn != nil {
+		b.Warn(warning)
 	}
 	if err := from.complete(ctx, s, c); err != nil {
 		return c, run.Source{}, err
@@ -428,7 +424,7 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	claim = run.Claim{
 		Version: run.ClaimVersion, RunID: id.String(), ThreadID: from.Start.ThreadID, CreatedAt: run.Time(time.Now()), Pipeline: start.Pipeline,
 		ConfigHash: start.ConfigHash, Store: from.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue, Cluster: cluster,
-		Embedded: o.Embedded, SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint, Mode: b.Mode,
+		Embedded: o.Embedded, Address: o.address(), SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint, Mode: b.Mode,
 	}
 	there, err := dir.Claim()
 	switch {

@@ -24,7 +24,10 @@ func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
 		return in
 	}
 	r := *in.Reopen
-	r.Note, r.Why = hide(r.Note), hide(r.Why)
+	r.Note, r.Why, r.Overruled = hide(r.Note), hide(r.Why), slices.Clone(r.Overruled)
+	for i := range r.Overruled {
+		r.Overruled[i] = hide(r.Overruled[i])
+	}
 	if r.Decision != nil {
 		d := o.hidden(*r.Decision)
 		r.Decision = &d

@@ -20,6 +20,7 @@ import (
 type RefusedError struct {
 	Verb, Why string
 	Conflict  *run.ConflictError // where it is the run's status that speaks against it
+	Undecided bool               // an operator has to decide a question first
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s refused: %s", e.Verb, e.Why) }

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,10 +39,14 @@ type Reopened struct {
 	Epoch    int
 	From     run.Status
 	Restored int // files that were put into the store again, because it had lost what the run needs
+
+	Overruled []string            // differences between the run's policy and the settings that force overrules
+	Repaired  []run.JournalDamage // lines of the journal that were written again, as they were
 }
 
 // Reopen lets a failed, cancelled or interrupted run go on in a new epoch, from the last thing that settled: the same run, the same directory
-// (requirement 003 §6). Its history, where there is one, first completes a directory that lacks events. Of several calls at once one wins.
+// (requirement 003 §6). Lines that its directory lacks are first written again as they were. Of several calls at once one wins. A refusal changes nothing
+// in the directory.
 func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -50,56 +55,71 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err := dir.MayWrite(); err != nil {
 		return Reopened{}, err
 	}
-	now, stands, err := o.catchUp(ctx, dir, claim)
+	c, stands, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
 	}
-	if lost := dir.Lost(now.State); lost != nil && stands.Liveness != run.LiveOpen && (stands.Liveness != run.LiveUnknown || r.Force) {
+	if lost := dir.Lost(c.State); lost != nil && stands.Liveness != run.LiveOpen && (stands.Liveness != run.LiveUnknown || r.Force) {
 		return Reopened{}, lost
 	}
-	if err := mayReopen(now.State, stands, r); err != nil {
+	if err := mayReopen(c.State, stands, r); err != nil {
 		return Reopened{}, err
 	}
-	if err := o.reevaluated(ctx, claim, dir, now.State, r); err != nil {
+	overruled, err := o.reevaluated(ctx, claim, dir, c, r)
+	if err != nil {
 		return Reopened{}, err
 	}
 	stands = insisted(stands, r)
-	in, restored, err := o.reopening(ctx, dir, claim, now, stands, r)
+	in, restored, err := o.reopening(ctx, dir, claim, c, stands, r)
 	if err != nil {
 		return Reopened{}, err
 	}
-	if err := o.openEpoch(ctx, dir, claim, stands, in, workflows.VerbResume); err != nil {
+	in.Reopen.Overruled = overruled
+	if err := o.openEpoch(ctx, dir, claim, c, stands, in, workflows.VerbResume); err != nil {
 		return Reopened{}, err
 	}
-	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: stands.Status, Restored: restored}, nil
+	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: stands.Status, Restored: restored, Overruled: overruled, Repaired: c.Broken}, nil
 }
 
-// reevaluated holds what the run was allowed at its start to today's settings (requirement 003 §6); force overrules them, if they allow force.
-func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir rundir.Dir, s run.State, r Reopening) error {
+// reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). Force overrules the differences, which it
+// gives, if the settings allow force.
+func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir rundir.Dir, c rundir.Continuation, r Reopening) (overruled []string, err error) {
 	if r.Force {
-		return mayForce(o.Settings)
+		if err := mayForce(o.Settings); err != nil {
+			return nil, err
+		}
 	}
-	start, err := dir.First()
-	if err != nil {
-		return err
+	p, err := o.policyAtStart(ctx, claim, dir, c.Start)
+	switch {
+	case err != nil && r.Force:
+		return []string{err.Error()}, nil
+	case err != nil:
+		return nil, err
 	}
+	var differs *PolicyError
+	if err := p.Allowed(o.Settings, c.State.Budget.CapUSD); r.Force && errors.As(err, &differs) {
+		return differs.Differences, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%w. Change the settings, or resume with --force --reason TEXT", err)
+	}
+	return nil, nil
+}
+
+// policyAtStart is what the run was allowed when it started.
+func (o Operator) policyAtStart(ctx context.Context, claim run.Claim, dir rundir.Dir, start run.RunStart) (Policy, error) {
+	var p Policy
 	blobs, err := o.openStore(ctx, claim)
 	if err != nil {
-		return err
+		return p, err
 	}
 	defer blobs.Close()
-	var p Policy
 	if err := blobs.GetJSON(ctx, store.Digest(start.Policy), &p); err != nil {
 		raw, rerr := os.ReadFile(dir.Path(rundir.PolicyFile)) // a store that has lost it: the directory has a copy
 		if rerr != nil || json.Unmarshal(raw, &p) != nil {
-			return fmt.Errorf("read what run %s was allowed: %w", claim.RunID, err)
+			return p, fmt.Errorf("read what run %s was allowed: %w", claim.RunID, err)
 		}
 	}
-	err = p.Allowed(o.Settings, s.Budget.CapUSD)
-	if err != nil {
-		return fmt.Errorf("%w. Change the settings, or resume with --force --reason TEXT", err)
-	}
-	return nil
+	return p, nil
 }
 
 func refused(format string, args ...any) error {
@@ -113,30 +133,70 @@ func conflict(s run.State, stands run.Standing, format string, args ...any) erro
 	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...), Conflict: c}
 }
 
-// catchUp gives what the directory says, which must be no copy, after Temporal's history has completed it.
-func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Now, run.Standing, error) {
+// catchUp gives what the next epoch of a run continues: the journal of its directory, which must be no copy, as Temporal's history, the store and
+// the chain say that it was written. It reads only. Of a run whose workflow is open it gives what the directory says.
+func (o Operator) catchUp(ctx context.Context, dir rundir.Dir, claim run.Claim) (rundir.Continuation, run.Standing, error) {
+	var c rundir.Continuation
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
-		return rundir.Now{}, run.Standing{}, err
+		return c, run.Standing{}, err
 	}
 	now, err := dir.Now()
 	if err != nil {
-		return now, run.Standing{}, err
+		return c, run.Standing{}, err
 	}
 	stands := o.Standing(ctx, dir.Seat(claim), now.State.Status)
+	if stands.Liveness == run.LiveOpen {
+		c.Now = now
+		return c, stands, nil
+	}
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return c, stands, err
+	}
+	defer s.Close()
+	known, head, err := o.inHistory(ctx, s, claim.RunID, stands)
+	if err != nil {
+		return c, stands, err
+	}
+	c, err = dir.Continue(ctx, activities.Blobs(s), known)
+	var other *rundir.OtherEventsError
+	switch {
+	case errors.As(err, &other):
+		return c, stands, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
+	case errors.As(err, new(*rundir.DamagedError)):
+		return c, stands, cmp.Or(dir.Lost(now.State), err)
+	case err != nil:
+		return c, stands, err
+	}
+	if head != "" {
+		c.Meta.SegmentHead = head
+	}
+	return c, run.Stands(c.State.Status, stands.Liveness, stands.Detail), nil
+}
+
+// inHistory gives the journal that Temporal's history of a closed workflow has, with the segments in the store, and the newest of these. nil: they do
+// not have it from its first event on, so that the directory alone has to do.
+func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string, stands run.Standing) (lines []string, head string, err error) {
 	if stands.Liveness != run.LiveClosed {
-		return now, stands, nil
+		return nil, "", nil
 	}
-	if _, err := o.Rebuild(ctx, claim.RunID, dir.Root); err != nil && !errors.Is(err, fs.ErrNotExist) { // a store that has lost segments: the directory alone has to do
-		return now, stands, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
+	src, err := activities.TemporalHistory{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")
+	if err != nil {
+		return nil, "", err
 	}
-	now, err = dir.Now()
-	return now, run.Stands(now.State.Status, stands.Liveness, stands.Detail), err
+	lines, err = src.Lines(ctx, activities.Blobs(s))
+	if errors.As(err, new(*rundir.HistoryGapError)) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, rundir.ErrDamaged) {
+		return nil, "", nil
+	}
+	return lines, src.Head, err
 }
 
 // mayReopen holds the preconditions of requirement 003 §6.
 func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 	q, undecided := s.Asks()
 	switch {
+	case stands.Status != run.Done && unexplained(r):
+		return refused(needsReason)
 	case stands.Liveness == run.LiveUnknown && !r.Force:
 		return refused("whether the run is alive is unknown (%s). If that server is gone for good, resume with --force --reason TEXT", stands.Detail)
 	case stands.Liveness == run.LiveOpen:
@@ -147,10 +207,8 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 		return conflict(s, stands, "the run is done, and done is final: start another run, or fork this one")
 	case stands.Status == run.Halted && !r.Force:
 		return conflict(s, stands, "the run was halted (%s): to go on all the same, resume with --force --reason TEXT", s.Reason)
-	case r.Force && strings.TrimSpace(r.Reason) == "" && (stands.Status == run.Halted || stands.Liveness == run.LiveUnknown):
-		return refused("--force needs a --reason, which is recorded")
 	case undecided && r.Decision == nil:
-		return conflict(s, stands, "the question %s is not decided: decide it first; that lets the run go on", q.ID)
+		return undecidedError(stands, q)
 	case s.Checkpoint == nil:
 		return refused("the run has no checkpoint to go on from")
 	}
@@ -163,6 +221,19 @@ func mayReopen(s run.State, stands run.Standing, r Reopening) error {
 	return run.May(insisted(stands, r).Status, run.Resume, run.Terms{Forced: r.Force})
 }
 
+// needsReason is what is said of force without a reason, wherever it is used.
+const needsReason = "--force needs --reason TEXT, which is recorded"
+
+func unexplained(r Reopening) bool { return r.Force && strings.TrimSpace(r.Reason) == "" }
+
+// undecidedError refuses to continue a run before an operator has decided what it left open.
+func undecidedError(stands run.Standing, q run.Question) error {
+	return &RefusedError{
+		Verb: workflows.VerbResume, Why: fmt.Sprintf("the question %s is not decided: decide it first (starter decide), which continues the run", q.ID),
+		Conflict: run.Conflict(stands.Status, run.Resume, run.Terms{Undecided: true}), Undecided: true,
+	}
+}
+
 // insisted takes the operator's word that a server out of reach is gone for good.
 func insisted(s run.Standing, r Reopening) run.Standing {
 	if s.Liveness != run.LiveUnknown || !r.Force {
@@ -172,12 +243,9 @@ func insisted(s run.Standing, r Reopening) run.Standing {
 }
 
 // reopening is the input of the new epoch's first execution: what the directory holds, and nothing from elsewhere.
-func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Now, stands run.Standing, r Reopening) (workflows.Input, int, error) {
+func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Continuation, stands run.Standing, r Reopening) (workflows.Input, int, error) {
 	var in workflows.Input
-	start, err := dir.First()
-	if err != nil {
-		return in, 0, err
-	}
+	start := now.Start
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
 		return in, 0, err
@@ -202,7 +270,7 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	}
 	in.Reopen = &workflows.Reopen{
 		Epoch: now.State.Epoch + 1, From: stands.Status, By: o.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: o.Host, Build: o.Build,
-		Decision: r.Decision, Cluster: cluster, Embedded: o.Embedded,
+		Decision: r.Decision, Cluster: cluster, Embedded: o.Embedded, Address: o.address(), Repaired: now.Broken,
 	}
 	if stands.Status == run.Interrupted && stands.Recorded != run.Interrupted {
 		in.Reopen.Torn = stands.Detail

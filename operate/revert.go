@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -31,6 +31,8 @@ type Reverted struct {
 	Pass       int    `json:"at_pass"`
 	Generation int    `json:"generation"` // that begins with it
 	Epoch      int    `json:"epoch"`
+
+	Warning string `json:"warning,omitempty"` // what was found wrong with the checkpoint, and repaired
 }
 
 // Revert takes a run that rests or has failed, was cancelled or interrupted, back to a checkpoint (lifecycle.md): the same run, the next generation of
@@ -48,11 +50,11 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	if err := o.mayRevert(now.State, stands, r); err != nil {
 		return Reverted{}, err
 	}
-	c, err := o.checkpoint(ctx, dir, claim, r.To)
+	c, warning, err := o.checkpoint(ctx, dir, claim, now, r.To)
 	if err != nil {
 		return Reverted{}, err
 	}
-	out := Reverted{RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
+	out := Reverted{Warning: warning, RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled, Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
 	if stands.Liveness == run.LiveOpen {
 		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
 			return out, err
@@ -61,24 +63,26 @@ func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
 		return out, err
 	}
-	if err := o.reevaluated(ctx, claim, dir, now.State, Reopening{Force: r.Force, Reason: r.Reason}); err != nil {
+	overruled, err := o.reevaluated(ctx, claim, dir, now, Reopening{Force: r.Force, Reason: r.Reason})
+	if err != nil {
 		return out, err
 	}
 	in, _, err := o.reopening(ctx, dir, claim, now, stands, Reopening{Force: r.Force, Reason: r.Reason, Note: r.Note})
 	if err != nil {
 		return out, err
 	}
+	in.Reopen.Overruled = overruled
 	in.Reopen.Revert = &workflows.Reverting{To: c.ID, By: o.By, Note: r.Note, Rest: r.Rest}
 	out.Epoch = in.Reopen.Epoch
-	return out, o.openEpoch(ctx, dir, claim, stands, in, workflows.VerbRevert)
+	return out, o.openEpoch(ctx, dir, claim, now, stands, in, workflows.VerbRevert)
 }
 
 func (o Operator) mayRevert(s run.State, stands run.Standing, r Reverting) error {
 	switch {
 	case stands.Liveness == run.LiveUnknown:
 		return &RefusedError{Verb: workflows.VerbRevert, Why: fmt.Sprintf("whether the run is alive is unknown (%s)", stands.Detail)}
-	case r.Force && strings.TrimSpace(r.Reason) == "" && stands.Status == run.Halted:
-		return &RefusedError{Verb: workflows.VerbRevert, Why: "--force needs a --reason, which is recorded"}
+	case stands.Status != run.Done && unexplained(Reopening{Force: r.Force, Reason: r.Reason}):
+		return &RefusedError{Verb: workflows.VerbRevert, Why: needsReason}
 	}
 	if r.Force {
 		if err := mayForce(o.Settings); err != nil {
@@ -89,8 +93,11 @@ func (o Operator) mayRevert(s run.State, stands run.Standing, r Reverting) error
 	return run.May(stands.Status, run.Revert, run.Terms{Forced: r.Force, Undecided: open})
 }
 
-// openEpoch starts the execution of a closed run's next epoch. Of several one wins.
-func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim, stands run.Standing, in workflows.Input, verb string) error {
+// openEpoch starts the execution of a closed run's next epoch, after the journal is in its directory as it was written. Of several one wins.
+func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim, c rundir.Continuation, stands run.Standing, in workflows.Input, verb string) error {
+	if err := o.refill(ctx, dir, claim, c, stands); err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
+	}
 	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
 		return err
 	}
@@ -109,43 +116,38 @@ func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim
 	return nil
 }
 
-// checkpoint finds a checkpoint of a run and sees that everything it needs is there. One that only the directory knows is put into the store again.
-func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Claim, id string) (run.Checkpoint, error) {
+// checkpoint finds a checkpoint of a run and checks that everything it needs is there. One that is missing from the store or damaged there is rebuilt
+// from the journal, with a warning.
+func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Continuation, id string) (c run.Checkpoint, warning string, err error) {
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
-		return run.Checkpoint{}, err
+		return c, "", err
 	}
 	defer s.Close()
-	var none *rundir.NoCheckpointError
-	if _, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), claim.RunID, id); errors.As(err, &none) {
-		folded, ferr := dir.Checkpoints()
-		if ferr != nil {
-			return run.Checkpoint{}, errors.Join(err, ferr)
-		}
-		c, ferr := rundir.FindCheckpoint(ctx, folded, claim.RunID, id)
-		if ferr != nil {
-			return run.Checkpoint{}, ferr
-		}
-		if err := rundir.KeepCheckpoint(ctx, activities.Blobs(s), c); err != nil {
-			return run.Checkpoint{}, err
+	journal, start := now.Checkpoints, now.Start
+	if start.RunID == "" { // the run is open: its directory counts
+		journal = dir.Checkpoints
+		if start, err = dir.First(); err != nil {
+			return c, "", err
 		}
 	}
-	c, err := rundir.FindCheckpoint(ctx, activities.Blobs(s), claim.RunID, id)
+	marks, err := journal()
 	if err != nil {
-		return c, err
+		return c, "", err
+	}
+	c, warning, err = rundir.RestoreCheckpoint(ctx, activities.Blobs(s), marks, claim.RunID, id)
+	if err != nil {
+		return c, "", err
 	}
 	if err := dir.VerifyCheckpoint(c.ID); err != nil {
-		return c, err
-	}
-	start, err := dir.First()
-	if err != nil {
-		return c, err
+		return c, "", err
 	}
 	var lost *rundir.MissingError
 	if _, err := dir.Import(ctx, activities.Blobs(s), start, c.State); err != nil && !errors.As(err, &lost) { // then the next line says what is lost
-		return c, err
+		return c, "", err
 	}
-	return activities.SoundCheckpoint(ctx, s, claim.RunID, id)
+	c, err = activities.SoundCheckpoint(ctx, s, claim.RunID, id)
+	return c, warning, err
 }
 
 // Cancel ends a run that is live, paused or interrupted (lifecycle.md): the running call is ended, a terminal event written, and nothing after it. The
@@ -207,5 +209,15 @@ func (o Operator) cancelInterrupted(ctx context.Context, dir rundir.Dir, claim r
 	if err := activities.EndCalls(ctx, o.Settings.Scratch(), claim.RunID); err != nil {
 		return err
 	}
-	return o.openEpoch(ctx, dir, claim, stands, in, string(run.Cancel))
+	return o.openEpoch(ctx, dir, claim, now, stands, in, string(run.Cancel))
+}
+
+// refill writes the lines that the directory lacks, or holds otherwise.
+func (o Operator) refill(ctx context.Context, dir rundir.Dir, claim run.Claim, c rundir.Continuation, stands run.Standing) error {
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return dir.Refill(ctx, c, rundir.RepairOptions{Standing: stands, Blobs: activities.Blobs(s), Now: time.Now(), By: o.By})
 }

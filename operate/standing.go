@@ -53,12 +53,23 @@ func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Livene
 	}
 	sameHouse := claim.Embedded && o.Embedded && claim.Host == o.Host
 	if claim.Cluster != "" && claim.Cluster != id && !sameHouse {
+		if claim.Address != "" && claim.Address == o.address() {
+			return run.LiveGone, fmt.Sprintf("the Temporal database was lost: the server at %s is another one now (cluster %.8s) and does not know its workflow", claim.Address, id)
+		}
 		if ns, err := o.namespaceID(ctx); err == nil && claim.Cluster == ns { // it was started by a client that is told less
 			return run.LiveGone, goneThere
 		}
 		return run.LiveUnknown, fmt.Sprintf("this Temporal server (cluster %.8s) does not know it; it was started on another one (cluster %.8s)", id, claim.Cluster)
 	}
 	return run.LiveGone, goneThere
+}
+
+// address is where the server is that a run is bound to, as a later operator is told it too. The embedded one has another at each start.
+func (o Operator) address() string {
+	if o.Embedded {
+		return ""
+	}
+	return o.Address
 }
 
 // cluster is the id that a claim records of the server: its cluster's, or the namespace's where the server does not disclose the first, as hosted

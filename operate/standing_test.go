@@ -32,6 +32,18 @@ func TestLostWorkflowIsGoneOnItsOwnServerOnly(t *testing.T) {
 	}
 }
 
+// A server whose database was lost is another cluster at the same address: a resume needs no force there.
+func TestLostDatabaseLeavesTheRunGone(t *testing.T) {
+	o := Operator{Client: &fakeTemporal{}, Namespace: "default", Address: "temporal:7233"}
+	claim := run.Claim{RunID: "lost", Namespace: "default", Cluster: "before", Address: "temporal:7233"}
+	got := o.Standing(t.Context(), claim, run.Running)
+	require.Equal(t, run.LiveGone, got.Liveness)
+	require.Contains(t, got.Detail, "the Temporal database was lost")
+	require.NoError(t, mayReopen(run.State{Status: run.Running, Checkpoint: &run.CheckpointRef{ID: "cp-1"}}, got, Reopening{}))
+	claim.Address = "other:7233"
+	require.Equal(t, run.LiveUnknown, o.Standing(t.Context(), claim, run.Running).Liveness)
+}
+
 func TestClaimNamesTheNamespaceOfHostedTemporal(t *testing.T) {
 	for hosted, want := range map[bool]string{false: "this", true: "the namespace"} {
 		id, err := Operator{Client: &fakeTemporal{cluster: fakeCluster{hosted: hosted}}, Namespace: "default"}.cluster(t.Context())

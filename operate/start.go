@@ -228,7 +228,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (St
 	claim := run.Claim{
 		Version: run.ClaimVersion, RunID: id.String(), ThreadID: id.String(), CreatedAt: run.Time(time.Now()), Pipeline: def.Plan.Pipeline,
 		ConfigHash: def.Plan.ConfigHash, Store: o.Settings.Store, Host: o.Host, Namespace: o.Namespace, TaskQueue: o.Settings.TaskQueue,
-		Cluster: cluster, Embedded: o.Embedded,
+		Cluster: cluster, Embedded: o.Embedded, Address: o.address(),
 	}
 	claim.Schedule = def.Schedule
 	if def.Follow != nil {

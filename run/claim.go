@@ -15,8 +15,9 @@ type Claim struct {
 	Host       string `json:"host"`  // id of the host that the directory is on
 	Namespace  string `json:"namespace"`
 	TaskQueue  string `json:"task_queue"`
-	Cluster    string `json:"cluster"`  // id of the Temporal cluster that the run was started on
-	Embedded   bool   `json:"embedded"` // the cluster is the embedded server of that host
+	Cluster    string `json:"cluster"`           // id of the Temporal cluster that the run was started on
+	Embedded   bool   `json:"embedded"`          // the cluster is the embedded server of that host
+	Address    string `json:"address,omitempty"` // of that cluster, as the start was told it; empty: embedded, or not recorded
 
 	SourceRun        string `json:"source_run_id,omitempty"` // of a replay or a fork
 	SourceCheckpoint string `json:"source_checkpoint_id,omitempty"`

@@ -203,6 +203,8 @@ type RunResumed struct {
 	Host  string `json:"host,omitempty"`   // that opened the epoch
 	Build string `json:"build,omitempty"`
 	State *State `json:"state,omitempty"`
+
+	Overruled []string `json:"overruled,omitempty"` // differences between the run's policy and the settings that force overruled
 }
 
 // RunInterrupted says that the run's workflow ended without a word of its own. It is journaled by the next epoch.

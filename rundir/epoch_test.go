@@ -18,13 +18,19 @@ func second() rundir.Owner {
 	return rundir.Owner{Epoch: 2, RunID: "run-1", Execution: "e2", Host: "h", OpenedAt: moment(99)}
 }
 
-// TestTakeOver: the start that finds the directory where it thinks it is gets it; whoever comes later, or from an earlier epoch, is refused.
-func TestTakeOver(t *testing.T) {
-	ctx := context.Background()
+// failed is a run of two passes that an epoch may continue.
+func failed(t *testing.T) *story {
 	s := newStory(t)
 	s.twoPasses()
 	s.add(run.KindRunEnd, run.RunEnd{Status: run.Failed})
 	s.send()
+	return s
+}
+
+// TestTakeOver: the start that finds the directory where it thinks it is gets it; whoever comes later, or from an earlier epoch, is refused.
+func TestTakeOver(t *testing.T) {
+	ctx := context.Background()
+	s := failed(t)
 	d := written(t, s)
 	end := run.Tail{Seq: int64(len(s.lines)), Chain: run.Chain("").Over(s.lines)}
 	before := look(t, d)

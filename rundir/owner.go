@@ -23,6 +23,7 @@ type Owner struct {
 	Host      string `json:"host"`
 	Cluster   string `json:"cluster"`  // id of the Temporal cluster that the epoch was opened on
 	Embedded  bool   `json:"embedded"` // the cluster is the embedded server of that host
+	Address   string `json:"address,omitempty"`
 	OpenedAt  string `json:"opened_at"`
 }
 
@@ -36,8 +37,8 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("%s is not this start's: %s. Look with `starter status %s`", e.Dir, e.Why, shell.Quote(e.Dir))
 }
 
-// TakeOver makes the directory a new epoch's, under its lock: it must end at tail, and be no other start's. Who owns it already may ask
-// again, wherever it ends: after a reset the journal goes on behind what is there. On return the owner is on disk, and projections of earlier
+// TakeOver makes the directory a new epoch's, under its lock: its journal must be what was written ([Dir.Continue]), end at tail, and not be that of a run
+// that is done; and it must be no other start's. Who owns it already may ask again, wherever it ends: after a reset the journal goes on behind what is there. On return the owner is on disk, and projections of earlier
 // epochs are stale.
 func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 	lock, err := d.lock(ctx, "open")
@@ -62,14 +63,11 @@ func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 	if end != nil {
 		return &StaleError{Dir: d.Root, Why: "its run is done, and done is final: fork it or follow it up"}
 	}
-	now, err := d.Tail()
+	c, err := d.Continue(ctx, nil, nil)
 	if err != nil {
 		return err
 	}
-	if meta, err := d.Meta(); now != tail && err == nil && meta.Events.Seq == tail.Seq && meta.Events.Chain == tail.Chain {
-		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("its %s is damaged: restore it with `starter repair-state %s --apply`", EventsFile, shell.Quote(d.Root))}
-	}
-	if now != tail {
+	if now := c.Tail; now != tail {
 		return &StaleError{Dir: d.Root, Why: fmt.Sprintf("it ends at event %d (chain %.8s), not at event %d (chain %.8s)", now.Seq, now.Chain, tail.Seq, tail.Chain)}
 	}
 	raw, err := marshal(o)
@@ -88,7 +86,7 @@ func (d Dir) Seat(claim run.Claim) run.Claim {
 	if err != nil || o.RunID != claim.RunID || o.Cluster == "" {
 		return claim // check names a damaged owner.json where it matters: when somebody writes
 	}
-	claim.Host, claim.Cluster, claim.Embedded = o.Host, o.Cluster, o.Embedded
+	claim.Host, claim.Cluster, claim.Embedded, claim.Address = o.Host, o.Cluster, o.Embedded, o.Address
 	return claim
 }
 

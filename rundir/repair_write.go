@@ -39,10 +39,15 @@ func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, e
 		return RepairResult{}, err
 	}
 	p := x.plan(o.Now)
-	res := p.result()
 	if len(p.changes) == 0 {
-		return res, nil
+		return p.result(), nil
 	}
+	return x.apply(ctx, o, p)
+}
+
+// apply carries a plan out: copies of what is replaced first, the audit file last. The caller holds the lock.
+func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (RepairResult, error) {
+	res := p.result()
 	if (p.anew || p.catchUp) && o.Blobs == nil {
 		return res, errors.New("repair: derived files are made again from the store, and none was given")
 	}

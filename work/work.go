@@ -48,10 +48,11 @@ type OpenInput struct {
 	Target
 	Claim     run.Claim `json:"claim"`
 	Epoch     int       `json:"epoch"`
-	Tail      run.Tail  `json:"tail"`      // where the directory must end; zero for a new run
-	Execution string    `json:"execution"` // id of the first execution of this epoch
-	Cluster   string    `json:"cluster"`   // id of the Temporal cluster that it runs on
-	Embedded  bool      `json:"embedded"`  // that is the embedded server of its host
+	Tail      run.Tail  `json:"tail"`              // where the directory must end; zero for a new run
+	Execution string    `json:"execution"`         // id of the first execution of this epoch
+	Cluster   string    `json:"cluster"`           // id of the Temporal cluster that it runs on
+	Embedded  bool      `json:"embedded"`          // that is the embedded server of its host
+	Address   string    `json:"address,omitempty"` // of that server
 }
 
 // OpenResult says what the directory holds.

@@ -39,6 +39,10 @@ type Reopen struct {
 
 	Cluster  string `json:"cluster,omitempty"`  // id of the Temporal cluster that the epoch is opened on
 	Embedded bool   `json:"embedded,omitempty"` // the cluster is the embedded server of that host
+	Address  string `json:"address,omitempty"`  // of that cluster; empty: embedded
+
+	Overruled []string            `json:"overruled,omitempty"` // differences of policy that force overrules
+	Repaired  []run.JournalDamage `json:"repaired,omitempty"`  // lines of the directory that were written again, as they were
 
 	Decision *Message   `json:"decision,omitempty"` // of the hand-off that the last epoch left undecided
 	Revert   *Reverting `json:"revert,omitempty"`   // first of all the run goes back

@@ -147,7 +147,7 @@ func (e *engine) take(ctx workflow.Context, in work.OpenInput) error {
 func (e *engine) reopen(ctx workflow.Context) error {
 	r := *e.in.Reopen
 	e.in.Reopen = nil
-	if err := e.take(ctx, work.OpenInput{Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded}); err != nil {
+	if err := e.take(ctx, work.OpenInput{Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded, Address: r.Address}); err != nil {
 		return err
 	}
 	if err := e.j.seal(ctx, e.j.tail); err != nil {
@@ -160,8 +160,11 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	}
 	from := e.j.state
 	from.InFlight = nil
-	ev := run.RunResumed{Epoch: r.Epoch, From: r.From, By: r.By, Note: r.Note, Force: r.Force, Why: r.Why, Host: r.Host, Build: r.Build, State: &from}
+	ev := run.RunResumed{Epoch: r.Epoch, From: r.From, By: r.By, Note: r.Note, Force: r.Force, Why: r.Why, Host: r.Host, Build: r.Build, Overruled: r.Overruled, State: &from}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	if err := e.j.noteDamage(ctx, r.Repaired); err != nil {
 		return err
 	}
 	if err := e.decideAtOnce(ctx, r.Decision); err != nil {

@@ -90,6 +90,7 @@ func (a *app) startBranch(ctx context.Context, what string, b operate.Branching,
 	if err != nil {
 		return err
 	}
+	b.Warn = func(text string) { fmt.Fprintln(a.err, "Warning:", text) }
 	st, err := s.Branch(ctx, from, b)
 	if err != nil {
 		return err

@@ -249,6 +249,7 @@ func (a *app) sendDecision(ctx context.Context, s sight, m workflows.Message) er
 	}
 	fmt.Fprintf(a.out, "Run %s: %s.\n", s.claim.RunID, d.Said)
 	if d.Reopened != nil && d.Reopened.Epoch > 0 {
+		fmt.Fprint(a.out, reopenedWith(*d.Reopened))
 		fmt.Fprintf(a.out, "It was %s and goes on in epoch %d.\n", d.Reopened.From, d.Reopened.Epoch)
 	}
 	asked, _ := s.now.State.Asks()

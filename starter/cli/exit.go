@@ -78,6 +78,7 @@ func exitCode(err error) int {
 	var none *rundir.NoCheckpointError
 	var snapshot *operate.SnapshotError
 	var result *rundir.ResultError
+	var damaged *rundir.DamagedError
 	var claimed *rundir.ClaimedError
 	var target *rundir.TargetError
 	var copied *operate.CopyError
@@ -92,11 +93,13 @@ func exitCode(err error) int {
 		return int(q)
 	case errors.As(err, &partly): // whatever stopped it: something was changed
 		return exitError
+	case errors.As(err, &refused) && refused.Undecided:
+		return exitOperator
 	case errors.As(err, &usage), errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &changed), errors.As(err, &name), errors.As(err, &conflict),
 		errors.As(err, &source), errors.As(err, &live), errors.As(err, &policy), errors.As(err, &none), errors.As(err, &snapshot), errors.As(err, &claimed), errors.As(err, &target),
 		errors.As(err, &copied), errors.As(err, &keys), errors.As(err, &kept), errors.As(err, &schedule), errors.Is(err, rundir.ErrNoRun), strings.HasPrefix(err.Error(), "unknown command"):
 		return exitUsage
-	case errors.As(err, &result):
+	case errors.As(err, &result), errors.As(err, &damaged):
 		return exitAttention
 	}
 	return exitError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,9 +30,9 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 ` + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().StringVar(&m.Note, "note", "", "a word for the record")
-	cmd.Flags().BoolVar(&m.Force, "force", false, "although the same pass has failed again and again, the run was halted, or its old server is out of reach")
+	cmd.Flags().BoolVar(&m.Force, "force", false, "resume a run whose pass failed repeatedly, that was halted, whose old server is out of reach, or that the settings refuse; needs --reason")
 	cmd.Flags().BoolVar(&here, "here", false, "the directory was moved to this host: from now on it is written here")
-	cmd.Flags().StringVar(&reason, "reason", "", "why it is forced; recorded")
+	cmd.Flags().StringVar(&reason, "reason", "", "why --force is used; recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		d, err := a.find(named(args, dir))
@@ -40,6 +41,9 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		}
 		claim, err := a.atHome(d)
 		if err != nil {
+			return err
+		}
+		if err := explained(m.Force, reason); err != nil {
 			return err
 		}
 		if err := writableHere(d, claim, here); err != nil { // before a server is started
@@ -64,9 +68,7 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 			return err
 		}
 		if open {
-			if reason != "" {
-				m.Note = reason
-			}
+			m.Reason = reason
 			if here {
 				home := workflows.Message{Dir: d.Root, Queue: work.QueuesOf(claim.TaskQueue, s.Host).Dir, Note: m.Note}
 				if _, err := s.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil {
@@ -78,6 +80,14 @@ is paid for again. A directory that was moved is named by its new place: --outpu
 		return a.reopen(ctx, s, d, operate.Reopening{Force: m.Force, Reason: reason, Note: m.Note})
 	}
 	return cmd
+}
+
+// explained refuses force without a reason, before a server is started.
+func explained(force bool, reason string) error {
+	if force && strings.TrimSpace(reason) == "" {
+		return asUsage(errors.New("--force needs --reason TEXT, which is recorded"))
+	}
+	return nil
 }
 
 // writableHere refuses a directory that this user cannot write, if it will be written on this machine. An open run elsewhere only gets a message.
@@ -107,7 +117,20 @@ func reopened(ctx context.Context, s *session, d rundir.Dir, r operate.Reopening
 	if re.Restored > 0 {
 		text = fmt.Sprintf("The store had lost what the run needs: %d files of the directory were put into it again.\n", re.Restored) + text
 	}
+	text = reopenedWith(re) + text
 	return text, awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
+}
+
+// reopenedWith names what a new epoch repaired and overruled.
+func reopenedWith(re operate.Reopened) string {
+	text := ""
+	for _, what := range re.Repaired {
+		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
+	}
+	for _, what := range re.Overruled {
+		text += fmt.Sprintf("Overruled with --force, and recorded: %s\n", what)
+	}
+	return text
 }
 
 // goesOnAnyway tells somebody who resumes a run that goes on already what there is to do instead; everything else is the error that it is.

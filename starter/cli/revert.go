@@ -30,16 +30,22 @@ A live run is paused first (starter pause). A run that is done stays as it is: f
 	cmd.Flags().StringVar(&r.To, "checkpoint", "", "the same as --to")
 	cmd.Flags().BoolVar(&r.Rest, "pause", false, "stay paused there, instead of going on")
 	cmd.Flags().StringVar(&r.Note, "note", "", "a word for the record")
-	cmd.Flags().BoolVar(&r.Force, "force", false, "although the run was halted")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why it is forced; recorded")
+	cmd.Flags().BoolVar(&r.Force, "force", false, "revert a halted run, or one that the settings refuse; needs --reason")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why --force is used; recorded")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.To == "" {
 			return asUsage(errors.New("say where to: --to CHECKPOINT (starter checkpoints lists them)"))
+		}
+		if err := explained(r.Force, r.Reason); err != nil {
+			return err
 		}
 		return a.reach(cmd.Context(), named(args, dir), func(s *session, d rundir.Dir, _ run.Claim) error {
 			done, err := s.Revert(cmd.Context(), d, r)
 			if err != nil {
 				return err
+			}
+			if done.Warning != "" {
+				fmt.Fprintln(a.err, "Warning:", done.Warning)
 			}
 			fmt.Fprintf(a.out, "Run %s goes back to %s (pass %d).\n", done.RunID, done.Checkpoint, done.Pass)
 			return awaitDirectory(cmd.Context(), d, func(m rundir.Meta) bool { return m.State.Generation >= done.Generation })

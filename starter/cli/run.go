@@ -178,6 +178,9 @@ func (a *app) greet(s *session, st operate.Started) {
 	for _, w := range st.Warnings {
 		fmt.Fprintln(a.err, "Warning:", w)
 	}
+	if st.Reopened != nil {
+		fmt.Fprint(a.out, reopenedWith(*st.Reopened))
+	}
 	fmt.Fprintf(a.out, "%s run %s\n  directory  %s\n", word, st.RunID, st.Dir.Root)
 	if s.ui != "" {
 		fmt.Fprintf(a.out, "  Web UI     %s/namespaces/%s/workflows/%s\n", s.ui, s.Namespace, st.RunID)
