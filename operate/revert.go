@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -140,7 +141,7 @@ func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Clai
 		return c, "", err
 	}
 	if err := dir.VerifyCheckpoint(c.ID); err != nil {
-		return c, "", err
+		return c, "", fmt.Errorf("%w; restore it (starter repair-state %s --apply), then revert", err, shell.Quote(dir.Root))
 	}
 	var lost *rundir.MissingError
 	if _, err := dir.Import(ctx, activities.Blobs(s), start, c.State); err != nil && !errors.As(err, &lost) { // then the next line says what is lost

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -149,7 +150,7 @@ func (x *examined) issue(c Code, file, message string) Issue {
 	}
 	if r.hint == hintDecide || c == RunningWithoutLiveWorkflow {
 		if _, open := x.asks(); open {
-			hint = "starter decide " + x.dir.Root
+			hint = "starter decide " + shell.Quote(x.dir.Root)
 		}
 	}
 	return Issue{Code: c, Severity: r.severity, Message: message, Hint: hint, file: file}

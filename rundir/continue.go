@@ -138,7 +138,7 @@ func firstOther(a, b []string) int64 {
 
 func (x *examined) damaged(c Code, why string) error {
 	dir := shell.Quote(x.dir.Root)
-	next := fmt.Sprintf("starter check %s lists every finding; restore %s from a copy, or write the run into another directory (starter rebuild %s --output-dir OTHER)", dir, EventsFile, x.runID())
+	next := fmt.Sprintf("starter check %s lists every finding; restore %s from a copy, or write the run into another directory (starter rebuild %s --output-dir OTHER)", dir, EventsFile, shell.Quote(x.runID()))
 	if c == TerminalMetaWithoutTerminalEvent || c == MetaMissing || c == MetaUnreadable {
 		next = fmt.Sprintf("starter check %s lists every finding; starter repair-state %s --apply repairs what follows from the events", dir, dir)
 	}

@@ -41,14 +41,12 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 			return
 		}
 		answer := w.update("resume", message{})
+		bare := w.update("resume", message{"force": true})
 		w.env.RegisterDelayedCallback(func() {
 			refused = answer.refused
-			bare := w.update("resume", message{"force": true})
+			unexplained = bare.refused
 			w.signal("resume", message{"force": true})
-			w.env.RegisterDelayedCallback(func() {
-				unexplained = bare.refused
-				w.signal("resume", message{"force": true, "reason": "the cause is fixed"})
-			}, time.Second)
+			w.signal("resume", message{"force": true, "reason": "the cause is fixed"})
 		}, time.Second)
 	}
 	w.onPause(paused)
