@@ -18,6 +18,20 @@ func CheckRebuild(runID, dir string) error {
 	return d.MayWrite()
 }
 
+// Remake writes the derived files of a rebuilt directory again that are not what the run wrote.
+func (o Operator) Remake(ctx context.Context, d rundir.Dir) error {
+	claim, err := d.Claim()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, o.storeOf(claim))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return d.Remake(ctx, activities.Blobs(s), activities.ReadTree)
+}
+
 // Rebuild writes a lost run directory again, from the newest execution's history and the segments it names.
 func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
 	src, err := activities.TemporalHistory{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")

@@ -61,7 +61,7 @@ func seqs(events []run.Event) map[int64]bool {
 // bringBack writes the evidence of events again that an earlier revert had set aside, and that hold again. A copy stays where it was set aside.
 func (p *projector) bringBack(w *batchWriter, all, restored []run.Event) error {
 	again := seqs(restored)
-	past := &projector{ctx: p.ctx, dir: p.dir, blobs: p.blobs, book: newState()}
+	past := &projector{ctx: p.ctx, dir: p.dir, blobs: p.blobs, book: newState(), shadow: p.shadow}
 	for _, e := range all {
 		before := past.meta.State
 		past.meta.fold(e)
@@ -133,6 +133,10 @@ func (p *projector) setAside(abandoned, kept []run.Event, then map[string]int) e
 }
 
 func (p *projector) moveAside(from, to string) error {
+	if p.shadow != nil {
+		p.shadow.move(from, to)
+		return nil
+	}
 	if _, err := os.Lstat(p.dir.Path(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -197,7 +201,7 @@ func (p *projector) evidenceFiles(events []run.Event, before map[string]int) (fi
 			if e.Decode(&c); lasting(c.ID) {
 				continue
 			}
-			l.addFolder(p.dir, checkpointDir(c.ID))
+			p.addFolder(&l, checkpointDir(c.ID))
 		}
 	}
 	return l, nil
@@ -227,8 +231,14 @@ func (p *projector) pictureFiles(l *fileList, e run.Event) error {
 }
 
 // addFolder adds the files of a folder that belongs to one event.
-func (l *fileList) addFolder(d Dir, folder string) {
-	entries, err := os.ReadDir(d.Path(folder))
+func (p *projector) addFolder(l *fileList, folder string) {
+	if p.shadow != nil {
+		for _, name := range p.shadow.in(folder) {
+			l.add(name)
+		}
+		return
+	}
+	entries, err := os.ReadDir(p.dir.Path(folder))
 	if err != nil {
 		return // there is nothing to keep
 	}

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/passbook-run/passbook/run"
@@ -12,6 +13,10 @@ type CheckOptions struct {
 	// Standing brings what Temporal says of the run, asked before the check. Its zero value says that nobody was asked. The status in it is
 	// not used: a check reads that itself. A run that was resumed between the two is named as running without its workflow: ask again.
 	Standing run.Standing
+	// ReadTree reads the manifest of a tree, and fails if its lines are not those of the tree that it names; nil: nobody can.
+	ReadTree func(manifest []byte) error
+	// Deep is the run's store: what events, checkpoints and segments name must be in it, with the bytes that it was stored with. nil: it is not asked.
+	Deep Blobs
 }
 
 // Report is what a check has found.
@@ -61,8 +66,10 @@ func (d Dir) Check(ctx context.Context, o CheckOptions) (Report, error) {
 // examined is a directory as one check has read it, and what it has found.
 type examined struct {
 	dir      Dir
+	opts     CheckOptions
 	own      bool
-	child    bool // another program's, of a project: the events are in the directory of its parent
+	child    bool    // another program's, of a project: the events are in the directory of its parent
+	shadow   *shadow // what the projector would write; nil: in directories of other programs
 	meta     metaRead
 	stream   scanned
 	answers  []answer
@@ -70,7 +77,8 @@ type examined struct {
 	parent   *run.CrossParent
 	standing run.Standing
 	found    []Issue
-	lag      []Issue // findings only if nobody is writing
+	lag      []Issue  // findings only if nobody is writing
+	lost     []string // damaged files that nothing can make again; see findLost
 
 	whole  []string            // the lines of a damaged events.jsonl as they were written; nil: not known, or not asked for
 	broken []run.JournalDamage // how events.jsonl differs from them
@@ -78,9 +86,12 @@ type examined struct {
 
 // examine reads everything and judges it. alone says that the caller holds the directory's lock.
 func (d Dir) examine(ctx context.Context, o CheckOptions, alone bool) (*examined, error) {
-	x := &examined{dir: d}
+	x := &examined{dir: d, opts: o}
 	if err := x.readMeta(); err != nil {
 		return nil, err
+	}
+	if x.own {
+		x.shadow = newShadow(ctx, d, o.Deep)
 	}
 	if err := x.readStream(ctx); err != nil {
 		return nil, err
@@ -107,8 +118,11 @@ func (d Dir) examine(ctx context.Context, o CheckOptions, alone bool) (*examined
 		return nil, err
 	}
 	x.judgeMeta()
+	if err := x.judgeFixed(); err != nil {
+		return nil, err
+	}
 	if x.own {
-		if err := x.judgeFiles(); err != nil {
+		if err := errors.Join(x.judgeFiles(), x.judgeStore(ctx)); err != nil {
 			return nil, err
 		}
 	}

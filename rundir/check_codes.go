@@ -61,6 +61,11 @@ const (
 	EvidenceDamaged                        Code = "evidence_damaged"
 	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
 	DamageRecorded                         Code = "damage_recorded"
+	StreamMissing                          Code = "stream_missing"
+	ClaimDamaged                           Code = "claim_damaged"
+	DerivedFileDamaged                     Code = "derived_file_damaged"
+	LogRowUnreadable                       Code = "log_row_unreadable"
+	StoreDamaged                           Code = "store_damaged"
 )
 
 // Issue is one finding.
@@ -86,6 +91,8 @@ const (
 	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
+	hintWhole   = "starter rebuild the run's id --output-dir RUN, from Temporal's history and the store; else copy the file back"
+	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
 	hintForeign = "look at it with the program that wrote the directory: nothing is repaired by itself"
 	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
 	hintLook    = "look at cross_checkpoint.json: nothing is repaired by itself"
@@ -96,6 +103,8 @@ func rules() []rule { return bySeverity(slices.Concat(ownRules(), foreignRules()
 
 func ownRules() []rule {
 	return []rule{
+		{StreamMissing, SeverityError, hintWhole},
+		{ClaimDamaged, SeverityError, "copy run.json or owner.json back; a run.json that is lost is written by starter rebuild the run's id --output-dir RUN"},
 		{MetaMissing, SeverityError, hintRepair},
 		{MetaUnreadable, SeverityError, hintRepair},
 		{ChainMismatch, SeverityError, hintRebuild},
@@ -122,10 +131,13 @@ func ownRules() []rule {
 		{CFAPendingWithoutPausedState, SeverityWarning, hintLook},
 		{PendingGateAndHandoffActive, SeverityWarning, hintLook},
 		{DerivedFileBehind, SeverityWarning, hintRepair},
+		{DerivedFileDamaged, SeverityWarning, hintRepair},
+		{LogRowUnreadable, SeverityWarning, hintRepair},
 		{CheckpointDamaged, SeverityWarning, hintRepair},
 		{SnapshotDamaged, SeverityWarning, hintRepair},
 		{EvidenceDamaged, SeverityWarning, hintRepair},
 		{ArtifactHashMismatch, SeverityWarning, "starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file back"},
+		{StoreDamaged, SeverityWarning, hintStore},
 		{StreamTornTail, SeverityInfo, hintRepair},
 		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},
 		{DamageRecorded, SeverityInfo, hintDamage},

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/passbook-run/passbook/durable"
@@ -27,45 +28,18 @@ func (x *examined) judgeFiles() error {
 			return err
 		}
 	}
-	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints(), x.judgeSnapshots(), x.judgeCalls())
+	x.judgeLeft()
+	return errors.Join(x.judgeArtifact(), x.judgeCheckpoints(), x.judgeSnapshots(), x.judgeCalls(), x.judgePromotions(), x.judgeShadow())
 }
 
-// judgeGrowing looks for files that have lost something. They only grow, so nobody who writes can be the cause.
-func (x *examined) judgeGrowing() error {
-	for _, m := range x.meta.typed.Derived {
-		if !slices.Contains(growing(), m.File) {
-			continue
-		}
-		ends, err := x.dir.endsLine(m.File, m.Size)
-		if err != nil {
-			return err
-		}
-		if !ends {
-			x.findIn(DerivedFileBehind, m.File, fmt.Sprintf("%s has no line that ends at byte %d", m.File, m.Size))
-		}
+// judgeLeft finds a directory whose journal and meta.json are gone while the rest of the run is there.
+func (x *examined) judgeLeft() {
+	if x.meta.raw != nil || x.stream.lines+x.stream.beyond+x.stream.torn > 0 {
+		return
 	}
-	return nil
-}
-
-// endsLine says whether a file has that many bytes and a line ends with them.
-func (d Dir) endsLine(name string, size int64) (bool, error) {
-	if size <= 0 {
-		return size == 0, nil
+	if name := x.dir.remains(); name != "" {
+		x.lags(StreamMissing, "", fmt.Sprintf("%s and %s are missing, and %s is there: the run has left more than its claim", EventsFile, MetaFile, name))
 	}
-	f, err := durable.Open(d.Path(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	last := make([]byte, 1)
-	_, err = f.ReadAt(last, size-1)
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	return last[0] == '\n', err
 }
 
 // judgeState looks where state.json stands. It is written before meta.json, so it may be ahead of it, but not behind.
@@ -84,10 +58,21 @@ func (x *examined) judgeState() error {
 		return err
 	case book.LastSeq < stands:
 		x.findIn(DerivedFileBehind, StateFile, fmt.Sprintf("%s stands at event %d, and %s says %d", StateFile, book.LastSeq, MetaFile, stands))
+	case book.LastSeq == stands && !x.dir.marked(x.meta.typed.Records):
+		x.lags(DerivedFileDamaged, StateFile, fmt.Sprintf("%s is not what was written: its checksum is not the one in %s", StateFile, MetaFile))
 	case book.LastSeq > stands:
 		x.lags(DerivedFileBehind, StateFile, fmt.Sprintf("%s stands at event %d already, and %s says %d", StateFile, book.LastSeq, MetaFile, stands))
 	}
 	return nil
+}
+
+// marked says that state.json has the bytes that meta.json speaks of; true where that speaks of none.
+func (d Dir) marked(mark *BookMark) bool {
+	if mark == nil {
+		return true
+	}
+	raw, err := os.ReadFile(d.Path(StateFile))
+	return err != nil || *mark == *markOf(raw)
 }
 
 // judgeArtifact compares the artifact's bytes with the digest that the events name. Lines that meta.json has not seen may have changed it.
@@ -131,8 +116,12 @@ func (d Dir) digestOf(name string) (string, error) {
 
 // judgeCheckpoints compares the directory of each named checkpoint with its event and its manifest.
 func (x *examined) judgeCheckpoints() error {
+	book, err := x.dir.written()
+	if err != nil && !missing(err) {
+		return err
+	}
 	for _, id := range slices.Sorted(maps.Keys(x.stream.checkpoints)) {
-		wrong, err := x.dir.wrongCheckpoint(id, x.stream.checkpoints[id], path.Ext(x.stream.artifact))
+		wrong, err := x.dir.wrongCheckpoint(id, x.stream.checkpoints[id], path.Ext(x.stream.artifact), book.Checkpoints)
 		if err != nil {
 			return err
 		}
@@ -162,7 +151,7 @@ func (x *examined) judgeSnapshots() error {
 }
 
 // wrongCheckpoint says what is wrong with a checkpoint's directory; empty: nothing.
-func (d Dir) wrongCheckpoint(id string, k kept, ext string) (string, error) {
+func (d Dir) wrongCheckpoint(id string, k kept, ext string, records []CheckpointRecord) (string, error) {
 	var m CheckpointRecord
 	dir := checkpointDir(id)
 	err := d.readJSON(path.Join(dir, "manifest.json"), &m)
@@ -174,6 +163,9 @@ func (d Dir) wrongCheckpoint(id string, k kept, ext string) (string, error) {
 	}
 	if m.ID != id || m.ArtifactHash != k.artifact {
 		return "manifest.json is of another checkpoint", nil
+	}
+	if !inRecords(m, records) {
+		return "manifest.json is not what the run recorded", nil
 	}
 	type file struct{ name, digest string }
 	files := []file{{"state-snapshot.json", m.StateHash}}
@@ -195,4 +187,10 @@ func (d Dir) wrongCheckpoint(id string, k kept, ext string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// inRecords says that one of the records in state.json is that of a manifest, or that none has its id: a revert takes records back.
+func inRecords(m CheckpointRecord, records []CheckpointRecord) bool {
+	same := func(r CheckpointRecord) bool { return r.ID == m.ID }
+	return !slices.ContainsFunc(records, same) || slices.ContainsFunc(records, func(r CheckpointRecord) bool { return reflect.DeepEqual(r, m) })
 }

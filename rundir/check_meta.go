@@ -185,7 +185,7 @@ func (x *examined) judgeChain() {
 	case s.size != e.Size || s.lines != e.Seq:
 		x.find(ChainMismatch, fmt.Sprintf("%s, and %s holds %d there", at, EventsFile, s.lines))
 	case s.chain != e.Chain:
-		x.find(ChainMismatch, fmt.Sprintf("%s, and other bytes stand there: a line was changed", at))
+		x.find(ChainMismatch, fmt.Sprintf("%s, and %s holds other bytes there: a line was changed", at, EventsFile))
 	}
 }
 
@@ -198,6 +198,10 @@ func (x *examined) judgeKeys() {
 	}
 	if keys := x.strayKeys(); len(keys) > 0 {
 		x.find(DerivedFileBehind, fmt.Sprintf("%s is not what the events give: %s", MetaFile, strings.Join(keys, ", ")))
+		return
+	}
+	if want, err := x.meta.object.sum(); x.meta.typed.Digest != "" && (err != nil || want != x.meta.typed.Digest) {
+		x.findIn(DerivedFileDamaged, MetaFile, MetaFile+" is not what was written: a key that no event gives was changed")
 	}
 }
 
@@ -207,7 +211,7 @@ func (x *examined) strayKeys() []string {
 	if err != nil {
 		return nil // what was decoded from JSON can be encoded
 	}
-	notFolded := []string{"events", "segment_head", "derived", "summary", "records", "behind"}
+	notFolded := []string{"events", "segment_head", "derived", "summary", "records", "behind", "digests", "digest"}
 	var stray []string
 	for _, k := range append(want.keys, "phase_handoff") {
 		if !slices.Contains(notFolded, k) && !slices.Contains(stray, k) && !sameJSON(x.meta.object.values[k], want.values[k]) {

@@ -162,7 +162,12 @@ func (x *examined) take(line []byte) {
 	end := s.size + int64(len(line)) + 1
 	if x.own && x.meta.good() && (s.beyond > 0 || end > x.meta.typed.Events.Size) {
 		s.takeBeyond(e)
+		x.shadow.more = true
+		x.shadow.take(string(line))
 		return
+	}
+	if x.shadow != nil {
+		x.shadow.take(string(line))
 	}
 	s.lines, s.size = s.lines+1, end
 	if s.fold != nil {

@@ -157,7 +157,7 @@ func (d Dir) readRaw(name string) ([]byte, error) {
 
 // startOver forgets how far everything derived is.
 func (p *projector) startOver() error {
-	p.meta, p.last, p.chain, p.size, p.torn, p.unseen, p.chains = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil, nil, nil
+	p.meta, p.last, p.chain, p.size, p.torn, p.unseen, p.chains = p.meta.unfolded(), 0, "", 0, nil, nil, nil
 	return p.readRest()
 }
 

@@ -108,6 +108,9 @@ func (p *projector) inputs(w *batchWriter, e run.Event) error {
 
 func (p *projector) inputFiles(w *batchWriter, manifest string) error {
 	raw, err := p.blobs.Get(p.ctx, manifest)
+	if p.spares && unreadable(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -174,6 +177,9 @@ func (p *projector) shots(w *batchWriter, e run.Event) error {
 		return nil
 	}
 	raw, err := p.blobs.Get(p.ctx, s.Manifest.Digest)
+	if p.spares && unreadable(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/passbook-run/passbook/durable"
 )
@@ -24,16 +26,59 @@ func (p *projector) growAll(l *logbook) error {
 	for _, file := range growing() {
 		mark := p.mark(file)
 		if len(l.added[file]) == 0 && mark.Seq > 0 {
-			p.setMark(DerivedMark{File: file, Size: mark.Size, Seq: p.last})
+			p.setMark(DerivedMark{File: file, Size: mark.Size, Seq: p.last, Chain: mark.Chain})
 			continue
+		}
+		if p.anew && mark.Size == 0 {
+			if err := p.setLogAside(file, l.added[file]); err != nil {
+				return err
+			}
 		}
 		files, all = append(files, file), append(all, durable.Addition{Path: p.dir.Path(file), Offset: mark.Size, Data: l.added[file], Perm: filePerm})
 	}
 	sizes, err := p.appendAll(all)
 	for i, size := range sizes {
-		p.setMark(DerivedMark{File: files[i], Size: size, Seq: p.last})
+		mark, cerr := p.grown(files[i], all[i], size)
+		if cerr != nil {
+			return cerr
+		}
+		p.setMark(mark)
 	}
 	return errors.Join(err, p.linkSpend())
+}
+
+// grown is the mark of a file after an addition. The chain costs what was added, and is not begun behind lines that nothing has vouched for.
+func (p *projector) grown(file string, a durable.Addition, size int64) (DerivedMark, error) {
+	before := p.mark(file)
+	mark := DerivedMark{File: file, Size: size, Seq: p.last, Chain: before.Chain}
+	if before.Chain == "" && before.Size > 0 {
+		return mark, nil
+	}
+	added := a.Data
+	if size != a.Offset+int64(len(a.Data)) { // other lines are between ours: what counts is what the file holds
+		raw, err := os.ReadFile(a.Path)
+		if err != nil {
+			return mark, err
+		}
+		added = raw[min(a.Offset, int64(len(raw))):min(size, int64(len(raw)))]
+	}
+	mark.Chain = mark.Chain.Over(split(added, 0).lines)
+	return mark, nil
+}
+
+// setLogAside moves a growing file that is made from the first event on out of the way, unless it is the beginning of what it is to hold: lines of it were
+// changed, or are not the run's. It stays in the directory.
+func (p *projector) setLogAside(file string, whole []byte) error {
+	have, err := p.dir.readRaw(file)
+	if err != nil || bytes.HasPrefix(whole, have) {
+		return err
+	}
+	if err := p.dir.Disk.Mkdir(p.dir.Path(tornDir), dirPerm); err != nil {
+		return err
+	}
+	ext := path.Ext(file)
+	name := strings.TrimSuffix(path.Base(file), ext) + "-damaged-" + digest(have)[:8] + ext
+	return p.dir.Disk.Rename(p.dir.Path(file), p.dir.Path(path.Join(tornDir, name)))
 }
 
 // makeLogs makes the folder of the logs. A meta.json that speaks of them says that it was made, and is on disk.

@@ -274,18 +274,38 @@ func ownInjuries() []injury {
 			"_orchestrator/screenshots/cycle-1/weaver-agent.jsonl", nil},
 		{"what a failed attempt left is missing", "done", gone("_orchestrator/passes/pass-003/raw-output-FAILED.txt"), codes{rundir.EvidenceDamaged},
 			"_orchestrator/passes/pass-003/raw-output-FAILED.txt", nil},
-		{"two rows of one call", "paused", rowTwice, codes{rundir.CallIDDuplicate}, "", codes{rundir.CallIDDuplicate}},
-		{"the row of a call is that of another", "paused", rowOfAnother, codes{rundir.CallIDDuplicate, rundir.EvidenceDamaged}, rundir.TracesFile, codes{rundir.CallIDDuplicate}},
+		{"two rows of one call", "paused", rowTwice(rundir.TracesFile), codes{rundir.CallIDDuplicate, rundir.DerivedFileDamaged}, rundir.TracesFile, nil},
+		{"the row of a call is that of another", "paused", rowOfAnother, codes{rundir.CallIDDuplicate, rundir.DerivedFileDamaged, rundir.EvidenceDamaged}, rundir.TracesFile, nil},
+		{"one byte of a log was changed", "done", oneByte(rundir.CostLog), codes{rundir.DerivedFileDamaged}, rundir.CostLog, nil},
+		{"rows behind those of the run", "paused", rowTwice(rundir.CostLog), codes{rundir.DerivedFileDamaged}, rundir.CostLog, nil},
+		{"half a row behind those of the run", "paused", func(t *testing.T, d rundir.Dir) { appendTo(t, d, rundir.QualityLog, `{"ts":"2`) },
+			codes{rundir.LogRowUnreadable}, rundir.QualityLog, nil},
+		{"one byte of state.json was changed", "done", oneByte(rundir.StateFile), codes{rundir.DerivedFileDamaged}, "_orchestrator/state.json", nil},
+		{"the plan was changed", "done", oneByte(rundir.PlanFile), codes{rundir.DerivedFileDamaged}, rundir.PlanFile, nil},
+		{"a key of meta.json that no event gives was changed", "done", key("summary", "{}"), codes{rundir.DerivedFileDamaged}, rundir.MetaFile, nil},
+		{"one byte of run.json was changed", "done", oneByte(rundir.ClaimFile), codes{rundir.ClaimDamaged}, "", codes{rundir.ClaimDamaged}},
+		{"events.jsonl and meta.json are missing", "done", both(gone(rundir.EventsFile), gone(rundir.MetaFile)), codes{rundir.StreamMissing}, "", codes{rundir.StreamMissing}},
 		{"leftovers of a crash", "done", file(rundir.MetaFile+".tmp.abc", "{"), nil, "", nil},
 	}
 }
 
-// rowTwice writes the first row of traces.jsonl once more behind the last.
-func rowTwice(t *testing.T, d rundir.Dir) {
-	raw, err := os.ReadFile(d.Path(rundir.TracesFile))
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(string(raw), "\n")
-	write(t, d, rundir.TracesFile, string(raw)+first+"\n")
+// rowTwice writes the first row of a file once more behind the last.
+func rowTwice(name string) func(*testing.T, rundir.Dir) {
+	return func(t *testing.T, d rundir.Dir) {
+		raw, err := os.ReadFile(d.Path(name))
+		require.NoError(t, err)
+		first, _, _ := strings.Cut(string(raw), "\n")
+		write(t, d, name, string(raw)+first+"\n")
+	}
+}
+
+// oneByte changes one letter or digit of a file.
+func oneByte(name string) func(*testing.T, rundir.Dir) {
+	return func(t *testing.T, d rundir.Dir) {
+		raw, err := os.ReadFile(d.Path(name))
+		require.NoError(t, err)
+		write(t, d, name, string(changedByte(raw, 2)))
+	}
 }
 
 // rowOfAnother gives the second row of traces.jsonl the call of the first.
@@ -399,8 +419,9 @@ func kept(t *testing.T, d rundir.Dir, hurt map[string]string, done rundir.Repair
 	}
 	for name, text := range hurt {
 		whole := now[name] == text || strings.HasPrefix(now[name], text)
-		inBackup := slices.Contains([]string{now[filepath.Dir(done.BackupPath)+"/"+filepath.Base(name)]}, text)
-		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") || name == rundir.EventsFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
+		folder := filepath.Dir(done.BackupPath) + "/"
+		inBackup := slices.Contains([]string{now[folder+filepath.Base(name)], now[folder+name]}, text)
+		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") || name == rundir.EventsFile || name == rundir.SpendFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
 		require.True(t, whole || inBackup || damaged, "%s is lost", name)
 	}
 	var audit struct {
@@ -483,9 +504,9 @@ func TestDocsTellEveryCode(t *testing.T) {
 	require.Equal(t, known, told)
 }
 
-// TestEveryCodeHasAnInjury: no code without a row that shows it. A live workflow that is away is the one injury that is not on the disk.
+// TestEveryCodeHasAnInjury: no code without a row that shows it. A live workflow that is away, and damage in the store, are not in the directory.
 func TestEveryCodeHasAnInjury(t *testing.T) {
-	shown := map[rundir.Code]bool{rundir.RunningWithoutLiveWorkflow: true}
+	shown := map[rundir.Code]bool{rundir.RunningWithoutLiveWorkflow: true, rundir.StoreDamaged: true} // TestCheckDeep
 	for _, r := range injuries() {
 		for _, c := range r.codes {
 			shown[c] = true

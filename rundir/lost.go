@@ -36,7 +36,7 @@ func (d Dir) Lost(s run.State) error {
 	if err != nil {
 		return err
 	}
-	if len(left.lines) == 0 && !d.there(MetaFile) && !d.there(StateFile) {
+	if len(left.lines) == 0 && !d.there(MetaFile) && d.remains() == "" {
 		return nil // claimed, and nothing came of it
 	}
 	claim, err := d.Claim()
@@ -44,6 +44,16 @@ func (d Dir) Lost(s run.State) error {
 		return err
 	}
 	return &LostError{Dir: d.Root, RunID: claim.RunID, Checkpoint: d.newestArtifact()}
+}
+
+// remains names a file or folder that a run makes after its first event; empty: there is none.
+func (d Dir) remains() string {
+	for _, name := range []string{StateFile, ResultFile, DefinitionFile, logsDir, passesDir, checkpointsDir, snapshotsDir} {
+		if d.there(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // newestArtifact is the file of the last checkpoint whose artifact is what its manifest says.

@@ -17,7 +17,7 @@ func (p *projector) materialise() error {
 	}
 	from := Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State}
 	load := func(d string) ([]byte, error) { return p.blobs.Get(p.ctx, d) }
-	w, logs := &batchWriter{disk: p.dir.Disk, load: load}, newLogbook(load)
+	w, logs := &batchWriter{disk: p.dir.Disk, load: load, spares: p.spares}, newLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew { // where all is made again, readers know later records already
@@ -92,11 +92,16 @@ func (p *projector) queueBook(w *batchWriter) error {
 
 func (p *projector) writeMeta() error {
 	p.meta.Events = EventsMark{Seq: p.last, Chain: p.chain, Size: p.size}
+	if err := p.digestFixed(); err != nil {
+		return err
+	}
+	p.meta.Digest = ""
 	raw, err := marshal(p.meta)
 	if err != nil {
 		return err
 	}
-	return p.replace(MetaFile, raw)
+	p.meta.Digest = digest(raw)
+	return p.replace(MetaFile, sealed(raw, p.meta.Digest))
 }
 
 // applyBook folds one event into the records. Before a revert takes them back, the evidence of what it leaves behind is set aside.
@@ -141,12 +146,16 @@ type batchWriter struct {
 	load  func(digest string) ([]byte, error)
 	files []wholeFile
 	index map[string]int
+	list  func(wholeFile) // not nil: files are listed, and not written
+
+	spares bool // files whose bytes are lost are left as they are
 }
 
 // wholeFile is a file to be written: a blob of the store, what load gives when it is written, or data.
 type wholeFile struct {
 	path   string
 	digest string
+	tree   string // that load lists
 	load   func() ([]byte, error)
 	data   []byte
 	verify *durable.Verify
@@ -166,6 +175,13 @@ func (w *batchWriter) add(f wholeFile) {
 }
 
 func (w *batchWriter) flush() error {
+	if w.list != nil {
+		for _, f := range w.files {
+			w.list(f)
+		}
+		w.files, w.index = nil, nil
+		return nil
+	}
 	const atOnce = 64 // every file of a call is open at the same time
 	for files := range slices.Chunk(w.files, atOnce) {
 		whole, err := w.read(files)
@@ -182,8 +198,8 @@ func (w *batchWriter) flush() error {
 
 // read gets the bytes of some files.
 func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
-	out := make([]durable.File, len(files))
-	for i, f := range files {
+	out := make([]durable.File, 0, len(files))
+	for _, f := range files {
 		data, err := f.data, error(nil)
 		switch {
 		case f.digest != "":
@@ -191,10 +207,13 @@ func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 		case f.load != nil:
 			data, err = f.load()
 		}
+		if w.spares && unreadable(err) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
-		out[i] = durable.File{Path: f.path, Data: data, Perm: filePerm, DirPerm: dirPerm, Verify: f.verify}
+		out = append(out, durable.File{Path: f.path, Data: data, Perm: filePerm, DirPerm: dirPerm, Verify: f.verify})
 	}
 	return out, nil
 }

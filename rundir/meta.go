@@ -63,6 +63,9 @@ type Meta struct {
 	Records     *BookMark     `json:"records"`          // state.json as it was written last
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 
+	Digests map[string]string `json:"digests,omitempty"` // sha-256 of the files that no event describes: run.json and owner.json
+	Digest  string            `json:"digest,omitempty"`  // sha-256 of this file without this key, which is the last
+
 	recorder *run.Recorder // of History, while events are folded
 }
 
@@ -95,9 +98,10 @@ type EventsMark struct {
 
 // DerivedMark is how far one growing file is written.
 type DerivedMark struct {
-	File string `json:"file"`
-	Size int64  `json:"size"`
-	Seq  int64  `json:"seq"`
+	File  string    `json:"file"`
+	Size  int64     `json:"size"`
+	Seq   int64     `json:"seq"`
+	Chain run.Chain `json:"chain,omitempty"` // over its lines up to Size, as over those of events.jsonl; empty: nothing is written, or an earlier release wrote it
 }
 
 // ErrDamaged marks a file of the directory that cannot be read as what it should be.

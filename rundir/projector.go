@@ -12,20 +12,23 @@ import (
 
 // projector holds a locked directory while it is written.
 type projector struct {
-	ctx    context.Context
-	dir    Dir
-	blobs  Blobs
-	meta   Meta          // as far as it was committed
-	book   PipelineState // as far as it was written
-	anew   bool          // the book was not: everything is made from the first event on
-	unseen []run.Event   // on disk, not in meta
-	chains []run.Chain   // up to each of them
-	last   int64         // last seq on disk
-	chain  run.Chain
-	size   int64
-	torn   []byte
-	healed []string // what was damaged, and is made again from the events
-	beyond *Meta    // meta.json, where events.jsonl does not reach as far as it says
+	ctx     context.Context
+	dir     Dir
+	blobs   Blobs
+	meta    Meta          // as far as it was committed
+	book    PipelineState // as far as it was written
+	anew    bool          // the book was not: everything is made from the first event on
+	unseen  []run.Event   // on disk, not in meta
+	chains  []run.Chain   // up to each of them
+	last    int64         // last seq on disk
+	chain   run.Chain
+	size    int64
+	torn    []byte
+	shadow  *shadow  // nil: files are written; else they are only listed
+	vouched int      // epoch of the meta.json that was read: its digests hold
+	spares  bool     // a file whose bytes are lost stays as it is: nothing can make it
+	healed  []string // what was damaged, and is made again from the events
+	beyond  *Meta    // meta.json, where events.jsonl does not reach as far as it says
 }
 
 // heal notes that a derived file is damaged: it is made again.
@@ -41,12 +44,15 @@ func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
 	if err != nil && !missing(err) {
 		return nil, err
 	}
+	if claim, cerr := d.Claim(); err == nil && cerr == nil && meta.RunID != "" && meta.RunID != claim.RunID {
+		err = fmt.Errorf("%s is %w: it is of run %s", d.Path(MetaFile), ErrDamaged, meta.RunID)
+	}
 	if err == nil {
 		p.meta = meta
 	} else if errors.Is(err, ErrDamaged) {
 		p.heal("%v", err)
 	}
-	p.last, p.chain, p.size = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size
+	p.last, p.chain, p.size, p.vouched = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size, p.meta.Epoch
 	return p, p.readRest()
 }
 
@@ -59,7 +65,7 @@ func (p *projector) readRest() error {
 		p.heal("%s does not reach as far as %s says", EventsFile, MetaFile)
 		was := p.meta
 		p.beyond = &was
-		p.meta, p.last, p.chain, p.size = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0
+		p.meta, p.last, p.chain, p.size = p.meta.unfolded(), 0, "", 0
 	}
 	rest, err := p.dir.readStream(p.size)
 	if err != nil {
@@ -82,6 +88,9 @@ func (p *projector) readBook(due bool) error {
 		stands = p.meta.Behind.Seq
 	}
 	book, err := p.written()
+	if err == nil && book.LastSeq == stands && !p.dir.marked(p.meta.Records) {
+		err = fmt.Errorf("%s is %w: its checksum is not the one in %s", p.dir.Path(StateFile), ErrDamaged, MetaFile)
+	}
 	if err != nil && !missing(err) {
 		return err
 	}
@@ -102,7 +111,7 @@ func (p *projector) readBook(due bool) error {
 	case p.shrunk():
 		p.heal("a log is shorter than %s says", MetaFile)
 	}
-	p.meta, p.last, p.chain, p.size, p.unseen, p.chains = Meta{SegmentHead: p.meta.SegmentHead}, 0, "", 0, nil, nil
+	p.meta, p.last, p.chain, p.size, p.unseen, p.chains = p.meta.unfolded(), 0, "", 0, nil, nil
 	return p.readRest()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -58,6 +59,21 @@ func (s Source) Lines(ctx context.Context, blobs Blobs) ([]string, error) {
 func (d Dir) Rebuild(ctx context.Context, blobs Blobs, src Source) (run.Tail, error) {
 	r, err := d.rebuild(ctx, blobs, src, (*projector).complete)
 	return r.Tail, err
+}
+
+// Remake writes the derived files of a rebuilt directory again that are there and are not what the run wrote, each after a copy of it, as [Dir.Repair] does.
+func (d Dir) Remake(ctx context.Context, blobs Blobs, readTree func([]byte) error) error {
+	lock, err := d.lock(ctx, "rebuild")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	x, err := d.examine(ctx, CheckOptions{ReadTree: readTree}, true)
+	if err != nil || !x.has(DerivedFileBehind, DerivedFileDamaged, LogRowUnreadable, EvidenceDamaged, CheckpointDamaged, SnapshotDamaged) {
+		return err
+	}
+	_, err = x.repair(ctx, RepairOptions{Apply: true, Blobs: blobs, Now: time.Now(), By: "rebuild", ReadTree: readTree})
+	return err
 }
 
 // Restored says where a directory ends that was written again, and what of its lines was damaged.

@@ -20,6 +20,8 @@ type RepairOptions struct {
 	Blobs    Blobs        // the store that run.json names: only for making derived files again
 	Now      time.Time
 	By       string // who repairs, for the audit file
+
+	ReadTree func(manifest []byte) error // as for a check
 }
 
 // RepairResult says what a repair changes, or has changed.
@@ -60,7 +62,7 @@ func (e *LiveError) Error() string {
 // whole; and an audit file. A repair that is cut off is done again from the beginning by the next one. One that finds nothing to do writes
 // nothing at all. A run that is open, or whose directory is being written to, is refused with [LiveError].
 func (d Dir) Repair(ctx context.Context, o RepairOptions) (RepairResult, error) {
-	x, err := d.examine(ctx, CheckOptions{Standing: o.Standing}, false)
+	x, err := d.examine(ctx, CheckOptions{Standing: o.Standing, ReadTree: o.ReadTree}, false)
 	if err != nil {
 		return RepairResult{}, err
 	}
@@ -84,7 +86,7 @@ func (d Dir) Repair(ctx context.Context, o RepairOptions) (RepairResult, error) 
 		return RepairResult{}, err
 	}
 	defer lock.Unlock()
-	if x, err = d.examine(ctx, CheckOptions{Standing: o.Standing}, true); err != nil { // as it is now that nobody else writes
+	if x, err = d.examine(ctx, CheckOptions{Standing: o.Standing, ReadTree: o.ReadTree}, true); err != nil { // as it is now that nobody else writes
 		return RepairResult{}, err
 	}
 	return x.repair(ctx, o)
@@ -268,7 +270,7 @@ func (x *examined) planFiles(p *repairPlan) {
 	}
 	for _, i := range sorted(slices.Clone(x.found)) {
 		switch {
-		case i.file == "" || i.Code == ArtifactHashMismatch && !x.artifactIsMissing():
+		case i.file == "" || i.Code == ArtifactHashMismatch && !x.artifactIsMissing() || !x.restores(i):
 			continue
 		case i.Code == StreamTornTail || i.Code == DerivedFileBehind && i.file == MetaFile:
 			p.catchUp = true
@@ -276,6 +278,9 @@ func (x *examined) planFiles(p *repairPlan) {
 			p.anew = true
 		}
 		note(i.file, i.Message, i.Code)
+	}
+	if p.hint == "" {
+		p.hint = x.lostHint()
 	}
 }
 

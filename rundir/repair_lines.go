@@ -11,6 +11,9 @@ import (
 // readWhole looks for the lines of a damaged events.jsonl as they were written: in the segments of the store, and for what no segment holds in the file.
 // They count only if they give the chain that meta.json names.
 func (x *examined) readWhole(ctx context.Context, blobs Blobs) error {
+	if err := x.findLost(ctx, blobs); err != nil {
+		return err
+	}
 	if !x.own || blobs == nil || !x.meta.good() || !x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
 		return nil
 	}

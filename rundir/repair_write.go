@@ -151,19 +151,47 @@ func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
 	}
 	copies := []string{}
 	var files []durable.File
-	for _, name := range names {
+	keep := func(name, to string) error {
 		raw, err := os.ReadFile(x.dir.Path(name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue
+			return nil
 		}
 		if err != nil {
+			return err
+		}
+		copies = append(copies, to)
+		files = append(files, durable.File{Path: x.dir.Path(to), Data: raw, Perm: filePerm, DirPerm: dirPerm, Verify: &durable.Verify{}})
+		return nil
+	}
+	for _, name := range names {
+		if err := keep(name, path.Join(folder, path.Base(name))); err != nil {
 			return nil, err
 		}
-		to := path.Join(folder, path.Base(name))
-		copies = append(copies, to)
-		files = append(files, durable.File{Path: x.dir.Path(to), Data: raw, Perm: filePerm, Verify: &durable.Verify{}})
+	}
+	for _, name := range x.replaced(p) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		if err := keep(name, path.Join(folder, name)); err != nil {
+			return nil, err
+		}
 	}
 	return copies, x.dir.Disk.WriteAll(files)
+}
+
+// replaced are the files that a repair replaces because they are not what was written.
+func (x *examined) replaced(p repairPlan) []string {
+	var names []string
+	for _, c := range p.changes {
+		switch {
+		case slices.Contains(growing(), c.Field):
+			names = append(names, c.Field)
+		case x.shadow != nil:
+			names = append(names, x.shadow.below(c.Field)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (x *examined) carryOut(ctx context.Context, blobs Blobs, p repairPlan) error {
@@ -187,6 +215,11 @@ func (x *examined) carryOut(ctx context.Context, blobs Blobs, p repairPlan) erro
 
 // writeObject replaces meta.json, which ends as it ended before.
 func (x *examined) writeObject(o *object) error {
+	if x.own {
+		if err := o.seal(); err != nil {
+			return err
+		}
+	}
 	raw, err := o.bytes()
 	if err != nil {
 		return err
@@ -204,10 +237,11 @@ func (x *examined) again(ctx context.Context, blobs Blobs, anew bool) error {
 	if err != nil {
 		return err
 	}
-	p, err := x.dir.open(ctx, blobs)
+	p, err := x.dir.open(ctx, &spareBlobs{Blobs: blobs, x: x})
 	if err != nil {
 		return err
 	}
+	p.spares = true
 	if anew {
 		if err := p.startOver(); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (p *projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 		return nil
 	}
 	n := p.book.Turns + 1
-	if p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
+	if p.shadow == nil && p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
 		dir := p.dir.Path(snapshotTree(n))
 		if err := p.dir.Disk.Mkdir(p.dir.Path(snapshotDir(n)), dirPerm); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (p *projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 }
 
 func (p *projector) manifest(w *batchWriter, n int, tree string) {
-	w.add(wholeFile{path: p.dir.Path(SnapshotManifest(n)), load: func() ([]byte, error) { return p.blobs.Manifest(p.ctx, tree) }})
+	w.add(wholeFile{path: p.dir.Path(SnapshotManifest(n)), tree: tree, load: func() ([]byte, error) { return p.blobs.Manifest(p.ctx, tree) }})
 }
 
 // treeAfter is the tree that a turn ends with; ok is false where the pass is none.

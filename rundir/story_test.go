@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -107,9 +108,11 @@ type story struct {
 	batches []rundir.Batch
 	from    int // first line of the open batch
 	phase   string
+	id      string // of the run
+	salt    string // what tells its prompts and replies from those of another
 }
 
-func newStory(t testing.TB) *story { return &story{t: t, blobs: fakeBlobs{}} }
+func newStory(t testing.TB) *story { return &story{t: t, blobs: fakeBlobs{}, id: "run-1"} }
 
 func (s *story) add(kind run.Kind, payload any) {
 	s.t.Helper()
@@ -177,11 +180,11 @@ func about(i int) run.Pass {
 
 // call is the id of an attempt's call.
 func (s *story) call(p run.Pass, attempt int) string {
-	return fmt.Sprintf("run-1/g%d.%s.%d.%s.r%d-%d", s.state.Generation, p.Step, p.Round, p.Member, p.Redo, attempt)
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.r%d-%d", s.id, s.state.Generation, p.Step, p.Round, p.Member, p.Redo, attempt)
 }
 
 func (s *story) prompt(p run.Pass) run.Blob {
-	return s.blobs.keep(fmt.Sprintf("prompt of %s%s%d, redo %d", p.Step, p.Member, p.Round, p.Redo))
+	return s.blobs.keep(fmt.Sprintf("%sprompt of %s%s%d, redo %d", s.salt, p.Step, p.Member, p.Round, p.Redo))
 }
 
 // envelope is what an agent reported beside its reply.
@@ -199,7 +202,7 @@ func (s *story) begin(p run.Pass, attempt int) {
 
 // fail is an attempt that did not settle its pass.
 func (s *story) fail(p run.Pass, attempt int) {
-	cost, asked, out := spend(), s.prompt(p), s.blobs.keep(fmt.Sprintf("half of %s%s, attempt %d at %d", p.Step, p.Member, attempt, s.state.Seq))
+	cost, asked, out := spend(), s.prompt(p), s.blobs.keep(fmt.Sprintf("%shalf of %s%s, attempt %d at %d", s.salt, p.Step, p.Member, attempt, s.state.Seq))
 	s.add(run.KindPassAttempt, run.PassAttempt{
 		Pass: p, Call: s.call(p, attempt), Attempt: attempt, Category: "output-truncated", Message: "it ends in the middle", Output: &out, Prompt: &asked,
 		Envelope: s.envelope(p, attempt), Judged: true, RetryInMS: 1, Spend: &cost,
@@ -207,7 +210,7 @@ func (s *story) fail(p run.Pass, attempt int) {
 }
 
 func (s *story) end(p run.Pass, outcome string, attempts int) {
-	reply := s.blobs.keep(fmt.Sprintf("reply of %s%s%d, redo %d", p.Step, p.Member, p.Round, p.Redo))
+	reply := s.blobs.keep(fmt.Sprintf("%sreply of %s%s%d, redo %d", s.salt, p.Step, p.Member, p.Round, p.Redo))
 	end := run.PassEnd{
 		Pass: p, Call: s.call(p, attempts), Outcome: outcome, StartedAt: s.state.TS, CompletedAt: s.state.TS, DurationMS: 5, Attempts: attempts, Reply: &reply,
 		Envelope: s.envelope(p, attempts), Attempted: outcome != "ok",
@@ -215,7 +218,7 @@ func (s *story) end(p run.Pass, outcome string, attempts int) {
 		Spend: spend(), LastInRound: p.Number > 0 && p.Number%2 == 0, Next: &run.Place{Round: 1, Step: p.Number},
 	}
 	if p.Gives == "artifact" && outcome == "ok" {
-		a := s.blobs.keep("<html>" + p.Step + fmt.Sprint(p.Round) + "</html>")
+		a := s.blobs.keep(s.salt + "<html>" + p.Step + fmt.Sprint(p.Round) + "</html>")
 		end.Artifact, end.Modified = &a, true
 	}
 	if p.Number > 0 && outcome == "ok" {
@@ -227,7 +230,7 @@ func (s *story) end(p run.Pass, outcome string, attempts int) {
 	}
 	for _, n := range end.Notes {
 		old, _ := s.state.Note(n.Name)
-		entry := "## " + p.Title + "\nsaid\n"
+		entry := "## " + p.Title + "\n" + s.salt + "said\n"
 		s.add(run.KindNoteAppended, run.NoteAppended{
 			Note: n.Name, File: n.File, Step: p.Step, Heading: "## " + p.Title, Entry: s.blobs.keep(entry), Whole: s.blobs.keep(string(s.blobs[old.Whole.Digest]) + entry),
 		})
@@ -247,7 +250,7 @@ func (s *story) cycle(n int, score float64) {
 	s.phase = "harden"
 	dir := fmt.Sprintf("screenshots/cycle-%d", n)
 	s.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: n, Dir: dir})
-	shots, err := json.Marshal([]run.Shot{{Name: "full-10x10.png", Digest: s.blobs.keep("a picture").Digest}})
+	shots, err := json.Marshal([]run.Shot{{Name: "full-10x10.png", Digest: s.blobs.keep(s.salt + "a picture").Digest}})
 	require.NoError(s.t, err)
 	s.add(run.KindScreenshots, run.Screenshots{Step: "shots", Round: n, Dir: dir, Manifest: s.blobs.keep(string(shots)), Count: 1, Attempts: 1})
 	inCycle := func(member, role, gives string) run.Pass {
@@ -337,6 +340,9 @@ func look(t testing.TB, d rundir.Dir) map[string]string {
 			return nil
 		}
 		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a link to a file that was lost
+		}
 		files[filepath.ToSlash(rel)] = string(data)
 		return err
 	}))

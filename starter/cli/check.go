@@ -7,27 +7,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) check() *cobra.Command {
 	var dir string
-	var asJSON bool
+	var asJSON, deep bool
 	cmd := a.target(&cobra.Command{
 		Use: "check [RUN]", Short: "Whether a run's directory is sound",
 		Long: `Compare what a run has recorded with what follows from it, and name each contradiction by its code (docs/run-state.md lists them). It only reads,
 also beside a run at work, and also directories that another program wrote in this format. Temporal is asked if it can be reached; none is started.
 
+Every file of the directory is compared with what the events or meta.json record of it. With --deep the run's store is read as well: every blob and tree
+that the run refers to, its segments and its checkpoints.
+
 ` + exitCodesHelp,
 	}, &dir)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&deep, "deep", false, "read everything that the run has in the store, too")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		d, err := a.find(named(args, dir))
 		if err != nil {
 			return err
 		}
-		r, err := a.checked(cmd.Context(), d)
+		r, err := a.checked(cmd.Context(), d, deep)
 		if err != nil {
 			return err
 		}
@@ -44,12 +49,19 @@ also beside a run at work, and also directories that another program wrote in th
 }
 
 // checked asks Temporal, then reads the directory. A workflow that is away is asked for once more: the run may have been resumed in between.
-func (a *app) checked(ctx context.Context, d rundir.Dir) (rundir.Report, error) {
-	r, err := d.Check(ctx, rundir.CheckOptions{Standing: a.alive(ctx, d)})
+func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (rundir.Report, error) {
+	o := rundir.CheckOptions{Standing: a.alive(ctx, d), ReadTree: activities.ReadTree}
+	if deep && !d.Foreign() {
+		blobs := &runStore{dir: d}
+		defer blobs.close()
+		o.Deep = blobs
+	}
+	r, err := d.Check(ctx, o)
 	if err != nil || !r.Has(rundir.RunningWithoutLiveWorkflow) {
 		return r, err
 	}
-	return d.Check(ctx, rundir.CheckOptions{Standing: a.alive(ctx, d)})
+	o.Standing = a.alive(ctx, d)
+	return d.Check(ctx, o)
 }
 
 // alive asks Temporal for a run's workflow, before its directory is read.

@@ -21,7 +21,7 @@ func (a *app) rebuild() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rebuild RUN-ID --output-dir DIR", Short: "Write a lost run directory again, from Temporal's history and the store",
 		Long: `Write a run directory that was lost again: events.jsonl byte for byte, and everything that follows from it. What is there already must be
-the beginning of it; nothing is cut or replaced.
+the beginning of it; nothing is cut. Files that follow from it and were damaged are written again, after a copy under run_state_repairs/.
 
 With Temporal's history gone too, --from-traces brings back what a saved traces.jsonl and the store still hold, into a new folder: the whole directory, if
 the store has all of the journal; otherwise prompts, replies, costs, and artifact, notes and workspace of the newest checkpoint, with a report
@@ -52,8 +52,10 @@ the store has all of the journal; otherwise prompts, replies, costs, and artifac
 			defer s.Close()
 			var tail run.Tail
 			err = a.metered(cmd.Context(), "Reading the run's history", func(ctx context.Context) error {
-				tail, err = s.Rebuild(ctx, args[0], abs)
-				return err
+				if tail, err = s.Rebuild(ctx, args[0], abs); err != nil {
+					return err
+				}
+				return s.Remake(ctx, rundir.At(abs))
 			})
 			if err != nil {
 				return err

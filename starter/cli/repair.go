@@ -35,11 +35,11 @@ lines of events.jsonl are restored where the store has them. A run at work is re
 		blobs := &runStore{dir: d}
 		defer blobs.close()
 		stands := a.alive(cmd.Context(), d)
-		res, err := d.Repair(cmd.Context(), rundir.RepairOptions{Apply: apply, Standing: stands, Blobs: blobs, Now: time.Now(), By: who()})
+		res, err := d.Repair(cmd.Context(), rundir.RepairOptions{Apply: apply, Standing: stands, Blobs: blobs, Now: time.Now(), By: who(), ReadTree: activities.ReadTree})
 		if err != nil {
 			return err
 		}
-		left, err := d.Check(cmd.Context(), rundir.CheckOptions{Standing: stands})
+		left, err := d.Check(cmd.Context(), rundir.CheckOptions{Standing: stands, ReadTree: activities.ReadTree})
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,10 @@ type runStore struct {
 	open *store.Store
 }
 
-func (r *runStore) blobs(ctx context.Context) (rundir.Blobs, error) {
+func (r *runStore) blobs(ctx context.Context) (interface {
+	rundir.Blobs
+	rundir.Names
+}, error) {
 	if r.open == nil {
 		claim, err := r.dir.Claim()
 		if err != nil {
@@ -139,6 +142,24 @@ func (r *runStore) Name(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	return b.Name(ctx, name, data)
+}
+
+// ReadName gives what is under a name.
+func (r *runStore) ReadName(ctx context.Context, name string) ([]byte, error) {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.ReadName(ctx, name)
+}
+
+// ListNames lists the names below a folder.
+func (r *runStore) ListNames(ctx context.Context, prefix string) ([]string, error) {
+	b, err := r.blobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.ListNames(ctx, prefix)
 }
 
 // Manifest lists a tree.
