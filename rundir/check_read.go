@@ -61,6 +61,9 @@ func (x *examined) readMeta() error {
 	if x.meta.err == nil && x.own {
 		x.meta.err = json.Unmarshal(x.meta.raw, &x.meta.typed)
 	}
+	if x.own && x.meta.err == nil {
+		x.meta.err = x.dir.strange(x.meta.typed)
+	}
 	if v := x.meta.typed.Version; v > MetaVersion {
 		return fmt.Errorf("%s has version %d, and this program knows %d: use the one that wrote it, or a newer one", x.dir.Path(MetaFile), v, MetaVersion)
 	}

@@ -38,6 +38,18 @@ func (p *projector) digestFixed() error {
 	return nil
 }
 
+// strange says that a meta.json is another run's: neither run.json nor the journal are of its run.
+func (d Dir) strange(m Meta) error {
+	claim, err := d.Claim()
+	if err != nil || m.RunID == "" || m.RunID == claim.RunID {
+		return nil //nolint:nilerr // a claim that cannot be read is named where it matters
+	}
+	if first, err := d.First(); err != nil || first.RunID != claim.RunID {
+		return nil //nolint:nilerr // then it may be run.json that is another run's
+	}
+	return fmt.Errorf("%s is %w: it is of run %s", d.Path(MetaFile), ErrDamaged, m.RunID)
+}
+
 // sealed adds the digest of a meta.json to it.
 func sealed(raw []byte, digest string) []byte {
 	const end = "\n}\n"

@@ -44,8 +44,8 @@ func (d Dir) open(ctx context.Context, blobs Blobs) (*projector, error) {
 	if err != nil && !missing(err) {
 		return nil, err
 	}
-	if claim, cerr := d.Claim(); err == nil && cerr == nil && meta.RunID != "" && meta.RunID != claim.RunID {
-		err = fmt.Errorf("%s is %w: it is of run %s", d.Path(MetaFile), ErrDamaged, meta.RunID)
+	if err == nil {
+		err = d.strange(meta)
 	}
 	if err == nil {
 		p.meta = meta
