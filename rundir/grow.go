@@ -36,34 +36,23 @@ func (p *projector) growAll(l *logbook) error {
 		}
 		files, all = append(files, file), append(all, durable.Addition{Path: p.dir.Path(file), Offset: mark.Size, Data: l.added[file], Perm: filePerm})
 	}
-	sizes, err := p.appendAll(all)
-	for i, size := range sizes {
-		mark, cerr := p.grown(files[i], all[i], size)
-		if cerr != nil {
-			return cerr
-		}
-		p.setMark(mark)
+	if err := p.appendAll(all); err != nil {
+		return err
 	}
-	return errors.Join(err, p.linkSpend())
+	for i, a := range all {
+		p.setMark(p.grown(files[i], a.Data))
+	}
+	return p.linkSpend()
 }
 
 // grown is the mark of a file after an addition. The chain costs what was added, and is not begun behind lines that nothing has vouched for.
-func (p *projector) grown(file string, a durable.Addition, size int64) (DerivedMark, error) {
-	before := p.mark(file)
-	mark := DerivedMark{File: file, Size: size, Seq: p.last, Chain: before.Chain}
-	if before.Chain == "" && before.Size > 0 {
-		return mark, nil
+func (p *projector) grown(file string, added []byte) DerivedMark {
+	m := p.mark(file)
+	if m.Chain != "" || m.Size == 0 {
+		m.Chain = m.Chain.Over(split(added, 0).lines)
 	}
-	added := a.Data
-	if size != a.Offset+int64(len(a.Data)) { // other lines are between ours: what counts is what the file holds
-		raw, err := os.ReadFile(a.Path)
-		if err != nil {
-			return mark, err
-		}
-		added = raw[min(a.Offset, int64(len(raw))):min(size, int64(len(raw)))]
-	}
-	mark.Chain = mark.Chain.Over(split(added, 0).lines)
-	return mark, nil
+	m.Size, m.Seq = m.Size+int64(len(added)), p.last
+	return m
 }
 
 // setLogAside moves a growing file that is made from the first event on out of the way, unless it is the beginning of what it is to hold: lines of it were
@@ -89,32 +78,28 @@ func (p *projector) makeLogs() error {
 	return p.dir.Disk.Mkdir(p.dir.Path(logsDir), dirPerm)
 }
 
-// appendAll adds to all files at the same time; where one of them does not hold what is expected, to one after the other. It gives up to where
-// our lines go now.
-func (p *projector) appendAll(all []durable.Addition) ([]int64, error) {
+// appendAll adds to all files at the same time; where one of them holds something else there, to one after the other.
+func (p *projector) appendAll(all []durable.Addition) error {
 	_, err := p.dir.Disk.AppendAll(all)
-	if err != nil && !unexpected(err) {
-		return nil, err
+	if err == nil || !unexpected(err) {
+		return err
 	}
-	sizes := make([]int64, len(all))
-	for i, a := range all {
-		sizes[i] = a.Offset + int64(len(a.Data))
-		if err == nil {
-			continue
+	for _, a := range all {
+		_, err := p.dir.Disk.AppendAll([]durable.Addition{a})
+		if unexpected(err) {
+			err = p.grow(a)
 		}
-		var failed error
-		if sizes[i], failed = p.grow(a); failed != nil {
-			return nil, fmt.Errorf("append to %s: %w", a.Path, failed)
+		if err != nil {
+			return fmt.Errorf("append to %s: %w", a.Path, err)
 		}
 	}
-	return sizes, nil
+	return nil
 }
 
-// unexpected says that a growing file is shorter than expected, or holds something else.
+// unexpected says that a growing file holds something else than it should.
 func unexpected(err error) bool {
 	var differs *durable.ErrDiffers
-	var short *durable.ErrShort
-	return errors.As(err, &differs) || errors.As(err, &short)
+	return errors.As(err, &differs)
 }
 
 // linkSpend names the cost log as requirement 004 does. The link is relative, so the directory can be moved.
@@ -145,37 +130,23 @@ func (p *projector) setMark(m DerivedMark) {
 	p.meta.Derived = append(p.meta.Derived, m)
 }
 
-// grow makes a file hold data behind an offset, and gives up to where our lines go now. Lines that are there already, from a write that was cut
-// off, are kept; so is everything that somebody else wrote, which loses at most its own unterminated line the property of being the last.
-func (p *projector) grow(a durable.Addition) (int64, error) {
-	_, err := p.dir.Disk.AppendAll([]durable.Addition{a})
-	if !unexpected(err) {
-		return a.Offset + int64(len(a.Data)), err // what somebody else wrote behind it is looked at with the next batch
-	}
+// grow makes a file hold data behind an offset, where it holds something else: what stands there is no row of the run's, or one that was damaged before
+// meta.json vouched for it. It is moved to a file of its own first, so that a row is there once and whole.
+func (p *projector) grow(a durable.Addition) error {
 	have, err := os.ReadFile(a.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return 0, err
+	if err != nil {
+		return err
 	}
-	tail := have[min(a.Offset, int64(len(have))):]
-	return p.dir.Disk.Append(a.Path, int64(len(have)), lacking(tail, a.Data), filePerm)
-}
-
-// lacking gives what is to be added to a file that ends in tail, so that it holds every line of data, in order, between whatever else is there.
-func lacking(tail, data []byte) []byte {
-	for len(tail) > 0 {
-		line, rest, whole := bytes.Cut(tail, []byte{'\n'})
-		next, after, _ := bytes.Cut(data, []byte{'\n'})
-		switch {
-		case len(data) > 0 && whole && bytes.Equal(line, next):
-			data = after
-		case !whole && len(data) > 0 && bytes.HasPrefix(append(bytes.Clone(next), '\n'), line):
-			return data[len(line):] // one of ours that was cut off
-		case !whole:
-			return append([]byte{'\n'}, data...) // somebody else's: it ends here
-		}
-		tail = rest
+	if err := p.dir.Disk.Mkdir(p.dir.Path(tornDir), dirPerm); err != nil {
+		return err
 	}
-	return data
+	ext := path.Ext(a.Path)
+	name := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset, digest(have[min(a.Offset, int64(len(have))):])[:8], ext)
+	if err := p.dir.Disk.CutTail(a.Path, a.Offset, p.dir.Path(path.Join(tornDir, name))); err != nil {
+		return err
+	}
+	_, err = p.dir.Disk.AppendAll([]durable.Addition{a})
+	return err
 }
 
 // shrunk says that a growing file is shorter than meta.json says: then everything derived is made again.
