@@ -118,6 +118,9 @@ func (l *subject) damage(name string, how damage, other rundir.Dir) bool {
 	require.NoError(l.t, err)
 	if how.of == nil {
 		require.NoError(l.t, os.Remove(path))
+		if name == rundir.CostLog {
+			require.NoError(l.t, os.Remove(l.dir.Path(rundir.SpendFile))) // a link to it
+		}
 		return true
 	}
 	theirs, err := os.ReadFile(other.Path(name))
@@ -159,8 +162,8 @@ func (l *subject) survives(name string) {
 		return
 	}
 	l.is(run.Done).closed()
-	if name == rundir.ClaimFile {
-		return
+	if name == rundir.ClaimFile || name == rundir.EventsFile {
+		return // neither is made again
 	}
 	s, err := store.Open(t.Context(), l.o.Settings.Store)
 	require.NoError(t, err)

@@ -89,6 +89,9 @@ func (p *projector) readBook(due bool) error {
 	}
 	book, err := p.written()
 	if err == nil && book.LastSeq == stands && !p.dir.marked(p.meta.Records) {
+		if err := p.keepState(); err != nil {
+			return err
+		}
 		err = fmt.Errorf("%s is %w: its checksum is not the one in %s", p.dir.Path(StateFile), ErrDamaged, MetaFile)
 	}
 	if err != nil && !missing(err) {
@@ -113,6 +116,15 @@ func (p *projector) readBook(due bool) error {
 	}
 	p.meta, p.last, p.chain, p.size, p.unseen, p.chains = p.meta.unfolded(), 0, "", 0, nil, nil
 	return p.readRest()
+}
+
+// keepState keeps a copy of a state.json that was changed.
+func (p *projector) keepState() error {
+	raw, err := p.dir.readRaw(StateFile)
+	if err != nil {
+		return err
+	}
+	return p.dir.Disk.WriteAll([]durable.File{{Path: p.dir.Path(tornDir + "/state-damaged-" + digest(raw)[:8] + ".json"), Data: raw, Perm: filePerm, DirPerm: dirPerm}})
 }
 
 // lenient reads a line as an event; a line that is none becomes an event that changes nothing.

@@ -61,8 +61,8 @@ func indented(t *testing.T, v any) string {
 	return out.String()
 }
 
-// A state.json that somebody has changed is read, not taken over: what a person wrote there stays, in whatever layout.
-func TestAChangedStateIsReadAgain(t *testing.T) {
+// A state.json that was changed, in whatever layout, is made again from the events: nothing is taken over from it, and a copy of it stays.
+func TestAChangedStateIsMadeAgain(t *testing.T) {
 	s := wholeStory(t)
 	for name, change := range map[string]func(text string) string{
 		"a word of the same length": func(text string) string { return strings.Replace(text, "a pass", "A PASS", 1) },
@@ -77,12 +77,15 @@ func TestAChangedStateIsReadAgain(t *testing.T) {
 			project(t, d, s, s.batches[:5]...)
 			raw, err := os.ReadFile(d.Path(rundir.StateFile))
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(d.Path(rundir.StateFile), []byte(change(string(raw))), 0o600))
+			changed := change(string(raw))
+			require.NoError(t, os.WriteFile(d.Path(rundir.StateFile), []byte(changed), 0o600))
 			project(t, d, s, s.batches[5:]...)
 			state, err := d.State()
 			require.NoError(t, err)
-			require.Equal(t, "A PASS", state.PassRecords["1"].Description)
+			require.Equal(t, "a pass", state.PassRecords["1"].Description)
 			require.Len(t, state.PassRecords, 13)
+			require.Empty(t, check(t, d).Issues)
+			require.Equal(t, changed, look(t, d)["_orchestrator/torn/state-damaged-"+digestOf(changed)[:8]+".json"])
 		})
 	}
 }
