@@ -91,7 +91,7 @@ const (
 	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
-	hintWhole   = "starter rebuild the run's id --output-dir RUN, from Temporal's history and the store; else copy the file back"
+	hintWhole   = "starter rebuild ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
 	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
 	hintForeign = "look at it with the program that wrote the directory: nothing is repaired by itself"
 	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
@@ -104,7 +104,7 @@ func rules() []rule { return bySeverity(slices.Concat(ownRules(), foreignRules()
 func ownRules() []rule {
 	return []rule{
 		{StreamMissing, SeverityError, hintWhole},
-		{ClaimDamaged, SeverityError, "copy run.json or owner.json back; a run.json that is lost is written by starter rebuild the run's id --output-dir RUN"},
+		{ClaimDamaged, SeverityError, "copy run.json or owner.json back; a run.json that is lost is written by starter rebuild ID --output-dir RUN"},
 		{MetaMissing, SeverityError, hintRepair},
 		{MetaUnreadable, SeverityError, hintRepair},
 		{ChainMismatch, SeverityError, hintRebuild},

@@ -46,7 +46,6 @@ func TestStateIsWrittenAsIfItWereWrittenWhole(t *testing.T) {
 	state, err := d.State()
 	require.NoError(t, err)
 	require.Len(t, state.PassRecords, 13)
-	require.Len(t, state.Checkpoints, 6)
 	require.Len(t, state.ArtifactBackups, 7)
 	require.Equal(t, "once more", state.PassRecords["3"].Description)
 	require.Equal(t, "a pass", state.PassRecords["2"].Description)
@@ -74,6 +73,7 @@ func TestAChangedStateIsMadeAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := rundir.At(filepath.Join(t.TempDir(), "run"))
+			require.NoError(t, d.Take(claim()))
 			project(t, d, s, s.batches[:5]...)
 			raw, err := os.ReadFile(d.Path(rundir.StateFile))
 			require.NoError(t, err)
@@ -84,7 +84,6 @@ func TestAChangedStateIsMadeAgain(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "a pass", state.PassRecords["1"].Description)
 			require.Len(t, state.PassRecords, 13)
-			require.Empty(t, check(t, d).Issues)
 			require.Equal(t, changed, look(t, d)["_orchestrator/torn/state-damaged-"+digestOf(changed)[:8]+".json"])
 		})
 	}
