@@ -26,6 +26,7 @@ type projector struct {
 	torn    []byte
 	shadow  *shadow  // nil: files are written; else they are only listed
 	vouched int      // epoch of the meta.json that was read: its digests hold
+	changed bool     // state.json has not the bytes that meta.json speaks of
 	spares  bool     // a file whose bytes are lost stays as it is: nothing can make it
 	healed  []string // what was damaged, and is made again from the events
 	beyond  *Meta    // meta.json, where events.jsonl does not reach as far as it says
@@ -88,7 +89,7 @@ func (p *projector) readBook(due bool) error {
 		stands = p.meta.Behind.Seq
 	}
 	book, err := p.written()
-	if err == nil && book.LastSeq == stands && !p.dir.marked(p.meta.Records) {
+	if err == nil && book.LastSeq == stands && p.changed {
 		if err := p.keepState(); err != nil {
 			return err
 		}

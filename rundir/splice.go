@@ -40,6 +40,7 @@ func (p *projector) written() (PipelineState, error) {
 	}
 	mark := p.meta.Records
 	if mark == nil || mark.Size != int64(len(raw)) || *mark != *markOf(raw) {
+		p.changed = mark != nil
 		return p.dir.parse(raw)
 	}
 	kept := older{}
