@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/shell"
 )
 
 // findLost names the damaged files that can not be made again: what they hold is neither in the store nor, undamaged, in the directory.
@@ -47,7 +49,7 @@ func (x *examined) lostHint() string {
 	if len(x.lost) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s cannot be made again: the store has lost what it held (starter check --deep %s names it)", strings.Join(x.lost, ", "), x.dir.Root)
+	return fmt.Sprintf("%s cannot be made again: the store has lost what it held (starter check --deep %s names it)", strings.Join(x.lost, ", "), shell.Quote(x.dir.Root))
 }
 
 // below are the files that a name stands for: itself, or those of a folder.
