@@ -109,7 +109,16 @@ func mixedReplies(t *testing.T) string {
 	file := filepath.Join(folder, filepath.Base(small()))
 	text := string(read(t, file))
 	for _, edit := range [][2]string{
-		{"\nlimits:\n", "\nagents:\n  plain:\n    run: [agent, plain]\n    reply: text\n    price: {input: 15, output: 75}\n    env: [PASSBOOK_CALL_LOG, PASSBOOK_FAULTS]\n\nlimits:\n"},
+		{"\nlimits:\n", `
+agents:
+  plain:
+    run: [agent, plain]
+    reply: text
+    price: {input: 15, output: 75}
+    env: [PASSBOOK_CALL_LOG, PASSBOOK_FAULTS]
+
+limits:
+`},
 		{"prompt: prompts/verifier.md\n", "prompt: prompts/verifier.md\n    agent: plain\n"},
 		{"with: {focus: words}\n", "with: {focus: words}\n    agent: plain\n"},
 		{"gives: artifact}\n", "gives: artifact, agent: plain}\n"},

@@ -56,6 +56,7 @@ func TestRepeatedCallsAreCounted(t *testing.T) {
 		return callLine{Event: "start", At: at, Dir: "/s/scratch/run_" + at + "/2/work"}
 	}
 	answered := func(at string) callLine { return callLine{Event: "answered", At: at} }
+	again := []string{"a was answered, and started again as run_a, delivery 2"}
 	for name, row := range map[string]struct {
 		calls []callLine
 		want  spent
@@ -64,8 +65,8 @@ func TestRepeatedCallsAreCounted(t *testing.T) {
 		"two calls at once":                {[]callLine{start("a"), start("b"), answered("b"), answered("a")}, spent{started: 2, answered: 2}},
 		"one whose agent was ended":        {[]callLine{start("a"), start("a"), answered("a")}, spent{started: 2, answered: 1, again: 1}},
 		"one that was ended and goes on":   {[]callLine{start("a"), start("a")}, spent{started: 2, again: 1}},
-		"one that was answered":            {[]callLine{start("a"), answered("a"), start("a"), answered("a")}, spent{2, 2, 1, 0, []string{"a was answered, and started again as run_a, delivery 2"}}},
-		"one that was answered, and ended": {[]callLine{start("a"), answered("a"), start("a")}, spent{2, 1, 1, 0, []string{"a was answered, and started again as run_a, delivery 2"}}},
+		"one that was answered":            {[]callLine{start("a"), answered("a"), start("a"), answered("a")}, spent{2, 2, 1, 0, again}},
+		"one that was answered, and ended": {[]callLine{start("a"), answered("a"), start("a")}, spent{2, 1, 1, 0, again}},
 		"two deliveries at once":           {[]callLine{start("a"), start("a"), answered("a"), answered("a")}, spent{2, 2, 1, 0, []string{"a was answered 2 times"}}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, row.want, judge(row.calls)) })
