@@ -60,7 +60,7 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 		return res, fmt.Errorf("repair: nothing was changed: %w", err)
 	}
 	if len(backups) > 0 {
-		res.BackupPath = backups[0]
+		res.BackupPath = backups[0].at
 	}
 	if err := x.carryOut(ctx, o.Blobs, p); err != nil {
 		return res, fmt.Errorf("repair: %w; what was there is in %s", err, folder)
@@ -71,7 +71,10 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 	}
 	res.Applied, res.AuditPath = true, path.Join(folder, "audit.json")
 	audit := repairAudit{
-		Version: 1, RunID: x.runID(), At: o.Now.UTC().Format(time.RFC3339Nano), By: o.By, IssueCodes: p.codes, Changes: p.changes, Backups: backups,
+		Version: 1, RunID: x.runID(), At: o.Now.UTC().Format(time.RFC3339Nano), By: o.By, IssueCodes: p.codes, Changes: p.changes, Backups: []string{},
+	}
+	for _, b := range backups {
+		audit.Backups = append(audit.Backups, b.at)
 	}
 	raw, err := marshal(audit)
 	if err != nil {
@@ -80,23 +83,35 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 	return res, x.dir.Disk.WriteFile(x.dir.Path(res.AuditPath), raw, filePerm)
 }
 
-// same says that the same is found after a repair as before, and that no file has changed: the repair could do nothing. Then it leaves no copies.
-func (x *examined) same(ctx context.Context, o RepairOptions, folder string, copies []string) (bool, error) {
-	now, err := x.dir.examine(ctx, CheckOptions{Standing: o.Standing}, true)
+// backup is a copy of a file that a repair replaces. Both names are relative to the directory.
+type backup struct{ of, at string }
+
+// same reports whether a repair could do nothing: the same is found after it as before, and no file has changed. Then it leaves no copies.
+func (x *examined) same(ctx context.Context, o RepairOptions, folder string, copies []backup) (bool, error) {
+	now, err := x.dir.examine(ctx, CheckOptions{Standing: o.Standing, ReadTree: o.ReadTree}, true)
 	if err != nil || !slices.Equal(sorted(now.found), sorted(x.found)) {
 		return false, err
 	}
 	for _, c := range copies {
-		was, err := x.dir.readRaw(c)
+		was, err := x.dir.readRaw(c.at)
 		if err != nil {
 			return false, err
 		}
-		is, err := x.dir.readRaw(x.original(path.Base(c)))
+		is, err := x.dir.readRaw(c.of)
 		if err != nil || !bytes.Equal(was, is) {
 			return false, err
 		}
 	}
-	left := append(copies, folder)
+	var left []string
+	for _, c := range copies {
+		for at := c.at; at != folder; at = path.Dir(at) {
+			left = append(left, at)
+		}
+	}
+	slices.Sort(left) // what is below a folder comes behind it
+	left = slices.Compact(left)
+	slices.Reverse(left)
+	left = append(left, folder)
 	if others, err := os.ReadDir(x.dir.Path(repairsDir)); err == nil && len(others) == 1 {
 		left = append(left, repairsDir)
 	}
@@ -106,17 +121,6 @@ func (x *examined) same(ctx context.Context, o RepairOptions, folder string, cop
 		}
 	}
 	return true, nil
-}
-
-// original is the file that a copy of this name was made of.
-func (x *examined) original(name string) string {
-	switch name {
-	case path.Base(StateFile):
-		return StateFile
-	case path.Base(x.stream.artifact):
-		return x.stream.artifact
-	}
-	return name
 }
 
 // runID is the run's id; other programs name a run by its directory.
@@ -137,8 +141,8 @@ func (d Dir) repairFolder(now time.Time) (string, error) {
 	return folder, d.Disk.Mkdir(d.Path(folder), dirPerm)
 }
 
-// backUp keeps a copy of what is replaced, and gives the names of the copies.
-func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
+// backUp keeps a copy of what is replaced.
+func (x *examined) backUp(folder string, p repairPlan) ([]backup, error) {
 	names := []string{MetaFile}
 	if p.anew || p.catchUp {
 		names = append(names, StateFile)
@@ -149,7 +153,7 @@ func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
 	if p.lines {
 		names = append(names, EventsFile)
 	}
-	copies := []string{}
+	var copies []backup
 	var files []durable.File
 	keep := func(name, to string) error {
 		raw, err := os.ReadFile(x.dir.Path(name))
@@ -159,7 +163,7 @@ func (x *examined) backUp(folder string, p repairPlan) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		copies = append(copies, to)
+		copies = append(copies, backup{of: name, at: to})
 		files = append(files, durable.File{Path: x.dir.Path(to), Data: raw, Perm: filePerm, DirPerm: dirPerm, Verify: &durable.Verify{}})
 		return nil
 	}
