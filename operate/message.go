@@ -21,6 +21,7 @@ type RefusedError struct {
 	Verb, Why string
 	Conflict  *run.ConflictError // where it is the run's status that speaks against it
 	Undecided bool               // an operator has to decide a question first
+	Closed    bool               // the run has no open workflow
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("%s refused: %s", e.Verb, e.Why) }
@@ -123,7 +124,7 @@ func said(runID, verb string, err error) error {
 	case errors.As(err, &app):
 		return &RefusedError{Verb: verb, Why: app.Message(), Conflict: workflows.ConflictIn(err)}
 	case errors.As(err, &missing):
-		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID)}
+		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID), Closed: true}
 	}
 	return fmt.Errorf("%s run %s: %w", verb, runID, err)
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -23,5 +24,8 @@ func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return o.Reopen(ctx, dir, r)
 	}
 	_, err = o.Tell(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force, Reason: r.Reason})
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
+		return o.Reopen(ctx, dir, r)
+	}
 	return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err
 }
