@@ -105,6 +105,7 @@ var rest struct {
 	during  object // state.json while a call ran
 	paused  object // and while it rested
 	logs    map[string]string
+	report  string // of cost-report, with a torn line in the cost log
 	edited  string // digest of the artifact as somebody left it in the first pause
 	removed string // and as it was before somebody removed it in the second
 }
@@ -171,6 +172,7 @@ func hurt(t *testing.T, r result) {
 	_, err = f.WriteString(torn)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
+	rest.report = starter(t, "cost-report", r.dir)
 	require.NoError(t, os.WriteFile(r.path("_orchestrator/state.json.tmp.1"), []byte(`{"schemaVersion":3,`), 0o600))
 }
 
