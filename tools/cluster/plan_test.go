@@ -21,7 +21,7 @@ func checkout(t *testing.T) string {
 func topology(root string) []process {
 	worker := func(name string) process {
 		return process{
-			Name: name, Needs: []string{"namespace"}, Argv: []string{root + "/bin/worker"}, Grace: 2 * time.Minute,
+			Name: name, Needs: []string{"namespace"}, Argv: []string{root + "/bin/worker"}, Grace: 10 * time.Minute,
 			Env: map[string]string{
 				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_NAMESPACE": "default",
 				"PASSBOOK_STATE_DIR": "/c/state", "PASSBOOK_RUN_ROOT": "/c/runs", "PASSBOOK_ENVIRONMENT": "cluster",
