@@ -487,10 +487,10 @@ func testLostAtAGate(t *testing.T, h *house) {
 	c := h.dial()
 	require.NoError(t, c.TerminateWorkflow(t.Context(), metaOf(t, tr.dir).RunID, "", "test"))
 	until(t, "it is seen", func() bool { return h.told(tr.dir).Standing.Status == run.Interrupted })
-	for _, verb := range []string{"check", "repair-state", "status", "resume"} {
+	for verb, names := range map[string]string{"check": q.ID, "repair-state": q.ID, "status": "decide " + tr.dir, "resume": q.ID} {
 		said, code := h.try(verb, tr.dir)
 		require.Equal(t, 4, code, "%s: %s", verb, said)
-		require.Contains(t, said, q.ID, verb)
+		require.Contains(t, said, names, verb)
 	}
 
 	moved := filepath.Join(tr.folder, "moved")

@@ -69,7 +69,10 @@ func TestAFullDisk(t *testing.T) {
 	until(t, "the terminal is attached", func() bool { return strings.Contains(at.said(), "Attached to run") })
 	before := read(t, dir+"/events.jsonl")
 	filler := fill(t, mounted, 0)
-	until(t, "the workflow says that it rests", func() bool { return h.told(dir).Standing.Live == run.Paused })
+	until(t, "the workflow says that it rests, and why its directory does not", func() bool {
+		s := h.told(dir).Standing
+		return s.Live == run.Paused && s.Held != nil
+	})
 	calls := h.count("start", "")
 	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
 	status := h.starter("status", dir)

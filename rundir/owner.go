@@ -38,8 +38,8 @@ func (e *StaleError) Error() string {
 }
 
 // TakeOver makes the directory a new epoch's, under its lock: its journal must be what was written ([Dir.Continue]), end at tail, and not be that of a run
-// that is done; and it must be no other start's. Who owns it already may ask again, wherever it ends: after a reset the journal goes on behind what is there. On return the owner is on disk, and projections of earlier
-// epochs are stale.
+// that is done; and it must be no other start's. Who owns it already may ask again, wherever it ends: after a reset the journal continues behind what is
+// there. On return the owner is on disk, and projections of earlier epochs are stale.
 func (d Dir) TakeOver(ctx context.Context, o Owner, tail run.Tail) error {
 	lock, err := d.lock(ctx, "open")
 	if err != nil {
