@@ -2,6 +2,7 @@ package rundir_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,4 +223,22 @@ func TestDamageIsNamedUntilItIsRepaired(t *testing.T) {
 	require.True(t, now.Damage[0].Repaired)
 	require.Equal(t, []rundir.Code{rundir.DamageRecorded}, codesOf(check(t, d)))
 	require.True(t, check(t, d).OK)
+}
+
+// TestAStreamThatIsCutIsNamed where a run stands: what is shown is less than what was written.
+func TestAStreamThatIsCutIsNamed(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	d := written(t, s)
+	now, err := d.Now()
+	require.NoError(t, err)
+	require.NoError(t, now.Why)
+	lines := s.lines[:len(s.lines)-1]
+	write(t, d, rundir.EventsFile, strings.Join(lines, "\n")+"\n")
+	now, err = d.Now()
+	require.NoError(t, err)
+	require.ErrorContains(t, now.Why, fmt.Sprintf("is not the file that meta.json has seen (%d events", len(s.lines)))
+	require.Zero(t, now.Lag)
+	require.EqualValues(t, len(lines), now.Tail.Seq)
 }

@@ -15,8 +15,8 @@ type Now struct {
 	State    run.State
 	Snapshot run.Snapshot
 	Tail     run.Tail
-	Lag      int64 // lines behind meta.json
-	Why      error // what is wrong with meta.json; nil: nothing
+	Lag      int64 // lines behind meta.json; 0 where it has seen others
+	Why      error // what is wrong with meta.json, or with the stream that it has seen; nil: nothing
 
 	Damage []run.JournalDamage // that the journal records, and whether it has been repaired since
 }
@@ -37,6 +37,7 @@ func (d Dir) Now() (Now, error) {
 	if err != nil {
 		return n, err
 	}
+	seen := n.Meta.Events
 	if !ends { // the stream is not the one that meta.json speaks of
 		n.Meta = Meta{}
 	}
@@ -56,6 +57,10 @@ func (d Dir) Now() (Now, error) {
 		n.Why = unread
 	}
 	n.State, n.Snapshot, n.Lag = fold.State(), fold.Snapshot(), n.Tail.Seq-n.Meta.Events.Seq
+	if !ends {
+		n.Lag = 0
+		n.Why = fmt.Errorf("%s is not the file that %s has seen (%d events, %d bytes): starter check lists what is wrong", d.Path(EventsFile), MetaFile, seen.Seq, seen.Size)
+	}
 	n.Damage, err = d.Damage(n.State)
 	return n, err
 }
