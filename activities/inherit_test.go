@@ -100,7 +100,7 @@ func TestHalfAnAnswerOfADeadWorkerIsAskedForAgain(t *testing.T) {
 	h.noScratch()
 }
 
-// TestAStoppedCallIsALostDelivery: what it has cost nobody knows, so the run is told before it is made again.
+// TestAStoppedCallIsALostDelivery: what it has cost is unknown, so the run is told before it is made again.
 func TestAStoppedCallIsALostDelivery(t *testing.T) {
 	h := newHouse(t, "answer")
 	dir := h.leave(gone(t), gone(t), "half")

@@ -21,7 +21,7 @@ func reap(ctx context.Context, dir string) error {
 	if err != nil || !ok {
 		return err // no agent was started
 	}
-	if err := supervisor.Stop(dir, rec.Process, "nobody waits for the call any more"); err != nil {
+	if err := supervisor.Stop(dir, rec.Process, "no worker waits for the call any more"); err != nil {
 		return err
 	}
 	if err := rec.Process.AwaitEnd(ctx); err != nil {
@@ -66,7 +66,7 @@ func EndCalls(ctx context.Context, scratch, runID string) error {
 	return nil
 }
 
-// ReapDead ends what lost supervisors of this host have left behind: nobody may ever ask for their calls again. What their agents had written stays.
+// ReapDead ends what lost supervisors of this host have left behind: their calls may never be asked for again. What their agents had written stays.
 func (a *Activities) ReapDead(ctx context.Context) error {
 	found, err := filepath.Glob(filepath.Join(a.cfg.Scratch, "*", "*", supervisor.RecordFile))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Exit says how a child ended.
 type Exit = supervisor.Exit
 
-// ErrLost says that a child's supervisor ended without a record, and the child with it: nobody knows how the call ended.
+// ErrLost says that a child's supervisor ended without a record, and the child with it: how the call ended is unknown.
 var ErrLost = supervisor.ErrNoExit
 
 // Child is a running agent under its supervisor. It belongs to no worker: whoever finds it may wait for it.

@@ -159,7 +159,7 @@ func TestKillIsGentleFirst(t *testing.T) {
 	require.Equal(t, "terminated", result(t, child).Signal)
 }
 
-// TestChildOutlivesItsWorker: its answer is there, and how it ended, although nobody of its worker lives.
+// TestChildOutlivesItsWorker: its answer is there, and how it ended, although its worker is gone.
 func TestChildOutlivesItsWorker(t *testing.T) {
 	dir := t.TempDir()
 	self, err := os.Executable()

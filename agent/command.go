@@ -1,7 +1,7 @@
 // Package agent runs one agent process and says what came back.
 //
 // It promises that a child gets its prompt from a regular file and leaves its answer in one (a pipe cuts long replies short), that it
-// lives under a supervisor with nothing of it left behind, that it goes on when this process ends, and that a reply is either whole or a
+// lives under a supervisor with nothing of it left behind, that it continues when this process ends, and that a reply is either whole or a
 // Failure with one of the categories of requirement 002 §1.5. It does not retry, store, or judge what a reply says.
 package agent
 

@@ -68,7 +68,7 @@ func leave(string) {
 	grandchild()
 }
 
-// emigrate answers and exits while its child goes on in a session of its own, without the mark.
+// emigrate answers and exits while its child continues in a session of its own, without the mark.
 func emigrate(string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), playing+"=wait", MarkEnv+"="), &syscall.SysProcAttr{Setsid: true}

@@ -17,7 +17,7 @@ import (
 )
 
 // TestAClaimOfAnotherHost freezes the worker of one host in the middle of a call, long past its heartbeat. The claim of that host holds: a worker of another
-// host makes no second call of it, and status names the host that the run waits for. When the first worker goes on, its call is joined.
+// host makes no second call of it, and status names the host that the run waits for. When the first worker continues, its call is joined.
 func TestAClaimOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	url := fakes3.Start(t)

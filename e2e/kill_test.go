@@ -46,7 +46,7 @@ func (h *house) undisturbed(dir string, kills int) []run.Event {
 // tinyCalls is how many calls the small pipeline makes.
 const tinyCalls = 25
 
-// TestWorkerEndsInACall ends the worker in the middle of a call, by force and as a service manager does. The agent goes on under its supervisor, the next
+// TestWorkerEndsInACall ends the worker in the middle of a call, by force and as a service manager does. The agent continues under its supervisor, the next
 // worker joins the call, and it is paid for once. A worker that is stopped loses no attempt, and is gone within two seconds.
 func TestWorkerEndsInACall(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestWorkerEndsInACall(t *testing.T) {
 			h.signal(worker, sig)
 			until(t, "the worker is gone", func() bool { return !worker.Alive() })
 			took := time.Since(told)
-			require.True(t, agent.Alive(), "the call goes on")
+			require.True(t, agent.Alive(), "the call continues")
 			h.finish(dir)
 			events := h.undisturbed(dir, 0)
 			require.Equal(t, 1, h.count("start", "005"))

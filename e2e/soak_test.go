@@ -130,7 +130,7 @@ limits:
 	return file
 }
 
-// ordeals are those of so many more runs: all kinds of interruptions have equal shares.
+// ordeals are those of a number of further runs: all kinds of interruptions have equal shares.
 func (m *mixed) ordeals(runs, interrupted int, forgetful bool) []ordeal {
 	kinds := make([]string, interrupted)
 	for i := range kinds {
@@ -340,7 +340,7 @@ type ordeal struct {
 // blow is one interruption of a run's worker.
 type blow struct {
 	kind  string        // how
-	calls int           // when so many calls have been started; 0: when the run has done something that the last blow did not find
+	calls int           // how many calls have been started by then; 0: when the run has done something that the last blow did not find
 	part  float64       // and then after this part of the time that the last of these calls takes
 	life  time.Duration // or after so long
 	aim   string        // and when this window opens; empty: wherever the run is
@@ -526,7 +526,7 @@ func (s *site) awaits(ctx context.Context, i int, b blow) error {
 	return s.meets(ctx, b.aim)
 }
 
-// asked waits until so many calls have been started, and names the last of them.
+// asked waits until that number of calls has been started, and names the last of them.
 func (s *site) asked(ctx context.Context, n int) (string, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -64,7 +64,7 @@ func TestRepeatedCallsAreCounted(t *testing.T) {
 		"none":                             {nil, spent{}},
 		"two calls at once":                {[]callLine{start("a"), start("b"), answered("b"), answered("a")}, spent{started: 2, answered: 2}},
 		"one whose agent was ended":        {[]callLine{start("a"), start("a"), answered("a")}, spent{started: 2, answered: 1, again: 1}},
-		"one that was ended and goes on":   {[]callLine{start("a"), start("a")}, spent{started: 2, again: 1}},
+		"one that was ended and continues": {[]callLine{start("a"), start("a")}, spent{started: 2, again: 1}},
 		"one that was answered":            {[]callLine{start("a"), answered("a"), start("a"), answered("a")}, spent{2, 2, 1, 0, again}},
 		"one that was answered, and ended": {[]callLine{start("a"), answered("a"), start("a")}, spent{2, 1, 1, 0, again}},
 		"two deliveries at once":           {[]callLine{start("a"), start("a"), answered("a"), answered("a")}, spent{2, 2, 1, 0, []string{"a was answered 2 times"}}},

@@ -28,7 +28,7 @@ echo Done.
 `
 
 // TestWhatAWrapperHadStarted kills worker and supervisor of an agent that is a script around others. Its leader dies with the supervisor and the others live on:
-// nobody had told them. The next worker ends them before it asks again, and no stranger; and nobody is left at the end.
+// they get no signal. The next worker ends them before it asks again, and no stranger; and none is left at the end.
 func TestWhatAWrapperHadStarted(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

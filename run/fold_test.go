@@ -304,7 +304,7 @@ func TestVerdictOfAPass(t *testing.T) {
 		"none after one":        {[]run.PassEnd{judged("good", &yes), judged("", &no)}, run.Verdict{Approved: &no}},
 		"changed and judged":    {[]run.PassEnd{judged("good", &yes), both}, run.Verdict{Word: "done", Approved: &yes}},
 		"of an earlier release": {[]run.PassEnd{judged("needs_work", nil), changed}, run.Verdict{Word: "needs_work"}},
-		"nobody judges":         {[]run.PassEnd{judged("", nil)}, run.Verdict{}},
+		"no role judges":        {[]run.PassEnd{judged("", nil)}, run.Verdict{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(t)

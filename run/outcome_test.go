@@ -44,7 +44,7 @@ func TestAfterDelivery(t *testing.T) {
 		{"dirty target skipped", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "skip"}, run.Result{Status: run.Done}},
 		{"dirty target, halt", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "halt"}, run.Result{Status: run.Halted, Reason: "delivery.decided"}},
 		{"nothing to deliver", run.Done, run.Delivery{Verdict: approved}, run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
-		{"nothing to deliver, nobody judged", run.Done, run.Delivery{}, run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
+		{"nothing to deliver, no verdict", run.Done, run.Delivery{}, run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
 		{"nothing to deliver, rejected", run.Done, run.Delivery{Verdict: rejected}, noDiff},
 		{"nothing to deliver, not ready", run.Done, run.Delivery{Verdict: run.Verdict{Word: "APPROVED", ShipReady: &no}}, noDiff},
 		{"nothing to deliver, not approved", run.Done, run.Delivery{Verdict: run.Verdict{Approved: &no}}, noDiff},

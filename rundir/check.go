@@ -13,7 +13,7 @@ type CheckOptions struct {
 	// Standing brings what Temporal says of the run, asked before the check. Its zero value says that nobody was asked. The status in it is
 	// not used: a check reads that itself. A run that was resumed between the two is named as running without its workflow: ask again.
 	Standing run.Standing
-	// ReadTree reads the manifest of a tree, and fails if its lines are not those of the tree that it names; nil: nobody can.
+	// ReadTree reads the manifest of a tree, and fails if its lines are not those of the tree that it names; nil: none can be read.
 	ReadTree func(manifest []byte) error
 	// Deep is the run's store: what events, checkpoints and segments name must be in it, with the bytes that it was stored with. nil: it is not asked.
 	Deep Blobs
@@ -77,7 +77,7 @@ type examined struct {
 	parent   *run.CrossParent
 	standing run.Standing
 	found    []Issue
-	lag      []Issue  // findings only if nobody is writing
+	lag      []Issue  // findings only if no process is writing
 	lost     []string // damaged files that nothing can make again; see findLost
 
 	whole  []string            // the lines of a damaged events.jsonl as they were written; nil: not known, or not asked for

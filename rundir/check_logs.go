@@ -12,7 +12,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// judgeGrowing compares each growing file with its mark in meta.json. They only grow, so nobody who writes can be the cause of a line that is lost.
+// judgeGrowing compares each growing file with its mark in meta.json. They only grow, so no writer can be the cause of a line that is lost.
 func (x *examined) judgeGrowing() error {
 	for _, m := range x.meta.typed.Derived {
 		if !slices.Contains(growing(), m.File) {

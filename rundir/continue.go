@@ -47,7 +47,7 @@ func (d Dir) Continue(ctx context.Context, blobs Blobs, known []string) (Continu
 	if x.own && x.meta.good() {
 		x.judgeChain()
 	}
-	x.found, x.lag = append(x.found, x.lag...), nil // nobody writes to a run that has closed
+	x.found, x.lag = append(x.found, x.lag...), nil // no process writes to a run that has closed
 	disk, err := d.readStream(0)
 	if err != nil {
 		return c, err

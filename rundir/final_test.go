@@ -98,7 +98,7 @@ func TestASegmentIsNotedOnce(t *testing.T) {
 	require.True(t, os.SameFile(before, after), "meta.json was replaced")
 }
 
-// TestOtherEndsAreNotFinal: a run that was halted or has failed goes on behind its end, as does one that an earlier release has reset behind it; and an
+// TestOtherEndsAreNotFinal: a run that was halted or has failed continues behind its end, as does one that an earlier release has reset behind it; and an
 // approved review makes a run done before it ends.
 func TestOtherEndsAreNotFinal(t *testing.T) {
 	rows := map[string]func(s *story){

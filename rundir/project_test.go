@@ -233,7 +233,7 @@ func TestAShorterStreamIsAGap(t *testing.T) {
 	}
 }
 
-// TestAForeignPieceBehindALogThatWasAhead: a writer died between a log and meta.json, and somebody left half a line behind it. It is moved aside, and the log
+// TestAForeignPieceBehindALogThatWasAhead: a writer died between a log and meta.json, and another program left half a line behind it. It is moved aside, and the log
 // is as it would be without it.
 func TestAForeignPieceBehindALogThatWasAhead(t *testing.T) {
 	s := whole(t)

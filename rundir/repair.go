@@ -86,7 +86,7 @@ func (d Dir) Repair(ctx context.Context, o RepairOptions) (RepairResult, error) 
 		return RepairResult{}, err
 	}
 	defer lock.Unlock()
-	if x, err = d.examine(ctx, CheckOptions{Standing: o.Standing, ReadTree: o.ReadTree}, true); err != nil { // as it is now that nobody else writes
+	if x, err = d.examine(ctx, CheckOptions{Standing: o.Standing, ReadTree: o.ReadTree}, true); err != nil { // as it is now that no other process writes
 		return RepairResult{}, err
 	}
 	return x.repair(ctx, o)

@@ -36,7 +36,7 @@ type Options struct {
 	Idle      func(ctx context.Context) error // returns when a background worker is to stop; nil: only ctx ends it
 	Adjust    func(*activities.Config)        // nil in every program: a test puts its hooks under the activities
 	Now       <-chan struct{}                 // closed when a worker that waits for its calls is to end them; nil: never
-	Say       func(line string)               // what a worker that stops waits for; nil: nobody wants to know
+	Say       func(line string)               // what a worker that stops waits for; nil: it is not reported
 }
 
 // Run polls until ctx ends or Idle returns. Then running calls are left to the next worker; with the setting drain it waits for them first.

@@ -380,7 +380,7 @@ type PassResult struct {
 	SourceUSD   float64               `json:"source_usd,omitempty"` // what it had cost there
 	Unrecorded  bool                  `json:"unrecorded,omitempty"` // there is no record of it, and no call was wanted
 
-	HandedOver string     `json:"handed_over,omitempty"` // host whose worker stopped while the call goes on: its next worker joins it
+	HandedOver string     `json:"handed_over,omitempty"` // host whose worker stopped while the call continues: its next worker joins it
 	Elsewhere  *Elsewhere `json:"elsewhere,omitempty"`   // another host may be making the call
 }
 

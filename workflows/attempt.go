@@ -148,7 +148,7 @@ func (p *pass) deliver(calls, ctx workflow.Context) (*work.PassResult, error) {
 		var res work.PassResult
 		err := workflow.ExecuteActivity(p.options(calls, queue, wait, claimed), work.RunPass, p.input()).Get(calls, &res)
 		claimed = nil
-		if err == nil && res.HandedOver != "" { // the call goes on: the next worker of its host joins it
+		if err == nil && res.HandedOver != "" { // the call continues: the next worker of its host joins it
 			queue, wait = p.hostCalls(res.HandedOver), nextWorker
 			continue
 		}
