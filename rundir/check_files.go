@@ -168,7 +168,7 @@ func (d Dir) wrongCheckpoint(id string, k kept, ext string, records []Checkpoint
 		return "manifest.json is not what the run recorded", nil
 	}
 	type file struct{ name, digest string }
-	files := []file{{"state-snapshot.json", m.StateHash}}
+	files := []file{{stateSnapshot, m.StateHash}}
 	if k.artifact != "" {
 		files = append(files, file{"artifact" + ext, k.artifact})
 	}
@@ -182,6 +182,9 @@ func (d Dir) wrongCheckpoint(id string, k kept, ext string, records []Checkpoint
 		if err != nil {
 			return "", err
 		}
+		if have != f.digest && f.name == stateSnapshot && slices.ContainsFunc(records, func(r CheckpointRecord) bool { return r.ID == id && r.StateHash == have }) {
+			return "manifest.json is not what the run recorded", nil
+		}
 		if have != f.digest {
 			return f.name + " is missing or was changed", nil
 		}
@@ -189,8 +192,13 @@ func (d Dir) wrongCheckpoint(id string, k kept, ext string, records []Checkpoint
 	return "", nil
 }
 
-// inRecords says that one of the records in state.json is that of a manifest, or that none has its id: a revert takes records back.
+// inRecords says that one of the records in state.json is that of a manifest, or that none has its id: a revert takes records back. The hash of the state
+// is compared with the file that it is of: after a second revert the record may have that of the state without what the first one has set aside.
 func inRecords(m CheckpointRecord, records []CheckpointRecord) bool {
 	same := func(r CheckpointRecord) bool { return r.ID == m.ID }
-	return !slices.ContainsFunc(records, same) || slices.ContainsFunc(records, func(r CheckpointRecord) bool { return reflect.DeepEqual(r, m) })
+	equal := func(r CheckpointRecord) bool {
+		r.StateHash = m.StateHash
+		return reflect.DeepEqual(r, m)
+	}
+	return !slices.ContainsFunc(records, same) || slices.ContainsFunc(records, equal)
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// stateSnapshot is the state in the directory form of a checkpoint.
+const stateSnapshot = "state-snapshot.json"
+
 // checkpoint queues the directory form of a named checkpoint (requirement 002 §5): the state as it was before the checkpoint itself, the
 // artifact, the notes, and a manifest with their hashes. The record goes into the state as well.
 func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) error {
@@ -32,7 +35,7 @@ func (p *projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	if err != nil {
 		return err
 	}
-	w.add(wholeFile{path: p.dir.Path(path.Join(dir, "state-snapshot.json")), data: snapshot})
+	w.add(wholeFile{path: p.dir.Path(path.Join(dir, stateSnapshot)), data: snapshot})
 	w.add(wholeFile{path: p.dir.Path(path.Join(dir, "manifest.json")), data: manifest})
 	p.book.Checkpoints = append(p.book.Checkpoints, rec)
 	return nil

@@ -133,7 +133,7 @@ func (d Dir) VerifyCheckpoint(id string) error {
 	if rec.ArtifactHash != "" && d.soundArtifact(d.Path(dir), rec) == "" {
 		return fmt.Errorf("checkpoint %s: artifact integrity check failed: the file in %s is not the one of its manifest (%.12s)", id, d.Path(dir), rec.ArtifactHash)
 	}
-	raw, err := os.ReadFile(d.Path(dir + "/state-snapshot.json"))
+	raw, err := os.ReadFile(d.Path(dir + "/" + stateSnapshot))
 	if err != nil || digest(raw) != rec.StateHash {
 		return fmt.Errorf("checkpoint %s: state integrity check failed: %s is not the one of its manifest (%.12s)", id, d.Path(dir+"/state-snapshot.json"), rec.StateHash)
 	}
