@@ -443,3 +443,27 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(s.lines))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
+
+// TestACheckpointBehindTwoReverts: the first revert sets files aside, which the state of the next checkpoint counts; the second goes back to that one. Its
+// directory is what was written, and an edit of its manifest is found as before.
+func TestACheckpointBehindTwoReverts(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.pass(1)
+	first := s.state
+	s.pass(2)
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2})
+	s.revert(first)
+	s.pass(2)
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2})
+	second := s.state
+	s.pass(3)
+	s.revert(second)
+	s.pass(3)
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	manifest := "_orchestrator/checkpoints/cp-S1/manifest.json"
+	write(t, d, manifest, strings.Replace(look(t, d)[manifest], `"atPassNumber": 2`, `"atPassNumber": 3`, 1))
+	require.Equal(t, []rundir.Code{rundir.CheckpointDamaged}, codesOf(check(t, d)))
+}
