@@ -165,8 +165,10 @@ func (x *examined) take(line []byte) {
 	end := s.size + int64(len(line)) + 1
 	if x.own && x.meta.good() && (s.beyond > 0 || end > x.meta.typed.Events.Size) {
 		s.takeBeyond(e)
-		x.shadow.more = true
-		x.shadow.take(string(line))
+		if x.shadow != nil {
+			x.shadow.more = true
+			x.shadow.take(string(line))
+		}
 		return
 	}
 	if x.shadow != nil {

@@ -223,3 +223,18 @@ func TestInterruptedQuestion(t *testing.T) {
 		})
 	}
 }
+
+// TestContinueBehindMeta: a worker died between the journal and meta.json. The lines that meta.json has not seen count.
+func TestContinueBehindMeta(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	d := written(t, s)
+	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	write(t, d, rundir.EventsFile, strings.Join(s.lines, "\n")+"\n")
+	c, err := d.Continue(t.Context(), s.blobs, nil)
+	require.NoError(t, err)
+	require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
+	require.Equal(t, run.Paused, c.State.Status)
+	require.EqualValues(t, 1, c.Lag)
+}

@@ -75,7 +75,7 @@ type spareBlobs struct {
 // Get gives the bytes of a blob.
 func (b *spareBlobs) Get(ctx context.Context, want string) ([]byte, error) {
 	raw, err := b.Blobs.Get(ctx, want)
-	if err == nil || !lost(err) && !errors.Is(err, ErrDamaged) {
+	if err == nil || b.x.shadow == nil || !lost(err) && !errors.Is(err, ErrDamaged) {
 		return raw, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.x.shadow.files)) {
