@@ -189,7 +189,7 @@ func TestActivitiesUnderTheCLI(t *testing.T) {
 	until(t, "the run is cancelled", func() bool { return statusIs(dir, run.Cancelled) })
 	h.spoil("[]\n")
 	h.starter("resume", dir)
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	h.undisturbed(dir, 3)
 }
 
@@ -256,6 +256,6 @@ func TestTctl(t *testing.T) {
 	require.Equal(t, "ada", of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused)[0].By)
 	require.Contains(t, wf("query", "-w", id, "--qt", "status"), "paused")
 	wf("signal", "-w", id, "-n", "resume", "-i", "{}")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	h.undisturbed(dir, 0)
 }

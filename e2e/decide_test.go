@@ -66,7 +66,7 @@ func TestDecide(t *testing.T) {
 	require.NoError(t, c.SignalWorkflow(t.Context(), metaOf(t, dir).RunID, "", workflows.VerbDecide, workflows.Message{Action: "continue", By: "bob"}))
 	require.True(t, statusIs(dir, run.AwaitingPhaseHandoff), "nobody is there to take the decision")
 	h.starter("server", "start")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	events := complete(t, dir)
 	var decided []string
 	for _, d := range of[run.HandoffDecided](events, run.KindHandoffDecided) {

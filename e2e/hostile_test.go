@@ -44,7 +44,7 @@ func TestHostileSignals(t *testing.T) {
 		require.NoError(t, raw("json/plain", `{"action":"continue","by":"ann"}`))
 	}
 	h.starter("server", "start")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	require.Len(t, of[run.HandoffDecided](eventsOf(t, dir), run.KindHandoffDecided), 1)
 	h.sound(dir)
 }
@@ -97,7 +97,7 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 		return statusIs(dir, run.AwaitingPhaseHandoff) && open && q.ID != second.ID && q.ID != first.ID
 	})
 	h.starter("decide", dir, "--action", "continue")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	h.sound(dir)
 }
 
@@ -130,7 +130,7 @@ func TestResetToAnOpenQuestion(t *testing.T) {
 			require.NoError(t, err)
 			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 			h.starter("decide", dir, "--action", "continue")
-			until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+			until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 			h.sound(dir)
 		})
 	}

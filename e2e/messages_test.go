@@ -52,7 +52,7 @@ func TestNoMessageMovesARunToAStranger(t *testing.T) {
 	moved := h.dir("moved")
 	require.NoError(t, os.Rename(dir, moved))
 	h.starter("decide", moved, "--action", "continue")
-	until(t, "the run is through", func() bool { return statusIs(moved, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(moved, run.Done) })
 	require.NoDirExists(t, dir)
 	var kinds []string
 	for _, e := range eventsOf(t, moved) {
@@ -99,7 +99,7 @@ func TestARunTakesMoreSignalsThanAnExecution(t *testing.T) {
 	})
 	require.NotEqual(t, first, describe(t, c, id), "it waits in a later execution")
 	h.starter("decide", dir, "--action", "continue")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	t.Logf("until the end %v", time.Since(began))
 	refused := of[run.DecisionRefused](eventsOf(t, dir), run.KindDecisionRefused)
 	require.Less(t, len(refused), 200)

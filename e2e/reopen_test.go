@@ -32,7 +32,7 @@ func (h *house) torn(dir, why string) {
 func (h *house) wentOn(dir string, before []byte, why string) {
 	h.t.Helper()
 	t := h.t
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	events := h.undisturbed(dir, 1)
 	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
 	cut := of[run.RunInterrupted](events, run.KindRunInterrupted)
@@ -148,7 +148,7 @@ func TestCancelledGoesOn(t *testing.T) {
 	}
 	both.Wait()
 	require.Contains(t, codes, 0)
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	events := h.undisturbed(dir, 1)
 	require.Len(t, of[run.RunResumed](events, run.KindRunResumed), 1)
 	require.Empty(t, of[run.RunInterrupted](events, run.KindRunInterrupted))
@@ -179,7 +179,7 @@ func TestFailedGoesOn(t *testing.T) {
 	require.Contains(t, *metaOf(t, dir).Error, "it is not in the store")
 	h.agree(h.dial(), dir, run.Failed)
 	h.starter("resume", dir)
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	h.undisturbed(dir, 0)
 }
 

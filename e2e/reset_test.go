@@ -70,7 +70,7 @@ func TestResetOfADoneRun(t *testing.T) {
 	asked := h.asksAboutThePlan("asked")
 	done = tasks(t, h.dial(), metaOf(t, asked).RunID)
 	h.starter("decide", asked, "--action", "continue")
-	until(t, "the run is through", func() bool { return statusIs(asked, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(asked, run.Done) })
 	h.resetsInVain(asked, done[len(done)-1]) // to where it only waits
 }
 

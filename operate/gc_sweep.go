@@ -69,7 +69,7 @@ func (g *collector) mayDelete() error {
 		return &RefusedError{Verb: collectVerb, Why: fmt.Sprintf(format, args...) + ". Nothing was deleted"}
 	}
 	if len(g.out.Broken) > 0 {
-		return no("what is needed is not known: %s. Mend it, or forget the run whose directory it is (--forget RUN)", g.out.Broken[0])
+		return no("what is needed is not known: %s. Fix it, or forget the run whose directory it is (--forget RUN)", g.out.Broken[0])
 	}
 	for _, u := range g.out.Unknown {
 		if u.Blocks {

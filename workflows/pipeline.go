@@ -36,7 +36,7 @@ type engine struct {
 	notices notices
 	looking workflow.Mutex // whoever looks, behind a reset, whether the run is done
 	looked  bool
-	stop    workflow.CancelFunc // ends all that goes on; never called at the end of an execution, which ends it too
+	stop    workflow.CancelFunc // ends all that runs; never called at the end of an execution, which ends it too
 }
 
 // runPlan runs a plan to its end. Its steps are: open the directory; then, until the plan is through, rest where a pause is wanted, and do the
