@@ -23,7 +23,7 @@ demo-turns: build ## build a small program in eight turns, offline and free; the
 
 build: ## build starter, worker and passbook-call into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
-	@go build -o bin/ ./starter ./worker ./supervisor/passbook-call
+	@go build -o bin/ ./starter ./worker ./internal/supervisor/passbook-call
 
 server: build ## build the embedded Temporal server into the user's cache (first time only, a few minutes)
 	@bin/starter server build
@@ -48,10 +48,10 @@ tctl: ## build the archived tctl there too
 
 pictures: server chromium ## take the pictures of the Web UI, reports and the live screen that the documentation shows; needs tmux
 	@command -v tmux >/dev/null || { echo "This needs tmux: sudo apt-get install tmux (Debian, Ubuntu), brew install tmux (macOS)" >&2; exit 1; }
-	@go test -count 1 -timeout 20m -run '^TestWebUI|^TestTerminalPictures|^TestReport$$' ./e2e -pictures
+	@go test -count 1 -timeout 20m -run '^TestWebUI|^TestTerminalPictures|^TestReport$$' ./test/e2e -pictures
 
 tctl-test: server ## build it, and work a run with it
-	@go test -count 1 -run '^TestTctl$$|^TestAStoryByEveryTeller$$' ./e2e -tctl "$$(go -C tools run ./cluster tctl)"
+	@go test -count 1 -run '^TestTctl$$|^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
 test: chromium server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
@@ -60,16 +60,16 @@ test-all: chromium server ## run them in their exhaustive form: every kill point
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
-	@go test -v -timeout 0 -run '^TestSoak$$|^TestTheSoakSees' -parallel 1 ./e2e -soak.runs=$(or $(RUNS),200) \
+	@go test -v -timeout 0 -run '^TestSoak$$|^TestTheSoakSees' -parallel 1 ./test/e2e -soak.runs=$(or $(RUNS),200) \
 		-soak.interruptions=$(or $(INTERRUPTIONS),600) -soak.control=$(or $(CONTROL),20) -soak.seed=$(or $(SEED),11)
 
 soak-turns: server ## kill workers at random moments of runs that work on a tree; RUNS=200 KILLS=5 SEED=11
-	@go test -v -timeout 0 -run '^TestSoakTurns$$' ./e2e -soak.turns=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),5) -soak.seed=$(or $(SEED),11)
+	@go test -v -timeout 0 -run '^TestSoakTurns$$' ./test/e2e -soak.turns=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),5) -soak.seed=$(or $(SEED),11)
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
-	@go run ./bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
+	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
-lint: ## format, vet, staticcheck, dropped errors, deterministic workflows, tidy modules
+lint: ## format, vet, staticcheck, dropped errors, texts, deterministic workflows, GitHub workflows, tidy modules
 	@scripts/lint
 
 check: chromium server ## all that CI runs: lint beside all tests

@@ -42,13 +42,16 @@ func TestACommandThatIsNotQuotedIsSeen(t *testing.T) {
 		{"a flag", `fmt.Sprintf("starter rebuild %s --output-dir %s", c.RunID, d.Root)`, true},
 		{"another program", `fmt.Sprintf("merge it: git -C %s merge x", root)`, true},
 		{"joined", `"starter resume " + d.Root`, true},
+		{"a format in two parts", `fmt.Errorf("%s is damaged: starter "+"check %s", d.Root, d.Root)`, true},
+		{"a command in two parts", `"run: starter " + "resume --force"`, false},
 		{"an id", `"starter resume " + c.RunID`, false},
 		{"no command", `fmt.Sprintf("%s cannot be read; starter does not start", d.Root)`, false},
 		{"another sentence", `fmt.Sprintf("see starter config: %s is no folder", d.Root)`, false},
 		{"quoted before", `fmt.Sprintf("starter resume %s", where)`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got := unquoted(t, "planted.go", "package planted\nfunc f() {\n where := shell.Quote(d.Root)\n _ = "+row.expr+"\n}\n")
+			got := unquoted(t, "planted.go", "package planted\nfunc f() {\n where := shell.Quote(d.Root)\n _ = "+
+				row.expr+"\n}\n")
 			require.Equal(t, row.seen, len(got) > 0, "%v", got)
 		})
 	}
@@ -67,9 +70,16 @@ func unquoted(t *testing.T, path, src string) (found []string) {
 	quoted := map[string]bool{}
 	safe := func(n ast.Expr) bool {
 		word := text(n)
-		return quoted[word] || strings.HasPrefix(word, "shell.") || strings.HasSuffix(strings.ToLower(word), "runid") || word == "program()"
+		return quoted[word] || strings.HasPrefix(word, "shell.") || strings.HasSuffix(strings.ToLower(word), "runid") ||
+			word == "program()"
 	}
-	literal := func(n ast.Expr) (string, bool) {
+	var literal func(n ast.Expr) (string, bool)
+	literal = func(n ast.Expr) (string, bool) {
+		if sum, ok := n.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+			x, isX := literal(sum.X)
+			y, isY := literal(sum.Y)
+			return x + y, isX && isY
+		}
 		l, ok := n.(*ast.BasicLit)
 		if !ok || l.Kind != token.STRING {
 			return "", false
@@ -87,7 +97,11 @@ func unquoted(t *testing.T, path, src string) (found []string) {
 				}
 			}
 		case *ast.BinaryExpr:
-			if s, ok := literal(n.X); ok && n.Op == token.ADD && typing.MatchString(s) && strings.HasSuffix(s, " ") && !safe(n.Y) {
+			if _, constant := literal(n.Y); constant {
+				return true
+			}
+			if s, ok := literal(n.X); ok && n.Op == token.ADD && typing.MatchString(s) && strings.HasSuffix(s, " ") &&
+				!safe(n.Y) {
 				say(n.Y)
 			}
 		case *ast.CallExpr:

@@ -22,7 +22,7 @@ func TestTheClusterKnowsTheAttributes(t *testing.T) {
 		said[name] = kind
 	}
 	wanted := map[string]string{}
-	for name, kind := range workflows.Attributes() {
+	for name, kind := range workflows.SearchAttributes() {
 		wanted[name] = kind.String()
 	}
 	require.Equal(t, wanted, said)

@@ -53,7 +53,8 @@ func (m goMod) holder(pkg string) (path string) {
 
 func TestEveryDependencyHasItsReason(t *testing.T) {
 	page := read(t, "docs/dependencies.md")
-	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools"} {
+	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools",
+		"tools/vale": "tools/vale"} {
 		t.Run(heading, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "mod", "edit", "-json").Output()
 			require.NoError(t, err)
@@ -63,7 +64,8 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 			_, section, ok := strings.Cut(page, "\n## "+heading+"\n")
 			require.True(t, ok)
 			section, _, _ = strings.Cut(section, "\n## ")
-			require.ElementsMatch(t, mod.direct(), firsts(section), "docs/dependencies.md has one line for each direct dependency")
+			require.ElementsMatch(t, mod.direct(), firsts(section),
+				"docs/dependencies.md has one line for each direct dependency")
 		})
 	}
 }
@@ -101,7 +103,8 @@ func TestTheMapShowsEveryFolder(t *testing.T) {
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	for _, page := range append(pages, "README.md", "CHANGELOG.md", "examples/README.md") {
+	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
+		"examples/README.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^)#\s]+)`).FindAllStringSubmatch(read(t, page), -1) {
 			if !strings.Contains(m[1], "://") {
 				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
@@ -112,8 +115,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 // One list of browsers is in Go, for the pictures; the other in a script, which runs before there is anything built.
-func TestTheScriptLooksWhereThePicturesLook(t *testing.T) {
-	_, list, ok := strings.Cut(read(t, "browser/find.go"), "var usual = []string{")
+func TestScriptAndPicturesUseTheSameFolder(t *testing.T) {
+	_, list, ok := strings.Cut(read(t, "internal/browser/find.go"), "var knownPrograms = []string{")
 	require.True(t, ok)
 	list, _, _ = strings.Cut(list, "\n}")
 	names := regexp.MustCompile(`"(.+)"`).FindAllStringSubmatch(list, -1)
@@ -140,14 +143,15 @@ func TestTheBoundsOfWorkAreDocumented(t *testing.T) {
 
 func TestTheSearchAttributesToCreateByHandAreDocumented(t *testing.T) {
 	page := read(t, "docs/cluster.md")
-	for name, kind := range workflows.Attributes() {
+	for name, kind := range workflows.SearchAttributes() {
 		require.Contains(t, page, fmt.Sprintf("--sa %s=%s", name, kind))
 	}
 }
 
 // A closed execution keeps its search attributes: after a reset the one before still says paused.
 func TestQueriesForLiveRunsNameOpenExecutions(t *testing.T) {
-	query := regexp.MustCompile("`([^`\\n]*Passbook(?:Status|Stage|Score|CostUSD) *(?:=|!=|<|>|IN|STARTS_WITH) *[\"'(0-9][^`\\n]*)`")
+	query := regexp.MustCompile("`([^`\\n]*Passbook(?:Status|Stage|Score|CostUSD) *(?:=|!=|<|>|IN|STARTS_WITH) " +
+		"*[\"'(0-9][^`\\n]*)`")
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	found := 0

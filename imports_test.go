@@ -1,5 +1,5 @@
-// Package passbook_test holds what no package can hold about itself: which way imports go, and that what is written about the
-// tree is true of it.
+// Package passbook_test holds what no package can hold about itself: which way imports go, and that what is written
+// about the tree is true of it.
 package passbook_test
 
 import (
@@ -16,9 +16,10 @@ import (
 
 const module = "github.com/passbook-run/passbook"
 
-// goPackage is what `go list -json` says of a package.
+// goPackage is a package as `go list -json` prints it.
 type goPackage struct {
 	ImportPath string
+	Name       string
 	GoFiles    []string
 	Imports    []string
 }
@@ -29,18 +30,24 @@ var pure = strings.Fields(`bytes cmp crypto/sha256 encoding/base64 encoding/hex 
 
 // allowed are the imports from outside that a folder may have besides the pure ones.
 var allowed = map[string][]string{
-	"pipeline": {"go.yaml.in/yaml/v3"},
+	"pipeline": {"go.yaml.in/yaml/v3", "embed", "reflect", "regexp/syntax", "sync", "github.com/santhosh-tekuri/jsonschema/v6",
+		"github.com/santhosh-tekuri/jsonschema/v6/kind"},
+	"run": {"reflect"}, // decodes payloads
 	"workflows": {
-		"go.temporal.io/api/enums/v1", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/log", "go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow",
+		"go.temporal.io/api/enums/v1", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/log",
+		"go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow",
 		"math/rand", // inside a side effect
 	},
 }
+
+// importers are the only packages that may import a package: activities are for a worker, and hold no library code.
+var importers = map[string][]string{"activities": {"internal/hosting", "test/bench", "test/e2e"}}
 
 // list asks the go command for every package of this module that is more than tests.
 func list(t *testing.T) []goPackage {
 	t.Helper()
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,GoFiles,Imports", "-deps", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,GoFiles,Imports", "-deps", "./...")
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	require.NoError(t, err, said.String())
@@ -56,17 +63,17 @@ func list(t *testing.T) []goPackage {
 	return pkgs
 }
 
-// violations says what is wrong with the imports, one line each.
-func violations(pkgs []goPackage, house []layer) []string {
+// violations reports every import that breaks a rule, one line each.
+func violations(pkgs []goPackage, layers []layer) []string {
 	var out []string
 	for _, p := range pkgs {
 		name, _ := inModule(p.ImportPath)
-		if level(house, name) < 0 {
-			out = append(out, name+" has no floor: give it one in docs/architecture.md and in house")
+		if level(layers, name) < 0 {
+			out = append(out, name+" has no layer: add it to docs/architecture.md and packageLayers")
 			continue
 		}
 		for _, i := range p.Imports {
-			if wrong := wrongImport(house, name, i); wrong != "" {
+			if wrong := wrongImport(layers, name, i); wrong != "" {
 				out = append(out, wrong)
 			}
 		}
@@ -74,35 +81,43 @@ func violations(pkgs []goPackage, house []layer) []string {
 	return out
 }
 
-func wrongImport(house []layer, name, imported string) string {
-	mine := level(house, name)
+func wrongImport(layers []layer, name, imported string) string {
+	own := level(layers, name)
 	if below, ours := inModule(imported); ours {
-		if folder(below) != folder(name) && level(house, below) >= mine {
+		if folder(below) != folder(name) && level(layers, below) >= own {
 			return fmt.Sprintf("%s imports %s, which is not below it", name, below)
+		}
+		if only, limited := importers[below]; limited && !slices.Contains(only, folder(name)) {
+			return fmt.Sprintf("%s imports %s; only %s may", name, below, strings.Join(only, ", "))
 		}
 		return ""
 	}
 	known := slices.Contains(pure, imported) || slices.Contains(allowed[folder(name)], imported)
-	switch floor := house[mine].floor; {
-	case floor == "1" && !known:
-		return fmt.Sprintf("%s imports %s; floor 1 is pure", name, imported)
+	switch layer := layers[own].name; {
+	case layer == "pure" && !known:
+		return fmt.Sprintf("%s imports %s; the layer is pure", name, imported)
 	case folder(name) == "workflows" && !known:
 		return fmt.Sprintf("%s imports %s; workflow code does no IO of its own", name, imported)
-	case floor == "2" && strings.HasPrefix(imported, "go.temporal.io/"):
-		return fmt.Sprintf("%s imports %s; only floor 3 and above speak to Temporal", name, imported)
+	case slices.Contains([]string{"storage", "views"}, layer) && strings.HasPrefix(imported, "go.temporal.io/"):
+		return fmt.Sprintf("%s imports %s; only the engine and the layers above it use Temporal", name, imported)
 	}
 	return ""
 }
 
-// inModule gives a package's path inside this module.
+// inModule returns a package's path inside this module.
 func inModule(path string) (string, bool) { return strings.CutPrefix(path, module+"/") }
 
+// folder returns the package of the table that a package belongs to: itself, or the one above it.
 func folder(name string) string {
-	top, _, _ := strings.Cut(name, "/")
-	return top
+	parts := strings.Split(name, "/")
+	depth := 1
+	if slices.Contains([]string{"internal", "test"}, parts[0]) || name == "activities/contract" {
+		depth = 2
+	}
+	return strings.Join(parts[:min(depth, len(parts))], "/")
 }
 
-// level is the place of a package's folder in the house, from the ground up; -1: nowhere.
-func level(house []layer, name string) int {
-	return slices.IndexFunc(house, func(l layer) bool { return slices.Contains(l.folders, folder(name)) })
+// level returns the position of a package's layer, bottom up, or -1.
+func level(layers []layer, name string) int {
+	return slices.IndexFunc(layers, func(l layer) bool { return slices.Contains(l.packages, folder(name)) })
 }

@@ -1,5 +1,5 @@
-// Package activities does what the workflow asks for: directories, prompts, passes, pictures. It is glue without decisions: outcomes are
-// results, and what is to follow from them is the workflow's business.
+// Package activities implements the activities of the workflow: directories, prompts, passes, screenshots. It
+// decides nothing: outcomes are results, and the workflow acts on them.
 package activities
 
 import (
@@ -13,89 +13,93 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/passbook-run/passbook/agent"
-	"github.com/passbook-run/passbook/browser"
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
-	"github.com/passbook-run/passbook/process"
-	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/volume"
-	"github.com/passbook-run/passbook/work"
 )
 
-// Config is what activities depend on.
+// Config contains the dependencies of the activities.
 type Config struct {
-	Host       string                                // id of this host
-	Worker     process.Identity                      // this process
-	Scratch    string                                // folder for scratch directories
-	Scripted   []string                              // argv of the built-in agent
-	Supervisor []string                              // argv of the supervisor of a call; nil: supervisor.Argv
-	Browser    browser.Options                       // how to start a browser
-	Redact     func(string) string                   // every persisted text goes through it; nil keeps it
-	Learn      func(environ []string)                // makes Redact know the secrets of an environment; nil: it knows enough
-	StateDir   string                                // where environments are handed over to the calls of runs; empty: none are
-	History    History                               // to write a lost directory again
-	Bounds     config.Concurrency                    // of each kind of work; what is 0 follows from the host
-	Open       func(root string) rundir.Dir          // nil: rundir.At
-	Needs      func(store string, programs []string) // is called with what a run needs, when this worker meets it; nil: nothing is called
-	Now        func() time.Time
+	Host         string                                // id of this host
+	Worker       process.Identity                      // this process
+	Scratch      string                                // folder for scratch directories
+	Scripted     []string                              // argv of the built-in agent
+	Supervisor   []string                              // argv of the call supervisor; nil: supervisor.Argv
+	Browser      browser.Options                       // how to start a browser
+	Redact       func(string) string                   // redacts every persisted text; nil keeps it
+	LearnSecrets func(environ []string)                // teaches Redact the secrets of an environment; may be nil
+	StateDir     string                                // folder with the environments of runs; empty: none
+	History      History                               // source for rebuilding a lost directory
+	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
+	Open         func(root string) projector.Dir       // nil: projector.At
+	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
+	Now          func() time.Time
 
 	Getenv    func(string) string                                         // nil: os.Getenv
 	OpenStore func(ctx context.Context, url string) (*store.Store, error) // nil: store.Open
-	Reached   func(p Point, call string)                                  // nil in every program: a test stops the worker there
+	// called at each Point; set by tests that stop the worker there
+	OnPoint func(p Point, call string)
 }
 
-// Point is a place between two writes where a call can be cut off.
+// Point is a place between two writes where a call can be interrupted.
 type Point string
 
-// The points of a call, in their order.
+// The points of a call, in order.
 const (
-	Asked    Point = "asked"    // a delivery begins: nobody has looked for an answer yet
-	LaidOut  Point = "laid out" // claimed, the scratch directory is made; no process yet
-	Spawned  Point = "spawned"  // the supervisor may start the agent
-	Exited   Point = "exited"   // the supervisor is gone; nothing of what the agent said is in the store
-	Answered Point = "answered" // the result is in the store; the workflow does not know
+	PointRequested Point = "asked"    // a delivery begins; no answer was looked up yet
+	PointPrepared  Point = "laid out" // claimed and the scratch directory is prepared; no process yet
+	PointSpawned   Point = "spawned"  // the supervisor may start the agent
+	PointExited    Point = "exited"   // the supervisor has exited; its output is not stored yet
+	PointStored    Point = "answered" // the answer is stored; the workflow does not know
 
-	Told Point = "told" // of a notice: the receiver has it; the workflow does not know
+	PointNotified Point = "told" // the receiver has the notice; the workflow does not know
 )
 
-// History gives what an execution has projected so far.
+// History returns what an execution has projected so far.
 type History interface {
-	Source(ctx context.Context, workflowID, runID string) (rundir.Source, error)
+	Source(ctx context.Context, workflowID, runID string) (projector.Source, error)
 }
 
 // Activities are the activities of one worker process.
 type Activities struct {
-	cfg     Config
-	kinds   kinds
-	flights agent.Flights
-	over    chan struct{} // closed when this worker leaves its calls to the next one
-	leave   sync.Once
-	mu      sync.Mutex
-	stores  map[string]*store.Store
-	plans   map[string]*pipeline.Plan
-	settled map[string]*settlement
-	warned  map[string]bool // runs without an environment, as far as that is logged
+	cfg          Config
+	slots        slotPools
+	inFlight     agent.InFlightCalls
+	handover     chan struct{} // closed when this worker leaves its calls to the next one
+	handoverOnce sync.Once
+	mu           sync.Mutex
+	stores       map[string]*store.Store
+	plans        map[string]*pipeline.Plan
+	running      map[string]*runningCall
+	warned       map[string]bool // runs without an environment that a warning was logged for
 }
 
-// New makes the activities of a worker.
+// New returns the activities of a worker.
 func New(cfg Config) *Activities {
 	if cfg.Redact == nil {
 		cfg.Redact = func(s string) string { return s }
 	}
-	if cfg.Learn == nil {
-		cfg.Learn = func([]string) {}
+	if cfg.LearnSecrets == nil {
+		cfg.LearnSecrets = func([]string) {}
 	}
 	if cfg.Needs == nil {
 		cfg.Needs = func(string, []string) {}
 	}
 	if cfg.Open == nil {
-		cfg.Open = rundir.At
+		cfg.Open = projector.At
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -106,63 +110,70 @@ func New(cfg Config) *Activities {
 	if cfg.OpenStore == nil {
 		cfg.OpenStore = store.Open
 	}
-	if cfg.Reached == nil {
-		cfg.Reached = func(Point, string) {}
+	if cfg.OnPoint == nil {
+		cfg.OnPoint = func(Point, string) {}
 	}
-	cfg.Bounds = cfg.Bounds.On(config.ThisHost(cfg.Scratch))
-	return &Activities{cfg: cfg, over: make(chan struct{}), kinds: kindsOf(cfg.Bounds), stores: map[string]*store.Store{}, plans: map[string]*pipeline.Plan{}, settled: map[string]*settlement{}, warned: map[string]bool{}}
+	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
+	return &Activities{
+		cfg: cfg, handover: make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
+		stores: map[string]*store.Store{},
+		plans:  map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
+	}
 }
 
-// RegisterDirectory makes the work on directories known to a worker. Each kind of it is bounded here and not by the worker's options: a queue full of
-// checkouts must not hold up the journals.
+// RegisterDirectory registers the activities on directories. Each kind has its own slots: a queue full of
+// checkouts must not delay journals.
 func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
-	register(r, work.Open, telling(a, bounded(a, a.kinds.projections, a.Open)))
-	register(r, work.Project, telling(a, bounded(a, a.kinds.projections, a.Project)))
-	register(r, work.Rebuild, telling(a, bounded(a, a.kinds.segments, a.Rebuild)))
-	register(r, work.Seal, telling(a, bounded(a, a.kinds.segments, a.Seal)))
-	register(r, work.Inspect, telling(a, a.inspect))
-	register(r, work.Carry, telling(a, bounded(a, a.kinds.checkouts, unended(a, a.Carry))))
-	register(r, work.Deliver, telling(a, bounded(a, a.kinds.checkouts, unended(a, a.Deliver))))
-	register(r, work.Rehome, telling(a, a.Rehome))
-	register(r, work.Notify, telling(a, bounded(a, a.kinds.notices, a.Notify)))
+	register(r, contract.Open, redactingInterceptor(a, withSlot(a, a.slots.projections, a.Open)))
+	register(r, contract.Project, redactingInterceptor(a, withSlot(a, a.slots.projections, a.Project)))
+	register(r, contract.Rebuild, redactingInterceptor(a, withSlot(a, a.slots.segments, a.Rebuild)))
+	register(r, contract.ArchiveSegment, redactingInterceptor(a, withSlot(a, a.slots.segments, a.ArchiveSegment)))
+	register(r, contract.Inspect, redactingInterceptor(a, a.inspect))
+	register(r, contract.SyncWorkspace,
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.SyncWorkspace))))
+	register(r, contract.Deliver, redactingInterceptor(a,
+		withSlot(a, a.slots.checkouts, requireUnfinished(a, a.Deliver))))
+	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
+	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
 }
 
-// RegisterLocal makes the local activities known to the worker that has the workflow.
+// RegisterLocal registers the local activities.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
-	register(r, work.ReadRound, telling(a, a.ReadRound))
-	register(r, work.Compose, telling(a, a.Compose))
-	register(r, work.FindCheckpoint, telling(a, a.FindCheckpoint))
+	register(r, contract.ReadRound, redactingInterceptor(a, a.ReadRound))
+	register(r, contract.Compose, redactingInterceptor(a, a.Compose))
+	register(r, contract.FindCheckpoint, redactingInterceptor(a, a.FindCheckpoint))
+	register(r, contract.Amend, redactingInterceptor(a, a.Amend))
 }
 
-// RegisterCalls makes passes and screenshots known to a worker.
+// RegisterCalls registers passes and screenshots.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
-	register(r, work.RunPass, telling(a, a.RunPass))
-	register(r, work.TakeScreenshots, telling(a, bounded(a, a.kinds.screenshots, a.TakeScreenshots)))
+	register(r, contract.RunPass, redactingInterceptor(a, a.RunPass))
+	register(r, contract.TakeScreenshots, redactingInterceptor(a, withSlot(a, a.slots.screenshots, a.TakeScreenshots)))
 }
 
-// telling marks the errors that the workflow decides on: a blob that the store has lost, or holds damaged, which trying again cannot help, and a
-// full disk. What a file system refuses names it. The activity works with the environment of its run, and no secret leaves in a result or in the
-// words of an error.
-func telling[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+// redactingInterceptor runs an activity with the environment of its run, marks the errors that the workflow
+// handles (full disk, unreachable store, lost or damaged blob), and redacts secrets in its result and error.
+func redactingInterceptor[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context,
+	In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		var out Out
-		ctx, err := a.handed(ctx, in)
+		ctx, err := a.withRunEnvironment(ctx, in)
 		if err == nil {
 			out, err = f(ctx, in)
 		}
 		err = volume.Explain(err)
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDiskFull, err)
+			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDiskFull, err)
 		case errors.Is(err, store.ErrUnreachable):
-			err = a.away(err)
+			err = a.storeUnreachable(err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
-			err = badInput("%v. What the run directory still has of it comes back with `starter resume`", err)
-		case errors.Is(err, rundir.ErrDamaged):
-			err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrDamaged, err)
+			err = badInput("%v; run \"starter resume RUN\" to restore what the run directory still has", err)
+		case errors.Is(err, layout.ErrDamaged):
+			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDamaged, err)
 		}
-		a.hide(&out)
-		return out, a.hideError(err)
+		a.redactResult(&out)
+		return out, a.redactError(err)
 	}
 }
 
@@ -170,18 +181,18 @@ func register(r worker.ActivityRegistry, name string, f any) {
 	r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 }
 
-// HandOver leaves the running calls to the next worker of this host: their deliveries end with that word, and no call begins any more.
-func (a *Activities) HandOver() { a.leave.Do(func() { close(a.over) }) }
+// HandOver leaves the running calls to the next worker of this host. No new call begins.
+func (a *Activities) HandOver() { a.handoverOnce.Do(func() { close(a.handover) }) }
 
-// Running are the calls that this worker makes or has joined.
+// Running returns the calls that this worker made or joined.
 func (a *Activities) Running() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Sorted(maps.Keys(a.settled))
+	return slices.Sorted(maps.Keys(a.running))
 }
 
-// EndCalls ends every running call and returns at the latest when the next kill of what does not want to end is up to their supervisors.
-func (a *Activities) EndCalls(cause string) {
+// CancelCalls asks every running call to end. It returns after a second at the latest: supervisors kill the rest.
+func (a *Activities) CancelCalls(cause string) {
 	gone := make(chan struct{})
 	go func() { defer close(gone); a.killAll(cause) }()
 	select {
@@ -190,18 +201,18 @@ func (a *Activities) EndCalls(cause string) {
 	}
 }
 
-// Stop ends every call that this worker has not handed over, and waits until it is gone.
+// Stop ends every call that this worker has not handed over, and waits for it.
 func (a *Activities) Stop() {
 	select {
-	case <-a.over:
+	case <-a.handover:
 	default:
 		a.killAll("the worker stops")
 	}
 }
 
 func (a *Activities) killAll(cause string) {
-	if err := a.flights.KillAll(cause); err != nil {
-		slog.Warn("the end of agents cannot be asked for as it should be", "error", err)
+	if err := a.inFlight.KillAll(cause); err != nil {
+		slog.Warn("ask supervisors to stop their agents", "error", err)
 	}
 }
 
@@ -213,7 +224,7 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 		return s, nil
 	}
 	s, err := a.cfg.OpenStore(context.WithoutCancel(ctx), url)
-	if errors.Is(err, store.ErrNoKind) {
+	if errors.Is(err, store.ErrNoDriver) {
 		return nil, badInput("%v", err)
 	}
 	if err != nil {
@@ -223,7 +234,7 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 	return s, nil
 }
 
-// plan reads a stored plan once; it never changes.
+// plan reads a stored plan once; plans never change.
 func (a *Activities) plan(ctx context.Context, s *store.Store, digest string) (*pipeline.Plan, error) {
 	a.mu.Lock()
 	p, ok := a.plans[digest]
@@ -240,3 +251,6 @@ func (a *Activities) plan(ctx context.Context, s *store.Store, digest string) (*
 	a.plans[digest] = p
 	return p, nil
 }
+
+// ReapDead ends processes that lost supervisors left on this host.
+func (a *Activities) ReapDead(ctx context.Context) error { return calls.ReapDead(ctx, a.cfg.Scratch) }

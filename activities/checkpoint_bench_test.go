@@ -8,22 +8,25 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/store"
 )
 
-// BenchmarkCheckpoint holds what one checkpoint costs behind so many passes against one that copies the whole state, put into the same store in the
-// same way: bytes and time of one checkpoint.
+// BenchmarkCheckpoint holds what one checkpoint costs behind so many passes against one that copies the whole
+// state, put into the same store in the same way: bytes and time of one checkpoint.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, passes := range []int{1, 100, 500, 1000} {
 		ctx := context.Background()
 		s, err := store.Open(ctx, "file://"+b.TempDir())
 		require.NoError(b, err)
 		dir, state := busyRun(b, s, passes)
-		whole, err := os.ReadFile(dir.Path(rundir.StateFile))
+		whole, err := os.ReadFile(dir.Path(layout.StateFile))
 		require.NoError(b, err)
 		mine, ok := run.NewCheckpoint(state, "")
 		require.True(b, ok)
@@ -34,14 +37,14 @@ func BenchmarkCheckpoint(b *testing.B) {
 			for b.Loop() {
 				n++
 				mine.Seq = int64(n)
-				require.NoError(b, rundir.KeepCheckpoint(ctx, blobs{s}, mine))
+				require.NoError(b, projector.KeepCheckpoint(ctx, blobs.Of(s), mine))
 			}
 			b.ReportMetric(float64(len(raw)), "bytes/checkpoint")
 		})
 		b.Run(fmt.Sprintf("whole state/%d passes", passes), func(b *testing.B) {
 			for b.Loop() {
 				n++
-				require.NoError(b, blobs{s}.Name(ctx, fmt.Sprintf("checkpoints/whole/%012d", n), whole))
+				require.NoError(b, blobs.Of(s).Name(ctx, fmt.Sprintf("checkpoints/whole/%012d", n), whole))
 			}
 			b.ReportMetric(float64(len(whole)), "bytes/checkpoint")
 		})
@@ -49,14 +52,14 @@ func BenchmarkCheckpoint(b *testing.B) {
 }
 
 // busyRun is a directory of a run that has been through so many passes.
-func busyRun(b *testing.B, s *store.Store, passes int) (rundir.Dir, run.State) {
+func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State) {
 	b.Helper()
-	text, err := blobs{s}.Put(context.Background(), []byte("what the agent said"))
+	text, err := blobs.Of(s).Put(context.Background(), []byte("what the agent said"))
 	require.NoError(b, err)
 	said := run.Blob{Digest: text, Size: 19, Chars: 19}
 	var state run.State
-	var batch rundir.Batch
-	dir := rundir.At(filepath.Join(b.TempDir(), "run"))
+	var batch projector.Batch
+	dir := projector.At(filepath.Join(b.TempDir(), "run"))
 	dir.FullRecords = 2 * passes
 	tail := run.Tail{}
 	add := func(kind run.Kind, payload any) {
@@ -71,27 +74,42 @@ func busyRun(b *testing.B, s *store.Store, passes int) (rundir.Dir, run.State) {
 	}
 	send := func() {
 		batch.Epoch, batch.First, batch.Prev = 1, tail.Seq+1, tail.Chain
-		res, err := dir.Project(context.Background(), blobs{s}, batch)
+		res, err := dir.Project(context.Background(), blobs.Of(s), batch)
 		require.NoError(b, err)
-		require.Equal(b, rundir.Written, res.Outcome)
-		tail, batch = res.Tail, rundir.Batch{}
+		require.Equal(b, run.ProjectionWritten, res.Outcome)
+		tail, batch = res.Tail, projector.Batch{}
 	}
 	add(run.KindRunStart, run.RunStart{
-		RunID: "busy", ThreadID: "busy", Pipeline: "page", Epoch: 1, TotalPasses: passes, Artifact: &run.ArtifactRef{File: "page.html", Seed: said},
+		RunID: "busy", ThreadID: "busy", Pipeline: "page", Epoch: 1, TotalPasses: passes, Artifact: &run.ArtifactRef{
+			File: "page.html", Seed: said,
+		},
 		Notes: []run.NoteRef{{Name: "notes", File: "notes.md"}}, Stages: []run.StageRef{{Name: "write", Kind: "each"}},
 	})
 	add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1})
 	for i := 1; i <= passes; i++ {
-		p := run.Pass{Step: fmt.Sprintf("%03d", i), Number: i, InRound: 1 + (i-1)%8, OfRound: 8, Set: fmt.Sprintf("S%d", 1+i/8), Round: 1 + i/8, Role: "builder", Gives: "artifact", Title: "Builder"}
-		add(run.KindPassStart, run.PassStart{Pass: p, Call: "busy/" + p.Step, Agent: "scripted", Attempt: 1, Attempts: 3, Prompt: said, Before: text})
+		p := run.Pass{
+			Step: fmt.Sprintf("%03d", i), Number: i, InRound: 1 + (i-1)%8, OfRound: 8, Set: fmt.Sprintf("S%d", 1+i/8),
+			Round: 1 + i/8, Role: "builder", Gives: "artifact", Title: "Builder",
+		}
+		add(run.KindPassStart, run.PassStart{
+			Pass: p, Call: "busy/" + p.Step, Agent: "scripted", Attempt: 1, Attempts: 3, Prompt: said, Before: text,
+		})
 		add(run.KindPassEnd, run.PassEnd{
-			Pass: p, Call: "busy/" + p.Step, Outcome: "ok", StartedAt: "2026-01-02T03:04:05.000Z", CompletedAt: "2026-01-02T03:04:06.000Z", DurationMS: 1000, Attempts: 1,
-			Reply: &said, Artifact: &said, Modified: true, Before: text, Spend: run.Spend{USD: 1, Tokens: run.Tokens{Input: 1000, Output: 100}},
-			Validation: run.Validation{Passed: true, Checks: []run.Check{{Name: "doctype", Passed: true}, {Name: "end-tag", Passed: true}}, Warnings: []string{}},
-			Notes:      []run.Added{{Name: "notes", File: "notes.md", Chars: 19}}, Next: &run.Place{Round: 1 + i/8, Step: i % 8},
+			Pass: p, Call: "busy/" + p.Step, Outcome: "ok", StartedAt: "2026-01-02T03:04:05.000Z",
+			CompletedAt: "2026-01-02T03:04:06.000Z", DurationMS: 1000, Attempts: 1,
+			Reply: &said, Artifact: &said, Modified: true, Before: text, Spend: run.Spend{
+				USD: 1, Tokens: run.Tokens{Input: 1000, Output: 100},
+			},
+			Validation: run.Validation{
+				Passed: true, Checks: []run.Check{{Name: "doctype", Passed: true}, {Name: "end-tag", Passed: true}},
+				Warnings: []string{},
+			},
+			Notes: []run.Added{{Name: "notes", File: "notes.md", Chars: 19}},
+			Next:  &run.Place{Round: 1 + i/8, Step: i % 8},
 		})
 		add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: said})
-		add(run.KindNoteAppended, run.NoteAppended{Note: "notes", File: "notes.md", Step: p.Step, Entry: said, Whole: said})
+		add(run.KindNoteAppended, run.NoteAppended{Note: "notes", File: "notes.md", Step: p.Step, Entry: said,
+			Whole: said})
 		if i%100 == 0 {
 			send()
 		}

@@ -8,55 +8,57 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/pass"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 )
 
-// picturesDir is where an agent finds the pictures, relative to its working directory.
+// picturesDir is the folder of the screenshots in the agent's working directory.
 const picturesDir = "pictures"
 
 // contentLabel marks the always-read file that is the content: it comes after the files and is no reference.
 const contentLabel = "Content"
 
-// Compose makes a prompt of stored texts and stores it.
-func (a *Activities) Compose(ctx context.Context, in work.ComposeInput) (work.ComposeResult, error) {
+// Compose composes a prompt from stored texts and stores it.
+func (a *Activities) Compose(ctx context.Context, in contract.ComposeInput) (contract.ComposeResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.ComposeResult{}, err
+		return contract.ComposeResult{}, err
 	}
-	text, res, err := a.composed(ctx, s, in)
+	text, res, err := a.composePrompt(ctx, s, in)
 	if err != nil {
 		return res, err
 	}
-	res.Prompt, err = a.keep(ctx, s, text)
+	res.Prompt, err = a.storeText(ctx, s, text)
 	return res, err
 }
 
-// composed makes a prompt and says what went into it; of a command the prompt is the command.
-func (a *Activities) composed(ctx context.Context, s *store.Store, in work.ComposeInput) (string, work.ComposeResult, error) {
+// composePrompt returns a prompt and what it was composed of; for a command, the command.
+func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
+	in contract.ComposeInput) (string, contract.ComposeResult, error) {
 	c, err := a.composer(ctx, s, in)
 	if err != nil {
-		return "", work.ComposeResult{}, err
+		return "", contract.ComposeResult{}, err
 	}
 	if c.step.Kind == pipeline.KindRun {
-		return c.step.Run + "\n", work.ComposeResult{}, nil
+		return c.step.Run + "\n", contract.ComposeResult{}, nil
 	}
 	req, err := c.request()
 	if err != nil {
-		return "", work.ComposeResult{}, err
+		return "", contract.ComposeResult{}, err
 	}
-	return pass.Compose(req), work.ComposeResult{Files: c.step.Files, References: labels(req.References)}, nil
+	return pass.Compose(req), contract.ComposeResult{Files: c.step.Files, References: labels(req.References)}, nil
 }
 
-// composer gathers what one prompt is made of.
+// composer collects the parts of one prompt.
 type composer struct {
 	ctx    context.Context
 	s      *store.Store
-	in     work.ComposeInput
+	in     contract.ComposeInput
 	plan   *pipeline.Plan
 	stage  pipeline.PlanStage
 	round  pipeline.PlanRound
@@ -65,7 +67,7 @@ type composer struct {
 	inputs map[string]string // path → digest
 }
 
-func (a *Activities) composer(ctx context.Context, s *store.Store, in work.ComposeInput) (*composer, error) {
+func (a *Activities) composer(ctx context.Context, s *store.Store, in contract.ComposeInput) (*composer, error) {
 	plan, err := a.plan(ctx, s, in.At.Plan)
 	if err != nil {
 		return nil, err
@@ -74,26 +76,29 @@ func (a *Activities) composer(ctx context.Context, s *store.Store, in work.Compo
 	if err != nil {
 		return nil, err
 	}
-	c := &composer{ctx: ctx, s: s, in: in, plan: plan, stage: stage, round: round, step: step, role: role, inputs: map[string]string{}}
+	c := &composer{
+		ctx: ctx, s: s, in: in, plan: plan, stage: stage, round: round, step: step, role: role,
+	}
 	var manifest rundir.Inputs
 	if err := s.GetJSON(ctx, store.Digest(in.At.Inputs), &manifest); err != nil {
 		return nil, err
 	}
-	for _, f := range manifest.Files {
-		c.inputs[f.Path] = f.Digest
-	}
+	c.inputs = manifest.Digests()
 	return c, nil
 }
 
-// find looks a call up in the plan.
-func find(plan *pipeline.Plan, at work.StepRef) (pipeline.PlanStage, pipeline.PlanRound, pipeline.PlanStep, pipeline.Role, error) {
+// find returns the plan's entries for a call.
+func find(plan *pipeline.Plan,
+	at contract.StepRef) (pipeline.PlanStage, pipeline.PlanRound, pipeline.PlanStep, pipeline.Role, error) {
 	if at.Stage < 0 || at.Stage >= len(plan.Stages) {
-		return pipeline.PlanStage{}, pipeline.PlanRound{}, pipeline.PlanStep{}, pipeline.Role{}, badInput("the plan has no stage %d", at.Stage+1)
+		return pipeline.PlanStage{}, pipeline.PlanRound{}, pipeline.PlanStep{}, pipeline.Role{},
+			badInput("read the plan: no stage %d", at.Stage+1)
 	}
 	stage := plan.Stages[at.Stage]
 	round := stage.RoundAt(at.Round)
 	if at.Step < 0 || at.Step >= len(round.Steps) {
-		return stage, round, pipeline.PlanStep{}, pipeline.Role{}, badInput("stage %s has no step %d", stage.Name, at.Step+1)
+		return stage, round, pipeline.PlanStep{}, pipeline.Role{},
+			badInput("read the plan: stage %s has no step %d", stage.Name, at.Step+1)
 	}
 	step := round.Steps[at.Step]
 	name := step.Role
@@ -105,7 +110,7 @@ func find(plan *pipeline.Plan, at work.StepRef) (pipeline.PlanStage, pipeline.Pl
 	}
 	role, ok := plan.Role(name)
 	if !ok {
-		return stage, round, step, role, badInput("the plan has no role %q", name)
+		return stage, round, step, role, badInput("read the plan: no role %q", name)
 	}
 	return stage, round, step, role, nil
 }
@@ -115,8 +120,9 @@ func (c *composer) request() (pass.Request, error) {
 	if err != nil {
 		return pass.Request{}, err
 	}
-	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name), Vars: c.vars()}
-	r.Feedback = words(c.in.Given)
+	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name),
+		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
+	r.Feedback = operatorFeedback(c.in.Context)
 	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.pictures, c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
@@ -126,16 +132,17 @@ func (c *composer) request() (pass.Request, error) {
 	return r, nil
 }
 
-// words are the operator's: for a round that is done again, and what was let pass before.
-func words(g work.Given) string {
+// operatorFeedback returns the feedback for a repeated round and the waivers of earlier ones.
+func operatorFeedback(g contract.StepContext) string {
 	text := g.Feedback
 	for _, w := range append(slices.Clone(g.Waivers), waiverOf(g)...) {
-		text += fmt.Sprintf("\n\nLet pass by an operator in phase %s; do not hold it against the work: %s", w.Phase, w.Feedback)
+		text += fmt.Sprintf("\n\nAccepted by an operator in phase %s; do not count it against the work: %s", w.Phase,
+			w.Feedback)
 	}
 	return strings.TrimSpace(text)
 }
 
-func waiverOf(g work.Given) []run.Waiver {
+func waiverOf(g contract.StepContext) []run.Waiver {
 	if g.Waiver == nil {
 		return nil
 	}
@@ -144,8 +151,11 @@ func waiverOf(g work.Given) []run.Waiver {
 
 func (c *composer) vars() pass.Vars {
 	v := pass.Vars{
-		Description: c.step.DescriptionOf(c.in.At.Member, c.in.At.Round), Role: c.role.Name, Pass: c.step.Number, Passes: c.plan.Total,
-		Task: c.in.Given.Task, Base: c.in.Given.Base, Set: c.round.Set, Theme: c.round.Theme, Round: c.in.At.Round, Rounds: c.stage.MaxRounds(),
+		Description: c.step.DescriptionOf(c.in.At.Member, c.in.At.Round), Role: c.role.Name, Pass: c.step.Number,
+		Passes: c.plan.Total,
+		Task:   c.in.Context.Task, Base: c.in.Context.Base, Set: c.round.Set, Theme: c.round.Theme,
+		Round:  c.in.At.Round,
+		Rounds: c.stage.MaxRounds(),
 	}
 	for _, w := range c.role.With {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})
@@ -153,17 +163,17 @@ func (c *composer) vars() pass.Vars {
 	return v
 }
 
-// input reads one of the run's input files, as it was when the run started.
+// input reads one of the run's input files as of its start.
 func (c *composer) input(name string) (string, error) {
 	digest, ok := c.inputs[name]
 	if !ok {
-		return "", badInput("%s is not among the run's inputs", name)
+		return "", badInput("read input %s: not among the run's inputs", name)
 	}
 	return c.text(digest)
 }
 
 func (c *composer) text(digest string) (string, error) {
-	raw, err := load(c.ctx, c.s, digest)
+	raw, err := blobs.Get(c.ctx, c.s, digest)
 	return string(raw), err
 }
 
@@ -194,7 +204,7 @@ func (c *composer) files(r *pass.Request) error {
 	return nil
 }
 
-// pathOf finds a file of the round's set by its label.
+// pathOf returns the path of a file of the round's set.
 func (c *composer) pathOf(label string) string {
 	for _, set := range c.plan.Sets {
 		for _, f := range set.Files {
@@ -207,7 +217,7 @@ func (c *composer) pathOf(label string) string {
 }
 
 func (c *composer) notes(r *pass.Request) error {
-	for _, n := range c.in.Given.Notes {
+	for _, n := range c.in.Context.Notes {
 		if n.Entries == 0 {
 			continue
 		}
@@ -221,7 +231,7 @@ func (c *composer) notes(r *pass.Request) error {
 }
 
 func (c *composer) replies(r *pass.Request) error {
-	for _, reply := range c.in.Given.Replies {
+	for _, reply := range c.in.Context.Replies {
 		body, err := c.text(reply.Reply.Digest)
 		if err != nil {
 			return err
@@ -232,7 +242,7 @@ func (c *composer) replies(r *pass.Request) error {
 }
 
 func (c *composer) pictures(r *pass.Request) error {
-	shots, err := readShots(c.ctx, c.s, c.in.Given.Pictures)
+	shots, err := readShots(c.ctx, c.s, c.in.Context.Pictures)
 	for _, shot := range shots {
 		r.Pictures = append(r.Pictures, path.Join(picturesDir, shot.Name))
 	}
@@ -240,20 +250,20 @@ func (c *composer) pictures(r *pass.Request) error {
 }
 
 func (c *composer) artifact(r *pass.Request) error {
-	if c.in.Given.Artifact == nil {
+	if c.in.Context.Artifact == nil {
 		return nil
 	}
-	body, err := c.text(c.in.Given.Artifact.Digest)
+	body, err := c.text(c.in.Context.Artifact.Digest)
 	r.Artifact = pass.Text{Label: c.plan.Artifact.File, Body: body}
 	return err
 }
 
-// readShots reads a manifest of pictures; without one there are none.
+// readShots reads a manifest of screenshots.
 func readShots(ctx context.Context, s *store.Store, manifest *run.Blob) ([]run.Shot, error) {
 	if manifest == nil {
 		return nil, nil
 	}
-	raw, err := load(ctx, s, manifest.Digest)
+	raw, err := blobs.Get(ctx, s, manifest.Digest)
 	if err != nil {
 		return nil, err
 	}

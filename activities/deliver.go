@@ -8,63 +8,64 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/layout"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/pipeline"
-	"github.com/passbook-run/passbook/repo"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/work"
 )
 
-// Deliver brings a run's changes to a branch or into the source's checkout, or only looks at what they are. Either all of them are delivered or
-// none; delivering again changes nothing.
-func (a *Activities) Deliver(ctx context.Context, in work.DeliverInput) (work.DeliverResult, error) {
-	defer a.alive(ctx)()
+// Deliver delivers a run's changes to a branch or to the source's checkout, all or none; a dry run only lists
+// them. Delivering twice changes nothing.
+func (a *Activities) Deliver(ctx context.Context, in contract.DeliverInput) (contract.DeliverResult, error) {
+	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.DeliverResult{}, err
+		return contract.DeliverResult{}, err
 	}
 	plan, err := a.plan(ctx, s, in.Plan)
 	if err != nil {
-		return work.DeliverResult{}, err
+		return contract.DeliverResult{}, err
 	}
 	if plan.Delivery == nil {
-		return work.DeliverResult{}, badInput("the plan says nothing of a delivery")
+		return contract.DeliverResult{}, badInput("read the plan: no delivery")
 	}
-	at := work.Tree{Plan: in.Plan, Workspace: in.Workspace, Commit: in.Commit}
-	w, err := checkoutOf(ctx, at, a.cfg.Open(in.Dir).Path(rundir.WorkspaceDir))
+	at := contract.Tree{Plan: in.Plan, Workspace: in.Workspace, Commit: in.Commit}
+	w, err := openCheckout(ctx, at, a.cfg.Open(in.Dir).Path(layout.WorkspaceDir))
 	if err != nil {
-		return work.DeliverResult{}, orGone(ctx, in.Workspace.Source, err)
+		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}
 	d := delivery{in: in, to: *plan.Delivery, w: w}
-	if err := d.find(ctx); err != nil {
-		return work.DeliverResult{}, orGone(ctx, in.Workspace.Source, err)
+	if err := d.findChanges(ctx); err != nil {
+		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}
 	if len(d.patch) == 0 {
 		return d.res, nil
 	}
-	diff, err := keepData(ctx, s, d.patch)
+	diff, err := blobs.Put(ctx, s, d.patch)
 	if err != nil {
-		return work.DeliverResult{}, err
+		return contract.DeliverResult{}, err
 	}
 	d.res.Diff = &diff
-	if in.Look {
+	if in.DryRun {
 		return d.res, nil
 	}
-	return d.res, d.make(ctx)
+	return d.res, d.deliver(ctx)
 }
 
-// delivery is one delivery under way.
 type delivery struct {
-	in     work.DeliverInput
+	in     contract.DeliverInput
 	to     pipeline.Delivery
 	w      *repo.Worktree
 	source *repo.Repo
 	patch  []byte
-	res    work.DeliverResult
+	res    contract.DeliverResult
 }
 
-// find gets the changes of the run, as far as they are to be delivered: what was accepted, and nothing else that lies in its checkout.
-func (d *delivery) find(ctx context.Context) error {
+// findChanges reads the changes to deliver: what was accepted, and nothing else in the checkout.
+func (d *delivery) findChanges(ctx context.Context) error {
 	commit := d.in.Commit
 	if commit == "" {
 		commit = d.in.Workspace.Base
@@ -82,11 +83,14 @@ func (d *delivery) find(ctx context.Context) error {
 	return err
 }
 
-func (d *delivery) make(ctx context.Context) error {
+func (d *delivery) deliver(ctx context.Context) error {
 	var err error
 	d.source, err = repo.Open(ctx, d.in.Workspace.Source)
-	if isGone(err) {
-		d.ask(fmt.Sprintf("the source %s is not there any more: put it back, and try again, or skip the delivery (%v)", d.in.Workspace.Source, err), nil)
+	if sourceMissing(err) {
+		d.decline(
+			fmt.Sprintf("the source %s no longer exists (%v): restore it and retry, or skip the delivery",
+				d.in.Workspace.Source, err), nil,
+		)
 		return nil
 	}
 	if err != nil {
@@ -98,20 +102,26 @@ func (d *delivery) make(ctx context.Context) error {
 	return d.toCheckout(ctx)
 }
 
-// isGone says whether an error of [repo.Open] is that there is no repository to deliver to.
-func isGone(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, repo.ErrNotRepository) || errors.Is(err, repo.ErrBare) || errors.Is(err, repo.ErrUnborn)
+// sourceMissing reports whether [repo.Open] found no repository to deliver to.
+func sourceMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, repo.ErrNotRepository) || errors.Is(err, repo.ErrBare) ||
+		errors.Is(err, repo.ErrUnborn)
 }
 
-// orGone is why the run's own checkout cannot be read. Its commits lie in the source: without that, no more tries help.
-func orGone(ctx context.Context, source string, err error) error {
-	if _, open := repo.Open(ctx, source); isGone(open) {
-		return badInput("the source %s, which holds the commits of the run, is not there any more: put it back, and `starter resume` the run (%v)", source, err)
+// explainMissingSource explains why the run's checkout cannot be read. Its commits are in the source: without it,
+// a retry cannot succeed.
+func explainMissingSource(ctx context.Context, source string, err error) error {
+	if _, open := repo.Open(ctx, source); sourceMissing(open) {
+		return badInput(
+			"the source %s with the commits of the run no longer exists (%v): restore it, then run \"starter resume "+
+				"RUN\"",
+			source, err,
+		)
 	}
 	return err
 }
 
-// toBranch makes one commit of all changes, on a branch that is made or moved forward.
+// toBranch commits all changes to a branch that is created or fast-forwarded.
 func (d *delivery) toBranch(ctx context.Context) error {
 	branch := d.to.Branch
 	if branch == "" {
@@ -119,22 +129,22 @@ func (d *delivery) toBranch(ctx context.Context) error {
 	}
 	commit, err := d.source.CommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.message(), d.trailer())
 	if err != nil {
-		return d.asked(err)
+		return d.asQuestion(err)
 	}
-	d.res.Delivered, d.res.To, d.res.Where, d.res.Commit = true, "branch", branch, commit
+	d.res.Delivered, d.res.To, d.res.Location, d.res.Commit = true, "branch", branch, commit
 	return nil
 }
 
-// toCheckout applies the changes to the source's checkout, and commits exactly them where that is wanted.
+// toCheckout applies the changes to the source's checkout, and commits exactly them if configured.
 func (d *delivery) toCheckout(ctx context.Context) error {
-	d.res.To, d.res.Where = "checkout", d.source.Root()
+	d.res.To, d.res.Location = "checkout", d.source.Root()
 	commit := d.to.Commit && d.in.Action != run.ActionApply
 	if id, err := d.source.CommitWith(ctx, d.trailer()); err != nil || id != "" {
 		d.res.Delivered, d.res.Commit = id != "", id
 		return err
 	}
 	if err := d.apply(ctx, commit); err != nil {
-		return d.asked(err)
+		return d.asQuestion(err)
 	}
 	if !commit {
 		d.res.Delivered = true
@@ -145,13 +155,14 @@ func (d *delivery) toCheckout(ctx context.Context) error {
 		return err
 	}
 	if d.res.Commit, err = d.source.CommitPaths(ctx, d.message(), paths...); err != nil {
-		return d.asked(err)
+		return d.asQuestion(err)
 	}
 	d.res.Delivered = true
 	return nil
 }
 
-// apply brings the changes into the source's files, if they are not there yet. A checkout that cannot take them, or the commit, is left as it is.
+// apply applies the changes unless the source has them. A checkout that cannot take the changes or the commit is
+// left unchanged.
 func (d *delivery) apply(ctx context.Context, commit bool) error {
 	applied, err := d.source.Applied(ctx, d.patch)
 	if err != nil || applied && !commit {
@@ -163,51 +174,51 @@ func (d *delivery) apply(ctx context.Context, commit bool) error {
 	return d.source.Apply(ctx, d.patch)
 }
 
-// asked makes an error that says how the target stands a question: somebody has to decide. Every other one stays an error, and is tried again.
-func (d *delivery) asked(err error) error {
+// asQuestion turns an error about the target's state into a question for an operator. Other errors are retried.
+func (d *delivery) asQuestion(err error) error {
 	var conflict *repo.ConflictError
 	var forward *repo.NotForwardError
 	var refused *repo.RefusedError
 	var branch *repo.BranchError
 	switch {
 	case errors.As(err, &conflict):
-		d.ask(unfit+err.Error(), conflict.Paths)
+		d.decline(doesNotApply+err.Error(), conflict.Paths)
 	case errors.As(err, &forward):
-		d.ask(unfit+err.Error(), nil)
+		d.decline(doesNotApply+err.Error(), nil)
 	case errors.As(err, &refused):
-		d.ask("the target cannot take the changes as it stands: "+err.Error(), refused.Paths)
+		d.decline("the target cannot take the changes: "+err.Error(), refused.Paths)
 	case errors.As(err, &branch) && branch.Path != "":
-		d.ask("the target cannot take the changes as it stands: "+err.Error()+": switch to another branch there, and try again", nil)
+		d.decline("the target cannot take the changes: "+err.Error()+": switch to another branch there and retry", nil)
 	default:
 		return err
 	}
 	return nil
 }
 
-const unfit = "the target has changed, and the changes do not fit it any more: "
+const doesNotApply = "the target has changed and the changes no longer apply: "
 
-// What a result says at most: it stands in the history, and in the question. Why says how many files more there are.
+// Limits of a result: it is part of the history and of the question.
 const (
-	mostWhy   = 2 << 10 // bytes
-	mostDirty = 20
+	maxReasonBytes = 2 << 10 // bytes
+	maxDirtyFiles  = 20
 )
 
-// ask notes why nothing was delivered, and the first files that are in the way.
-func (d *delivery) ask(why string, dirty []string) {
-	if len(why) > mostWhy {
-		why = strings.ToValidUTF8(why[:mostWhy-len("…")], "") + "…"
+// decline records why nothing was delivered, and the first files in the way.
+func (d *delivery) decline(why string, dirty []string) {
+	if len(why) > maxReasonBytes {
+		why = strings.ToValidUTF8(why[:maxReasonBytes-len("…")], "") + "…"
 	}
-	d.res.Why, d.res.Dirty = why, dirty[:min(mostDirty, len(dirty))]
+	d.res.Reason, d.res.Dirty = why, dirty[:min(maxDirtyFiles, len(dirty))]
 }
 
-// trailer is how a delivery is known again: by the run and by what is delivered. Other commits name the run too, and a run that was reset may
+// trailer identifies a delivery by run and content. Other commits contain the run id too, and a reset run may
 // deliver something else.
 func (d *delivery) trailer() string {
 	sum := sha256.Sum256(d.patch)
 	return fmt.Sprintf("Passbook-Delivery: %s %x", d.in.RunID, sum[:8])
 }
 
-// message is the definition's own or the workflow's, and has the trailers at its end.
+// message returns the commit message of the definition or the workflow, with the trailers.
 func (d *delivery) message() string {
 	text := d.in.Message
 	if d.to.Message != "" {

@@ -11,11 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
 )
 
-// TestACommitOfTheRunIsNoDelivery: the one that `dirty: commit` made before the run has the run's name too.
-func TestACommitOfTheRunIsNoDelivery(t *testing.T) {
+func TestRunCommitIsNotADelivery(t *testing.T) {
 	for _, delivery := range []string{"{to: checkout}", "{to: branch, branch: main}"} {
 		t.Run(delivery, func(t *testing.T) {
 			h := onTree(t, "answer", "{to: branch, branch: result}", delivery)
@@ -23,7 +22,7 @@ func TestACommitOfTheRunIsNoDelivery(t *testing.T) {
 			before := h.git("rev-parse", "HEAD")
 			h.carry(edited)
 			res := h.deliver("", false)
-			require.True(t, res.Delivered, res.Why)
+			require.True(t, res.Delivered, res.Reason)
 			require.Equal(t, res.Commit+" "+before, h.git("log", "-1", "--format=%H %P"))
 			require.Equal(t, "a2", h.git("show", "HEAD:a.txt"))
 			require.Equal(t, res, h.deliver("", false), "once more changes nothing")
@@ -31,8 +30,7 @@ func TestACommitOfTheRunIsNoDelivery(t *testing.T) {
 	}
 }
 
-// TestAnotherPatchOfTheRunIsDeliveredToo: a run that was reset delivers something else.
-func TestAnotherPatchOfTheRunIsDeliveredToo(t *testing.T) {
+func TestSecondPatchIsDelivered(t *testing.T) {
 	for _, delivery := range []string{"{to: checkout}", "{to: branch, branch: result}"} {
 		t.Run(delivery, func(t *testing.T) {
 			h := onTree(t, "answer", "{to: branch, branch: result}", delivery)
@@ -40,15 +38,14 @@ func TestAnotherPatchOfTheRunIsDeliveredToo(t *testing.T) {
 			first := h.deliver("", false)
 			h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b2\n", "gone.txt": "g\n"})
 			second := h.deliver("", false)
-			require.True(t, second.Delivered, second.Why)
+			require.True(t, second.Delivered, second.Reason)
 			require.Equal(t, second.Commit+" "+first.Commit, h.git("log", "-1", "--format=%H %P", second.Commit))
 			require.Equal(t, "b2", h.git("show", second.Commit+":b.txt"))
 		})
 	}
 }
 
-// TestADeliverySaysOfWhichRunItIs, and which delivery it is, in one block of trailers.
-func TestADeliverySaysOfWhichRunItIs(t *testing.T) {
+func TestDeliveryCommitNamesRun(t *testing.T) {
 	for name, row := range map[string]struct{ delivery, subject string }{
 		"the task":        {"{to: branch, branch: result}", "Do it"},
 		"its own message": {"{to: branch, branch: result, message: Result}", "Result"},
@@ -90,31 +87,30 @@ func merging(h *trees) {
 
 func abort(h *trees) { h.git("merge", "--abort") }
 
-// TestATargetThatTakesNoDelivery is left as it is, and is a person's decision; when it is mended, the same delivery is made.
-func TestATargetThatTakesNoDelivery(t *testing.T) {
+func TestTargetRefusesDelivery(t *testing.T) {
 	for name, row := range map[string]obstacle{
 		"a branch with changes in its checkout": {
 			resultBranch, func(h *trees) { h.git("checkout", "-q", "-b", "result"); h.put("a.txt", "mine\n") },
-			"has changes of its own", []string{"a.txt"}, func(h *trees) { h.git("checkout", "-q", "a.txt") },
+			"has uncommitted changes", []string{"a.txt"}, func(h *trees) { h.git("checkout", "-q", "a.txt") },
 		},
 		"a branch in another checkout": {
 			resultBranch, func(h *trees) { h.git("worktree", "add", "-q", "-b", "result", "../other") },
 			"is checked out at", nil, func(h *trees) { h.git("worktree", "remove", "../other") },
 		},
 		"a branch that is merged into": {
-			"{to: branch, branch: main}", merging, "a merge is under way", nil, abort,
+			"{to: branch, branch: main}", merging, "a merge is in progress", nil, abort,
 		},
 		"a branch that git does not make": {
 			resultBranch, func(h *trees) { h.git("branch", "result/1") },
 			"'refs/heads/result/1' exists", nil, func(h *trees) { h.git("branch", "-D", "result/1") },
 		},
-		"a merge": {theCheckout, merging, "a merge is under way", nil, abort},
+		"a merge": {theCheckout, merging, "a merge is in progress", nil, abort},
 		"a merge, without a commit": {
-			"{to: checkout, commit: false}", merging, "a merge is under way", nil, abort,
+			"{to: checkout, commit: false}", merging, "a merge is in progress", nil, abort,
 		},
 		"a cherry-pick": {
 			theCheckout, func(h *trees) { h.git("update-ref", "CHERRY_PICK_HEAD", "main") },
-			"a cherry-pick is under way", nil, func(h *trees) { h.git("cherry-pick", "--quit") },
+			"a cherry-pick is in progress", nil, func(h *trees) { h.git("cherry-pick", "--quit") },
 		},
 		"a detached HEAD": {
 			theCheckout, func(h *trees) { h.git("checkout", "-q", "--detach") },
@@ -122,7 +118,10 @@ func TestATargetThatTakesNoDelivery(t *testing.T) {
 		},
 		"a filter that fails": {
 			theCheckout, func(h *trees) {
-				require.NoError(h.t, os.WriteFile(filepath.Join(h.source, ".git", "info", "attributes"), []byte("new.txt filter=bad\n"), 0o600))
+				require.NoError(
+					h.t, os.WriteFile(filepath.Join(h.source, ".git", "info", "attributes"),
+						[]byte("new.txt filter=bad\n"), 0o600),
+				)
 				h.git("config", "filter.bad.smudge", "false")
 				h.git("config", "filter.bad.required", "true")
 			},
@@ -136,7 +135,7 @@ func TestATargetThatTakesNoDelivery(t *testing.T) {
 			before := h.standing()
 			res := h.deliver("", false)
 			require.False(t, res.Delivered)
-			require.Contains(t, res.Why, row.why)
+			require.Contains(t, res.Reason, row.why)
 			require.Equal(t, row.dirty, res.Dirty)
 			require.NotNil(t, res.Diff)
 			require.Equal(t, before, h.standing())
@@ -146,13 +145,12 @@ func TestATargetThatTakesNoDelivery(t *testing.T) {
 
 			row.mend(h)
 			res = h.deliver("", false)
-			require.True(t, res.Delivered, res.Why)
+			require.True(t, res.Delivered, res.Reason)
 		})
 	}
 }
 
-// TestASourceThatWasMoved: the run's checkout knows its new place, the run does not.
-func TestASourceThatWasMoved(t *testing.T) {
+func TestDeliverToMovedSourceAsks(t *testing.T) {
 	for _, delivery := range []string{resultBranch, theCheckout} {
 		h := onTree(t, "answer", resultBranch, delivery)
 		h.carry(edited)
@@ -163,13 +161,12 @@ func TestASourceThatWasMoved(t *testing.T) {
 		res, err := do(t, h.acts.Deliver, in)
 		require.NoError(t, err)
 		require.False(t, res.Delivered)
-		require.Contains(t, res.Why, "the source "+h.source+" is not there any more: put it back, and try again, or skip")
+		require.Contains(t, res.Reason, "the source "+h.source+" no longer exists")
 		require.NotNil(t, res.Diff)
 	}
 }
 
-// TestASourceThatIsGone has the run's commits with it: nothing can be looked at, and no more tries help.
-func TestASourceThatIsGone(t *testing.T) {
+func TestDeliverWithoutSourceFails(t *testing.T) {
 	for name, again := range map[string]func(h *trees){
 		"deleted":              func(*trees) {},
 		"another folder there": func(h *trees) { require.NoError(h.t, os.Mkdir(h.source, 0o700)) },
@@ -184,14 +181,14 @@ func TestASourceThatIsGone(t *testing.T) {
 			_, err := do(t, h.acts.Deliver, look)
 			var failed *temporal.ApplicationError
 			require.ErrorAs(t, err, &failed)
-			require.Equal(t, []any{work.ErrBadInput, true}, []any{failed.Type(), failed.NonRetryable()})
-			require.ErrorContains(t, err, "the source "+h.source+", which holds the commits of the run, is not there any more: put it back")
+			require.Equal(t, []any{contract.ErrBadInput, true}, []any{failed.Type(), failed.NonRetryable()})
+			require.ErrorContains(t, err,
+				"the source "+h.source+" with the commits of the run no longer exists")
 		})
 	}
 }
 
-// TestManyFilesInTheWay: what is told of them stays short enough for a history and a question.
-func TestManyFilesInTheWay(t *testing.T) {
+func TestDirtyFilesAreLimited(t *testing.T) {
 	h := onTree(t, "answer", resultBranch, theCheckout)
 	many := maps.Clone(edited)
 	for i := range 30 {
@@ -204,23 +201,21 @@ func TestManyFilesInTheWay(t *testing.T) {
 	require.False(t, res.Delivered)
 	require.Len(t, res.Dirty, 20)
 	require.Equal(t, "file-19.txt", res.Dirty[19])
-	require.Contains(t, res.Why, `"file-19.txt"] and 10 more`)
-	require.NotContains(t, res.Why, "file-20.txt")
+	require.Contains(t, res.Reason, `"file-19.txt"] and 10 more`)
+	require.NotContains(t, res.Reason, "file-20.txt")
 }
 
-// TestAWhyIsClipped at a whole letter.
-func TestAWhyIsClipped(t *testing.T) {
+func TestReasonIsTruncated(t *testing.T) {
 	var d delivery
-	d.ask("x"+strings.Repeat("ü", 2000), nil)
-	require.LessOrEqual(t, len(d.res.Why), 2048)
-	require.Greater(t, len(d.res.Why), 2040)
-	require.Regexp(t, "^xü+…$", d.res.Why)
-	d.ask(strings.Repeat("x", 2048), nil)
-	require.Equal(t, strings.Repeat("x", 2048), d.res.Why)
+	d.decline("x"+strings.Repeat("ü", 2000), nil)
+	require.LessOrEqual(t, len(d.res.Reason), 2048)
+	require.Greater(t, len(d.res.Reason), 2040)
+	require.Regexp(t, "^xü+…$", d.res.Reason)
+	d.decline(strings.Repeat("x", 2048), nil)
+	require.Equal(t, strings.Repeat("x", 2048), d.res.Reason)
 }
 
-// TestMorePathsThanAProgramTakesAsArguments are delivered all the same.
-func TestMorePathsThanAProgramTakesAsArguments(t *testing.T) {
+func TestDeliverManyPaths(t *testing.T) {
 	long := strings.Repeat("d", 250)
 	h := onTree(t, "answer", resultBranch, "{to: checkout, paths: ["+long+"]}")
 	many := maps.Clone(edited)
@@ -229,13 +224,12 @@ func TestMorePathsThanAProgramTakesAsArguments(t *testing.T) {
 	}
 	h.carry(many)
 	res := h.deliver("", false)
-	require.True(t, res.Delivered, res.Why)
+	require.True(t, res.Delivered, res.Reason)
 	require.Equal(t, 850, res.Files)
 	require.Equal(t, 850, strings.Count(h.git("ls-tree", "-r", "--name-only", res.Commit), long+"/0"))
 }
 
-// TestOnlySomePathsAreDelivered where the definition says so: these files, and what is below these folders. They are no patterns.
-func TestOnlySomePathsAreDelivered(t *testing.T) {
+func TestDeliverSelectedPaths(t *testing.T) {
 	for paths, want := range map[string]string{
 		"[new.txt, sub/]":     "new.txt sub/a.txt",
 		"['*.txt', ':/', su]": "",
@@ -250,7 +244,10 @@ func TestOnlySomePathsAreDelivered(t *testing.T) {
 			require.Equal(t, want != "", res.Delivered)
 			require.Equal(t, len(strings.Fields(want)), res.Files)
 			if res.Delivered {
-				require.Equal(t, want, strings.ReplaceAll(h.git("diff", "--name-only", "--no-renames", "main", "result"), "\n", " "))
+				require.Equal(
+					t, want, strings.ReplaceAll(h.git("diff", "--name-only", "--no-renames", "main", "result"), "\n",
+						" "),
+				)
 			}
 		})
 	}

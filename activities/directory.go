@@ -5,143 +5,153 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/projector"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/volume"
-	"github.com/passbook-run/passbook/work"
 )
 
-// Open looks at the directory before an execution writes to it: it must be this run's.
-func (a *Activities) Open(ctx context.Context, in work.OpenInput) (work.OpenResult, error) {
-	defer a.alive(ctx)()
+// Open opens the directory for an execution: it must be this run's.
+func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.OpenResult, error) {
+	defer a.keepAlive(ctx)()
 	if _, err := a.store(ctx, in.Store); err != nil { // before anything is written
-		return work.OpenResult{}, err
+		return contract.OpenResult{}, err
 	}
 	d := a.cfg.Open(in.Dir)
 	if err := d.Take(in.Claim); err != nil {
-		return work.OpenResult{}, foreign(err)
+		return contract.OpenResult{}, nonRetryable(err)
 	}
 	if in.Tail.Seq == 0 {
 		tail, err := d.Tail()
-		return work.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+		return contract.OpenResult{Tail: tail, Host: a.cfg.Host}, err
 	}
 	owner := rundir.Owner{
-		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster, Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
+		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,
+		Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
-	return work.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, foreign(d.TakeOver(ctx, owner, in.Tail))
+	return contract.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, nonRetryable(fsck.TakeOver(ctx, d, owner, in.Tail))
 }
 
-// alive reports that work on the directory goes on, so that a worker that dies in the middle of it is noticed as soon as one that dies in a call.
-func (a *Activities) alive(ctx context.Context) (stop func()) {
-	return BeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host} })
+// keepAlive sends heartbeats during work on the directory, so that a lost worker is noticed early.
+func (a *Activities) keepAlive(ctx context.Context) (stop func()) {
+	return HeartbeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(),
+		func() any { return contract.Heartbeat{Host: a.cfg.Host} })
 }
 
-// foreign marks an error that trying again cannot help.
-func foreign(err error) error {
+// nonRetryable marks errors that a retry cannot fix.
+func nonRetryable(err error) error {
 	var c *rundir.ClaimedError
-	var stale *rundir.StaleError
-	var other *rundir.OtherEventsError
-	var damaged *rundir.DamagedError
+	var stale *fsck.StaleError
+	var other *projector.OtherEventsError
+	var damaged *fsck.DamagedError
 	switch {
 	case errors.As(err, &c):
-		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrClaimed, err)
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrClaimed, err)
 	case errors.As(err, &other):
-		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrOtherEvents, err)
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDiverged, err)
 	case errors.As(err, &stale), errors.As(err, &damaged):
-		return temporal.NewNonRetryableApplicationError(err.Error(), work.ErrStale, err)
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrStale, err)
 	}
 	return err
 }
 
-// Project appends a piece of the journal to the directory.
-func (a *Activities) Project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
-	met := lastTrouble(ctx)
-	stop := BeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
+// Project appends a batch of the journal to the directory.
+func (a *Activities) Project(ctx context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {
+	met := lastError(ctx)
+	stop := HeartbeatEvery(ctx, activity.GetInfo(ctx).HeartbeatTimeout.Milliseconds(),
+		func() any { return contract.Heartbeat{Host: a.cfg.Host, LastError: met} })
 	res, err := a.project(ctx, in)
 	err = volume.Explain(err)
 	stop()
 	if err != nil {
 		if ctx.Err() == nil {
-			met = troubleOf(err)
-			a.hideAll(&met.Message)
+			met = classifyError(err)
+			a.redactAll(&met.Message)
 		}
-		activity.RecordHeartbeat(ctx, work.Heartbeat{Host: a.cfg.Host, Trouble: met})
+		activity.RecordHeartbeat(ctx, contract.Heartbeat{Host: a.cfg.Host, LastError: met})
 		return res, err
 	}
 	if met != nil {
 		met.Attempt = int(activity.GetInfo(ctx).Attempt)
-		res.Troubles = append(res.Troubles, *met)
+		res.Recovered = append(res.Recovered, *met)
 	}
 	return res, nil
 }
 
-// lastTrouble is what an earlier attempt of this activity failed with. It travels in the heartbeats, so another worker knows it too.
-func lastTrouble(ctx context.Context) *work.Trouble {
-	var beat work.Heartbeat
+// lastError returns the error of an earlier attempt from its heartbeats, which other workers see too.
+func lastError(ctx context.Context) *contract.RecoveredError {
+	var beat contract.Heartbeat
 	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &beat) != nil {
 		return nil
 	}
-	return beat.Trouble
+	return beat.LastError
 }
 
-// troubleOf classifies what directory work failed with.
-func troubleOf(err error) *work.Trouble {
-	t := &work.Trouble{Category: string(agent.Unknown), Message: err.Error()}
+// classifyError classifies an error of work on the directory.
+func classifyError(err error) *contract.RecoveredError {
+	t := &contract.RecoveredError{Category: run.CategoryUnknown, Message: err.Error()}
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
-		t.Category = string(agent.FileIO)
+		t.Category = run.CategoryFileIO
 	}
 	return t
 }
 
-func (a *Activities) project(ctx context.Context, in work.ProjectInput) (work.ProjectResult, error) {
+func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.ProjectResult{}, err
+		return contract.ProjectResult{}, err
 	}
 	d := a.cfg.Open(in.Dir)
-	if err := d.MayContinue(in.RunID); err != nil {
-		return work.ProjectResult{}, foreign(err)
+	if err := projector.MayContinue(d.Dir, in.RunID); err != nil {
+		return contract.ProjectResult{}, nonRetryable(err)
 	}
-	if in.Look {
-		return lookAtEnd(ctx, d, blobs{s}, in)
+	if in.CheckOnly {
+		return checkEnd(ctx, d, blobs.Of(s), in)
 	}
-	batch := rundir.Batch{
-		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified, Truth: a.truth(blobs{s}, in.Head),
+	batch := projector.Batch{
+		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified,
+		Truth: a.journalSource(blobs.Of(s), in.Head),
 	}
-	p, err := d.Project(ctx, blobs{s}, batch)
-	if err == nil && p.Outcome == rundir.Written {
-		a.forgetClosed(ctx, d, in)
+	p, err := d.Project(ctx, blobs.Of(s), batch)
+	if err == nil && p.Outcome == run.ProjectionWritten {
+		a.forgetClosedRun(ctx, d, in)
 	}
-	res := work.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage, End: endOf(p.End)}
+	res := contract.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage, End: endOf(p.End)}
 	for _, what := range p.Healed {
-		res.Troubles = append(res.Troubles, work.Trouble{Category: string(agent.StateCorruption), Message: what})
+		res.Recovered = append(res.Recovered, contract.RecoveredError{Category: run.CategoryStateCorruption,
+			Message: what})
 	}
 	return res, err
 }
 
-// Seal puts a piece of the journal into the store.
-func (a *Activities) Seal(ctx context.Context, in work.SealInput) (work.SealResult, error) {
-	defer a.alive(ctx)()
+// ArchiveSegment archives a part of the journal.
+func (a *Activities) ArchiveSegment(ctx context.Context,
+	in contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
+	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.SealResult{}, err
+		return contract.ArchiveSegmentResult{}, err
 	}
-	done, err := a.cfg.Open(in.Dir).Seal(ctx, blobs{s}, rundir.Sealing{
-		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.truth(blobs{s}, in.Head),
+	done, err := a.cfg.Open(in.Dir).Seal(ctx, blobs.Of(s), projector.Sealing{
+		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
-	if errors.Is(err, rundir.ErrShorter) {
-		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrShorter, err)
+	if errors.Is(err, journal.ErrShorter) {
+		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirectoryLost, err)
 	}
-	return work.SealResult{Head: done.Head, Last: done.Last, Damage: done.Damage}, err
+	return contract.ArchiveSegmentResult{Head: done.Head, Last: done.Last, Damage: done.Damage}, err
 }
 
-// truth gives the journal as the store and this workflow's own history hold it.
-func (a *Activities) truth(s blobs, head string) rundir.Truth {
+// journalSource returns the journal as the store and the workflow's history have it.
+func (a *Activities) journalSource(s blobs.Store, head string) journal.Truth {
 	return func(ctx context.Context) ([]string, error) {
 		exec := activity.GetInfo(ctx).WorkflowExecution
 		src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
@@ -153,36 +163,37 @@ func (a *Activities) truth(s blobs, head string) rundir.Truth {
 	}
 }
 
-// Rebuild writes a lost or damaged directory again, from segments and from this workflow's own history.
-func (a *Activities) Rebuild(ctx context.Context, in work.RebuildInput) (work.RebuildResult, error) {
-	defer a.alive(ctx)()
+// Rebuild rebuilds a lost or damaged directory from segments and the workflow's history.
+func (a *Activities) Rebuild(ctx context.Context, in contract.RebuildInput) (contract.RebuildResult, error) {
+	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.RebuildResult{}, err
+		return contract.RebuildResult{}, err
 	}
 	exec := activity.GetInfo(ctx).WorkflowExecution
 	src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
 	if err != nil {
-		return work.RebuildResult{}, err
+		return contract.RebuildResult{}, err
 	}
 	src.Claim, src.Head = in.Claim, in.Head
-	r, err := a.cfg.Open(in.Dir).Restore(ctx, blobs{s}, src)
-	return work.RebuildResult{Tail: r.Tail, Damage: r.Damage}, foreign(err)
+	r, err := a.cfg.Open(in.Dir).Restore(ctx, blobs.Of(s), src)
+	return contract.RebuildResult{Tail: r.Tail, Damage: r.Damage}, nonRetryable(err)
 }
 
-// Rehome checks that a directory is the one of a run that was somewhere else. It writes nothing.
-func (a *Activities) Rehome(ctx context.Context, in work.RehomeInput) (work.RehomeResult, error) {
-	defer a.alive(ctx)()
+// Rehome checks that a directory is that of a run that was somewhere else. It writes nothing.
+func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
+	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.RehomeResult{}, err
+		return contract.RehomeResult{}, err
 	}
-	err = a.cfg.Open(in.Dir).MayMoveHere(ctx, rundir.Moving{
-		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail, Truth: a.truth(blobs{s}, in.Head),
+	err = projector.MayMoveHere(ctx, a.cfg.Open(in.Dir).Dir, projector.Moving{
+		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail,
+		Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
-	var refused *rundir.TargetError
+	var refused *projector.TargetError
 	if errors.As(err, &refused) {
-		err = temporal.NewNonRetryableApplicationError(err.Error(), work.ErrNotThere, err)
+		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirNotFound, err)
 	}
-	return work.RehomeResult{Host: a.cfg.Host}, err
+	return contract.RehomeResult{Host: a.cfg.Host}, err
 }

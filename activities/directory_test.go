@@ -11,35 +11,45 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/volume"
-	"github.com/passbook-run/passbook/work"
 )
 
 // startsAs is a projection of the first event of a run.
-func (h *house) startsAs(dir string) work.ProjectInput {
-	raw, err := run.Payload(run.RunStart{RunID: "run-1", ThreadID: "run-1", Epoch: 1, Definition: h.put("x").Digest, Plan: h.plan, Inputs: h.in.At.Inputs})
+func (h *harness) startsAs(dir string) contract.ProjectInput {
+	raw, err := run.Payload(run.RunStart{
+		RunID: "run-1", ThreadID: "run-1", Epoch: 1, Definition: h.put("x").Digest, Plan: h.plan,
+		Inputs: h.in.At.Inputs,
+	})
 	require.NoError(h.t, err)
 	line, err := run.Event{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindRunStart, Payload: raw}.Line()
 	require.NoError(h.t, err)
-	return work.ProjectInput{Target: work.Target{RunID: "run-1", Dir: dir, Store: h.s.URL()}, Epoch: 1, First: 1, Lines: []string{line}}
+	return contract.ProjectInput{
+		Target: contract.Target{RunID: "run-1", Dir: dir, Store: h.s.URL()}, Epoch: 1, First: 1, Lines: []string{line},
+	}
 }
 
 // project executes Project as an attempt to which an earlier one has left these heartbeats.
-func (h *house) project(in work.ProjectInput, beat *work.Heartbeat) (res work.ProjectResult, beats []work.Heartbeat, err error) {
+func (h *harness) project(in contract.ProjectInput,
+	beat *contract.Heartbeat) (res contract.ProjectResult, beats []contract.Heartbeat, err error) {
 	e := env(h.t.Context())
 	e.RegisterActivity(h.acts.Project)
 	if beat != nil {
 		e.SetHeartbeatDetails(*beat)
 	}
 	e.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var b work.Heartbeat
+		var b contract.Heartbeat
 		require.NoError(h.t, details.Get(&b))
 		beats = append(beats, b)
 	})
@@ -50,32 +60,30 @@ func (h *house) project(in work.ProjectInput, beat *work.Heartbeat) (res work.Pr
 	return res, beats, err
 }
 
-// TestAProjectionTellsWhatItGotOver: what one attempt failed with travels in its heartbeats, and the attempt that succeeds reports it, in whatever worker.
-func TestAProjectionTellsWhatItGotOver(t *testing.T) {
-	h := newHouse(t, "")
+func TestProjectReportsRecoveredError(t *testing.T) {
+	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	require.NoError(t, os.WriteFile(in.Dir, []byte("a file is in the way"), 0o600))
 	_, beats, err := h.project(in, nil)
 	require.Error(t, err)
-	last := beats[len(beats)-1].Trouble
-	require.Equal(t, "file-io", last.Category)
+	last := beats[len(beats)-1].LastError
+	require.Equal(t, run.CategoryFileIO, last.Category)
 	require.Contains(t, last.Message, "not a directory")
 
 	require.NoError(t, os.Remove(in.Dir))
-	res, _, err := h.project(in, &work.Heartbeat{Trouble: last})
+	res, _, err := h.project(in, &contract.Heartbeat{LastError: last})
 	require.NoError(t, err)
-	require.Equal(t, []work.Trouble{{Category: "file-io", Message: last.Message, Attempt: 1}}, res.Troubles)
+	require.Equal(t, []contract.RecoveredError{{Category: "file-io", Message: last.Message, Attempt: 1}}, res.Recovered)
 
-	res, _, err = h.project(in, &work.Heartbeat{Host: "here"})
+	res, _, err = h.project(in, &contract.Heartbeat{Host: "here"})
 	require.NoError(t, err)
-	require.Empty(t, res.Troubles, "nothing had failed")
+	require.Empty(t, res.Recovered, "nothing had failed")
 }
 
-// TestAProjectionLeavesOtherFilesAlone: a directory that holds another journal and no claim, is not written to.
-func TestAProjectionLeavesOtherFilesAlone(t *testing.T) {
-	h := newHouse(t, "")
+func TestProjectLeavesOtherFiles(t *testing.T) {
+	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
-	name := filepath.Join(in.Dir, rundir.EventsFile)
+	name := filepath.Join(in.Dir, layout.EventsFile)
 	require.NoError(t, os.MkdirAll(in.Dir, 0o755))
 	require.NoError(t, os.WriteFile(name, []byte("{\"mine\":1}\n"), 0o600))
 	_, _, err := h.project(in, nil)
@@ -88,22 +96,26 @@ func TestAProjectionLeavesOtherFilesAlone(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
-// TestAProjectionTellsWhatItHealed: damaged files that follow from the events are made again, and named.
-// TestADamagedFileOfTheRunIsNamedAndWaitedFor: what says whose directory it is cannot be made again by the run, so an operator has to, and is told how.
-func TestADamagedFileOfTheRunIsNamedAndWaitedFor(t *testing.T) {
+func TestProjectReportsDamagedFile(t *testing.T) {
 	for _, row := range []struct {
 		file, text, cause, next string
 	}{
-		{rundir.ClaimFile, `{"version":1,"run_id"`, "unexpected end of JSON input", "&& starter rebuild run-1 --output-dir $DIR"},
-		{rundir.OwnerFile, `{"epoch":`, "unexpected end of JSON input", "mv $FILE $FILE.damaged"},
+		{
+			layout.ClaimFile, `{"version":1,"run_id"`, "unexpected end of JSON input",
+			"&& starter rebuild run-1 --output-dir $DIR",
+		},
+		{layout.OwnerFile, `{"epoch":`, "unexpected end of JSON input", "mv $FILE $FILE.damaged"},
 	} {
 		t.Run(row.file, func(t *testing.T) {
-			h := newHouse(t, "")
+			h := newHarness(t, "")
 			in := h.startsAs(filepath.Join(h.dir, "run"))
-			d := rundir.At(in.Dir)
-			require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}))
-			if row.file == rundir.OwnerFile {
-				require.NoError(t, d.TakeOver(t.Context(), rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
+			d := projector.At(in.Dir)
+			require.NoError(
+				t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small",
+					CreatedAt: "2026-01-02T03:04:05.000Z"}),
+			)
+			if row.file == layout.OwnerFile {
+				require.NoError(t, fsck.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
 			}
 			_, _, err := h.project(in, nil)
 			require.NoError(t, err)
@@ -113,63 +125,75 @@ func TestADamagedFileOfTheRunIsNamedAndWaitedFor(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte(row.text), 0o600))
 
 			e := env(t.Context())
-			e.RegisterActivityWithOptions(telling(h.acts, h.acts.Project), activity.RegisterOptions{Name: work.Project})
-			_, err = e.ExecuteActivity(work.Project, in)
+			e.RegisterActivityWithOptions(redactingInterceptor(h.acts, h.acts.Project), activity.RegisterOptions{
+				Name: contract.Project,
+			})
+			_, err = e.ExecuteActivity(contract.Project, in)
 			app := (*temporal.ApplicationError)(nil)
 			require.ErrorAs(t, err, &app)
 			require.False(t, app.NonRetryable(), "%v", err)
 			places := strings.NewReplacer("$FILE", file, "$DIR", in.Dir)
-			require.ErrorContains(t, err, "read "+file+": "+row.cause+"; nothing was written. The run continues once the file can be read")
+			require.ErrorContains(t, err,
+				"read "+file+": "+row.cause+"; nothing was written. The run continues once the file can be read")
 			require.ErrorContains(t, err, places.Replace(row.next))
 			require.NotContains(t, err.Error(), "Name a missing or empty directory")
 
 			require.NoError(t, os.WriteFile(file, whole, 0o600))
-			_, err = e.ExecuteActivity(work.Project, in)
+			_, err = e.ExecuteActivity(contract.Project, in)
 			require.NoError(t, err)
-			if row.file == rundir.ClaimFile {
+			if row.file == layout.ClaimFile {
 				return
 			}
 			require.NoError(t, os.Remove(file))
-			_, err = e.ExecuteActivity(work.Project, in)
+			_, err = e.ExecuteActivity(contract.Project, in)
 			require.NoError(t, err, "what was advised helps too")
 		})
 	}
 }
 
-// TestAnUnknownKindOfStoreIsRefusedOnce: no later try could open it, and nothing is written for it.
-func TestAnUnknownKindOfStoreIsRefusedOnce(t *testing.T) {
-	h := newHouse(t, "")
-	in := work.OpenInput{Target: work.Target{RunID: "run-1", Dir: filepath.Join(h.dir, "run"), Store: "gopher://bucket"}, Claim: run.Claim{Version: 1, RunID: "run-1"}, Epoch: 1}
+func TestUnknownStoreSchemeIsNonRetryable(t *testing.T) {
+	h := newHarness(t, "")
+	in := contract.OpenInput{
+		Target: contract.Target{RunID: "run-1", Dir: filepath.Join(h.dir, "run"), Store: "gopher://bucket"},
+		Claim:  run.Claim{Version: 1, RunID: "run-1"}, Epoch: 1,
+	}
 	e := env(t.Context())
 	e.RegisterActivity(h.acts.Open)
 	_, err := e.ExecuteActivity(h.acts.Open, in)
 	app := (*temporal.ApplicationError)(nil)
 	require.ErrorAs(t, err, &app)
 	require.True(t, app.NonRetryable())
-	require.Equal(t, work.ErrBadInput, app.Type())
-	require.Equal(t, `open the store gopher://bucket: this program has no store of kind "gopher": use file:///path, s3://, gs:// or azblob://`, app.Message())
+	require.Equal(t, contract.ErrBadInput, app.Type())
+	require.Equal(
+		t,
+		`open the store gopher://bucket: this program has no store driver of kind "gopher": use file:///path, s3://, gs:// or azblob://`, app.Message(),
+	)
 	require.NoDirExists(t, in.Dir)
 }
 
-func TestAProjectionTellsWhatItHealed(t *testing.T) {
+func TestProjectReportsRepairs(t *testing.T) {
 	tests := []struct {
 		name, file string
 		hurt       func(raw string) string
 		says       string
 	}{
-		{"state that is no JSON", rundir.StateFile, func(string) string { return "x" }, "state.json is damaged"},
-		{"state of another schema", rundir.StateFile, func(raw string) string { return replaced(t, raw, `"schemaVersion": 3`, `"schemaVersion": 99`) }, "schema version 99"},
-		{"no state", rundir.StateFile, nil, "state.json"},
-		{"meta that is no JSON", rundir.MetaFile, func(string) string { return "x" }, "meta.json is damaged"},
-		{"a log that was cut", rundir.TextLog, func(raw string) string { return raw[:10] }, "a log is shorter"},
+		{"state that is no JSON", layout.StateFile, func(string) string { return "x" }, "state.json is damaged"},
+		{
+			"state of another schema", layout.StateFile,
+			func(raw string) string { return replaced(t, raw, `"schemaVersion": 3`, `"schemaVersion": 99`) },
+			"schema version 99",
+		},
+		{"no state", layout.StateFile, nil, "state.json"},
+		{"meta that is no JSON", layout.MetaFile, func(string) string { return "x" }, "meta.json is damaged"},
+		{"a log that was cut", layout.TextLog, func(raw string) string { return raw[:10] }, "a log is shorter"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t, "")
+			h := newHarness(t, "")
 			in := h.startsAs(filepath.Join(h.dir, "run"))
 			res, _, err := h.project(in, nil)
 			require.NoError(t, err)
-			require.Empty(t, res.Troubles)
+			require.Empty(t, res.Recovered)
 			path := filepath.Join(in.Dir, filepath.FromSlash(tt.file))
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -180,10 +204,10 @@ func TestAProjectionTellsWhatItHealed(t *testing.T) {
 			}
 			res, _, err = h.project(in, nil)
 			require.NoError(t, err)
-			require.Len(t, res.Troubles, 1)
-			require.Equal(t, "state-corruption", res.Troubles[0].Category)
-			require.Contains(t, res.Troubles[0].Message, tt.says)
-			require.Contains(t, res.Troubles[0].Message, "made again from events.jsonl")
+			require.Len(t, res.Recovered, 1)
+			require.Equal(t, run.CategoryStateCorruption, res.Recovered[0].Category)
+			require.Contains(t, res.Recovered[0].Message, tt.says)
+			require.Contains(t, res.Recovered[0].Message, "made again from events.jsonl")
 			healed, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Equal(t, string(raw), string(healed))
@@ -197,14 +221,14 @@ func replaced(t *testing.T, text, old, by string) string {
 	return strings.Replace(text, old, by, 1)
 }
 
-func TestTroublesAreClassified(t *testing.T) {
-	require.Equal(t, "file-io", troubleOf(&fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}).Category)
-	require.Equal(t, "unknown", troubleOf(rundir.ErrNoRun).Category)
+func TestClassifyError(t *testing.T) {
+	require.Equal(t, run.CategoryFileIO, classifyError(&fs.PathError{Op: "open", Path: "x",
+		Err: syscall.EROFS}).Category)
+	require.Equal(t, run.CategoryUnknown, classifyError(rundir.ErrNoRun).Category)
 }
 
-// TestAnErrorNamesTheFileSystem: which one is full, and which errors pause the run instead of being tried again.
-func TestAnErrorNamesTheFileSystem(t *testing.T) {
-	h := newHouse(t, "")
+func TestErrorContainsFileSystem(t *testing.T) {
+	h := newHarness(t, "")
 	path := filepath.Join(h.dir, "events.jsonl")
 	on, err := volume.Of(h.dir)
 	require.NoError(t, err)
@@ -219,13 +243,14 @@ func TestAnErrorNamesTheFileSystem(t *testing.T) {
 		{syscall.EACCES, false, "open " + path + ": permission denied"},
 	} {
 		t.Run(row.errno.Error(), func(t *testing.T) {
-			f := telling(h.acts, func(context.Context, struct{}) (struct{}, error) {
-				return struct{}{}, fmt.Errorf("append events 4 to 6: %w", &fs.PathError{Op: "open", Path: path, Err: row.errno})
+			f := redactingInterceptor(h.acts, func(context.Context, struct{}) (struct{}, error) {
+				return struct{}{}, fmt.Errorf("append events 4 to 6: %w",
+					&fs.PathError{Op: "open", Path: path, Err: row.errno})
 			})
 			_, err := f(t.Context(), struct{}{})
 			require.ErrorContains(t, err, row.says)
 			var app *temporal.ApplicationError
-			require.Equal(t, row.pauses, errors.As(err, &app) && app.Type() == work.ErrDiskFull)
+			require.Equal(t, row.pauses, errors.As(err, &app) && app.Type() == contract.ErrDiskFull)
 			if row.pauses {
 				require.Contains(t, app.Message(), row.says)
 			}

@@ -7,11 +7,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/run"
 )
 
-// TestTheEnvelopeIsKept of every call that was answered, well or not, with its secrets hidden, and also when the answer is used once more.
-func TestTheEnvelopeIsKept(t *testing.T) {
-	for _, row := range []struct{ play, outcome, says string }{
+func TestEnvelopeIsStored(t *testing.T) {
+	for _, row := range []struct {
+		play    string
+		outcome run.Category
+		says    string
+	}{
 		{"spill", "ok", "<hidden>\n```html\n<!DOCTYPE html>\n<html><hidden></html>\n```\n"},
 		{"spill and fail", "claude-p-exit-nonzero", strings.Repeat("x", 296) + "<hidden>"},
 	} {
@@ -22,7 +28,7 @@ func TestTheEnvelopeIsKept(t *testing.T) {
 			require.Equal(t, row.outcome, res.Outcome)
 			require.NotNil(t, res.Envelope)
 			require.NotEmpty(t, res.Envelope.Raw, "something was hidden")
-			raw, err := load(context.Background(), h.s, res.Envelope.Digest)
+			raw, err := blobs.Get(context.Background(), h.s, res.Envelope.Digest)
 			require.NoError(t, err)
 			require.Equal(t, 1, strings.Count(string(raw), "\n"))
 			var e struct {

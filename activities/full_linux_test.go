@@ -11,20 +11,22 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
 )
 
-// TestAFullStoreIsNamed: a store has a file system of its own, and that is the one that is named.
-func TestAFullStoreIsNamed(t *testing.T) {
+func TestFullStoreIsReported(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("making a small disk needs root")
 	}
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "passbook-store", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=256k", "passbook-store",
+		dir).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be mounted here: %s", out)
 	}
 	t.Cleanup(func() { require.NoError(t, exec.Command("umount", "-l", dir).Run()) })
-	h := newHouse(t, "")
+	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	require.NoError(t, os.CopyFS(dir, os.DirFS(strings.TrimPrefix(h.s.URL(), "file://"))))
 	filler, err := os.Create(filepath.Join(dir, "filler"))
@@ -43,5 +45,5 @@ func TestAFullStoreIsNamed(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "filler")))
 	res, _, err := h.project(in, nil)
 	require.NoError(t, err, "with space again the same batch is written")
-	require.Equal(t, "written", res.Outcome)
+	require.Equal(t, run.ProjectionWritten, res.Outcome)
 }

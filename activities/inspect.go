@@ -7,40 +7,42 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
 )
 
-// inspect is Inspect, bounded as what it inspects: a file, or a whole checkout.
-func (a *Activities) inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
-	kind := a.kinds.projections
+// inspect runs Inspect with a slot of its kind: file or checkout.
+func (a *Activities) inspect(ctx context.Context, in contract.InspectInput) (contract.InspectResult, error) {
+	kind := a.slots.projections
 	if in.Tree != nil {
-		kind = a.kinds.checkouts
+		kind = a.slots.checkouts
 	}
-	return bounded(a, kind, unended(a, a.Inspect))(ctx, in)
+	return withSlot(a, kind, requireUnfinished(a, a.Inspect))(ctx, in)
 }
 
-// Inspect compares the artifact on disk, or the run's own checkout, with the one the run knows (requirement 002 §3.4). An edit is taken over; a missing file is put back.
-func (a *Activities) Inspect(ctx context.Context, in work.InspectInput) (work.InspectResult, error) {
-	defer a.alive(ctx)()
+// Inspect compares the artifact or the checkout with the one in the journal (requirement 002 §3.4). An edit is
+// taken over; a missing file is restored.
+func (a *Activities) Inspect(ctx context.Context, in contract.InspectInput) (contract.InspectResult, error) {
+	defer a.keepAlive(ctx)()
 	if in.Tree != nil {
 		return a.inspectTree(ctx, in)
 	}
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.InspectResult{}, err
+		return contract.InspectResult{}, err
 	}
-	known, err := load(ctx, s, in.Digest)
+	known, err := blobs.Get(ctx, s, in.Digest)
 	if err != nil {
-		return work.InspectResult{}, err
+		return contract.InspectResult{}, err
 	}
 	d := a.cfg.Open(in.Dir)
 	found, err := os.ReadFile(d.Path(in.File))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return work.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, 0o644)
+		return contract.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, 0o644)
 	case err != nil || bytes.Equal(found, known):
-		return work.InspectResult{}, err
+		return contract.InspectResult{}, err
 	}
-	b, err := keepData(ctx, s, found)
-	return work.InspectResult{Edited: &b}, err
+	b, err := blobs.Put(ctx, s, found)
+	return contract.InspectResult{Edited: &b}, err
 }

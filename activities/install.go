@@ -10,40 +10,44 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/agent"
-	"github.com/passbook-run/passbook/browser"
-	"github.com/passbook-run/passbook/environ"
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/run"
 )
 
-// installAtMost bounds the command that installs a browser (requirement 002 §4.3.5).
-const installAtMost = 120 * time.Second
+// installTimeout is the timeout of the command that installs a browser (requirement 002 §4.3.5).
+const installTimeout = 120 * time.Second
 
-// shoot takes the pictures. Where there is no browser and the definition has a command that installs one, it is run, once, and the pictures are
-// tried again; trouble is what was mended so.
-func (a *Activities) shoot(ctx context.Context, page browser.Page, req browser.Request, install []string) (taken browser.Result, trouble []work.Trouble, err error) {
+// takeShots takes the screenshots. If there is no browser, it runs the definition's install command once and retries;
+// recovered contains the error that this fixed.
+func (a *Activities) takeShots(ctx context.Context, page browser.Page, req browser.Request,
+	install []string) (taken browser.Result, recovered []contract.RecoveredError, err error) {
 	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
 	if !errors.Is(err, browser.ErrNotFound) || len(install) == 0 {
 		return taken, nil, err
 	}
-	if failed := execute(ctx, install); failed != nil {
+	if failed := runCommand(ctx, install); failed != nil {
 		return taken, nil, fmt.Errorf("%w; %w", err, failed)
 	}
-	missing := work.Trouble{Category: string(agent.ScreenshotFailed), Message: oneLine(err), Diagnostics: "installed one with: " + strings.Join(install, " ")}
+	missing := contract.RecoveredError{
+		Category: run.CategoryScreenshotFailed, Message: oneLine(err),
+		Diagnostics: "installed one with: " + strings.Join(install, " "),
+	}
 	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
-	return taken, []work.Trouble{missing}, err
+	return taken, []contract.RecoveredError{missing}, err
 }
 
-// execute runs a command; at its end, or when it takes too long, no child of it is left.
-func execute(ctx context.Context, argv []string) error {
-	ctx, cancel := context.WithTimeout(ctx, installAtMost)
+// runCommand runs a command and kills its process group at the end or after the timeout.
+func runCommand(ctx context.Context, argv []string) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	return finish(group(ctx, argv))
+	return runAndReport(groupCommand(ctx, argv))
 }
 
-// group is a command that ends with all its children when ctx does. It is found with the PATH of the run, whose variables replace the worker's.
-func group(ctx context.Context, argv []string) *exec.Cmd {
-	env := environ.Over(ctx, os.Environ())
+// groupCommand returns a command whose process group ends with ctx. It uses the PATH and variables of the run.
+func groupCommand(ctx context.Context, argv []string) *exec.Cmd {
+	env := environ.Merge(ctx, os.Environ())
 	cmd := exec.CommandContext(ctx, environ.Program(argv[0], env), argv[1:]...)
 	cmd.Env = env
 	cmd.WaitDelay = 5 * time.Second
@@ -52,8 +56,8 @@ func group(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// finish runs a command; its error has the end of what it said.
-func finish(cmd *exec.Cmd) error {
+// runAndReport runs a command; its error contains the end of its output.
+func runAndReport(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil

@@ -12,17 +12,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/testenv"
-	"github.com/passbook-run/passbook/supervisor"
 )
 
-// The test binary, started again with this variable, is the agent; the other one names a folder that test and agents share.
+// The test binary, started again with this variable, is the agent; the other one names a folder that test and
+// agents share.
 const (
 	playing = "ACTIVITIES_TEST_PLAYS"
 	folder  = "ACTIVITIES_TEST_FOLDER"
 )
 
-// programs is the folder of the supervisor as a program. The test binary in its place would be slow: it is large, and has the race detector in it.
+// programs is the folder of the supervisor as a program. The test binary in its place would be slow: it is large,
+// and has the race detector in it.
 var programs string
 
 // runTests builds the supervisor, and runs the tests.
@@ -30,7 +32,7 @@ func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "supervisor")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		programs, err = testenv.Programs("..", dir, "./supervisor/"+supervisor.Program)
+		programs, err = testenv.Programs("..", dir, "./internal/supervisor/"+supervisor.Program)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -16,23 +16,23 @@ import (
 	"os"
 	"strings"
 
-	"github.com/passbook-run/passbook/agent"
-	"github.com/passbook-run/passbook/environ"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/pipeline"
-	"github.com/passbook-run/passbook/work"
 )
 
-// Headers of a message to a webhook.
+// Headers of a webhook request.
 const (
-	idempotencyHeader = "Idempotency-Key"    // the message's id: the same in every delivery
-	signatureHeader   = "Passbook-Signature" // sha256=HMAC of the body, in hex, where there is a key
+	idempotencyHeader = "Idempotency-Key"    // id of the notice: the same in every delivery
+	signatureHeader   = "Passbook-Signature" // sha256=HMAC of the body in hex, if there is a key
 )
 
-// Notified is empty: a message was delivered, or the error says why not.
+// Notified is empty.
 type Notified struct{}
 
-// Notify tells one receiver once. It may tell twice what was told already, if the worker is lost before Temporal knows: the id is the same then.
-func (a *Activities) Notify(ctx context.Context, in work.NotifyInput) (Notified, error) {
+// Notify notifies one receiver. If the worker is lost, it may deliver twice, with the same id.
+func (a *Activities) Notify(ctx context.Context, in contract.NotifyInput) (Notified, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return Notified{}, err
@@ -42,54 +42,57 @@ func (a *Activities) Notify(ctx context.Context, in work.NotifyInput) (Notified,
 		return Notified{}, err
 	}
 	if in.Receiver < 0 || in.Receiver >= len(plan.Notify) {
-		return Notified{}, badInput("the plan has no receiver %d", in.Receiver)
+		return Notified{}, badInput("read the plan: no receiver %d", in.Receiver)
 	}
 	message, err := json.Marshal(in.Notice)
 	if err != nil {
 		return Notified{}, err
 	}
 	to := plan.Notify[in.Receiver]
-	ctx, cancel := context.WithTimeoutCause(ctx, to.Timeout, fmt.Errorf("not done after %s", to.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, to.Timeout, fmt.Errorf("timeout after %s", to.Timeout))
 	defer cancel()
 	if len(to.Run) > 0 {
-		err = tell(ctx, to, in, message)
+		err = notifyCommand(ctx, to, in, message)
 	} else {
-		err = a.post(ctx, to, in.Notice.ID, message)
+		err = a.notifyWebhook(ctx, to, in.Notice.ID, message)
 	}
 	if err == nil {
-		a.cfg.Reached(Told, in.Notice.ID)
+		a.cfg.OnPoint(PointNotified, in.Notice.ID)
 	} else if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("%w (%w)", cause, err)
 	}
 	return Notified{}, err
 }
 
-// tell runs a command with the message on its standard input.
-func tell(ctx context.Context, to pipeline.Notify, in work.NotifyInput, message []byte) error {
-	cmd := group(ctx, to.Run)
-	cmd.Dir = os.TempDir() // the run directory may be away
+// notifyCommand runs a command with the notice on standard input.
+func notifyCommand(ctx context.Context, to pipeline.Notify, in contract.NotifyInput, message []byte) error {
+	cmd := groupCommand(ctx, to.Run)
+	cmd.Dir = os.TempDir() // the run directory may be unavailable
 	cmd.Stdin = bytes.NewReader(append(message, '\n'))
-	cmd.Env = agent.Command{Env: to.Env, From: environ.Of(ctx), Dir: cmd.Dir, ExtraEnv: map[string]string{
-		"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event, "PASSBOOK_STATUS": string(in.Notice.Status),
-	}}.Environ()
-	return finish(cmd)
+	cmd.Env = agent.Command{Env: to.Env, Environment: environ.FromContext(ctx), Dir: cmd.Dir,
+		ExtraEnv: map[string]string{
+			"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event,
+			"PASSBOOK_STATUS": string(in.Notice.Status),
+		}}.Environ()
+	return runAndReport(cmd)
 }
 
-// post sends the message to an address of the web, which must answer with 2xx. Errors do not show the address: it may be a secret.
-func (a *Activities) post(ctx context.Context, to pipeline.Notify, id string, message []byte) error {
-	address, err := a.named(ctx, to.WebhookEnv, to.Webhook)
+// notifyWebhook sends the notice to a webhook, which must respond with 2xx. Errors do not contain the URL: it may be a
+// secret.
+func (a *Activities) notifyWebhook(ctx context.Context, to pipeline.Notify, id string, message []byte) error {
+	address, err := a.lookupVariable(ctx, to.WebhookEnv, to.Webhook)
 	if err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(message))
 	if err != nil {
-		return fmt.Errorf("%s is no address of the web", cmp.Or(to.WebhookEnv, "the webhook"))
+		return fmt.Errorf("%s is not a valid URL", cmp.Or(to.WebhookEnv, "the webhook"))
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "passbook")
 	req.Header.Set(idempotencyHeader, id)
 	if to.SecretEnv != "" {
-		key, err := a.named(ctx, to.SecretEnv, "")
+		key, err := a.lookupVariable(ctx, to.SecretEnv, "")
 		if err != nil {
 			return err
 		}
@@ -109,18 +112,18 @@ func (a *Activities) post(ctx context.Context, to pipeline.Notify, id string, me
 	defer res.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(res.Body, 300))
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s answered %s: %s", to.Who(), res.Status, strings.ToValidUTF8(string(said), "�"))
+		return fmt.Errorf("post to %s: %s: %s", to.Who(), res.Status, strings.ToValidUTF8(string(said), "�"))
 	}
 	return err
 }
 
-// named is the value of a variable of the run's environment, or else the value given.
-func (a *Activities) named(ctx context.Context, variable, value string) (string, error) {
+// lookupVariable returns the value of a variable of the run's environment, or value if no variable is named.
+func (a *Activities) lookupVariable(ctx context.Context, variable, value string) (string, error) {
 	if variable == "" {
 		return value, nil
 	}
 	where, v := "where the worker was started", ""
-	if env := environ.Of(ctx); env != nil {
+	if env := environ.FromContext(ctx); env != nil {
 		where, v = "in the terminal that started the run, or resumed it last", environ.Value(env, variable)
 	} else {
 		v = a.cfg.Getenv(variable)

@@ -16,14 +16,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 )
 
-// told asks for one receiver to be told, with these variables in the environment.
-func told(t *testing.T, to pipeline.Notify, env map[string]string) error {
+// notify sends a message to one receiver, with these variables in the environment.
+func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	t.Helper()
 	ctx := context.Background()
 	url := "file://" + filepath.Join(t.TempDir(), "store")
@@ -36,11 +36,16 @@ func told(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	plan, err := s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}})
 	require.NoError(t, err)
 	a := New(Config{Getenv: func(name string) string { return env[name] }})
-	_, err = a.Notify(ctx, work.NotifyInput{Target: work.Target{RunID: "run-1", Store: url}, Plan: string(plan), Notice: notice})
+	_, err = a.Notify(ctx, contract.NotifyInput{
+		Target: contract.Target{RunID: "run-1", Store: url}, Plan: string(plan), Notice: notice,
+	})
 	return err
 }
 
-var notice = work.Notice{ID: "run-1/7", Run: "run-1", Event: "question", Status: run.AwaitingPhaseHandoff, Question: "Is it <good>?", Actions: []string{"continue"}}
+var notice = contract.Notice{
+	ID: "run-1/7", Run: "run-1", Event: "question", Status: run.AwaitingPhaseHandoff, Question: "Is it <good>?",
+	Actions: []string{"continue"},
+}
 
 func TestNotifyPosts(t *testing.T) {
 	var got *http.Request
@@ -50,7 +55,11 @@ func TestNotifyPosts(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 	}))
 	defer hook.Close()
-	require.NoError(t, told(t, pipeline.Notify{WebhookEnv: "HOOK", SecretEnv: "KEY"}, map[string]string{"HOOK": hook.URL + "/in?token=1", "KEY": "quite secret"}))
+	require.NoError(
+		t, notify(t, pipeline.Notify{WebhookEnv: "HOOK", SecretEnv: "KEY"}, map[string]string{
+			"HOOK": hook.URL + "/in?token=1", "KEY": "quite secret",
+		}),
+	)
 	require.Equal(t, "POST /in?token=1", got.Method+" "+got.URL.String())
 	require.Equal(t, "run-1/7", got.Header.Get("Idempotency-Key"))
 	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
@@ -62,11 +71,11 @@ func TestNotifyPosts(t *testing.T) {
 	require.Equal(t, "Is it <good>?", said["question"])
 	require.Equal(t, []any{"continue"}, said["actions"])
 
-	require.NoError(t, told(t, pipeline.Notify{Webhook: hook.URL}, nil))
+	require.NoError(t, notify(t, pipeline.Notify{Webhook: hook.URL}, nil))
 	require.Empty(t, got.Header.Get("Passbook-Signature"), "nobody gave a key")
 }
 
-func TestNotifyFailsAsLongAsNobodyTakesIt(t *testing.T) {
+func TestNotifyFailures(t *testing.T) {
 	release := make(chan struct{})
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -90,9 +99,9 @@ func TestNotifyFailsAsLongAsNobodyTakesIt(t *testing.T) {
 		base             string
 		timeout          time.Duration
 	}{
-		{name: "down", path: "/down", want: "$HOOK answered 503 Service Unavailable: come back later"},
-		{name: "a redirect is no answer", path: "/elsewhere", want: "$HOOK answered 302"},
-		{name: "slow", path: "/slow", want: "not done after 50ms", timeout: 50 * time.Millisecond},
+		{name: "down", path: "/down", want: "post to $HOOK: 503 Service Unavailable: come back later"},
+		{name: "a redirect is no answer", path: "/elsewhere", want: "post to $HOOK: 302"},
+		{name: "slow", path: "/slow", want: "timeout after 50ms", timeout: 50 * time.Millisecond},
 		{name: "nobody there", base: gone.URL, path: "/token", want: "post to $HOOK: "},
 		{name: "no address", base: "nothing", path: "/token", want: "post to $HOOK: "},
 	} {
@@ -101,13 +110,16 @@ func TestNotifyFailsAsLongAsNobodyTakesIt(t *testing.T) {
 			if base == "" {
 				base = hook.URL
 			}
-			err := told(t, pipeline.Notify{WebhookEnv: "HOOK", Timeout: row.timeout}, map[string]string{"HOOK": base + row.path + "?secret=x"})
+			err := notify(t, pipeline.Notify{WebhookEnv: "HOOK", Timeout: row.timeout}, map[string]string{
+				"HOOK": base + row.path + "?secret=x",
+			})
 			require.ErrorContains(t, err, row.want)
 			require.NotContains(t, err.Error(), "secret=x", "an address may be a secret")
 		})
 	}
-	require.ErrorContains(t, told(t, pipeline.Notify{WebhookEnv: "HOOK"}, nil), "HOOK is not set where the worker was started")
-	require.ErrorContains(t, told(t, pipeline.Notify{Webhook: hook.URL, SecretEnv: "KEY"}, nil), "KEY is not set")
+	require.ErrorContains(t, notify(t, pipeline.Notify{WebhookEnv: "HOOK"}, nil),
+		"HOOK is not set where the worker was started")
+	require.ErrorContains(t, notify(t, pipeline.Notify{Webhook: hook.URL, SecretEnv: "KEY"}, nil), "KEY is not set")
 }
 
 func TestNotifyRunsACommand(t *testing.T) {
@@ -115,13 +127,17 @@ func TestNotifyRunsACommand(t *testing.T) {
 	t.Setenv("MAY_SEE", "yes")
 	t.Setenv("MAY_NOT_SEE", "no")
 	script := `cat >"$0"; echo "$PASSBOOK_NOTICE_ID $PASSBOOK_RUN $PASSBOOK_EVENT $PASSBOOK_STATUS $MAY_SEE $MAY_NOT_SEE" >>"$0"`
-	require.NoError(t, told(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Env: []string{"MAY_SEE"}}, nil))
+	require.NoError(t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Env: []string{"MAY_SEE"}}, nil))
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Contains(t, string(raw), `"id":"run-1/7"`)
 	require.Contains(t, string(raw), "\nrun-1/7 run-1 question awaiting_phase_handoff yes \n")
 
-	require.ErrorContains(t, told(t, pipeline.Notify{Run: []string{"sh", "-c", "echo no bell; exit 3"}}, nil), "exit status 3: no bell")
-	require.ErrorContains(t, told(t, pipeline.Notify{Run: []string{"sh", "-c", "sleep 60"}, Timeout: 50 * time.Millisecond}, nil), "not done after 50ms")
-	require.Error(t, told(t, pipeline.Notify{Run: []string{"no-such-program"}}, nil))
+	require.ErrorContains(t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", "echo no bell; exit 3"}}, nil),
+		"exit status 3: no bell")
+	require.ErrorContains(
+		t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", "sleep 60"}, Timeout: 50 * time.Millisecond}, nil),
+		"timeout after 50ms",
+	)
+	require.Error(t, notify(t, pipeline.Notify{Run: []string{"no-such-program"}}, nil))
 }

@@ -8,178 +8,186 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 )
 
-// RunPass makes one call, or finds its answer: in the store, in this worker, in another one, or in the files of a dead one. The child does
-// not hang on the activity's context, nor on this worker: only a person or its own bounds end it.
-func (a *Activities) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
-	in.Call = asked(in)
+// RunPass makes one call or finds its answer: in the store, in this worker, in another one, or in the output of a
+// dead one. The child is independent of the activity's context and of this worker: only an operator or its own
+// limits end it.
+func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
+	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
-	return res, a.held(in.Call, err)
+	return res, a.withHost(in.Call, err)
 }
 
-func (a *Activities) runPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
+func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return work.PassResult{}, err
+		return contract.PassResult{}, err
 	}
-	l := ledger{s: s, call: in.Call}
+	l := calls.Ledger{Store: s, Call: in.Call}
 	stop := a.heartbeat(ctx, in)
 	defer stop()
-	a.cfg.Reached(Asked, in.Call)
-	ans, err := l.result(ctx)
+	a.cfg.OnPoint(PointRequested, in.Call)
+	ans, err := l.Result(ctx)
 	if err != nil {
-		return work.PassResult{}, err
+		return contract.PassResult{}, err
 	}
 	if ans != nil {
-		a.tidy(ctx, l, in, ans)
-	} else if ans, err = a.recorded(ctx, l, in); err != nil {
-		return work.PassResult{}, err
+		a.tidyDeliveries(ctx, l, in, ans)
+	} else if ans, err = a.recordedAnswer(ctx, l, in); err != nil {
+		return contract.PassResult{}, err
 	}
 	if ans != nil {
-		return a.judged(ctx, s, in, ans, true, false)
+		return a.passResult(ctx, s, in, ans, true, false)
 	}
-	if in.Only {
-		return work.PassResult{Unrecorded: true}, nil
+	if in.RecordedOnly {
+		return contract.PassResult{Unrecorded: true}, nil
 	}
 	ans, joined, err := a.obtain(ctx, l, in)
 	if errors.Is(err, errHandedOver) {
-		return work.PassResult{HandedOver: a.cfg.Host}, nil
+		return contract.PassResult{HandedOver: a.cfg.Host}, nil
 	}
-	if other := (*claimedElsewhere)(nil); errors.As(err, &other) {
-		return work.PassResult{Elsewhere: &other.Elsewhere}, nil
+	if other := (*claimedError)(nil); errors.As(err, &other) {
+		return contract.PassResult{ClaimedBy: &other.HostClaim}, nil
 	}
 	if err != nil {
-		return work.PassResult{}, err
+		return contract.PassResult{}, err
 	}
-	return a.judged(ctx, s, in, ans, false, joined)
+	return a.passResult(ctx, s, in, ans, false, joined)
 }
 
-// asked is the call's id with a digest of the question: after a reset or an edit the same step asks something else, and the answer to
-// another question is no answer.
-func asked(in work.PassInput) string {
+// callID returns the call id with a digest of the question: after a reset or an edit the same step asks something
+// else.
+func callID(in contract.PassInput) string {
 	question := in.Prompt.Original() + " " + run.DigestOf(in.Artifact) + " " + run.DigestOf(in.Pictures)
 	if in.Tree != nil {
 		question += " " + in.Tree.Tree.Digest
 	}
-	if in.Again != "" {
-		question += " " + in.Again
+	if in.DecisionID != "" {
+		question += " " + in.DecisionID
 	}
 	return in.Call + "." + string(store.DigestOf([]byte(question)))[:12]
 }
 
-// obtain waits for the call's answer, starting a process only if nobody else has. If another worker claims the call at this very moment, it
-// looks again.
-func (a *Activities) obtain(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
+// obtain returns the call's answer, and starts a process only if there is none. If another worker claims the call
+// meanwhile, it retries.
+func (a *Activities) obtain(ctx context.Context, l calls.Ledger,
+	in contract.PassInput) (ans *calls.Answer, joined bool, err error) {
 	for {
 		ans, joined, err = a.obtainOnce(ctx, l, in)
-		if !errors.Is(err, errTaken) {
+		if !errors.Is(err, calls.ErrTaken) {
 			return ans, joined, err
 		}
 	}
 }
 
-func (a *Activities) obtainOnce(ctx context.Context, l ledger, in work.PassInput) (ans *answer, joined bool, err error) {
-	deliveries, start := 0, starter(nil)
-	if !a.flying(in.Call) {
-		ans, deliveries, start, err = a.inherit(ctx, l, in)
+func (a *Activities) obtainOnce(ctx context.Context, l calls.Ledger,
+	in contract.PassInput) (ans *calls.Answer, joined bool, err error) {
+	deliveries, start := 0, startFunc(nil)
+	if !a.isRunning(in.Call) {
+		ans, deliveries, start, err = a.findExisting(ctx, l, in)
 		if ans != nil || err != nil {
 			return ans, ans != nil && !ans.Recovered, err
 		}
 	}
 	select {
-	case <-a.over:
+	case <-a.handover:
 		return nil, false, errHandedOver
 	default:
 	}
 	adopted := start != nil
 	if !adopted {
-		start = func() (*settlement, *agent.Child, error) { return a.launch(ctx, l, in, deliveries+1) }
+		start = func() (*runningCall, *agent.Child, error) { return a.launch(ctx, l, in, deliveries+1) }
 	}
-	st, joined, err := a.fly(ctx, l, in, start)
+	st, joined, err := a.startOrJoin(ctx, l, in, start)
 	joined = joined || adopted
 	if err != nil {
 		return nil, joined, err
 	}
 	ans, err = a.await(ctx, in, st)
 	if ans == nil && err == nil { // it ended without an answer just as it was joined
-		err = orStopping(nil)
+		err = errIfStopping(nil)
 	}
 	return ans, joined, err
 }
 
-// errHandedOver says that this worker leaves the call to the next one of its host.
-var errHandedOver = errors.New("the call is handed over to the next worker")
+// errHandedOver ends a delivery that the next worker of this host continues.
+var errHandedOver = errors.New("the call was handed over to the next worker")
 
-// await waits for a flight. An operator's decision ends the child; a lost context, and a worker that hands over, leave it running.
-func (a *Activities) await(ctx context.Context, in work.PassInput, st *settlement) (*answer, error) {
+// await waits for a call. An operator's decision ends the child; a lost context or a handover leaves it running.
+func (a *Activities) await(ctx context.Context, in contract.PassInput, st *runningCall) (*calls.Answer, error) {
 	select {
 	case <-st.done:
 		return st.ans, st.err
-	case <-a.over: // the flight is left as it is, unless its child has ended already
+	case <-a.handover: // the call is left alone unless its child has ended
 		<-st.done
 		return st.ans, st.err
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case temporal.IsCanceledError(cause), errors.Is(cause, activity.ErrActivityPaused), errors.Is(cause, activity.ErrActivityReset):
-		a.end(ctx, in.Call, "ended by a person")
+	case temporal.IsCanceledError(cause), errors.Is(cause, activity.ErrActivityPaused),
+		errors.Is(cause, activity.ErrActivityReset):
+		a.cancelCall(ctx, in.Call, "cancelled by an operator")
 		<-st.done
 		if st.ans != nil {
 			return st.ans, nil // it had answered: the answer counts
 		}
 		if temporal.IsCanceledError(cause) {
-			return nil, temporal.NewCanceledError("the call was ended")
+			return nil, temporal.NewCanceledError("the call was cancelled")
 		}
-		kind := work.ErrForced
+		kind := contract.ErrForced
 		if errors.Is(cause, activity.ErrActivityPaused) {
-			kind = work.ErrPaused
+			kind = contract.ErrPaused
 		}
 		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause)
 	case errors.Is(cause, worker.ErrWorkerShutdown):
-		a.end(ctx, in.Call, "the worker stops")
+		a.cancelCall(ctx, in.Call, "the worker stops")
 		<-st.done
-		return st.ans, orStopping(st.ans)
+		return st.ans, errIfStopping(st.ans)
 	}
 	return nil, cause
 }
 
-// end asks for the end of a call's agent.
-func (a *Activities) end(ctx context.Context, call, cause string) {
-	if _, err := a.flights.Kill(call, cause); err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("the end of an agent cannot be asked for as it should be", "call", call, "error", err.Error())
+// cancelCall asks the supervisor to end a call's agent.
+func (a *Activities) cancelCall(ctx context.Context, call, cause string) {
+	if _, err := a.inFlight.Kill(call, cause); err != nil && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("ask the supervisor to stop the agent", "call", call, "error", err.Error())
 	}
 }
 
-func orStopping(ans *answer) error {
+func errIfStopping(ans *calls.Answer) error {
 	if ans != nil {
 		return nil
 	}
-	return temporal.NewNonRetryableApplicationError("the worker stopped before the agent answered", work.ErrWorkerStopping, nil)
+	return temporal.NewNonRetryableApplicationError("the worker stopped before the agent answered",
+		contract.ErrWorkerStopping, nil)
 }
 
-// heartbeat reports from entry until stop: where the call runs and how long the reply is so far.
-func (a *Activities) heartbeat(ctx context.Context, in work.PassInput) (stop func()) {
-	return beat(ctx, in.HeartbeatMS, func() any {
-		return work.Heartbeat{Host: a.cfg.Host, Call: in.Call, Bytes: a.bytes(in.Call)}
+// heartbeat sends heartbeats until stop: where the call runs and the size of the reply.
+func (a *Activities) heartbeat(ctx context.Context, in contract.PassInput) (stop func()) {
+	return startHeartbeat(ctx, in.HeartbeatMS, func() any {
+		return contract.Heartbeat{Host: a.cfg.Host, Call: in.Call, Bytes: a.replySize(in.Call)}
 	})
 }
 
-// judged reads what came back. It gives the same for the same answer, whoever asks and however often; beside it stands what came too late meanwhile.
-func (a *Activities) judged(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, reused, joined bool) (work.PassResult, error) {
-	res, err := a.judge(ctx, s, in, ans)
-	boundAll(&res)
+// passResult returns the result of an answer. The same answer always has the same result; superseded results are
+// added.
+func (a *Activities) passResult(ctx context.Context, s *store.Store, in contract.PassInput, ans *calls.Answer,
+	reused, joined bool) (contract.PassResult, error) {
+	res, err := a.evaluate(ctx, s, in, ans)
+	limitTexts(&res)
 	res.Reused, res.Joined = reused || ans.Recovered, joined
-	if ans.Source != "" { // it was paid for where it comes from
+	if ans.Source != "" { // it was paid for at its source
 		res.Source, res.SourceUSD, res.Spend = ans.Source, res.Spend.USD, run.Spend{Model: res.Spend.Model}
 	}
 	if err == nil {
-		res.Late, err = lateSince(ctx, s, in)
+		res.Superseded, err = calls.SupersededSince(ctx, s, in)
 	}
 	return res, err
 }

@@ -11,14 +11,16 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/run"
 )
 
-func TestAnAnswerIsPaidForOnce(t *testing.T) {
-	h := newHouse(t, "answer")
+func TestAnswerIsReused(t *testing.T) {
+	h := newHarness(t, "answer")
 	first, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "ok", first.Outcome, first.Message)
+	require.Equal(t, run.CategoryOK, first.Outcome, first.Message)
 	require.False(t, first.Reused)
 	require.InDelta(t, 0.25, first.Spend.USD, 1e-9)
 	h.noScratch()
@@ -31,10 +33,10 @@ func TestAnAnswerIsPaidForOnce(t *testing.T) {
 	require.Equal(t, first, again, "the same answer is judged the same")
 }
 
-func TestTwoDeliveriesOfOneCallShareAProcess(t *testing.T) {
-	h := newHouse(t, "wait")
+func TestConcurrentDeliveriesShareProcess(t *testing.T) {
+	h := newHarness(t, "wait")
 	type outcome struct {
-		res work.PassResult
+		res contract.PassResult
 		err error
 	}
 	done := make(chan outcome, 2)
@@ -50,30 +52,30 @@ func TestTwoDeliveriesOfOneCallShareAProcess(t *testing.T) {
 	require.NoError(t, errors.Join(a.err, b.err))
 	require.Equal(t, 1, h.started())
 	require.Equal(t, a.res.Reply, b.res.Reply)
-	other := func(r work.PassResult) bool { return r.Joined || r.Reused }
+	other := func(r contract.PassResult) bool { return r.Joined || r.Reused }
 	require.NotEqual(t, other(a.res), other(b.res), "one paid, the other did not")
 }
 
-func TestACallOutlivesItsActivity(t *testing.T) {
-	h := newHouse(t, "wait")
+func TestCallSurvivesActivity(t *testing.T) {
+	h := newHarness(t, "wait")
 	ctx, lose := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { _, err := h.pass(ctx); done <- err }()
 	h.awaitStart(1)
 	lose() // the server is away
 	require.Error(t, <-done)
-	require.True(t, h.acts.flying(asked(h.in)), "the child goes on")
+	require.True(t, h.acts.isRunning(callID(h.in)), "the child goes on")
 
 	h.letGo()
 	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, run.CategoryOK, res.Outcome)
 	require.Equal(t, 1, h.started())
 	require.True(t, res.Joined || res.Reused)
 	h.noScratch()
 }
 
-func TestWhoEndsACallEndsItsChild(t *testing.T) {
+func TestCancelEndsChild(t *testing.T) {
 	tests := []struct {
 		name  string
 		cause error
@@ -85,53 +87,53 @@ func TestWhoEndsACallEndsItsChild(t *testing.T) {
 		{"the worker's stop", worker.ErrWorkerShutdown, func(t *testing.T, err error) {
 			var app *temporal.ApplicationError
 			require.ErrorAs(t, err, &app)
-			require.Equal(t, work.ErrWorkerStopping, app.Type())
+			require.Equal(t, contract.ErrWorkerStopping, app.Type())
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHouse(t, "hang")
+			h := newHarness(t, "hang")
 			ctx, end := context.WithCancelCause(context.Background())
 			done := make(chan error, 1)
 			go func() { _, err := h.pass(ctx); done <- err }()
 			h.awaitStart(1)
 			end(tt.cause)
 			tt.check(t, <-done)
-			require.False(t, h.acts.flying(asked(h.in)))
-			ans, err := h.ledger().result(context.Background())
+			require.False(t, h.acts.isRunning(callID(h.in)))
+			ans, err := h.ledger().Result(context.Background())
 			require.NoError(t, err)
 			require.Nil(t, ans, "half an answer is none")
 		})
 	}
 }
 
-func TestAProgramThatIsMissingIsAnAnswer(t *testing.T) {
-	h := newHouse(t, "answer")
+func TestMissingProgramIsOutcome(t *testing.T) {
+	h := newHarness(t, "answer")
 	h.lay(filepath.Join(h.dir, "no-such-agent"))
 	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "claude-p-spawn-failed", res.Outcome)
+	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
 	require.True(t, res.Permanent)
 	require.Equal(t, 127, res.ExitCode)
 	require.Contains(t, res.Message, "no-such-agent")
 	h.noScratch()
 }
 
-func TestWhatTheAgentWroteIsTheArtifact(t *testing.T) {
-	h := newHouse(t, "write")
+func TestWrittenFileIsArtifact(t *testing.T) {
+	h := newHarness(t, "write")
 	h.builder()
 	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "ok", res.Outcome, res.Message)
+	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
 	require.True(t, res.Modified)
-	got, err := load(context.Background(), h.s, res.Artifact.Digest)
+	got, err := blobs.Get(context.Background(), h.s, res.Artifact.Digest)
 	require.NoError(t, err)
 	require.Equal(t, "<!DOCTYPE html>\n<html>written</html>\n", string(got))
 	h.noScratch()
 }
 
-func TestAnAnswerThatCouldNotBeStoredIsNotPaidForAgain(t *testing.T) {
-	h := newHouse(t, "lose the store")
+func TestUnstoredAnswerIsNotRepeated(t *testing.T) {
+	h := newHarness(t, "lose the store")
 	_, err := h.pass(context.Background())
 	require.Error(t, err, "the store is away")
 	require.NoError(t, os.Remove(filepath.Join(h.dir, "store", "blobs")))
@@ -139,6 +141,6 @@ func TestAnAnswerThatCouldNotBeStoredIsNotPaidForAgain(t *testing.T) {
 
 	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "ok", res.Outcome)
+	require.Equal(t, run.CategoryOK, res.Outcome)
 	require.Equal(t, 1, h.started(), "the answer lies in the scratch directory")
 }

@@ -3,64 +3,45 @@ package activities
 import (
 	"context"
 	"fmt"
+	"time"
 
-	"github.com/passbook-run/passbook/agent"
-	"github.com/passbook-run/passbook/pass"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 )
 
-// reading is all that is ever wanted of a reply. It is made once, of the bytes as they came: those are not kept, and from text with hidden secrets
-// another artifact or score could be read. The artifact is the user's data and is as the agent gave it; every word is hidden where it is secret.
-type reading struct {
-	Failure *agent.Failure `json:"failure,omitempty"` // there is no reply; then only Spend is valid beside it
-	Spend   run.Spend      `json:"spend"`
-	Text    *run.Blob      `json:"text,omitempty"` // of the reply; of a command all that it printed
-
-	Outcome    string         `json:"outcome,omitempty"`
-	Message    string         `json:"message,omitempty"`
-	Artifact   *run.Blob      `json:"artifact,omitempty"`
-	Modified   bool           `json:"modified,omitempty"`
-	Validation run.Validation `json:"validation"`
-	Notes      []noted        `json:"notes,omitempty"`
-	Tally      []run.Count    `json:"tally,omitempty"`
-	Score      *float64       `json:"score,omitempty"`
-	ScoreWhy   string         `json:"score_why,omitempty"`
-	Verdict    string         `json:"verdict,omitempty"`
-}
-
-// noted is what a reply adds to a notes file.
-type noted struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
-// reading reads a reply.
-func (a *Activities) reading(ctx context.Context, s *store.Store, in work.PassInput, ans *answer, stdout, stderr string) (reading, error) {
+// readAnswer reads a reply.
+func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract.PassInput, ans *calls.Answer,
+	stdout, stderr string) (calls.Reading, error) {
 	plan, err := a.plan(ctx, s, in.At.Plan)
 	if err != nil {
-		return reading{}, err
+		return calls.Reading{}, err
 	}
 	_, _, step, role, err := find(plan, in.At)
 	if err != nil {
-		return reading{}, err
+		return calls.Reading{}, err
 	}
 	if step.Kind == pipeline.KindRun && !ans.Exit.TimedOut {
-		text, err := a.keep(ctx, s, stdout+stderr)
-		return reading{Text: &text}, err
+		text, err := a.storeText(ctx, s, stdout+stderr)
+		return calls.Reading{Text: &text}, err
 	}
 	ag, _ := agentOf(plan, step, role)
 	reply, failure := a.readReply(ag, ans.Exit, stdout, stderr, in.Prompt.Chars)
-	if odd := oddOutput(ans, len(stdout)); odd != nil && (failure == nil || failure.Category == agent.OutputEmpty || failure.Category == agent.OutputTruncated) {
-		failure = odd
+	if bad := outputFailure(ans, len(stdout)); bad != nil &&
+		(failure == nil || failure.Category == run.CategoryOutputEmpty ||
+			failure.Category == run.CategoryOutputTruncated) {
+		failure = bad
 	}
-	r := reading{Failure: failure, Spend: boundSpend(spend(reply))}
+	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply))}
 	if failure != nil {
 		return r, nil
 	}
-	text, err := a.keep(ctx, s, reply.Text)
+	text, err := a.storeText(ctx, s, reply.Text)
 	if err != nil {
 		return r, err
 	}
@@ -72,30 +53,30 @@ func (a *Activities) reading(ctx context.Context, s *store.Store, in work.PassIn
 	got := readPass(role, plan.Notes, ans, reply.Text, file, before)
 	shown, shownFile := a.cfg.Redact(reply.Text), a.cfg.Redact(string(file))
 	if shown == reply.Text && shownFile == string(file) {
-		err = a.take(ctx, s, &r, got, got)
+		err = a.fillReading(ctx, s, &r, got, got)
 		return r, err
 	}
-	err = a.take(ctx, s, &r, got, readPass(role, plan.Notes, ans, shown, []byte(shownFile), before))
+	err = a.fillReading(ctx, s, &r, got, readPass(role, plan.Notes, ans, shown, []byte(shownFile), before))
 	return r, err
 }
 
-// readAgain reads an answer of a release that kept the reply as it came.
-func (a *Activities) readAgain(ctx context.Context, s *store.Store, in work.PassInput, ans *answer) error {
-	stdout, err := load(ctx, s, ans.Stdout.Digest)
+// rereadAnswer reads an answer of a release that stored the reply only.
+func (a *Activities) rereadAnswer(ctx context.Context, s *store.Store, in contract.PassInput, ans *calls.Answer) error {
+	stdout, err := blobs.Get(ctx, s, ans.Stdout.Digest)
 	if err != nil {
 		return err
 	}
-	stderr, err := load(ctx, s, ans.Stderr.Digest)
+	stderr, err := blobs.Get(ctx, s, ans.Stderr.Digest)
 	if err != nil {
 		return err
 	}
-	ans.Read, err = a.reading(ctx, s, in, ans, string(stdout), string(stderr))
+	ans.Read, err = a.readAnswer(ctx, s, in, ans, string(stdout), string(stderr))
 	return err
 }
 
-// restorePage reads the artifact out of a reply again if the store has lost it. Where secrets were hidden in the reply it comes out as another one:
-// then it is lost.
-func (a *Activities) restorePage(ctx context.Context, s *store.Store, in work.PassInput, ans answer) error {
+// restoreArtifact reads the artifact from the reply again if the store lost it. If the reply was redacted, it is lost.
+func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in contract.PassInput,
+	ans calls.Answer) error {
 	page := ans.Read.Artifact
 	if page == nil {
 		return nil
@@ -103,7 +84,7 @@ func (a *Activities) restorePage(ctx context.Context, s *store.Store, in work.Pa
 	if there, err := s.Has(ctx, store.Digest(page.Digest)); there || err != nil {
 		return err
 	}
-	if err := a.readAgain(ctx, s, in, &ans); err != nil {
+	if err := a.rereadAnswer(ctx, s, in, &ans); err != nil {
 		return err
 	}
 	if got := ans.Read.Artifact; got == nil || got.Digest != page.Digest {
@@ -112,9 +93,10 @@ func (a *Activities) restorePage(ctx context.Context, s *store.Store, in work.Pa
 	return nil
 }
 
-// readReply reads the envelope. The words of a failure quote what came, cut to length: they are made of the outputs as they are stored, so that no
-// cut goes through a secret.
-func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string, promptChars int) (agent.Reply, *agent.Failure) {
+// readReply reads the envelope. Messages of a failure quote the output: they come from the redacted one, so that
+// no truncation splits a secret.
+func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string,
+	promptChars int) (agent.Reply, *agent.Failure) {
 	var price *agent.Price
 	if ag.Price != nil {
 		price = &agent.Price{Input: ag.Price.Input, Output: ag.Price.Output}
@@ -123,50 +105,64 @@ func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stder
 	if failure == nil {
 		return reply, nil
 	}
-	if _, shown := agent.ReadReply(replyKind(ag), []byte(a.cfg.Redact(stdout)), exit, a.cfg.Redact(stderr), price, promptChars); shown != nil {
+	if _, shown := agent.ReadReply(replyKind(ag), []byte(a.cfg.Redact(stdout)), exit, a.cfg.Redact(stderr), price,
+		promptChars); shown != nil {
 		failure.Message, failure.Diagnostics = shown.Message, shown.Diagnostics
 	}
-	a.hideAll(&failure.Message, &failure.Diagnostics)
+	a.redactAll(&failure.Message, &failure.Diagnostics)
 	return reply, failure
 }
 
-// take takes over what was read: judgements from the reply as it came, words from the one that is shown.
-func (a *Activities) take(ctx context.Context, s *store.Store, r *reading, got, shown pass.Reading) error {
+// fillReading fills a reading: results come from the original reply, texts from the redacted one.
+func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.Reading, got, shown pass.Reading) error {
 	if shown.Outcome == got.Outcome {
 		got.Message = shown.Message
 	}
-	r.Outcome, r.Message, r.Modified = string(got.Outcome), got.Message, got.Modified
+	r.Outcome, r.Message, r.Modified = got.Outcome, got.Message, got.Modified
 	r.Validation, r.Tally = validation(got.Validation), tally(got.Tally)
 	r.Score, r.ScoreWhy, r.Verdict = got.Score, got.ScoreText, got.Verdict
-	a.hideAll(&r.Message, &r.ScoreWhy, &r.Verdict)
+	a.redactAll(&r.Message, &r.ScoreWhy, &r.Verdict)
 	for i := range r.Validation.Checks {
-		a.hideAll(&r.Validation.Checks[i].Detail)
+		a.redactAll(&r.Validation.Checks[i].Detail)
 	}
 	for _, n := range shown.Notes {
-		r.Notes = append(r.Notes, noted{Name: n.Label, Text: a.cfg.Redact(n.Body)})
+		r.Notes = append(r.Notes, calls.Note{Name: n.Label, Text: a.cfg.Redact(n.Body)})
 	}
-	if got.Outcome != pass.OK || len(got.Artifact) == 0 {
+	if got.Outcome != run.CategoryOK || len(got.Artifact) == 0 {
 		return nil
 	}
-	b, err := keepData(ctx, s, got.Artifact)
+	b, err := blobs.Put(ctx, s, got.Artifact)
 	r.Artifact = &b
 	return err
 }
 
-// artifacts gives the artifact as the agent wrote it, if it did, and as it was before.
-func artifacts(ctx context.Context, s *store.Store, in work.PassInput, ans *answer) (file, before []byte, err error) {
+// artifacts returns the artifact as the agent wrote it, if it did, and as it was before.
+func artifacts(ctx context.Context, s *store.Store, in contract.PassInput,
+	ans *calls.Answer) (file, before []byte, err error) {
 	if ans.File != nil {
-		if file, err = load(ctx, s, ans.File.Digest); err != nil {
+		if file, err = blobs.Get(ctx, s, ans.File.Digest); err != nil {
 			return nil, nil, err
 		}
 	}
 	if in.Artifact != nil {
-		before, err = load(ctx, s, in.Artifact.Digest)
+		before, err = blobs.Get(ctx, s, in.Artifact.Digest)
 	}
 	return file, before, err
 }
 
 func spend(r agent.Reply) run.Spend {
-	t := run.Tokens{Input: int64(r.Tokens.Input), Output: int64(r.Tokens.Output), CacheRead: int64(r.Tokens.CacheRead), CacheWrite: int64(r.Tokens.CacheWrite)}
-	return run.Spend{Tokens: t, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model}
+	t := run.Tokens{
+		Input: int64(r.Tokens.Input), Output: int64(r.Tokens.Output), CacheRead: int64(r.Tokens.CacheRead),
+		CacheWrite: int64(r.Tokens.CacheWrite),
+	}
+	known := run.CostExact
+	switch {
+	case t == run.Tokens{} && r.CostUSD == 0 && r.Text == "":
+		known = "" // nothing came back
+	case !r.Known:
+		known = run.CostUnknown
+	}
+	return run.Spend{Tokens: t, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known}
 }
+
+func elapsedMS(t time.Time) int64 { return time.Since(t).Milliseconds() }

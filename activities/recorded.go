@@ -10,16 +10,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/pass"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/store/tree"
-	"github.com/passbook-run/passbook/work"
 )
 
-// callParts takes an id apart: <run>/g0.035.1.-.1.<question> is generation, step with round and member, try, and the digest of what was asked. A
-// step's key may have slashes.
+// callParts splits an id: <run>/g0.035.1.-.1.<question> is generation, step with round and member, try, and the
+// digest of the question. A step's key may contain slashes.
 func callParts(id string) (step, question string, ok bool) {
 	_, rest, _ := strings.Cut(id, "/")
 	part := strings.Split(rest, ".")
@@ -30,29 +32,29 @@ func callParts(id string) (step, question string, ok bool) {
 	return strings.Join(part[1:n-2], "."), part[n-1], true
 }
 
-// recorded looks in the source of a replay for the answer to this very question: same step, round, member, prompt, artifact, pictures and tree. Of
-// several the last one counts that could be used; where none could, the last one, so that what failed then fails again (lifecycle.md). The answer is
-// copied under this run's own call, so that it is found there next time.
-func (a *Activities) recorded(ctx context.Context, l ledger, in work.PassInput) (*answer, error) {
+// recordedAnswer looks for the answer to the same question in the source of a replay: same step, round, member, prompt,
+// artifact, screenshots and tree. The last usable one counts; if none is usable, the last one, so that a failure
+// is replayed. The answer is copied to this run's call.
+func (a *Activities) recordedAnswer(ctx context.Context, l calls.Ledger, in contract.PassInput) (*calls.Answer, error) {
 	step, question, ok := callParts(in.Call)
-	if in.Recorded == "" || !ok {
+	if in.RecordedRun == "" || !ok {
 		return nil, nil
 	}
-	var last *answer
+	var last *calls.Answer
 	for g := in.Generations; g >= 0; g-- {
-		found, err := answers(ctx, l.s, in.Recorded, g, step, question)
+		found, err := answers(ctx, l.Store, in.RecordedRun, g, step, question)
 		if err != nil {
 			return nil, err
 		}
 		for _, ans := range slices.Backward(found) {
-			res, err := a.judge(ctx, l.s, in, ans)
+			res, err := a.evaluate(ctx, l.Store, in, ans)
 			if errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrDamaged) {
-				continue // it cannot be read any more, so it is no record
+				continue // unreadable, so it is no record
 			}
 			if err != nil {
 				return nil, err
 			}
-			if res.Outcome == string(pass.OK) {
+			if res.Outcome == run.CategoryOK {
 				return copyAnswer(ctx, l, ans)
 			}
 			if last == nil {
@@ -66,20 +68,21 @@ func (a *Activities) recorded(ctx context.Context, l ledger, in work.PassInput) 
 	return copyAnswer(ctx, l, last)
 }
 
-// answers gives what a run's calls of one generation, step and question have brought, by try.
-func answers(ctx context.Context, s *store.Store, runID string, generation int, step, question string) ([]*answer, error) {
+// answers returns the answers of a run's calls of one generation, step and question, by try.
+func answers(ctx context.Context, s *store.Store, runID string, generation int,
+	step, question string) ([]*calls.Answer, error) {
 	names, err := s.List(ctx, fmt.Sprintf("calls/%s/g%d.%s.", runID, generation, step))
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(names, byTry)
-	var out []*answer
+	var out []*calls.Answer
 	for _, name := range names {
 		call, is := strings.CutSuffix(strings.TrimPrefix(name, "calls/"), "/result")
 		if of, q, ok := callParts(call); !is || !ok || q != question || of != step {
 			continue
 		}
-		ans, err := ledger{s: s, call: call}.result(ctx)
+		ans, err := calls.Ledger{Store: s, Call: call}.Result(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -88,14 +91,14 @@ func answers(ctx context.Context, s *store.Store, runID string, generation int, 
 	return out, nil
 }
 
-// byTry orders names of results of one question by when it was asked: redo, then try. Both are numbers.
+// byTry orders result names of one question by redo, then try, as numbers.
 func byTry(a, b string) int {
 	redoA, tryA := tryOf(a)
 	redoB, tryB := tryOf(b)
 	return cmp.Or(cmp.Compare(redoA, redoB), cmp.Compare(tryA, tryB), cmp.Compare(a, b))
 }
 
-// tryOf is the redo and the try of a call, as in calls/<run>/g0.035.1.-.r2-10.<question>/result.
+// tryOf returns redo and try of a call, as in calls/<run>/g0.035.1.-.r2-10.<question>/result.
 func tryOf(name string) (redo, try int) {
 	part := strings.Split(strings.TrimSuffix(name, "/result"), ".")
 	if len(part) < 2 {
@@ -105,34 +108,34 @@ func tryOf(name string) (redo, try int) {
 	if again, ok := strings.CutPrefix(text, "r"); ok {
 		var number string
 		number, text, _ = strings.Cut(again, "-")
-		redo, _ = strconv.Atoi(number) // what is no number is of no call that this program made: it comes first
+		redo, _ = strconv.Atoi(number) // a non-number is not from a call of this program: it comes first
 	}
 	try, _ = strconv.Atoi(text)
 	return redo, try
 }
 
-func copyAnswer(ctx context.Context, l ledger, ans *answer) (*answer, error) {
+func copyAnswer(ctx context.Context, l calls.Ledger, ans *calls.Answer) (*calls.Answer, error) {
 	mine := *ans
 	if mine.Source == "" {
 		mine.Source = ans.Call
 	}
-	mine.Call = l.call
-	if _, err := l.put(ctx, mine); err != nil {
+	mine.Call = l.Call
+	if _, err := l.Put(ctx, mine); err != nil {
 		return nil, err
 	}
-	return l.result(ctx)
+	return l.Result(ctx)
 }
 
-// shotsResult is what pictures came to, as it lies in the ledger of calls.
+// shotsResult is the stored result of screenshots.
 type shotsResult struct {
-	Version int              `json:"version"`
-	Call    string           `json:"call"`
-	Result  work.ShotsResult `json:"result"`
-	Source  string           `json:"source,omitempty"` // run that it was copied from
+	Version int                  `json:"version"`
+	Call    string               `json:"call"`
+	Result  contract.ShotsResult `json:"result"`
+	Source  string               `json:"source,omitempty"` // run that it was copied from
 }
 
-// pictured is the call id of pictures with a digest of what they are of.
-func pictured(in work.ShotsInput) (string, error) {
+// shotsCallID returns the call id of screenshots with a digest of their input.
+func shotsCallID(in contract.ShotsInput) (string, error) {
 	raw, err := json.Marshal(in.Shots)
 	if err != nil {
 		return "", err
@@ -140,34 +143,34 @@ func pictured(in work.ShotsInput) (string, error) {
 	return in.Call + "." + string(store.DigestOf([]byte(in.Artifact.Digest + " " + string(raw))))[:12], nil
 }
 
-// recordedShots gives the pictures of the same page that this run has taken already, or the source of a replay. That the source could take none is a
-// record too.
-func recordedShots(ctx context.Context, l ledger, in work.ShotsInput) (*work.ShotsResult, error) {
-	if own, err := shotsIn(ctx, l, "result"); own != nil || err != nil {
+// recordedShots returns screenshots of the same page from this run or from the source of a replay. A source
+// without screenshots is a record too.
+func recordedShots(ctx context.Context, l calls.Ledger, in contract.ShotsInput) (*contract.ShotsResult, error) {
+	if own, err := readShotsResult(ctx, l, "result"); own != nil || err != nil {
 		return own, err
 	}
-	step, question, ok := callParts(l.call)
-	if in.Recorded == "" || !ok {
+	step, question, ok := callParts(l.Call)
+	if in.RecordedRun == "" || !ok {
 		return nil, nil
 	}
 	for g := in.Generations; g >= 0; g-- {
-		theirs := ledger{s: l.s, call: fmt.Sprintf("%s/g%d.%s.1.%s", in.Recorded, g, step, question)}
+		theirs := calls.Ledger{Store: l.Store, Call: fmt.Sprintf("%s/g%d.%s.1.%s", in.RecordedRun, g, step, question)}
 		for _, name := range []string{"result", "none"} {
-			res, err := shotsIn(ctx, theirs, name)
+			res, err := readShotsResult(ctx, theirs, name)
 			if err != nil {
 				return nil, err
 			}
 			if res != nil {
-				res.Source = in.Recorded
-				return res, keepShots(ctx, l, *res)
+				res.Source = in.RecordedRun
+				return res, storeShotsResult(ctx, l, *res)
 			}
 		}
 	}
 	return nil, nil
 }
 
-func shotsIn(ctx context.Context, l ledger, name string) (*work.ShotsResult, error) {
-	raw, err := l.s.ReadName(ctx, l.name(name))
+func readShotsResult(ctx context.Context, l calls.Ledger, name string) (*contract.ShotsResult, error) {
+	raw, err := l.Store.ReadName(ctx, l.Name(name))
 	if errors.Is(err, store.ErrMissing) {
 		return nil, nil
 	}
@@ -176,55 +179,37 @@ func shotsIn(ctx context.Context, l ledger, name string) (*work.ShotsResult, err
 	}
 	var r shotsResult
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("%s of call %s: %w", name, l.call, err)
+		return nil, fmt.Errorf("%s of call %s: %w", name, l.Call, err)
 	}
 	r.Result.Source = r.Source
 	return &r.Result, nil
 }
 
-// keepShots records pictures, or that there were none after all attempts.
-func keepShots(ctx context.Context, l ledger, res work.ShotsResult) error {
+// storeShotsResult stores screenshots, or that there were none after all attempts.
+func storeShotsResult(ctx context.Context, l calls.Ledger, res contract.ShotsResult) error {
 	name := "result"
 	if res.Count == 0 {
 		name = "none"
 	}
-	raw, err := json.Marshal(shotsResult{Version: callVersion, Call: l.call, Result: res, Source: res.Source})
+	raw, err := json.Marshal(shotsResult{Version: calls.Version, Call: l.Call, Result: res, Source: res.Source})
 	if err != nil {
 		return err
 	}
-	_, err = l.s.Create(ctx, l.name(name), raw)
+	_, err = l.Store.Create(ctx, l.Name(name), raw)
 	return err
 }
 
-// FindCheckpoint gives the checkpoint of a name, after all that it names was found in the store undamaged.
-func (a *Activities) FindCheckpoint(ctx context.Context, in work.CheckpointInput) (run.Checkpoint, error) {
+// FindCheckpoint returns a checkpoint by name after verifying all its blobs.
+func (a *Activities) FindCheckpoint(ctx context.Context, in contract.CheckpointInput) (run.Checkpoint, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return run.Checkpoint{}, err
 	}
-	c, err := SoundCheckpoint(ctx, s, in.RunID, in.ID)
-	var none *rundir.NoCheckpointError
+	c, err := blobs.Checkpoint(ctx, s, in.RunID, in.ID)
+	var none *projector.NoCheckpointError
 	var wrong *run.CheckpointError
-	if errors.As(err, &none) || errors.As(err, &wrong) || errors.Is(err, rundir.ErrDamaged) {
+	if errors.As(err, &none) || errors.As(err, &wrong) || errors.Is(err, layout.ErrDamaged) {
 		return c, badInput("%v", err)
 	}
 	return c, err
-}
-
-// SoundCheckpoint finds a checkpoint in a store, and sees that everything it names is there undamaged. id is its name, or a boundary: pass-35 is the
-// place before that pass, cycle-2 that before that cycle.
-func SoundCheckpoint(ctx context.Context, s *store.Store, runID, id string) (run.Checkpoint, error) {
-	c, err := rundir.FindCheckpoint(ctx, blobs{s}, runID, id)
-	if err != nil {
-		return c, err
-	}
-	if err := rundir.Sound(ctx, blobs{s}, c); err != nil {
-		return c, err
-	}
-	if t := c.State.Tree; t != nil {
-		if _, err := tree.Load(ctx, s, store.Digest(t.Digest)); err != nil {
-			return c, fmt.Errorf("checkpoint %s is %w: workspace integrity check failed: %v", c.ID, rundir.ErrDamaged, err)
-		}
-	}
-	return c, nil
 }

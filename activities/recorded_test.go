@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTriesAreOrderedAsNumbers(t *testing.T) {
+func TestTriesAreOrderedNumerically(t *testing.T) {
 	want := []string{
-		"calls/run-1/g0.035.1.-.1.abc/result", "calls/run-1/g0.035.1.-.2.abc/result", "calls/run-1/g0.035.1.-.10.abc/result",
-		"calls/run-1/g0.035.1.-.r1-9.abc/result", "calls/run-1/g0.035.1.-.r1-10.abc/result", "calls/run-1/g0.035.1.-.r10-1.abc/result",
+		"calls/run-1/g0.035.1.-.1.abc/result", "calls/run-1/g0.035.1.-.2.abc/result",
+		"calls/run-1/g0.035.1.-.10.abc/result",
+		"calls/run-1/g0.035.1.-.r1-9.abc/result", "calls/run-1/g0.035.1.-.r1-10.abc/result",
+		"calls/run-1/g0.035.1.-.r10-1.abc/result",
 	}
 	names := slices.Clone(want)
 	slices.Sort(names)

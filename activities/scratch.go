@@ -11,31 +11,34 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/agent"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 )
 
-// layOut makes the scratch directory of a delivery: the prompt, and beside the agent's working directory nothing it could hurt.
-func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInput, plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) error {
+// prepareScratch prepares the scratch directory of a delivery: the prompt and the agent's working directory.
+func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
+	step pipeline.PlanStep, role pipeline.Role) error {
 	dir := filepath.Join(st.dir, workDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	prompt, err := a.prompt(ctx, st.l.s, in)
+	prompt, err := a.prompt(ctx, st.l.Store, in)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
 		return err
 	}
-	if err := a.placeFile(ctx, st, in); err != nil {
+	if err := a.describeCall(ctx, st, in); err != nil {
 		return err
 	}
 	if st.tree != nil {
-		if err := a.layOutTree(ctx, st, dir); err != nil {
+		if err := a.checkoutWorkspace(ctx, st, dir); err != nil {
 			return err
 		}
 	}
@@ -47,20 +50,21 @@ func (a *Activities) layOut(ctx context.Context, st *settlement, in work.PassInp
 	if !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartPictures) {
 		return nil
 	}
-	return layOutPictures(ctx, st.l.s, in.Pictures, filepath.Join(dir, picturesDir))
+	return writePictures(ctx, st.l.Store, in.Pictures, filepath.Join(dir, picturesDir))
 }
 
-// clear removes the scratch directory of a delivery that has no answer: half of one is none, and prompt and output lie there with all their secrets.
-func clear(dir string) error {
+// removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
+// secrets.
+func removeScratch(dir string) error {
 	err := removeAll(dir)
-	above := os.Remove(filepath.Dir(dir)) // the call's folder stays while another delivery is in it
+	above := os.Remove(filepath.Dir(dir)) // the call's folder stays while another delivery uses it
 	if errors.Is(above, syscall.ENOTEMPTY) || errors.Is(above, fs.ErrExist) || errors.Is(above, fs.ErrNotExist) {
 		above = nil
 	}
 	return errors.Join(err, above)
 }
 
-// removeAll removes a folder, also where an agent took its own permissions away.
+// removeAll removes a folder, even if an agent removed its own permissions.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -78,38 +82,40 @@ func removeAll(dir string) error {
 	return nil
 }
 
-// sweep removes the scratch directories of a call that has its answer. What cannot be removed is logged: the answer counts.
-func (a *Activities) sweep(ctx context.Context, dir string) {
-	a.warn(ctx, "the scratch directory of an answered call cannot be removed", dir, removeAll(dir))
+// removeCallScratch removes the scratch directories of an answered call. Errors are logged: the answer counts.
+func (a *Activities) removeCallScratch(ctx context.Context, dir string) {
+	a.warn(ctx, "remove the scratch directory of an answered call", dir, removeAll(dir))
 }
 
 func (a *Activities) warn(ctx context.Context, what, dir string, err error) {
 	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn(what+"; remove it by hand", "directory", dir, "error", err.Error())
+		activity.GetLogger(ctx).Warn(what+" failed; remove it manually", "directory", dir, "error", err.Error())
 	}
 }
 
-// prompt is what the agent is sent. Where secrets are hidden in the stored one, it is made again of what that was made of: never are they stored.
-func (a *Activities) prompt(ctx context.Context, s *store.Store, in work.PassInput) ([]byte, error) {
+// prompt returns the prompt to send. If the stored one is redacted, it is composed again: secrets are never
+// stored.
+func (a *Activities) prompt(ctx context.Context, s *store.Store, in contract.PassInput) ([]byte, error) {
 	if in.Prompt.Raw == "" {
-		return load(ctx, s, in.Prompt.Digest)
+		return blobs.Get(ctx, s, in.Prompt.Digest)
 	}
-	if in.Given == nil {
-		return nil, badInput("secrets are hidden in the prompt %s, and what it was made of is not said", in.Prompt.Digest)
+	if in.Context == nil {
+		return nil, badInput("send prompt %s: it is redacted and its parts are missing", in.Prompt.Digest)
 	}
-	text, _, err := a.composed(ctx, s, work.ComposeInput{Store: in.Store, At: in.At, Given: *in.Given})
+	text, _, err := a.composePrompt(ctx, s, contract.ComposeInput{Store: in.Store, At: in.At, Context: *in.Context})
 	if err != nil {
 		return nil, err
 	}
 	if got := string(store.DigestOf([]byte(text))); got != in.Prompt.Raw {
-		return nil, badInput("the prompt comes out otherwise than it was composed (%.12s, not %.12s): another build of the program? `starter resume` composes it anew", got, in.Prompt.Raw)
+		return nil, badInput("compose the prompt again: got %.12s, want %.12s; the program may have changed: "+
+			"run `starter resume RUN` to compose it anew", got, in.Prompt.Raw)
 	}
 	return []byte(text), nil
 }
 
-// placeFile says what form the reply has, where the agent finds the artifact if its step is given one, and what that held before.
-func (a *Activities) placeFile(ctx context.Context, st *settlement, in work.PassInput) error {
-	plan, err := a.plan(ctx, st.l.s, in.At.Plan)
+// describeCall sets the reply format, the path of the artifact if the step gets it, and its content before the call.
+func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contract.PassInput) error {
+	plan, err := a.plan(ctx, st.l.Store, in.At.Plan)
 	if err != nil {
 		return err
 	}
@@ -119,16 +125,16 @@ func (a *Activities) placeFile(ctx context.Context, st *settlement, in work.Pass
 	}
 	ag, _ := agentOf(plan, step, role)
 	st.kind = replyKind(ag)
-	st.tree = treeOf(plan, role, in)
+	st.tree = workspaceCopyOf(plan, role, in)
 	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
 	st.file = filepath.Join(st.dir, workDir, plan.Artifact.File)
-	st.before, err = load(ctx, st.l.s, in.Artifact.Digest)
+	st.before, err = blobs.Get(ctx, st.l.Store, in.Artifact.Digest)
 	return err
 }
 
-func layOutPictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {
+func writePictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {
 	shots, err := readShots(ctx, s, manifest)
 	if err != nil || len(shots) == 0 {
 		return err
@@ -137,43 +143,47 @@ func layOutPictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir
 		return err
 	}
 	for _, shot := range shots {
-		if err := fetch(ctx, s, shot.Digest, filepath.Join(dir, shot.Name)); err != nil {
+		if err := writeBlob(ctx, s, shot.Digest, filepath.Join(dir, shot.Name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetch writes a blob to a scratch file. It need not survive a crash.
-func fetch(ctx context.Context, s *store.Store, digest, path string) error {
-	raw, err := load(ctx, s, digest)
+// writeBlob writes a blob to a scratch file. It need not survive a crash.
+func writeBlob(ctx context.Context, s *store.Store, digest, path string) error {
+	raw, err := blobs.Get(ctx, s, digest)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// answerFrom stores what a finished delivery left, and what it holds: that is read here, from the bytes as they came, before anything is hidden in them.
-func (a *Activities) answerFrom(ctx context.Context, st *settlement, in work.PassInput, exit agent.Exit, out outputs) (*answer, error) {
+// newAnswer stores the output of a finished delivery and reads it from the original bytes, before redaction.
+func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract.PassInput, exit agent.Exit,
+	out outputs) (*calls.Answer, error) {
 	stdout, stderr := string(out.stdout), string(out.stderr)
-	ans := &answer{Version: answerVersion, Call: st.l.call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Prompt: in.Prompt.Original(), StdoutError: out.odd}
+	ans := &calls.Answer{
+		Version: calls.AnswerVersion, Call: st.l.Call, Delivery: st.number, Host: a.cfg.Host, Exit: exit,
+		Prompt: in.Prompt.Original(), StdoutError: out.problem,
+	}
 	var err error
-	if ans.Stdout, err = a.keep(ctx, st.l.s, stdout); err != nil {
+	if ans.Stdout, err = a.storeText(ctx, st.l.Store, stdout); err != nil {
 		return nil, err
 	}
-	if ans.Stderr, err = a.keep(ctx, st.l.s, stderr); err != nil {
+	if ans.Stderr, err = a.storeText(ctx, st.l.Store, stderr); err != nil {
 		return nil, err
 	}
-	if ans.Envelope, err = a.keepEnvelope(ctx, st.l.s, st.kind, out.stdout); err != nil {
+	if ans.Envelope, err = a.storeEnvelope(ctx, st.l.Store, st.kind, out.stdout); err != nil {
 		return nil, err
 	}
-	if err := a.takeTree(ctx, st, ans); err != nil {
+	if err := a.storeWorkspace(ctx, st, ans); err != nil {
 		return nil, err
 	}
-	if err := st.takeFile(ctx, ans); err != nil {
+	if err := st.storeFile(ctx, ans); err != nil {
 		return nil, err
 	}
-	a.hideAll(&ans.StdoutError, &ans.FileError, &ans.TreeError)
-	ans.Read, err = a.reading(ctx, st.l.s, in, ans, stdout, stderr)
+	a.redactAll(&ans.StdoutError, &ans.FileError, &ans.TreeError)
+	ans.Read, err = a.readAnswer(ctx, st.l.Store, in, ans, stdout, stderr)
 	return ans, err
 }

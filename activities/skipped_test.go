@@ -9,10 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/store/tree"
-	"github.com/passbook-run/passbook/work"
 )
 
 // beginWith commits more files, whatever the rules say of them, and lets the run begin with that.
@@ -28,18 +29,18 @@ func (h *trees) beginWith(files map[string]string) {
 	plan, err := h.acts.plan(h.t.Context(), h.s, h.tree.Plan)
 	require.NoError(h.t, err)
 	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: h.tree.Workspace.Branch}
-	saved, err := SaveTree(h.t.Context(), h.s, h.source, of, Rules(*plan.Workspace), nil)
+	saved, err := workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
 	require.NoError(h.t, err)
-	of.Tree = BlobOf(saved)
-	h.tree = work.Tree{Plan: h.tree.Plan, Workspace: of, Tree: of.Tree, Commit: h.base}
+	of.Tree = workspace.Blob(saved)
+	h.tree = contract.Tree{Plan: h.tree.Plan, Workspace: of, Tree: of.Tree, Commit: h.base}
 }
 
 // settled makes the pass, and brings the checkout to what it left.
-func (h *trees) settled() (work.PassResult, work.Tree) {
+func (h *trees) settled() (contract.PassResult, contract.Tree) {
 	h.t.Helper()
 	res, err := h.pass(context.Background())
 	require.NoError(h.t, err)
-	require.Equal(h.t, "ok", res.Outcome, res.Message)
+	require.Equal(h.t, run.CategoryOK, res.Outcome, res.Message)
 	to := h.tree
 	if res.Changes == nil {
 		return res, to
@@ -63,29 +64,31 @@ func (h *trees) paths(b run.Blob) []string {
 	return all
 }
 
-// TestALinkThatPointsOutsideIsLeftOut and named; the answer counts.
-func TestALinkThatPointsOutsideIsLeftOut(t *testing.T) {
+func TestOutsideLinkIsSkipped(t *testing.T) {
 	h := onTree(t, "edit and leave a link")
 	res, known := h.settled()
 	require.Equal(t, []string{".gitignore", "a.txt", "b.txt", "new.txt"}, h.paths(res.Changes.Tree))
 	require.Equal(t, []run.LeftOut{
-		{Path: ".env", Reason: "secret"}, {Path: "venv/bin/python3", Reason: "outside"}, {Path: "ignored.log", Reason: "ignored"}, {Path: "left-out.tmp", Reason: "ignored"},
+		{Path: ".env", Reason: "secret"}, {Path: "venv/bin/python3", Reason: "outside"},
+		{Path: "ignored.log", Reason: "ignored"}, {Path: "left-out.tmp", Reason: "ignored"},
 	}, res.Changes.Skipped)
 	require.Equal(t, 4, res.Changes.SkippedCount)
-	require.Equal(t, []string{"left out of the tree: .env (secret)", "left out of the tree: venv/bin/python3 (outside)"}, res.Validation.Warnings)
+	require.Equal(
+		t, []string{"left out of the tree: .env (secret)", "left out of the tree: venv/bin/python3 (outside)"},
+		res.Validation.Warnings,
+	)
 	require.Equal(t, 1, h.started())
 
 	require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(h.workspace(), "hosts")))
-	require.Equal(t, work.InspectResult{}, h.inspect(known), "a link of a person is no part of the tree either")
+	require.Equal(t, contract.InspectResult{}, h.inspect(known), "a link of a person is no part of the tree either")
 }
 
-// TestFilesThatCannotBeStoredFailTheAttempt: it was paid for, and a new one is asked.
-func TestFilesThatCannotBeStoredFailTheAttempt(t *testing.T) {
+func TestUnstorableFilesFailAttempt(t *testing.T) {
 	h := onTree(t, "edit and leave folders that are too deep")
 	res, err := h.pass(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "file-io", res.Outcome)
-	require.Contains(t, res.Message, "what the agent left cannot be stored")
+	require.Equal(t, run.CategoryFileIO, res.Outcome)
+	require.Contains(t, res.Message, "store the agent's files")
 	require.Contains(t, res.Message, "dddd")
 	require.Contains(t, res.Message, "longer than 4096 bytes")
 	require.Less(t, len(res.Message), 1000)
@@ -97,67 +100,70 @@ func TestFilesThatCannotBeStoredFailTheAttempt(t *testing.T) {
 	again, err := h.pass(context.Background())
 	require.NoError(t, err)
 	require.True(t, again.Reused)
-	require.Equal(t, "file-io", again.Outcome)
+	require.Equal(t, run.CategoryFileIO, again.Outcome)
 	require.Equal(t, 1, h.started(), "one call is paid for once")
 }
 
-// TestABrokenRepositoryOfTheAgentHurtsNothing: what is ignored is the source's to say.
-func TestABrokenRepositoryOfTheAgentHurtsNothing(t *testing.T) {
+func TestBrokenAgentRepositoryIsHarmless(t *testing.T) {
 	h := onTree(t, "edit and break the repository")
 	res, _ := h.settled()
 	require.Equal(t, edited, h.files(res.Changes.Tree))
 }
 
-// TestTrackedSecretsArePartOfTheWork: they are committed already. New ones are not, and are named.
-func TestTrackedSecretsArePartOfTheWork(t *testing.T) {
+func TestTrackedIgnoredFilesAreKept(t *testing.T) {
 	h := onTree(t, "edit secrets")
 	h.beginWith(map[string]string{"config/tls.key": "old\n", "old.pem": "old\n", ".aws/known": "known\n"})
-	require.Equal(t, []string{".aws/known", ".gitignore", "a.txt", "b.txt", "config/tls.key", "gone.txt", "old.pem"}, h.paths(h.tree.Tree))
+	require.Equal(t, []string{".aws/known", ".gitignore", "a.txt", "b.txt", "config/tls.key", "gone.txt", "old.pem"},
+		h.paths(h.tree.Tree))
 	res, known := h.settled()
-	require.Equal(t, []string{".aws/known", ".gitignore", "a.txt", "b.txt", "config/tls.key", "gone.txt"}, h.paths(res.Changes.Tree))
-	require.Equal(t, []string{"left out of the tree: .aws/new (secret)", "left out of the tree: config/other.key (secret)"}, res.Validation.Warnings)
+	require.Equal(t, []string{".aws/known", ".gitignore", "a.txt", "b.txt", "config/tls.key", "gone.txt"},
+		h.paths(res.Changes.Tree))
+	require.Equal(
+		t, []string{"left out of the tree: .aws/new (secret)", "left out of the tree: config/other.key (secret)"},
+		res.Validation.Warnings,
+	)
 	require.Equal(t, "M\tconfig/tls.key\nD\told.pem", h.git("diff", "--name-status", "main", "passbook/run-1"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), ".env"), []byte("KEY=mine\n"), 0o600))
-	require.Equal(t, work.InspectResult{}, h.inspect(known), "a new secret of a person is none of the run's business")
+	require.Equal(t, contract.InspectResult{}, h.inspect(known),
+		"a new secret of a person is none of the run's business")
 }
 
-// TestWhatWasAddedByForceIsDelivered, and is no edit of a person later.
-func TestWhatWasAddedByForceIsDelivered(t *testing.T) {
+func TestForceAddedFilesAreDelivered(t *testing.T) {
 	h := onTree(t, "add by force")
 	res, known := h.settled()
 	require.Equal(t, []string{".gitignore", "a.txt", "b.txt", "gone.txt", "out/wanted.log"}, h.paths(res.Changes.Tree))
 	require.Equal(t, []run.LeftOut{{Path: "out/stray.log", Reason: "ignored"}}, res.Changes.Skipped)
 	require.Empty(t, res.Validation.Warnings, "what is ignored is named where the changes are")
 	require.Equal(t, "A\tout/wanted.log", h.git("diff", "--name-status", "main", "passbook/run-1"))
-	require.Equal(t, work.InspectResult{}, h.inspect(known))
+	require.Equal(t, contract.InspectResult{}, h.inspect(known))
 	require.True(t, h.deliver("", false).Delivered)
 	require.Equal(t, "wanted", h.git("show", "result:out/wanted.log"))
 
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "out/cache.log"), []byte("cache\n"), 0o600))
 	h.tree = known
 	h.carryTo(known)
-	require.FileExists(t, filepath.Join(h.workspace(), "out/cache.log"), "what is ignored in a folder of the tree stays")
+	require.FileExists(t, filepath.Join(h.workspace(), "out/cache.log"),
+		"what is ignored in a folder of the tree stays")
 }
 
-// TestIgnoredFilesAloneAreNamed: they may be all that the agent has done.
-func TestIgnoredFilesAloneAreNamed(t *testing.T) {
+func TestOnlyIgnoredFilesAreReported(t *testing.T) {
 	h := onTree(t, "leave what is ignored")
 	res, _ := h.settled()
 	require.Nil(t, res.Changes)
 	require.Equal(t, []string{"left out of the tree: only.log (ignored)"}, res.Validation.Warnings)
 }
 
-// TestManyAreCounted: an event names the first.
-func TestManyAreCounted(t *testing.T) {
+func TestManySkippedFilesAreCounted(t *testing.T) {
 	var saved tree.Saved
 	for i := range 30 {
 		saved.Skipped = append(saved.Skipped, tree.Skipped{Path: fmt.Sprintf("%02d.key", i), Reason: tree.ReasonSecret})
 	}
 	saved.Skipped = append(saved.Skipped, tree.Skipped{Path: ".git", Folder: true, Reason: tree.ReasonGit})
-	first, count := skippedOf(saved)
+	first, count := workspace.Skipped(saved)
 	require.Len(t, first, 20)
 	require.Equal(t, 30, count)
-	said := LeftOut(saved)
-	require.Equal(t, []string{"left out of the tree: 00.key (secret)", "left out of the tree: 10 more"}, []string{said[0], said[20]})
+	said := workspace.LeftOut(saved)
+	require.Equal(t, []string{"left out of the tree: 00.key (secret)", "left out of the tree: 10 more"},
+		[]string{said[0], said[20]})
 }

@@ -9,54 +9,56 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/work"
 )
 
-// slots bound how much of one kind of work this worker does at once.
+// slots limit concurrent work of one kind.
 type slots chan struct{}
 
-// kinds are the slots of each kind of work, whatever queue it comes from.
-type kinds struct {
+// slotPools are the slots of each kind of work, for all queues.
+type slotPools struct {
 	projections, segments, checkouts, screenshots, notices slots
 }
 
-func kindsOf(c config.Concurrency) kinds {
-	return kinds{
+func newSlotPools(c config.Concurrency) slotPools {
+	return slotPools{
 		projections: make(slots, c.Projections), segments: make(slots, c.Segments), checkouts: make(slots, c.Checkouts),
 		screenshots: make(slots, c.Screenshots), notices: make(slots, c.Notices),
 	}
 }
 
-// take waits for a slot. The returned function frees it.
-func (s slots) take(ctx context.Context) (free func(), err error) {
-	ctx, cancel := untilLate(ctx)
+// acquire waits for a slot. free releases it.
+func (s slots) acquire(ctx context.Context) (free func(), err error) {
+	ctx, cancel := slotDeadline(ctx)
 	defer cancel()
 	select {
 	case s <- struct{}{}:
 		return func() { <-s }, nil
 	case <-ctx.Done():
-		return nil, temporal.NewApplicationErrorWithCause(fmt.Sprintf("wait for one of %d slots", cap(s)), work.ErrNoSlot, context.Cause(ctx))
+		return nil, temporal.NewApplicationErrorWithCause(fmt.Sprintf("wait for one of %d slots", cap(s)),
+			contract.ErrNoSlot, context.Cause(ctx))
 	}
 }
 
-var errLate = errors.New("all are taken; it is tried again")
+var errNoSlotInTime = errors.New("all are in use; the activity is retried")
 
-// untilLate ends after a quarter of the time that an activity has: the rest is for its work, however long it has waited.
-func untilLate(ctx context.Context) (context.Context, context.CancelFunc) {
+// slotDeadline ends after a quarter of an activity's time: the rest is for its work.
+func slotDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, time.Until(end)/4, errLate)
+	return context.WithTimeoutCause(ctx, time.Until(end)/4, errNoSlotInTime)
 }
 
-// bounded is an activity that waits for a slot first, while its heartbeats go on. One that gets none in time ends with work.ErrNoSlot, and is asked for again:
-// it has not begun, so no attempt is used up.
-func bounded[In, Out any](a *Activities, s slots, f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+// withSlot returns an activity that first waits for a slot while it sends heartbeats. Without a slot in time it
+// fails with contract.ErrNoSlot and is scheduled again: no attempt is used up.
+func withSlot[In, Out any](a *Activities, s slots, f func(context.Context, In) (Out, error)) func(context.Context,
+	In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
-		stop := a.waiting(ctx)
-		free, err := s.take(ctx)
+		stop := a.beatWhileWaiting(ctx)
+		free, err := s.acquire(ctx)
 		stop()
 		if err != nil {
 			var none Out
@@ -67,12 +69,13 @@ func bounded[In, Out any](a *Activities, s slots, f func(context.Context, In) (O
 	}
 }
 
-// waiting reports that an activity lives that waits for a slot. What an earlier attempt met stays known.
-func (a *Activities) waiting(ctx context.Context) (stop func()) {
+// beatWhileWaiting sends heartbeats while an activity waits for a slot. They keep the error of an earlier attempt.
+func (a *Activities) beatWhileWaiting(ctx context.Context) (stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
 	if timeout == 0 {
 		return func() {}
 	}
-	met := lastTrouble(ctx)
-	return BeatEvery(ctx, timeout.Milliseconds(), func() any { return work.Heartbeat{Host: a.cfg.Host, Trouble: met} })
+	met := lastError(ctx)
+	return HeartbeatEvery(ctx, timeout.Milliseconds(),
+		func() any { return contract.Heartbeat{Host: a.cfg.Host, LastError: met} })
 }

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Concurrency is how much of each kind of work one worker does at once; Calls bounds agent processes. What is 0 follows from the host.
+// Concurrency limits each kind of work of one worker. Settings.Calls limits agent processes. 0: derived from the
+// host.
 type Concurrency struct {
 	Projections int `mapstructure:"projections"`
 	Segments    int `mapstructure:"segments"`
@@ -22,30 +23,31 @@ type Concurrency struct {
 	Queues      int `mapstructure:"queues"`
 }
 
-// Bound is the bound of one kind of work.
+// Bound is the limit of one kind of work.
 type Bound struct {
-	Setting string // its name in the settings
-	Work    string // what it bounds
-	Rule    string // how many, where the setting is 0
+	Setting string // name in the settings
+	Work    string // what it limits
+	Rule    string // the limit if the setting is 0
 	Why     string
 	value   *int
 	byHost  func(Host) int
 }
 
-// Host is what the bounds follow from. 0: unknown, so it bounds nothing.
+// Host has the measures from which limits are derived. 0: unknown, no limit.
 type Host struct {
 	Cores  int
-	Memory uint64 // bytes that this process may use
+	Memory uint64 // bytes available to this process
 	Disk   uint64 // bytes free for scratch directories
 }
 
 const gib = 1 << 30
 
-// bounds are all of them: the one table of what is done at once.
+// bounds returns the limit of every kind of work.
 func (c *Concurrency) bounds() []Bound {
 	return []Bound{
 		{
-			"concurrency.projections", "open a run directory, append to its journal, inspect its artifact", "4 per core",
+			"concurrency.projections", "open a run directory, append to its journal, inspect its artifact",
+			"4 per core",
 			"each is short and waits for the disk", &c.Projections, func(h Host) int { return 4 * h.Cores },
 		},
 		{
@@ -53,12 +55,17 @@ func (c *Concurrency) bounds() []Bound {
 			"each holds a journal in memory", &c.Segments, func(h Host) int { return h.Cores },
 		},
 		{
-			"concurrency.checkouts", "check out, save, commit or deliver a whole tree", "1 per core and per GiB free in state_dir",
-			"each hashes, reads and writes every file", &c.Checkouts, func(h Host) int { return min(h.Cores, per(h.Disk, gib)) },
+			"concurrency.checkouts", "check out, save, commit or deliver a whole tree",
+			"1 per core and per GiB free in state_dir",
+			"each hashes, reads and writes every file", &c.Checkouts,
+			func(h Host) int { return min(h.Cores, per(h.Disk, gib)) },
 		},
 		{
 			"concurrency.screenshots", "take screenshots of an artifact", "1 per core and per GiB of memory",
-			"each starts a browser of several processes", &c.Screenshots, func(h Host) int { return min(h.Cores, per(h.Memory, gib)) },
+			"each starts a browser of several processes", &c.Screenshots, func(h Host) int {
+				return min(h.Cores,
+					per(h.Memory, gib))
+			},
 		},
 		{
 			"concurrency.notices", "notify a receiver", "16",
@@ -75,10 +82,10 @@ func (c *Concurrency) bounds() []Bound {
 	}
 }
 
-// Bounds lists the bounds of all kinds of work.
+// Bounds lists the limits of all kinds of work.
 func Bounds() []Bound { return new(Concurrency).bounds() }
 
-// On returns the bounds with those that follow from the host.
+// On returns the limits, with those that are 0 derived from the host.
 func (c Concurrency) On(h Host) Concurrency {
 	for _, b := range c.bounds() {
 		if *b.value == 0 {
@@ -88,18 +95,19 @@ func (c Concurrency) On(h Host) Concurrency {
 	return c
 }
 
-// check names every bound that cannot be one.
+// check reports every invalid limit.
 func (c Concurrency) check() error {
 	var errs []error
 	for _, b := range c.bounds() {
 		if *b.value < 0 {
-			errs = append(errs, fmt.Errorf("settings: %s is %d; it must be at least 1, or 0 for %s", b.Setting, *b.value, b.Rule))
+			errs = append(errs, fmt.Errorf("settings: %s is %d; it must be at least 1, or 0 for %s", b.Setting,
+				*b.value, b.Rule))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// per is how many pieces of a size there are.
+// per returns how often size fits into all; 0 means unknown.
 func per(all, size uint64) int {
 	if all == 0 {
 		return math.MaxInt
@@ -107,7 +115,8 @@ func per(all, size uint64) int {
 	return int(all / size)
 }
 
-// ThisHost measures the host: cores and memory that this process may use, and the room where a folder is or will be.
+// ThisHost measures the cores and the memory available to this process, and the free space of the file system of a
+// folder, which need not exist.
 func ThisHost(folder string) Host { return Host{runtime.GOMAXPROCS(0), memory(), free(folder)} }
 
 func free(folder string) uint64 {
@@ -125,7 +134,7 @@ func free(folder string) uint64 {
 	}
 }
 
-// ruleOf is the rule that an unset setting follows; empty: none.
+// ruleOf returns the rule of an unset setting; empty: none.
 func ruleOf(setting string) string {
 	for _, b := range Bounds() {
 		if b.Setting == setting {

@@ -1,5 +1,6 @@
-// Package config holds the settings of starter and worker: a file, PASSBOOK_* variables, flags; later ones win. The connection to Temporal is
-// not among them: that is envconfig's, shared with the temporal CLI (TEMPORAL_ADDRESS, TEMPORAL_PROFILE, temporal.toml).
+// Package config loads the settings of a host from a file, PASSBOOK_* variables and flags; later sources win. The
+// connection to Temporal is configured separately, as for the temporal CLI: TEMPORAL_ADDRESS, TEMPORAL_PROFILE,
+// temporal.toml.
 package config
 
 import (
@@ -21,65 +22,75 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// Settings are all of them. The names are those of the file; the variable of a setting is PASSBOOK_ and its name in capitals.
+// Settings are the settings of one host. The tag of a field is its name in the file; its variable is PASSBOOK_ and
+// that name in upper case.
 type Settings struct {
-	StateDir      string        `mapstructure:"state_dir"`      // records of background processes, database, scratch, default store
-	RunRoot       string        `mapstructure:"run_root"`       // where runs without --output-dir go
-	Store         string        `mapstructure:"store"`          // bucket URL; empty: file:// in the state directory
-	TaskQueue     string        `mapstructure:"task_queue"`     // base name of the queues
-	Calls         int           `mapstructure:"calls"`          // passes at the same time in one worker
-	Browser       string        `mapstructure:"browser"`        // path of Chromium; empty: looked for
-	Heartbeat     time.Duration `mapstructure:"heartbeat"`      // a worker is lost after this long without a sign
-	Recheck       time.Duration `mapstructure:"recheck"`        // how often a worker checks what its host has: agents, stores, browser
-	Idle          time.Duration `mapstructure:"idle"`           // a background worker stops after this long without work
-	Keeper        bool          `mapstructure:"keeper"`         // a keeper restarts the background worker and the embedded server
-	Drain         time.Duration `mapstructure:"drain"`          // a worker that is told to stop waits this long for its calls; 0: it hands them over
-	ContinueAfter int           `mapstructure:"continue_after"` // steps in one execution; 0: when the server suggests it
-	Server        string        `mapstructure:"server"`         // embedded server's binary; empty: built when first needed
-	Environment   string        `mapstructure:"environment"`    // a name for meta.json: production, laptop
+	// records of background processes, database, scratch, default store
+	StateDir  string        `mapstructure:"state_dir"`
+	RunRoot   string        `mapstructure:"run_root"`   // folder of runs without --output-dir
+	Store     string        `mapstructure:"store"`      // bucket URL; empty: file:// in the state directory
+	TaskQueue string        `mapstructure:"task_queue"` // base name of the queues
+	Calls     int           `mapstructure:"calls"`      // maximum number of agent processes of one worker
+	Browser   string        `mapstructure:"browser"`    // path of Chromium; empty: searched on the host
+	Heartbeat time.Duration `mapstructure:"heartbeat"`  // a worker without a heartbeat for this long is lost
+	// how often a worker checks what its host has: agents, stores, browser
+	Recheck time.Duration `mapstructure:"recheck"`
+	// a background worker stops after this long without work
+	Idle time.Duration `mapstructure:"idle"`
+	// a keeper restarts the background worker and the embedded server
+	Keeper bool `mapstructure:"keeper"`
+	// a stopping worker waits this long for its calls; 0: the next worker joins them
+	Drain time.Duration `mapstructure:"drain"`
+	// steps in one workflow execution; 0: as the server suggests
+	ContinueAfter int    `mapstructure:"continue_after"`
+	Server        string `mapstructure:"server"`      // embedded server's binary; empty: built when first needed
+	Environment   string `mapstructure:"environment"` // recorded in meta.json: production, laptop
 
-	Concurrency Concurrency `mapstructure:"concurrency"` // how much of each kind of work one worker does at once
+	Concurrency Concurrency `mapstructure:"concurrency"` // limits of one worker
 
-	Policy Policy `mapstructure:"policy"` // what runs are allowed on this host
+	Policy Policy `mapstructure:"policy"` // restrictions of runs on this host
 	Redact Redact `mapstructure:"redact"`
 	Codec  Codec  `mapstructure:"codec"`
 }
 
-// Redact says what is hidden in what is written about the work, besides keys in their well-known forms.
+// Redact configures redaction. Well-known forms of keys are always redacted.
 type Redact struct {
-	Env      Words `mapstructure:"env"`      // names of variables whose values are secrets; * stands for any characters
+	Env      Words `mapstructure:"env"`      // names of variables with secret values; * matches any characters
 	Patterns Lines `mapstructure:"patterns"` // RE2; the first group is the secret, or the whole match
 }
 
-// Codec says how Temporal's payloads are encrypted. Without a key they are not.
+// Codec configures the encryption of Temporal payloads. Without a key they are not encrypted.
 type Codec struct {
-	Key      string `mapstructure:"key"`      // id of the key that encrypts
-	Keys     Words  `mapstructure:"keys"`     // id=env:NAME or id=file:PATH; retired ones still read
-	Endpoint string `mapstructure:"endpoint"` // URL of `starter codec serve`, as browsers reach it: the embedded server's Web UI is told
-	Token    string `mapstructure:"token"`    // env:NAME or file:PATH: what the endpoint wants to hear; empty: nothing
+	Key      string `mapstructure:"key"`      // id of the key for new payloads
+	Keys     Words  `mapstructure:"keys"`     // id=env:NAME or id=file:PATH; retired keys still decrypt
+	Endpoint string `mapstructure:"endpoint"` // URL of `starter codec serve` for browsers; the embedded Web UI uses it
+	// env:NAME or file:PATH of the token that the endpoint requires; empty: none
+	Token string `mapstructure:"token"`
 }
 
-// Words is a list that a variable or a flag gives with commas between.
+// Words is a list; a variable or a flag separates its elements with commas.
 type Words []string
 
-// Lines is a list that a variable or a flag gives with one a line.
+// Lines is a list; a variable or a flag contains one element on each line.
 type Lines []string
 
-// Policy is what runs are allowed. It is looked at when a run starts, goes on in a new epoch, or is forked.
+// Policy restricts runs. It is checked when a run starts, is forked, or continues in a new epoch.
 type Policy struct {
-	Agents Words   `mapstructure:"agents"`     // programs that runs may call; empty: any
-	Env    Words   `mapstructure:"env"`        // environment variables that agents may see; empty: any
-	Budget float64 `mapstructure:"budget_usd"` // most that one run may spend, in USD; 0: no limit
-	Forbid Words   `mapstructure:"forbid"`     // force, and what a fork may not change: agent, model, budget, pipeline, task
+	Agents Words   `mapstructure:"agents"`     // programs that runs may call; empty: all
+	Env    Words   `mapstructure:"env"`        // environment variables that agents may get; empty: all
+	Budget float64 `mapstructure:"budget_usd"` // maximum that one run may spend, in USD; 0: no limit
+	// force, and what a fork may not change: agent, model, budget, pipeline, task
+	Forbid Words `mapstructure:"forbid"`
 }
 
 const envPrefix = "passbook"
 
-// defaults are also the list of settings that exist.
+// defaults also lists the settings that exist.
 func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
-		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true, "drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
+		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
+		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
@@ -90,7 +101,7 @@ func defaults() map[string]any {
 	return all
 }
 
-// stateHome is where the operating system keeps state of this user.
+// stateHome returns the folder of the operating system for the state of this user.
 func stateHome() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
 		return filepath.Join(dir, "passbook")
@@ -105,13 +116,13 @@ func stateHome() string {
 	return filepath.Join(home, ".local", "state", "passbook")
 }
 
-// Flags adds the settings' flags: --state-dir for state_dir, and --settings for the file.
+// Flags defines the flags of the settings: --state-dir for state_dir, and --settings for the file.
 func Flags(fs *pflag.FlagSet) {
 	fs.String("settings", "", "settings file (default: passbook/config.yaml in the user's configuration folder)")
 	for _, name := range names() {
 		fs.String(flagName(name), "", "setting "+name)
 		if err := fs.MarkHidden(flagName(name)); err != nil {
-			panic(err) // the flag was defined in the line above
+			panic(err) // the flag is defined above
 		}
 	}
 }
@@ -129,12 +140,13 @@ var dashes = strings.NewReplacer("_", "-", ".", "-")
 
 func flagName(setting string) string { return dashes.Replace(setting) }
 
-// variable is the name of a setting's variable.
+// variable returns the name of a setting's variable.
 func variable(setting string) string {
 	return strings.ToUpper(envPrefix + "_" + strings.ReplaceAll(setting, ".", "_"))
 }
 
-// Load reads the settings. Unknown names in the file and values of a wrong type are errors, all at once.
+// Load reads the settings from the file, the variables and the flags of fs, which may be nil. Unknown names in the
+// file and values of a wrong type are errors; all are reported at once.
 func Load(fs *pflag.FlagSet) (Settings, error) {
 	v, err := read(fs)
 	if err != nil {
@@ -143,7 +155,7 @@ func Load(fs *pflag.FlagSet) (Settings, error) {
 	return decode(v)
 }
 
-// read collects the values from wherever they are.
+// read collects the values from all sources.
 func read(fs *pflag.FlagSet) (*viper.Viper, error) {
 	v := viper.New()
 	for name, value := range defaults() {
@@ -161,7 +173,7 @@ func read(fs *pflag.FlagSet) (*viper.Viper, error) {
 	return v, nil
 }
 
-// given are the settings that flags give.
+// given returns the settings that flags set.
 func given(fs *pflag.FlagSet) map[string]string {
 	out := map[string]string{}
 	if fs == nil {
@@ -177,13 +189,15 @@ func given(fs *pflag.FlagSet) map[string]string {
 
 func decode(v *viper.Viper) (Settings, error) {
 	var s Settings
-	if err := v.UnmarshalExact(&s, viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), splitLists))); err != nil {
+	if err := v.UnmarshalExact(&s,
+		viper.DecodeHook(mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(),
+			splitLists))); err != nil {
 		return s, fmt.Errorf("settings: %w", err)
 	}
 	return s.complete()
 }
 
-// splitLists reads the lists that come as one text.
+// splitLists splits lists that come as one text.
 func splitLists(_, to reflect.Type, data any) (any, error) {
 	text, ok := data.(string)
 	if !ok {
@@ -206,7 +220,8 @@ func splitLists(_, to reflect.Type, data any) (any, error) {
 	return out, nil
 }
 
-// File gives the settings file: the named one, or the one in the user's configuration folder, which need not be there. Empty: there can be none.
+// File returns the path of the settings file. If it is not named, the file in the user's configuration folder may not
+// exist; named reports whether it is named. An empty path means that there is no such folder.
 func File(fs *pflag.FlagSet) (path string, named bool) {
 	if fs != nil {
 		path, _ = fs.GetString("settings")
@@ -219,7 +234,7 @@ func File(fs *pflag.FlagSet) (path string, named bool) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", false // without a home there is no file, and that is fine
+		return "", false // without a home folder there is no file
 	}
 	return filepath.Join(dir, "passbook", "config.yaml"), false
 }
@@ -247,7 +262,7 @@ func (s Settings) complete() (Settings, error) {
 	}
 	if s.Store == "" {
 		folder := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(s.StateDir, "store"))}
-		s.Store = folder.String() // the path may have characters that end one in a URL
+		s.Store = folder.String() // the path may contain characters that need escaping
 	}
 	var errs []error
 	if s.Calls < 1 {
@@ -263,15 +278,16 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: drain is %s; it must be at least 0s", s.Drain))
 	}
 	if !run.ValidBudget(s.Policy.Budget) {
-		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f", s.Policy.Budget, run.MaxBudgetUSD))
+		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
+			s.Policy.Budget, run.MaxBudgetUSD))
 	}
 	errs = append(errs, s.Concurrency.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }
 
-// Scratch is where agents work.
+// Scratch returns the folder in which agents work.
 func (s Settings) Scratch() string { return filepath.Join(s.StateDir, "scratch") }
 
-// LocalStore says that the store is a folder of this host, so all work on a run stays here.
+// LocalStore reports whether the store is a folder of this host. All work on its runs then stays on this host.
 func (s Settings) LocalStore() bool { return strings.HasPrefix(s.Store, "file://") }

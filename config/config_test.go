@@ -79,19 +79,21 @@ var every = map[string]struct {
 	"redact.env":      {"A_KEY,*_B", func(s Settings) any { return s.Redact.Env }, Words{"A_KEY", "*_B"}},
 	"redact.patterns": {`badge \d{2,4}`, func(s Settings) any { return s.Redact.Patterns }, Lines{`badge \d{2,4}`}},
 	"codec.key":       {"2026-11", func(s Settings) any { return s.Codec.Key }, "2026-11"},
-	"codec.keys":      {"2026-11=env:CODEC_A,old=file:/key", func(s Settings) any { return s.Codec.Keys }, Words{"2026-11=env:CODEC_A", "old=file:/key"}},
-	"codec.endpoint":  {"http://127.0.0.1:8234", func(s Settings) any { return s.Codec.Endpoint }, "http://127.0.0.1:8234"},
-	"codec.token":     {"env:CODEC_TOKEN", func(s Settings) any { return s.Codec.Token }, "env:CODEC_TOKEN"},
+	"codec.keys": {"2026-11=env:CODEC_A,old=file:/key", func(s Settings) any { return s.Codec.Keys },
+		Words{"2026-11=env:CODEC_A", "old=file:/key"}},
+	"codec.endpoint": {"http://127.0.0.1:8234", func(s Settings) any { return s.Codec.Endpoint },
+		"http://127.0.0.1:8234"},
+	"codec.token": {"env:CODEC_TOKEN", func(s Settings) any { return s.Codec.Token }, "env:CODEC_TOKEN"},
 }
 
-func TestEverySettingIsKnownHere(t *testing.T) {
+func TestTableCoversEverySetting(t *testing.T) {
 	require.Len(t, every, len(names()))
 	for _, name := range names() {
 		require.Contains(t, every, name)
 	}
 }
 
-func TestEverySettingCanBeSetInEveryWay(t *testing.T) {
+func TestEverySourceSetsEverySetting(t *testing.T) {
 	for name, s := range every {
 		ways := map[string]func(t *testing.T) *pflag.FlagSet{
 			"file": func(t *testing.T) *pflag.FlagSet { alone(t, inFile(name, s.text)); return flags(t) },
@@ -120,7 +122,7 @@ func inFile(name, text string) string {
 	return name + ": " + text + "\n"
 }
 
-func TestListsAreReadAsLists(t *testing.T) {
+func TestListsAreSplit(t *testing.T) {
 	alone(t, "redact:\n  env: [A_KEY, B]\n  patterns:\n    - 'a,b'\n    - c\n")
 	s, err := Load(flags(t))
 	require.NoError(t, err)
@@ -131,7 +133,7 @@ func TestListsAreReadAsLists(t *testing.T) {
 	require.Equal(t, Redact{Env: Words{"A_KEY", "B"}, Patterns: Lines{"x,y", "z"}}, s.Redact)
 }
 
-func TestLaterOnesWin(t *testing.T) {
+func TestLaterSourcesWin(t *testing.T) {
 	alone(t, "task_queue: of-the-file\ncalls: 2\nenvironment: of-the-file\n")
 	t.Setenv("PASSBOOK_TASK_QUEUE", "of-the-variable")
 	t.Setenv("PASSBOOK_CALLS", "3")
@@ -142,7 +144,7 @@ func TestLaterOnesWin(t *testing.T) {
 	require.Equal(t, "of-the-file", s.Environment)
 }
 
-func TestTheStoreOfAStateDirWithAnOddName(t *testing.T) {
+func TestDefaultStoreEscapesItsPath(t *testing.T) {
 	alone(t, "")
 	dir := filepath.Join(t.TempDir(), "a #1, 50% of? it")
 	t.Setenv("PASSBOOK_STATE_DIR", dir)
@@ -173,7 +175,7 @@ func TestStateHome(t *testing.T) {
 	require.True(t, strings.HasPrefix(stateHome(), os.Getenv("HOME")), "%s is the user's own", stateHome())
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestLoadReportsEveryError(t *testing.T) {
 	tests := []struct {
 		name, file string
 		args       []string
@@ -182,13 +184,16 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"unknown key", "task_que: x\n", nil, []string{"settings:", "task_que"}},
 		{"unknown key in a part", "redact: {enw: [x]}\n", nil, []string{"settings:", "enw"}},
 		{"wrong types, all at once", "calls: many\nheartbeat: soon\n", nil, []string{"calls", "heartbeat"}},
-		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil, []string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
+		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil,
+			[]string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
 		{
 			"negative bounds, all at once", "concurrency: {checkouts: -1, notices: -2}\n", nil,
-			[]string{"concurrency.checkouts is -1; it must be at least 1, or 0 for 1 per core", "concurrency.notices is -2; it must be at least 1, or 0 for 16"},
+			[]string{"concurrency.checkouts is -1; it must be at least 1, or 0 for 1 per core",
+				"concurrency.notices is -2; it must be at least 1, or 0 for 16"},
 		},
 		{"no YAML", "calls: [\n", nil, []string{"settings file", "config.yaml"}},
-		{"named file that is missing", "", []string{"--settings", "/gone/settings.yaml"}, []string{"/gone/settings.yaml"}},
+		{"named file that is missing", "", []string{"--settings", "/gone/settings.yaml"},
+			[]string{"/gone/settings.yaml"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -202,7 +207,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheFileCanBeNamed(t *testing.T) {
+func TestSettingsFileCanBeNamed(t *testing.T) {
 	alone(t, "task_queue: usual\n")
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("task_queue: mine\n"), 0o644))
@@ -215,7 +220,7 @@ func TestTheFileCanBeNamed(t *testing.T) {
 	require.Equal(t, "mine", s.TaskQueue)
 }
 
-func TestABudgetIsANumberThatCanBeSpent(t *testing.T) {
+func TestBudgetMustBeValid(t *testing.T) {
 	for _, value := range []string{"1e308", ".inf", ".nan", "-1"} {
 		t.Run(value, func(t *testing.T) {
 			alone(t, "policy:\n  budget_usd: "+value+"\n")

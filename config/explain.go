@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Places that a value comes from.
+// Sources of a value.
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
@@ -18,15 +18,15 @@ const (
 	FromDefault     = "default"
 )
 
-// Setting is one setting with its value, and where that comes from. Secrets are masked.
+// Setting is one setting with its value and source. Secrets are masked.
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"`         // flag, environment, file or default
-	From   string `json:"from,omitempty"` // the flag, the variable, or the file; of a default the rule that it follows, if any
+	From   string `json:"from,omitempty"` // the flag, variable or file; for a default its rule, if it has one
 }
 
-// Explain gives every setting, by name. What is wrong with the settings is the error that [Load] gives.
+// Explain returns every setting, sorted by name. Its errors are those of [Load].
 func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 	v, err := read(fs)
 	if err != nil {
@@ -60,8 +60,8 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 	return out, nil
 }
 
-// Environment gives the settings that flags and variables set, as NAME=value, for a program that starts elsewhere. withheld are variables whose values
-// hold a secret.
+// Environment returns the settings that flags and variables set, as NAME=value, for a program in another environment.
+// withheld are the variables whose values contain a secret.
 func Environment(fs *pflag.FlagSet) (pairs, withheld []string, err error) {
 	v, err := read(fs)
 	if err != nil {
@@ -82,7 +82,7 @@ func Environment(fs *pflag.FlagSet) (pairs, withheld []string, err error) {
 	return pairs, withheld, nil
 }
 
-// shown is a value as it would be written in a variable.
+// shown returns a value in the form of its variable.
 func shown(values map[string]any, name string) string {
 	part, rest, nested := strings.Cut(name, ".")
 	if nested {
@@ -98,10 +98,11 @@ func shown(values map[string]any, name string) string {
 	return fmt.Sprint(values[part])
 }
 
-// Mask stands for a secret.
+// Mask replaces a secret.
 const Mask = "********"
 
-// Masked gives a value as it may be shown: a URL without its password and without the values of its query that are keys, tokens or secrets.
+// Masked returns a value without its secrets: the password of a URL, and the values of its query that are keys,
+// tokens or secrets.
 func Masked(value string) string {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme == "" || (u.User == nil && u.RawQuery == "") {
@@ -117,7 +118,7 @@ func Masked(value string) string {
 		}
 	}
 	u.RawQuery = query.Encode()
-	shown, err := url.PathUnescape(u.String()) // the mask's stars stay stars
+	shown, err := url.PathUnescape(u.String()) // the mask is shown as it is
 	if err != nil {
 		return u.String()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhereEverySettingComesFrom(t *testing.T) {
+func TestExplainShowsTheSourceOfEverySetting(t *testing.T) {
 	alone(t, "task_queue: of-the-file\ncalls: 2\nidle: 3h\nredact: {patterns: [x, y]}\n")
 	t.Setenv("PASSBOOK_CODEC_KEY", "new")
 	t.Setenv("PASSBOOK_CALLS", "3")
@@ -34,7 +34,7 @@ func TestWhereEverySettingComesFrom(t *testing.T) {
 	}
 }
 
-func TestExplainSaysWhatLoadSays(t *testing.T) {
+func TestExplainReturnsTheErrorsOfLoad(t *testing.T) {
 	alone(t, "calls: 0\n")
 	_, err := Explain(flags(t))
 	require.ErrorContains(t, err, "calls is 0; it must be at least 1")

@@ -18,7 +18,8 @@ func memory() uint64 {
 	}
 	all := uint64(info.Totalram) * uint64(info.Unit)
 	raw, err := os.ReadFile(limitOfGroup)
-	if limit, perr := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64); err == nil && perr == nil { // else there is none: "max"
+	if limit, perr := strconv.ParseUint(strings.TrimSpace(string(raw)), 10,
+		64); err == nil && perr == nil { // else there is none: "max"
 		return min(all, limit)
 	}
 	return all

@@ -25,11 +25,13 @@ func TestTheClusterHasTheSameDynamicConfig(t *testing.T) {
 			"shift":    dynamicconfig.TimerProcessorMaxTimeShift.Get(c)(),
 			"acks":     dynamicconfig.TransferProcessorUpdateAckInterval.Get(c)(),
 			"seen":     dynamicconfig.VisibilityProcessorUpdateAckInterval.Get(c)(),
-			"read":     dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_ACTIVITY),
-			"write":    dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_ACTIVITY),
-			"error":    dynamicconfig.BlobSizeLimitError.Get(c)(""),
-			"warn":     dynamicconfig.BlobSizeLimitWarn.Get(c)(""),
-			"check":    dynamicconfig.EnableServerVersionCheck.Get(c)(),
+			"read": dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q",
+				enumspb.TASK_QUEUE_TYPE_ACTIVITY),
+			"write": dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q",
+				enumspb.TASK_QUEUE_TYPE_ACTIVITY),
+			"error": dynamicconfig.BlobSizeLimitError.Get(c)(""),
+			"warn":  dynamicconfig.BlobSizeLimitWarn.Get(c)(""),
+			"check": dynamicconfig.EnableServerVersionCheck.Get(c)(),
 		}
 	}
 	require.Equal(t, settings(embedded), settings(cluster))

@@ -29,8 +29,8 @@ type database struct {
 	lock *os.File
 }
 
-// openDatabase returns with everything on disk that the server needs. Whatever it creates, it creates in one transaction:
-// after a crash the file is either empty or complete.
+// openDatabase returns with everything on disk that the server needs. Whatever it creates, it creates in one
+// transaction: after a crash the file is either empty or complete.
 func openDatabase(ctx context.Context, o options) (*database, error) {
 	db := &database{sql: sqlConfig(o)}
 	if o.db != "" {
@@ -88,15 +88,18 @@ func (db *database) acquire(path string) error {
 		return fmt.Errorf("lock database: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("lock %s: another server uses this database (%w); stop it, or choose another --db-filename", path, errors.Join(err, f.Close()))
+		return fmt.Errorf("lock %s: another server uses this database (%w); stop it, or choose another --db-filename",
+			path, errors.Join(err, f.Close()))
 	}
 	db.lock = f
 	return nil
 }
 
-// ensureSchema creates the tables in an empty file, and refuses a file that another minor version made: nothing migrates it.
+// ensureSchema creates the tables in an empty file, and refuses a file that another minor version made: nothing
+// migrates it.
 func ensureSchema(ctx context.Context, file string) (err error) {
-	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,9 @@ func ensureSchema(ctx context.Context, file string) (err error) {
 	}
 	defer tx.Rollback()
 	var mark, tables int
-	if err := tx.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)`).Scan(&mark, &tables); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		`SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)`).Scan(&mark,
+		&tables); err != nil {
 		return err
 	}
 	if tables > 0 {
@@ -139,7 +144,8 @@ func checkMark(mark int) error {
 	case 0:
 		return fmt.Errorf("it was not made by this server, so its version is unknown; choose another --db-filename")
 	}
-	return fmt.Errorf("made by server %d.%d, this is %d.%d, and nothing migrates it; choose another --db-filename", mark/1000, mark%1000, want/1000, want%1000)
+	return fmt.Errorf("made by server %d.%d, this is %d.%d, and nothing migrates it; choose another --db-filename",
+		mark/1000, mark%1000, want/1000, want%1000)
 }
 
 // schemaTx lets the server's own schema set-up run inside one transaction. Set-up calls Exec and nothing else.

@@ -43,7 +43,8 @@ func TestAWorkflowSurvives(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c, args := fresh(t, "--headless")
 			cl := c.dial(t)
-			_, err := cl.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "w", TaskQueue: "q"}, "waiting")
+			_, err := cl.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "w", TaskQueue: "q"},
+				"waiting")
 			require.NoError(t, err)
 			require.NoError(t, cl.SignalWorkflow(testContext(t), "w", "", "say", "not"))
 			require.Equal(t, row.code, c.stop(row.sig)) // nothing lies between the answer and the end
@@ -66,7 +67,8 @@ func TestThePragmasAreTheDurableOnes(t *testing.T) {
 	db, err := openDatabase(t.Context(), opts)
 	require.NoError(t, err)
 	defer db.Close()
-	require.Equal(t, map[string]string{"mode": "rwc", "journal_mode": "wal", "synchronous": "full", "busy_timeout": "10000"}, db.sql.ConnectAttributes)
+	require.Equal(t, map[string]string{"mode": "rwc", "journal_mode": "wal", "synchronous": "full",
+		"busy_timeout": "10000"}, db.sql.ConnectAttributes)
 	header, err := os.ReadFile(opts.db)
 	require.NoError(t, err)
 	require.Equal(t, []byte{2, 2}, header[18:20], "the file's own mark of WAL")
@@ -76,11 +78,13 @@ func TestADatabaseIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		name, sql, want string
 	}{
-		{"of another minor version", "PRAGMA user_version = 1029", "made by server 1.29, this is 1.32, and nothing migrates it"},
+		{"of another minor version", "PRAGMA user_version = 1029",
+			"made by server 1.29, this is 1.32, and nothing migrates it"},
 		{"of unknown origin", "PRAGMA user_version = 0", "not made by this server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
+			opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"},
+				retention: retention}
 			db, err := openDatabase(t.Context(), opts)
 			require.NoError(t, err)
 			db.Close()
@@ -120,7 +124,8 @@ func fiveActivities(ctx workflow.Context) error {
 	return nil
 }
 
-// The measured time is logged; the limit is what the server's own settings cost (300 ms) and has room for a busy machine.
+// The measured time is logged; the limit is what the server's own settings cost (300 ms) and has room for a busy
+// machine.
 func TestFiveEmptyActivitiesAreQuick(t *testing.T) {
 	c, _ := fresh(t, "--headless")
 	cl := c.dial(t)
@@ -129,7 +134,9 @@ func TestFiveEmptyActivitiesAreQuick(t *testing.T) {
 	best := time.Hour
 	for range 10 {
 		began := time.Now()
-		run, err := cl.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{TaskQueue: "q", WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE}, "five")
+		run, err := cl.ExecuteWorkflow(testContext(t),
+			client.StartWorkflowOptions{TaskQueue: "q",
+				WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE}, "five")
 		require.NoError(t, err)
 		require.NoError(t, run.Get(testContext(t), nil))
 		took := time.Since(began)

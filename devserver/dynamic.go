@@ -13,7 +13,8 @@ var dynamicDefaults = map[string]any{
 	"history.timerProcessorMaxPollRPS":    1000,
 	// The default rounds timers up to a whole second.
 	"history.timerProcessorMaxTimeShift": 10 * time.Millisecond,
-	// An execution is deleted only once its close is acknowledged. At 30 s, the default, a run that is removed at its end stays listed for as long.
+	// An execution is deleted only once its close is acknowledged. At 30 s, the default, a run that is removed at its
+	// end stays listed for as long.
 	"history.transferProcessorUpdateAckInterval":   time.Second,
 	"history.visibilityProcessorUpdateAckInterval": time.Second,
 	// One process has nothing to partition; forwarding between partitions only costs time.

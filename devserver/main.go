@@ -1,8 +1,9 @@
 // Command devserver is the Temporal server and Web UI that Passbook starts on a machine that has none.
 //
-// It understands the command line of `temporal server start-dev`, so either can stand in for the other. It promises more:
-// every commit is on disk before it is acknowledged (WAL, synchronous=full), so kill -9 loses nothing; closed runs are kept
-// for 90 days; and one JSON line on stdout says when, and where, it answers. It listens on loopback, and calls nobody.
+// It understands the command line of `temporal server start-dev`, so either can stand in for the other. It promises
+// more: every commit is on disk before it is acknowledged (WAL, synchronous=full), so kill -9 loses nothing; closed
+// runs are kept for 90 days; and one JSON line on stdout says when, and where, it answers. It listens on loopback, and
+// calls nobody.
 //
 // It is a module and a process of its own: workers and the CLI stay small, and its crash is not theirs.
 package main

@@ -91,7 +91,8 @@ func testContext(t *testing.T) context.Context {
 // fresh starts a server on free ports with a database in its own folder.
 func fresh(t *testing.T, more ...string) (c *child, args []string) {
 	t.Helper()
-	args = append([]string{"--port", "0", "--db-filename", filepath.Join(t.TempDir(), "temporal.db"), "--namespace", "book"}, more...)
+	args = append([]string{"--port", "0", "--db-filename", filepath.Join(t.TempDir(), "temporal.db"), "--namespace",
+		"book"}, more...)
 	return launch(t, args...), args
 }
 

@@ -28,7 +28,8 @@ import (
 // settleNamespaces brings every namespace to the wanted retention and search attributes. It runs on the file at rest:
 // no cache of a running server can hold the old values.
 func settleNamespaces(ctx context.Context, c *config.SQL, o options) (err error) {
-	db, err := sql.NewSQLDB(sqlplugin.DbKindUnknown, c, resolver.NewNoopResolver(), log.NewNoopLogger(), metrics.NoopMetricsHandler)
+	db, err := sql.NewSQLDB(sqlplugin.DbKindUnknown, c, resolver.NewNoopResolver(), log.NewNoopLogger(),
+		metrics.NoopMetricsHandler)
 	if err != nil {
 		return fmt.Errorf("open database %s: %w", c.DatabaseName, err)
 	}
@@ -107,7 +108,8 @@ func addAttribute(aliases map[string]string, name string, t enumspb.IndexedValue
 			continue
 		}
 		if has := columns[column]; has != t {
-			return fmt.Errorf("search attribute %s has type %s there, %s was asked for; keep the type, or choose another --db-filename", name, has, t)
+			return fmt.Errorf("search attribute %s has type %s there, %s was asked for; keep the type, or choose "+
+				"another --db-filename", name, has, t)
 		}
 		return nil
 	}

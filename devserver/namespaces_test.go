@@ -14,13 +14,15 @@ import (
 )
 
 func (c *child) retention(t *testing.T) time.Duration {
-	r, err := c.dial(t).WorkflowService().DescribeNamespace(testContext(t), &workflowservice.DescribeNamespaceRequest{Namespace: c.Namespace})
+	r, err := c.dial(t).WorkflowService().DescribeNamespace(testContext(t),
+		&workflowservice.DescribeNamespaceRequest{Namespace: c.Namespace})
 	require.NoError(t, err)
 	return r.Config.WorkflowExecutionRetentionTtl.AsDuration()
 }
 
 func (c *child) attributes(t *testing.T) map[string]enumspb.IndexedValueType {
-	r, err := c.dial(t).OperatorService().ListSearchAttributes(testContext(t), &operatorservice.ListSearchAttributesRequest{Namespace: c.Namespace})
+	r, err := c.dial(t).OperatorService().ListSearchAttributes(testContext(t),
+		&operatorservice.ListSearchAttributesRequest{Namespace: c.Namespace})
 	require.NoError(t, err)
 	return r.CustomAttributes
 }

@@ -104,7 +104,8 @@ func (o *options) reachable(name, ip string) error {
 	case parsed == nil:
 		return fmt.Errorf("%s %q: not an IP address", name, ip)
 	case !parsed.IsLoopback() && !o.allowRemote:
-		return fmt.Errorf("%s %s: other machines could reach this server, which has no login; use 127.0.0.1, or say --allow-remote", name, ip)
+		return fmt.Errorf("%s %s: other machines could reach this server, which has no login; use 127.0.0.1, or say "+
+			"--allow-remote", name, ip)
 	}
 	return nil
 }

@@ -14,9 +14,11 @@ import (
 )
 
 func TestCommandLine(t *testing.T) {
-	o, err := parse([]string{"server", "start-dev", "--ip", "localhost", "--port=7000", "--namespace", "a", "--namespace", "a",
+	o, err := parse([]string{"server", "start-dev", "--ip", "localhost", "--port=7000", "--namespace", "a",
+		"--namespace", "a",
 		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
-		"--sqlite-pragma", "synchronous=extra", "--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format", "pretty", "--log-level", "never"}, io.Discard)
+		"--sqlite-pragma", "synchronous=extra", "--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format",
+		"pretty", "--log-level", "never"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", o.ip)
 	require.Equal(t, 8000, uiPort(o))
@@ -81,8 +83,10 @@ func TestDynamicConfigKnowsItsKeysAndLetsTheUserWin(t *testing.T) {
 	require.Equal(t, 1000, dynamicconfig.TransferProcessorMaxPollRPS.Get(c)())
 	require.Equal(t, 7, dynamicconfig.TimerProcessorMaxPollRPS.Get(c)())
 	require.Equal(t, 10*time.Millisecond, dynamicconfig.TimerProcessorMaxTimeShift.Get(c)())
-	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_WORKFLOW))
-	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q", enumspb.TASK_QUEUE_TYPE_WORKFLOW))
+	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q",
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW))
+	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q",
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW))
 	require.Equal(t, 128*1024, dynamicconfig.BlobSizeLimitError.Get(c)(""))
 	require.Equal(t, 64*1024, dynamicconfig.BlobSizeLimitWarn.Get(c)(""))
 	require.False(t, dynamicconfig.EnableServerVersionCheck.Get(c)())

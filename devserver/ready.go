@@ -37,7 +37,8 @@ type ready struct {
 }
 
 func (s *server) announce(stdout io.Writer, db string) error {
-	r := ready{Ready: true, Address: s.address, Namespace: s.namespaces[0], PID: os.Getpid(), Version: headers.ServerVersion}
+	r := ready{Ready: true, Address: s.address, Namespace: s.namespaces[0], PID: os.Getpid(),
+		Version: headers.ServerVersion}
 	if s.ui != nil {
 		r.UI = "http://" + s.uiAddress
 	}
@@ -80,7 +81,8 @@ func (s *server) awaitHealth(ctx context.Context) error {
 }
 
 func (s *server) frontendHealth(ctx context.Context, conn *grpc.ClientConn) error {
-	r, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: "temporal.api.workflowservice.v1.WorkflowService"})
+	r, err := healthpb.NewHealthClient(conn).Check(ctx,
+		&healthpb.HealthCheckRequest{Service: "temporal.api.workflowservice.v1.WorkflowService"})
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,8 @@ func (s *server) frontendHealth(ctx context.Context, conn *grpc.ClientConn) erro
 		return fmt.Errorf("status %s", r.Status)
 	}
 	for _, ns := range s.namespaces {
-		_, err := workflowservice.NewWorkflowServiceClient(conn).DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ns})
+		_, err := workflowservice.NewWorkflowServiceClient(conn).DescribeNamespace(ctx,
+			&workflowservice.DescribeNamespaceRequest{Namespace: ns})
 		if err != nil {
 			return fmt.Errorf("namespace %s: %w", ns, err)
 		}

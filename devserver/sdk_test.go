@@ -29,7 +29,8 @@ func TestTheSDKStartsIt(t *testing.T) {
 	require.NoError(t, s.Stop())
 }
 
-// unusedPort is below the ports that the system gives to whoever asks for any, so that no server of another test gets it meanwhile.
+// unusedPort is below the ports that the system gives to whoever asks for any, so that no server of another test gets
+// it meanwhile.
 func unusedPort(t *testing.T) string {
 	for range 100 {
 		port := strconv.Itoa(20000 + rand.IntN(10000))

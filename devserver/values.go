@@ -53,7 +53,8 @@ func (l list) types() (map[string]enumspb.IndexedValueType, error) {
 	for name, word := range pairs {
 		t, ok := attributeType(word)
 		if !ok {
-			return nil, fmt.Errorf("--search-attribute %s=%s: no such type; want Keyword, KeywordList, Text, Int, Double, Bool or Datetime", name, word)
+			return nil, fmt.Errorf("--search-attribute %s=%s: no such type; want Keyword, KeywordList, Text, Int, "+
+				"Double, Bool or Datetime", name, word)
 		}
 		out[name] = t
 	}
@@ -79,7 +80,8 @@ func (l list) values() (map[string]any, error) {
 	for k, text := range pairs {
 		v, err := jsonValue(text)
 		if err != nil {
-			return nil, fmt.Errorf("--dynamic-config-value %s=%s: want JSON (a text in double quotes): %w", k, text, err)
+			return nil, fmt.Errorf("--dynamic-config-value %s=%s: want JSON (a text in double quotes): %w", k, text,
+				err)
 		}
 		out[k] = v
 	}

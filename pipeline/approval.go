@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// approved is the verdict that approves work where no condition names another one.
+// approved is the verdict that approves work when no condition names another verdict.
 const approved = "approved"
 
-// Approval gives the condition that a verdict of a role must meet to approve the work, such as verdict == done. It is what `until` of the step's stage
-// requires of the verdict, else what its quality gate requires, else what another stage requires of the same role: the nearest before it, then the
-// nearest behind it. Empty: no condition names a verdict, so it must be "approved".
+// Approval returns the condition that the verdict of a role must meet to approve the work, such as verdict == done. It
+// is the part of a condition that concerns this role: first in `until` of the step's stage, then in its quality gate,
+// then in the conditions of the nearest earlier stage with the role, then in those of the nearest later stage. An empty
+// condition means that no stage names a verdict and the verdict must be "approved".
 func (p *Plan) Approval(stage int, step PlanStep, role string) string {
 	if c := p.Stages[stage].approval(p.verdictNames(step, role)...); c != "" {
 		return c
@@ -21,7 +22,7 @@ func (p *Plan) Approval(stage int, step PlanStep, role string) string {
 	for i := range p.Stages {
 		at := stage - 1 - i
 		if at < 0 {
-			at = i + 1 // those before it were looked at
+			at = i + 1 // earlier stages were checked above
 		}
 		if at < len(p.Stages) {
 			if c := p.approvalOf(p.Stages[at], role); c != "" {
@@ -32,7 +33,7 @@ func (p *Plan) Approval(stage int, step PlanStep, role string) string {
 	return ""
 }
 
-// approvalOf is what a stage requires of the verdicts of a role.
+// approvalOf returns what a stage requires of the verdicts of a role.
 func (p *Plan) approvalOf(s PlanStage, role string) string {
 	var names []string
 	for _, round := range s.Rounds {
@@ -45,7 +46,8 @@ func (p *Plan) approvalOf(s PlanStage, role string) string {
 	return s.approval(names...)
 }
 
-// verdictNames are the names by which conditions know the verdict of a step. A step whose role also gives a score is known by that.
+// verdictNames lists the names that conditions use for the verdict of a step. If the role also has a score, the name
+// in `as` means the score.
 func (p *Plan) verdictNames(step PlanStep, role string) []string {
 	if r, ok := p.Role(role); ok && r.Score != nil {
 		return []string{"verdict"}
@@ -53,7 +55,7 @@ func (p *Plan) verdictNames(step PlanStep, role string) []string {
 	return []string{"verdict", step.As}
 }
 
-// approval is what the conditions of a stage require of values with these names.
+// approval returns what the conditions of a stage require of values with these names.
 func (s PlanStage) approval(names ...string) string {
 	if s.Repeat != nil {
 		if c := onlyAbout(s.Repeat.Until, names); c != "" {
@@ -63,11 +65,11 @@ func (s PlanStage) approval(names ...string) string {
 	return onlyAbout(s.Gate, names)
 }
 
-// onlyAbout leaves of a condition what it requires of values with these names, and calls them verdict.
+// onlyAbout keeps the part of a condition that is about values with these names, and renames them to verdict.
 func onlyAbout(condition string, names []string) string {
 	u, err := ParseUntil(condition)
 	if err != nil {
-		return "" // empty, or reported when the definition was read
+		return "" // empty, or reported by Parse
 	}
 	var groups []string
 	for _, group := range u.groups {
@@ -84,7 +86,7 @@ func onlyAbout(condition string, names []string) string {
 	return strings.Join(groups, " or ")
 }
 
-// quoted is a value as a condition may have it.
+// quoted writes a value in quotes as the syntax of conditions requires.
 func quoted(value string) string {
 	switch {
 	case untilValue.MatchString(value) && value[0] != '"' && value[0] != '\'':
@@ -95,8 +97,8 @@ func quoted(value string) string {
 	return `"` + value + `"`
 }
 
-// Approves reports whether a verdict meets a condition of [Plan.Approval]. Without a condition only "approved" does, in capitals or not. No verdict,
-// and "rejected", never approve.
+// Approves reports whether a verdict meets a condition of [Plan.Approval]. An empty condition is met by "approved", in
+// any case. An empty verdict and "rejected" never approve.
 func Approves(condition, verdict string) bool {
 	word := strings.TrimSpace(verdict)
 	if word == "" || strings.EqualFold(word, "rejected") {
@@ -115,7 +117,7 @@ func Approves(condition, verdict string) bool {
 	return slices.ContainsFunc(u.groups, func(group []comparison) bool { return !slices.ContainsFunc(group, fails) })
 }
 
-// JudgedFrom reports whether a step of a stage, from this one on, asks a role for a verdict.
+// JudgedFrom reports whether any step of this stage or a later one asks a role for a verdict.
 func (p *Plan) JudgedFrom(stage int) bool {
 	judges := func(name string) bool {
 		role, ok := p.Role(name)

@@ -23,23 +23,32 @@ func TestApproval(t *testing.T) {
 		step   PlanStep
 		want   string
 	}{
-		"no loop":               {[]PlanStage{stage("", "", reviewer)}, 0, reviewer, ""},
-		"a loop without":        {[]PlanStage{stage("tests == ok", "", reviewer)}, 0, reviewer, ""},
-		"a loop":                {[]PlanStage{stage("verdict == good", "", reviewer)}, 0, reviewer, "verdict == good"},
-		"among others":          {[]PlanStage{stage("verdict == good and tests == ok or score >= 3", "", reviewer)}, 0, reviewer, "verdict == good"},
-		"either":                {[]PlanStage{stage("verdict == good or verdict == fine and tests == ok", "", reviewer)}, 0, reviewer, "verdict == good or verdict == fine"},
-		"by its name":           {[]PlanStage{stage("review == good", "", named)}, 0, named, "verdict == good"},
-		"by another's name":     {[]PlanStage{stage("review == good", "", reviewer, named)}, 0, reviewer, "verdict == good"},
-		"a score by its name":   {[]PlanStage{stage("points >= 3", "", scorer)}, 0, scorer, ""},
-		"words in quotes":       {[]PlanStage{stage(`verdict == "ship it"`, "", reviewer)}, 0, reviewer, `verdict == "ship it"`},
-		"quotes in quotes":      {[]PlanStage{stage(`verdict == 'say "yes"'`, "", reviewer)}, 0, reviewer, `verdict == 'say "yes"'`},
-		"a quality gate":        {[]PlanStage{stage("", "verdict == good", reviewer)}, 0, reviewer, "verdict == good"},
-		"the loop before it":    {[]PlanStage{stage("", "verdict == fine", reviewer), stage("verdict == good", "", reviewer), stage("", "", reviewer)}, 2, reviewer, "verdict == good"},
-		"the loop behind it":    {[]PlanStage{stage("", "", reviewer), stage("verdict == good", "", reviewer)}, 0, reviewer, "verdict == good"},
-		"a loop of another one": {[]PlanStage{stage("verdict == good", "", scorer), stage("", "", reviewer)}, 1, reviewer, ""},
+		"no loop":        {[]PlanStage{stage("", "", reviewer)}, 0, reviewer, ""},
+		"a loop without": {[]PlanStage{stage("tests == ok", "", reviewer)}, 0, reviewer, ""},
+		"a loop":         {[]PlanStage{stage("verdict == good", "", reviewer)}, 0, reviewer, "verdict == good"},
+		"among others": {[]PlanStage{stage("verdict == good and tests == ok or score >= 3", "", reviewer)}, 0,
+			reviewer, "verdict == good"},
+		"either": {[]PlanStage{stage("verdict == good or verdict == fine and tests == ok", "",
+			reviewer)}, 0, reviewer, "verdict == good or verdict == fine"},
+		"by its name": {[]PlanStage{stage("review == good", "", named)}, 0, named, "verdict == good"},
+		"by another's name": {[]PlanStage{stage("review == good", "", reviewer, named)}, 0, reviewer,
+			"verdict == good"},
+		"a score by its name": {[]PlanStage{stage("points >= 3", "", scorer)}, 0, scorer, ""},
+		"words in quotes": {[]PlanStage{stage(`verdict == "ship it"`, "", reviewer)}, 0, reviewer,
+			`verdict == "ship it"`},
+		"quotes in quotes": {[]PlanStage{stage(`verdict == 'say "yes"'`, "", reviewer)}, 0, reviewer,
+			`verdict == 'say "yes"'`},
+		"a quality gate": {[]PlanStage{stage("", "verdict == good", reviewer)}, 0, reviewer, "verdict == good"},
+		"the loop before it": {[]PlanStage{stage("", "verdict == fine", reviewer),
+			stage("verdict == good", "", reviewer), stage("", "", reviewer)}, 2, reviewer, "verdict == good"},
+		"the loop behind it": {[]PlanStage{stage("", "", reviewer), stage("verdict == good", "", reviewer)}, 0,
+			reviewer, "verdict == good"},
+		"a loop of another one": {[]PlanStage{stage("verdict == good", "", scorer), stage("", "", reviewer)}, 1,
+			reviewer, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &Plan{Stages: c.stages, Roles: []Role{{Name: "reviewer", Verdict: &Verdict{}}, {Name: "scorer", Score: &Score{}, Verdict: &Verdict{}}}}
+			p := &Plan{Stages: c.stages, Roles: []Role{{Name: "reviewer", Verdict: &Verdict{}},
+				{Name: "scorer", Score: &Score{}, Verdict: &Verdict{}}}}
 			got := p.Approval(c.at, c.step, c.step.Role)
 			require.Equal(t, c.want, got)
 			if got != "" {

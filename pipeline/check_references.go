@@ -3,70 +3,69 @@ package pipeline
 import (
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// checkReferences reports the roles, steps and names that stages speak of and that are not there.
-func (d *decoder) checkReferences() {
+// checkReferences reports roles, steps and names that stages refer to and that do not exist.
+func (d *decoder) checkReferences(names map[string]*yaml.Node) {
 	for si, s := range d.def.Stages {
-		if line, dup := d.lines.steps[s.Name]; dup {
-			d.problemAt(line, "as %q is the name of a stage too; choose another", s.Name)
+		at := location{"stages"}.item(si)
+		if key, dup := names[s.Name]; dup {
+			d.problem(key, "as %q is the name of a stage too; choose another", s.Name)
 		}
 		for pi, p := range s.Steps {
-			d.checkRoles(p)
+			step := d.get(d.steps(at, s).item(pi))
+			d.checkRoles(step, p)
 			if p.See != "" {
 				if _, err := d.def.seen(si, pi); err != nil {
-					d.problemAt(p.Line, "%v", err)
+					d.problem(step, "%v", err)
 				}
 			}
 		}
-		d.checkConditions(s)
+		d.checkConditions(at, s)
 	}
 }
 
-func (d *decoder) checkRoles(p Step) {
+func (d *decoder) checkRoles(at *yaml.Node, p Step) {
 	names := p.Together
 	if p.Role != "" {
 		names = []string{p.Role}
 	}
-	for i, name := range names {
+	for _, name := range names {
 		r, ok := d.roleNamed(name)
 		switch {
 		case !ok:
-			d.problemAt(p.Line, "role %q is not one of roles; %s", name, suggest(name, d.roleNames()))
-		case slices.Contains(names[:i], name):
-			d.problemAt(p.Line, "role %q is in together twice; keep one", name)
+			d.problem(at, "role %q is not one of roles; %s", name, suggest(name, d.keys(location{"roles"})))
 		case len(p.Together) > 0 && r.Gives != "" && r.Gives != GivesReport:
-			d.problemAt(p.Line, "role %q gives %s, and roles together can only give reports; make it a step of its own", name, r.Gives)
+			d.problem(at, "role %q outputs %s, and roles under together can only output reports; make it a separate step",
+				name, r.Gives)
 		}
 	}
-	if len(p.Together) == 1 {
-		d.problemAt(p.Line, "together has one role; write role: %s", p.Together[0])
-	}
 }
 
-// checkConditions checks that something in the stage gives each name of its conditions a value.
-func (d *decoder) checkConditions(s Stage) {
+// checkConditions checks that something in the stage sets a value for each name in its conditions.
+func (d *decoder) checkConditions(at location, s Stage) {
 	if s.Repeat != nil {
-		d.checkCondition(s, "until", s.Repeat.Until, d.lines.until[s.Name])
+		d.checkCondition(at.key("repeat").key("until"), s, s.Repeat.Until)
 	}
-	if s.Gate != "" {
-		d.checkCondition(s, "quality_gate", s.Gate, d.lines.gate[s.Name])
-	}
+	d.checkCondition(at.key("quality_gate"), s, s.Gate)
 }
 
-func (d *decoder) checkCondition(s Stage, key, condition string, line int) {
+func (d *decoder) checkCondition(at location, s Stage, condition string) {
 	u, err := ParseUntil(condition)
 	if err != nil {
-		return // already reported
+		return // empty, or already reported
 	}
 	for _, n := range u.Names() {
 		if problem := d.valueless(s, n); problem != "" {
-			d.problemAt(line, "stage %q %s asks for %s, %s", s.Name, key, n, problem)
+			d.wrong(at, "asks for %s, %s", n, problem)
 		}
 	}
+	d.checkPossible(at, s, u)
 }
 
-// valueless says why a name of a condition never gets a value, or "".
+// valueless returns why a name of a condition never gets a value, or "".
 func (d *decoder) valueless(s Stage, name string) string {
 	gives := func(want func(Role) bool) bool {
 		return slices.ContainsFunc(s.Steps, func(p Step) bool {
@@ -79,11 +78,11 @@ func (d *decoder) valueless(s Stage, name string) string {
 	switch name {
 	case "score":
 		if !gives(scored) {
-			return "and no role step of the stage gives one; write score: {find: ..., range: ...} in the role that does"
+			return "and no role step of the stage has one; write score: {find: ..., range: ...} in the role that does"
 		}
 	case "verdict":
 		if !gives(judged) {
-			return "and no role step of the stage gives one; write verdict: {find: ...} in the role that does"
+			return "and no role step of the stage has one; write verdict: {find: ...} in the role that does"
 		}
 	default:
 		return d.valuelessStep(s, name)
@@ -100,10 +99,19 @@ func (d *decoder) valuelessStep(s Stage, name string) string {
 		case p.As == name && valued:
 			return ""
 		case p.As == name:
-			return "a step without a score, a verdict or an exit code; give its role a score or a verdict, or name another step"
+			return "a step without a score, a verdict or an exit code; give its role a score or a verdict, or name " +
+				"another step"
 		case p.As != "":
 			known = append(known, p.As)
 		}
 	}
 	return "which no step of the stage is called; " + strings.TrimSpace(suggest(name, known))
+}
+
+func (d *decoder) roleNamed(name string) (Role, bool) {
+	i := slices.IndexFunc(d.def.Roles, func(r Role) bool { return r.Name == name })
+	if i < 0 {
+		return Role{}, false
+	}
+	return d.def.Roles[i], true
 }

@@ -3,27 +3,44 @@ package pipeline
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
+	"path"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// top is how messages call the outermost mapping.
-const top = "the pipeline"
-
-// maxSource bounds a definition: a megabyte of YAML is a mistake, not a pipeline.
+// maxSource bounds a definition: a larger file is a mistake.
 const maxSource = 1 << 20
 
-// Parse reads and checks a definition. file is its name, for messages; folder is the folder it is in, where every path it names is
-// looked up (an os.Root's FS keeps links inside). With any problem the definition is nil, and all problems are there at once.
-// Test them with len: Problems is an error only when it is not empty.
+// decoder reads one file. It does not stop at a problem: it records the problem and continues with a zero value.
+type decoder struct {
+	file   string
+	folder fs.FS
+	root   *yaml.Node // without aliases and merges
+	def    *Definition
+	found  Problems
+	unread []string // errors of the YAML library, which could not decode into the types
+}
+
+// Parse reads and checks a definition. file is its name, for messages. folder is the folder that contains it: every
+// path in the definition is relative to it (an os.Root's FS keeps links inside). If there is any problem, the
+// definition is nil and all problems are returned together. Test them with len: Problems is an error only if it is not
+// empty.
+//
+// The embedded JSON Schema defines keys and values. What it cannot express (files that must exist, names that refer to
+// one another, limits against each other) is checked on the decoded definition. Workflow code must not call Parse.
 func Parse(file string, src []byte, folder fs.FS) (*Definition, Problems) {
 	d := &decoder{file: file, folder: folder, def: &Definition{File: file}}
-	d.lines = lines{steps: map[string]int{}, until: map[string]int{}, gate: map[string]int{}}
 	if root := d.document(src); root != nil {
-		d.definition(root)
+		d.root = d.flatten(root)
+		left := d.checkShape()
+		d.decode()
+		d.check()
+		if len(d.found) == 0 {
+			d.unreadable(left)
+		}
 	}
 	if len(d.found) > 0 {
 		return nil, d.found.sorted(file)
@@ -31,10 +48,11 @@ func Parse(file string, src []byte, folder fs.FS) (*Definition, Problems) {
 	return d.def, nil
 }
 
-// document returns the outermost node of the only document, or nil when there is none.
+// document returns the root node of the only document, or nil if there is none.
 func (d *decoder) document(src []byte) *yaml.Node {
 	if len(src) > maxSource {
-		d.problemAt(1, "the file has %d bytes; a pipeline has at most %d, keep long texts in files of their own", len(src), maxSource)
+		d.problemAt(1, "the file has %d bytes; the maximum is %d, keep long texts in separate files", len(src),
+			maxSource)
 		return nil
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(src))
@@ -51,48 +69,133 @@ func (d *decoder) document(src []byte) *yaml.Node {
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err, src)
 	}
-	return resolve(doc.Content[0])
+	return doc.Content[0]
 }
 
-func (d *decoder) definition(root *yaml.Node) {
-	o, ok := d.object(root, top, "pipeline", "kind", "agent", "agents", "limits", "budget", "artifact", "workspace", "snapshots", "notes",
-		"always_read", "roles", "corpus", "questions", "notify", "delivery", "stages")
-	if !ok {
+// read decodes the node at a location, if it exists, over the value in into.
+func (d *decoder) read(at location, into any) {
+	n := d.get(at)
+	if n == nil {
 		return
 	}
-	d.def.Name = o.needText("pipeline", "pipeline: NAME")
-	if n := o.values["pipeline"]; n != nil {
-		d.checkName(n, "pipeline", d.def.Name)
+	var wrong *yaml.TypeError
+	if err := n.Decode(into); errors.As(err, &wrong) {
+		d.unread = append(d.unread, wrong.Errors...)
+	} else if err != nil {
+		d.unread = append(d.unread, err.Error())
 	}
-	if o.has("kind") {
-		d.def.Kind = o.oneOf("kind", KindPlanning, KindResearch)
-	}
-	d.agents(o)
-	d.def.Limits = d.limits(o, defaultLimits(), "time_scale")
-	d.budget(o)
-	d.artifact(o)
-	d.workspace(o)
-	d.snapshots(o)
-	d.notes(o)
-	if n := o.values["always_read"]; n != nil {
-		d.def.AlwaysRead = d.files(n, "always_read")
-	}
-	d.roles(o)
-	d.corpus(o)
-	d.def.Questions = d.questions(o, Questions{})
-	d.notify(o)
-	d.delivery(o)
-	d.stages(o)
 }
 
-// named reads a mapping of names to things. Names are checked; each thing is read by read.
-func (d *decoder) named(n *yaml.Node, path, what string, read func(key *yaml.Node, value *yaml.Node, path string)) {
-	entries, ok := d.mapping(n, path)
-	if ok && len(entries) == 0 {
-		d.problem(n, "%s is an empty mapping; put something in it or leave the key out", path)
+// named decodes a mapping of names to values, in the order of the file. Each value starts as a copy of base.
+func named[T any](d *decoder, at location, base T, name func(*T) *string) []T {
+	var out []T
+	for _, key := range d.keys(at) {
+		v := base
+		d.read(at.key(key), &v)
+		*name(&v) = key
+		out = append(out, v)
 	}
-	for _, e := range entries {
-		d.checkName(e.key, what, e.key.Value)
-		read(e.key, e.value, fmt.Sprintf("%s.%s", path, e.key.Value))
+	return out
+}
+
+// decode fills the definition from the tree and applies defaults.
+func (d *decoder) decode() {
+	def := d.def
+	def.Limits, def.Budget.WarnAt = defaultLimits(), 0.8
+	d.read(nil, def)
+	if def.Wording == "" {
+		def.Wording = WordingStages
+	}
+	if def.Snapshots != "full" {
+		def.Snapshots = ""
+	}
+	if d.get(location{"agent"}) != nil {
+		var a Agent
+		d.read(location{"agent"}, &a)
+		def.Agents = []Agent{a}
+	}
+	def.Agents = append(def.Agents, named(d, location{"agents"}, Agent{}, func(a *Agent) *string { return &a.Name })...)
+	for i, a := range def.Agents {
+		if a.Reply == "" && len(a.Run) > 0 && a.Run[0] == Scripted {
+			def.Agents[i].Reply = "claude-json"
+		}
+	}
+	d.questions(location{"questions"}, &def.Questions)
+	def.Notes = named(d, location{"notes"}, Note{}, func(n *Note) *string { return &n.Name })
+	def.Corpus = named(d, location{"corpus"}, Set{}, func(s *Set) *string { return &s.ID })
+	def.Roles = named(d, location{"roles"}, Role{Limits: def.Limits}, func(r *Role) *string { return &r.Name })
+	for i := range def.Roles {
+		at := location{"roles", def.Roles[i].Name}
+		def.Roles[i].Tally = named(d, at.key("tally"), Tally{}, func(t *Tally) *string { return &t.Name })
+		def.Roles[i].With = named(d, at.key("with"), KeyText{}, func(w *KeyText) *string { return &w.Key })
+	}
+	for i := range d.items(location{"stages"}) {
+		def.Stages = append(def.Stages, d.stage(location{"stages"}.item(i)))
+	}
+}
+
+func (d *decoder) stage(at location) Stage {
+	var s Stage
+	d.read(at, &s)
+	if s.Dir != "" {
+		s.Dir = path.Clean(s.Dir)
+	}
+	s.Orders = named(d, at.key("orders"), Order{Den: 1}, func(o *Order) *string { return &o.Name })
+	for i, o := range s.Orders {
+		if o.Label == "" {
+			s.Orders[i].Label = usualLabel(o)
+		}
+	}
+	steps := d.steps(at, s)
+	for i := range d.items(steps) {
+		s.Steps = append(s.Steps, d.step(steps.item(i)))
+	}
+	return s
+}
+
+// steps returns the location of a stage's steps: the key for its kind if present, else the other key.
+func (d *decoder) steps(stage location, s Stage) location {
+	keys := []string{"steps", "passes"}
+	if s.ForEach != "" {
+		slices.Reverse(keys)
+	}
+	if d.get(stage.key(keys[0])) == nil {
+		return stage.key(keys[1])
+	}
+	return stage.key(keys[0])
+}
+
+func (d *decoder) step(at location) Step {
+	step := Step{Line: d.get(at).Line}
+	d.read(at, &step)
+	if ask := at.key(KindAsk); d.get(ask) != nil {
+		step.AskType = AskAlways
+		if d.get(ask).Kind != yaml.MappingNode {
+			d.read(ask, &step.Ask)
+		} else {
+			d.read(ask.key("question"), &step.Ask)
+			d.read(ask.key("type"), &step.AskType)
+			step.Questions = new(d.def.Questions)
+			d.read(ask, step.Questions)
+			d.questions(ask, step.Questions)
+		}
+	}
+	if limits := at.key("limits"); d.get(limits) != nil {
+		step.Limits = new(d.def.Limits)
+		if r, ok := d.roleNamed(step.Role); ok {
+			*step.Limits = r.Limits
+		}
+		d.read(limits, step.Limits)
+	}
+	return step
+}
+
+// questions fills in how long a question waits.
+func (d *decoder) questions(at location, q *Questions) {
+	switch {
+	case q.Expires > 0 && q.OnExpiry == "":
+		q.OnExpiry = "halt"
+	case q.Expires == 0 && d.get(at.key("on_expiry")) != nil:
+		d.wrong(at.key("on_expiry"), "has no effect without expires; write expires: 72h or leave it out")
 	}
 }

@@ -1,39 +1,40 @@
 // Package pipeline turns a pipeline definition (YAML) into a checked Definition and a numbered Plan.
 //
-// It is pure: it is handed the bytes of the file and a file system to look names up in, and touches nothing else. Every problem of a
-// definition is reported at once, each with file and line (requirement 002, configuration validation).
+// It has no side effects: it gets the bytes of the file and a file system in which to look up names. All problems of a
+// definition are reported together, each with file and line (requirement 002, configuration validation).
 package pipeline
 
 import "time"
 
 // Definition is one checked pipeline file. Lists keep the order of the file.
 type Definition struct {
-	Name       string
-	File       string // name it was read under, for messages
-	Kind       string // Kind…: what a run is for
+	Name       string `yaml:"pipeline"`
+	File       string `yaml:"-"` // name of the file, for messages
+	Kind       string // Kind…: purpose of a run
+	Wording    string // Wording…: the words that its runs are reported in
 	Questions  Questions
 	Notify     []Notify
 	Delivery   *Delivery
-	Agents     []Agent
+	Agents     []Agent `yaml:"-"`
 	Limits     Limits
 	Budget     Budget
 	Artifact   *Artifact
 	Workspace  *Workspace
-	Snapshots  string // full: each turn's tree is laid down; empty: only its manifest
-	Notes      []Note
-	AlwaysRead []File
-	Roles      []Role
-	Corpus     []Set
-	Stages     []Stage
+	Snapshots  string  // full: store each turn's tree; empty: store only its manifest
+	Notes      []Note  `yaml:"-"`
+	AlwaysRead []File  `yaml:"always_read"`
+	Roles      []Role  `yaml:"-"`
+	Corpus     []Set   `yaml:"-"`
+	Stages     []Stage `yaml:"-"`
 }
 
-// Agent is a program that answers prompts. The default one is named "".
+// Agent is a program that answers prompts. The default agent has the name "".
 type Agent struct {
 	Name  string   `json:"name"`
 	Run   []string `json:"run"`             // argv; a first word "scripted" is Passbook's own offline agent
 	Reply string   `json:"reply"`           // claude-json or text
-	Price *Price   `json:"price,omitempty"` // only used when a reply carries no cost
-	Env   []string `json:"env,omitempty"`   // names of environment variables it may see beside the usual ones
+	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
+	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
 }
 
 // Price is in USD per million tokens.
@@ -42,14 +43,15 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Limits bound one pass. A role's or step's limits are laid over the definition's.
+// Limits bound one pass. Limits of a role or step override those of the definition.
 type Limits struct {
-	Timeout    time.Duration `json:"timeout"`    // of one attempt; from the third attempt on 1.5 times this
+	Timeout    time.Duration `json:"timeout"`    // of one attempt; from the third attempt, 1.5 times this
 	Attempts   int           `json:"attempts"`   // 3: one and two retries
 	Structural int           `json:"structural"` // attempts when a reply has no artifact or no sections: 2
 	Backoff    Backoff       `json:"backoff"`
-	RateLimit  RateLimit     `json:"rate_limit"`
-	TimeScale  float64       `json:"time_scale"` // multiplies real waits, not the logged ones; 1, demos 0.01
+	RateLimit  RateLimit     `json:"rate_limit" yaml:"rate_limit"`
+	// multiplies real waits, not the logged waits; default 1, demos 0.01
+	TimeScale float64 `json:"time_scale" yaml:"time_scale"`
 }
 
 // Backoff is the wait after attempt n: min(first * factor^(n-1) * (1 + jitter*rand), max).
@@ -60,120 +62,156 @@ type Backoff struct {
 	Jitter float64       `json:"jitter"`
 }
 
-// RateLimit replaces attempts, first wait and cap when the provider says it is overloaded.
+// RateLimit replaces attempts, first wait and maximum wait when the provider reports an overload.
 type RateLimit struct {
 	Attempts int           `json:"attempts"`
 	First    time.Duration `json:"first"`
 	Max      time.Duration `json:"max"`
 }
 
-// Budget caps what a run may spend, in USD. Zero means no cap.
+// Budget bounds what a run may spend, in USD. Zero means no bound.
 type Budget struct {
 	USD    float64 `json:"usd"`
-	WarnAt float64 `json:"warn_at"` // share of USD, 0.8
+	WarnAt float64 `json:"warn_at" yaml:"warn_at"` // share of USD, 0.8
 }
 
 // Artifact is the one file that the passes revise.
 type Artifact struct {
-	File string `json:"file"` // its name in the run directory
-	Seed string `json:"seed"` // where it starts from, beside the definition
+	File string `json:"file"` // name in the run directory
+	Seed string `json:"seed"` // initial content, relative to the definition
 }
+
+// Words that runs are reported in.
+const (
+	WordingStages = "stages" // the default
+	WordingCorpus = "corpus" // those of requirement 002, for the corpus pipeline
+)
 
 // Kinds of pipelines.
 const (
-	KindWork     = ""         // it ends when its work is done, and delivered where the definition says so
-	KindPlanning = "planning" // its result is a plan that a person reviews
-	KindResearch = "research" // its result is a report that a person reviews
+	KindWork     = ""         // ends when its work is done and, if requested, delivered
+	KindPlanning = "planning" // its result is a plan that an operator reviews
+	KindResearch = "research" // its result is a report that an operator reviews
 )
 
-// PlanOnly says that a run's result is read by a person, who ends the run.
+// PlanOnly reports whether an operator reads a run's result and ends the run.
 func PlanOnly(kind string) bool { return kind == KindPlanning || kind == KindResearch }
 
 // Workspace is the tree that agents change in place: a git worktree or a folder.
 type Workspace struct {
-	Git     string   `json:"git,omitempty"` // "worktree"
-	Dir     string   `json:"dir,omitempty"`
-	Dirty   string   `json:"dirty,omitempty"`   // with git, of a source with changes of its own: halt, include, exclude or commit
-	Ignore  []string `json:"ignore,omitempty"`  // patterns as in .gitignore, of what is not part of the tree
+	Git string `json:"git,omitempty"` // "worktree"
+	Dir string `json:"dir,omitempty"`
+	// with git, for a source with uncommitted changes: halt, include, exclude or commit
+	Dirty   string   `json:"dirty,omitempty"`
+	Ignore  []string `json:"ignore,omitempty"`  // patterns as in .gitignore, of files outside the tree
 	Secrets string   `json:"secrets,omitempty"` // files that look like secrets: skip or keep
 }
 
-// Questions say how long a run waits for a person. Zero durations: no reminder, no expiry.
+// Questions bound how long a run waits for an operator. Zero durations: no reminder, no expiry.
 type Questions struct {
-	Remind   time.Duration `json:"remind,omitempty"`    // between reminders
-	Expires  time.Duration `json:"expires,omitempty"`   // after that it is settled without an answer
-	OnExpiry string        `json:"on_expiry,omitempty"` // halt, continue or remind
+	Remind   time.Duration `json:"remind,omitempty"`                     // between reminders
+	Expires  time.Duration `json:"expires,omitempty"`                    // then it is settled without an answer
+	OnExpiry string        `json:"on_expiry,omitempty" yaml:"on_expiry"` // halt, continue or remind
 }
 
-// Notify is one receiver of messages about a run: a command, or an address of the web. What is secret is named, never written.
+// Notify is one receiver of messages about a run: a command or a web address. Secrets are referred to by name and never
+// written.
 type Notify struct {
-	Run        []string      `json:"run,omitempty"`         // argv; it gets the message on standard input
-	Env        []string      `json:"env,omitempty"`         // names of environment variables that the command may see beside the usual ones
-	Webhook    string        `json:"webhook,omitempty"`     // address that the message is posted to
-	WebhookEnv string        `json:"webhook_env,omitempty"` // or the name of the variable that has it
-	SecretEnv  string        `json:"secret_env,omitempty"`  // name of the variable with the key that the message is signed with
-	On         []string      `json:"on"`                    // On…
-	Timeout    time.Duration `json:"timeout"`               // of one try
-	GiveUp     time.Duration `json:"give_up"`               // after this long of tries
+	// argv; the command reads the message from standard input
+	Run []string `json:"run,omitempty"`
+	// names of additional environment variables that the command may read
+	Env     []string `json:"env,omitempty"`
+	Webhook string   `json:"webhook,omitempty"` // address to which the message is posted
+	// or the name of the environment variable that contains the address
+	WebhookEnv string `json:"webhook_env,omitempty" yaml:"webhook_env"`
+	// name of the environment variable with the key that signs the message
+	SecretEnv string        `json:"secret_env,omitempty" yaml:"secret_env"`
+	On        []string      `json:"on"`                     // On…
+	Timeout   time.Duration `json:"timeout"`                // of one attempt
+	GiveUp    time.Duration `json:"give_up" yaml:"give_up"` // total duration of the attempts
 }
 
-// Delivery says where the changes of a run go when it is through.
+// Delivery configures where the changes of a finished run go.
 type Delivery struct {
-	To      string   `json:"to"`               // branch or checkout
-	Branch  string   `json:"branch,omitempty"` // of a delivery to a branch; empty: passbook-<first eight of the run's id>
-	Commit  bool     `json:"commit,omitempty"` // a delivery to the checkout is committed there
-	Paths   []string `json:"paths,omitempty"`  // only changes below these are delivered; empty: all
+	To string `json:"to"` // branch or checkout
+	// for a delivery to a branch; empty: passbook-<first eight characters of the run ID>
+	Branch  string   `json:"branch,omitempty"`
+	Commit  bool     `json:"commit,omitempty"` // commit a delivery to the checkout
+	Paths   []string `json:"paths,omitempty"`  // deliver only changes below these paths; empty: all
 	Message string   `json:"message,omitempty"`
 }
 
 // Note is an append-only file filled from marked blocks of replies.
 type Note struct {
-	Name   string `json:"name"`   // "conviction"
-	File   string `json:"file"`   // "conviction-layer.md"
-	Marker string `json:"marker"` // "CONVICTION_ADDITION": <!-- CONVICTION_ADDITION_START --> … <!-- CONVICTION_ADDITION_END -->
+	Name string `json:"name"` // "conviction"
+	File string `json:"file"` // "conviction-layer.md"
+	// "CONVICTION_ADDITION": <!-- CONVICTION_ADDITION_START --> … <!-- CONVICTION_ADDITION_END -->
+	Marker string `json:"marker"`
 }
 
-// File is a labelled input, its path relative to the definition's folder, with slashes.
+// File is a labelled input. Its path is relative to the definition's folder and uses forward slashes.
 type File struct {
 	Label string `json:"label"`
 	Path  string `json:"path"`
 }
 
-// Set is one group of files; a for_each stage walks the sets in order.
+// Set is one group of files. A for_each stage iterates over the sets in order.
 type Set struct {
 	ID    string `json:"id"`
 	Theme string `json:"theme"`
 	Files []File `json:"files"`
 }
 
-// Role says what an agent is asked and what is taken from its reply.
+// What a role outputs.
+const (
+	GivesArtifact = "artifact" // the whole artifact, in the reply or as the file it changed
+	GivesReport   = "report"   // text only
+	GivesChanges  = "changes"  // changes to the workspace
+	GivesOutcome  = "outcome"  // of a command: ok or failed; not for roles
+)
+
+// CommandRole is the name under which commands are counted.
+const CommandRole = "command"
+
+// Role configures a prompt for an agent and what is extracted from its reply.
 type Role struct {
-	Name    string    `json:"name"`
-	Prompt  string    `json:"prompt"`           // path of the template
-	Places  []string  `json:"places,omitempty"` // Part…: what the template places itself, and so is always given
-	Gives   string    `json:"gives"`            // artifact, report or changes
+	Name   string `json:"name"`
+	Prompt string `json:"prompt"` // path of the prompt template
+	// parts (Part…) that the template places itself and that are therefore always filled in
+	Places  []string  `json:"places,omitempty" yaml:"-"`
+	Gives   string    `json:"gives"` // artifact, report or changes
 	Checks  []Check   `json:"checks,omitempty"`
 	Notes   []string  `json:"notes,omitempty"`
-	Tally   []Tally   `json:"tally,omitempty"`
+	Tally   []Tally   `json:"tally,omitempty" yaml:"-"`
 	Score   *Score    `json:"score,omitempty"`
 	Verdict *Verdict  `json:"verdict,omitempty"`
 	Agent   string    `json:"agent,omitempty"`
-	Limits  Limits    `json:"limits"` // complete: laid over the definition's
-	With    []KeyText `json:"with,omitempty"`
+	Limits  Limits    `json:"limits"` // complete: merged over those of the definition
+	With    []KeyText `json:"with,omitempty" yaml:"-"`
 }
 
-// KeyText is one entry of `with`, given to the prompt as {{with.KEY}}; a list is joined with ", ".
+// KeyText is one entry of `with`, available to the prompt as {{with.KEY}}; a list is joined with ", ".
 type KeyText struct {
 	Key  string `json:"key"`
 	Text string `json:"text"`
 }
 
-// Check is one named test of a reply. Which fields count depends on the name: non-empty; minimum-length (over, characters);
-// html-present; html-complete; container-width (between); any name with any (one of these must occur) or none (none may).
+// Names of the built-in checks. Any other name needs `any` or `none`.
+const (
+	CheckNonEmpty       = "non-empty"
+	CheckMinimumLength  = "minimum-length"
+	CheckHTMLPresent    = "html-present"
+	CheckHTMLComplete   = "html-complete"
+	CheckContainerWidth = "container-width"
+)
+
+// Check is one named test of a reply. The name determines which fields apply: non-empty; minimum-length (over,
+// characters); html-present; html-complete; container-width (between); any other name with any (at least one of these
+// must occur) or none (none may occur).
 type Check struct {
 	Name    string   `json:"name"`
 	Over    int      `json:"over,omitempty"`
-	Between []int    `json:"between,omitempty"` // two numbers, both allowed
+	Between []int    `json:"between,omitempty" yaml:"-"` // two numbers, inclusive
 	Any     []string `json:"any,omitempty"`
 	None    []string `json:"none,omitempty"`
 }
@@ -184,7 +222,7 @@ type Tally struct {
 	Heading string `json:"heading"`
 }
 
-// Score finds a number in a reply. Out of range or absent is no score, never a guess.
+// Score finds a number in a reply. A number that is missing or out of range is no score.
 type Score struct {
 	Name  string    `json:"name"`
 	Find  string    `json:"find"` // RE2, one group
@@ -197,20 +235,21 @@ type Verdict struct {
 	Find string `json:"find"` // RE2, one group
 }
 
-// Stage is a list of steps: once, for each set, or repeated.
+// Stage is a list of steps that runs once, once for each set, or repeatedly.
 type Stage struct {
 	Name       string
-	ForEach    string // "corpus" or ""
-	Orders     []Order
-	Steps      []Step // `passes` of a for_each stage are steps too
+	ForEach    string  `yaml:"for_each"` // "corpus" or ""
+	Orders     []Order `yaml:"-"`
+	Steps      []Step  `yaml:"-"` // `passes` of a for_each stage are steps too
 	Repeat     *Repeat
 	Checkpoint string // name with {set} or {n}
-	Dir        string // folder of the evidence, with {n}
-	PauseAfter bool   // rest for a review after each round
-	Gate       string // condition on what a round gave, see ParseUntil; a round that does not meet it rests the run
+	Dir        string // folder for evidence, with {n}
+	PauseAfter bool   `yaml:"pause_after"` // pause for a review after each round
+	// condition on the result of a round, see ParseUntil; if a round does not meet it, the run pauses
+	Gate string `yaml:"quality_gate"`
 }
 
-// Order is how far along the file list to start reading, wrapping round: floor(len * Num / Den).
+// Order is the position in the file list from which to read, wrapping around: len * Num / Den, rounded down.
 type Order struct {
 	Name  string
 	Num   int
@@ -221,33 +260,49 @@ type Order struct {
 // Repeat bounds a loop.
 type Repeat struct {
 	Max       int    `json:"max"`
-	Until     string `json:"until"`               // checked source, see ParseUntil
-	Otherwise string `json:"otherwise,omitempty"` // ask or "": what happens when Max is reached and Until does not hold
+	Until     string `json:"until"`               // valid for ParseUntil
+	Otherwise string `json:"otherwise,omitempty"` // ask or "": what to do if Max is reached and Until is not met
 }
+
+// Kinds of a step, named after its YAML key.
+const (
+	KindRole        = "role"
+	KindTogether    = "together"
+	KindRun         = "run"
+	KindScreenshots = "screenshots"
+	KindAsk         = "ask"
+)
+
+// Types of an ask, the same as those of hand-offs in package run.
+const (
+	AskAlways   = "human_feedback_always"
+	AskOnReject = "human_feedback_on_reject" // only if the last verdict is not approved
+	AskBypass   = "human_bypass"             // likewise, without repeating the step before it
+)
 
 // Step is one line of a stage. Exactly one of Role, Together, Run, Screenshots, Ask is set.
 type Step struct {
-	Line        int
+	Line        int `yaml:"-"`
 	Role        string
 	Together    []string
 	Run         string
 	Screenshots *Screenshots
-	Ask         string
-	AskType     string     // of an ask: one of the hand-off types
-	Questions   *Questions // of an ask: laid over the pipeline's
-	IfFailing   string     // of role and run: continue or ask, when a check or the command fails
+	Ask         string     `yaml:"-"`
+	AskType     string     `yaml:"-"`          // of an ask: one of the hand-off types
+	Questions   *Questions `yaml:"-"`          // of an ask: overrides those of the pipeline
+	IfFailing   string     `yaml:"if_failing"` // of role and run: continue or ask, if a check or the command fails
 	As          string
 	See         string // last, a stage's or step's name, or ""
 	Order       string
-	Limits      *Limits
+	Limits      *Limits `yaml:"-"`
 }
 
-// Screenshots says which pictures of the artifact to take.
+// Screenshots configures which pictures of the artifact to take.
 type Screenshots struct {
 	Sizes     []Size   `json:"sizes"`
 	Kinds     []string `json:"kinds"` // full, viewport, scroll
 	Attempts  int      `json:"attempts"`
-	IfFailing string   `json:"if_failing"` // continue or stop
+	IfFailing string   `json:"if_failing" yaml:"if_failing"` // continue or stop
 	Install   []string `json:"install,omitempty"`
 }
 

@@ -2,26 +2,30 @@ package pipeline
 
 import "fmt"
 
-// Kinds of a stage.
+// StageKind is the kind of a stage.
+type StageKind string
+
+// Kinds of stages.
 const (
-	StageEach   = "each"
-	StageOnce   = "once"
-	StageRepeat = "repeat"
+	StageEach   StageKind = "each"
+	StageOnce   StageKind = "once"
+	StageRepeat StageKind = "repeat"
 )
 
-// expander numbers the steps of a definition. keys holds each step's key by stage, round and step.
+// expander numbers the steps of a definition. keys contains each step's key by stage, round and step.
 type expander struct {
 	def  *Definition
 	plan *Plan
 	keys [][][]string
 }
 
-// Expand turns a checked definition into its plan. The same definition always gives the same plan.
+// Expand turns a checked definition into its plan. It is deterministic.
 func Expand(d *Definition) *Plan {
 	e := &expander{def: d, plan: &Plan{
-		Version: PlanVersion, Pipeline: d.Name, ConfigHash: ConfigHash(d),
-		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
-		Kind: d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
+		Version: PlanVersion, Pipeline: d.Name, Wording: d.Wording, ConfigHash: ConfigHash(d),
+		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
+		Snapshots: d.Snapshots,
+		Kind:      d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
 	}}
 	e.number()
@@ -31,7 +35,7 @@ func Expand(d *Definition) *Plan {
 	return e.plan
 }
 
-// number gives every step its key, before any step refers to another's.
+// number assigns every step its key, before any step refers to another.
 func (e *expander) number() {
 	e.keys = make([][][]string, len(e.def.Stages))
 	for si, s := range e.def.Stages {
@@ -66,7 +70,7 @@ func (e *expander) key(s Stage, round, step int, p Step) string {
 	}
 }
 
-// Builds says whether a role's passes change the artifact or the workspace.
+// Builds reports whether a role's passes change the artifact or the workspace.
 func (r Role) Builds() bool { return r.Gives == GivesArtifact || r.Gives == GivesChanges }
 
 func (e *expander) stage(si int) PlanStage {
@@ -84,7 +88,7 @@ func (e *expander) stage(si int) PlanStage {
 	return ps
 }
 
-func stageKind(s Stage) string {
+func stageKind(s Stage) StageKind {
 	switch {
 	case s.ForEach != "":
 		return StageEach

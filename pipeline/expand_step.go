@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// place is where a step stands: indexes of its stage, its round and itself.
+// place is the position of a step: the indexes of its stage, its round and itself.
 type place struct{ stage, round, step int }
 
 func (e *expander) step(at place, set Set) PlanStep {
@@ -33,11 +33,11 @@ func (e *expander) step(at place, set Set) PlanStep {
 	if p.answers() {
 		e.parts(at, &step)
 	}
-	step.Description, step.LogTitle = titles(s, at.step, set, order)
+	step.Description, step.LogTitle = titles(e.def.Wording, s, at.step, set, order)
 	return step
 }
 
-func (p Step) kind() string {
+func (p Step) kind() StepKind {
 	switch {
 	case p.Role != "":
 		return KindRole
@@ -73,7 +73,7 @@ func (e *expander) order(s Stage, p Step, set Set, step *PlanStep) Order {
 	return order
 }
 
-// parts says what the step's prompt is made of, and whose reply it sees.
+// parts sets which parts the step's prompt contains and whose reply it includes.
 func (e *expander) parts(at place, step *PlanStep) {
 	s := e.def.Stages[at.stage]
 	p := s.Steps[at.step]
@@ -105,8 +105,9 @@ func (e *expander) sees(at place, t target, step *PlanStep) {
 	}
 }
 
-// usual is what a step gets when `see` says nothing. After screenshots in the same round, those who judge the pictures get
-// nothing but them; who comes right after a group gets its reports too; who follows gets the reply before it, and the page.
+// usual returns the parts of a step without `see`, and whose reply it includes. After screenshots in the same round,
+// the first step and groups get only the pictures. A step whose previous reply is a group's gets the pictures and the
+// group's replies, any other step the previous reply and the artifact.
 func (e *expander) usual(stage, step int) (gets []string, from *target) {
 	s := e.def.Stages[stage]
 	before := lastAnswer(s, step)
@@ -133,12 +134,12 @@ func (e *expander) plain(s Stage) []string {
 	return gets
 }
 
-// pictured says whether screenshots are taken before the step in its round.
+// pictured reports whether screenshots are taken before the step in its round.
 func pictured(s Stage, step int) bool {
 	return slices.ContainsFunc(s.Steps[:step], func(p Step) bool { return p.Screenshots != nil })
 }
 
-// lastAnswer is the nearest step before, since the last screenshots, in which roles reply; -1 without one.
+// lastAnswer is the nearest earlier step, since the last screenshots, in which a role replies; -1 if there is none.
 func lastAnswer(s Stage, step int) int {
 	for pi := step - 1; pi >= 0 && s.Steps[pi].Screenshots == nil; pi-- {
 		if s.Steps[pi].answers() {
@@ -148,8 +149,9 @@ func lastAnswer(s Stage, step int) int {
 	return -1
 }
 
-// inOrder keeps each part once, in the order in which parts stand.
+// inOrder keeps each part once, in the order of the prompt.
 func inOrder(gets []string) []string {
-	all := []string{PartContext, PartReferences, PartNotes, PartReplies, PartPictures, PartArtifact, PartFiles, PartContent, PartTask}
+	all := []string{PartContext, PartReferences, PartNotes, PartReplies, PartPictures, PartArtifact, PartFiles,
+		PartContent, PartTask}
 	return slices.DeleteFunc(all, func(part string) bool { return !slices.Contains(gets, part) })
 }

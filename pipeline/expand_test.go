@@ -45,7 +45,7 @@ func TestExpandGivesTheFiftySixPasses(t *testing.T) {
 		require.Equal(t, i+1, step.Number)
 		require.Equal(t, fmt.Sprintf("%03d", i+1), step.Key)
 		require.Equal(t, k+1, step.InRound)
-		require.Equal(t, KindRole, step.Kind)
+		require.Equal(t, StepKind(KindRole), step.Kind)
 		require.Equal(t, roles[k], step.Role)
 		require.Equal(t, orders[k], step.Order)
 		require.Equal(t, labels[orders[k]], step.OrderLabel)
@@ -56,8 +56,10 @@ func TestExpandGivesTheFiftySixPasses(t *testing.T) {
 		}
 		require.Equal(t, sees, step.Sees)
 		require.Equal(t, sees != "", slices.Contains(step.Gets, PartReplies))
-		require.Equal(t, fmt.Sprintf("[%s] Pass %d/8 — Rotation %s (%s) — %s — %s", set.ID, k+1, orders[k], labels[orders[k]], title, set.Theme), step.Description)
-		require.Equal(t, fmt.Sprintf("[%s] Pass %d/8 — Rotation %s — %s — %s", set.ID, k+1, orders[k], title, theme), step.LogTitle)
+		require.Equal(t, fmt.Sprintf("[%s] Pass %d/8 — Rotation %s (%s) — %s — %s", set.ID, k+1, orders[k],
+			labels[orders[k]], title, set.Theme), step.Description)
+		require.Equal(t, fmt.Sprintf("[%s] Pass %d/8 — Rotation %s — %s — %s", set.ID, k+1, orders[k], title, theme),
+			step.LogTitle)
 	}
 }
 
@@ -73,12 +75,15 @@ func TestExpandPassesAsPrinted(t *testing.T) {
 	steps := numbered(corpusPlan(t))
 	require.Equal(t, "builder", steps[35].Role)
 	require.Equal(t, []string{"Combinations", "Borders", "SemanticRules", "Mechanisms", "Rules"}, steps[35].Files)
-	require.Equal(t, "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules", steps[34].Description)
+	require.Equal(t, "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules",
+		steps[34].Description)
 	require.Equal(t, "[S5] Pass 3/8 — Rotation A — Builder — Grammar", steps[34].LogTitle)
 	require.Equal(t, "002", steps[2].Sees)
 	require.Equal(t, "005", steps[5].Sees)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartArtifact, PartFiles, PartContent, PartTask}, steps[2].Gets)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartArtifact, PartFiles, PartContent, PartTask}, steps[3].Gets)
+	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartArtifact, PartFiles, PartContent,
+		PartTask}, steps[2].Gets)
+	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartArtifact, PartFiles, PartContent, PartTask},
+		steps[3].Gets)
 }
 
 func TestExpandGivesEachOfTheLoopWhatItNeeds(t *testing.T) {
@@ -91,15 +96,19 @@ func TestExpandGivesEachOfTheLoopWhatItNeeds(t *testing.T) {
 	steps := s.Rounds[0].Steps
 	for i, want := range []PlanStep{
 		{Key: "pa-hardening/1", Kind: KindScreenshots, Description: "[pa-hardening] Cycle {n} — Screenshots"},
-		{Key: "pa-hardening/2", Kind: KindTogether, Description: "[pa-hardening] Cycle {n} — Auditor A, Auditor B, Auditor C",
-			Gets: []string{PartContext, PartPictures, PartTask}},
-		{Key: "pa-hardening/3", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Weaver", Sees: "pa-hardening/2",
+		{Key: "pa-hardening/2", Kind: KindTogether,
+			Description: "[pa-hardening] Cycle {n} — Auditor A, Auditor B, Auditor C",
+			Gets:        []string{PartContext, PartPictures, PartTask}},
+		{Key: "pa-hardening/3", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Weaver",
+			Sees: "pa-hardening/2",
 			Gets: []string{PartContext, PartReplies, PartPictures, PartTask}},
-		{Key: "pa-hardening/4", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Refine", Sees: "pa-hardening/3",
+		{Key: "pa-hardening/4", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Refine",
+			Sees: "pa-hardening/3",
 			Gets: []string{PartContext, PartReferences, PartReplies, PartArtifact, PartContent, PartTask}},
 	} {
 		got := steps[i]
-		require.Equal(t, want, PlanStep{Key: got.Key, Number: got.Number, Kind: got.Kind, Description: got.Description, Sees: got.Sees, SeesStage: got.SeesStage, Gets: got.Gets})
+		require.Equal(t, want, PlanStep{Key: got.Key, Number: got.Number, Kind: got.Kind, Description: got.Description,
+			Sees: got.Sees, SeesStage: got.SeesStage, Gets: got.Gets})
 		require.Equal(t, got.Description, got.LogTitle)
 		require.Equal(t, i+1, got.InRound)
 	}
@@ -120,7 +129,8 @@ func TestExpandStagesWithoutSets(t *testing.T) {
 	require.Equal(t, "[plan] Step 2/2 — Is this the right plan?", plan.Rounds[0].Steps[1].Description)
 	require.Equal(t, "002", implement.Rounds[0].Steps[0].Key)
 	require.Equal(t, "plan", implement.Rounds[0].Steps[0].SeesStage)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartContent, PartTask}, implement.Rounds[0].Steps[0].Gets)
+	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartContent, PartTask},
+		implement.Rounds[0].Steps[0].Gets)
 	require.Equal(t, "plan", review.Rounds[0].Steps[0].SeesStage)
 	require.Equal(t, "review/1", review.Rounds[0].Steps[1].Sees)
 }
@@ -130,7 +140,7 @@ func TestExpandLetsTheFirstStepOfALoopSeeTheRoundBefore(t *testing.T) {
 	require.Zero(t, p.Total)
 	steps := p.Stages[0].Rounds[0].Steps
 	require.Equal(t, "turns/1", steps[0].Sees, "the last role step, not the command after it")
-	require.Equal(t, KindRun, steps[1].Kind)
+	require.Equal(t, StepKind(KindRun), steps[1].Kind)
 	require.Equal(t, "tests", steps[1].As)
 	require.Equal(t, defaultLimits(), *steps[1].Limits, "a command has no role to take limits from")
 }
@@ -142,10 +152,11 @@ func TestExpandTheRestOfTheGrammar(t *testing.T) {
 	write, judge := p.Stages[0], p.Stages[1].Rounds[0].Steps
 	require.True(t, write.PauseAfter)
 	require.Equal(t, []string{"b", "a"}, write.Rounds[0].Steps[0].Files)
-	require.Equal(t, "[S1] Pass 1/1 — Rotation X (Back first) — Writer — One", write.Rounds[0].Steps[0].Description)
+	require.Equal(t, "[S1] Pass 1/1 — Order X (Back first) — Writer — One", write.Rounds[0].Steps[0].Description)
 	require.Equal(t, "judge/1", judge[0].Key)
 	require.Equal(t, "003", judge[1].Key)
-	require.Equal(t, []string{PartContext, PartPictures, PartTask}, judge[1].Gets, "nobody has spoken since the pictures were taken")
+	require.Equal(t, []string{PartContext, PartPictures, PartTask}, judge[1].Gets,
+		"nobody has spoken since the pictures were taken")
 	require.Equal(t, "write", judge[3].SeesStage, "see overrules the reply before")
 	require.Empty(t, judge[3].Sees)
 	require.Equal(t, 7, p.RoleLimits(write.Rounds[0].Steps[0], "writer").Attempts)
@@ -198,7 +209,8 @@ func TestKeysAreUnique(t *testing.T) {
 }
 
 func TestExpandFindsAStepOfAnEarlierStage(t *testing.T) {
-	src := strings.Replace(healthy, "  - name: polish", "  - {name: check, steps: [{run: \"make\\n  all\", as: all}, {role: judge, as: first}]}\n  - name: polish", 1)
+	src := strings.Replace(healthy, "  - name: polish",
+		"  - {name: check, steps: [{run: \"make\\n  all\", as: all}, {role: judge, as: first}]}\n  - name: polish", 1)
 	for see, want := range map[string]string{"all": "check/1", "first": "003", "tests": "polish/2"} {
 		d := parsed(t, []byte(strings.Replace(src, "- {role: writer, see: last}", "- {role: writer, see: "+see+"}", 1)))
 		p := Expand(d)

@@ -6,10 +6,12 @@ import (
 )
 
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml", "ten-problems.yaml"} {
+	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml",
+		"ten-problems.yaml"} {
 		f.Add(read(f, name))
 	}
-	for _, src := range []string{healthy, rich, "", "- a", "a: &a {<<: *a}", "pipeline: &p [*p]", "agent: *x", "? [a]\n: b", "{<<: [3]}", "\xff", "--- a\n--- b"} {
+	for _, src := range []string{healthy, rich, "", "- a", "a: &a {<<: *a}", "pipeline: &p [*p]", "agent: *x",
+		"? [a]\n: b", "{<<: [3]}", "\xff", "--- a\n--- b"} {
 		f.Add([]byte(src))
 	}
 	for _, c := range injuries {
@@ -22,6 +24,9 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("a definition and %d problems", len(problems))
 		}
 		for _, p := range problems {
+			if strings.Contains(p.What, "value that is not allowed") {
+				t.Fatalf("a problem without a reason: %+v", p)
+			}
 			if p.Line < 1 || p.What == "" || p.File == "" {
 				t.Fatalf("a problem without a place: %+v", p)
 			}

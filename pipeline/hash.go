@@ -4,77 +4,26 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 )
 
-// significant is what makes a pipeline the pipeline that it is. Its JSON is canonical: fields in this order, lists in the file's.
-// Left out on purpose: limits, budget, how often and until which threshold a stage repeats, labels and themes for people, and what only
-// watches (pauses, tallies, scores).
-type significant struct {
-	Kind       string    `json:",omitempty"`
-	Delivery   *Delivery `json:",omitempty"`
-	Agents     []sigAgent
-	Artifact   *Artifact
-	Workspace  *Workspace
-	AlwaysRead []File
-	Roles      []sigRole
-	Corpus     []sigSet
-	Stages     []sigStage
-}
-
-type sigAgent struct {
-	Name  string
-	Run   []string
-	Reply string
-}
-
-type sigRole struct {
-	Name, Prompt, Gives, Agent string
-	Checks                     []Check
-}
-
-type sigSet struct {
-	ID    string
-	Files []File
-}
-
-type sigStage struct {
-	Name, ForEach, Checkpoint, Dir string
-	Repeats                        bool
-	Until, Otherwise               string
-	Orders                         []sigOrder
-	Steps                          []sigStep
-}
-
-type sigOrder struct {
-	Name     string
-	Num, Den int
-}
-
-type sigStep struct {
-	Role, Run, Ask, As, See, Order string
-	AskType, IfFailing             string `json:",omitempty"`
-	Together                       []string
-	Sizes                          []Size
-	Kinds                          []string
-}
-
-// ConfigHash is the first 16 hex digits of the sha-256 of the significant fields. Two definitions with the same hash go through the
-// same passes with the same files.
+// ConfigHash returns the first 16 hex digits of the SHA-256 of the significant fields, as canonical JSON: members in
+// this order, lists in the order of the file. Two definitions with the same hash have the same passes with the same
+// files. It excludes limits, budget, the number of repetitions and their thresholds, labels and themes for display, and
+// everything that only observes (pauses, tallies, scores).
 func ConfigHash(d *Definition) string {
-	s := significant{Kind: d.Kind, Delivery: d.Delivery, Artifact: d.Artifact, Workspace: d.Workspace, AlwaysRead: d.AlwaysRead}
-	for _, a := range d.Agents {
-		s.Agents = append(s.Agents, sigAgent{a.Name, a.Run, a.Reply})
-	}
-	for _, r := range d.Roles {
-		s.Roles = append(s.Roles, sigRole{r.Name, r.Prompt, r.Gives, r.Agent, r.Checks})
-	}
-	for _, c := range d.Corpus {
-		s.Corpus = append(s.Corpus, sigSet{c.ID, c.Files})
-	}
-	for _, st := range d.Stages {
-		s.Stages = append(s.Stages, significantStage(st))
-	}
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(append(optional("Kind", d.Kind), append(optional("Delivery", d.Delivery), object{
+		{"Agents", each(d.Agents, func(a Agent) object {
+			return object{{"Name", a.Name}, {"Run", a.Run}, {"Reply", a.Reply}}
+		})},
+		{"Artifact", d.Artifact}, {"Workspace", d.Workspace}, {"AlwaysRead", d.AlwaysRead},
+		{"Roles", each(d.Roles, func(r Role) object {
+			return object{{"Name", r.Name}, {"Prompt", r.Prompt}, {"Gives", r.Gives}, {"Agent", r.Agent},
+				{"Checks", r.Checks}}
+		})},
+		{"Corpus", each(d.Corpus, func(s Set) object { return object{{"ID", s.ID}, {"Files", s.Files}} })},
+		{"Stages", each(d.Stages, significantStage)},
+	}...)...))
 	if err != nil {
 		panic(err) // plain data always marshals
 	}
@@ -82,29 +31,73 @@ func ConfigHash(d *Definition) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-func significantStage(s Stage) sigStage {
-	out := sigStage{Name: s.Name, ForEach: s.ForEach, Checkpoint: s.Checkpoint, Dir: s.Dir}
+func significantStage(s Stage) object {
+	until, otherwise := "", ""
 	if s.Repeat != nil {
-		out.Repeats, out.Otherwise = true, s.Repeat.Otherwise
+		otherwise = s.Repeat.Otherwise
 		if u, err := ParseUntil(s.Repeat.Until); err == nil {
-			out.Until = u.shape()
+			until = u.shape()
 		}
 	}
-	for _, o := range s.Orders {
-		out.Orders = append(out.Orders, sigOrder{o.Name, o.Num, o.Den})
+	return object{
+		{"Name", s.Name}, {"ForEach", s.ForEach}, {"Checkpoint", s.Checkpoint}, {"Dir", s.Dir},
+		{"Repeats", s.Repeat != nil}, {"Until", until}, {"Otherwise", otherwise},
+		{"Orders", each(s.Orders, func(o Order) object {
+			return object{{"Name", o.Name}, {"Num", o.Num},
+				{"Den", o.Den}}
+		})},
+		{"Steps", each(s.Steps, significantStep)},
 	}
-	for _, p := range s.Steps {
-		step := sigStep{Role: p.Role, Run: p.Run, Ask: p.Ask, As: p.As, See: p.See, Order: p.Order, Together: p.Together}
-		if p.AskType != AskAlways {
-			step.AskType = p.AskType
+}
+
+func significantStep(p Step) object {
+	out := object{{"Role", p.Role}, {"Run", p.Run}, {"Ask", p.Ask}, {"As", p.As}, {"See", p.See}, {"Order", p.Order}}
+	if p.AskType != AskAlways {
+		out = append(out, optional("AskType", p.AskType)...)
+	}
+	if p.IfFailing == "ask" {
+		out = append(out, member{"IfFailing", p.IfFailing})
+	}
+	shots := Screenshots{}
+	if p.Screenshots != nil {
+		shots = *p.Screenshots
+	}
+	return append(out, object{{"Together", p.Together}, {"Sizes", shots.Sizes}, {"Kinds", shots.Kinds}}...)
+}
+
+// object is a JSON object with its members in this order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	members := make([]string, len(o))
+	for i, m := range o {
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
 		}
-		if p.IfFailing == "ask" {
-			step.IfFailing = p.IfFailing
-		}
-		if p.Screenshots != nil {
-			step.Sizes, step.Kinds = p.Screenshots.Sizes, p.Screenshots.Kinds
-		}
-		out.Steps = append(out.Steps, step)
+		members[i] = `"` + m.name + `":` + string(value)
+	}
+	return []byte("{" + strings.Join(members, ",") + "}"), nil
+}
+
+// optional is a member that is left out if it is the zero value.
+func optional[T comparable](name string, value T) object {
+	if value == *new(T) {
+		return nil
+	}
+	return object{{name, value}}
+}
+
+// each returns null for an empty list, as the encoding of a nil slice.
+func each[T any](things []T, of func(T) object) []object {
+	var out []object
+	for _, t := range things {
+		out = append(out, of(t))
 	}
 	return out
 }

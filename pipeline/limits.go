@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Delay is the wait after failed attempt n, from 1: min(first * factor^(n-1) * (1 + jitter*rnd), max), in whole milliseconds. rnd is from
-// 0 to 1. With rateLimited the rate limit's first and max count. TimeScale is left to the caller: logs tell the true wait.
+// Delay returns the wait after failed attempt n, from 1: min(first * factor^(n-1) * (1 + jitter*rnd), max), in whole
+// milliseconds. rnd is from 0 to 1. With rateLimited, first and max of the rate limit apply. The caller applies
+// TimeScale: logs contain the unscaled wait.
 func (l Limits) Delay(rateLimited bool, attempt int, rnd float64) time.Duration {
 	first, most := l.Backoff.First, l.Backoff.Max
 	if rateLimited {
@@ -19,7 +20,7 @@ func (l Limits) Delay(rateLimited bool, attempt int, rnd float64) time.Duration 
 	return time.Duration(wait).Round(time.Millisecond)
 }
 
-// AttemptsFor is how many attempts there are at most, with or without a provider that is overloaded.
+// AttemptsFor returns the maximum number of attempts, with or without an overloaded provider.
 func (l Limits) AttemptsFor(rateLimited bool) int {
 	if rateLimited {
 		return l.RateLimit.Attempts
@@ -27,7 +28,7 @@ func (l Limits) AttemptsFor(rateLimited bool) int {
 	return l.Attempts
 }
 
-// TimeoutFor is the timeout of attempt n, from 1: T, T, and 1.5 T from the third on.
+// TimeoutFor returns the timeout of attempt n, from 1: T, T, then 1.5 T from the third attempt.
 func (l Limits) TimeoutFor(attempt int) time.Duration {
 	if attempt >= 3 {
 		return l.Timeout + l.Timeout/2

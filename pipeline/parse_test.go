@@ -12,7 +12,8 @@ func TestParseReadsEverythingOfTheCorpusPipeline(t *testing.T) {
 	require.Equal(t, "corpus-integration", d.Name)
 	require.Equal(t, "x.yaml", d.File)
 	require.Len(t, d.Agents, 1)
-	require.Equal(t, []string{"claude", "-p", "--model", "claude-opus-4-6", "--output-format", "json", "--max-turns", "1", "--no-session-persistence"}, d.Agents[0].Run)
+	require.Equal(t, []string{"claude", "-p", "--model", "claude-opus-4-6", "--output-format", "json", "--max-turns",
+		"1", "--no-session-persistence"}, d.Agents[0].Run)
 	require.Equal(t, &Price{Input: 15, Output: 75}, d.Agents[0].Price)
 	require.Equal(t, defaultLimits(), d.Limits)
 	require.Equal(t, Budget{USD: 350, WarnAt: 0.8}, d.Budget)
@@ -36,15 +37,19 @@ func TestParseReadsRolesAndStages(t *testing.T) {
 	require.Equal(t, []string{"builder", "verifier", "auditor-A", "auditor-B", "auditor-C", "weaver", "refine"}, names)
 	require.Equal(t, Check{Name: "container-width", Between: []int{940, 960}}, d.Roles[0].Checks[4])
 	require.Equal(t, Check{Name: "no-html-artifact", None: []string{"<!DOCTYPE html>", "<html"}}, d.Roles[1].Checks[3])
-	require.Equal(t, []Tally{{"deeplyIntegrated", "DEEPLY INTEGRATED"}, {"surfaceLevel", "SURFACE-LEVEL"}, {"absent", "ABSENT"}}, d.Roles[1].Tally)
-	require.Equal(t, []KeyText{{"focus", "Impression and emotion"}, {"questions", "PA-01, PA-03, PA-04, PA-05, PA-45"}}, d.Roles[2].With)
+	require.Equal(t, []Tally{{"deeplyIntegrated", "DEEPLY INTEGRATED"}, {"surfaceLevel", "SURFACE-LEVEL"},
+		{"absent", "ABSENT"}}, d.Roles[1].Tally)
+	require.Equal(t, []KeyText{{"focus", "Impression and emotion"}, {"questions", "PA-01, PA-03, PA-04, PA-05, PA-45"}},
+		d.Roles[2].With)
 	require.Equal(t, "last", d.Roles[5].Score.Take)
 	require.Equal(t, []float64{0, 4}, d.Roles[5].Score.Range)
 
-	require.Equal(t, []Order{{"A", 0, 1, "Base ordering"}, {"B", 2, 5, "Mid files promoted"}, {"C", 4, 5, "Last files promoted"}}, d.Stages[0].Orders)
+	require.Equal(t, []Order{{"A", 0, 1, "Base ordering"}, {"B", 2, 5, "Mid files promoted"},
+		{"C", 4, 5, "Last files promoted"}}, d.Stages[0].Orders)
 	require.Equal(t, &Repeat{Max: 6, Until: "score >= 3.5"}, d.Stages[1].Repeat)
 	require.Equal(t, &Screenshots{
-		Sizes: []Size{{1440, 900}, {768, 1024}}, Kinds: []string{"full", "viewport", "scroll"}, Attempts: 3, IfFailing: "continue",
+		Sizes: []Size{{1440, 900}, {768, 1024}}, Kinds: []string{"full", "viewport", "scroll"}, Attempts: 3,
+		IfFailing: "continue",
 	}, d.Stages[1].Steps[0].Screenshots)
 	require.Equal(t, []string{"auditor-A", "auditor-B", "auditor-C"}, d.Stages[1].Steps[1].Together)
 }

@@ -1,16 +1,18 @@
 package pipeline
 
-// PlanVersion is the version of the stored plan. A run keeps the plan it started with; it is never expanded again.
+// PlanVersion is the version of the stored plan. A run keeps the plan with which it started; it is never expanded
+// again.
 const PlanVersion = 1
 
-// Plan is a definition expanded into numbered steps: what a run will do, in order. It is stored as JSON with the run's inputs.
+// Plan is a definition expanded into numbered steps, in order. It is stored as JSON with the run's inputs.
 type Plan struct {
 	Version    int         `json:"version"`
 	Pipeline   string      `json:"pipeline"`
-	ConfigHash string      `json:"config_hash"` // first 16 hex digits of the significant fields' sha-256
-	Total      int         `json:"total"`       // numbered passes: those of stages that do not repeat
-	Builders   int         `json:"builders"`    // of these, passes that give an artifact or changes
-	MaxRounds  int         `json:"max_rounds"`  // of the last repeated stage, 0 without one
+	Wording    string      `json:"wording,omitempty"` // empty: of an earlier version, as WordingCorpus
+	ConfigHash string      `json:"config_hash"`       // first 16 hex digits of the significant fields' sha-256
+	Total      int         `json:"total"`             // numbered passes: those of stages that do not repeat
+	Builders   int         `json:"builders"`          // of these, passes that output an artifact or changes
+	MaxRounds  int         `json:"max_rounds"`        // of the last repeated stage, 0 without one
 	Agents     []Agent     `json:"agents"`
 	Budget     Budget      `json:"budget"`
 	TimeScale  float64     `json:"time_scale"`
@@ -28,13 +30,15 @@ type Plan struct {
 	Stages     []PlanStage `json:"stages"`
 }
 
-// PlanStage is one stage. A stage that does not repeat has its rounds written out; a repeated one has a single round as a template.
+// PlanStage is one stage. A stage that does not repeat lists all its rounds; a repeated stage has a single round as a
+// template.
 type PlanStage struct {
-	Name   string  `json:"name"`
-	Title  string  `json:"title"` // for people: "Corpus integration"
-	Kind   string  `json:"kind"`  // each, once or repeat
-	Repeat *Repeat `json:"repeat,omitempty"`
-	// Checkpoint and Dir are the definition's templates. {n} is filled in when a round starts; {set} already is, in PlanRound.
+	Name   string    `json:"name"`
+	Title  string    `json:"title"` // for display: "Corpus integration"
+	Kind   StageKind `json:"kind"`
+	Repeat *Repeat   `json:"repeat,omitempty"`
+	// Checkpoint and Dir are the definition's templates. {n} is filled in when a round starts; {set} already is, in
+	// PlanRound.
 	Checkpoint string      `json:"checkpoint,omitempty"`
 	Dir        string      `json:"dir,omitempty"`
 	PauseAfter bool        `json:"pause_after,omitempty"`
@@ -42,7 +46,7 @@ type PlanStage struct {
 	Rounds     []PlanRound `json:"rounds"`
 }
 
-// PlanRound is one walk through a stage's steps.
+// PlanRound is one iteration of a stage's steps.
 type PlanRound struct {
 	Set        string     `json:"set,omitempty"`        // "S5"
 	Theme      string     `json:"theme,omitempty"`      // "Grammar + Compositional Rules"
@@ -50,41 +54,52 @@ type PlanRound struct {
 	Steps      []PlanStep `json:"steps"`
 }
 
-// PlanStep is one step, with everything resolved that can be.
+// StepKind is the kind of a step. Its constants, Kind…, are untyped: each is also the YAML key of the step.
+type StepKind string
+
+// PlanStep is one step, resolved as far as possible.
 type PlanStep struct {
-	// Key names the step within the run and is part of call ids: "035" for a numbered pass, "<stage>/3" in a repeated stage and for what
-	// is not a pass in a stage without sets, "<stage>/S2/3" for the latter in a stage with sets.
-	Key         string       `json:"key"`
-	Number      int          `json:"number,omitempty"`      // 1-based over all stages that do not repeat; 0 in a repeated one
-	InRound     int          `json:"in_round"`              // 1-based
-	Kind        string       `json:"kind"`                  // role, together, run, screenshots or ask
-	Role        string       `json:"role,omitempty"`        // kind role
-	Members     []string     `json:"members,omitempty"`     // kind together: role names
-	Run         string       `json:"run,omitempty"`         // kind run: a shell command; its value in `until` is ok or failed
-	Ask         string       `json:"ask,omitempty"`         // kind ask: the question
-	AskType     string       `json:"ask_type,omitempty"`    // kind ask
-	Questions   *Questions   `json:"questions,omitempty"`   // kind ask, and role and run that ask when they fail: how long it waits
-	IfFailing   string       `json:"if_failing,omitempty"`  // kinds role and run: ask, or empty
-	Shots       *Screenshots `json:"shots,omitempty"`       // kind screenshots
-	As          string       `json:"as,omitempty"`          // name its result is known under in `until` and `see`
-	Order       string       `json:"order,omitempty"`       // "B"
-	OrderLabel  string       `json:"order_label,omitempty"` // "Mid files promoted"
-	Files       []string     `json:"files,omitempty"`       // labels of the set's files, in reading order
-	Gets        []string     `json:"gets,omitempty"`        // parts its prompt is given, see Part…; of a group see Plan.PartsOf
-	Sees        string       `json:"sees,omitempty"`        // key of the step whose reply it is given; of a group: all members'. In a repeated stage the step's latest reply, in round 1 maybe none
-	SeesStage   string       `json:"sees_stage,omitempty"`  // or a stage: its last reply
-	Description string       `json:"description"`           // "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules"
-	LogTitle    string       `json:"log_title"`             // the shorter form of 002 §2.2
-	Limits      *Limits      `json:"limits,omitempty"`      // complete, when the step overrides its role's, and for kind run; see Plan.RoleLimits
+	// Key identifies the step within the run and is part of call IDs: "035" for a numbered pass; "<stage>/3" in a repeated
+	// stage, and for other steps in a stage without sets; "<stage>/S2/3" for other steps in a stage with sets.
+	Key string `json:"key"`
+	// 1-based over all stages that do not repeat; 0 in a repeated stage
+	Number  int      `json:"number,omitempty"`
+	InRound int      `json:"in_round"` // 1-based
+	Kind    StepKind `json:"kind"`
+	Role    string   `json:"role,omitempty"`    // kind role
+	Members []string `json:"members,omitempty"` // kind together: role names
+	// kind run: a shell command; its value in `until` is ok or failed
+	Run     string `json:"run,omitempty"`
+	Ask     string `json:"ask,omitempty"`      // kind ask: the question
+	AskType string `json:"ask_type,omitempty"` // kind ask
+	// kind ask, and kinds role and run that ask on failure: how long the question waits
+	Questions  *Questions   `json:"questions,omitempty"`
+	IfFailing  string       `json:"if_failing,omitempty"`  // kinds role and run: ask, or empty
+	Shots      *Screenshots `json:"shots,omitempty"`       // kind screenshots
+	As         string       `json:"as,omitempty"`          // name of its result in `until` and `see`
+	Order      string       `json:"order,omitempty"`       // "B"
+	OrderLabel string       `json:"order_label,omitempty"` // "Mid files promoted"
+	Files      []string     `json:"files,omitempty"`       // labels of the set's files, in reading order
+	// parts of its prompt, see Part…; for a group see Plan.PartsOf
+	Gets []string `json:"gets,omitempty"`
+	// key of the step whose reply its prompt includes; for a group, of all members. In a repeated stage it is the step's
+	// latest reply; in round 1 there may be none
+	Sees      string `json:"sees,omitempty"`
+	SeesStage string `json:"sees_stage,omitempty"` // or a stage, for its last reply
+	// "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules"
+	Description string `json:"description"`
+	LogTitle    string `json:"log_title"` // the shorter form of 002 §2.2
+	// complete, if the step overrides its role's, and for kind run; see Plan.RoleLimits
+	Limits *Limits `json:"limits,omitempty"`
 }
 
-// Parts of a prompt, in the order in which they stand when the template does not place them.
+// Parts of a prompt, in their order when the template does not place them.
 const (
 	PartContext    = "context"
 	PartReferences = "references"
 	PartNotes      = "notes"
-	PartReplies    = "replies"  // replies of the steps it sees
-	PartPictures   = "pictures" // pictures of this round, or the artifact's source when there are none
+	PartReplies    = "replies"  // replies of the steps named by `see`
+	PartPictures   = "pictures" // pictures of this round, or the artifact's source without pictures
 	PartArtifact   = "artifact"
 	PartFiles      = "files" // the set's files in the step's order
 	PartContent    = "content"

@@ -31,25 +31,30 @@ notify: [{run: [bell, -l], env: [DISPLAY], on: [question, failure]}, {webhook_en
 
 func TestParseReadsWhatConcernsPeople(t *testing.T) {
 	d := parsed(t, []byte(asking))
-	require.Equal(t, &Workspace{Git: "worktree", Dirty: "include", Ignore: []string{"dist/", "*.log"}, Secrets: "keep"}, d.Workspace)
+	require.Equal(t, &Workspace{Git: "worktree", Dirty: "include", Ignore: []string{"dist/", "*.log"}, Secrets: "keep"},
+		d.Workspace)
 	require.Equal(t, "full", d.Snapshots)
 	require.Equal(t, "full", Expand(d).Snapshots)
 	require.Equal(t, Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, d.Questions)
 	require.Equal(t, []Notify{
-		{Run: []string{"bell", "-l"}, Env: []string{"DISPLAY"}, On: []string{"question", "failure"}, Timeout: 30 * time.Second, GiveUp: 24 * time.Hour},
-		{WebhookEnv: "HOOK", SecretEnv: "KEY", On: []string{"question", "pause", "budget", "failure", "end"}, Timeout: 5 * time.Second, GiveUp: time.Hour},
+		{Run: []string{"bell", "-l"}, Env: []string{"DISPLAY"}, On: []string{"question", "failure"},
+			Timeout: 30 * time.Second, GiveUp: 24 * time.Hour},
+		{WebhookEnv: "HOOK", SecretEnv: "KEY", On: []string{"question", "pause", "budget", "failure", "end"},
+			Timeout: 5 * time.Second, GiveUp: time.Hour},
 	}, d.Notify)
 	require.Equal(t, d.Notify, Expand(d).Notify)
 	require.Equal(t, &Delivery{To: "checkout", Paths: []string{"src"}, Message: "Do it"}, d.Delivery)
 	s := d.Stages[0].Steps
 	require.Equal(t, []string{"ask", "ask"}, []string{s[0].IfFailing, s[1].IfFailing})
 	require.Equal(t, Step{
-		Line: 15, Ask: "Good enough", AskType: AskOnReject, Questions: &Questions{Remind: 8 * time.Hour, Expires: time.Hour, OnExpiry: "continue"},
+		Line: 15, Ask: "Good enough", AskType: AskOnReject,
+		Questions: &Questions{Remind: 8 * time.Hour, Expires: time.Hour, OnExpiry: "continue"},
 	}, s[3])
 	require.Equal(t, Step{Line: 16, Ask: "Really?", AskType: AskAlways}, s[4])
 
 	steps := Expand(d).Stages[0].Rounds[0].Steps
-	require.Equal(t, &Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, steps[1].Questions, "a gate waits as the pipeline says")
+	require.Equal(t, &Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, steps[1].Questions,
+		"a gate waits as the pipeline says")
 	require.Nil(t, steps[2].Questions, "what does not ask does not wait")
 	require.Equal(t, "continue", steps[3].Questions.OnExpiry)
 	require.Equal(t, 72*time.Hour, steps[4].Questions.Expires)
@@ -57,35 +62,57 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 
 func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"no such kind":                {"agent:", "kind: plan\nagent:", `x.yaml:2: kind is "plan"; write one of: planning, research`},
-		"a plan that is delivered":    {"agent:", "kind: planning\nagent:", `x.yaml:6: a pipeline of kind planning delivers nothing; leave kind or delivery out`},
-		"dirty without git":           {"git: worktree", "dir: src", `x.yaml:3: workspace.dirty speaks of a git checkout; leave it out, or write git: worktree`},
-		"no such way with dirt":       {"dirty: include", "dirty: stash", `x.yaml:3: workspace.dirty is "stash"; write one of: halt, include, exclude, commit`},
-		"delivered nowhere":           {"to: checkout, ", "", `x.yaml:5: to is missing in delivery; write to: branch or to: checkout`},
-		"a branch for a checkout":     {"commit: false", "branch: main", `x.yaml:5: delivery.branch goes with to: branch; a delivery to the checkout takes the branch that is checked out there`},
-		"a branch without its commit": {"to: checkout", "to: branch", `x.yaml:5: delivery.commit goes with to: checkout; a branch always gets a commit`},
-		"no name of a branch":         {"to: checkout, commit: false", `to: branch, branch: "a b"`, `x.yaml:5: delivery.branch is "a b", which git takes for no branch; write a name such as passbook/work`},
-		"a path outside":              {"[src]", "[../src]", `x.yaml:5: delivery.paths is ../src, outside the folder`},
-		"expiry without a time":       {", expires: 72h", ", on_expiry: halt", `x.yaml:4: questions.on_expiry says what happens when nobody answers in time, and there is no expires; write expires: 72h or leave it out`},
-		"no such type":                {"human_feedback_on_reject", "human", `x.yaml:15: stage "work" step 4 ask.type is "human"; write one of: human_feedback_always, human_feedback_on_reject, human_bypass`},
-		"no question":                 {"question: Good enough, ", "", `x.yaml:15: question is missing in stage "work" step 4 ask; write question: what a person is asked`},
-		"no such snapshots":           {"snapshots: full", "snapshots: everything", `x.yaml:17: snapshots is "everything"; write one of: manifests, full`},
-		"snapshots of nothing":        {"workspace: {", "kind: planning #", `x.yaml:17: snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: FOLDER}, or leave snapshots out`},
-		"told in no way":              {"run: [bell, -l], env: [DISPLAY], ", "", `x.yaml:18: notify needs one way to tell somebody; write one of: run: [COMMAND, ...], webhook: URL, webhook_env: NAME`},
-		"told in two ways":            {"webhook_env: HOOK", "webhook_env: HOOK, run: [bell]", `x.yaml:18: notify needs one way to tell somebody`},
-		"an address as a name":        {"webhook_env: HOOK", "webhook_env: 'https://x'", `x.yaml:18: notify.webhook_env is "https://x", not the name of an environment variable; the value stays out of the file: write its name only, such as HOOK`},
-		"an address of nothing":       {"webhook_env: HOOK", "webhook: hook", `x.yaml:18: notify.webhook is no address of the web; write one such as https://example.org/hook, or webhook_env: NAME if it is a secret`},
-		"a key for a command":         {"env: [DISPLAY]", "secret_env: KEY", `x.yaml:18: notify.secret_env goes with webhook; leave it out`},
-		"an environment for the web":  {"secret_env: KEY", "env: [KEY]", `x.yaml:18: notify.env goes with run; leave it out`},
-		"told of no such thing":       {"[question, failure]", "[questions]", `x.yaml:18: notify.on is "questions"; did you mean "question"?`},
-		"a gate of a question":        {"ask: Really?", "{ask: 'Really?', if_failing: ask}", `x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
+		"no such kind": {"agent:", "kind: plan\nagent:",
+			`x.yaml:2: kind is "plan"; write one of: planning, research`},
+		"a plan that is delivered": {"agent:", "kind: planning\nagent:",
+			`x.yaml:6: delivery does not go with a pipeline of kind planning or research; leave kind or delivery out`},
+		"dirty without git": {"git: worktree", "dir: src",
+			`x.yaml:3: workspace.dirty applies to a git checkout; leave it out, or write git: worktree`},
+		"no such way with dirt": {"dirty: include", "dirty: stash",
+			`x.yaml:3: workspace.dirty is "stash"; write one of: halt, include, exclude, commit`},
+		"delivered nowhere": {"to: checkout, ", "",
+			`x.yaml:5: to is missing in delivery; write to: branch or checkout`},
+		"a branch for a checkout": {"commit: false", "branch: main",
+			`x.yaml:5: delivery.branch goes with to: branch; a delivery to the checkout takes the branch that is checked out there`},
+		"a branch without its commit": {"to: checkout", "to: branch",
+			`x.yaml:5: delivery.commit goes with to: checkout; a branch always gets a commit`},
+		"no name of a branch": {"to: checkout, commit: false", `to: branch, branch: "a b"`,
+			`x.yaml:5: delivery.branch: "a b" is not a name of a git branch; write one such as passbook/work`},
+		"a path outside": {"[src]", "[../src]",
+			`x.yaml:5: delivery.paths: "../src" is outside the folder of this file`},
+		"expiry without a time": {", expires: 72h", ", on_expiry: halt",
+			`x.yaml:4: questions.on_expiry has no effect without expires; write expires: 72h or leave it out`},
+		"no such type": {"human_feedback_on_reject", "human",
+			`x.yaml:15: stage "work" step 4.ask.type is "human"; write one of: human_feedback_always, human_feedback_on_reject, human_bypass`},
+		"no question": {"question: Good enough, ", "",
+			`x.yaml:15: question is missing in stage "work" step 4.ask; write question: Is this good enough?`},
+		"no such snapshots": {"snapshots: full", "snapshots: everything",
+			`x.yaml:17: snapshots is "everything"; write one of: manifests, full`},
+		"snapshots of nothing": {"workspace: {", "kind: planning #",
+			`x.yaml:17: snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: FOLDER}, or leave snapshots out`},
+		"told in no way": {"run: [bell, -l], env: [DISPLAY], ", "",
+			`x.yaml:18: notify has none of run, webhook, webhook_env; write one, such as run: [notify-send]`},
+		"told in two ways": {"webhook_env: HOOK", "webhook_env: HOOK, run: [bell]",
+			`x.yaml:18: notify has run and webhook_env; keep one`},
+		"an address as a name": {"webhook_env: HOOK", "webhook_env: 'https://x'",
+			`x.yaml:18: notify.webhook_env: "https://x" is not the name of an environment variable; write its name only, such as API_KEY`},
+		"an address of nothing": {"webhook_env: HOOK", "webhook: hook",
+			`x.yaml:18: notify.webhook: "hook" is not a web address; write one such as https://example.org/hook, or webhook_env: NAME if it is a secret`},
+		"a key for a command": {"env: [DISPLAY]", "secret_env: KEY",
+			`x.yaml:18: notify.secret_env goes with webhook; leave it out`},
+		"an environment for the web": {"secret_env: KEY", "env: [KEY]",
+			`x.yaml:18: notify.env goes with run; leave it out`},
+		"told of no such thing": {"[question, failure]", "[questions]",
+			`x.yaml:18: notify.on is "questions"; did you mean "question"?`},
+		"a gate of a question": {"ask: Really?", "{ask: 'Really?', if_failing: ask}",
+			`x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Contains(t, asking, c.old)
 			src := strings.Replace(asking, c.old, c.new, 1)
 			def, problems := Parse("x.yaml", []byte(src), folderFor([]byte(asking)))
 			require.Nil(t, def)
-			require.Contains(t, problems.Error(), c.want)
+			require.Contains(t, byLine(problems), c.want)
 		})
 	}
 }

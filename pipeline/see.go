@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// target is the step, or the whole stage, whose reply a step sees. Indexes into the definition.
+// target is the step, or the whole stage, whose reply a step includes. Its fields are indexes into the definition.
 type target struct {
 	stage int
 	step  int // -1: the stage's last reply
 }
 
-// seen resolves the `see` of a step that has one. The error says what to write instead.
+// seen resolves the `see` of a step. The error contains the correction.
 func (d *Definition) seen(stage, step int) (target, error) {
 	see := d.Stages[stage].Steps[step].See
 	if see == "last" {
@@ -30,7 +30,7 @@ func (d *Definition) seen(stage, step int) (target, error) {
 	return target{}, fmt.Errorf("see is %q, not a stage and not the `as` of a step; %s", see, suggest(see, d.seeable()))
 }
 
-// seenLast is the nearest step before that has a reply, in a repeated stage at last the round before's.
+// seenLast returns the nearest earlier step with a reply; in a repeated stage that can be a step of the previous round.
 func (d *Definition) seenLast(stage, step int) (target, error) {
 	s := d.Stages[stage]
 	for pi := step - 1; pi >= 0; pi-- {
@@ -45,12 +45,14 @@ func (d *Definition) seenLast(stage, step int) (target, error) {
 			}
 		}
 	}
-	return target{}, fmt.Errorf("see is last, and no step before it in the round gives a reply; drop see, or name a stage or the `as` of a step")
+	return target{}, fmt.Errorf("see is last, and no step before it in the round has a reply; drop see, or name a " +
+		"stage or the `as` of a step")
 }
 
 func (d *Definition) seenStage(from, stage int) (target, error) {
 	if stage >= from {
-		return target{}, fmt.Errorf("see is %q, a stage that has not finished by then; name an earlier one, or last", d.Stages[stage].Name)
+		return target{}, fmt.Errorf("see is %q, a stage that has not finished by then; name an earlier one, or last",
+			d.Stages[stage].Name)
 	}
 	if !slices.ContainsFunc(d.Stages[stage].Steps, Step.answers) {
 		return target{}, fmt.Errorf("see is %q, a stage in which no role replies; name another", d.Stages[stage].Name)
@@ -65,13 +67,14 @@ func (d *Definition) seenStep(stage, step int, t target) (target, error) {
 	case t.stage > stage, t.stage == stage && t.step >= step && s.Repeat == nil:
 		return target{}, fmt.Errorf("see is %q, a step that has not run by then; name an earlier one", as)
 	case t.stage < stage && s.ForEach != "":
-		return target{}, fmt.Errorf("see is %q, a step with one reply for each set; name its stage %q for the last", as, s.Name)
+		return target{}, fmt.Errorf("see is %q, a step with one reply for each set; name its stage %q for the last", as,
+			s.Name)
 	default:
 		return t, nil
 	}
 }
 
-// answers says whether a role replies in the step.
+// answers reports whether a role replies in the step.
 func (s Step) answers() bool { return s.Role != "" || len(s.Together) > 0 }
 
 // seeable lists what `see` may name.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// suggest says which of the known words was probably meant, or lists them all.
+// suggest proposes the known word closest to word, or lists them all.
 func suggest(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range known {
@@ -23,7 +23,7 @@ func suggest(word string, known []string) string {
 	}
 }
 
-// editDistance is Levenshtein's, over bytes.
+// editDistance is the Levenshtein distance over bytes.
 func editDistance(a, b string) int {
 	if len(a) > maxName || len(b) > maxName {
 		return len(a) + len(b)

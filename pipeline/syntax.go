@@ -12,7 +12,7 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
 )
 
-// syntax reports what the YAML parser stopped at.
+// syntax reports an error of the YAML parser.
 func (d *decoder) syntax(err error, src []byte) {
 	line, what := 1, err.Error()
 	if m := yamlError.FindStringSubmatch(what); m != nil {
@@ -21,13 +21,16 @@ func (d *decoder) syntax(err error, src []byte) {
 	}
 	if m := unknownAnchor.FindStringSubmatch(what); m != nil {
 		before, _, _ := bytes.Cut(src, []byte("*"+m[1]))
-		d.problemAt(bytes.Count(before, []byte("\n"))+1, "*%s stands for nothing; write &%s in front of what it stands for, further up", m[1], m[1])
+		d.problemAt(bytes.Count(before, []byte("\n"))+1,
+			"*%s stands for nothing; write &%s in front of what it stands for, further up", m[1], m[1])
 		return
 	}
-	d.problemAt(line, "not valid YAML: %s; check the indentation, quotes and brackets here and on the line before", what)
+	d.problemAt(line, "not valid YAML: %s; check the indentation, quotes and brackets here and on the line before",
+		what)
 }
 
-// yamlLine is the line of a message, from 1. Errors of the parser proper are counted from 0 by the library, those of its scanner from 1.
+// yamlLine returns the line of a message, from 1. The library counts lines from 0 in errors of its parser and from 1 in
+// errors of its scanner.
 func yamlLine(digits, what string) int {
 	line, err := strconv.Atoi(digits)
 	if err != nil {

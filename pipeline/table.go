@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable prints the plan for people: one line a step, a block a stage, and what it comes to.
+// WriteTable prints the plan as text: one line for each step, one block for each stage, and a summary.
 func WriteTable(w io.Writer, p *Plan) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s, configuration %s\n", p.Pipeline, p.ConfigHash)
@@ -57,7 +57,7 @@ func (s PlanStage) writeSteps(out *bytes.Buffer) {
 			fmt.Fprintln(w, strings.Join(s.cells(r, step), "\t"))
 		}
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // writes to memory
 	for line := range strings.Lines(table.String()) {
 		out.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
@@ -75,7 +75,8 @@ func (s PlanStage) cells(r PlanRound, step PlanStep) []string {
 	return []string{"", number, r.Set, place, step.subject(), step.Order, strings.Join(step.Files, " → "), sees}
 }
 
-// seen names whose reply a step sees: a pass by its number, a step of the same stage by its place in the round.
+// seen names the step whose reply is included: a pass by its number, a step of the same stage by its position in the
+// round.
 func (s PlanStage) seen(step PlanStep) string {
 	if place, same := strings.CutPrefix(step.Sees, s.Name+"/"); same && s.Kind != StageEach {
 		return "step " + place
@@ -83,7 +84,7 @@ func (s PlanStage) seen(step PlanStep) string {
 	return cmp.Or(strings.TrimLeft(step.Sees, "0"), step.SeesStage)
 }
 
-// subject is who or what acts in a step.
+// subject returns the role, command or question of a step.
 func (s PlanStep) subject() string {
 	switch s.Kind {
 	case KindRole:
@@ -95,15 +96,19 @@ func (s PlanStep) subject() string {
 	case KindAsk:
 		return "ask: " + oneLine(s.Ask)
 	default:
-		return s.Kind
+		return string(s.Kind)
 	}
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// sentence says what the plan comes to: "56 passes: 35 builder, 21 verifier; then up to 6 cycles of weaver, refine".
+// sentence summarizes the plan: "56 passes: 35 builder, 21 verifier; then up to 6 cycles of weaver, refine".
 func (p *Plan) sentence() string {
 	var parts []string
+	round := "round"
+	if p.Wording == WordingCorpus {
+		round = "cycle"
+	}
 	if p.Total > 0 {
 		passes := "passes"
 		if p.Total == 1 {
@@ -119,7 +124,7 @@ func (p *Plan) sentence() string {
 		for _, step := range s.Rounds[0].Steps {
 			subjects = append(subjects, step.subject())
 		}
-		parts = append(parts, fmt.Sprintf("up to %s of %s", count(s.Repeat.Max, "cycle"), strings.Join(subjects, ", ")))
+		parts = append(parts, fmt.Sprintf("up to %s of %s", count(s.Repeat.Max, round), strings.Join(subjects, ", ")))
 	}
 	return strings.Join(parts, "; then ")
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -50,4 +51,13 @@ func golden(t *testing.T, name, got string) {
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	require.Equal(t, string(read(t, name)), got)
+}
+
+// byLine is what problems say, without columns: those are in the golden files.
+func byLine(problems Problems) string {
+	problems = slices.Clone(problems)
+	for i := range problems {
+		problems[i].Column = 0
+	}
+	return problems.Error()
 }

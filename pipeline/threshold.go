@@ -1,6 +1,7 @@
 package pipeline
 
-// Threshold is the score that a loop waits for: the number of its first score >= or score >. It is nil when its condition names none.
+// Threshold returns the score that ends a loop: the number of the first comparison score >= or score > in its
+// condition, or nil if there is none.
 func (r Repeat) Threshold() *float64 {
 	u, err := ParseUntil(r.Until)
 	if err != nil {

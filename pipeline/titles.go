@@ -8,13 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// titles gives a step's long description and its title in the log. In a repeated stage {n} is left to be filled in.
-func titles(s Stage, step int, set Set, order Order) (description, logTitle string) {
+// titles returns a step's long description and its title in the log. In a repeated stage, {n} is left to be filled in.
+func titles(w string, s Stage, step int, set Set, order Order) (description, logTitle string) {
 	p := s.Steps[step]
 	what := p.title()
+	round, rotation := "Round", "Order"
+	if w == WordingCorpus {
+		round, rotation = "Cycle", "Rotation"
+	}
 	switch {
 	case s.ForEach == "" && s.Repeat != nil:
-		description = fmt.Sprintf("[%s] Cycle {n} — %s", s.Name, what)
+		description = fmt.Sprintf("[%s] %s {n} — %s", s.Name, round, what)
 		return description, description
 	case s.ForEach == "":
 		description = fmt.Sprintf("[%s] Step %d/%d — %s", s.Name, step+1, len(s.Steps), what)
@@ -23,7 +27,7 @@ func titles(s Stage, step int, set Set, order Order) (description, logTitle stri
 	head := fmt.Sprintf("[%s] %s", set.ID, passOf(s, step))
 	long, short := "", ""
 	if order.Name != "" {
-		short = " — Rotation " + order.Name
+		short = " — " + rotation + " " + order.Name
 		long = short
 	}
 	if order.Label != "" {
@@ -72,15 +76,15 @@ func (p Step) title() string {
 	}
 }
 
-// words turns a name into words for people: "auditor-A" into "Auditor A".
+// words turns a name into words for display: "auditor-A" into "Auditor A".
 func words(name string) string {
 	name = strings.NewReplacer("-", " ", "_", " ").Replace(name)
 	first, size := utf8.DecodeRuneInString(name)
 	return string(unicode.ToUpper(first)) + name[size:]
 }
 
-// Fill puts a set's id and a round's number into a name of the plan: cp-{set}, screenshots/cycle-{n}. An empty set, or a round
-// below 1, leaves its slot as it is.
+// Fill puts a set's ID and a round's number into a name of the plan: cp-{set}, screenshots/cycle-{n}. An empty set, or
+// a round below 1, leaves its slot unchanged.
 func Fill(template, set string, n int) string {
 	var pairs []string
 	if set != "" {
@@ -92,7 +96,8 @@ func Fill(template, set string, n int) string {
 	return strings.NewReplacer(pairs...).Replace(template)
 }
 
-// DescriptionOf is the description of one member's call in a group, or of the whole step when member is "". n is the round, from 1.
+// DescriptionOf returns the description of one member's call in a group, or of the whole step if member is "". n is the
+// round, from 1.
 func (s PlanStep) DescriptionOf(member string, n int) string {
 	text := s.Description
 	if member != "" && s.Kind == KindTogether {

@@ -64,7 +64,8 @@ func untilWords(src string) []string {
 
 func readComparison(src string, words []string) (comparison, []string, error) {
 	if len(words) < 3 {
-		return comparison{}, nil, fmt.Errorf("%q ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5", src)
+		return comparison{}, nil,
+			fmt.Errorf("%q ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5", src)
 	}
 	c := comparison{name: words[0], op: words[1], value: unquote(words[2])}
 	switch {
@@ -104,8 +105,9 @@ func (u Until) Names() []string {
 	return names
 }
 
-// Eval says whether the condition is met, and known only once every name has a value. Scores are decimal strings. The value "null", and
-// no text at all, mean that a reply held none: that is known, and meets nothing.
+// Eval reports whether the condition is met, and whether that is known: it is known only once every name has a value.
+// Scores are decimal strings. An empty value and "null" mean that a reply had none: that is a known value, and meets
+// nothing.
 func (u Until) Eval(values map[string]string) (met, known bool) {
 	for _, name := range u.Names() {
 		if _, ok := values[name]; !ok {
@@ -152,7 +154,7 @@ func untilNumber(s string) (float64, bool) {
 	return v, err == nil
 }
 
-// shape is the condition without its thresholds, for ConfigHash: raising a bar does not make another pipeline.
+// shape is the condition without its thresholds, for ConfigHash: a higher threshold does not make a different pipeline.
 func (u Until) shape() string {
 	var groups []string
 	for _, group := range u.groups {

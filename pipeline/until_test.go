@@ -28,15 +28,22 @@ func TestUntilEval(t *testing.T) {
 		"another word":                {"verdict != rejected", map[string]string{"verdict": "approved"}, true, true},
 		"a quoted text":               {`verdict == "ship it"`, map[string]string{"verdict": "ship it"}, true, true},
 		"nothing yet":                 {"score >= 3.5", nil, false, false},
-		"not all yet":                 {"verdict == done and tests == ok", map[string]string{"verdict": "done"}, false, false},
-		"not all yet, with or":        {"verdict == done or tests == ok", map[string]string{"verdict": "done"}, false, false},
-		"both":                        {"verdict == done and tests == ok", map[string]string{"verdict": "done", "tests": "ok"}, true, true},
-		"one of both":                 {"verdict == done and tests == ok", map[string]string{"verdict": "done", "tests": "failed"}, false, true},
-		"either":                      {"verdict == done or tests == ok", map[string]string{"verdict": "more", "tests": "ok"}, true, true},
-		"and binds tighter, left":     {"a == 1 or b == 1 and c == 1", map[string]string{"a": "1", "b": "0", "c": "0"}, true, true},
-		"and binds tighter, right":    {"a == 1 and b == 1 or c == 1", map[string]string{"a": "0", "b": "0", "c": "1"}, true, true},
-		"a word is not above":         {"a > 1", map[string]string{"a": "high"}, false, true},
-		"without spaces":              {"score>=3.5", map[string]string{"score": "4"}, true, true},
+		"not all yet": {"verdict == done and tests == ok", map[string]string{"verdict": "done"}, false,
+			false},
+		"not all yet, with or": {"verdict == done or tests == ok", map[string]string{"verdict": "done"}, false,
+			false},
+		"both": {"verdict == done and tests == ok",
+			map[string]string{"verdict": "done", "tests": "ok"}, true, true},
+		"one of both": {"verdict == done and tests == ok",
+			map[string]string{"verdict": "done", "tests": "failed"}, false, true},
+		"either": {"verdict == done or tests == ok",
+			map[string]string{"verdict": "more", "tests": "ok"}, true, true},
+		"and binds tighter, left": {"a == 1 or b == 1 and c == 1", map[string]string{"a": "1", "b": "0", "c": "0"},
+			true, true},
+		"and binds tighter, right": {"a == 1 and b == 1 or c == 1", map[string]string{"a": "0", "b": "0", "c": "1"},
+			true, true},
+		"a word is not above": {"a > 1", map[string]string{"a": "high"}, false, true},
+		"without spaces":      {"score>=3.5", map[string]string{"score": "4"}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := ParseUntil(c.until)
@@ -48,18 +55,19 @@ func TestUntilEval(t *testing.T) {
 	}
 }
 
-func TestParseUntilSaysWhatIsWrong(t *testing.T) {
+func TestParseUntilReportsProblems(t *testing.T) {
 	for src, want := range map[string]string{
 		"":                     `"" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
 		"score >":              `"score >" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
 		"score > 3 and":        `"score > 3 and" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
 		"score = 3":            `"=" is not a comparison in "score = 3"; write ==, !=, >=, >, <= or <`,
 		"score > 3 nor a == 1": `cannot read "nor" after score > 3 in "score > 3 nor a == 1"; join comparisons with and, or`,
-		"(score > 3)":          `"(" is not a name in "(score > 3)"; write score, verdict, or the ` + "`as`" + ` of a step`,
-		"and == 3":             `"and" is not a name in "and == 3"; write score, verdict, or the ` + "`as`" + ` of a step`,
-		"verdict > good":       `"good" is not a number in "verdict > good"; only == and != compare words`,
-		"score == good":        `"good" is not a number in "score == good"; compare score with a number`,
-		"verdict == (":         `"(" is not a value in "verdict == ("; write a number, a word, or a text in quotes`,
+		"(score > 3)": `"(" is not a name in "(score > 3)"; write score, verdict, or the ` + "`as`" +
+			` of a step`,
+		"and == 3":       `"and" is not a name in "and == 3"; write score, verdict, or the ` + "`as`" + ` of a step`,
+		"verdict > good": `"good" is not a number in "verdict > good"; only == and != compare words`,
+		"score == good":  `"good" is not a number in "score == good"; compare score with a number`,
+		"verdict == (":   `"(" is not a value in "verdict == ("; write a number, a word, or a text in quotes`,
 	} {
 		t.Run(src, func(t *testing.T) {
 			_, err := ParseUntil(src)

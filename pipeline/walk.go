@@ -20,10 +20,10 @@ func (p *Plan) Agent(name string) (Agent, bool) {
 	return p.Agents[i], true
 }
 
-// Shell is the program of steps that run a command.
+// Shell is the program that runs the commands of steps.
 const Shell = "sh"
 
-// Programs are the programs that the plan's calls start, each once: those of its agents, and the shell.
+// Programs lists the programs that the plan's calls start, each once: those of its agents, and the shell.
 func (p *Plan) Programs() []string {
 	var out []string
 	add := func(program string) {
@@ -46,7 +46,7 @@ func (p *Plan) Programs() []string {
 	return out
 }
 
-// RoleLimits are the limits of one call of role in step: the step's own where it has some, otherwise the role's.
+// RoleLimits returns the limits of a role's call in a step: those of the step if it has any, else those of the role.
 func (p *Plan) RoleLimits(step PlanStep, role string) Limits {
 	if step.Limits != nil {
 		return *step.Limits
@@ -55,14 +55,16 @@ func (p *Plan) RoleLimits(step PlanStep, role string) Limits {
 	return r.Limits
 }
 
-// PartsOf is what role's prompt in step is given. In a group it can be more than step.Gets: what that role's own template places.
+// PartsOf lists the parts of a role's prompt in a step. In a group, a member can have more parts than step.Gets: those
+// that its own template places.
 func (p *Plan) PartsOf(step PlanStep, role string) []string {
 	r, _ := p.Role(role)
 	return inOrder(append(slices.Clone(step.Gets), r.Places...))
 }
 
-// RoundAt is round n of the stage, from 1. In a repeated stage every round is the template, {n} still to be filled in: also one beyond the most,
-// which an operator may ask for. A round that the stage does not have is empty.
+// RoundAt returns round n of the stage, from 1. In a repeated stage every round is the template with {n} still to be
+// filled in, also beyond the maximum, because an operator may ask for more rounds. A round that does not exist is
+// empty.
 func (s PlanStage) RoundAt(n int) PlanRound {
 	switch {
 	case n < 1:
@@ -76,7 +78,7 @@ func (s PlanStage) RoundAt(n int) PlanRound {
 	}
 }
 
-// MaxRounds is how many rounds the stage has at most.
+// MaxRounds returns the maximum number of rounds of the stage.
 func (s PlanStage) MaxRounds() int {
 	if s.Kind == StageRepeat {
 		return s.Repeat.Max

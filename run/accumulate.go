@@ -2,7 +2,8 @@ package run
 
 import "slices"
 
-// Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because nobody keeps the states in between.
+// Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because nobody keeps the
+// states in between.
 type Fold struct {
 	state   folder
 	illegal Illegal
@@ -35,9 +36,10 @@ func (i *Illegal) note(seq int64, message string) {
 
 // Snapshot is what a stream says, in one flat object: every key is always there, lists are never null.
 type Snapshot struct {
-	Status             Status   `json:"status"`
-	Seq                int64    `json:"seq"`
-	Terminal           bool     `json:"terminal"` // done, halted, cancelled or failed; an interrupted run is torn, not ended
+	Status Status `json:"status"`
+	Seq    int64  `json:"seq"`
+	// done, halted, cancelled or failed; an interrupted run is torn, not ended
+	Terminal           bool     `json:"terminal"`
 	SeenPhases         []string `json:"seen_phases"`
 	CompletedPhases    []string `json:"completed_phases"`
 	FailedPhases       []string `json:"failed_phases"`
@@ -47,9 +49,11 @@ type Snapshot struct {
 	SeenHandoffIDs     []string `json:"seen_handoff_ids"`
 }
 
-// NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from its beginning.
+// NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from
+// its beginning.
 func NewFold(s State, h History) *Fold {
-	return &Fold{state: folder{State: s.clone(), own: true, recorder: NewRecorder(h)}, illegal: Illegal{First: []IllegalEvent{}}, unusual: Illegal{First: []IllegalEvent{}}}
+	return &Fold{state: folder{State: s.Clone(), own: true, recorder: NewRecorder(h)},
+		illegal: Illegal{First: []IllegalEvent{}}, unusual: Illegal{First: []IllegalEvent{}}}
 }
 
 // Apply folds one event.
@@ -61,8 +65,11 @@ func (f *Fold) add(e *Event) {
 	f.unusual.note(e.Seq, f.state.foreign.unusual)
 }
 
+// Current is the state after the events so far, as it is folded: the next event changes it.
+func (f *Fold) Current() *State { return &f.state.State }
+
 // State is the small state after the events so far. Later events do not change it.
-func (f *Fold) State() State { return f.state.State.clone() }
+func (f *Fold) State() State { return f.state.State.Clone() }
 
 // History is what only grows. Later events do not change it.
 func (f *Fold) History() History { return f.state.recorder.History() }
@@ -72,7 +79,8 @@ func (f *Fold) Illegal() Illegal {
 	return Illegal{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
 }
 
-// Unusual names the events of another program's stream that stand in an order which the table of transitions does not hold. They were folded.
+// Unusual names the events of another program's stream that stand in an order which the table of transitions does not
+// hold. They were folded.
 func (f *Fold) Unusual() Illegal {
 	return Illegal{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
 }
@@ -83,14 +91,16 @@ func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.state.recor
 // Snapped puts a state and the history up to the same event into one flat object.
 func Snapped(s State, h History) Snapshot {
 	shot := Snapshot{
-		Status: s.standing(), Seq: s.Seq, Terminal: s.Status.Closed() && s.Status.Class() != Torn, SeenPhases: h.SeenPhases(),
-		CompletedPhases: h.CompletedPhases(), FailedPhases: h.FailedPhases(), SeenHandoffIDs: append([]string{}, h.Handoffs...),
+		Status: s.standing(), Seq: s.Seq, Terminal: s.Status.Closed() &&
+			s.Status.Class() != Torn, SeenPhases: h.SeenPhases(),
+		CompletedPhases: h.CompletedPhases(), FailedPhases: h.FailedPhases(),
+		SeenHandoffIDs: append([]string{}, h.Handoffs...),
 	}
 	if s.PhaseOpen {
 		shot.ActivePhase = filled(s.Phase)
 	}
-	if s.Handoff != nil {
-		shot.ActiveHandoffID, shot.ActiveHandoffPhase = filled(s.Handoff.ID), filled(s.Handoff.Phase)
+	if h, open := s.Open(QuestionHandoff); open {
+		shot.ActiveHandoffID, shot.ActiveHandoffPhase = filled(h.ID), filled(h.Phase)
 	}
 	return shot
 }
@@ -102,11 +112,15 @@ func filled(s string) *string {
 	return &s
 }
 
-// clone gives a state that shares no slice with s.
-func (s State) clone() State {
-	s.Settled, s.Tries, s.InFlight, s.Notes = slices.Clone(s.Settled), slices.Clone(s.Tries), slices.Clone(s.InFlight), slices.Clone(s.Notes)
-	s.Replies, s.Values, s.ByRole, s.ByStage = slices.Clone(s.Replies), slices.Clone(s.Values), slices.Clone(s.ByRole), slices.Clone(s.ByStage)
-	s.DurationsMS, s.Checkpoints, s.Damage = slices.Clone(s.DurationsMS), slices.Clone(s.Checkpoints), slices.Clone(s.Damage)
-	s.Redone = slices.Clone(s.Redone)
+// Clone returns a state that shares no slice with s.
+func (s State) Clone() State {
+	s.Settled, s.Tries, s.InFlight, s.Notes = slices.Clone(s.Settled), slices.Clone(s.Tries), slices.Clone(s.InFlight),
+		slices.Clone(s.Notes)
+	s.Replies, s.Values, s.ByRole, s.ByStage = slices.Clone(s.Replies), slices.Clone(s.Values), slices.Clone(s.ByRole),
+		slices.Clone(s.ByStage)
+	s.DurationsMS, s.Checkpoints, s.Damage = slices.Clone(s.DurationsMS), slices.Clone(s.Checkpoints),
+		slices.Clone(s.Damage)
+	s.Redone, s.Questions, s.Waivers, s.Stages = slices.Clone(s.Redone), slices.Clone(s.Questions),
+		slices.Clone(s.Waivers), slices.Clone(s.Stages)
 	return s
 }

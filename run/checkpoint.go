@@ -9,8 +9,8 @@ import (
 // CheckpointVersion is the version of stored checkpoints. A reader upgrades older ones and refuses newer ones.
 const CheckpointVersion = 1
 
-// Checkpoint is a place to go back to (requirement 003 §4): the small state behind event Seq, with the chain over all lines up to there. What is
-// big is in it by digest, so it takes the same room however long the run is.
+// Checkpoint is a place to go back to (requirement 003 §4): the small state behind event Seq, with the chain over all
+// lines up to there. What is big is in it by digest, so it takes the same room however long the run is.
 type Checkpoint struct {
 	Version int    `json:"version"`
 	RunID   string `json:"run_id"`
@@ -35,11 +35,13 @@ func ReadCheckpoint(raw []byte, runID, id string) (Checkpoint, error) {
 	}
 	switch {
 	case c.Version > CheckpointVersion || c.State.Version > StateVersion:
-		return c, &CheckpointError{id, fmt.Sprintf("it was written by a later release (version %d, state %d)", c.Version, c.State.Version)}
+		return c, &CheckpointError{id, fmt.Sprintf("it was written by a later release (version %d, state %d)",
+			c.Version, c.State.Version)}
 	case c.Version < 1:
 		return c, &CheckpointError{id, "it is damaged: it has no version"}
 	case c.RunID != runID || c.State.RunID != runID || c.Seq != c.State.Seq:
-		return c, &CheckpointError{id, fmt.Sprintf("it is not what it says: it holds event %d of run %s", c.State.Seq, c.State.RunID)}
+		return c, &CheckpointError{id, fmt.Sprintf("it is not what it says: it holds event %d of run %s", c.State.Seq,
+			c.State.RunID)}
 	}
 	return c, nil
 }
@@ -56,37 +58,33 @@ func NewCheckpoint(s State, chain Chain) (Checkpoint, bool) {
 // UnnamedID is the name of a checkpoint that has none of its own.
 func UnnamedID(seq int64) string { return "cp-" + strconv.FormatInt(seq, 10) }
 
-// Follows says that an event belongs to the one that ended before it: what a pass gave besides its reply. A checkpoint stands behind all of them.
-func (k Kind) Follows() bool {
-	switch k {
-	case KindArtifactUpdated, KindWorkspaceUpdated, KindNoteAppended, KindScoreRecorded, KindEffectReused:
-		return true
-	}
-	return false
-}
-
-// Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact, notes and counters are those
-// of the checkpoint. What happened all the same stays: epoch, money spent, the budget as it was set last. Answers of the other side do not count
-// any more, so what was asked there is asked again.
+// Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact,
+// notes and counters are those of the checkpoint. What happened all the same stays: epoch, money spent, the budget as
+// it was set last, the plan as it was amended last. Answers of the other side do not count any more, so what was asked
+// there is asked again.
 func (c Checkpoint) Reverted(now State) State {
-	s := c.State.clone()
-	s.InFlight, s.Handoff, s.Question, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, nil, "", "", nil, ""
+	s := c.State.Clone()
+	s.InFlight, s.Questions, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, "", "", nil, ""
 	s.Status, s.Reason, s.FinishedAt, s.Illegal = Running, "", "", ""
 	s.Markers = s.Markers.reopened()
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
+	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages
 	s.SunkUSD = Cents(max(0, now.Total()-s.Spent.USD))
+	s.SunkUnknown = max(0, now.UnknownCalls()-s.Spent.Unknown)
 	s.Warned = s.Budget.WarnUSD > 0 && s.Total() >= s.Budget.WarnUSD
 	return s
 }
 
-// Branched is the state that a new run begins with which comes of this checkpoint: the work as it stood, and nothing of the other run's life. Its
-// money is its own, its questions are asked anew, and approvals are not inherited.
+// Branched is the state that a new run begins with which comes of this checkpoint: the work as it stood, and nothing of
+// the other run's life. Its money is its own, its questions are asked anew, and approvals are not inherited.
 func (c Checkpoint) Branched() State {
-	s := c.State.clone()
+	s := c.State.Clone()
 	return State{
-		Version: StateVersion, Next: s.Next, Settled: s.Settled, Tries: s.Tries, Phase: s.Phase, Round: s.Round, PhaseOpen: s.PhaseOpen, Set: s.Set,
-		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies, Values: s.Values,
+		Version: StateVersion, Next: s.Next, Settled: s.Settled, Tries: s.Tries, Phase: s.Phase, Round: s.Round,
+		PhaseOpen: s.PhaseOpen, Set: s.Set,
+		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies,
+		Values:  s.Values,
 		Verdict: s.Verdict, Approved: s.Approved, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
 	}
 }

@@ -1,6 +1,50 @@
 package run
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
+
+// CostKnown says how an amount relates to what was spent.
+type CostKnown string
+
+// Amounts.
+const (
+	CostExact   CostKnown = "exact"    // the agent reported it, or its definition has a price
+	CostAtLeast CostKnown = "at_least" // some calls of a total have no known cost
+	CostUnknown           = CostKnown(CategoryUnknown)
+)
+
+// CostText writes an amount that lacks the cost of a number of calls: $1.20, "≥ $1.20 (2 calls unknown)", unknown.
+func CostText(usd float64, unknown int) string {
+	text := ShortCost(usd, unknown)
+	if unknown > 0 && usd > 0 {
+		text += " (" + Plural(unknown, "call") + " unknown)"
+	}
+	return text
+}
+
+// ShortCost is CostText for a column: $1.20, ≥ $1.20, unknown.
+func ShortCost(usd float64, unknown int) string {
+	switch {
+	case unknown == 0:
+		return fmt.Sprintf("$%.2f", usd)
+	case usd == 0:
+		return string(CostUnknown)
+	}
+	return fmt.Sprintf("≥ $%.2f", usd)
+}
+
+// Text writes what a call cost.
+func (c Spend) Text() string { return ShortCost(c.USD, c.UnknownCalls()) }
+
+// UnknownCalls is 1 if the cost of the call is unknown, else 0.
+func (c Spend) UnknownCalls() int {
+	if c.Known == CostUnknown {
+		return 1
+	}
+	return 0
+}
 
 // Tokens are what a provider counted for one call.
 type Tokens struct {
@@ -16,29 +60,48 @@ type Totals struct {
 	Tokens       Tokens  `json:"tokens"`
 	USD          float64 `json:"usd"`
 	EstimatedUSD float64 `json:"estimated_usd"` // the part of USD that no agent reported
+	// whether USD is all that the calls cost; empty where only an earlier version counted
+	Known   CostKnown `json:"cost_known,omitempty"`
+	Unknown int       `json:"unknown_calls,omitempty"` // calls without a known cost
 }
 
 // Add counts one call.
-func (t *Totals) Add(tok Tokens, usd float64, estimated bool) {
+func (t *Totals) Add(c Spend) {
 	t.Calls++
-	t.Tokens.Input += tok.Input
-	t.Tokens.Output += tok.Output
-	t.Tokens.CacheRead += tok.CacheRead
-	t.Tokens.CacheWrite += tok.CacheWrite
-	t.USD = Cents(t.USD + usd)
-	if estimated {
-		t.EstimatedUSD = Cents(t.EstimatedUSD + usd)
+	t.Tokens.Input += c.Tokens.Input
+	t.Tokens.Output += c.Tokens.Output
+	t.Tokens.CacheRead += c.Tokens.CacheRead
+	t.Tokens.CacheWrite += c.Tokens.CacheWrite
+	t.USD = Cents(t.USD + c.USD)
+	if c.Estimated {
+		t.EstimatedUSD = Cents(t.EstimatedUSD + c.USD)
+	}
+	t.Unknown += c.UnknownCalls()
+	if c.Known != "" || t.Known != "" {
+		t.Known = KnownOf(t.USD, t.Unknown)
 	}
 }
 
-// Cents rounds USD to a millionth of a cent, so that sums do not show binary dust and agree in every tool. No sum leaves what JSON can carry:
-// a line that another program wrote must not make a state that cannot be written.
+// KnownOf says whether an amount that lacks the cost of a number of calls is all that was spent.
+func KnownOf(usd float64, unknown int) CostKnown {
+	switch {
+	case unknown == 0:
+		return CostExact
+	case usd == 0:
+		return CostUnknown
+	}
+	return CostAtLeast
+}
+
+// Cents rounds USD to a millionth of a cent, so that sums do not show binary dust and agree in every tool. No sum
+// leaves what JSON can carry: a line that another program wrote must not make a state that cannot be written.
 func Cents(usd float64) float64 {
 	const unit, most = 1e8, 1e12
 	return math.Round(max(-most, min(most, usd))*unit) / unit
 }
 
-// Named is one row of a breakdown. Breakdowns are lists, not maps: their order is the order of first appearance, everywhere.
+// Named is one row of a breakdown. Breakdowns are lists, not maps: their order is the order of first appearance,
+// everywhere.
 type Named struct {
 	Name string `json:"name"`
 	Totals
@@ -48,11 +111,11 @@ type Named struct {
 func add(rows []Named, name string, c Spend) []Named {
 	for i := range rows {
 		if rows[i].Name == name {
-			rows[i].Add(c.Tokens, c.USD, c.Estimated)
+			rows[i].Add(c)
 			return rows
 		}
 	}
 	row := Named{Name: name}
-	row.Add(c.Tokens, c.USD, c.Estimated)
+	row.Add(c)
 	return append(rows, row)
 }

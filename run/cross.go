@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParentClass says how a run across projects stands, from its own record and those of its children.
+// ParentClass is the state of a run across projects, derived from its own record and those of its children.
 type ParentClass string
 
 // Classes of parents.
@@ -20,7 +20,7 @@ const (
 	ParentInconsistent ParentClass = "inconsistent"    // the records contradict each other
 )
 
-// CrossCode names a contradiction between the records of a run across projects.
+// CrossCode identifies a contradiction between the records of a run across projects.
 type CrossCode string
 
 // Contradictions.
@@ -46,7 +46,7 @@ const (
 	TerminalParentContradiction      CrossCode = "terminal_parent_contradiction"
 )
 
-// Observation says what was found where a child's record should be.
+// Observation is what was found in place of a child's record.
 type Observation int
 
 // Observations.
@@ -56,17 +56,17 @@ const (
 	Malformed
 )
 
-// CrossFacts is what is recorded of a run across projects.
+// CrossFacts are the records of a run across projects.
 type CrossFacts struct {
-	Declared   []string // aliases of the projects, in their order, repeats included
+	Declared   []string // aliases of the projects in order, with repeats
 	Children   []ChildFacts
 	Status     Status // of the parent
-	Working    bool   // a phase of the parent has started and not ended
+	Working    bool   // a phase of the parent is in progress
 	Pending    *CrossDecision
 	Checkpoint CrossCheckpoint
 }
 
-// ChildFacts is what is recorded of one child. Its truth is its own record.
+// ChildFacts are the records of one child. Its own record is authoritative.
 type ChildFacts struct {
 	Alias     string
 	Own       Observation
@@ -81,37 +81,37 @@ type ChildFacts struct {
 	Cursor    string // status in the checkpoint of the parent
 }
 
-// CrossDecision is a question that a record holds. Empty: the record does not say.
+// CrossDecision is a question in a record. An empty field is not recorded.
 type CrossDecision struct{ ID, ParentID, Kind, Alias, Child string }
 
-// CrossCheckpoint is what the parent's checkpoint says about the open question. Empty: nothing.
+// CrossCheckpoint is the open question according to the parent's checkpoint. An empty field is not recorded.
 type CrossCheckpoint struct {
 	Pending                bool
 	ID, Kind, Alias, Child string
 }
 
-// CrossParent is what follows from the facts.
+// CrossParent is the conclusion from the facts.
 type CrossParent struct {
 	Class      ParentClass      `json:"class"`
-	Children   []CrossChild     `json:"children"` // in the order in which the projects are declared
+	Children   []CrossChild     `json:"children"` // in the order of declaration
 	Violations []CrossViolation `json:"violations"`
 }
 
 // CrossChild is one project of a run.
 type CrossChild struct {
 	Alias   string `json:"alias"`
-	Status  string `json:"status"`  // as its own record says it; empty: there is none, or it cannot be read
+	Status  string `json:"status"`  // status in its own record; empty: no readable record
 	Blocker string `json:"blocker"` // why it blocks the parent's release; empty: it does not
 }
 
 // CrossViolation is one contradiction.
 type CrossViolation struct {
 	Code  CrossCode `json:"code"`
-	Alias string    `json:"alias"` // empty: of no single project
+	Alias string    `json:"alias"` // empty: not about a single project
 }
 
-// Across judges a run across projects. A child that is missing, failed, halted or rejected blocks the release of its parent, whatever its parent or a
-// checkpoint says of it.
+// Across judges a run across projects. A child that is missing, failed, halted or rejected blocks the release of its
+// parent, whatever the parent's record or a checkpoint contains.
 func Across(f CrossFacts) CrossParent {
 	c := &crossing{facts: f, res: CrossParent{Children: []CrossChild{}, Violations: []CrossViolation{}}}
 	c.index()
@@ -131,7 +131,7 @@ type crossing struct {
 	res      CrossParent
 	pending  *CrossDecision
 	working  bool
-	live     bool // a child is at work, as its record says
+	live     bool // a child is active according to its record
 }
 
 func (c *crossing) find(code CrossCode, alias string) {
@@ -191,19 +191,20 @@ func (c *crossing) judgeChild(f ChildFacts) {
 	c.res.Children = append(c.res.Children, CrossChild{Alias: f.Alias, Status: f.Status, Blocker: blocker})
 }
 
-// succeeded takes the words of other programs for done as well.
+// succeeded also accepts the words of other programs for done.
 func (f ChildFacts) succeeded() bool { return f.Own == Present && succeededRun(f.Status) }
 
 func succeededRun(status string) bool {
 	return status == string(Done) || status == "success" || status == "completed"
 }
 
-// rejected says that a child ended, and that its work was rejected.
+// rejected reports whether a child ended and its work was rejected.
 func (f ChildFacts) rejected() bool {
-	return f.Own == Present && f.Status == string(Halted) && f.Halted == ReasonRejected && strings.EqualFold(f.Verdict, "rejected") && f.ShipReady != nil && !*f.ShipReady
+	return f.Own == Present && f.Status == string(Halted) && f.Halted == ReasonRejected &&
+		strings.EqualFold(f.Verdict, "rejected") && f.ShipReady != nil && !*f.ShipReady
 }
 
-// blocker says why a child blocks the release of its parent; empty: it does not. A child at work blocks only a parent that ended.
+// blocker returns why a child blocks the release of its parent, or "". An active child blocks only a parent that ended.
 func (f ChildFacts) blocker(ended bool) string {
 	switch {
 	case f.Own == NotFound:
@@ -251,12 +252,12 @@ func (c *crossing) judgePending() {
 	}
 }
 
-// passes says that the parent asks what this child has asked: that is one question.
+// passes reports whether the parent asks the question of this child: both are the same question.
 func (p *CrossDecision) passes(child ChildFacts) bool {
 	return p != nil && p.Alias == child.Alias && p.Child != "" && p.Child == child.Pending.ID
 }
 
-// compare names where the checkpoint and the open question differ. What one of them does not say is no difference.
+// compare reports differences between the checkpoint and the open question. A missing value is no difference.
 func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
 	for _, pair := range []struct {
 		code      CrossCode
@@ -274,8 +275,8 @@ func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
 	}
 }
 
-// judgeEnd compares the end of the parent with what is open. A failed or halted parent goes with any child that stopped; only success promises that all
-// of them are done.
+// judgeEnd compares the end of the parent with what is open. A failed or halted parent may have stopped children; only
+// success requires that all of them are done.
 func (c *crossing) judgeEnd() {
 	if c.ended() == "" {
 		return
@@ -289,7 +290,7 @@ func (c *crossing) judgeEnd() {
 	}
 }
 
-// ended is the class of a parent that ended; empty: it did not.
+// ended is the class of a parent that ended, or "" if it did not.
 func (c *crossing) ended() ParentClass {
 	switch s := c.facts.Status; {
 	case succeededRun(string(s)):

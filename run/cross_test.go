@@ -25,7 +25,8 @@ func TestAcross(t *testing.T) {
 	rejected := child("halted")
 	rejected.Halted, rejected.Verdict, rejected.ShipReady = run.ReasonRejected, "REJECTED", &no
 	plan := &run.CrossDecision{ID: "cross_plan:1", ParentID: "cross_plan:1"}
-	proxy := &run.CrossDecision{ID: "project:api:h-1", ParentID: "project:api:h-1", Kind: "project", Alias: "api", Child: "h-1"}
+	proxy := &run.CrossDecision{ID: "project:api:h-1", ParentID: "project:api:h-1", Kind: "project", Alias: "api",
+		Child: "h-1"}
 	waits := run.CrossCheckpoint{Pending: true, ID: "project:api:h-1", Kind: "project", Alias: "api", Child: "h-1"}
 	type codes = []run.CrossCode
 	for _, r := range []struct {
@@ -46,59 +47,98 @@ func TestAcross(t *testing.T) {
 		{"a child halted", child("halted"), nil, run.ParentBlocked, "status:halted", nil},
 		{"a child was rejected", rejected, nil, run.ParentBlocked, "release_rejected", nil},
 		{"a child has no status", child(""), nil, run.ParentBlocked, "status_missing", nil},
-		{"a rejected child that the cursor calls done", rejected, func(f *run.CrossFacts) { f.Children[0].Cursor = "done" }, run.ParentBlocked, "release_rejected", nil},
+		{"a rejected child that the cursor calls done", rejected,
+			func(f *run.CrossFacts) { f.Children[0].Cursor = "done" }, run.ParentBlocked, "release_rejected", nil},
 		{"the plan waits", run.ChildFacts{Alias: "api"}, func(f *run.CrossFacts) {
 			f.Pending, f.Checkpoint = plan, run.CrossCheckpoint{Pending: true, ID: "cross_plan:1", Kind: "plan"}
 		}, run.ParentAwaiting, "child_missing", nil},
-		{"a child waits, and the parent passes it on", asks("awaiting_phase_handoff", "h-1"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits },
+		{"a child waits, and the parent passes it on", asks("awaiting_phase_handoff", "h-1"),
+			func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits },
 			run.ParentAwaiting, "status:awaiting_phase_handoff", nil},
 		{"parent done", done("api"), func(f *run.CrossFacts) { f.Status = run.Done }, run.ParentSucceeded, "", nil},
-		{"parent failed with a failed child", child("failed"), func(f *run.CrossFacts) { f.Status = run.Failed }, run.ParentFailed, "status:failed", nil},
-		{"parent halted with a rejected child", rejected, func(f *run.CrossFacts) { f.Status = run.Halted }, run.ParentHalted, "release_rejected", nil},
-		{"parent cancelled", run.ChildFacts{Alias: "api"}, func(f *run.CrossFacts) { f.Status = run.Cancelled }, run.ParentHalted, "child_missing", nil},
+		{"parent failed with a failed child", child("failed"), func(f *run.CrossFacts) { f.Status = run.Failed },
+			run.ParentFailed, "status:failed", nil},
+		{"parent halted with a rejected child", rejected, func(f *run.CrossFacts) { f.Status = run.Halted },
+			run.ParentHalted, "release_rejected", nil},
+		{"parent cancelled", run.ChildFacts{Alias: "api"}, func(f *run.CrossFacts) { f.Status = run.Cancelled },
+			run.ParentHalted, "child_missing", nil},
 
-		{"declared twice", done("api"), func(f *run.CrossFacts) { f.Declared = append(f.Declared, "web") }, run.ParentInconsistent, "", codes{run.DeclaredAliasDuplicate}},
-		{"undeclared", done("api"), func(f *run.CrossFacts) { f.Children = append(f.Children, done("extra")) }, run.ParentInconsistent, "", codes{run.UndeclaredChild}},
-		{"twice", done("api"), func(f *run.CrossFacts) { f.Children = append(f.Children, done("web")) }, run.ParentInconsistent, "", codes{run.DuplicateChildFacts}},
-		{"another status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present, Inside: "failed"}, nil, run.ParentInconsistent,
+		{"declared twice", done("api"), func(f *run.CrossFacts) { f.Declared = append(f.Declared, "web") },
+			run.ParentInconsistent, "", codes{run.DeclaredAliasDuplicate}},
+		{"undeclared", done("api"), func(f *run.CrossFacts) { f.Children = append(f.Children, done("extra")) },
+			run.ParentInconsistent, "", codes{run.UndeclaredChild}},
+		{"twice", done("api"), func(f *run.CrossFacts) { f.Children = append(f.Children, done("web")) },
+			run.ParentInconsistent, "", codes{run.DuplicateChildFacts}},
+		{"another status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present,
+			Inside: "failed"}, nil, run.ParentInconsistent,
 			"embedded_physical_status_conflict", codes{run.EmbeddedPhysicalStatusConflict}},
-		{"no status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present}, nil, run.ParentReady, "", nil},
-		{"unreadable", run.ChildFacts{Alias: "api", Own: run.Malformed}, nil, run.ParentInconsistent, "child_unreadable", codes{run.PhysicalChildMalformed}},
-		{"unreadable inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Malformed}, nil, run.ParentInconsistent,
+		{"no status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present}, nil,
+			run.ParentReady, "", nil},
+		{"unreadable", run.ChildFacts{Alias: "api", Own: run.Malformed}, nil, run.ParentInconsistent,
+			"child_unreadable", codes{run.PhysicalChildMalformed}},
+		{"unreadable inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Malformed},
+			nil, run.ParentInconsistent,
 			"embedded_child_malformed", codes{run.EmbeddedChildMalformed}},
-		{"inside only", run.ChildFacts{Alias: "api", Embedded: run.Present, Inside: "done"}, nil, run.ParentInconsistent, "child_missing", codes{run.EmbeddedWithoutPhysical}},
-		{"a failed child holds a hand-off", asks("failed", "project:api:h-1"), func(f *run.CrossFacts) { f.Checkpoint = waits }, run.ParentInconsistent, "status:failed",
+		{"inside only", run.ChildFacts{Alias: "api", Embedded: run.Present, Inside: "done"}, nil,
+			run.ParentInconsistent, "child_missing", codes{run.EmbeddedWithoutPhysical}},
+		{"a failed child holds a hand-off", asks("failed", "project:api:h-1"),
+			func(f *run.CrossFacts) { f.Checkpoint = waits }, run.ParentInconsistent, "status:failed",
 			codes{run.PendingDecisionWithoutPause}},
-		{"a failed child that the cursor calls done", child("failed"), func(f *run.CrossFacts) { f.Children[0].Cursor = "done" }, run.ParentInconsistent, "status:failed",
+		{"a failed child that the cursor calls done", child("failed"),
+			func(f *run.CrossFacts) { f.Children[0].Cursor = "done" }, run.ParentInconsistent, "status:failed",
 			codes{run.CheckpointSubStatusContradiction}},
-		{"parent and child ask different things", asks("awaiting_phase_handoff", "h-2"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits },
+		{"parent and child ask different things", asks("awaiting_phase_handoff", "h-2"),
+			func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits },
 			run.ParentInconsistent, "status:awaiting_phase_handoff", codes{run.MultiplePendingDecisions}},
 		{"two children ask", asks("awaiting_phase_handoff", "h-1"), func(f *run.CrossFacts) {
-			f.Children[1].Status, f.Children[1].Pending, f.Checkpoint = "awaiting_phase_handoff", &run.CrossDecision{ID: "h-2"}, run.CrossCheckpoint{Pending: true}
+			f.Children[1].Status, f.Children[1].Pending, f.Checkpoint = "awaiting_phase_handoff",
+				&run.CrossDecision{ID: "h-2"}, run.CrossCheckpoint{Pending: true}
 		}, run.ParentInconsistent, "status:awaiting_phase_handoff", codes{run.MultiplePendingDecisions}},
-		{"the checkpoint waits for nothing", done("api"), func(f *run.CrossFacts) { f.Checkpoint = waits }, run.ParentInconsistent, "",
+		{"the checkpoint waits for nothing", done("api"), func(f *run.CrossFacts) { f.Checkpoint = waits },
+			run.ParentInconsistent, "",
 			codes{run.CheckpointPendingWithoutPayload}},
-		{"the checkpoint does not wait", done("api"), func(f *run.CrossFacts) { f.Pending = plan }, run.ParentInconsistent, "",
+		{"the checkpoint does not wait", done("api"), func(f *run.CrossFacts) { f.Pending = plan },
+			run.ParentInconsistent, "",
 			codes{run.PayloadWithoutCheckpointPending}},
-		{"another kind", done("api"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.Kind = "plan" }, run.ParentInconsistent, "",
+		{"another kind", done("api"), func(f *run.CrossFacts) {
+			f.Pending, f.Checkpoint = proxy,
+				waits
+			f.Checkpoint.Kind = "plan"
+		}, run.ParentInconsistent, "",
 			codes{run.CheckpointKindConflict}},
-		{"another project", done("api"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.Alias = "web" }, run.ParentInconsistent, "",
+		{"another project", done("api"), func(f *run.CrossFacts) {
+			f.Pending, f.Checkpoint = proxy,
+				waits
+			f.Checkpoint.Alias = "web"
+		}, run.ParentInconsistent, "",
 			codes{run.CheckpointAliasConflict}},
-		{"another hand-off of the project", done("api"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.Child = "h-2" }, run.ParentInconsistent, "",
+		{"another hand-off of the project", done("api"),
+			func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.Child = "h-2" },
+			run.ParentInconsistent, "",
 			codes{run.CheckpointChildHandoffConflict}},
-		{"another hand-off", done("api"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.ID = "project:api:h-2" }, run.ParentInconsistent, "",
+		{"another hand-off", done("api"), func(f *run.CrossFacts) {
+			f.Pending, f.Checkpoint = proxy,
+				waits
+			f.Checkpoint.ID = "project:api:h-2"
+		}, run.ParentInconsistent, "",
 			codes{run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict}},
-		{"a hand-off while a phase is open", done("api"), func(f *run.CrossFacts) { f.Pending, f.Checkpoint, f.Working = proxy, waits, true }, run.ParentInconsistent, "",
+		{"a hand-off while a phase is open", done("api"),
+			func(f *run.CrossFacts) { f.Pending, f.Checkpoint, f.Working = proxy, waits, true }, run.ParentInconsistent,
+			"",
 			codes{run.PendingWithActiveOperation}},
-		{"parent done with a failed child", child("failed"), func(f *run.CrossFacts) { f.Status = run.Done }, run.ParentInconsistent, "status:failed",
+		{"parent done with a failed child", child("failed"), func(f *run.CrossFacts) { f.Status = run.Done },
+			run.ParentInconsistent, "status:failed",
 			codes{run.TerminalParentContradiction}},
-		{"parent done with a child at work", child("running"), func(f *run.CrossFacts) { f.Status = run.Done }, run.ParentInconsistent, "status:running",
+		{"parent done with a child at work", child("running"), func(f *run.CrossFacts) { f.Status = run.Done },
+			run.ParentInconsistent, "status:running",
 			codes{run.TerminalParentContradiction}},
-		{"parent failed with a phase open", done("api"), func(f *run.CrossFacts) { f.Status, f.Working = run.Failed, true }, run.ParentInconsistent, "",
+		{"parent failed with a phase open", done("api"),
+			func(f *run.CrossFacts) { f.Status, f.Working = run.Failed, true }, run.ParentInconsistent, "",
 			codes{run.TerminalParentContradiction}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			f := run.CrossFacts{Declared: []string{"api", "web"}, Children: []run.ChildFacts{r.api, done("web")}, Status: run.Running}
+			f := run.CrossFacts{Declared: []string{"api", "web"}, Children: []run.ChildFacts{r.api, done("web")},
+				Status: run.Running}
 			if r.change != nil {
 				r.change(&f)
 			}

@@ -2,47 +2,49 @@ package run
 
 import "slices"
 
-// CrossWork follows which phases are open in the stream of a run across projects, and which children it names. The zero value is the beginning.
+// CrossWork tracks the open phases in the stream of a run across projects, and the children that it names. The zero
+// value is the state before the first event.
 type CrossWork struct {
-	children []string // that the stream names, each once
-	current  string   // the child that started last and has not ended
+	children []string // in the stream, each once
+	current  string   // the last started child that has not ended
 	open     []openPhase
 }
 
 type openPhase struct{ alias, phase string }
 
-// Note takes one event.
+// crossMember identifies the member that an event of such a stream is about.
+type crossMember struct {
+	Alias    string `json:"project_alias"`
+	Phase    string `json:"phase_key"`
+	Status   Status `json:"status"`
+	Projects any    `json:"projects"`
+}
+
+// Note adds one event.
 func (w *CrossWork) Note(e Event) {
-	switch e.Kind {
-	case KindRunStart, KindRunStarted, KindRunEnd, KindRunInterrupted, KindPhaseStart, KindPhaseEnd:
-	default:
-		return
-	}
-	var p struct {
-		Alias    string `json:"project_alias"`
-		Phase    string `json:"phase_key"`
-		Status   Status `json:"status"`
-		Projects any    `json:"projects"`
-	}
-	e.Decode(&p)
-	switch e.Kind {
-	case KindRunStart, KindRunStarted:
-		w.start(p.Alias)
-	case KindRunInterrupted:
-		w.current, w.open = "", nil
-	case KindRunEnd:
-		w.end(p.Alias, p.Projects != nil, p.Status)
-	case KindPhaseStart:
-		if phase := w.phase(p.Alias, p.Phase); p.Phase != "" && !slices.Contains(w.open, phase) {
-			w.open = append(w.open, phase)
-		}
-	case KindPhaseEnd:
-		phase := w.phase(p.Alias, p.Phase)
-		w.open = slices.DeleteFunc(w.open, func(o openPhase) bool { return o == phase })
+	if r := kinds[e.Kind]; r != nil && r.across != nil {
+		r.across(w, decoded[crossMember](&e))
 	}
 }
 
-// phase is a phase of the child that is named, or else of the one that works.
+func (w *CrossWork) begin(p crossMember) { w.start(p.Alias) }
+
+func (w *CrossWork) finish(p crossMember) { w.end(p.Alias, p.Projects != nil, p.Status) }
+
+func (w *CrossWork) interrupt(crossMember) { w.current, w.open = "", nil }
+
+func (w *CrossWork) beginPhase(p crossMember) {
+	if phase := w.phase(p.Alias, p.Phase); p.Phase != "" && !slices.Contains(w.open, phase) {
+		w.open = append(w.open, phase)
+	}
+}
+
+func (w *CrossWork) endPhase(p crossMember) {
+	phase := w.phase(p.Alias, p.Phase)
+	w.open = slices.DeleteFunc(w.open, func(o openPhase) bool { return o == phase })
+}
+
+// phase is a phase of the named child, or else of the current one.
 func (w *CrossWork) phase(alias, key string) openPhase {
 	if alias == "" {
 		alias = w.current
@@ -50,7 +52,7 @@ func (w *CrossWork) phase(alias, key string) openPhase {
 	return openPhase{alias, key}
 }
 
-// start folds the start of a child, or of the parent: then nothing that an earlier process had begun is open.
+// start folds the start of a child, or of the parent: then no phase of an earlier process is open.
 func (w *CrossWork) start(alias string) {
 	w.current = alias
 	if alias == "" {
@@ -63,7 +65,8 @@ func (w *CrossWork) start(alias string) {
 	}
 }
 
-// end folds the end of a child, or of the parent. A failure ends what was open; a run that says done should have nothing open.
+// end folds the end of a child, or of the parent. A failure ends everything open; a run that is done should have
+// nothing open.
 func (w *CrossWork) end(alias string, parent bool, status Status) {
 	if alias == "" && !parent {
 		alias = w.current
@@ -81,10 +84,10 @@ func (w *CrossWork) stop(alias string) {
 	w.open = slices.DeleteFunc(w.open, func(o openPhase) bool { return o.alias == alias })
 }
 
-// Working says that a phase of a child is open; of the parent, where the alias is empty.
+// Working reports whether a phase of a child is open, or of the parent if the alias is empty.
 func (w *CrossWork) Working(alias string) bool {
 	return slices.ContainsFunc(w.open, func(o openPhase) bool { return o.alias == alias })
 }
 
-// Children are the children that the stream names, in the order of their first starts.
+// Children lists the children in the stream, in the order of their first starts.
 func (w *CrossWork) Children() []string { return slices.Clip(w.children) }

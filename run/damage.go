@@ -6,28 +6,30 @@ import (
 	"strings"
 )
 
-// keptDamage is how many damages the state names. All of them stand in the journal.
+// keptDamage is the maximum number of damages in the state. The journal contains all of them.
 const keptDamage = 4
 
 // SegmentFile begins the name of a segment in the store.
 const SegmentFile = "segment "
 
-// Missing stands for a line, or a piece of the journal, that is not there at all.
+// Missing replaces the digest of a line, or a part of the journal, that does not exist.
 const Missing = "missing"
 
-// JournalDamage is the payload of journal.damaged: a line of the directory's events.jsonl, or a segment of the journal in the store, is not what was
-// written. Expected and Found are sha-256 digests in hex, or [Missing]; of a segment Found is what is wrong with it.
+// JournalDamage is the payload of journal.damaged: a line of the directory's events.jsonl, or a segment of the journal
+// in the store, differs from what was written. Expected and Found are sha-256 digests in hex, or [Missing]; for a
+// segment, Found describes the damage.
 type JournalDamage struct {
-	File     string `json:"file"`           // events.jsonl, or segment <digest>
-	Line     int64  `json:"line,omitempty"` // from 1; 0: it is not known which, and the digests are chains over all lines
+	File string `json:"file"` // events.jsonl, or segment <digest>
+	// from 1; 0: the line is unknown, and the digests are chains over all lines
+	Line     int64  `json:"line,omitempty"`
 	Expected string `json:"expected"`
 	Found    string `json:"found"`
 	Repaired bool   `json:"repaired,omitempty"`
-	Kept     string `json:"kept,omitempty"` // copy of the file as it was found, in the directory
+	Kept     string `json:"kept,omitempty"` // copy of the damaged file, in the directory
 }
 
-// Same says that two are about the same damage, whatever became of it. Where the line is not known, the digests are of all lines so far and change with
-// every new one.
+// Same reports whether both describe the same damage, repaired or not. If the line is unknown, the digests cover all
+// lines so far and change with every new line.
 func (d JournalDamage) Same(other JournalDamage) bool {
 	whole := d.Line == 0 && !strings.HasPrefix(d.File, SegmentFile)
 	return d.File == other.File && d.Line == other.Line && (whole || d.Found == other.Found)
@@ -53,7 +55,7 @@ func (d JournalDamage) String() string {
 	return b.String()
 }
 
-// shortened cuts a digest; other text stays whole.
+// shortened cuts a digest; other texts stay complete.
 func shortened(s string) string {
 	if len(s) == 64 && !strings.Contains(s, " ") {
 		return "sha256 " + s[:12]
@@ -61,12 +63,12 @@ func shortened(s string) string {
 	return s
 }
 
-// Damages says that the state names this damage already.
+// Damages reports whether the state contains this damage.
 func (s State) Damages(d JournalDamage) bool { return slices.ContainsFunc(s.Damage, d.Same) }
 
 func (f *folder) noteDamage(e *Event) {
 	var p JournalDamage
 	e.Decode(&p)
 	f.Damage = newest(append(list(f, f.Damage), p), keptDamage)
-	f.problem(e, "", "state-corruption", p.String(), 0)
+	f.problem(e, "", CategoryStateCorruption, p.String(), 0)
 }

@@ -1,8 +1,10 @@
 package run_test
 
 import (
+	"cmp"
 	"flag"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,34 +13,43 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/run-state.md again")
+var update = flag.Bool("update", false, "update the generated tables of the docs")
 
-// TestDocs holds the tables of docs/run-state.md to the code.
+// TestDocs compares the tables of the docs with the code.
 func TestDocs(t *testing.T) {
-	const page = "../docs/run-state.md"
+	compareTables(t, "../docs/run-state.md", map[string]string{
+		"statuses": statusTable(), "transitions": transitionTable(), "operations": operationTable(),
+		"kinds": kindTable(),
+	})
+	compareTables(t, "../docs/run-directory.md", map[string]string{"categories": categoryTable()})
+}
+
+func compareTables(t *testing.T, page string, tables map[string]string) {
+	t.Helper()
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	text := string(raw)
-	for name, table := range map[string]string{"statuses": statusTable(), "transitions": transitionTable(), "operations": operationTable()} {
+	for name, table := range tables {
 		from, to := "<!-- "+name+" -->\n", "<!-- /"+name+" -->\n"
 		before, rest, ok := strings.Cut(text, from)
 		require.True(t, ok, from)
-		_, after, ok := strings.Cut(rest, to)
+		written, after, ok := strings.Cut(rest, to)
 		require.True(t, ok, to)
 		text = before + from + table + to + after
+		if !*update {
+			require.Equal(t, table, written, "update the tables of %s with: go test ./run -run TestDocs -update", page)
+		}
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
-		return
 	}
-	require.Equal(t, text, string(raw), "write the tables again with: go test ./run -run TestDocs -update")
 }
 
-// TestTheNightWatchKnowsEveryStatus holds docs/operating.md to it that whatever a run may come to has a row that says what to type.
-func TestTheNightWatchKnowsEveryStatus(t *testing.T) {
+// TestOperatingListsEveryStatus checks that docs/operating.md has a row for every status and pause reason.
+func TestOperatingListsEveryStatus(t *testing.T) {
 	raw, err := os.ReadFile("../docs/operating.md")
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(raw), "\n## The night watch\n")
+	_, section, ok := strings.Cut(string(raw), "\n## Statuses\n")
 	require.True(t, ok)
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, s := range statuses() {
@@ -54,7 +65,8 @@ func TestTheNightWatchKnowsEveryStatus(t *testing.T) {
 
 // pauses are the reasons for which a run rests.
 func pauses() []string {
-	return []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed, run.ConsecutiveFailures, run.DiskFull}
+	return []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
+		run.ConsecutiveFailures, run.DiskFull}
 }
 
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
@@ -67,8 +79,23 @@ func statusTable() string {
 			continue
 		}
 		for _, reason := range pauses() {
-			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason), run.Next(s, reason))
+			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason),
+				run.Next(s, reason))
 		}
+	}
+	return out
+}
+
+func categoryTable() string {
+	out := tableRow("category", "meaning", "kind", "no answer", "unusable answer", "exit code", "what to do") +
+		"|---|---|---|---|---|---|---|\n"
+	for _, c := range run.Categories() {
+		exit := ""
+		if c.Exit != 0 {
+			exit = strconv.Itoa(c.Exit)
+		}
+		out += tableRow("`"+string(c.Name)+"`", c.Meaning, string(c.Nature), string(c.Retry), string(c.Unusable), exit,
+			c.Advice+".")
 	}
 	return out
 }
@@ -89,6 +116,15 @@ func transitionTable() string {
 			cells = append(cells, cell)
 		}
 		out += tableRow(cells...)
+	}
+	return out
+}
+
+func kindTable() string {
+	out := tableRow("kind", "payload", "what it does to the status") + "|---|---|---|\n"
+	for _, k := range run.Kinds() {
+		payload, effect := run.KindRow(k)
+		out += tableRow("`"+string(k)+"`", "`"+payload+"`", cmp.Or(effect, "·"))
 	}
 	return out
 }

@@ -1,63 +1,17 @@
 // Package run holds what a run is: its events, the state they fold into, its statuses and costs.
 //
-// It is pure: no IO, no clock, no Temporal. The workflow, the projection and the offline tools fold with the same code, so there is
-// no second opinion about what happened (requirements 000 and 003). The fold is total: any JSON object can be applied, and none stops it.
+// It is pure: no IO, no clock, no Temporal. The workflow, the projection and the offline tools fold with the same code,
+// so there is no second opinion about what happened (requirements 000 and 003). The fold is total: any JSON object can
+// be applied, and none stops it.
 package run
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
-)
-
-// Kind names what an event says. Kinds outlive releases: one is never renamed or given another meaning.
-type Kind string
-
-// Kinds of events. Unknown kinds change nothing but the sequence number.
-const (
-	KindRunStart          Kind = "run.start"
-	KindRunStarted        Kind = "run.started" // read, never written
-	KindRunEnd            Kind = "run.end"
-	KindRunHalted         Kind = "run.halted" // read, never written
-	KindRunInterrupted    Kind = "run.interrupted"
-	KindRunReplaying      Kind = "run.replaying"
-	KindRunPaused         Kind = "run.paused"
-	KindRunResumed        Kind = "run.resumed"
-	KindRunReverted       Kind = "run.reverted"
-	KindRunRehomed        Kind = "run.rehomed"
-	KindPhaseStart        Kind = "phase.start"
-	KindPhaseEnd          Kind = "phase.end"
-	KindHandoffRequested  Kind = "phase.handoff_requested"
-	KindHandoffDecided    Kind = "phase_handoff.decided"
-	KindGateRequested     Kind = "gate.requested"
-	KindGateDecided       Kind = "gate.decided"
-	KindReviewRequested   Kind = "review.requested"
-	KindReviewDecided     Kind = "review.decided"
-	KindDeliveryRequested Kind = "delivery.requested"
-	KindDeliveryDecided   Kind = "delivery.decided"
-	KindDeliveryCompleted Kind = "delivery.completed"
-	KindQuestionReminded  Kind = "question.reminded"
-	KindPassStart         Kind = "pass.start"
-	KindPassAttempt       Kind = "pass.attempt"
-	KindPassEnd           Kind = "pass.end"
-	KindStepSkipped       Kind = "step.skipped"
-	KindArtifactUpdated   Kind = "artifact.updated"
-	KindWorkspaceUpdated  Kind = "workspace.updated"
-	KindNoteAppended      Kind = "note.appended"
-	KindSnapshotCreated   Kind = "snapshot.created"
-	KindCheckpointCreated Kind = "checkpoint.created"
-	KindScreenshots       Kind = "screenshots.captured"
-	KindShotsAttempt      Kind = "screenshots.attempt"
-	KindScoreRecorded     Kind = "score.recorded"
-	KindBudgetWarning     Kind = "budget.warning"
-	KindBudgetExceeded    Kind = "budget.exceeded"
-	KindBudgetRaised      Kind = "budget.raised"
-	KindEffectReused      Kind = "effect.reused"
-	KindEffectBlocked     Kind = "effect.blocked"
-	KindDecisionRefused   Kind = "decision.refused"
-	KindErrorNoted        Kind = "error.noted"
-	KindJournalDamaged    Kind = "journal.damaged"
 )
 
 // TimeFormat is how every time is written: UTC with milliseconds.
@@ -74,11 +28,37 @@ type Event struct {
 	Phase   *string         `json:"phase"` // the stage's name, or null
 	Payload json.RawMessage `json:"payload"`
 
-	spans []span // where the payload's members are, in a fold of a whole stream; nil elsewhere
+	decoded any // a pointer to the payload's type, where a Reader has decoded it
 }
 
-// Line encodes e as one line without its line feed. HTML characters are kept as they are; U+2028 and U+2029 are escaped, so only a line feed
-// ends a line.
+// At returns the event with another number: in a run directory the place of a line counts.
+func (e Event) At(seq int64) Event {
+	e.Seq = seq
+	return e
+}
+
+// Clone returns the event with a payload of its own.
+func (e Event) Clone() Event {
+	e.Payload, e.decoded = slices.Clone(e.Payload), nil
+	return e
+}
+
+// Decoded returns the event with its payload decoded, once for all who will ask for it.
+func (e Event) Decoded() Event {
+	row := kinds[e.Kind]
+	if row == nil || e.decoded != nil || len(e.Payload) == 0 {
+		return e
+	}
+	to := row.decodes()
+	if v := reflect.ValueOf(to).Elem(); decoderOf(v.Type()).usual {
+		decodeInto(e.Payload, v)
+		e.decoded = to
+	}
+	return e
+}
+
+// Line encodes e as one line without its line feed. HTML characters are kept as they are; U+2028 and U+2029 are
+// escaped, so only a line feed ends a line.
 func (e Event) Line() (string, error) {
 	raw, err := encode(e)
 	if err != nil {
@@ -87,7 +67,7 @@ func (e Event) Line() (string, error) {
 	return string(raw), nil
 }
 
-// Payload encodes a payload of payload.go.
+// Payload encodes the payload of an event.
 func Payload(v any) (json.RawMessage, error) {
 	raw, err := encode(v)
 	if err != nil {
@@ -96,17 +76,30 @@ func Payload(v any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Decode reads the payload into v, which points to one of payload.go's structs. It is tolerant: what does not fit stays empty.
-func (e Event) Decode(v any) { loose(e.Payload, v) }
+// Decode replaces *v by the payload; v points to a payload type. It is tolerant: what does not fit stays empty.
+func (e Event) Decode(v any) {
+	to := reflect.ValueOf(v).Elem()
+	if e.decoded != nil {
+		if from := reflect.ValueOf(e.decoded).Elem(); from.Type() == to.Type() {
+			to.Set(from)
+			return
+		}
+	}
+	to.SetZero()
+	if len(e.Payload) > 0 {
+		decodeInto(e.Payload, to)
+	}
+}
 
-// loose decodes what fits and leaves the rest: readers must survive lines that another program wrote.
-func loose(raw json.RawMessage, v any) {
-	if len(raw) == 0 {
-		return
+// decoded returns the payload as one of its types.
+func decoded[T any](e *Event) (p T) {
+	if d, ok := e.decoded.(*T); ok {
+		return *d
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return // encoding/json has filled in every field that fits
+	if len(e.Payload) > 0 {
+		decodeInto(e.Payload, reflect.ValueOf(&p).Elem())
 	}
+	return p
 }
 
 func encode(v any) ([]byte, error) {

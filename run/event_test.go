@@ -66,7 +66,7 @@ func TestCents(t *testing.T) {
 	}
 	var total run.Totals
 	for range 3 {
-		total.Add(run.Tokens{}, math.MaxFloat64, true)
+		total.Add(run.Spend{USD: math.MaxFloat64, Estimated: true})
 	}
 	_, err := json.Marshal(total)
 	require.NoError(t, err, "a sum must stay what JSON can carry")
@@ -118,21 +118,29 @@ func FuzzFold(f *testing.F) {
 	}
 	f.Add([]byte(strings.Join(oddLines(), "\n")), 100)
 	f.Fuzz(func(t *testing.T, stream []byte, cut int) {
-		whole, tally := readAll(t, bytes.NewReader(stream))
-		require.Equal(t, int64(len(stream)), tally.Size+tally.Torn)
-		require.Equal(t, int64(bytes.Count(stream, []byte("\n"))), tally.Lines)
-		require.Equal(t, tally.Lines, tally.Events+tally.Damaged+tally.NotObject)
+		whole, got := readAll(t, bytes.NewReader(stream))
+		require.Equal(t, int64(len(stream)), got.size+got.torn)
+		require.Equal(t, int64(bytes.Count(stream, []byte("\n"))), got.lines)
+		require.Equal(t, got.lines, got.events+int64(len(got.damage)))
 
 		cut = bytes.LastIndexByte(stream[:max(0, min(cut, len(stream)))], '\n') + 1
 		half, _ := readAll(t, bytes.NewReader(stream[:cut]))
 		rest := run.NewFold(carried(t, half.State()), throughJSON(t, half.History()))
-		require.NoError(t, run.NewReader(bytes.NewReader(stream[cut:])).FoldAll(rest))
+		for line, err := range run.NewReader(bytes.NewReader(stream[cut:]), int64(cut)).Lines() {
+			require.NoError(t, err)
+			if line.Err == nil {
+				rest.Apply(line.Event)
+			}
+		}
 		require.Equal(t, picture(t, carried(t, whole.State())), picture(t, carried(t, rest.State())))
 		require.Equal(t, whole.Snapshot(), rest.Snapshot())
 
-		s, r := run.State{}, run.NewReader(bytes.NewReader(stream))
-		for e, err := r.Next(); err == nil; e, err = r.Next() {
-			s = run.Apply(s, e)
+		s := run.State{}
+		for line, err := range run.NewReader(bytes.NewReader(stream), 0).Lines() {
+			require.NoError(t, err)
+			if line.Err == nil {
+				s = run.Apply(s, line.Event)
+			}
 		}
 		require.Equal(t, picture(t, whole.State()), picture(t, s))
 	})
@@ -147,8 +155,10 @@ func seed(f *testing.F) {
 			f.Add([]byte(line))
 		}
 	}
-	for _, odd := range []string{`{}`, `{"kind":"pass.end","payload":7}`, `{"kind":"run.end","payload":null}`, `{"kind":"run.reverted","payload":{"state":{}}}`,
-		`{"kind":"pass.end","payload":{"spend":{"usd":1e308}}}`, `{"seq":-9223372036854775808,"kind":"phase.start","phase":"\u0000"}`} {
+	for _, odd := range []string{`{}`, `{"kind":"pass.end","payload":7}`, `{"kind":"run.end","payload":null}`,
+		`{"kind":"run.reverted","payload":{"state":{}}}`,
+		`{"kind":"pass.end","payload":{"spend":{"usd":1e308}}}`,
+		`{"seq":-9223372036854775808,"kind":"phase.start","phase":"\u0000"}`} {
 		f.Add([]byte(odd))
 	}
 }

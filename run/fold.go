@@ -1,7 +1,7 @@
 package run
 
-// Apply folds one event into a state. It is pure and total, takes the same time for every event, and never changes s: slices that change are
-// copied, so states taken earlier stay as they were.
+// Apply folds one event into a state. It is pure and total, takes the same time for every event, and never changes s:
+// slices that change are copied, so states taken earlier stay as they were.
 func Apply(s State, e Event) State {
 	f := folder{State: s}
 	f.apply(&e)
@@ -16,118 +16,27 @@ type folder struct {
 }
 
 func (f *folder) apply(e *Event) {
-	if !e.Kind.Follows() {
-		f.applyOne(e)
+	r := kinds[e.Kind]
+	if r == nil || !r.follows {
+		f.applyOne(e, r)
 		return
 	}
 	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && f.Checkpoint.ID == UnnamedID(e.Seq-1)
-	f.applyOne(e)
+	f.applyOne(e, r)
 	if behind {
 		f.head(e) // it belongs to what the head stands for
 	}
 }
 
-func (f *folder) applyOne(e *Event) {
+func (f *folder) applyOne(e *Event, r *kindRow) {
 	f.Seq, f.Illegal = max(f.Seq, e.Seq), ""
 	if e.TS > f.TS {
 		f.TS = e.TS
 	}
 	if f.foreign.on {
-		f.applyForeign(e)
-		return
-	}
-	switch e.Kind {
-	case KindRunStart, KindRunStarted:
-		f.start(e)
-	case KindRunPaused:
-		f.pause(e)
-	case KindRunResumed:
-		f.resume(e)
-	case KindRunReverted:
-		f.revert(e)
-	case KindRunReplaying:
-		f.become(Replaying, "")
-	case KindRunEnd:
-		f.end(e)
-	case KindRunHalted:
-		f.halt(e)
-	case KindRunInterrupted:
-		f.interrupt(e)
-	case KindPhaseStart:
-		f.startPhase(e)
-	case KindPhaseEnd:
-		f.endPhase(e)
-	case KindHandoffRequested:
-		f.requestHandoff(e)
-	case KindHandoffDecided:
-		f.decideHandoff(e)
-	case KindGateRequested, KindDeliveryRequested, KindReviewRequested:
-		f.ask(e)
-	case KindGateDecided, KindDeliveryDecided, KindReviewDecided:
-		f.answer(e)
-	default:
-		f.applyWork(e)
-	}
-}
-
-// applyWork folds the events of the work itself; they leave the status alone.
-func (f *folder) applyWork(e *Event) {
-	switch e.Kind {
-	case KindPassStart:
-		f.startPass(e)
-	case KindStepSkipped:
-		var p StepSkipped
-		e.Decode(&p)
-		f.move(p.Next)
-		f.head(e)
-	case KindQuestionReminded:
-		f.remind(e)
-	case KindDeliveryCompleted:
-		f.deliver(e)
-	case KindPassAttempt:
-		f.attemptPass(e)
-	case KindPassEnd:
-		f.endPass(e)
-	case KindArtifactUpdated:
-		artifact := readArtifactUpdated(e).Artifact
-		f.Artifact = &artifact
-	case KindWorkspaceUpdated:
-		var p WorkspaceUpdated
-		e.Decode(&p)
-		f.Tree = &p.Tree
-		if p.Commit != "" {
-			f.Commit = p.Commit
-		}
-	case KindNoteAppended:
-		f.appendNote(e)
-	case KindShotsAttempt:
-		f.attemptPictures(e)
-	case KindErrorNoted:
-		f.noteError(e)
-	case KindJournalDamaged:
-		f.noteDamage(e)
-	case KindScreenshots:
-		f.takePictures(e)
-	case KindScoreRecorded:
-		f.recordScore(e)
-	case KindCheckpointCreated:
-		f.checkpoint(e)
-	case KindEffectReused:
-		f.Reused++
-	case KindDecisionRefused:
-		var p DecisionRefused
-		e.Decode(&p)
-		f.Refused += max(1, p.Count)
-	case KindBudgetWarning:
-		f.Warned = true
-	case KindBudgetExceeded:
-		var p BudgetEvent
-		e.Decode(&p)
-		f.problem(e, "", "budget-exceeded", p.Exceeded(), 0)
-	case KindBudgetRaised:
-		var p BudgetEvent
-		e.Decode(&p)
-		f.Budget, f.Warned = p.Budget, p.WarnUSD > 0 && f.Total() >= p.WarnUSD
+		f.applyForeign(e, r)
+	} else if r != nil {
+		r.fold(f, e)
 	}
 }
 
@@ -163,12 +72,19 @@ func (f *folder) start(e *Event) {
 	}
 	f.Version, f.Status, f.Reason, f.Markers = StateVersion, Running, "", f.Markers.reopened()
 	f.RunID, f.ThreadID, f.RunKind, f.Pipeline, f.Task = p.RunID, p.ThreadID, p.RunKind, p.Pipeline, p.Task
+	f.Wording, f.Stages = p.Wording, nil
+	if p.Wording != "" {
+		f.Stages = p.Stages
+	}
 	f.Epoch, f.CreatedAt, f.FinishedAt = p.Epoch, p.CreatedAt, ""
 	f.Starts++
 	if f.StartedAt == "" {
 		f.StartedAt = e.TS
 	}
-	f.Budget = p.Budget
+	f.Budget, f.Plan = p.Budget, nil
+	if p.Plan != "" {
+		f.Plan = &CurrentPlan{PlanRef: p.PlanRef()}
+	}
 	for _, found := range p.Found {
 		f.problem(e, found.Context, found.Category, found.Message, found.Attempt)
 	}
@@ -220,7 +136,7 @@ func (f *folder) pause(e *Event) {
 		f.Review = ""
 	}
 	if p.Reason == DiskFull {
-		f.problem(e, "", "file-io", p.Detail, 0)
+		f.problem(e, "", CategoryFileIO, p.Detail, 0)
 	}
 	if p.Failed != nil {
 		f.Failure = f.failedAgain(p)
@@ -231,6 +147,7 @@ func (f *folder) pause(e *Event) {
 // failedAgain counts the starts in which the same pass failed.
 func (s *State) failedAgain(p RunPaused) *Failure {
 	f := Failure{FailedPass: *p.Failed, Message: p.Detail, Starts: 1}
+	f.Category = f.Category.In(s.Wording)
 	if s.Failure != nil && s.Failure.Same(f.FailedPass) {
 		f.Starts += s.Failure.Starts
 	}
@@ -249,6 +166,7 @@ func (f *folder) resume(e *Event) {
 		if p.Force {
 			f.Failure = nil
 		}
+		f.beginPlan()
 		return
 	}
 	if f.Status == Done || p.Epoch <= f.Epoch {
@@ -263,6 +181,7 @@ func (f *folder) resume(e *Event) {
 	}
 	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", f.Markers.reopened()
 	f.Starts++
+	f.beginPlan()
 }
 
 func (f *folder) revert(e *Event) {
@@ -280,7 +199,8 @@ func (f *folder) adopt(carried *State) {
 	seq, ts, damage, foreign := f.Seq, f.TS, f.Damage, f.foreign
 	f.State = *carried
 	f.foreign = foreign
-	f.Seq, f.TS, f.Illegal, f.Damage = seq, ts, "", damage // damage is of the directory, which going back does not repair
+	// damage is of the directory, which going back does not repair
+	f.Seq, f.TS, f.Illegal, f.Damage = seq, ts, "", damage
 }
 
 // end folds run.end. A program that leaves while a run waits says so with the status that the run has already.

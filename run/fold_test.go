@@ -55,7 +55,8 @@ func becomes(to run.Status) func(*run.State) { return func(s *run.State) { s.Sta
 
 // headed is the checkpoint that every settling event makes.
 func headed(s *run.State) {
-	s.Checkpoint = &run.CheckpointRef{ID: "cp-9", Seq: 9, TS: now, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score}
+	s.Checkpoint = &run.CheckpointRef{ID: "cp-9", Seq: 9, TS: now, AtPass: s.Passes.LastSettled, AtRound: s.Rounds,
+		USD: s.Total(), Score: s.Score}
 	if s.Artifact != nil {
 		s.Checkpoint.Artifact = s.Artifact.Digest
 	}
@@ -68,58 +69,75 @@ func halted(s *run.State, reason string) {
 func TestFoldOfStatuses(t *testing.T) {
 	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "001"}} }
 	question := func(to run.Status) func(*run.State) {
-		return func(s *run.State) { s.Status, s.Handoff = to, &run.Handoff{ID: "h1"} }
+		return func(s *run.State) { s.Status, s.Questions = to, []run.Question{{Kind: run.QuestionHandoff, ID: "h1"}} }
 	}
 	rows := []row{
 		{name: "a second start", kind: run.KindRunStart, payload: opening(), illegal: true},
 		{name: "started by another program", kind: run.KindRunStarted, illegal: true},
-		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done), illegal: true},
-		{name: "start after failed, same epoch", kind: run.KindRunStart, payload: run.RunStart{Epoch: 1}, before: becomes(run.Failed), illegal: true},
+		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done),
+			illegal: true},
+		{name: "start after failed, same epoch", kind: run.KindRunStart, payload: run.RunStart{Epoch: 1},
+			before: becomes(run.Failed), illegal: true},
 		{name: "replaying", kind: run.KindRunReplaying, want: becomes(run.Replaying)},
-		{name: "paused", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull, Detail: "no space left"}, before: flying, want: func(s *run.State) {
-			s.Status, s.Reason, s.InFlight = run.Paused, run.DiskFull, nil
-			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: "no space left"}
-			headed(s)
-		}},
-		{name: "paused when done", kind: run.KindRunPaused, before: func(s *run.State) { s.Status = run.Done; flying(s) }, illegal: true},
+		{name: "paused", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull, Detail: "no space left"},
+			before: flying, want: func(s *run.State) {
+				s.Status, s.Reason, s.InFlight = run.Paused, run.DiskFull, nil
+				s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: "no space left"}
+				headed(s)
+			}},
+		{name: "paused when done", kind: run.KindRunPaused,
+			before: func(s *run.State) { s.Status = run.Done; flying(s) }, illegal: true},
 		{name: "paused twice", kind: run.KindRunPaused, before: becomes(run.Paused), illegal: true},
-		{name: "resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, before: becomes(run.Paused), want: func(s *run.State) {
-			s.Status, s.Starts = run.Running, 2
-		}},
+		{name: "resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1},
+			before: becomes(run.Paused), want: func(s *run.State) {
+				s.Status, s.Starts = run.Running, 2
+			}},
 		{name: "resumed while running", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, illegal: true},
-		{name: "a failed run is not resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, before: becomes(run.Failed), illegal: true},
-		{name: "a new epoch without a state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2}, before: func(s *run.State) {
-			s.Status, s.FinishedAt = run.Failed, now
-		}, want: func(s *run.State) { s.Status, s.Epoch, s.Starts, s.FinishedAt = run.Running, 2, 2, "" }},
-		{name: "a new epoch with its state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{Status: run.Halted, Rounds: 3}},
-			before: becomes(run.Halted), want: func(s *run.State) {
+		{name: "a failed run is not resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1},
+			before: becomes(run.Failed), illegal: true},
+		{name: "a new epoch without a state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2},
+			before: func(s *run.State) {
+				s.Status, s.FinishedAt = run.Failed, now
+			}, want: func(s *run.State) { s.Status, s.Epoch, s.Starts, s.FinishedAt = run.Running, 2, 2, "" }},
+		{name: "a new epoch with its state", kind: run.KindRunResumed,
+			payload: run.RunResumed{Epoch: 2, State: &run.State{Status: run.Halted, Rounds: 3}},
+			before:  becomes(run.Halted), want: func(s *run.State) {
 				*s = run.State{Status: run.Running, Rounds: 3, Epoch: 2, Starts: 1, Seq: 9, TS: now}
 			}},
-		{name: "no epoch after done", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{}}, before: becomes(run.Done), illegal: true},
-		{name: "an epoch twice", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1, State: &run.State{}}, before: becomes(run.Failed), illegal: true},
-		{name: "reverted", kind: run.KindRunReverted, payload: run.RunReverted{State: &run.State{Status: run.Running, Rounds: 2}}, want: func(s *run.State) {
-			*s = run.State{Status: run.Running, Rounds: 2, Seq: 9, TS: now}
-			headed(s)
-		}},
+		{name: "no epoch after done", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{}},
+			before: becomes(run.Done), illegal: true},
+		{name: "an epoch twice", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1, State: &run.State{}},
+			before: becomes(run.Failed), illegal: true},
+		{name: "reverted", kind: run.KindRunReverted,
+			payload: run.RunReverted{State: &run.State{Status: run.Running, Rounds: 2}}, want: func(s *run.State) {
+				*s = run.State{Status: run.Running, Rounds: 2, Seq: 9, TS: now}
+				headed(s)
+			}},
 		{name: "reverted to nothing", kind: run.KindRunReverted, payload: run.RunReverted{}},
-		{name: "ended", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: question(run.Running), want: func(s *run.State) {
-			s.Status, s.FinishedAt, s.Handoff = run.Done, now, nil
-			headed(s)
-		}},
-		{name: "failed keeps the question", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "why"}, before: question(run.AwaitingPhaseHandoff),
+		{name: "ended", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: question(run.Running),
+			want: func(s *run.State) {
+				s.Status, s.FinishedAt, s.Questions = run.Done, now, nil
+				headed(s)
+			}},
+		{name: "failed keeps the question", kind: run.KindRunEnd,
+			payload: run.RunEnd{Status: run.Failed, Reason: "why"}, before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt = run.Failed, "why", now
 				s.Markers.Failure = &run.RunFailure{Error: "why"}
 				headed(s)
 			}},
-		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done), illegal: true},
-		{name: "failed after done", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed}, before: becomes(run.Done), illegal: true},
+		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done),
+			illegal: true},
+		{name: "failed after done", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed},
+			before: becomes(run.Done), illegal: true},
 		{name: "ended with an unknown word", kind: run.KindRunEnd, payload: run.RunEnd{Status: "perfect"}},
-		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused), want: func(s *run.State) {
-			s.Status, s.FinishedAt, s.Handoff = run.Halted, now, nil
-			s.Markers.HaltedAt, s.Markers.Halt = now, &run.Halt{}
-		}},
-		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted}, before: becomes(run.Halted), want: headed},
+		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused),
+			want: func(s *run.State) {
+				s.Status, s.FinishedAt, s.Questions = run.Halted, now, nil
+				s.Markers.HaltedAt, s.Markers.Halt = now, &run.Halt{}
+			}},
+		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted},
+			before: becomes(run.Halted), want: headed},
 		{name: "interrupted keeps the question", kind: run.KindRunInterrupted, before: func(s *run.State) {
 			question(run.AwaitingPhaseHandoff)(s)
 			flying(s)
@@ -128,28 +146,36 @@ func TestFoldOfStatuses(t *testing.T) {
 		}},
 		{name: "interrupted after done", kind: run.KindRunInterrupted, before: becomes(run.Done), illegal: true},
 		{name: "asked", kind: run.KindHandoffRequested, payload: map[string]any{
-			"handoff_id": "h2", "phase": "plan", "handoff_type": "human_bypass", "trigger": "rejected", "round": 2, "available_actions": []string{"halt"},
+			"handoff_id": "h2", "phase": "plan", "handoff_type": "human_bypass", "trigger": "rejected", "round": 2,
+			"available_actions": []string{"halt"},
 		}, want: func(s *run.State) {
 			s.Status = run.AwaitingPhaseHandoff
-			s.Handoff = &run.Handoff{
-				ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2, Actions: []string{"halt"}, Artifacts: []run.Attached{}, RequestedAt: now,
-			}
+			s.Questions = []run.Question{{
+				Kind: run.QuestionHandoff, ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2,
+				Actions: []string{"halt"}, RequestedAt: now,
+			}}
 			headed(s)
 		}},
 		{name: "asked after done", kind: run.KindHandoffRequested, before: becomes(run.Done), illegal: true},
-		{name: "decided: on", kind: run.KindHandoffDecided, payload: map[string]any{"action": "retry_feedback"}, before: question(run.AwaitingPhaseHandoff),
+		{name: "decided: on", kind: run.KindHandoffDecided, payload: map[string]any{"action": "retry_feedback"},
+			before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
-				s.Status, s.Handoff, s.Decided = run.Running, nil, &run.Decided{ID: "h1", Action: "retry_feedback"}
+				s.Status, s.Questions, s.Decided = run.Running, nil,
+					&run.Decided{Kind: run.QuestionHandoff, ID: "h1", Action: "retry_feedback"}
 			}},
-		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "}, before: question(run.AwaitingPhaseHandoff),
+		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "},
+			before: question(run.AwaitingPhaseHandoff),
 			want: func(s *run.State) {
-				s.Status, s.Reason, s.FinishedAt, s.Handoff = run.Halted, "phase_handoff_halt", now, nil
-				s.Decided = &run.Decided{ID: "h1", Action: "halt"}
+				s.Status, s.Reason, s.FinishedAt, s.Questions = run.Halted, "phase_handoff_halt", now, nil
+				s.Decided = &run.Decided{Kind: run.QuestionHandoff, ID: "h1", Action: "halt"}
 				halted(s, "phase_handoff_halt")
 			}},
-		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided, payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},
-		{name: "gate decided", kind: run.KindGateDecided, before: becomes(run.AwaitingGateDecision), want: becomes(run.Running)},
-		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"}, before: becomes(run.AwaitingGateDecision),
+		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided,
+			payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},
+		{name: "gate decided", kind: run.KindGateDecided, before: becomes(run.AwaitingGateDecision),
+			want: becomes(run.Running)},
+		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"},
+			before: becomes(run.AwaitingGateDecision),
 			want: func(s *run.State) {
 				s.Status, s.Reason, s.FinishedAt = run.Halted, "delivery.decided", now
 				halted(s, "delivery.decided")
@@ -170,46 +196,60 @@ func TestFoldOfWork(t *testing.T) {
 		s.InFlight = []run.Flight{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}}
 	}
 	count := func(s *run.State, role string) {
-		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}}, []run.Named{{Name: "write", Totals: paid}}
+		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}},
+			[]run.Named{{Name: "write", Totals: paid}}
 	}
 	rows := []row{
-		{name: "phase begins", kind: run.KindPhaseStart, payload: run.PhaseStart{Key: "write", Round: 2}, before: func(s *run.State) {
-			s.Values, s.Pictures = []run.Value{{Name: "score"}}, ptr(blob("old"))
-		}, want: func(s *run.State) {
-			s.Phase, s.Round, s.PhaseOpen, s.Values, s.Pictures = "write", 2, true, nil, nil
-		}},
-		{name: "phase without a key", kind: run.KindPhaseStart, phase: "PLAN", payload: map[string]any{"title": "Plan"}, want: func(s *run.State) {
-			s.Phase, s.PhaseOpen = "Plan", true
-		}},
+		{name: "phase begins", kind: run.KindPhaseStart, payload: run.PhaseStart{Key: "write", Round: 2},
+			before: func(s *run.State) {
+				s.Values, s.Pictures = []run.Value{{Name: "score"}}, ptr(blob("old"))
+			}, want: func(s *run.State) {
+				s.Phase, s.Round, s.PhaseOpen, s.Values, s.Pictures = "write", 2, true, nil, nil
+			}},
+		{name: "phase without a key", kind: run.KindPhaseStart, phase: "PLAN", payload: map[string]any{"title": "Plan"},
+			want: func(s *run.State) {
+				s.Phase, s.PhaseOpen = "Plan", true
+			}},
 		{name: "phase with nothing but its line's", kind: run.KindPhaseStart, phase: "PLAN", want: func(s *run.State) {
 			s.Phase, s.PhaseOpen = "PLAN", true
 		}},
-		{name: "phase through", kind: run.KindPhaseEnd, payload: run.PhaseEnd{Key: "write", Outcome: " OK ", Round: 3, Repeats: true, Next: &run.Place{Stage: 1}},
-			before: func(s *run.State) { s.PhaseOpen, s.Settled = true, []string{"A"} },
+		{name: "phase through", kind: run.KindPhaseEnd,
+			payload: run.PhaseEnd{Key: "write", Outcome: " OK ", Round: 3, Repeats: true, Next: &run.Place{Stage: 1}},
+			before:  func(s *run.State) { s.PhaseOpen, s.Settled = true, []string{"A"} },
 			want: func(s *run.State) {
 				s.PhaseOpen, s.Rounds, s.Next, s.Settled = false, 3, run.Place{Stage: 1}, nil
 			}},
-		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2}, want: func(s *run.State) {
-			s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2, StartedAt: now}}
-		}},
-		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write", payload: run.PassAttempt{Pass: builder, Attempt: 2, Category: "output-empty", Message: "nothing", Judged: true, RetryInMS: 5, Spend: &spend},
+		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2},
+			want: func(s *run.State) {
+				s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2,
+					StartedAt: now}}
+			}},
+		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write",
+			payload: run.PassAttempt{Pass: builder, Attempt: 2, Category: "output-empty", Message: "nothing",
+				Judged: true, RetryInMS: 5, Spend: &spend},
 			before: flying, want: func(s *run.State) {
 				s.InFlight = s.InFlight[1:]
 				s.Passes.Retries, s.Tries = 1, []run.Tries{{Judged: 1}}
-				s.Problem = &run.Problem{TS: now, Context: "pass-2", Category: "output-empty", Message: "nothing", Attempt: 2}
+				s.Problem = &run.Problem{TS: now, Context: "pass-2", Category: "output-empty", Message: "nothing",
+					Attempt: 2}
 				count(s, "builder")
 			}},
-		{name: "a worker is lost: the call keeps its number", kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: auditor, Category: "lost"}, before: flying,
+		{name: "a worker is lost: the call keeps its number", kind: run.KindPassAttempt,
+			payload: run.PassAttempt{Pass: auditor, Category: "lost"}, before: flying,
 			want: func(s *run.State) { s.InFlight = s.InFlight[:1] }},
-		{name: "artifact", kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Artifact: blob("new")}, want: func(s *run.State) { s.Artifact = ptr(blob("new")) }},
-		{name: "note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "discovery", Whole: blob("whole")}, want: func(s *run.State) {
-			s.Notes = []run.Notes{s.Notes[0], {Name: "discovery", File: "discovery.md", Entries: 1, Whole: blob("whole")}}
-		}},
+		{name: "artifact", kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Artifact: blob("new")},
+			want: func(s *run.State) { s.Artifact = ptr(blob("new")) }},
+		{name: "note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "discovery", Whole: blob("whole")},
+			want: func(s *run.State) {
+				s.Notes = []run.Notes{s.Notes[0], {Name: "discovery", File: "discovery.md", Entries: 1,
+					Whole: blob("whole")}}
+			}},
 		{name: "no such note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "other"}},
-		{name: "pictures", kind: run.KindScreenshots, payload: run.Screenshots{Count: 2, Manifest: blob("m"), Next: &run.Place{Step: 1}}, want: func(s *run.State) {
-			s.Pictures, s.Next = ptr(blob("m")), run.Place{Step: 1}
-			headed(s)
-		}},
+		{name: "pictures", kind: run.KindScreenshots,
+			payload: run.Screenshots{Count: 2, Manifest: blob("m"), Next: &run.Place{Step: 1}}, want: func(s *run.State) {
+				s.Pictures, s.Next = ptr(blob("m")), run.Place{Step: 1}
+				headed(s)
+			}},
 		{name: "no pictures", kind: run.KindScreenshots, payload: run.Screenshots{Degraded: true}, before: func(s *run.State) { s.Pictures = ptr(blob("m")) },
 			want: func(s *run.State) {
 				s.Pictures = nil
@@ -285,7 +325,8 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }
 
-// TestVerdictOfAPass: a verdict that approves the work counts until the work changes, any other until the next one, and none is one too.
+// TestVerdictOfAPass: a verdict that approves the work counts until the work changes, any other until the next one, and
+// none is one too.
 func TestVerdictOfAPass(t *testing.T) {
 	yes, no := true, false
 	judged := func(verdict string, approved *bool) run.PassEnd {
@@ -331,7 +372,8 @@ func TestMembersOfAGroup(t *testing.T) {
 	require.Equal(t, run.Place{Round: 1, Step: 1}, s.Next)
 }
 
-// TestStreamsOfAnotherProgram end as that program's own snapshot says, whatever it leaves out: epochs, decisions, ends of interrupted runs.
+// TestStreamsOfAnotherProgram end as that program's own snapshot says, whatever it leaves out: epochs, decisions, ends
+// of interrupted runs.
 func TestStreamsOfAnotherProgram(t *testing.T) {
 	all := excerpts(t)
 	s := fold(run.ForeignState(), all["another-program-done"])
@@ -340,13 +382,13 @@ func TestStreamsOfAnotherProgram(t *testing.T) {
 	events := all["another-program-asked"]
 	s = fold(run.ForeignState(), events[:10])
 	require.Equal(t, run.AwaitingPhaseHandoff, s.Status)
-	require.Equal(t, "validate_plan:plan_round:1", s.Handoff.ID)
+	require.Equal(t, "validate_plan:plan_round:1", s.Questions[0].ID)
 	s = fold(s, events[10:12])
 	require.Equal(t, run.Interrupted, s.Status)
-	require.NotNil(t, s.Handoff, "an interrupted run keeps its question")
+	require.Len(t, s.Questions, 1, "an interrupted run keeps its question")
 	s = fold(s, events[12:])
 	require.Equal(t, run.Done, s.Status)
-	require.Nil(t, s.Handoff)
+	require.Empty(t, s.Questions)
 	require.Equal(t, 4, s.Starts)
 }
 

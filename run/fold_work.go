@@ -33,14 +33,14 @@ func list[T any](f *folder, s []T) []T {
 }
 
 func (f *folder) startPhase(e *Event) {
-	p := readPhaseStart(e)
+	p := decoded[PhaseStart](e)
 	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
 	f.recorder.begin(f.Phase, e.Seq)
 	f.Values, f.Pictures = nil, nil
 }
 
 func (f *folder) endPhase(e *Event) {
-	p := readPhaseEnd(e)
+	p := decoded[PhaseEnd](e)
 	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
@@ -48,6 +48,12 @@ func (f *folder) endPhase(e *Event) {
 	}
 	if p.Repeats {
 		f.Rounds = p.Round
+		if f.Wording == WordingStages {
+			f.Unmet = p.Unmet
+			if d := f.Decided; d != nil && d.Phase == f.Phase && d.Round == p.Round {
+				f.Unmet = "" // an operator accepted the work
+			}
+		}
 	}
 	f.move(p.Next)
 }
@@ -56,23 +62,26 @@ func (f *folder) endPhase(e *Event) {
 func (f *folder) move(next *Place) {
 	if next != nil {
 		f.Next, f.Settled, f.Tries, f.Again = *next, nil, nil, ""
+		f.beginPlan()
 	}
 }
 
 func (f *folder) startPass(e *Event) {
-	p := readPassStart(e)
+	p := decoded[PassStart](e)
 	f.Set = p.Set
 	f.land(p.Step, p.Member)
-	f.InFlight = append(f.InFlight, Flight{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call, Attempt: p.Attempt, StartedAt: e.TS})
+	f.InFlight = append(f.InFlight, Flight{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
+		Attempt: p.Attempt, StartedAt: e.TS})
 }
 
 // land takes one flight out of those under way. The slice that is left may be appended to.
 func (f *folder) land(step, member string) {
-	f.InFlight = slices.DeleteFunc(list(f, f.InFlight), func(l Flight) bool { return l.Step == step && l.Member == member })
+	f.InFlight = slices.DeleteFunc(list(f, f.InFlight),
+		func(l Flight) bool { return l.Step == step && l.Member == member })
 }
 
 func (f *folder) attemptPass(e *Event) {
-	p := readPassAttempt(e)
+	p := decoded[PassAttempt](e)
 	if f.Late = max(f.Late, p.Late); p.Late == 0 {
 		f.land(p.Step, p.Member)
 	}
@@ -86,7 +95,7 @@ func (f *folder) attemptPass(e *Event) {
 		f.countTry(p.Member)
 	}
 	if p.Counts() {
-		f.problem(e, p.Context(), p.Category, p.Message, p.Attempt)
+		f.problem(e, p.Context(f.Wording), p.Category, p.Message, p.Attempt)
 	}
 }
 
@@ -101,24 +110,21 @@ func (f *folder) countTry(member string) {
 	f.Tries = append(f.Tries, Tries{Member: member, Judged: 1})
 }
 
-// spend counts one call. Passes outside the numbered ones are "pa" in the breakdown by role (requirement 002 §1.6).
+// spend counts one call. The wording decides on its role in the breakdown (requirement 002 §1.6).
 func (f *folder) spend(p Pass, phase string, c Spend) {
-	role := p.Role
-	if p.Number == 0 {
-		role = "pa"
-	}
-	f.Spent.Add(c.Tokens, c.USD, c.Estimated)
+	role := f.Wording.CountedAs(p)
+	f.Spent.Add(c)
 	f.ByRole = add(list(f, f.ByRole), role, c)
 	f.ByStage = add(list(f, f.ByStage), phase, c)
 }
 
 func (f *folder) endPass(e *Event) {
-	p := readPassEnd(e)
+	p := decoded[PassEnd](e)
 	f.land(p.Step, p.Member)
 	f.spend(p.Pass, phaseName(e), p.Spend)
 	f.countPass(&p)
 	f.keepReply(&p, phaseName(e))
-	if p.Outcome == "ok" {
+	if p.Outcome == CategoryOK {
 		f.Failure = nil
 	}
 	f.judge(&p)
@@ -138,7 +144,8 @@ func (f *folder) endPass(e *Event) {
 	f.head(e)
 }
 
-// judge takes the verdict of a pass over. A verdict that approves the work counts until the work changes, any other until the next verdict.
+// judge takes the verdict of a pass over. A verdict that approves the work counts until the work changes, any other
+// until the next verdict.
 func (f *folder) judge(p *PassEnd) {
 	if (p.Tree != nil || p.Artifact != nil && p.Modified) && f.Judgement().Approves() {
 		f.Verdict, f.Approved = "", nil
@@ -154,7 +161,7 @@ func (f *folder) judge(p *PassEnd) {
 func (f *folder) countPass(p *PassEnd) {
 	f.DurationsMS = newest(append(list(f, f.DurationsMS), p.DurationMS), keptDurations)
 	f.Passes.Warnings += len(p.Validation.Warnings)
-	if p.Outcome == "ok" {
+	if p.Outcome == CategoryOK {
 		f.Passes.InRow = 0
 	} else {
 		f.Passes.InRow++
@@ -176,9 +183,10 @@ func newest[T any](s []T, n int) []T {
 	return slices.Delete(s, 0, max(0, len(s)-n))
 }
 
-// keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to see.
+// keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to
+// see.
 func (f *folder) keepReply(p *PassEnd, phase string) {
-	if p.Reply == nil || p.Outcome != "ok" { // what cannot be used is no answer to anybody
+	if p.Reply == nil || p.Outcome != CategoryOK { // what cannot be used is no answer to anybody
 		return
 	}
 	kept := slices.DeleteFunc(list(f, f.Replies), func(r Reply) bool {
@@ -192,7 +200,7 @@ func (f *folder) keepReply(p *PassEnd, phase string) {
 }
 
 func (f *folder) appendNote(e *Event) {
-	p := readNoteAppended(e)
+	p := decoded[NoteAppended](e)
 	f.Notes = list(f, f.Notes)
 	for i := range f.Notes {
 		if f.Notes[i].Name == p.Note {
@@ -213,8 +221,29 @@ func (f *folder) takePictures(e *Event) {
 	f.head(e)
 }
 
+func (f *folder) skipStep(e *Event) {
+	var p StepSkipped
+	e.Decode(&p)
+	f.move(p.Next)
+	f.head(e)
+}
+
+func (f *folder) updateArtifact(e *Event) {
+	artifact := decoded[ArtifactUpdated](e).Artifact
+	f.Artifact = &artifact
+}
+
+func (f *folder) updateWorkspace(e *Event) {
+	var p WorkspaceUpdated
+	e.Decode(&p)
+	f.Tree = &p.Tree
+	if p.Commit != "" {
+		f.Commit = p.Commit
+	}
+}
+
 func (f *folder) recordScore(e *Event) {
-	p := readScore(e)
+	p := decoded[ScoreRecorded](e)
 	f.Score = p.Score
 	f.setValue("score", scoreText(p.Score))
 }
@@ -222,13 +251,33 @@ func (f *folder) recordScore(e *Event) {
 func (f *folder) attemptPictures(e *Event) {
 	var p ShotsAttempt
 	e.Decode(&p)
-	f.problem(e, ShotsContext(p.Dir, p.Round), "screenshot-failed", p.Message, p.Attempt)
+	f.problem(e, f.Wording.ShotsContext(p.Dir, p.Round), CategoryScreenshotFailed, p.Message, p.Attempt)
 }
 
 func (f *folder) noteError(e *Event) {
 	var p ErrorNoted
 	e.Decode(&p)
 	f.problem(e, p.Context, p.Category, p.Message, p.Attempt)
+}
+
+func (f *folder) countRefused(e *Event) {
+	var p DecisionRefused
+	e.Decode(&p)
+	f.Refused += max(1, p.Count)
+}
+
+func (f *folder) exceedBudget(e *Event) {
+	var p BudgetEvent
+	e.Decode(&p)
+	f.Raised = false
+	f.problem(e, "", CategoryBudgetExceeded, p.Exceeded(), 0)
+}
+
+func (f *folder) raiseBudget(e *Event) {
+	var p BudgetEvent
+	e.Decode(&p)
+	f.Raised = f.Status == Paused && f.Reason == BudgetThreshold && p.CapUSD > f.Budget.CapUSD
+	f.Budget, f.Warned = p.Budget, p.WarnUSD > 0 && f.Total() >= p.WarnUSD
 }
 
 func scoreText(score *float64) string {
@@ -252,7 +301,8 @@ func (f *folder) setValue(name, text string) {
 func (f *folder) checkpoint(e *Event) {
 	var p CheckpointCreated
 	e.Decode(&p)
-	ref := CheckpointRef{ID: p.ID, Seq: e.Seq, TS: e.TS, AtPass: p.AtPass, AtRound: p.AtRound, USD: p.USD, Score: p.Score}
+	ref := CheckpointRef{ID: p.ID, Seq: e.Seq, TS: e.TS, AtPass: p.AtPass, AtRound: p.AtRound, USD: p.USD,
+		Score: p.Score}
 	if f.Artifact != nil {
 		ref.Artifact = f.Artifact.Digest
 	}
@@ -260,10 +310,12 @@ func (f *folder) checkpoint(e *Event) {
 	f.Checkpoints = newest(append(list(f, f.Checkpoints), ref), keptCheckpoints)
 }
 
-// head makes the state after this event the one that a resume starts from. It has no name of its own but its sequence number.
+// head makes the state after this event the one that a resume starts from. It has no name of its own but its sequence
+// number.
 func (f *folder) head(e *Event) {
 	ref := CheckpointRef{
-		ID: UnnamedID(e.Seq), Seq: e.Seq, TS: e.TS, AtPass: f.Passes.LastSettled, AtRound: f.Rounds, USD: f.Total(), Score: f.Score,
+		ID: UnnamedID(e.Seq), Seq: e.Seq, TS: e.TS, AtPass: f.Passes.LastSettled, AtRound: f.Rounds, USD: f.Total(),
+		Score: f.Score,
 	}
 	if f.Artifact != nil {
 		ref.Artifact = f.Artifact.Digest
@@ -271,7 +323,8 @@ func (f *folder) head(e *Event) {
 	f.Checkpoint = &ref
 }
 
-// succeeded says that a phase with this outcome is a completed checkpoint. Words that are not listed are not, until they are added.
+// succeeded says that a phase with this outcome is a completed checkpoint. Words that are not listed are not, until
+// they are added.
 func succeeded(outcome string) bool {
 	outcome = word(outcome)
 	return outcome == "ok" || strings.HasPrefix(outcome, "skipped")

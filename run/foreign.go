@@ -20,9 +20,9 @@ type foreignStream struct {
 	unusual  string // what is out of order in the last event
 }
 
-// ForeignState begins the fold of a stream that another program wrote. There the meaning of each event decides alone: the table of transitions refuses
-// nothing. What it does not hold is folded and named (see [Fold.Unusual]). A run that ended as done, halted or cancelled is opened again by a start
-// only, and one that is done by nothing.
+// ForeignState begins the fold of a stream that another program wrote. There the meaning of each event decides alone:
+// the table of transitions refuses nothing. What it does not hold is folded and named (see [Fold.Unusual]). A run that
+// ended as done, halted or cancelled is opened again by a start only, and one that is done by nothing.
 //
 // A run across projects has the starts and ends of its children in its own stream. They do not end it.
 func ForeignState() State { return State{foreign: foreignStream{on: true}} }
@@ -37,55 +37,19 @@ func (f *folder) unusual(format string, args ...any) {
 }
 
 // applyForeign folds one event of another program.
-func (f *folder) applyForeign(e *Event) {
+func (f *folder) applyForeign(e *Event, r *kindRow) {
 	f.foreign.unusual = ""
-	f.findStart(e)
-	switch e.Kind {
-	case KindRunStart, KindRunStarted:
-		f.startForeign(e)
-	case KindRunResumed:
-		f.resumeForeign(e)
-	case KindRunReplaying:
-		f.turn(e, Replaying)
-	case KindRunPaused:
-		f.pauseForeign(e)
-	case KindRunEnd, KindRunHalted:
-		f.endForeign(e)
-	case KindRunInterrupted:
-		f.interruptForeign(e)
-	case KindRunReverted:
-		f.revert(e)
-	case KindPhaseStart:
-		f.startPhase(e)
-		f.foreign.phase = phaseName(e)
-	case KindPhaseEnd:
-		f.endForeignPhase(e)
-	case KindHandoffRequested:
-		f.requestForeign(e)
-	case KindHandoffDecided:
-		f.decideForeign(e)
-	case KindGateRequested, KindDeliveryRequested, KindReviewRequested:
-		if kind, status := questionOf(e.Kind); f.turn(e, status) {
-			f.open(e, kind)
-		}
-	case KindGateDecided, KindDeliveryDecided, KindReviewDecided:
-		f.answerForeign(e)
-	default:
-		f.applyWork(e)
-	}
-}
-
-// findStart names a stream that begins without a start, once.
-func (f *folder) findStart(e *Event) {
-	if f.foreign.started || f.foreign.headless {
+	switch {
+	case r == nil:
 		return
-	}
-	switch e.Kind {
-	case KindRunStart, KindRunStarted:
-	case KindRunResumed, KindRunReplaying, KindRunPaused, KindRunEnd, KindRunHalted, KindRunInterrupted, KindPhaseStart, KindPhaseEnd, KindHandoffRequested,
-		KindHandoffDecided, KindGateRequested, KindGateDecided, KindDeliveryRequested, KindDeliveryDecided, KindReviewRequested, KindReviewDecided:
+	case r.started && !f.foreign.started && !f.foreign.headless: // a stream without a start is named once
 		f.foreign.headless = true
 		f.unusual("%s comes before any %s", e.Kind, KindRunStart)
+	}
+	if r.foreign != nil {
+		r.foreign(f, e)
+	} else {
+		r.fold(f, e)
 	}
 }
 
@@ -141,7 +105,8 @@ func (f *folder) startForeign(e *Event) {
 		f.Budget = p.Budget
 		f.begin(&p.RunStart)
 	}
-	f.RunID, f.ThreadID, f.RunKind = cmp.Or(p.RunID, f.RunID), cmp.Or(p.ThreadID, f.ThreadID), cmp.Or(p.RunKind, f.RunKind)
+	f.RunID, f.ThreadID, f.RunKind = cmp.Or(p.RunID, f.RunID), cmp.Or(p.ThreadID, f.ThreadID),
+		cmp.Or(p.RunKind, f.RunKind)
 	f.Pipeline, f.Task = cmp.Or(p.Pipeline, f.Pipeline), cmp.Or(p.Task, f.Task)
 	f.Epoch, f.CreatedAt, f.StartedAt = p.Epoch, cmp.Or(p.CreatedAt, f.CreatedAt), cmp.Or(f.StartedAt, e.TS)
 	f.head(e)
@@ -174,8 +139,8 @@ func (f *folder) pauseForeign(e *Event) {
 	}
 }
 
-// endForeign folds run.end and run.halted. A child's end names its project, or comes while a child has not ended; only that of the parent counts its
-// projects.
+// endForeign folds run.end and run.halted. A child's end names its project, or comes while a child has not ended; only
+// that of the parent counts its projects.
 func (f *folder) endForeign(e *Event) {
 	var p struct {
 		RunEnd
@@ -219,10 +184,15 @@ func (f *folder) close(e *Event, to Status, reason, at string) {
 	f.head(e)
 }
 
-// endForeignPhase folds the end of a phase. One that never started has been there all the same. An end without a key may bear another title than its
-// start did: then the name in the line says which phase it is.
+func (f *folder) startForeignPhase(e *Event) {
+	f.startPhase(e)
+	f.foreign.phase = phaseName(e)
+}
+
+// endForeignPhase folds the end of a phase. One that never started has been there all the same. An end without a key
+// may bear another title than its start did: then the name in the line says which phase it is.
 func (f *folder) endForeignPhase(e *Event) {
-	p := readPhaseEnd(e)
+	p := decoded[PhaseEnd](e)
 	key := phaseKey(p.Key, p.Title, e.Phase)
 	if p.Key == "" && f.PhaseOpen && phaseName(e) != "" && phaseName(e) == f.foreign.phase && !f.recorder.has(key) {
 		key = f.Phase
@@ -237,20 +207,21 @@ func (f *folder) endForeignPhase(e *Event) {
 	}
 }
 
-// requestForeign opens a hand-off. The last one that was requested is the active one.
-func (f *folder) requestForeign(e *Event) {
-	p := readHandoffRequested(e)
-	f.recorder.request(p.HandoffID)
-	if open := f.Handoff; open != nil && f.Status == AwaitingPhaseHandoff {
-		if f.passesOn(p.HandoffID, open.ID) {
+// askForeign opens a question. The last hand-off that was requested is the active one.
+func (f *folder) askForeign(e *Event, spec QuestionSpec) {
+	q := requested(e, spec.Kind)
+	f.count(q)
+	open, there := f.Open(QuestionHandoff)
+	if there && spec.Kind == QuestionHandoff && f.Status == spec.Status {
+		if f.passesOn(q.ID, open.ID) {
 			f.foreign.children = 0 // the child has stopped, and says no end
 		} else {
-			f.unusual("hand-off %s is requested while %s is open", p.HandoffID, open.ID)
+			f.unusual("hand-off %s is requested while %s is open", q.ID, open.ID)
 		}
 		f.Status = Running
 	}
-	if f.turn(e, AwaitingPhaseHandoff) {
-		f.await(e, p)
+	if f.turn(e, spec.Status) {
+		f.open(e, q)
 	}
 }
 
@@ -259,48 +230,35 @@ func (s *State) passesOn(id, child string) bool {
 	return strings.HasPrefix(id, "project:") && strings.HasSuffix(id, ":"+child)
 }
 
-func (f *folder) decideForeign(e *Event) {
-	d := readHandoffDecided(e)
+// decideForeign folds an answer. Of other questions than hand-offs another program may have actions of its own: the run
+// continues with them.
+func (f *folder) decideForeign(e *Event, spec QuestionSpec) {
+	d := decision(e, spec.Kind)
 	d.DecidedAt = cmp.Or(d.DecidedAt, e.TS)
-	asked, action := f.Handoff, word(d.Action)
-	open := asked != nil && (d.HandoffID == "" || d.HandoffID == asked.ID) || asked == nil && f.Status == AwaitingPhaseHandoff
+	asked, _ := f.Open(spec.Kind)
+	open := f.answers(spec.Kind, d.ID) == nil
 	if !open {
-		f.unusual("hand-off %s is decided and not open", d.HandoffID)
+		f.unusual("%s %s is decided and not open", spec.Name, d.ID)
 	}
-	switch action {
-	case ActionHalt:
-		f.close(e, Halted, ReasonHandoffHalt, e.TS)
-	case ActionContinue, ActionContinueWithWaiver, ActionRetryFeedback:
-		if !open || f.Status != Running && !f.turn(e, Running) {
-			return
-		}
-		f.Handoff = nil
-		if action == ActionContinueWithWaiver {
+	answer, known := spec.Answer(word(d.Action))
+	switch {
+	case !known && !spec.AnyAction:
+		f.unusual("a %s cannot be decided with %q", spec.Name, d.Action)
+		return
+	case !open && !(spec.Kind == QuestionHandoff && answer.Effect.Has(EndsHalted)):
+		return
+	case answer.Effect.Has(EndsHalted):
+		f.close(e, Halted, spec.halted(), e.TS)
+	case answer.Effect.Has(EndsDone):
+		f.close(e, Done, ReasonReviewApproved, e.TS)
+	case f.Status == Running || f.turn(e, Running):
+		f.Questions = f.without(spec.Kind, false)
+		if answer.Effect.Has(Waives) {
 			f.waive(f.Markers.Waiver)
 			f.Markers.Waiver = asked.waived(d)
 		}
 	default:
-		f.unusual("a hand-off cannot be decided with %q", d.Action)
 		return
 	}
-	f.Decided = &Decided{ID: d.HandoffID, Action: action, Feedback: d.Feedback, Note: d.Note}
-}
-
-// answerForeign folds the decision of a gate, a delivery or a review.
-func (f *folder) answerForeign(e *Event) {
-	var p Answered
-	e.Decode(&p)
-	kind, status := questionOf(e.Kind)
-	if err := f.answersQuestion(kind, p.ID); err != nil || f.Question == nil && f.Status != status {
-		f.unusual("%s answers %q, which is not open", e.Kind, p.ID)
-		return
-	}
-	switch action := word(p.Action); {
-	case action == ActionHalt:
-		f.close(e, Halted, string(e.Kind), e.TS)
-	case action == ActionApprove && kind == QuestionReview:
-		f.close(e, Done, ReasonReviewApproved, e.TS)
-	case f.Status == Running || f.turn(e, Running):
-		f.Question = nil
-	}
+	f.remember(d, Question{})
 }

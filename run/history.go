@@ -1,9 +1,13 @@
 package run
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// History is what only grows: the phases and hand-offs that a run has been through. It is folded from the same events as State, but stays on
-// disk: it does not travel. A phase stands in the list of each kind of end that it has had; the newest of them, by seq, is the one that counts.
+// History is what only grows: the phases and hand-offs that a run has been through. It is folded from the same events
+// as State, but stays on disk: it does not travel. A phase stands in the list of each kind of end that it has had; the
+// newest of them, by seq, is the one that counts.
 type History struct {
 	Seen      []PhaseMark `json:"seen_phases"`
 	Completed []PhaseMark `json:"completed_phases"`
@@ -52,21 +56,27 @@ func kept[T any](list []T) []T { return filledList(slices.Clip(list)) }
 
 // Apply folds one event.
 func (r *Recorder) Apply(e Event) {
-	switch e.Kind {
-	case KindPhaseStart:
-		p := readPhaseStart(&e)
-		r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
-	case KindPhaseEnd:
-		p := readPhaseEnd(&e)
-		r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
-	case KindHandoffRequested:
-		r.request(readHandoffRequested(&e).HandoffID)
-	case KindRunReverted:
-		var p RunReverted
-		e.Decode(&p)
-		if p.State != nil {
-			r.revert(p.To)
-		}
+	if row := kinds[e.Kind]; row != nil && row.record != nil {
+		row.record(r, &e)
+	}
+}
+
+func (r *Recorder) phaseStarted(e *Event) {
+	p := decoded[PhaseStart](e)
+	r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
+}
+
+func (r *Recorder) phaseEnded(e *Event) {
+	p := decoded[PhaseEnd](e)
+	r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
+}
+
+func (r *Recorder) handoffRequested(e *Event) { r.request(requested(e, QuestionHandoff).ID) }
+
+func (r *Recorder) reverted(e *Event) {
+	var p RunReverted
+	if e.Decode(&p); p.State != nil {
+		r.revert(p.To)
 	}
 }
 
@@ -97,8 +107,9 @@ func newestOf(marks []PhaseMark) int64 {
 	return marks[len(marks)-1].Seq
 }
 
-// end records an end only if it makes another thing of the phase than the end before, so rounds that all end well take no room. The marks of all
-// ends count upwards, even in a damaged stream that repeats a seq: which one is the newest never depends on where a fold was taken up.
+// end records an end only if it makes another thing of the phase than the end before, so rounds that all end well take
+// no room. The marks of all ends count upwards, even in a damaged stream that repeats a seq: which one is the newest
+// never depends on where a fold was taken up.
 func (r *Recorder) end(phase, outcome string, seq int64) {
 	if r == nil {
 		return
@@ -136,7 +147,8 @@ func (r *Recorder) revert(to int64) {
 	r.ends = nil
 }
 
-// upTo cuts off the marks after an event. What is appended to the rest goes into memory of its own: others may still hold the list.
+// upTo cuts off the marks after an event. What is appended to the rest goes into memory of its own: others may still
+// hold the list.
 func upTo(marks []PhaseMark, to int64) []PhaseMark {
 	n := len(marks)
 	for n > 0 && marks[n-1].Seq > to {
@@ -204,23 +216,61 @@ func (h History) ended(marks []PhaseMark, as phaseEnd) []string {
 	return out
 }
 
-// InForce gives those of a run's first events that hold: a revert leaves behind what came after the event that it goes back to, and what had been left
-// behind at that event already. Events are numbered from 1 without gaps.
-func InForce(events []Event) []Event {
-	before := make([]int, len(events)+1) // of each event: the one that holds before it; 0: none
-	for i, e := range events {
-		before[i+1] = i
-		var r RunReverted
-		if e.Kind == KindRunReverted {
-			if e.Decode(&r); r.State != nil && r.To >= 0 && r.To <= int64(i) {
-				before[i+1] = int(r.To)
-			}
+// Reverts collects the reverts of a run, to tell the events that hold from those that a revert left behind.
+type Reverts struct {
+	list []revertTo
+	last int64 // event
+}
+
+type revertTo struct{ seq, to int64 }
+
+// Take takes the next event.
+func (r *Reverts) Take(e Event) {
+	r.last = max(r.last, e.Seq)
+	if e.Kind != KindRunReverted {
+		return
+	}
+	if p := decoded[RunReverted](&e); p.State != nil && p.To >= 0 && p.To < e.Seq {
+		r.list = append(r.list, revertTo{e.Seq, p.To})
+	}
+}
+
+// InForce returns the events that hold: a revert leaves behind what came after the event that it goes back to, and what
+// had been left behind at that event already.
+func (r *Reverts) InForce() Ranges {
+	var out Ranges
+	last := r.last
+	for _, back := range slices.Backward(r.list) {
+		if back.seq <= last { // it is not left behind itself
+			out, last = append(out, Range{First: back.seq, Last: last}), back.to
 		}
 	}
-	var out []Event
-	for i := len(events); i > 0; i = before[i] {
-		out = append(out, events[i-1])
-	}
+	out = append(out, Range{First: 1, Last: last})
 	slices.Reverse(out)
+	return out
+}
+
+// Ranges are ranges of events in ascending order.
+type Ranges []Range
+
+// Has reports whether an event is in one of them.
+func (r Ranges) Has(seq int64) bool {
+	i, found := slices.BinarySearchFunc(r, seq, func(r Range, seq int64) int { return cmp.Compare(r.First, seq) })
+	return found && seq <= r[i].Last || i > 0 && seq <= r[i-1].Last
+}
+
+// InForce returns those of a run's first events that hold. Events are numbered from 1 without gaps.
+func InForce(events []Event) []Event {
+	var reverts Reverts
+	for i, e := range events {
+		reverts.Take(e.At(int64(i) + 1))
+	}
+	holds := reverts.InForce()
+	var out []Event
+	for i, e := range events {
+		if holds.Has(int64(i) + 1) {
+			out = append(out, e)
+		}
+	}
 	return out
 }

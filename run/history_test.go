@@ -29,11 +29,15 @@ func TestOutcomesOfPhases(t *testing.T) {
 		outcome           any
 		completed, failed bool
 	}{
-		{"ok", true, false}, {" OK ", true, false}, {"skipped", true, false}, {"Skipped: clean", true, false}, {"failed", false, true},
-		{"REJECTED ", false, true}, {"error", false, true}, {"halted: by hand", false, false}, {"incomplete", false, false}, {"okay", false, false},
-		{"failed: twice", false, false}, {"DONE", false, false}, {"", false, false}, {nil, false, false}, {7, false, false},
+		{"ok", true, false}, {" OK ", true, false}, {"skipped", true, false}, {"Skipped: clean", true, false},
+		{"failed", false, true},
+		{"REJECTED ", false, true}, {"error", false, true}, {"halted: by hand", false, false},
+		{"incomplete", false, false}, {"okay", false, false},
+		{"failed: twice", false, false}, {"DONE", false, false}, {"", false, false}, {nil, false, false},
+		{7, false, false},
 	} {
-		events := (&story{t: t}).add(run.KindRunStart, "", opening()).add(run.KindPhaseEnd, "", map[string]any{"phase_key": "a", "outcome": r.outcome}).events
+		events := (&story{t: t}).add(run.KindRunStart, "", opening()).add(run.KindPhaseEnd, "",
+			map[string]any{"phase_key": "a", "outcome": r.outcome}).events
 		shot := gather(run.State{}, run.History{}, events).Snapshot()
 		require.Equal(t, r.completed, len(shot.CompletedPhases) == 1, r.outcome)
 		require.Equal(t, r.failed, len(shot.FailedPhases) == 1, r.outcome)
@@ -42,11 +46,12 @@ func TestOutcomesOfPhases(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	s := (&story{t: t}).add(run.KindRunStart, "", opening()).phase("a", "ok").phase("b", "failed").phase("a", "ok")
-	s.add(run.KindHandoffRequested, "", run.HandoffRequested{HandoffID: "h1", Phase: "b"}) // 8
-	s.add(run.KindHandoffDecided, "", run.HandoffDecided{HandoffID: "h1", Action: "retry_feedback"})
+	s.add(run.KindHandoffRequested, "", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h1", Phase: "b"}) // 8
+	s.add(run.KindHandoffDecided, "", run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h1",
+		Action: "retry_feedback"})
 	before := fold(run.State{}, s.events)
 	s.phase("b", "ok").phase("c", "weird").phase("a", "rejected") // up to 15
-	s.add(run.KindHandoffRequested, "", run.HandoffRequested{HandoffID: "h2", Phase: "a"})
+	s.add(run.KindHandoffRequested, "", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h2", Phase: "a"})
 	f := gather(run.State{}, run.History{}, s.events)
 	shot := f.Snapshot()
 	require.Equal(t, []string{"a", "b", "c"}, shot.SeenPhases)
@@ -81,12 +86,13 @@ func TestSnapshotKeys(t *testing.T) {
 
 	s := (&story{t: t}).add(run.KindRunStart, "", opening())
 	s.add(run.KindPhaseStart, "", run.PhaseStart{Key: "plan"})
-	s.add(run.KindHandoffRequested, "", run.HandoffRequested{HandoffID: "h1", Phase: "plan"})
+	s.add(run.KindHandoffRequested, "", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h1", Phase: "plan"})
 	s.add(run.KindRunEnd, "", run.RunEnd{Status: run.Failed})
 	raw, err = json.Marshal(gather(run.State{}, run.History{}, s.events).Snapshot())
 	require.NoError(t, err)
 	require.Equal(t, `{"status":"failed","seq":4,"terminal":true,"seen_phases":["plan"],"completed_phases":[],"failed_phases":[],`+
-		`"active_phase":"plan","active_handoff_id":"h1","active_handoff_phase":"plan","seen_handoff_ids":["h1"]}`, string(raw))
+		`"active_phase":"plan","active_handoff_id":"h1","active_handoff_phase":"plan","seen_handoff_ids":["h1"]}`,
+		string(raw))
 }
 
 func TestTerminal(t *testing.T) {
@@ -100,12 +106,13 @@ func TestTerminal(t *testing.T) {
 func TestIllegalEventsAreNamed(t *testing.T) {
 	s := (&story{t: t}).add(run.KindRunStart, "", opening()).add(run.KindRunEnd, "", run.RunEnd{Status: run.Done})
 	for range 150 {
-		s.add(run.KindHandoffRequested, "", run.HandoffRequested{HandoffID: "late"})
+		s.add(run.KindHandoffRequested, "", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "late"})
 	}
 	f := gather(run.State{}, run.History{}, s.events)
 	require.Equal(t, int64(150), f.Illegal().Count)
 	require.Len(t, f.Illegal().First, 100)
-	require.Equal(t, run.IllegalEvent{Seq: 3, Message: "a run that is done cannot become awaiting_phase_handoff (allowed: [])"}, f.Illegal().First[0])
+	require.Equal(t, run.IllegalEvent{Seq: 3,
+		Message: "a run that is done cannot become awaiting_phase_handoff (allowed: none)"}, f.Illegal().First[0])
 	require.Equal(t, run.Done, f.State().Status)
 	require.Equal(t, []string{"late"}, f.Snapshot().SeenHandoffIDs)
 }
@@ -119,7 +126,8 @@ func TestFoldIsApply(t *testing.T) {
 			half := gather(run.State{}, run.History{}, events[:cut])
 			before := picture(t, half.State())
 			rest := gather(carried(t, half.State()), throughJSON(t, half.History()), events[cut:])
-			require.Equal(t, picture(t, carried(t, whole.State())), picture(t, carried(t, rest.State())), "%s, cut before event %d", name, cut+1)
+			require.Equal(t, picture(t, carried(t, whole.State())), picture(t, carried(t, rest.State())),
+				"%s, cut before event %d", name, cut+1)
 			require.Equal(t, whole.Snapshot(), rest.Snapshot(), "%s, cut before event %d", name, cut+1)
 			gather(half.State(), half.History(), events[cut:])
 			require.Equal(t, before, picture(t, half.State()), "%s: what was given out changed", name)

@@ -1,45 +1,51 @@
 package run
 
-// Liveness is what Temporal knows of a run's workflow. It is an axis of its own, beside the status.
+// Liveness is the state of a run's workflow in Temporal. It is independent of the status.
 type Liveness string
 
-// What Temporal says.
+// Values of Liveness.
 const (
 	LiveOpen    Liveness = "open"    // an execution is open; a dead worker changes nothing
-	LiveClosed  Liveness = "closed"  // the last execution has ended, however it did
-	LiveGone    Liveness = "gone"    // the server that the run was started on does not know it
+	LiveClosed  Liveness = "closed"  // the last execution has ended
+	LiveGone    Liveness = "gone"    // not found on the server on which the run was started
 	LiveUnknown Liveness = "unknown" // the server was not asked, or did not answer
 )
 
-// Standing is where a run stands, both axes together: what every tool shows (requirement 000).
-type Standing struct {
-	Status   Status   `json:"status"`   // what is to be shown
-	Recorded Status   `json:"recorded"` // what the events say
+// EffectiveStatus combines the recorded status of a run with its liveness. Every tool shows it (requirement 000).
+type EffectiveStatus struct {
+	Status   Status   `json:"status"`   // the status to show
+	Recorded Status   `json:"recorded"` // status in the events
 	Liveness Liveness `json:"liveness"`
-	Live     Status   `json:"live,omitempty"`   // what the open workflow says itself; the directory may lag behind it for a moment, or while its disk is full
-	Detail   string   `json:"detail,omitempty"` // for people: terminated, timed out, connection refused, …
-	Held     *Held    `json:"held,omitempty"`   // nil: nothing holds the open workflow up, or it is not known
+	// status of the open workflow; the directory may be behind it for a moment, or while its disk is full
+	Live   Status `json:"live,omitempty"`
+	Detail string `json:"detail,omitempty"` // for display: terminated, timed out, connection refused, …
+	Held   *Held  `json:"held,omitempty"`   // nil: the open workflow is not held, or that is unknown
 
-	NoWorker *NoWorker `json:"no_worker,omitempty"` // nil: workers poll the queues of the open workflow, or it is not known
+	// nil: workers poll the queues of the open workflow, or that is unknown
+	NoWorker *NoWorker `json:"no_worker,omitempty"`
 }
 
-// NoWorker says that an open workflow waits for a worker.
+// NoWorker reports that an open workflow waits for a worker.
 type NoWorker struct {
-	Queues []string `json:"queues"` // that no worker polls
-	Since  string   `json:"since"`  // when one polled last; empty: longer ago than the server remembers, which is five minutes
+	Queues []string `json:"queues"` // queues without a worker
+	// time of the last poll; empty: earlier than the server remembers, which is five minutes
+	Since string `json:"since"`
 }
 
-// Held is what an open workflow waits for, although nobody has asked it to: a disk that cannot be written, or a worker that has what it needs.
+// Held is what an open workflow waits for without a request: a disk that cannot be written, or a worker with the
+// required files.
 type Held struct {
-	Cause    string `json:"cause"`           // for people: operation, path, error, file system
-	Waits    bool   `json:"waits,omitempty"` // for another host, as long as that one has claimed the call
-	DiskFull bool   `json:"disk_full"`       // the run is paused until there is space; otherwise what failed is tried again every few seconds
+	Cause string `json:"cause"`           // for display: operation, path, error, file system
+	Waits bool   `json:"waits,omitempty"` // waits for another host that has claimed the call
+	// the run is paused until there is space; otherwise the failed operation is retried every few seconds
+	DiskFull bool `json:"disk_full"`
 }
 
-// Stands reads a recorded status together with what Temporal says. A run that the events leave open and Temporal has closed or lost is
-// interrupted; only the next epoch writes that down. One whose workflow is open and has written nothing is pending.
-func Stands(recorded Status, l Liveness, detail string) Standing {
-	s := Standing{Status: recorded, Recorded: recorded, Liveness: l, Detail: detail}
+// NewEffectiveStatus combines a recorded status with its liveness. A run that is open in its events and whose workflow
+// is closed or gone is interrupted; only the next epoch records that. A run with an open workflow and no events is
+// pending.
+func NewEffectiveStatus(recorded Status, l Liveness, detail string) EffectiveStatus {
+	s := EffectiveStatus{Status: recorded, Recorded: recorded, Liveness: l, Detail: detail}
 	if recorded == "" {
 		s.Status, s.Recorded = Unknown, Unknown
 	}

@@ -1,49 +1,49 @@
 package run
 
-// Reasons that the fold gives to an end.
+// Reasons of an end that the fold sets.
 const (
 	ReasonHandoffHalt    = "phase_handoff_halt"
 	ReasonReviewApproved = "review_approved"
 )
 
-// Outcome says what became of the work of a run, where its status does not.
+// Outcome is the result of a run's work, if its status does not determine it.
 type Outcome string
 
 // Outcomes; each is also a key of the markers.
 const (
 	OutcomeRejected Outcome = "rejected_outcome"  // rejected and not delivered
-	OutcomeNoOp     Outcome = "no_op_outcome"     // rejected, and there was nothing to deliver
-	OutcomeNoChange Outcome = "no_change_outcome" // not rejected, and there was nothing to deliver
+	OutcomeNoOp     Outcome = "no_op_outcome"     // rejected, and nothing to deliver
+	OutcomeNoChange Outcome = "no_change_outcome" // not rejected, and nothing to deliver
 )
 
-// Markers say how a run came to stand where it stands. An epoch that opens clears them, but for the waiver.
+// Markers explain the status of a run. A new epoch clears them, except for the waiver.
 type Markers struct {
 	HaltReason       string      `json:"halt_reason,omitempty"`
 	HaltedAt         string      `json:"halted_at,omitempty"`
 	InterruptedAt    string      `json:"interrupted_at,omitempty"`
 	Halt             *Halt       `json:"halt,omitempty"`
 	Failure          *RunFailure `json:"failure,omitempty"`
-	Waiver           *Waiver     `json:"phase_handoff_waiver,omitempty"` // the last one; kept for good
+	Waiver           *Waiver     `json:"phase_handoff_waiver,omitempty"` // the last one; never cleared
 	DeliveryOverride *Override   `json:"delivery_override,omitempty"`
 	RejectedOutcome  bool        `json:"rejected_outcome,omitempty"`
 	NoOpOutcome      bool        `json:"no_op_outcome,omitempty"`
 	NoChangeOutcome  bool        `json:"no_change_outcome,omitempty"`
 }
 
-// Halt says why a run was halted, and in which phase.
+// Halt is the reason of a halt, and its phase.
 type Halt struct {
 	Reason string `json:"reason"`
 	Phase  string `json:"phase"`
 }
 
-// RunFailure says what a run failed with.
+// RunFailure is the error of a failed run.
 type RunFailure struct {
 	Phase string `json:"phase"`
 	Error string `json:"error"`
 	Type  string `json:"type"`
 }
 
-// Waiver is what an operator let pass.
+// Waiver is what an operator accepted despite a rejection.
 type Waiver struct {
 	HandoffID string `json:"handoff_id"`
 	Phase     string `json:"phase"`

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// OneLine keeps what an agent or a person said on one line, and a terminal as it is: line feeds, escapes and other control characters are written as
-// in Go, \n and \x1b. Empty lines at the end are left out.
+// OneLine puts a text of an agent or an operator on one line and makes it safe for a terminal: line feeds, escapes and
+// other control characters are written as in Go, \n and \x1b. Empty lines at the end are left out.
 func OneLine(text string) string {
 	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 	text = strings.TrimRight(text, "\r\n")
@@ -25,7 +25,7 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-// Cut keeps at most so many characters of a text, and shows that there were more.
+// Cut shortens a text to a maximum number of characters, and shows that it was longer.
 func Cut(text string, most int) string {
 	if len(text) <= most { // in bytes, so no more in characters
 		return text

@@ -3,9 +3,10 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// Operation is what somebody may ask for with a run.
+// Operation is a request for a run.
 type Operation string
 
 // Operations.
@@ -27,16 +28,17 @@ const (
 
 // AllOperations lists every operation, in the order of the table.
 func AllOperations() []Operation {
-	return []Operation{Observe, Diagnose, Pause, Resume, Decide, Cancel, Revert, Replay, Fork, FollowUp, Promote, Repair, Remove}
+	return []Operation{Observe, Diagnose, Pause, Resume, Decide, Cancel, Revert, Replay, Fork, FollowUp, Promote,
+		Repair, Remove}
 }
 
-// Terms are what else counts besides the status.
+// Terms are conditions besides the status.
 type Terms struct {
-	Forced    bool // somebody insists and gives a reason, and the settings allow it
-	Undecided bool // a hand-off or another question is open, or was left so
+	Forced    bool // an operator forces it with a reason, and the settings allow that
+	Undecided bool // a hand-off or another question is undecided
 }
 
-// ConflictError is an operation that a run of this status does not allow.
+// ConflictError is an operation that is not allowed for a run of this status.
 type ConflictError struct {
 	Operation Operation   `json:"operation"`
 	From      Status      `json:"from"`
@@ -44,18 +46,44 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("cannot %s a run that is %s (allowed: %v)", e.Operation, e.From, e.Allowed)
+	return fmt.Sprintf("cannot %s a run that is %s (allowed: %s)", e.Operation, e.From, verbsOf(e.Allowed))
 }
 
-// Conflict is the refusal of an operation on these terms.
+// verbsOf lists the commands for operations: "starter status, starter pause".
+func verbsOf(all []Operation) string {
+	if len(all) == 0 {
+		return "nothing"
+	}
+	verbs := make([]string, len(all))
+	for i, op := range all {
+		verbs[i] = "starter " + op.verb()
+	}
+	return strings.Join(verbs, ", ")
+}
+
+// verb returns the command for an operation.
+func (o Operation) verb() string {
+	switch o {
+	case Observe:
+		return "status"
+	case FollowUp:
+		return "run --follow-up"
+	case Repair:
+		return "repair-state"
+	}
+	return strings.ReplaceAll(string(o), "_", "-")
+}
+
+// Conflict returns the refusal of an operation on these terms.
 func Conflict(s Status, op Operation, t Terms) *ConflictError {
 	return &ConflictError{Operation: op, From: s, Allowed: t.Operations(s)}
 }
 
-// Operations gives what may be done with a run of this status without force, when nothing is undecided but what the status itself says.
+// Operations lists the operations for a run of this status without force, if nothing is undecided except what the
+// status implies.
 func Operations(s Status) []Operation { return Terms{}.Operations(s) }
 
-// May says whether an operation may be asked for now; if not, with a *ConflictError.
+// May returns a *ConflictError if an operation is not allowed now.
 func May(s Status, op Operation, t Terms) error {
 	if t.allow(s, op) {
 		return nil
@@ -63,39 +91,23 @@ func May(s Status, op Operation, t Terms) error {
 	return Conflict(s, op, t)
 }
 
-// Operations gives what may be done with a run of this status on these terms.
+// Operations lists the operations for a run of this status on these terms.
 func (t Terms) Operations(s Status) []Operation {
 	return slices.DeleteFunc(AllOperations(), func(op Operation) bool { return !t.allow(s, op) })
 }
 
-// allow is the table of statuses and operations (requirements 001 and 003).
+// allow looks up the table of statuses.
 func (t Terms) allow(s Status, op Operation) bool {
-	asking := s == AwaitingPhaseHandoff || s == AwaitingGateDecision || s == AwaitingHumanReview
-	ended := s == Failed || s == Cancelled || s == Interrupted
-	switch op {
-	case Observe, Diagnose:
+	a := &s.row().allows
+	switch {
+	case slices.Contains(anyStatus(), op), slices.Contains(a.always, op):
 		return true
-	case Pause:
-		return s == Running || s == Replaying
-	case Resume:
-		open := t.Undecided && (s == Failed || s == Interrupted) // it is decided first, and that opens the epoch
-		return s == Paused || ended && !open || s == Halted && t.Forced
-	case Decide:
-		return asking || t.Undecided && (s == Running || s == Replaying || s == Paused || s == Failed || s == Interrupted)
-	case Cancel:
-		return s.Class() == Live || s.Class() == OperatorPause || s == Interrupted
-	case Revert:
-		return s == Paused || ended || s == Halted && t.Forced
-	case Replay, Fork:
-		return s.Known() && s != Unknown && s != Pending // nothing has a checkpoint before its start
-	case FollowUp:
-		return s == Done || s == Halted || s == Failed || s == Cancelled
-	case Promote:
-		return s == Done
-	case Repair:
-		return s.Class() != Live // a live run keeps its own snapshot right
-	case Remove:
-		return s.Closed() || s == Unknown
+	case slices.Contains(a.forced, op):
+		return t.Forced
+	case slices.Contains(a.undecided, op):
+		return t.Undecided
+	case slices.Contains(a.decided, op):
+		return !t.Undecided
 	}
 	return false
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// operations is requirements 001 and 003 by hand. A cell: + always, - never, f by force only, u if a question is undecided, n if none is.
+// operations is requirements 001 and 003 by hand. A cell: + always, - never, f by force only, u if a question is
+// undecided, n if none is.
 const operations = `
                         observe diagnose pause resume decide cancel revert replay fork follow_up promote repair remove
 unknown                 +       +        -     -      -      -      -      -      -    -         -       +      +
@@ -41,7 +42,8 @@ func TestOperations(t *testing.T) {
 			var want []run.Operation
 			for i, op := range heads {
 				cell := cells[i+1]
-				if cell == "+" || cell == "f" && terms.Forced || cell == "u" && terms.Undecided || cell == "n" && !terms.Undecided {
+				if cell == "+" || cell == "f" && terms.Forced || cell == "u" && terms.Undecided || cell == "n" &&
+					!terms.Undecided {
 					want = append(want, run.Operation(op))
 				}
 			}
@@ -72,7 +74,8 @@ func mayOrConflict(t *testing.T, s run.Status, op run.Operation, terms run.Terms
 	require.ElementsMatch(t, want, conflict.Allowed)
 }
 
-// TestRFCTransitions is the 8 by 8 of requirement 003: a cell is + for the edges of its §3, x for those that it forgot, - for none.
+// TestRFCTransitions is the 8 by 8 of requirement 003: a cell is + for the edges of its §3, x for those that it forgot,
+// - for none.
 func TestRFCTransitions(t *testing.T) {
 	const table = `
                     pending running waiting_for_human waiting_for_signal replaying completed failed canceled
@@ -123,18 +126,22 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 	s = running(t)
 	waiting(&s)
-	_, err := run.ContinueHandoff(s, run.HandoffDecided{HandoffID: "h0"})
+	_, err := run.AnswerQuestion(s, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h0", Action: "continue"}, now)
 	var stale *run.StaleError
 	require.ErrorAs(t, err, &stale)
 	require.Equal(t, run.StaleError{What: run.QuestionHandoff, ID: "h0", Active: "h1"}, *stale)
 }
 
 func owners() map[string]func(run.State) (run.State, error) {
-	d := run.HandoffDecided{HandoffID: "h1"}
+	answer := func(action string) func(run.State) (run.State, error) {
+		return func(s run.State) (run.State, error) {
+			return run.AnswerQuestion(s, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h1", Action: action}, now)
+		}
+	}
 	return map[string]func(run.State) (run.State, error){
-		"continue":    func(s run.State) (run.State, error) { return run.ContinueHandoff(s, d) },
-		"waiver":      func(s run.State) (run.State, error) { return run.ContinueWithWaiverHandoff(s, d) },
-		"retry":       func(s run.State) (run.State, error) { return run.RetryFeedbackHandoff(s, d) },
+		"continue":    answer("continue"),
+		"waiver":      answer("continue_with_waiver"),
+		"retry":       answer("retry_feedback"),
 		"done":        func(s run.State) (run.State, error) { return run.MarkRunDone(s, "", now) },
 		"halted":      func(s run.State) (run.State, error) { return run.MarkRunHalted(s, "r", now) },
 		"failed":      func(s run.State) (run.State, error) { return run.MarkRunFailed(s, "r", "", now) },
@@ -142,13 +149,15 @@ func owners() map[string]func(run.State) (run.State, error) {
 	}
 }
 
-// TestOwnersMove: from a run that works with a hand-off left undecided, each owner goes where its name says, and keeps the hand-off or not.
+// TestOwnersMove: from a run that works with a hand-off left undecided, each owner goes where its name says, and keeps
+// the hand-off or not.
 func TestOwnersMove(t *testing.T) {
 	want := map[string]struct {
 		status run.Status
 		keeps  bool
 	}{
-		"continue": {run.Running, false}, "waiver": {run.Running, false}, "retry": {run.Running, false}, "done": {run.Done, false},
+		"continue": {run.Running, false}, "waiver": {run.Running, false}, "retry": {run.Running, false},
+		"done":   {run.Done, false},
 		"halted": {run.Halted, false}, "failed": {run.Failed, true}, "interrupted": {run.Interrupted, true},
 	}
 	for name, owner := range owners() {
@@ -158,7 +167,7 @@ func TestOwnersMove(t *testing.T) {
 		got, err := owner(s)
 		require.NoError(t, err, name)
 		require.Equal(t, want[name].status, got.Status, name)
-		require.Equal(t, want[name].keeps, got.Handoff != nil, name)
+		require.Equal(t, want[name].keeps, len(got.Questions) > 0, name)
 	}
 }
 
@@ -174,9 +183,11 @@ func TestWords(t *testing.T) {
 		}
 	}
 	require.Equal(t, "Diagnose it.", run.Next(run.Unknown, ""))
-	require.Equal(t, "The run rests: the budget is used up.", run.Means(run.Paused, run.BudgetThreshold))
-	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.", run.Next(run.Paused, run.BudgetThreshold))
-	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed, run.ConsecutiveFailures, run.DiskFull}
+	require.Equal(t, "The run is paused: the budget is used up.", run.Means(run.Paused, run.BudgetThreshold))
+	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.",
+		run.Next(run.Paused, run.BudgetThreshold))
+	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
+		run.ConsecutiveFailures, run.DiskFull}
 	said := map[string]bool{}
 	for _, r := range reasons {
 		said[run.Means(run.Paused, r)] = true

@@ -1,7 +1,7 @@
 package run
 
-// BeforeDelivery decides what a run comes to that is through with its work (requirement 000), first match: a halt; a plan that somebody has
-// to review, unless that was overridden; done.
+// BeforeDelivery decides the status of a run whose work is completed (requirement 000); the first match counts: a halt;
+// a plan that an operator has to review, unless that was overridden; done.
 func BeforeDelivery(halt, planOnly, override bool) Status {
 	switch {
 	case halt:
@@ -12,26 +12,27 @@ func BeforeDelivery(halt, planOnly, override bool) Status {
 	return Done
 }
 
-// Reasons of runs that delivery halts.
+// Reasons of runs that are halted by the delivery.
 const (
 	ReasonNoDiff         = "final_acceptance_no_diff"
 	ReasonRejected       = "final_acceptance_rejected"
 	ReasonDeliveryHalted = "delivery.decided"
 )
 
-// Verdict is what the last review said of the work. Nil and empty: it did not say.
+// Verdict is the verdict of the last review. Nil and empty: none.
 type Verdict struct {
 	Word      string
 	ShipReady *bool
 	Approved  *bool
 }
 
-// Rejected says that any part of the verdict speaks against delivery.
+// Rejected reports whether any part of the verdict prevents delivery.
 func (v Verdict) Rejected() bool {
 	return word(v.Word) == "rejected" || v.ShipReady != nil && !*v.ShipReady || v.Approved != nil && !*v.Approved
 }
 
-// Approves reports whether the verdict approves the work: as it was compared with what the definition requires, or else by its word.
+// Approves reports whether the verdict approves the work: by comparison with the condition of the definition, or else
+// by its word.
 func (v Verdict) Approves() bool {
 	if v.Approved != nil {
 		return *v.Approved
@@ -39,26 +40,26 @@ func (v Verdict) Approves() bool {
 	return word(v.Word) == "approved"
 }
 
-// Judgement is the last verdict of a run on the work as it is.
+// Judgement is the last verdict on the current work of a run.
 func (s State) Judgement() Verdict { return Verdict{Word: s.Verdict, Approved: s.Approved} }
 
-// Delivery is what came of delivering the work.
+// Delivery is the outcome of delivering the work.
 type Delivery struct {
 	Verdict Verdict
-	Diff    bool   // there is something to deliver
-	Action  string // what an operator decided; empty: nobody was asked
+	Diff    bool   // there are changes to deliver
+	Action  string // decision of an operator; empty: no question was asked
 }
 
-// Result is what a run comes to.
+// Result is the final status of a run.
 type Result struct {
 	Status   Status
 	Reason   string
-	Outcome  Outcome // for run.end; empty: the status says it
+	Outcome  Outcome // for run.end; empty: the status determines it
 	Override bool    // delivered although rejected
 }
 
-// AfterDelivery decides what a run comes to that was done before delivery. Any other status stays what it was: delivery changes nothing
-// about it. A target that an operator skipped because it was dirty keeps the diff in the run directory and is done.
+// AfterDelivery decides the status of a run that was done before delivery. Delivery changes no other status. If an
+// operator skipped a target because it was dirty, the diff stays in the run directory and the run is done.
 func AfterDelivery(before Status, d Delivery) Result {
 	rejected, action := d.Verdict.Rejected(), word(d.Action)
 	switch {

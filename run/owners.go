@@ -1,15 +1,21 @@
 package run
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
-// The owners of the transitions (requirement 000): pure functions over the state, which neither write nor tell anybody. The fold goes through
-// them, so each transition is in one place. They refuse with a *TransitionError or a *StaleError, and then give the state back as it was.
+// The owners of the transitions (requirement 000) are pure functions over the state, without side effects. The fold
+// uses them, so each transition is in one place. They refuse with a *TransitionError, a *StaleError or an *ActionError,
+// and then return the state unchanged.
 
-// StaleError is an answer to a question that is not the open one: of another round, another artifact, or decided already.
+// StaleError is an answer to a question that is not the open one: of another round or another artifact, or decided
+// already.
 type StaleError struct {
 	What   QuestionKind
 	ID     string // the question that was answered
-	Active string // the one that is open; empty: none
+	Active string // the open question; empty: none
 }
 
 func (e *StaleError) Error() string {
@@ -19,75 +25,114 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("the answer to %s %q is stale: %q is open", e.What, e.ID, e.Active)
 }
 
-// ContinueHandoff goes on over the active hand-off.
-func ContinueHandoff(s State, d HandoffDecided) (State, error) { return decided(s, d) }
-
-// RetryFeedbackHandoff goes on with one more round. The operator's words are in the event; the state only goes on.
-func RetryFeedbackHandoff(s State, d HandoffDecided) (State, error) { return decided(s, d) }
-
-// ContinueWithWaiverHandoff goes on and records what was waived. Nothing but another waiver takes that out of the state again.
-func ContinueWithWaiverHandoff(s State, d HandoffDecided) (State, error) {
-	next, err := decided(s, d)
-	if err != nil {
-		return s, err
-	}
-	next.Markers.Waiver = s.Handoff.waived(d)
-	return next, nil
-}
-
-// waived is the waiver that a decision gives. The hand-off may be unknown.
-func (h *Handoff) waived(d HandoffDecided) *Waiver {
-	w := Waiver{HandoffID: d.HandoffID, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy, DecidedAt: d.DecidedAt}
-	if h != nil {
-		w.HandoffID, w.Phase = h.ID, h.Phase
-	}
-	return &w
-}
-
-// decided clears the hand-off. A run that waits for it goes on. A run that was opened again with the hand-off undecided is at work already.
-func decided(s State, d HandoffDecided) (State, error) {
+// AnswerQuestion is the state after an operator's answer. For a hand-off it implements continue_handoff,
+// continue_with_waiver_handoff, retry_feedback_handoff and the halt of requirement 000. A run that waits for the answer
+// continues or ends; a run that was resumed with an undecided question is running already. A waiver stays in the state
+// until another waiver replaces it.
+func AnswerQuestion(s State, d QuestionDecided, at string) (State, error) {
 	if s.Status.Closed() {
-		return s, s.refusal(Running) // first an epoch
+		return s, s.refusal(Running) // an epoch must open first
 	}
-	if err := s.answers(d.HandoffID); err != nil {
+	if err := s.answers(d.Kind, d.ID); err != nil {
 		return s, err
 	}
-	if s.Status == AwaitingPhaseHandoff || s.Status == AwaitingHumanReview {
-		s.Status, s.Reason, s.Question = Running, "", nil
-	}
-	s.Handoff = nil
-	return s, nil
-}
-
-// answers says whether an answer is about the active hand-off. An answer without an id is about whichever is open.
-func (s *State) answers(id string) error {
+	spec := d.Kind.Spec()
+	answer, ok := spec.Answer(word(d.Action))
 	switch {
-	case s.Handoff == nil && s.Status == AwaitingPhaseHandoff:
-		return nil // a stream of which only the end is known
-	case s.Handoff == nil:
-		return &StaleError{What: QuestionHandoff, ID: id}
-	case id != "" && id != s.Handoff.ID:
-		return &StaleError{What: QuestionHandoff, ID: id, Active: s.Handoff.ID}
+	case !ok && !spec.AnyAction:
+		return s, &ActionError{Kind: d.Kind, Action: d.Action}
+	case answer.Effect.Has(EndsHalted):
+		return MarkRunHalted(s, spec.halted(), at)
+	case answer.Effect.Has(EndsDone):
+		return MarkRunDone(s, ReasonReviewApproved, at)
 	}
-	return nil
+	return s.answered(d, spec, answer.Effect, at), nil
 }
 
-func (s *State) answersQuestion(kind QuestionKind, id string) error {
-	q := s.Question
-	if q == nil || q.Kind == kind && (id == "" || id == q.ID) {
+// ActionError is an action that is not defined for its kind of question.
+type ActionError struct {
+	Kind   QuestionKind
+	Action string
+}
+
+func (e *ActionError) Error() string {
+	return fmt.Sprintf("a %s cannot be decided with %q", e.Kind.Spec().Name, e.Action)
+}
+
+// halted is the reason of an end by an answer.
+func (s QuestionSpec) halted() string { return cmp.Or(s.Halted, string(s.Decided)) }
+
+// answered is the state of a run that continues after an answer.
+func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at string) State {
+	q, there := s.Open(d.Kind)
+	if effect.Has(Waives) {
+		s.Markers.Waiver = q.waived(d)
+	}
+	if effect.Has(Overrides) && q.Trigger == TriggerRejected {
+		s.Markers.DeliveryOverride = &Override{Action: word(d.Action), By: d.DecidedBy, At: at}
+	}
+	if effect.Has(GoesBack) {
+		s.Feedback = d.Feedback
+	}
+	if effect.Has(Repeats) && there {
+		s.Again = d.ID
+	}
+	waits := s.Status == spec.Status || spec.AlsoEnds != "" && s.Status == spec.AlsoEnds
+	if waits {
+		s.Status, s.Reason = Running, ""
+	}
+	s.Questions = s.without(d.Kind, waits)
+	return s
+}
+
+// without returns the questions except those of a kind, and except later ones if the run no longer waits for them.
+func (s *State) without(kind QuestionKind, later bool) []Question {
+	i := s.index(kind)
+	switch {
+	case i < 0:
+		return s.Questions
+	case later || len(s.Questions) == 1:
+		return slices.Clip(s.Questions[:i:i])
+	}
+	return slices.Concat(s.Questions[:i], s.Questions[i+1:])
+}
+
+// waived is the waiver of a decision. The question may be unknown.
+func (q Question) waived(d QuestionDecided) *Waiver {
+	return &Waiver{
+		HandoffID: cmp.Or(q.ID, d.ID), Phase: q.Phase, Feedback: d.Feedback, Note: d.Note,
+		DecidedBy: d.DecidedBy, DecidedAt: d.DecidedAt,
+	}
+}
+
+// answers returns an error unless an answer is for the open question of its kind. An answer without an ID is for the
+// open one.
+func (s *State) answers(kind QuestionKind, id string) error {
+	q, there := s.Open(kind)
+	switch {
+	case there && (id == "" || id == q.ID):
 		return nil
+	case there:
+		return &StaleError{What: kind, ID: id, Active: q.ID}
+	case s.Status == kind.Spec().Status && !s.askedFor(s.Status):
+		return nil // only the end of the stream is known
 	}
-	return &StaleError{What: kind, ID: id, Active: q.ID}
+	return &StaleError{What: kind, ID: id}
 }
 
-// MarkRunDone ends a run well. The active hand-off is cleared.
+// askedFor reports whether a question is open for which a run of this status waits.
+func (s *State) askedFor(status Status) bool {
+	return slices.ContainsFunc(s.Questions, func(q Question) bool { return q.Kind.Spec().Status == status })
+}
+
+// MarkRunDone ends a successful run. The open questions are cleared.
 func MarkRunDone(s State, reason, at string) (State, error) { return settle(s, Done, reason, at) }
 
-// MarkRunHalted ends a run by an operator or a policy. The active hand-off is cleared.
+// MarkRunHalted ends a run by an operator or a policy. The open questions are cleared.
 func MarkRunHalted(s State, reason, at string) (State, error) { return settle(s, Halted, reason, at) }
 
-// MarkRunFailed ends a run by an error of some type; without one, the last failed pass says it. An undecided hand-off is kept, but never by a
-// run across projects.
+// MarkRunFailed ends a run with an error of a kind; an empty kind is taken from the last failed pass. An undecided
+// hand-off is kept, except by a run across projects.
 func MarkRunFailed(s State, reason, kind, at string) (State, error) {
 	next, err := settle(s, Failed, reason, at)
 	if err == nil && kind != "" {
@@ -96,12 +141,12 @@ func MarkRunFailed(s State, reason, kind, at string) (State, error) {
 	return next, err
 }
 
-// MarkRunInterrupted says that a run's process ended without saying so. An undecided hand-off is kept.
+// MarkRunInterrupted records that a run's process ended without recording an end. An undecided hand-off is kept.
 func MarkRunInterrupted(s State, reason, at string) (State, error) {
 	return settle(s, Interrupted, reason, at)
 }
 
-// settle closes a run, if the table allows it.
+// settle closes a run if the table allows it.
 func settle(s State, to Status, reason, at string) (State, error) {
 	if err := s.mayBecome(to); err != nil {
 		return s, err
@@ -109,12 +154,12 @@ func settle(s State, to Status, reason, at string) (State, error) {
 	return s.closed(to, reason, at), nil
 }
 
-// closed is the state of a run that ended. It asks nothing.
+// closed is the state of a run that ended. It has no open question.
 func (s State) closed(to Status, reason, at string) State {
 	phase := s.place()
 	s.Status, s.Reason, s.FinishedAt, s.InFlight, s.Set = to, reason, at, nil, ""
 	if to.Settled() || s.acrossProjects() && to == Failed {
-		s.Handoff, s.Question = nil, nil
+		s.Questions = nil
 	}
 	switch to {
 	case Halted:
@@ -122,7 +167,7 @@ func (s State) closed(to Status, reason, at string) State {
 	case Failed:
 		s.Markers.Failure = &RunFailure{Phase: phase, Error: reason}
 		if s.Failure != nil {
-			s.Markers.Failure.Type = s.Failure.Category
+			s.Markers.Failure.Type = string(s.Failure.Category)
 		}
 	case Interrupted:
 		s.Markers.InterruptedAt = at
@@ -130,10 +175,10 @@ func (s State) closed(to Status, reason, at string) State {
 	return s
 }
 
-// place is the phase that a halt or a failure is about.
+// place is the phase of a halt or a failure.
 func (s *State) place() string {
-	if s.Handoff != nil && s.Handoff.Phase != "" {
-		return s.Handoff.Phase
+	if h, open := s.Open(QuestionHandoff); open && h.Phase != "" {
+		return h.Phase
 	}
 	return s.Phase
 }

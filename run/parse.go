@@ -9,15 +9,14 @@ import (
 // ParseEvent reads one line. Only something that is not a JSON object is an error; fields of a wrong type stay empty.
 func ParseEvent(line []byte) (Event, error) {
 	var e Event
-	err := e.parse(line)
+	err := e.parse(line, nil)
 	e.Payload = slices.Clone(e.Payload)
 	return e, err
 }
 
-// parse reads a line. The payload is a piece of the line, not a copy.
-func (e *Event) parse(line []byte) error {
-	e.spans = e.spans[:0]
-	if e.parsePlain(line) {
+// parse reads a line. The payload is a piece of the line, not a copy. r, unless nil, decodes it on the way.
+func (e *Event) parse(line []byte, r *Reader) error {
+	if e.parsePlain(line, r) {
 		return nil
 	}
 	var object map[string]json.RawMessage
@@ -27,7 +26,7 @@ func (e *Event) parse(line []byte) error {
 	if object == nil {
 		return errNull
 	}
-	*e = Event{Payload: object["payload"], spans: e.spans[:0]}
+	*e = Event{Payload: object["payload"]}
 	loose(object["seq"], &e.Seq)
 	loose(object["ts"], &e.TS)
 	loose(object["kind"], &e.Kind)
@@ -38,7 +37,7 @@ func (e *Event) parse(line []byte) error {
 var errNull = fmt.Errorf("not a JSON object: null")
 
 // parsePlain reads a line in which nothing is out of the ordinary; false for any other.
-func (e *Event) parsePlain(line []byte) bool {
+func (e *Event) parsePlain(line []byte, r *Reader) bool {
 	i := skipSpace(line, 0)
 	if i >= len(line) || line[i] != '{' {
 		return false
@@ -53,7 +52,12 @@ func (e *Event) parsePlain(line []byte) bool {
 			return false
 		}
 		key := line[s.key:s.keyEnd]
-		if i = e.scanField(line, s.value, string(key) == "payload"); i < 0 || !f.set(key, line[s.value:i]) {
+		if r != nil && string(key) == "payload" {
+			i, f.decoded = r.decode(f.kind, line, s.value)
+		} else {
+			i = scanValue(line, s.value, 1)
+		}
+		if i < 0 || !f.set(key, line[s.value:i]) {
 			return false
 		}
 		if i = skipSpace(line, i); i >= len(line) || line[i] != ',' && line[i] != '}' {
@@ -61,11 +65,14 @@ func (e *Event) parsePlain(line []byte) bool {
 		}
 		more = line[i] == ','
 	}
-	return skipSpace(line, i) == len(line) && e.fill(&f)
+	return skipSpace(line, i) == len(line) && e.fill(&f, r)
 }
 
 // fields are the values of an event's members, as they stand in the line.
-type fields struct{ seq, ts, kind, phase, payload []byte }
+type fields struct {
+	seq, ts, kind, phase, payload []byte
+	decoded                       any
+}
 
 // set takes a member; false for a key that may be another spelling of one of them.
 func (f *fields) set(key, value []byte) bool {
@@ -86,72 +93,43 @@ func (f *fields) set(key, value []byte) bool {
 	return true
 }
 
-// scanField checks the value of a member. Where the members of a payload are is noted, if there is room for it.
-func (e *Event) scanField(line []byte, i int, payload bool) int {
-	if payload {
-		e.spans = e.spans[:0] // of a payload that came before on the same line
-	}
-	if !payload || e.spans == nil || i >= len(line) || line[i] != '{' {
-		return scanValue(line, i, 1)
-	}
-	end := scanObject(line, i+1, 2, &e.spans)
-	if len(e.spans) == maxSpans {
-		e.spans = e.spans[:0] // there may be more
-	}
-	for n := range e.spans {
-		s := &e.spans[n]
-		*s = span{s.key - i, s.keyEnd - i, s.value - i, s.end - i}
-	}
-	return end
-}
-
 // fill sets the fields; false if one is not as it always is.
-func (e *Event) fill(f *fields) bool {
+func (e *Event) fill(f *fields, r *Reader) bool {
 	n, ok := integer(f.seq)
 	at, isText := plain(f.ts)
 	what, isKind := plain(f.kind)
-	if !ok || !isText || !isKind || !e.fillPhase(f.phase) {
+	if !ok || !isText || !isKind || !e.fillPhase(f.phase, r) {
 		return false
 	}
-	e.Seq, e.TS, e.Kind, e.Payload = n, string(at), kindOf(what), f.payload
+	e.Seq, e.TS, e.Kind, e.Payload, e.decoded = n, string(at), kindOf(what), f.payload, f.decoded
 	return true
 }
 
-// fillPhase keeps the phase of the event before, if it is the same one.
-func (e *Event) fillPhase(value []byte) bool {
+// fillPhase sets the phase, without a copy of one that the reader has seen.
+func (e *Event) fillPhase(value []byte, r *Reader) bool {
 	name, ok := plain(value)
-	switch {
-	case !ok:
+	if !ok {
 		e.Phase = nil
 		return value == nil || string(value) == "null"
-	case e.Phase == nil || *e.Phase != string(name):
-		phase := string(name)
-		e.Phase = &phase
 	}
+	e.Phase = r.phase(name)
 	return true
 }
 
-// kindOf gives the kind that a name stands for, without a copy of those that a stream is full of.
+// kindOf gives the kind that a name stands for, without a copy of those that are known.
 func kindOf(name []byte) Kind {
-	switch string(name) {
-	case string(KindPassStart):
-		return KindPassStart
-	case string(KindPassAttempt):
-		return KindPassAttempt
-	case string(KindPassEnd):
-		return KindPassEnd
-	case string(KindArtifactUpdated):
-		return KindArtifactUpdated
-	case string(KindNoteAppended):
-		return KindNoteAppended
-	case string(KindPhaseStart):
-		return KindPhaseStart
-	case string(KindPhaseEnd):
-		return KindPhaseEnd
-	case string(KindHandoffRequested):
-		return KindHandoffRequested
-	case string(KindHandoffDecided):
-		return KindHandoffDecided
+	if r := kinds[Kind(name)]; r != nil {
+		return r.kind
 	}
 	return Kind(name)
+}
+
+// loose decodes what fits and leaves the rest: readers must survive lines that another program wrote.
+func loose(raw json.RawMessage, v any) {
+	if len(raw) == 0 {
+		return
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return // encoding/json has filled in what fits
+	}
 }

@@ -7,7 +7,8 @@ type Blob struct {
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`            // bytes
 	Chars  int    `json:"chars,omitempty"` // characters, of texts
-	Raw    string `json:"raw,omitempty"`   // digest of the bytes as they were sent or received, where secrets were hidden in them
+	// digest of the bytes as they were sent or received, where secrets were hidden in them
+	Raw string `json:"raw,omitempty"`
 }
 
 // Original is the digest of the bytes as they were, whatever was hidden in them.
@@ -59,44 +60,52 @@ func ValidBudget(usd float64) bool { return usd >= 0 && usd <= MaxBudgetUSD }
 
 // RunStart opens a run: all that the directory's header needs. Digests name blobs of the store.
 type RunStart struct {
-	Task        string       `json:"task"`
-	RunKind     string       `json:"run_kind"` // "pipeline"
-	Pipeline    string       `json:"pipeline"`
-	RunID       string       `json:"run_id"`
-	ThreadID    string       `json:"thread_id"` // root run of the lineage
-	Epoch       int          `json:"epoch"`
-	CreatedAt   string       `json:"created_at"` // when the directory was claimed
-	Definition  string       `json:"definition"` // the YAML as it was
-	Plan        string       `json:"plan"`
-	Inputs      string       `json:"inputs"` // manifest of every file the run was given
-	Policy      string       `json:"policy"` // what was allowed at the start: agents, budget, definition
-	ConfigHash  string       `json:"config_hash"`
-	Artifact    *ArtifactRef `json:"artifact,omitempty"`
-	Workspace   *Workspace   `json:"workspace,omitempty"`
-	Snapshots   string       `json:"snapshots,omitempty"` // of the workspace at the end of each turn: full, or empty for manifests only
-	Kind        string       `json:"kind,omitempty"`      // planning or research: a person reviews the result
-	Delivers    bool         `json:"delivers,omitempty"`
-	Judged      bool         `json:"judged,omitempty"` // a role gives a verdict on the work; also false where an earlier version started the run
-	Waits       Waits        `json:"waits,omitzero"`
-	Receivers   []Receiver   `json:"receivers,omitempty"` // who is told of the run
-	Parent      *Parent      `json:"parent,omitempty"`    // the run that this one follows up
-	Source      *Source      `json:"source,omitempty"`    // the run that this one replays, or was forked from
-	State       *State       `json:"state,omitempty"`     // what it begins with, where it has a source
-	From        *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
-	Replies     []Reply      `json:"replies,omitempty"`   // of the parent, for steps that see its stages
-	Notes       []NoteRef    `json:"notes,omitempty"`
-	Stages      []StageRef   `json:"stages"`
-	TotalPasses int          `json:"total_passes"`
-	MaxRounds   int          `json:"max_rounds"`
-	Threshold   *float64     `json:"threshold,omitempty"` // the score that ends the last repeated stage
-	Budget      Budget       `json:"budget"`
-	Tenant      string       `json:"tenant"` // Temporal namespace
-	Environment string       `json:"environment"`
-	Host        string       `json:"host"`
-	Build       string       `json:"build"`
-	Agents      []string     `json:"agents,omitempty"`   // what answers, with versions where they are known: claude 2.1.3
-	Warnings    []string     `json:"warnings,omitempty"` // what was found before the start
-	Found       []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
+	Task       string       `json:"task"`
+	RunKind    string       `json:"run_kind"` // "pipeline"
+	Pipeline   string       `json:"pipeline"`
+	Wording    Wording      `json:"wording,omitempty"`
+	RunID      string       `json:"run_id"`
+	ThreadID   string       `json:"thread_id"` // root run of the lineage
+	Epoch      int          `json:"epoch"`
+	CreatedAt  string       `json:"created_at"` // when the directory was claimed
+	Definition string       `json:"definition"` // the YAML as it was
+	Plan       string       `json:"plan"`
+	Inputs     string       `json:"inputs"` // manifest of every file the run was given
+	Policy     string       `json:"policy"` // what was allowed at the start: agents, budget, definition
+	ConfigHash string       `json:"config_hash"`
+	Artifact   *ArtifactRef `json:"artifact,omitempty"`
+	Workspace  *Workspace   `json:"workspace,omitempty"`
+	// folder that the run is about: the source of its workspace, or that of its definition
+	Project string `json:"project,omitempty"`
+	// of the workspace at the end of each turn: full, or empty for manifests only
+	Snapshots string `json:"snapshots,omitempty"`
+	Kind      string `json:"kind,omitempty"` // planning or research: a person reviews the result
+	Delivers  bool   `json:"delivers,omitempty"`
+	// a role gives a verdict on the work; also false where an earlier version started the run
+	Judged    bool       `json:"judged,omitempty"`
+	Waits     Waits      `json:"waits,omitzero"`
+	Receivers []Receiver `json:"receivers,omitempty"` // who is told of the run
+	Parent    *Parent    `json:"parent,omitempty"`    // the run that this one follows up
+	Source    *Source    `json:"source,omitempty"`    // the run that this one replays, or was forked from
+	State     *State     `json:"state,omitempty"`     // what it begins with, where it has a source
+	From      *Place     `json:"from,omitempty"`      // where it begins; nil: with the first stage
+	// of the source of a replay, which repeats them at the same places
+	Amendments  []Amendment `json:"amendments,omitempty"`
+	Replies     []Reply     `json:"replies,omitempty"` // of the parent, for steps that see its stages
+	Notes       []NoteRef   `json:"notes,omitempty"`
+	Stages      []StageRef  `json:"stages"`
+	TotalPasses int         `json:"total_passes"`
+	MaxRounds   int         `json:"max_rounds"`
+	Threshold   *float64    `json:"threshold,omitempty"` // the score that ends the last repeated stage
+	Budget      Budget      `json:"budget"`
+	Tenant      string      `json:"tenant"` // Temporal namespace
+	Environment string      `json:"environment"`
+	Host        string      `json:"host"`
+	Build       string      `json:"build"`
+	// what answers, with versions where they are known: claude 2.1.3
+	Agents   []string     `json:"agents,omitempty"`
+	Warnings []string     `json:"warnings,omitempty"` // what was found before the start
+	Found    []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
 }
 
 // SnapshotsFull has the tree of each turn laid down beside its manifest.
@@ -110,10 +119,20 @@ type Receiver struct {
 	GiveUpMS  int64    `json:"give_up_ms"` // after this long of tries
 }
 
+// WorkspaceKind says what a workspace was made from.
+type WorkspaceKind string
+
+// Kinds of workspaces.
+const (
+	WorkspaceGit WorkspaceKind = "git" // a checkout of a repository
+	WorkspaceDir WorkspaceKind = "dir" // a folder
+)
+
 // Workspace is the tree that a run works on.
 type Workspace struct {
-	Kind   string `json:"kind"`             // git or dir
-	Source string `json:"source"`           // the repository's checkout, or the folder, on the host that started the run
+	Kind WorkspaceKind `json:"kind"`
+	// the repository's checkout, or the folder, on the host that started the run
+	Source string `json:"source"`
 	Base   string `json:"base,omitempty"`   // commit that the run's changes are counted from
 	Commit string `json:"commit,omitempty"` // that the run's branch begins with, where it is not the base
 	Branch string `json:"branch,omitempty"` // of the run's own checkout
@@ -166,6 +185,8 @@ func (s RunStart) Origin() (runID, mode string) {
 type StageRef struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // each, once or repeat
+	// maximum of a repeated stage; 0 where an earlier version started the run
+	Rounds int `json:"rounds,omitempty"`
 }
 
 // RunEnd closes a run.
@@ -187,9 +208,9 @@ type RunPaused struct {
 
 // FailedPass says which pass failed, and what with.
 type FailedPass struct {
-	Step     string `json:"step"`
-	Member   string `json:"member,omitempty"`
-	Category string `json:"category"`
+	Step     string   `json:"step"`
+	Member   string   `json:"member,omitempty"`
+	Category Category `json:"category"`
 }
 
 // RunResumed goes on after a pause, or opens an epoch after a close; then it carries the state that holds from there.
@@ -204,7 +225,8 @@ type RunResumed struct {
 	Build string `json:"build,omitempty"`
 	State *State `json:"state,omitempty"`
 
-	Overruled []string `json:"overruled,omitempty"` // differences between the run's policy and the settings that force overruled
+	// differences between the run's policy and the settings that force overruled
+	Overruled []string `json:"overruled,omitempty"`
 }
 
 // RunInterrupted says that the run's workflow ended without a word of its own. It is journaled by the next epoch.
@@ -270,11 +292,13 @@ type WorkspaceUpdated struct {
 	Files   []FileChange `json:"files,omitempty"`  // the first of them
 	List    *Blob        `json:"list,omitempty"`   // all of them, when they are more
 
-	Skipped      []LeftOut `json:"skipped,omitempty"`       // what lay in the folder and is no part of the tree: the first of it
+	// what lay in the folder and is no part of the tree: the first of it
+	Skipped      []LeftOut `json:"skipped,omitempty"`
 	SkippedCount int       `json:"skipped_count,omitempty"` // all of it
 }
 
-// LeftOut is a file or folder that was left out of a tree. The path of a folder ends with a slash, and what is in it is not named.
+// LeftOut is a file or folder that was left out of a tree. The path of a folder ends with a slash, and what is in it is
+// not named.
 type LeftOut struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"` // secret, outside, special or ignored
@@ -388,10 +412,10 @@ type RunRehomed struct {
 
 // ErrorNoted is something that went wrong outside of an attempt: the run got over it, or it ended because of it.
 type ErrorNoted struct {
-	Context     string `json:"context,omitempty"` // empty: the stage, or the run
-	Category    string `json:"category"`          // one of the fifteen of requirement 002 §1.5
-	Message     string `json:"message"`
-	Diagnostics string `json:"diagnostics,omitempty"` // at most 2000 characters
-	Recovered   bool   `json:"recovered"`
-	Attempt     int    `json:"attempt,omitempty"` // that recovered it; 0: not by trying again
+	Context     string   `json:"context,omitempty"` // empty: the stage, or the run
+	Category    Category `json:"category"`
+	Message     string   `json:"message"`
+	Diagnostics string   `json:"diagnostics,omitempty"` // at most 2000 characters
+	Recovered   bool     `json:"recovered"`
+	Attempt     int      `json:"attempt,omitempty"` // that recovered it; 0: not by trying again
 }

@@ -5,20 +5,21 @@ import (
 	"strconv"
 )
 
-// Problem is the newest thing that went wrong in a run, whatever became of it: what somebody who looks at the run is told first.
+// Problem is the newest thing that went wrong in a run, whatever became of it: what somebody who looks at the run is
+// told first.
 type Problem struct {
-	TS       string `json:"ts"`
-	Context  string `json:"context"`  // pass-34, pa-cycle-2-auditor-B, or the stage
-	Category string `json:"category"` // one of the fifteen of requirement 002 §1.5
-	Message  string `json:"message"`  // at most 300 characters
-	Attempt  int    `json:"attempt,omitempty"`
+	TS       string   `json:"ts"`
+	Context  string   `json:"context"` // pass-34, pa-cycle-2-auditor-B, or the stage
+	Category Category `json:"category"`
+	Message  string   `json:"message"` // at most 300 characters
+	Attempt  int      `json:"attempt,omitempty"`
 }
 
 // longestProblem is how much of a message travels with the state, in characters.
 const longestProblem = 300
 
 // Context names what an error of this pass happened in (requirement 002 §1.5).
-func (p Pass) Context() string {
+func (p Pass) Context(t Wording) string {
 	who := p.Role
 	if p.Member != "" {
 		who = p.Member
@@ -27,29 +28,32 @@ func (p Pass) Context() string {
 	case p.Number > 0:
 		return "pass-" + strconv.Itoa(p.Number)
 	case p.Dir != "":
-		return fmt.Sprintf("pa-cycle-%d-%s", p.Round, who)
+		return fmt.Sprintf("%s-%d-%s", t.Words().Context, p.Round, who)
 	case p.Member != "":
 		return p.Step + "-" + p.Member
 	}
 	return p.Step
 }
 
-// ShotsContext names what an error of pictures happened in. dir is where a repeated stage keeps its evidence; empty in another one.
-func ShotsContext(dir string, round int) string {
+// ShotsContext names what an error of pictures happened in. dir is where a repeated stage keeps its evidence; empty in
+// another one.
+func (t Wording) ShotsContext(dir string, round int) string {
 	if dir == "" {
 		return "screenshot-capture"
 	}
-	return fmt.Sprintf("pa-cycle-%d-screenshot", round)
+	return fmt.Sprintf("%s-%d-screenshot", t.Words().Context, round)
 }
 
-// Counts says whether an attempt is one of the errors: a worker that was lost, a person's word and a second answer are none.
+// Counts says whether an attempt is one of the errors: a worker that was lost, a person's word and a second answer are
+// none.
 func (a PassAttempt) Counts() bool {
-	return a.Category != "lost" && a.Category != "cancelled" && a.Category != "superseded"
+	return a.Category.IsError()
 }
 
 // problem remembers what went wrong. Without a context it is the stage's, or the whole run's.
-func (f *folder) problem(e *Event, context, category, message string, attempt int) {
-	f.Problem = &Problem{TS: e.TS, Context: Where(context, e.Phase), Category: category, Message: short(message), Attempt: attempt}
+func (f *folder) problem(e *Event, context string, category Category, message string, attempt int) {
+	f.Problem = &Problem{TS: e.TS, Context: Where(context, e.Phase), Category: category.In(f.Wording),
+		Message: short(message), Attempt: attempt}
 }
 
 // Where is the context of an error that no pass is to blame for: the one given, else the stage, else the run.

@@ -15,7 +15,8 @@ func asked(t testing.TB) []run.Event {
 	before := fold(run.State{}, s.events)
 	s.add(run.KindRunPaused, "write", run.RunPaused{Reason: run.UserRequested})
 	s.add(run.KindRunResumed, "write", run.RunResumed{Epoch: 1, From: run.Paused})
-	s.add(run.KindHandoffRequested, "write", map[string]any{"handoff_id": "h1", "handoff_type": "human_bypass", "available_actions": []string{"halt"}})
+	s.add(run.KindHandoffRequested, "write", map[string]any{"handoff_id": "h1", "handoff_type": "human_bypass",
+		"available_actions": []string{"halt"}})
 	s.add(run.KindHandoffDecided, "write", map[string]any{"handoff_id": "h1", "action": "continue"})
 	s.add(run.KindScreenshots, "write", run.Screenshots{Step: "shots", Count: 3, Manifest: blob("manifest")})
 	s.add(run.KindScoreRecorded, "write", run.ScoreRecorded{Name: "score", Score: ptr(2.5)})
@@ -23,7 +24,8 @@ func asked(t testing.TB) []run.Event {
 	s.pass(4)
 	s.add(run.KindRunReverted, "write", run.RunReverted{To: before.Seq, Cause: "reset", State: &before})
 	s.pass(4)
-	s.add(run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write", Outcome: "ok", Round: 1, Repeats: true, Next: &run.Place{Stage: 1, Round: 1}})
+	s.add(run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write", Outcome: "ok", Round: 1, Repeats: true,
+		Next: &run.Place{Stage: 1, Round: 1}})
 	s.add(run.KindRunEnd, "", run.RunEnd{Status: run.Failed, Reason: "no disk"})
 	closed := fold(run.State{}, s.events)
 	s.add(run.KindRunResumed, "", run.RunResumed{Epoch: 2, From: run.Failed, State: &closed})
@@ -38,8 +40,9 @@ func journals(t testing.TB) map[string][]run.Event {
 	return all
 }
 
-// TestFoldGoesOnFromACarriedState cuts a journal at every event, takes the state through JSON as continue-as-new does, and goes on.
-func TestFoldGoesOnFromACarriedState(t *testing.T) {
+// TestFoldContinuesFromCarriedState cuts a journal at every event, takes the state through JSON as continue-as-new does,
+// and goes on.
+func TestFoldContinuesFromCarriedState(t *testing.T) {
 	for name, events := range journals(t) {
 		whole := carried(t, fold(run.State{}, events))
 		for cut := range events {
@@ -49,14 +52,15 @@ func TestFoldGoesOnFromACarriedState(t *testing.T) {
 	}
 }
 
-// TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the same event was folded
-// over it twice: a slice shared with a later state would show.
+// TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the
+// same event was folded over it twice: a slice shared with a later state would show.
 func TestApplyLeavesItsArgument(t *testing.T) {
 	for name, events := range journals(t) {
 		states, pictures := []run.State{{}}, []string{picture(t, run.State{})}
 		for i, e := range events {
 			next := run.Apply(states[i], e)
-			require.Equal(t, picture(t, next), picture(t, run.Apply(states[i], e)), "%s, event %d twice over one state", name, e.Seq)
+			require.Equal(t, picture(t, next), picture(t, run.Apply(states[i], e)), "%s, event %d twice over one state",
+				name, e.Seq)
 			states, pictures = append(states, next), append(pictures, picture(t, next))
 		}
 		for i, s := range states {
@@ -87,7 +91,8 @@ func TestTotals(t *testing.T) {
 	calls := n + n/5
 	require.InDelta(t, 0.1*float64(calls), s.Spent.USD, 1e-6)
 	require.Equal(t, calls, s.Spent.Calls)
-	require.Equal(t, run.Tokens{Input: 1000 * int64(calls), Output: 200 * int64(calls), CacheRead: 30 * int64(calls), CacheWrite: 4 * int64(calls)}, s.Spent.Tokens)
+	require.Equal(t, run.Tokens{Input: 1000 * int64(calls), Output: 200 * int64(calls), CacheRead: 30 * int64(calls),
+		CacheWrite: 4 * int64(calls)}, s.Spent.Tokens)
 	for name, rows := range map[string][]run.Named{"role": s.ByRole, "stage": s.ByStage} {
 		var sum run.Totals
 		for _, r := range rows {

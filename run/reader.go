@@ -5,52 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"reflect"
 )
 
 // MaxLine is how long a line may be, in bytes. A longer one counts as damaged.
 const MaxLine = 64 << 20
 
-// Finding is something in a stream that is not as it should be.
-type Finding struct {
-	Line    int64       `json:"line"` // 1-based
-	Kind    FindingKind `json:"kind"`
-	Seq     int64       `json:"seq"` // as the line says; 0 if it does not
-	Message string      `json:"message"`
+// Line is one complete line of events.jsonl.
+type Line struct {
+	Number int64  // of the lines that were read, from 1
+	End    int64  // offset behind its line feed
+	Bytes  []byte // without the line feed, valid until the next line is read; nil: too long
+	Event  Event  // zero where Err is set; its payload is a piece of Bytes: who keeps the event clones it
+	Err    error  // why the line is no event; nil: it is one
+
+	scratch []byte
 }
 
-// FindingKind says what is wrong with a line.
-type FindingKind string
-
-// Kinds of findings.
-const (
-	Damaged     FindingKind = "damaged"      // a complete line that is no JSON
-	NotObject   FindingKind = "not_object"   // JSON, but no object
-	BadSeq      FindingKind = "bad_seq"      // no seq, or none from 1 on
-	RepeatedSeq FindingKind = "repeated_seq" // a seq that was there before, or a smaller one
-	SeqGap      FindingKind = "seq_gap"      // seqs are missing before this line
-)
-
-const keptFindings = 100
-
-// Tally is what a stream holds.
-type Tally struct {
-	Lines     int64     `json:"lines"`  // complete ones
-	Events    int64     `json:"events"` // those that are objects
-	Size      int64     `json:"size"`   // bytes up to the last line feed
-	Torn      int64     `json:"torn"`   // bytes behind it
-	LastSeq   int64     `json:"last_seq"`
-	Damaged   int64     `json:"damaged"`
-	NotObject int64     `json:"not_object"`
-	BadSeq    int64     `json:"bad_seq"`
-	Repeated  int64     `json:"repeated_seq"`
-	Gaps      int64     `json:"seq_gaps"`
-	Findings  []Finding `json:"findings"` // the first hundred; never nil
-}
-
-// Sound says that nothing was found. An unterminated last line is nothing: it was never acknowledged.
-func (t Tally) Sound() bool { return len(t.Findings) == 0 }
-
-// Reader reads a stream of events, line by line. It splits at line feeds only, and holds no more than a line and a piece of the next.
+// Reader reads a stream of events line by line. It splits at line feeds only, and holds no more than a line and a piece
+// of the next.
 type Reader struct {
 	source io.Reader
 	buf    []byte
@@ -58,83 +32,134 @@ type Reader struct {
 	end    int   // where buf is filled to
 	err    error // of the source
 	over   int64 // bytes of a line that is too long to hold, so far
-	event  Event
-	tally  Tally
+	line   Line
+
+	words    words
+	phases   map[string]*string
+	payloads map[string]reflect.Value // by kind: what its newest payload was decoded into
 }
 
-// NewReader reads from the beginning of a stream.
-func NewReader(source io.Reader) *Reader {
-	const chunk = 64 << 10
-	return &Reader{source: source, buf: make([]byte, chunk), tally: Tally{Findings: []Finding{}}, event: Event{spans: make([]span, 0, 32)}}
+// NewReader reads a stream. from is the offset of its first byte in events.jsonl.
+func NewReader(source io.Reader, from int64) *Reader {
+	const chunk = 256 << 10
+	return &Reader{source: source, buf: make([]byte, chunk), line: Line{End: from},
+		phases: map[string]*string{}, payloads: payloads()}
 }
 
-// Tally is what was read so far; all of it once Next has returned io.EOF.
-func (r *Reader) Tally() Tally { return r.tally }
+// Lines iterates over the complete lines that are left. An error of the source ends it.
+func (r *Reader) Lines() iter.Seq2[*Line, error] {
+	return func(yield func(*Line, error) bool) {
+		for {
+			line, err := r.Next()
+			if errors.Is(err, io.EOF) || !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
-// Next gives the next event; io.EOF behind the last complete line. Lines that are no events are left out and named in the tally. The event's
-// payload is good until the next call.
-func (r *Reader) Next() (Event, error) {
-	e, err := r.next()
+// RawLines is Lines for other files than events.jsonl: no line is parsed.
+func (r *Reader) RawLines() iter.Seq2[*Line, error] {
+	return func(yield func(*Line, error) bool) {
+		for {
+			err := r.read()
+			if errors.Is(err, io.EOF) || !yield(&r.line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Torn returns the bytes behind the last line feed, once Next has returned io.EOF. They were never acknowledged.
+func (r *Reader) Torn() []byte { return r.buf[r.at:r.end] }
+
+// Next returns the next line, which is valid until the next call; io.EOF behind the last complete one.
+func (r *Reader) Next() (*Line, error) {
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	l := &r.line
+	if l.Err == nil {
+		l.Err = l.Event.parse(l.Bytes, r)
+	}
+	if l.Err != nil {
+		l.Event = Event{}
+	}
+	return l, nil
+}
+
+// read reads the next line.
+func (r *Reader) read() error {
+	raw, err := r.next()
 	if err != nil {
-		return Event{}, err
+		return err
 	}
-	return Event{Seq: e.Seq, TS: e.TS, Kind: e.Kind, Phase: e.Phase, Payload: e.Payload}, nil
+	l := &r.line
+	l.Number, l.Bytes, l.Err = l.Number+1, raw, nil
+	l.End += r.over + int64(len(raw)) + 1
+	if r.over > 0 {
+		l.Bytes, l.Err, r.over = nil, fmt.Errorf("longer than %d bytes", MaxLine), 0
+	}
+	return nil
 }
 
-// FoldAll folds all events into f.
-func (r *Reader) FoldAll(f *Fold) error {
-	for {
-		e, err := r.next()
-		if errors.Is(err, io.EOF) {
-			return nil
+// phase returns a phase's name. A reader keeps the first ones: the events of a run repeat them.
+func (r *Reader) phase(name []byte) *string {
+	const most = 1000
+	if r != nil {
+		if known := r.phases[string(name)]; known != nil {
+			return known
 		}
-		if err != nil {
-			return err
-		}
-		f.add(e)
 	}
+	phase := string(name)
+	if r != nil && len(r.phases) < most {
+		r.phases[phase] = &phase
+	}
+	return &phase
 }
 
-func (r *Reader) next() (*Event, error) {
-	for {
-		line, err := r.line()
-		if err != nil {
-			return nil, err
-		}
-		r.tally.Lines++
-		if r.over > 0 {
-			r.over = 0
-			r.find(Damaged, 0, fmt.Sprintf("longer than %d bytes", MaxLine))
-			continue
-		}
-		if err := r.event.parse(line); err != nil {
-			r.find(kindOfFault(line), 0, err.Error())
-			continue
-		}
-		r.tally.Events++
-		r.checkSeq(r.event.Seq)
-		return &r.event, nil
+// decode checks the value at i, as scanValue does, and decodes it as the payload of a kind, once for all who will ask
+// for it. kind is empty where it comes later in the line.
+func (r *Reader) decode(kind, line []byte, i int) (end int, decoded any) {
+	into, known := r.payloads[string(bytes.Trim(kind, `"`))]
+	if !known {
+		return scanValue(line, i, 1), nil
 	}
+	into.SetZero()
+	if end = decoderOf(into.Type()).value(&r.words, line, i, 1, into); end < 0 {
+		return scanValue(line, i, 1), nil
+	}
+	return end, into.Addr().Interface()
 }
 
-// line gives the next complete line without its line feed. The piece of one that is too long is dropped, and over counts it.
-func (r *Reader) line() ([]byte, error) {
+// payloads are where a reader decodes payloads into, by kind.
+func payloads() map[string]reflect.Value {
+	into := map[string]reflect.Value{}
+	for kind, row := range kinds {
+		if v := reflect.ValueOf(row.decodes()).Elem(); decoderOf(v.Type()).usual {
+			into[string(kind)] = v
+		}
+	}
+	return into
+}
+
+// next returns the next complete line without its line feed. The piece of one that is too long is dropped, and over
+// counts it.
+func (r *Reader) next() ([]byte, error) {
 	for from := r.at; ; {
 		if n := bytes.IndexByte(r.buf[from:r.end], '\n'); n >= 0 {
 			line := r.buf[r.at : from+n]
 			r.at = from + n + 1
-			r.tally.Size += r.over + int64(len(line)) + 1
 			return line, nil
 		}
 		if r.err != nil {
-			r.tally.Torn = r.over + int64(r.end-r.at)
 			return nil, r.err
 		}
 		from = r.fill()
 	}
 }
 
-// fill reads more behind the piece of a line at hand, and gives where the new bytes begin.
+// fill reads more behind the piece of a line at hand, and returns where the new bytes begin.
 func (r *Reader) fill() int {
 	if r.at > 0 {
 		r.end, r.at = copy(r.buf, r.buf[r.at:r.end]), 0
@@ -149,45 +174,4 @@ func (r *Reader) fill() int {
 	n, err := r.source.Read(r.buf[r.end:])
 	r.end, r.err = r.end+n, err
 	return from
-}
-
-// kindOfFault tells JSON that is no object from what is no JSON.
-func kindOfFault(line []byte) FindingKind {
-	i := skipSpace(line, 0)
-	if end := scanValue(line, i, 0); end >= 0 && skipSpace(line, end) == len(line) {
-		return NotObject
-	}
-	return Damaged
-}
-
-func (r *Reader) checkSeq(seq int64) {
-	last := r.tally.LastSeq
-	switch {
-	case seq < 1:
-		r.find(BadSeq, seq, "the seq is missing, or not a whole number from 1 on")
-	case seq <= last:
-		r.find(RepeatedSeq, seq, fmt.Sprintf("seq %d comes again after %d", seq, last))
-	case seq > last+1:
-		r.find(SeqGap, seq, fmt.Sprintf("seq %d follows %d", seq, last))
-	}
-	r.tally.LastSeq = max(last, seq)
-}
-
-func (r *Reader) find(kind FindingKind, seq int64, message string) {
-	t := &r.tally
-	switch kind {
-	case Damaged:
-		t.Damaged++
-	case NotObject:
-		t.NotObject++
-	case BadSeq:
-		t.BadSeq++
-	case RepeatedSeq:
-		t.Repeated++
-	case SeqGap:
-		t.Gaps++
-	}
-	if len(t.Findings) < keptFindings {
-		t.Findings = append(t.Findings, Finding{Line: t.Lines, Kind: kind, Seq: seq, Message: message})
-	}
 }

@@ -27,11 +27,28 @@ func lines(t testing.TB, events []run.Event) []byte {
 	return out
 }
 
-func readAll(t testing.TB, source io.Reader) (*run.Fold, run.Tally) {
+// read is what a stream holds.
+type read struct {
+	lines, events, size, torn, lastSeq int64
+	damage                             []string // line number and error
+}
+
+func readAll(t testing.TB, source io.Reader) (*run.Fold, read) {
 	t.Helper()
-	f, r := run.NewFold(run.State{}, run.History{}), run.NewReader(source)
-	require.NoError(t, r.FoldAll(f))
-	return f, r.Tally()
+	f, r := run.NewFold(run.State{}, run.History{}), run.NewReader(source, 0)
+	var got read
+	for line, err := range r.Lines() {
+		require.NoError(t, err)
+		got.lines, got.size = line.Number, line.End
+		if line.Err != nil {
+			got.damage = append(got.damage, fmt.Sprint(line.Number, " ", line.Err))
+			continue
+		}
+		got.events, got.lastSeq = got.events+1, max(got.lastSeq, line.Event.Seq)
+		f.Apply(line.Event)
+	}
+	got.torn = int64(len(r.Torn()))
+	return f, got
 }
 
 func TestReaderNamesWhatIsWrong(t *testing.T) {
@@ -51,42 +68,36 @@ func TestReaderNamesWhatIsWrong(t *testing.T) {
 		`{"seq":7,"kind":"x"}` + "\r",
 		`{"seq":8,"kind":"run.end","payload":{"status":"done"}}`,
 	}, "\n")
-	var kinds []string
-	f, tally := readAll(t, strings.NewReader(stream))
-	for _, found := range tally.Findings {
-		kinds = append(kinds, fmt.Sprintf("%d %s %d", found.Line, found.Kind, found.Seq))
-		require.NotEmpty(t, found.Message)
-	}
+	f, got := readAll(t, strings.NewReader(stream))
 	require.Equal(t, []string{
-		"2 damaged 0", "3 not_object 0", "4 damaged 0", "5 not_object 0", "6 seq_gap 3", "7 repeated_seq 3", "8 repeated_seq 2", "9 bad_seq 0", "10 bad_seq 0",
-		"11 bad_seq -1", "12 bad_seq 0", "13 seq_gap 7",
-	}, kinds)
-	require.Equal(t, run.Tally{
-		Lines: 13, Events: 9, Size: int64(strings.LastIndex(stream, "\n") + 1), Torn: 54, LastSeq: 7, Damaged: 2, NotObject: 2, BadSeq: 4, Repeated: 2, Gaps: 2,
-		Findings: tally.Findings,
-	}, tally)
-	require.False(t, tally.Sound())
+		"2 not a JSON object: unexpected end of JSON input",
+		"3 not a JSON object: json: cannot unmarshal array into Go value of type map[string]json.RawMessage",
+		"4 not a JSON object: unexpected end of JSON input", "5 not a JSON object: null",
+	}, got.damage)
+	require.Equal(t, read{lines: 13, events: 9, size: int64(strings.LastIndex(stream, "\n") + 1), torn: 54, lastSeq: 7,
+		damage: got.damage}, got)
 	require.Equal(t, run.Running, f.State().Status, "what is not terminated does not count")
 	require.Equal(t, []string{"a\u2028b"}, f.Snapshot().SeenPhases)
 
-	_, tally = readAll(t, strings.NewReader(stream+"\n"))
-	require.Zero(t, tally.Torn)
-	require.Equal(t, int64(8), tally.LastSeq)
+	_, got = readAll(t, strings.NewReader(stream+"\n"))
+	require.Zero(t, got.torn)
+	require.Equal(t, int64(8), got.lastSeq)
 }
 
 // TestReaderInAnyPieces: how the source cuts its bytes makes no difference.
 func TestReaderInAnyPieces(t *testing.T) {
 	for name, events := range journals(t) {
 		stream := append(lines(t, events), `{"torn`...)
-		whole, tally := readAll(t, bytes.NewReader(stream))
-		require.Equal(t, int64(len(events)), tally.Events, name)
-		require.Equal(t, int64(6), tally.Torn, name)
+		whole, got := readAll(t, bytes.NewReader(stream))
+		require.Equal(t, int64(len(events)), got.events, name)
+		require.Equal(t, int64(6), got.torn, name)
 		for how, source := range map[string]io.Reader{
-			"bytes": iotest.OneByteReader(bytes.NewReader(stream)), "halves": iotest.HalfReader(bytes.NewReader(stream)),
+			"bytes":             iotest.OneByteReader(bytes.NewReader(stream)),
+			"halves":            iotest.HalfReader(bytes.NewReader(stream)),
 			"data with its end": iotest.DataErrReader(bytes.NewReader(stream)),
 		} {
 			other, same := readAll(t, source)
-			require.Equal(t, tally, same, "%s, %s", name, how)
+			require.Equal(t, got, same, "%s, %s", name, how)
 			require.Equal(t, picture(t, whole.State()), picture(t, other.State()), "%s, %s", name, how)
 		}
 		require.Equal(t, picture(t, fold(run.State{}, events)), picture(t, whole.State()), name)
@@ -96,7 +107,8 @@ func TestReaderInAnyPieces(t *testing.T) {
 // TestTruncation cuts a stream at every byte: what is left folds as its complete lines do.
 func TestTruncation(t *testing.T) {
 	events := passes(t, 1).events
-	events = append(events, run.Event{Seq: int64(len(events) + 1), Kind: "weather.changed", Payload: json.RawMessage(`{"wind":" "}`)})
+	events = append(events, run.Event{Seq: int64(len(events) + 1), Kind: "weather.changed",
+		Payload: json.RawMessage(`{"wind":" "}`)})
 	stream := lines(t, events)
 	s := run.State{}
 	prefixes := []string{picture(t, s)} // by number of complete lines
@@ -105,20 +117,20 @@ func TestTruncation(t *testing.T) {
 		prefixes = append(prefixes, picture(t, s))
 	}
 	for cut := range len(stream) + 1 {
-		f, tally := readAll(t, bytes.NewReader(stream[:cut]))
+		f, got := readAll(t, bytes.NewReader(stream[:cut]))
 		complete := bytes.Count(stream[:cut], []byte("\n"))
-		require.True(t, tally.Sound())
-		require.Equal(t, int64(complete), tally.Lines)
+		require.Empty(t, got.damage)
+		require.Equal(t, int64(complete), got.lines)
 		require.Equal(t, prefixes[complete], picture(t, f.State()), "cut at byte %d", cut)
 	}
 }
 
 func TestReaderSaysWhatItsSourceSays(t *testing.T) {
 	away := errors.New("the disk is away")
-	r := run.NewReader(io.MultiReader(strings.NewReader("{\"seq\":1}\n{\"seq\""), iotest.ErrReader(away)))
-	e, err := r.Next()
+	r := run.NewReader(io.MultiReader(strings.NewReader("{\"seq\":1}\n{\"seq\""), iotest.ErrReader(away)), 0)
+	line, err := r.Next()
 	require.NoError(t, err)
-	require.Equal(t, int64(1), e.Seq)
+	require.Equal(t, int64(1), line.Event.Seq)
 	_, err = r.Next()
 	require.ErrorIs(t, err, away)
 }
@@ -126,11 +138,16 @@ func TestReaderSaysWhatItsSourceSays(t *testing.T) {
 // TestNextGivesWhatWasWritten, payloads included, as long as the next one is not read.
 func TestNextGivesWhatWasWritten(t *testing.T) {
 	events := asked(t)
-	r := run.NewReader(bytes.NewReader(lines(t, events)))
+	r := run.NewReader(bytes.NewReader(lines(t, events)), 0)
 	for _, want := range events {
 		got, err := r.Next()
 		require.NoError(t, err)
-		require.Equal(t, want, got)
+		written, err := want.Line()
+		require.NoError(t, err)
+		require.Equal(t, written, string(got.Bytes))
+		read, err := got.Event.Line()
+		require.NoError(t, err)
+		require.Equal(t, written, read)
 	}
 	_, err := r.Next()
 	require.ErrorIs(t, err, io.EOF)
@@ -139,16 +156,17 @@ func TestNextGivesWhatWasWritten(t *testing.T) {
 // TestLongLines: 3 MB are read, more than MaxLine is damaged and does not hide the lines behind it.
 func TestLongLines(t *testing.T) {
 	long := `{"seq":1,"kind":"phase.start","payload":{"phase_key":"` + strings.Repeat("x", 3<<20) + `"}}` + "\n"
-	f, tally := readAll(t, strings.NewReader(long+`{"seq":2}`+"\n"))
-	require.True(t, tally.Sound())
+	f, got := readAll(t, strings.NewReader(long+`{"seq":2}`+"\n"))
+	require.Empty(t, got.damage)
 	require.Len(t, f.Snapshot().SeenPhases[0], 3<<20)
 
-	endless := io.MultiReader(strings.NewReader(`{"seq":1,"x":"`), io.LimitReader(exes{}, run.MaxLine+10), strings.NewReader("\"}\n{\"seq\":2}\n"))
-	_, tally = readAll(t, endless)
-	require.Equal(t, int64(2), tally.Lines)
-	require.Equal(t, run.Finding{Line: 1, Kind: run.Damaged, Message: "longer than 67108864 bytes"}, tally.Findings[0])
-	require.Equal(t, int64(run.MaxLine+10+14+3+10), tally.Size)
-	require.Equal(t, int64(2), tally.LastSeq)
+	endless := io.MultiReader(strings.NewReader(`{"seq":1,"x":"`), io.LimitReader(exes{}, run.MaxLine+10),
+		strings.NewReader("\"}\n{\"seq\":2}\n"))
+	_, got = readAll(t, endless)
+	require.Equal(t, int64(2), got.lines)
+	require.Equal(t, []string{"1 longer than 67108864 bytes"}, got.damage)
+	require.Equal(t, int64(run.MaxLine+10+14+3+10), got.size)
+	require.Equal(t, int64(2), got.lastSeq)
 }
 
 type exes struct{}
@@ -175,8 +193,8 @@ func parseSlowly(line []byte) (run.Event, bool) {
 	return e, true
 }
 
-// sameAsSlowly compares ParseEvent with encoding/json, and the fold of a line read by the stream reader with the fold of the same line with a
-// member added that makes every short cut give way to encoding/json.
+// sameAsSlowly compares ParseEvent with encoding/json, and the fold of a line read by the stream reader with the fold
+// of the same line with a member added that makes every short cut give way to encoding/json.
 func sameAsSlowly(t *testing.T, line []byte) {
 	t.Helper()
 	want, ok := parseSlowly(line)
@@ -195,9 +213,12 @@ func sameAsSlowly(t *testing.T, line []byte) {
 	}
 	for _, status := range []run.Status{run.Running, run.AwaitingPhaseHandoff} {
 		s := running(t)
-		s.Status, s.Handoff = status, &run.Handoff{ID: "h1"}
+		s.Status, s.Questions = status, []run.Question{{Kind: run.QuestionHandoff, ID: "h1"}}
 		quick, slow := run.NewFold(s, run.History{}), gather(s, run.History{}, []run.Event{odd})
-		require.NoError(t, run.NewReader(io.MultiReader(bytes.NewReader(line), strings.NewReader("\n"))).FoldAll(quick))
+		for l, err := range run.NewReader(io.MultiReader(bytes.NewReader(line), strings.NewReader("\n")), 0).Lines() {
+			require.NoError(t, err)
+			quick.Apply(l.Event)
+		}
 		require.Equal(t, picture(t, slow.State()), picture(t, quick.State()), "%q", line)
 		require.Equal(t, picture(t, slow.State()), picture(t, run.Apply(s, got)), "%q", line)
 		require.Equal(t, slow.Snapshot(), quick.Snapshot(), "%q", line)
@@ -208,10 +229,12 @@ func sameAsSlowly(t *testing.T, line []byte) {
 func TestShortCuts(t *testing.T) {
 	for _, payload := range oddPayloads() {
 		for _, kind := range []string{
-			"pass.start", "pass.attempt", "pass.end", "artifact.updated", "note.appended", "phase.start", "phase.end", "score.recorded",
+			"pass.start", "pass.attempt", "pass.end", "artifact.updated", "note.appended", "phase.start", "phase.end",
+			"score.recorded",
 			"phase.handoff_requested", "phase_handoff.decided", "run.end",
 		} {
-			sameAsSlowly(t, []byte(`{"seq":2,"ts":"2026-01-02T04:00:00.000Z","kind":"`+kind+`","phase":"write","payload":`+payload+`}`))
+			sameAsSlowly(t, []byte(`{"seq":2,"ts":"2026-01-02T04:00:00.000Z","kind":"`+kind+
+				`","phase":"write","payload":`+payload+`}`))
 		}
 	}
 	for _, line := range oddLines() {
@@ -224,33 +247,55 @@ func TestShortCuts(t *testing.T) {
 
 func oddPayloads() []string {
 	return []string{
-		`{` + strings.Repeat(`"x":1,`, 63) + `"step":"64th"}`, `{` + strings.Repeat(`"x":1,`, 64) + `"step":"65th"}`, `{` + strings.Repeat(`"x":1,`, 62) + `"step":"63rd"}`,
+		`{` + strings.Repeat(`"x":1,`, 63) + `"step":"64th"}`, `{` + strings.Repeat(`"x":1,`, 64) + `"step":"65th"}`,
+		`{` + strings.Repeat(`"x":1,`, 62) + `"step":"63rd"}`,
 		`null`, `{}`, `7`, `"text"`, `[]`, `[{"step":"1"}]`, ` { "step" : "1" , "role" : "r" } `,
-		`{"STEP":"3"}`, `{"ſtep":"1"}`, `{"step":"é"}`, `{"step":"\\u0031"}`, `{"step":"1","step":"2","STEP":"3"}`, `{"Step":"3","role":null,"attempt":"x"}`, `{"\u0073tep":"1"}`, `{"ſtep":"1","role":"é","call":"\u00e9\ud800"}`,
-		"{\"step\":\"\xff\",\"role\":\"a\u2028b\",\"verdict\":\"\xe2\x80\"}", `{"number":1.0,"attempt":1e3,"in_round":9223372036854775808,"duration_ms":-0}`,
-		`{"number":999999999999999999999999,"duration_ms":123456789012345678,"retry_in_ms":-5}`, `{"judged":1,"modified":"true","last_in_round":null}`,
-		`{"spend":{"usd":1e400,"tokens":{"input":1}}}`, `{"spend":{"usd":-0.5,"estimated":true},"spend":{"tokens":{"input":4}}}`, `{"spend":null}`, `{"spend":[]}`,
-		`{"spend":{"usd":"1"}}`, `{"spend":{"usd":0.25,"tokens":null,"model":"é"}}`, `{"outcome":"ok","reply":{"digest":"d","size":1},"reply":{"chars":2}}`,
-		`{"outcome":"ok","reply":null,"artifact":{}}`, `{"reply":{"digest":"d"},"reply":null}`, `{"validation":{"passed":true,"warnings":["a",7,null,{"b":[1,2]}]}}`,
-		`{"validation":{"passed":true,"warnings":null}}`, `{"validation":{"warnings":{}}}`, `{"validation":{"warnings":[ ]}}`, `{"validation":{"warnings":[[1,"]"],"x"]}}`,
-		`{"next":{"stage":1,"round":2,"step":3},"next":{"step":4}}`, `{"next":null}`, `{"next":7}`, `{"artifact":{"digest":"d","size":1.5}}`,
-		`{"artifact":null}`, `{"note":"discovery","whole":{"digest":"w","size":3,"chars":2}}`, `{"note":7,"whole":7}`, `{"phase_key":"","title":"T"}`,
-		`{"phase_key":"k","outcome":" OK ","repeats":true,"round":3}`, `{"score":3.5}`, `{"score":null}`, `{"score":"3"}`, `{"score":1,"score":null}`,
-		`{"handoff_id":"h1","action":"halt"}`, `{"handoff_id":"h1","available_actions":["a","b"],"approved":false}`, `{"handoff_id":"h2","available_actions":[ "a" , "b" ]}`,
-		`{"handoff_id":"h1","available_actions":["a",1]}`, `{"handoff_id":"h1","available_actions":null,"approved":null}`, `{"handoff_id":"h1","artifacts":[{"name":"n"}]}`,
-		`{"handoff_id":"h1","action":"continue_with_waiver","feedback":"é\n","implicit":true}`, `{"status":"failed","reason":7}`, `{"a":{"b":[{"c":"}]\\\""}]},"step":"z"}`,
+		`{"STEP":"3"}`, `{"ſtep":"1"}`, `{"step":"é"}`, `{"step":"\\u0031"}`, `{"step":"1","step":"2","STEP":"3"}`,
+		`{"Step":"3","role":null,"attempt":"x"}`, `{"\u0073tep":"1"}`, `{"ſtep":"1","role":"é","call":"\u00e9\ud800"}`,
+		"{\"step\":\"\xff\",\"role\":\"a\u2028b\",\"verdict\":\"\xe2\x80\"}",
+		`{"number":1.0,"attempt":1e3,"in_round":9223372036854775808,"duration_ms":-0}`,
+		`{"number":999999999999999999999999,"duration_ms":123456789012345678,"retry_in_ms":-5}`,
+		`{"judged":1,"modified":"true","last_in_round":null}`,
+		`{"spend":{"usd":1e400,"tokens":{"input":1}}}`,
+		`{"spend":{"usd":-0.5,"estimated":true},"spend":{"tokens":{"input":4}}}`, `{"spend":null}`, `{"spend":[]}`,
+		`{"spend":{"usd":"1"}}`, `{"spend":{"usd":0.25,"tokens":null,"model":"é"}}`,
+		`{"outcome":"ok","reply":{"digest":"d","size":1},"reply":{"chars":2}}`,
+		`{"outcome":"ok","reply":null,"artifact":{}}`, `{"reply":{"digest":"d"},"reply":null}`,
+		`{"validation":{"passed":true,"warnings":["a",7,null,{"b":[1,2]}]}}`,
+		`{"validation":{"passed":true,"warnings":null}}`, `{"validation":{"warnings":{}}}`,
+		`{"validation":{"warnings":[ ]}}`, `{"validation":{"warnings":[[1,"]"],"x"]}}`,
+		`{"next":{"stage":1,"round":2,"step":3},"next":{"step":4}}`, `{"next":null}`, `{"next":7}`,
+		`{"artifact":{"digest":"d","size":1.5}}`,
+		`{"artifact":null}`, `{"note":"discovery","whole":{"digest":"w","size":3,"chars":2}}`, `{"note":7,"whole":7}`,
+		`{"phase_key":"","title":"T"}`,
+		`{"phase_key":"k","outcome":" OK ","repeats":true,"round":3}`, `{"score":3.5}`, `{"score":null}`,
+		`{"score":"3"}`, `{"score":1,"score":null}`,
+		`{"handoff_id":"h1","action":"halt"}`, `{"handoff_id":"h1","available_actions":["a","b"],"approved":false}`,
+		`{"handoff_id":"h2","available_actions":[ "a" , "b" ]}`,
+		`{"handoff_id":"h1","available_actions":["a",1]}`,
+		`{"handoff_id":"h1","available_actions":null,"approved":null}`,
+		`{"handoff_id":"h1","artifacts":[{"name":"n"}]}`,
+		`{"handoff_id":"h1","action":"continue_with_waiver","feedback":"é\n","implicit":true}`,
+		`{"status":"failed","reason":7}`, `{"a":{"b":[{"c":"}]\\\""}]},"step":"z"}`,
 	}
 }
 
 func oddLines() []string {
 	deep := strings.Repeat("[", 9998) + strings.Repeat("]", 9998)
 	return []string{
-		`{}`, ` { } `, "\ufeff{}", `{"seq":1}x`, `{"seq":1,}`, `{,}`, `{"seq":01}`, `{"seq":-}`, `{"seq":1.}`, `{"seq":1e}`, `{"seq":.5}`, `{"seq":+1}`, `{"seq":1e5}`,
-		`{"seq":9223372036854775807}`, `{"seq":9223372036854775808}`, `{"seq":1,"seq":2}`, `{"Seq":1}`, `{"\u0073eq":3,"kind":"x"}`, `{"seq":null,"ts":null,"kind":null,"phase":null,"payload":null}`,
-		`{"phase":7}`, `{"phase":"\u00e9"}`, "{\"phase\":\"a\xffb\"}", "{\"kind\":\"a\tb\"}", `{"kind":"a\qb"}`, `{"kind":"\u12G4"}`, `{"kind":"\u12`, `{"kind":"run.end`, `{"kind":tru}`, `{"x":[1,2,]}`,
-		`{"x":[1 2]}`, `{"x":{"y" 1}}`, `{"x":{"y":1,}}`, `{"x":nul}`, `{"x":-}`, `{"x":00}`, `{"x":1E+5}`, `{"x":"` + "\u2028" + `"}`, `{"x":` + deep + `}`, `{"x":[[` + deep + `]]}`,
+		`{}`, ` { } `, "\ufeff{}", `{"seq":1}x`, `{"seq":1,}`, `{,}`, `{"seq":01}`, `{"seq":-}`, `{"seq":1.}`,
+		`{"seq":1e}`, `{"seq":.5}`, `{"seq":+1}`, `{"seq":1e5}`,
+		`{"seq":9223372036854775807}`, `{"seq":9223372036854775808}`, `{"seq":1,"seq":2}`, `{"Seq":1}`,
+		`{"\u0073eq":3,"kind":"x"}`, `{"seq":null,"ts":null,"kind":null,"phase":null,"payload":null}`,
+		`{"phase":7}`, `{"phase":"\u00e9"}`, "{\"phase\":\"a\xffb\"}", "{\"kind\":\"a\tb\"}", `{"kind":"a\qb"}`,
+		`{"kind":"\u12G4"}`, `{"kind":"\u12`, `{"kind":"run.end`, `{"kind":tru}`, `{"x":[1,2,]}`,
+		`{"x":[1 2]}`, `{"x":{"y" 1}}`, `{"x":{"y":1,}}`, `{"x":nul}`, `{"x":-}`, `{"x":00}`, `{"x":1E+5}`,
+		`{"x":"` + "\u2028" + `"}`, `{"x":` + deep + `}`, `{"x":[[` + deep + `]]}`,
 		"{\"x\":\"a\tb\"}", "{\"x\":\"1234567\tb\"}", `{"payload":{"step":"1"},"payload":["step","1"]}`,
-		`{"kind":"pass.start","payload":{"step":"1"},"payload":7}`, `{"kind":"pass.start","payload":{"step":"1"},"payload":{"step":"2"}}`, `{"payload":{"step":"1"},"kind":"pass.start","seq":2,"ts":"","phase":""}`,
-		`{"seq":1,"ts":"2","kind":"pass.start","payload":{"step":"1"},"payload":null}`, `{"seq":1,"ts":"2","kind":"pass.start","payload":{"step":"1"},"payload":[1]}`,
+		`{"kind":"pass.start","payload":{"step":"1"},"payload":7}`,
+		`{"kind":"pass.start","payload":{"step":"1"},"payload":{"step":"2"}}`,
+		`{"payload":{"step":"1"},"kind":"pass.start","seq":2,"ts":"","phase":""}`,
+		`{"seq":1,"ts":"2","kind":"pass.start","payload":{"step":"1"},"payload":null}`,
+		`{"seq":1,"ts":"2","kind":"pass.start","payload":{"step":"1"},"payload":[1]}`,
 	}
 }

@@ -2,15 +2,16 @@ package run
 
 import "cmp"
 
-// Redone counts how often decisions have sent the run back into a stage, or over it. It tells a pass that is done again from one that is done for
-// the first time, so that each has a call id and a folder of its own.
+// Redone counts how often decisions sent the run back into a stage, or past it. It distinguishes a repeated pass from
+// the first one, so that each has its own call ID and folder.
 type Redone struct {
 	Stage int   `json:"stage"`
-	Until Place `json:"until"` // places of the stage before this one were done before
+	Until Place `json:"until"` // places of the stage before this one are repetitions
 	Times int   `json:"times"`
 }
 
-// Redo is how often the run was sent back to the place where it stands, or over it; 0 where it has not been before.
+// Redo is the number of times that the run was sent back to its current place, or past it; 0 for a place that it
+// reaches for the first time.
 func (s State) Redo() int {
 	for _, r := range s.Redone {
 		if r.Stage == s.Next.Stage && s.Next.before(r.Until) {
@@ -20,15 +21,16 @@ func (s State) Redo() int {
 	return 0
 }
 
-// before says that a run which nobody sends back comes to p first.
+// before reports whether a run that is never sent back reaches p first.
 func (p Place) before(q Place) bool {
 	return cmp.Or(cmp.Compare(p.Stage, q.Stage), cmp.Compare(p.Round, q.Round), cmp.Compare(p.Step, q.Step)) < 0
 }
 
-// mostStages bounds what a damaged stream can make of a state.
+// mostStages bounds the effect of a damaged stream on a state.
 const mostStages = 1000
 
-// sendBack counts what a decision makes the run do again: from a place on, up to where the run stands. nil: the step where it stands.
+// sendBack counts what a decision makes the run repeat: from a place up to the current place of the run. nil: the
+// current step.
 func (f *folder) sendBack(redo string, to *Place) {
 	if to == nil {
 		to = &f.Next
@@ -38,7 +40,7 @@ func (f *folder) sendBack(redo string, to *Place) {
 	}
 	f.Redone = list(f, f.Redone)
 	for stage := to.Stage; stage <= f.Next.Stage; stage++ {
-		until := Place{Stage: stage + 1} // all of it
+		until := Place{Stage: stage + 1} // the whole stage
 		if stage == to.Stage && redo == RedoRound {
 			until = *to
 		} else if stage == f.Next.Stage {

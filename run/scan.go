@@ -2,13 +2,15 @@ package run
 
 import "math/bits"
 
-// This file finds its way through JSON without decoding it. encoding/json reads every byte twice and makes a value of each; of an event the
-// fold needs a few members. What is out of the ordinary is left to encoding/json, so there is one opinion on what a line says.
+// This file finds its way through JSON without decoding it. encoding/json reads every byte twice and makes a value of
+// each; of an event the fold needs a few members. What is out of the ordinary is left to encoding/json, so there is one
+// opinion on what a line says.
 
 // maxDepth is encoding/json's: deeper nesting is an error there too.
 const maxDepth = 10000
 
-// scanValue checks the JSON value at i and gives the index behind it, or -1 if there is none. depth counts the values around it.
+// scanValue checks the JSON value at i and gives the index behind it, or -1 if there is none. depth counts the values
+// around it.
 func scanValue(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return -1
@@ -17,7 +19,7 @@ func scanValue(b []byte, i, depth int) int {
 	case c == '"':
 		return scanString(b, i+1)
 	case c == '{':
-		return scanObject(b, i+1, depth+1, nil)
+		return scanObject(b, i+1, depth+1)
 	case c == '[':
 		return scanArray(b, i+1, depth+1)
 	case c == '-' || isDigit(c):
@@ -35,11 +37,8 @@ func scanValue(b []byte, i, depth int) int {
 // span is where a member of an object stands: its key without quotes, its value.
 type span struct{ key, keyEnd, value, end int }
 
-// maxSpans is how many members are noted; no payload of ours has half as many.
-const maxSpans = 64
-
-// scanObject checks an object from behind its brace on. spans, unless nil, takes where its first members are.
-func scanObject(b []byte, i, depth int, spans *[]span) int {
+// scanObject checks an object from behind its brace on.
+func scanObject(b []byte, i, depth int) int {
 	if depth > maxDepth {
 		return -1
 	}
@@ -51,9 +50,6 @@ func scanObject(b []byte, i, depth int, spans *[]span) int {
 		s := scanMember(b, i, depth)
 		if s.end < 0 {
 			return -1
-		}
-		if spans != nil && len(*spans) < maxSpans {
-			*spans = append(*spans, s)
 		}
 		if i = skipSpace(b, s.end); i >= len(b) {
 			return -1
@@ -133,7 +129,8 @@ const (
 // eight gives the eight bytes at i, the first lowest: one load.
 func eight(b []byte, i int) uint64 {
 	w := b[i : i+8 : i+8]
-	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+		uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 }
 
 // scanString checks a string from behind its opening quote on.
@@ -235,3 +232,43 @@ func skipSpace(b []byte, i int) int {
 }
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
+
+// plain gives the inside of a string that stands for itself: ASCII without escapes.
+func plain(value []byte) ([]byte, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return nil, false
+	}
+	inside, i := value[1:len(value)-1], 0
+	for ; i+8 <= len(inside); i += 8 {
+		if x := eight(inside, i); (x|((x^slashes)-ones))&highs != 0 {
+			return nil, false
+		}
+	}
+	for ; i < len(inside); i++ {
+		if inside[i] >= 0x80 || inside[i] == '\\' {
+			return nil, false
+		}
+	}
+	return inside, true
+}
+
+// integer reads a whole number that certainly fits.
+func integer(value []byte) (n int64, ok bool) {
+	digits, negative := value, false
+	if len(digits) > 0 && digits[0] == '-' {
+		digits, negative = digits[1:], true
+	}
+	if len(digits) == 0 || len(digits) > 18 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if !isDigit(c) {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
+}

@@ -1,57 +1,66 @@
 package run
 
 // StateVersion is the version of State. A reader upgrades older ones and refuses newer ones.
-const StateVersion = 1
+const StateVersion = 2
 
 const (
 	keptDurations   = 8
 	keptCheckpoints = 16
 )
 
-// State is the small state: what a run needs to know to go on, under 64 KiB however long it gets. It travels through continue-as-new,
-// stands in meta.json, and is carried by the events that go back or open an epoch.
+// State is the small state: what a run needs to know to go on, under 64 KiB however long it gets. It travels through
+// continue-as-new, stands in meta.json, and is carried by the events that go back or open an epoch.
 type State struct {
-	Version     int             `json:"version"`
-	RunID       string          `json:"run_id"`
-	ThreadID    string          `json:"thread_id"`
-	RunKind     string          `json:"run_kind,omitempty"`
-	Pipeline    string          `json:"pipeline"`
-	Task        string          `json:"task"`
-	Status      Status          `json:"status"`
-	Reason      string          `json:"reason,omitempty"`
-	Seq         int64           `json:"seq"`
-	TS          string          `json:"ts"`
-	Epoch       int             `json:"epoch"`
-	Generation  int             `json:"generation"`
-	CreatedAt   string          `json:"created_at,omitempty"`
-	StartedAt   string          `json:"started_at,omitempty"`
-	FinishedAt  string          `json:"finished_at,omitempty"`
-	Starts      int             `json:"starts"` // the first start and every resume
-	Phase       string          `json:"phase,omitempty"`
-	Round       int             `json:"round,omitempty"`
-	PhaseOpen   bool            `json:"phase_open,omitempty"`
-	Set         string          `json:"set,omitempty"`
-	Next        Place           `json:"next"`
-	Redone      []Redone        `json:"redone,omitempty"`  // the stages that a decision has sent the run back into
-	Settled     []string        `json:"settled,omitempty"` // members of the group at Next that are through
-	Tries       []Tries         `json:"tries,omitempty"`   // judged calls of the step at Next
-	InFlight    []Flight        `json:"in_flight,omitempty"`
-	Artifact    *Blob           `json:"artifact,omitempty"`
-	Tree        *Blob           `json:"tree,omitempty"`   // manifest of the workspace's tree
-	Commit      string          `json:"commit,omitempty"` // of the run's branch
-	Notes       []Notes         `json:"notes,omitempty"`
-	Pictures    *Blob           `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
-	Replies     []Reply         `json:"replies,omitempty"`  // the last reply of each step of this round and of each stage
-	Values      []Value         `json:"values,omitempty"`   // what `until` may look at in this round
-	Verdict     string          `json:"verdict,omitempty"`  // the last one, of whatever round
-	Approved    *bool           `json:"approved,omitempty"` // whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
+	Version    int     `json:"version"`
+	RunID      string  `json:"run_id"`
+	ThreadID   string  `json:"thread_id"`
+	RunKind    string  `json:"run_kind,omitempty"`
+	Pipeline   string  `json:"pipeline"`
+	Wording    Wording `json:"wording,omitempty"`
+	Task       string  `json:"task"`
+	Status     Status  `json:"status"`
+	Reason     string  `json:"reason,omitempty"`
+	Seq        int64   `json:"seq"`
+	TS         string  `json:"ts"`
+	Epoch      int     `json:"epoch"`
+	Generation int     `json:"generation"`
+	CreatedAt  string  `json:"created_at,omitempty"`
+	StartedAt  string  `json:"started_at,omitempty"`
+	FinishedAt string  `json:"finished_at,omitempty"`
+	Starts     int     `json:"starts"` // the first start and every resume
+	Phase      string  `json:"phase,omitempty"`
+	Round      int     `json:"round,omitempty"`
+	PhaseOpen  bool    `json:"phase_open,omitempty"`
+	Set        string  `json:"set,omitempty"`
+	Next       Place   `json:"next"`
+	// of the plan; none where an earlier version started the run
+	Stages   []StageRef `json:"stages,omitempty"`
+	Unmet    string     `json:"unmet,omitempty"`   // condition of the last loop, which ended without meeting it
+	Redone   []Redone   `json:"redone,omitempty"`  // the stages that a decision has sent the run back into
+	Settled  []string   `json:"settled,omitempty"` // members of the group at Next that are through
+	Tries    []Tries    `json:"tries,omitempty"`   // judged calls of the step at Next
+	InFlight []Flight   `json:"in_flight,omitempty"`
+	Artifact *Blob      `json:"artifact,omitempty"`
+	Tree     *Blob      `json:"tree,omitempty"`   // manifest of the workspace's tree
+	Commit   string     `json:"commit,omitempty"` // of the run's branch
+	Notes    []Notes    `json:"notes,omitempty"`
+	Pictures *Blob      `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
+	// the last reply of each step of this round and of each stage
+	Replies []Reply `json:"replies,omitempty"`
+	Values  []Value `json:"values,omitempty"`  // what `until` may look at in this round
+	Verdict string  `json:"verdict,omitempty"` // the last one, of whatever round
+	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
+	Approved    *bool           `json:"approved,omitempty"`
 	Passes      PassCount       `json:"passes"`
 	Rounds      int             `json:"rounds"` // rounds of the last repeated stage that are through
 	Score       *float64        `json:"score"`
 	Budget      Budget          `json:"budget"`
+	Raised      bool            `json:"budget_raised,omitempty"` // since the pause for it
+	Plan        *CurrentPlan    `json:"plan,omitempty"`          // nil: an earlier release started the run
 	Warned      bool            `json:"warned,omitempty"`
-	Spent       Totals          `json:"spent"`          // of the calls in force
-	SunkUSD     float64         `json:"sunk_usd"`       // of calls that a revert left behind
+	Spent       Totals          `json:"spent"`    // of the calls in force
+	SunkUSD     float64         `json:"sunk_usd"` // of calls that a revert left behind
+	SunkUnknown int             `json:"sunk_unknown_calls,omitempty"`
 	Late        int             `json:"late,omitempty"` // how many late answers are accounted for
 	ByRole      []Named         `json:"by_role,omitempty"`
 	ByStage     []Named         `json:"by_stage,omitempty"`
@@ -61,18 +70,19 @@ type State struct {
 	Damage      []JournalDamage `json:"damage,omitempty"`      // the last four that the journal names
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
-	Review      string          `json:"review,omitempty"`      // what the run has yet to rest for: it was cut off at the end of a set
-	Decided     *Decided        `json:"decided,omitempty"`
-	Again       string          `json:"again,omitempty"`    // the decision that wants the step at Next done once more
-	Feedback    string          `json:"feedback,omitempty"` // the operator's words for the round that is done again
-	Handoff     *Handoff        `json:"handoff,omitempty"`  // the active hand-off: open, or undecided when the run failed
-	Question    *Question       `json:"question,omitempty"` // an open gate, delivery or review
-	Delivery    *Delivered      `json:"delivery,omitempty"`
-	Waivers     []Waiver        `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
-	Markers     Markers         `json:"markers,omitzero"`  // how the run came to stand where it stands
-	Reused      int             `json:"reused,omitempty"`  // outside calls that a replay took from the record
-	Refused     int             `json:"refused,omitempty"` // messages that could not be acted on
-	Illegal     string          `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+	// what the run has yet to rest for: it was cut off at the end of a set
+	Review   string   `json:"review,omitempty"`
+	Decided  *Decided `json:"decided,omitempty"`
+	Again    string   `json:"again,omitempty"`    // the decision that wants the step at Next done once more
+	Feedback string   `json:"feedback,omitempty"` // the operator's words for the round that is done again
+	// open, or undecided when the run failed: the newest last, behind at most a hand-off
+	Questions []Question `json:"questions,omitempty"`
+	Delivery  *Delivered `json:"delivery,omitempty"`
+	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
+	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Reused    int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
+	Refused   int        `json:"refused,omitempty"` // messages that could not be acted on
+	Illegal   string     `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 
 	foreign foreignStream // set only while the stream of another program is folded
 }
@@ -96,7 +106,8 @@ type Flight struct {
 	StartedAt string `json:"started_at"`
 }
 
-// Tries counts the calls of one step, or of one member of a group, that were judged. The next call has this number plus one.
+// Tries counts the calls of one step, or of one member of a group, that were judged. The next call has this number plus
+// one.
 type Tries struct {
 	Member string `json:"member,omitempty"`
 	Judged int    `json:"judged"`
@@ -160,6 +171,35 @@ type CheckpointRef struct {
 
 // Total is what the run has cost, what a revert left behind included.
 func (s State) Total() float64 { return Cents(s.Spent.USD + s.SunkUSD) }
+
+// NotApproved reports that a run is done although its last loop did not meet its condition, and that nothing was
+// delivered and no operator accepted the work.
+func (s State) NotApproved() bool { return s.Status == Done && s.Unmet != "" && s.Delivery == nil }
+
+// StatusText is a status of the run for people: "done, not approved".
+func (s State) StatusText(stands Status) string {
+	if stands == Done && s.NotApproved() {
+		return string(stands) + ", not approved"
+	}
+	return string(stands)
+}
+
+// UnknownCalls counts the calls whose cost Total lacks.
+func (s State) UnknownCalls() int { return s.Spent.Unknown + s.SunkUnknown }
+
+// CostText writes the total: $1.20, "≥ $1.20 (2 calls unknown)", unknown.
+func (s State) CostText() string { return CostText(s.Total(), s.UnknownCalls()) }
+
+// CostWords is CostText in a sentence: cost unknown.
+func (s State) CostWords() string {
+	if s.CostKnown() == CostUnknown {
+		return "cost unknown"
+	}
+	return s.CostText()
+}
+
+// CostKnown says whether Total is all that was spent.
+func (s State) CostKnown() CostKnown { return KnownOf(s.Total(), s.UnknownCalls()) }
 
 // Value looks up what `until` compares.
 func (s State) Value(name string) (string, bool) {

@@ -1,8 +1,12 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
-// Status is where a run stands. The words are requirement 001's and stay on disk for ever.
+// Status is the status of a run. The words are those of requirement 001 and never change on disk.
 type Status string
 
 // Statuses, by class.
@@ -33,7 +37,7 @@ const (
 	DiskFull            = "disk-full"
 )
 
-// Class says what a status means for an operator.
+// Class is the meaning of a status for an operator.
 type Class string
 
 // Classes of statuses.
@@ -46,84 +50,69 @@ const (
 	Diagnostic      Class = "diagnostic"
 )
 
-type statusInfo struct {
-	class Class
-	rfc   string
-}
-
-func info(s Status) (statusInfo, bool) {
-	switch s {
-	case Unknown:
-		return statusInfo{Diagnostic, "pending"}, true
-	case Pending:
-		return statusInfo{Live, "pending"}, true
-	case Running:
-		return statusInfo{Live, "running"}, true
-	case Replaying:
-		return statusInfo{Live, "replaying"}, true
-	case Paused:
-		return statusInfo{OperatorPause, "waiting_for_signal"}, true
-	case AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview:
-		return statusInfo{OperatorPause, "waiting_for_human"}, true
-	case Done:
-		return statusInfo{SettledTerminal, "completed"}, true
-	case Halted, Cancelled:
-		return statusInfo{SettledTerminal, "canceled"}, true
-	case Failed:
-		return statusInfo{Terminal, "failed"}, true
-	case Interrupted:
-		return statusInfo{Torn, "failed"}, true
-	}
-	return statusInfo{Diagnostic, "pending"}, false
-}
-
 // Statuses lists them all.
 func Statuses() []Status {
-	return []Status{
-		Unknown, Pending, Running, Replaying, Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Done, Halted, Cancelled, Failed, Interrupted,
+	list := make([]Status, len(statuses))
+	for i, r := range statuses {
+		list[i] = r.status
 	}
+	return list
 }
 
-// Known says whether s is a word of the table.
-func (s Status) Known() bool { _, ok := info(s); return ok }
+// Known reports whether s is a word of the table.
+func (s Status) Known() bool { return s.row() != &noStatus }
 
-// Class gives what the status means for an operator.
-func (s Status) Class() Class { i, _ := info(s); return i.class }
+// Class returns the meaning of the status for an operator.
+func (s Status) Class() Class { return s.row().class }
 
-// RFC gives the status in the words of RFC-0002 (requirement 003 §2).
-func (s Status) RFC() string { i, _ := info(s); return i.rfc }
+// RFC returns the status in the words of RFC-0002 (requirement 003 §2).
+func (s Status) RFC() string { return s.row().rfc }
 
-// Closed says that no execution works on a run of this status.
+// Tone is the emphasis of the status where it is shown.
+func (s Status) Tone() Tone { return s.row().tone }
+
+// Closed reports whether no execution works on a run of this status.
 func (s Status) Closed() bool {
 	c := s.Class()
 	return c == SettledTerminal || c == Terminal || c == Torn
 }
 
-// Settled says that nothing but a forced resume brings the run back.
+// Settled reports whether only a forced resume reopens the run.
 func (s Status) Settled() bool { return s.Class() == SettledTerminal }
 
-// TransitionError is a change of status that the table does not hold.
+// TransitionError is a change of status that the table does not contain.
 type TransitionError struct {
 	From, To Status
 	Allowed  []Status
 }
 
 func (e *TransitionError) Error() string {
-	return fmt.Sprintf("a run that is %s cannot become %s (allowed: %v)", e.From, e.To, e.Allowed)
+	return fmt.Sprintf("a run that is %s cannot become %s (allowed: %s)", e.From, e.To, statusList(e.Allowed))
 }
 
-// Transition says whether a run may go from one status to another. It is the only table: everything else asks it. X to X is refused unless
-// it is listed.
+func statusList(all []Status) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Transition returns an error unless a run may go from one status to another. It is the only table of transitions. X to
+// X is refused unless it is listed.
 func Transition(from, to Status) error {
-	for _, s := range allowed(from) {
+	for _, s := range from.next() {
 		if s == to {
 			return nil
 		}
 	}
-	return &TransitionError{From: from, To: to, Allowed: allowed(from)}
+	return &TransitionError{From: from, To: to, Allowed: from.next()}
 }
 
-// standing is the status, with its word where a state has none yet.
+// standing is the status, or the word for a state without one.
 func (s *State) standing() Status {
 	if s.Status == "" {
 		return Unknown
@@ -131,7 +120,8 @@ func (s *State) standing() Status {
 	return s.Status
 }
 
-// mayBecome asks the table. A closed run changes only through the events that open an epoch, whatever the table holds.
+// mayBecome applies the table. A closed run changes only through events that open an epoch, whatever the table
+// contains.
 func (s *State) mayBecome(to Status) error {
 	if s.standing().Closed() {
 		return s.refusal(to)
@@ -140,27 +130,8 @@ func (s *State) mayBecome(to Status) error {
 }
 
 func (s *State) refusal(to Status) *TransitionError {
-	return &TransitionError{From: s.standing(), To: to, Allowed: allowed(s.standing())}
+	return &TransitionError{From: s.standing(), To: to, Allowed: s.standing().next()}
 }
 
-func allowed(from Status) []Status {
-	switch from {
-	case Unknown:
-		return []Status{Pending, Running}
-	case Pending:
-		return []Status{Running, Cancelled}
-	case Running:
-		return []Status{Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Replaying, Done, Halted, Cancelled, Failed, Interrupted}
-	case Replaying:
-		return []Status{Running, Paused, Failed, Cancelled, Interrupted}
-	case Paused, AwaitingPhaseHandoff, AwaitingGateDecision:
-		return []Status{Running, Halted, Cancelled, Failed, Interrupted}
-	case AwaitingHumanReview:
-		return []Status{Running, Done, Halted, Cancelled, Failed, Interrupted}
-	case Failed, Cancelled, Interrupted:
-		return []Status{Running} // only through run.resumed with a new epoch
-	case Halted:
-		return []Status{Running} // only forced, with a new epoch
-	}
-	return nil
-}
+// next lists the possible next statuses of a run.
+func (s Status) next() []Status { return slices.Clone(s.row().becomes) }

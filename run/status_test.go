@@ -11,19 +11,21 @@ import (
 
 func statuses() []run.Status {
 	return []run.Status{
-		run.Unknown, run.Pending, run.Running, run.Replaying, run.Paused, run.AwaitingPhaseHandoff, run.AwaitingGateDecision,
+		run.Unknown, run.Pending, run.Running, run.Replaying, run.Paused, run.AwaitingPhaseHandoff,
+		run.AwaitingGateDecision,
 		run.AwaitingHumanReview, run.Done, run.Halted, run.Cancelled, run.Failed, run.Interrupted,
 	}
 }
 
-// TestTransitions is the whole table, written out by hand: requirement 003 §3 with the edges it forgot. Every pair that is not listed is
-// refused, X to X among them.
+// TestTransitions is the whole table, written out by hand: requirement 003 §3 with the edges it forgot. Every pair that
+// is not listed is refused, X to X among them.
 func TestTransitions(t *testing.T) {
 	want := map[run.Status][]run.Status{
 		run.Unknown: {run.Pending, run.Running},
 		run.Pending: {run.Running, run.Cancelled},
 		run.Running: {
-			run.Replaying, run.Paused, run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview, run.Done, run.Halted,
+			run.Replaying, run.Paused, run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview,
+			run.Done, run.Halted,
 			run.Cancelled, run.Failed, run.Interrupted,
 		},
 		run.Replaying:            {run.Running, run.Paused, run.Cancelled, run.Failed, run.Interrupted},

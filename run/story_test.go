@@ -48,10 +48,12 @@ func blob(name string) run.Blob { return run.Blob{Digest: "digest of " + name, S
 
 func opening() run.RunStart {
 	return run.RunStart{
-		Task: "write a page", RunKind: "pipeline", Pipeline: "page", RunID: "run-1", ThreadID: "run-1", Epoch: 1, CreatedAt: moment(0),
-		Artifact: &run.ArtifactRef{File: "artifact.html", Seed: blob("seed")},
-		Notes:    []run.NoteRef{{Name: "conviction", File: "conviction.md"}, {Name: "discovery", File: "discovery.md"}},
-		Budget:   run.Budget{CapUSD: 500, WarnUSD: 400}, TotalPasses: 16,
+		Task: "write a page", RunKind: "pipeline", Pipeline: "page", RunID: "run-1", ThreadID: "run-1", Epoch: 1,
+		CreatedAt: moment(0),
+		Artifact:  &run.ArtifactRef{File: "artifact.html", Seed: blob("seed")},
+		Notes: []run.NoteRef{{Name: "conviction", File: "conviction.md"},
+			{Name: "discovery", File: "discovery.md"}},
+		Budget: run.Budget{CapUSD: 500, WarnUSD: 400}, TotalPasses: 16,
 	}
 }
 
@@ -67,20 +69,26 @@ func passes(t testing.TB, n int) *story {
 
 func (s *story) pass(i int) {
 	p := run.Pass{
-		Step: fmt.Sprintf("%03d", i), Number: i, InRound: (i-1)%8 + 1, OfRound: 8, Set: fmt.Sprintf("S%d", (i-1)/8+1), Round: (i-1)/8 + 1,
-		Role: []string{"builder", "verifier"}[i%2], Gives: []string{"artifact", "report"}[i%2],
+		Step: fmt.Sprintf("%03d", i), Number: i, InRound: (i-1)%8 + 1, OfRound: 8, Set: fmt.Sprintf("S%d", (i-1)/8+1),
+		Round: (i-1)/8 + 1,
+		Role:  []string{"builder", "verifier"}[i%2], Gives: []string{"artifact", "report"}[i%2],
 		Title: "a pass", Description: strings.Repeat("what it is about ", 8),
 	}
 	cost := run.Spend{USD: 0.1, Tokens: run.Tokens{Input: 1000, Output: 200, CacheRead: 30, CacheWrite: 4}}
-	s.add(run.KindPassStart, "write", run.PassStart{Pass: p, Call: "call", Attempt: 1, Attempts: 3, Prompt: blob("prompt")})
+	s.add(run.KindPassStart, "write", run.PassStart{Pass: p, Call: "call", Attempt: 1, Attempts: 3,
+		Prompt: blob("prompt")})
 	if i%5 == 0 {
-		s.add(run.KindPassAttempt, "write", run.PassAttempt{Pass: p, Attempt: 1, Category: "output-empty", Judged: true, RetryInMS: 5000, Spend: &cost})
-		s.add(run.KindPassStart, "write", run.PassStart{Pass: p, Call: "call 2", Attempt: 2, Attempts: 3, Prompt: blob("prompt")})
+		s.add(run.KindPassAttempt, "write", run.PassAttempt{Pass: p, Attempt: 1, Category: "output-empty", Judged: true,
+			RetryInMS: 5000, Spend: &cost})
+		s.add(run.KindPassStart, "write", run.PassStart{Pass: p, Call: "call 2", Attempt: 2, Attempts: 3,
+			Prompt: blob("prompt")})
 	}
 	reply := blob(fmt.Sprintf("reply %d", i))
 	end := run.PassEnd{
-		Pass: p, Outcome: "ok", Attempts: 1, DurationMS: int64(i), Reply: &reply, Modified: true, Spend: cost, LastInRound: i%8 == 0,
-		Validation: run.Validation{Passed: i%7 != 0, Warnings: []string{"one"}}, Next: &run.Place{Round: p.Round, Step: p.InRound},
+		Pass: p, Outcome: "ok", Attempts: 1, DurationMS: int64(i), Reply: &reply, Modified: true, Spend: cost,
+		LastInRound: i%8 == 0,
+		Validation:  run.Validation{Passed: i%7 != 0, Warnings: []string{"one"}},
+		Next:        &run.Place{Round: p.Round, Step: p.InRound},
 	}
 	if p.Gives == "artifact" {
 		end.Artifact = ptr(blob(fmt.Sprintf("artifact %d", i)))
@@ -89,7 +97,8 @@ func (s *story) pass(i int) {
 	if end.Artifact != nil {
 		s.add(run.KindArtifactUpdated, "write", run.ArtifactUpdated{Step: p.Step, Artifact: *end.Artifact})
 	}
-	s.add(run.KindNoteAppended, "write", run.NoteAppended{Note: "conviction", File: "conviction.md", Step: p.Step, Whole: blob(fmt.Sprint("whole ", i))})
+	s.add(run.KindNoteAppended, "write", run.NoteAppended{Note: "conviction", File: "conviction.md", Step: p.Step,
+		Whole: blob(fmt.Sprint("whole ", i))})
 	if i%8 == 0 {
 		s.add(run.KindCheckpointCreated, "write", run.CheckpointCreated{ID: fmt.Sprintf("cp-S%d", i/8), AtPass: i})
 	}
@@ -97,7 +106,8 @@ func (s *story) pass(i int) {
 
 func ptr[T any](v T) *T { return &v }
 
-// excerpts are streams of another program that writes the same format: their kinds, keys and outcomes, with texts of ours.
+// excerpts are streams of another program that writes the same format: their kinds, keys and outcomes, with texts of
+// ours.
 func excerpts(t testing.TB) map[string][]run.Event {
 	t.Helper()
 	all := map[string][]run.Event{}

@@ -9,7 +9,8 @@ import (
 	"strconv"
 )
 
-// ByNumber is a JSON object whose keys are numbers. It is written in their order, "2" before "10", so that people and diffs can follow it.
+// ByNumber is a JSON object whose keys are numbers. Its members are written in numeric order, "2" before "10", so that
+// diffs are easy to read.
 type ByNumber[T any] map[string]T
 
 // MarshalJSON writes the object in the order of its numbers.

@@ -1,17 +1,17 @@
 package rundir
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"path"
-	"regexp"
-	"slices"
+	"strings"
+	"time"
 
-	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/internal/layout"
 )
 
-// Decision is one file of phase_handoff_decisions: what was decided, by whom, and in which words (requirement 000).
+// Decision is a file of phase_handoff_decisions: one decision of an operator on a hand-off (requirement 000).
 type Decision struct {
 	RunID     string `json:"run_id"`
 	HandoffID string `json:"handoff_id"`
@@ -23,69 +23,52 @@ type Decision struct {
 	DecidedBy string `json:"decided_by"`
 }
 
-var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// decisionFile is where the decision of a hand-off lies. Ids that look alike in a file name stay apart by their digest.
-func decisionFile(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	name := unsafeInName.ReplaceAllString(id, "_")
-	return path.Join(decisionsDir, name[:min(len(name), 80)]+"_"+hex.EncodeToString(sum[:5])+".json")
+// Answer is a decision of an operator as its file records it.
+type Answer struct {
+	HandoffID string `json:"handoff_id"`
+	Action    string `json:"action"`
+	DecidedAt string `json:"decided_at"`
 }
 
-// decision queues the file of a decision that counted.
-func (p *projector) decision(w *batchWriter, e run.Event) error {
-	d := p.meta.State.Decided
-	if p.meta.State.Illegal != "" || d == nil {
-		return nil
-	}
-	var a struct { // of a hand-off or of another question
-		DecidedAt string `json:"decided_at"`
-		DecidedBy string `json:"decided_by"`
-	}
-	e.Decode(&a)
-	raw, err := marshal(Decision{
-		RunID: p.meta.RunID, HandoffID: d.ID, Phase: d.Phase, Action: d.Action, Feedback: d.Feedback, Note: d.Note, DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy,
-	})
-	if err != nil {
-		return err
-	}
-	w.add(wholeFile{path: p.dir.Path(decisionFile(d.ID)), data: raw})
-	return nil
-}
+func (d Answer) Halts() bool { return strings.EqualFold(strings.TrimSpace(d.Action), "halt") }
 
-// FileOf gives where the newest reply, or else the artifact or the diff of that digest lies, relative to the directory; empty: nowhere.
-func (d Dir) FileOf(want string) (string, error) {
-	file, err := d.FileOfReply(want)
-	if err != nil || file != "" || want == "" {
-		return file, err
-	}
-	book, err := d.State()
-	if err != nil {
-		return "", err
-	}
-	for _, name := range []string{book.CurrentArtifactPath, DeliveryPatch} {
-		raw, err := os.ReadFile(d.Path(name))
-		if name != "" && err == nil && digest(raw) == want {
-			return name, nil
+// At returns the time of the decision; the zero time if it cannot be parsed.
+func (d Answer) At() time.Time {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if t, err := time.Parse(layout, d.DecidedAt); err == nil {
+			return t
 		}
 	}
-	return "", nil
+	return time.Time{}
 }
 
-// FileOfReply gives where the newest reply of that digest lies, relative to the directory; empty: no pass gave it.
-func (d Dir) FileOfReply(digest string) (string, error) {
-	events, _, err := d.Events()
-	if err != nil {
-		return "", err
+func (d Dir) ReadAnswers() ([]Answer, error) { return readEach[Answer](d, layout.DecisionsDir) }
+
+// Decisions reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
+func (d Dir) Decisions() ([]Decision, error) { return readEach[Decision](d, layout.DecisionsDir) }
+
+// readEach reads the JSON files of a folder as T in the order of their names. It skips files that cannot be parsed.
+func readEach[T any](d Dir, folder string) ([]T, error) {
+	entries, err := os.ReadDir(d.Path(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	for _, e := range slices.Backward(events) {
-		if e.Kind != run.KindPassEnd {
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for _, e := range entries {
+		if e.IsDir() || path.Ext(e.Name()) != ".json" {
 			continue
 		}
-		var p run.PassEnd
-		if e.Decode(&p); p.Reply != nil && p.Reply.Digest == digest {
-			return replyFile(p.Pass, scored(p)), nil
+		var one T
+		err := layout.ReadJSON(d.Path(path.Join(folder, e.Name())), &one)
+		if err != nil && !layout.Missing(err) {
+			return nil, err
+		}
+		if err == nil {
+			all = append(all, one)
 		}
 	}
-	return "", nil
+	return all, nil
 }

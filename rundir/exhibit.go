@@ -3,20 +3,22 @@ package rundir
 import (
 	"path"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
-// Backup is where the artifact as it was before a pass lies, relative to the directory. artifact is the artifact's own file.
-func Backup(p run.Pass, artifact string) string { return backupFile(p, artifact) }
+// Backup returns the path of the copy of the artifact before a pass, relative to the directory. artifact is the name of
+// the artifact.
+func Backup(p run.Pass, artifact string) string { return layout.BackupFile(p, artifact) }
 
-// Pictures lists the pictures of one round, named relative to the directory; none if they were not taken.
+// Pictures lists the screenshots of a round with names relative to the directory; none if none were taken.
 func (d Dir) Pictures(s run.Screenshots) ([]run.Shot, error) {
 	if s.Count == 0 {
 		return nil, nil
 	}
-	folder := shotsDir(s)
+	folder := layout.ShotsDir(s)
 	var shots []run.Shot
-	if err := d.readJSON(path.Join(folder, shotsFile), &shots); err != nil {
+	if err := layout.ReadJSON(d.Path(path.Join(folder, layout.ShotsFile)), &shots); err != nil {
 		return nil, err
 	}
 	for i := range shots {

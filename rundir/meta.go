@@ -1,23 +1,20 @@
 package rundir
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"hash/crc32"
 	"os"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
 // MetaVersion is the version of meta.json.
 const MetaVersion = 1
 
-// Meta is meta.json: a pure materialisation of the fold with a header (requirement 003 §5, requirement 000). It is written last, so it is
-// also the commit: every derived file is complete up to its seq.
+// Meta is meta.json: the folded state with a header (requirement 003 §5, requirement 000). It is written last and
+// commits a projection: every derived file is complete up to its seq.
 type Meta struct {
 	Version                int      `json:"version"`
 	RunID                  string   `json:"run_id"`
@@ -51,8 +48,8 @@ type Meta struct {
 
 	Source *run.Source `json:"source,omitempty"` // of a replay or a fork: where it comes from
 
-	PhaseHandoff *run.Handoff `json:"phase_handoff,omitempty"`
-	run.Markers               // how the run came to stand where it stands; each key only where it holds
+	PhaseHandoff *PhaseHandoff `json:"phase_handoff,omitempty"`
+	run.Markers                // how the run came to stand where it stands; each key only where it holds
 
 	Events      EventsMark    `json:"events"`
 	SegmentHead string        `json:"segment_head"`
@@ -60,24 +57,24 @@ type Meta struct {
 	State       run.State     `json:"state"`
 	History     run.History   `json:"history"`
 	Summary     Summary       `json:"summary"`
-	Records     *BookMark     `json:"records"`          // state.json as it was written last
+	Records     *StateMark    `json:"records"`          // state.json as it was written last
 	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
 
-	Digests map[string]string `json:"digests,omitempty"` // sha-256 of the files that no event describes: run.json and owner.json
-	Digest  string            `json:"digest,omitempty"`  // sha-256 of this file without this key, which is the last
+	// sha-256 of the files that no event describes: run.json and owner.json
+	Digests map[string]string `json:"digests,omitempty"`
+	Digest  string            `json:"digest,omitempty"` // sha-256 of this file without this key, which is the last
 
-	recorder *run.Recorder // of History, while events are folded
 }
 
-// Workspace is the tree that a run works on, as it stands.
+// Workspace is the tree that a run works on.
 type Workspace struct {
-	Kind   string `json:"kind"`   // git or dir
-	Source string `json:"source"` // where it comes from
-	Base   string `json:"base,omitempty"`
-	Branch string `json:"branch,omitempty"`
-	Commit string `json:"commit,omitempty"` // what the branch has come to
-	Start  string `json:"start"`            // digest of the tree at the start
-	Tree   string `json:"tree"`             // and now
+	Kind   run.WorkspaceKind `json:"kind"`
+	Source string            `json:"source"` // where it comes from
+	Base   string            `json:"base,omitempty"`
+	Branch string            `json:"branch,omitempty"`
+	Commit string            `json:"commit,omitempty"` // what the branch has come to
+	Start  string            `json:"start"`            // digest of the tree at the start
+	Tree   string            `json:"tree"`             // and now
 
 	Snapshots string `json:"snapshots,omitempty"` // full: each turn's tree is laid down too
 }
@@ -89,160 +86,113 @@ type Versions struct {
 	RegistryRef  string   `json:"registry_ref"`
 }
 
-// EventsMark is how far events.jsonl is folded into this file.
+// EventsMark records how far events.jsonl is folded into meta.json.
 type EventsMark struct {
 	Seq   int64     `json:"seq"`
 	Chain run.Chain `json:"chain"`
 	Size  int64     `json:"size"` // bytes
 }
 
-// DerivedMark is how far one growing file is written.
+// DerivedMark records how far a log is written.
 type DerivedMark struct {
-	File  string    `json:"file"`
-	Size  int64     `json:"size"`
-	Seq   int64     `json:"seq"`
-	Chain run.Chain `json:"chain,omitempty"` // over its lines up to Size, as over those of events.jsonl; empty: nothing is written, or an earlier release wrote it
+	File string `json:"file"`
+	Size int64  `json:"size"`
+	Seq  int64  `json:"seq"`
+	// over its lines up to Size, as over those of events.jsonl; empty: nothing is written, or an earlier release wrote
+	// it
+	Chain run.Chain `json:"chain,omitempty"`
 }
 
-// ErrDamaged marks a file of the directory that cannot be read as what it should be.
-var ErrDamaged = errors.New("damaged")
-
-// Meta reads meta.json. A missing one is fs.ErrNotExist, an unreadable one ErrDamaged; both are written again from the events.
+// Meta reads meta.json. The error is fs.ErrNotExist if the file is missing and damaged if it cannot be parsed; both are
+// repaired by a rebuild from the events.
 func (d Dir) Meta() (Meta, error) {
 	var m Meta
-	return m, d.readJSON(MetaFile, &m)
+	return m, layout.ReadJSON(d.Path(layout.MetaFile), &m)
 }
 
-// State reads the records as of meta.json: state.json, and what came since it was written.
+// State reads state.json. In long runs it can be older than the events: see LastSeq and [Meta].Behind.
 func (d Dir) State() (PipelineState, error) {
-	b, err := d.written()
-	if err != nil {
-		return b, err
-	}
-	m, err := d.Meta()
-	if err != nil || m.Behind == nil || m.Behind.Seq != b.LastSeq {
-		return b, nil //nolint:nilerr // meta.json is of another moment, or is to be made again: state.json counts
-	}
-	return d.goneOn(b, m)
-}
-
-// written reads state.json.
-func (d Dir) written() (PipelineState, error) {
-	raw, err := os.ReadFile(d.Path(StateFile))
+	raw, err := os.ReadFile(d.Path(layout.StateFile))
 	if err != nil {
 		return PipelineState{}, err
 	}
-	return d.parse(raw)
+	return d.Parse(raw)
 }
 
-func (d Dir) parse(raw []byte) (PipelineState, error) {
-	b := newState()
+func (d Dir) Parse(raw []byte) (PipelineState, error) {
+	b := NewState()
 	err := json.Unmarshal(raw, &b)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s is %w: %v", d.Path(StateFile), ErrDamaged, err)
+		err = fmt.Errorf("%s is %w: %v", d.Path(layout.StateFile), layout.ErrDamaged, err)
 	case b.SchemaVersion != StateSchema:
-		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d", d.Path(StateFile), ErrDamaged, b.SchemaVersion, StateSchema)
-	case !b.sound():
-		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), ErrDamaged)
+		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d",
+			d.Path(layout.StateFile), layout.ErrDamaged, b.SchemaVersion, StateSchema)
+	case !b.Valid():
+		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(layout.StateFile), layout.ErrDamaged)
 	}
 	return b, err
 }
 
-// sound says that events can be folded over the records.
-func (b *PipelineState) sound() bool {
-	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Aside != nil && b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
+// Valid reports whether events can be folded over the records.
+func (b *PipelineState) Valid() bool {
+	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Superseded != nil &&
+		b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
 		b.Cost.ByPACycle != nil
 	cycle := b.OpenCycle == nil || b.InFlightPACycle != nil && b.InFlightPACycle.Done != nil
 	return b.SchemaVersion == StateSchema && maps && cycle
 }
 
-func (d Dir) readJSON(name string, v any) error {
-	raw, err := os.ReadFile(d.Path(name))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return fmt.Errorf("%s is %w: %v", d.Path(name), ErrDamaged, err)
-	}
-	return nil
+// Summary contains the figures of a run that are needed most often. It is part of meta.json, so reading them takes the
+// same time for every number of records.
+type Summary struct {
+	CurrentPhase    string       `json:"currentPhase"`
+	PhaseReason     *string      `json:"phaseReason"`
+	Threshold       *float64     `json:"paScoreThreshold"`
+	MaxCycles       int          `json:"maxPACycles"`
+	LastPasses      []PassRecord `json:"lastPasses"`
+	Checkpoints     int          `json:"checkpoints"`
+	FirstCheckpoint *string      `json:"firstCheckpoint"`
+	LastCheckpoint  *string      `json:"lastCheckpoint"`
+	Recovered       int          `json:"recovered"` // errors
+	Unrecovered     int          `json:"unrecovered"`
 }
 
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
-
-// fold takes one event into the header.
-func (m *Meta) fold(e run.Event) {
-	m.State = run.Apply(m.State, e)
-	if m.recorder == nil {
-		m.recorder = run.NewRecorder(m.History)
-	}
-	m.recorder.Apply(e)
-	m.History = m.recorder.History()
-	s := m.State
-	switch e.Kind {
-	case run.KindRunStart:
-		m.head(e)
-	case run.KindRunResumed:
-		if s.Epoch != m.Epoch {
-			m.ResumeFromCheckpointID = m.CheckpointHead // of the epoch before
-		}
-	case run.KindRunReverted:
-		var r run.RunReverted
-		e.Decode(&r)
-		m.ResumeFromCheckpointID = text(cmp.Or(r.Checkpoint, run.UnnamedID(r.To)))
-	}
-	m.Status, m.RFCStatus, m.Reason, m.Epoch = string(s.Status), s.Status.RFC(), s.Reason, s.Epoch
-	m.StartedAt, m.FinishedAt, m.PhaseHandoff, m.Markers = s.StartedAt, text(s.FinishedAt), s.Handoff, s.Markers
-	m.CurrentStepID, m.CheckpointHead = nil, nil
-	if len(s.InFlight) > 0 {
-		m.CurrentStepID = text(s.InFlight[0].Step)
-	}
-	if s.Checkpoint != nil {
-		m.CheckpointHead = text(s.Checkpoint.ID)
-	}
-	if w := m.Workspace; w != nil && s.Tree != nil {
-		next := *w
-		next.Commit, next.Tree = s.Commit, s.Tree.Digest
-		m.Workspace = &next
-	}
-	m.outcome(s)
+// Behind records that state.json is older than meta.json, with everything needed to continue without reading it.
+type Behind struct {
+	Seq     int64         `json:"seq"`   // where state.json stands
+	Size    int64         `json:"size"`  // of events.jsonl up to there
+	State   run.State     `json:"state"` // the small state there
+	Records PipelineState `json:"book"`  // the records as of meta.json, without the lists that grow
 }
 
-func (m *Meta) outcome(s run.State) {
-	m.Result, m.Error = nil, nil
-	switch {
-	case s.Status == run.Done && s.Artifact != nil:
-		m.Result = text(s.Artifact.Digest)
-	case s.Status == run.Done && s.Tree != nil:
-		m.Result = text(s.Tree.Digest)
-	case s.Status == run.Failed:
-		m.Error = text(s.Reason)
-	}
+// StateMark identifies the bytes of state.json, so that a change by another program is found.
+type StateMark struct {
+	Size   int64  `json:"size"`
+	CRC32C uint32 `json:"crc32c"` // finds an edit or a torn disk; a forger is not looked for
 }
 
-func (m *Meta) head(e run.Event) {
-	var p run.RunStart
-	e.Decode(&p)
-	m.Version, m.RunID, m.ThreadID = MetaVersion, p.RunID, p.ThreadID
-	m.SkillID, m.SkillVersion, m.PolicySnapshotID = p.Pipeline, p.Definition, p.Policy
-	m.CreatedAt, m.TenantID, m.Environment = p.CreatedAt, p.Tenant, p.Environment
-	m.Task, m.RunKind, m.Parent = p.Task, p.RunKind, p.Parent
-	if w := p.Workspace; w != nil {
-		m.Workspace = &Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Start: w.Tree.Digest, Snapshots: p.Snapshots}
-	}
-	m.Source, m.ResumeFromCheckpointID = p.Source, nil
-	if p.Source != nil {
-		m.ResumeFromCheckpointID = text(p.Source.Checkpoint)
-	}
-	m.Versions = Versions{Capabilities: list(p.Agents), Bindings: p.Build, RegistryRef: p.Definition}
-	m.TraceID = traceID(p.RunID)
-	if m.Derived == nil { // a run that starts again after a reset adds to the files that are there
-		m.Derived = []DerivedMark{}
-	}
+func MarkOf(raw []byte) *StateMark {
+	return &StateMark{Size: int64(len(raw)), CRC32C: crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))}
 }
 
-// traceID derives a 16-byte trace id from the run's id, so that every tool finds the same without being told.
-func traceID(runID string) string {
-	sum := sha256.Sum256([]byte("passbook trace " + runID))
-	return hex.EncodeToString(sum[:16])
+// PhaseHandoff is the key phase_handoff of meta.json: the open hand-off, or the undecided one of a failed run
+// (requirement 000).
+type PhaseHandoff struct {
+	ID            string         `json:"id"`
+	Phase         string         `json:"phase"`
+	Question      string         `json:"question,omitempty"` // for people
+	Type          string         `json:"type"`
+	Trigger       string         `json:"trigger"`
+	Verdict       string         `json:"verdict"`
+	Approved      *bool          `json:"approved"` // nil: not judged
+	Round         int            `json:"round"`
+	LoopMaxRounds int            `json:"loop_max_rounds"`
+	Actions       []string       `json:"available_actions"`
+	Artifacts     []run.Attached `json:"artifacts"`
+	LastOutput    string         `json:"last_output"` // digest
+	Digest        string         `json:"digest,omitempty"`
+	RequestedAt   string         `json:"requested_at"`
+	run.Deadlines
+	Reminded int `json:"reminded,omitempty"` // how often
 }

@@ -8,13 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
 )
 
-// Records visits every file of the directory that may name blobs of the store: its JSON and JSONL, and what was torn off. The workspace and what
-// the run was given are the user's, and archived runs have directories of their own.
+// Records visits every JSON and JSONL file of the directory that can name blobs of the store, and torn lines. It skips
+// the workspace, the inputs and archived runs.
 func (d Dir) Records(visit func(name string, r io.Reader) error) error {
-	skip := map[string]bool{d.Path(archivesDir): true, d.Path(WorkspaceDir): true, d.Path(InputsDir): true}
+	skip := map[string]bool{d.Path(layout.ArchivesDir): true, d.Path(layout.WorkspaceDir): true,
+		d.Path(layout.InputsDir): true}
 	err := filepath.WalkDir(d.Root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -39,19 +41,19 @@ func (d Dir) Records(visit func(name string, r io.Reader) error) error {
 
 func records(path string) bool {
 	ext := filepath.Ext(path)
-	return ext == ".json" || ext == ".jsonl" || filepath.Base(filepath.Dir(path)) == filepath.Base(tornDir)
+	return ext == ".json" || ext == ".jsonl" || filepath.Base(filepath.Dir(path)) == filepath.Base(layout.TornDir)
 }
 
-// Archived gives the directories of the runs that were archived here.
+// Archived returns the directories of the runs that are archived in this one.
 func (d Dir) Archived() ([]Dir, error) {
-	entries, err := os.ReadDir(d.Path(archivesDir))
+	entries, err := os.ReadDir(d.Path(layout.ArchivesDir))
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
 	var out []Dir
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "run-") {
-			out = append(out, Dir{Root: d.Path(archivesDir + "/" + e.Name()), Disk: d.Disk})
+			out = append(out, Dir{Root: d.Path(layout.ArchivesDir + "/" + e.Name())})
 		}
 	}
 	return out, err

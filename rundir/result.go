@@ -7,11 +7,10 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
-
-// ResultFile names what a run that is done has come to.
-const ResultFile = "result.json"
 
 // ResultVersion is the version of result.json.
 const ResultVersion = 1
@@ -22,7 +21,7 @@ const (
 	ResultTree     = "tree"
 )
 
-// Result is result.json, the manifest of what a run has come to. It follows from the event that ended the run, and is written with it.
+// Result is result.json, the manifest of the result of a completed run. It follows from the event that ended the run.
 type Result struct {
 	Version int       `json:"version"`
 	RunID   string    `json:"run_id"`
@@ -34,17 +33,23 @@ type Result struct {
 	Size    int64     `json:"size"`   // bytes of the artifact
 }
 
-// ResultError says why the result of a run that is done cannot be had. Nothing was copied.
+// BlobReader reads blobs of a store by their digests.
+type BlobReader interface {
+	Get(ctx context.Context, digest string) ([]byte, error)
+}
+
+// ResultError describes why the result of a completed run cannot be returned. Nothing was copied.
 type ResultError struct {
 	Dir, RunID, Why string
 }
 
 func (e *ResultError) Error() string {
-	return fmt.Sprintf("the result in %s is not taken: %s. Write the directory again with `starter rebuild %s --output-dir OTHER`, and promote OTHER", e.Dir, e.Why, e.RunID)
+	return fmt.Sprintf("the result in %s is not taken: %s. Rebuild the directory with `starter rebuild %s "+
+		"--output-dir OTHER`, and promote OTHER", e.Dir, e.Why, e.RunID)
 }
 
-// resultOf is what a state that is done has come to; false: nothing.
-func resultOf(s run.State, artifact string, chain run.Chain) (Result, bool) {
+// ResultOf returns the result of a completed run; false if there is none.
+func ResultOf(s run.State, artifact string, chain run.Chain) (Result, bool) {
 	r := Result{Version: ResultVersion, RunID: s.RunID, Seq: s.Seq, Chain: chain}
 	switch {
 	case s.Status != run.Done:
@@ -52,30 +57,17 @@ func resultOf(s run.State, artifact string, chain run.Chain) (Result, bool) {
 	case s.Artifact != nil:
 		r.Kind, r.Name, r.Digest, r.Size = ResultArtifact, artifact, s.Artifact.Digest, s.Artifact.Size
 	case s.Tree != nil:
-		r.Kind, r.Name, r.Digest = ResultTree, WorkspaceDir, s.Tree.Digest
+		r.Kind, r.Name, r.Digest = ResultTree, layout.WorkspaceDir, s.Tree.Digest
 	default:
 		return r, false
 	}
 	return r, true
 }
 
-// result queues result.json with the end of a run that is done.
-func (p *projector) result(w *batchWriter) error {
-	r, any := resultOf(p.meta.State, p.book.CurrentArtifactPath, p.chainAt(p.meta.State.Seq))
-	if !any {
-		return nil
-	}
-	raw, err := marshal(r)
-	if err != nil {
-		return err
-	}
-	w.add(wholeFile{path: p.dir.Path(ResultFile), data: raw})
-	return nil
-}
-
-// Result gives what a run that is done has come to. The manifest, the journal and the segments in the store must all say the same; if they do
-// not, or the manifest is missing, the error is a ResultError, and a *run.ConflictError where the run is not done.
-func (d Dir) Result(ctx context.Context, blobs Blobs) (Result, error) {
+// Result returns the result of a completed run. The manifest, the journal and the segments in the store must agree. If
+// they do not, or the manifest is missing, the error is a [*ResultError]; if the run is not completed, it is a
+// *run.ConflictError.
+func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return Result{}, err
@@ -85,16 +77,18 @@ func (d Dir) Result(ctx context.Context, blobs Blobs) (Result, error) {
 		return Result{}, err
 	}
 	var said Result
-	err = d.readJSON(ResultFile, &said)
+	err = layout.ReadJSON(d.Path(layout.ResultFile), &said)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Result{}, d.untaken(claim, "its manifest %s is missing", ResultFile)
-	case errors.Is(err, ErrDamaged):
+		return Result{}, d.untaken(claim, "its manifest %s is missing", layout.ResultFile)
+	case errors.Is(err, layout.ErrDamaged):
 		return Result{}, d.untaken(claim, "%v", err)
 	case err != nil:
 		return Result{}, err
 	case said != want:
-		return Result{}, d.untaken(claim, "its manifest %s is not what the journal says (%.12s, and the journal has %.12s)", ResultFile, said.Digest, want.Digest)
+		return Result{},
+			d.untaken(claim, "its manifest %s differs from the journal (%.12s, and the journal has %.12s)",
+				layout.ResultFile, said.Digest, want.Digest)
 	}
 	return want, nil
 }
@@ -103,9 +97,9 @@ func (d Dir) untaken(claim run.Claim, format string, args ...any) error {
 	return &ResultError{Dir: d.Root, RunID: claim.RunID, Why: fmt.Sprintf(format, args...)}
 }
 
-// journaledResult is what the events say, when the store says that they are the ones.
-func (d Dir) journaledResult(ctx context.Context, blobs Blobs, claim run.Claim) (Result, error) {
-	all, err := d.readStream(0)
+// journaledResult returns the result that the events record, if the store has the same events.
+func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (Result, error) {
+	all, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
 	if err != nil {
 		return Result{}, err
 	}
@@ -113,9 +107,9 @@ func (d Dir) journaledResult(ctx context.Context, blobs Blobs, claim run.Claim) 
 	var r Result
 	var chain run.Chain
 	artifact, ended := "", false
-	for i, line := range all.lines {
+	for i, line := range all.Lines {
 		chain = chain.Then(line)
-		e := lenient(line)
+		e := journal.Lenient(line)
 		e.Seq = int64(i + 1)
 		s = run.Apply(s, e)
 		if e.Kind == run.KindRunStart {
@@ -125,7 +119,7 @@ func (d Dir) journaledResult(ctx context.Context, blobs Blobs, claim run.Claim) 
 			}
 		}
 		if e.Kind == run.KindRunEnd {
-			r, ended = resultOf(s, artifact, chain)
+			r, ended = ResultOf(s, artifact, chain)
 		}
 	}
 	if err := run.May(s.Status, run.Promote, run.Terms{}); err != nil {
@@ -137,41 +131,44 @@ func (d Dir) journaledResult(ctx context.Context, blobs Blobs, claim run.Claim) 
 	case !ended:
 		return r, d.untaken(claim, "its events name none")
 	}
-	return r, d.vouched(ctx, blobs, claim, all.lines, r.Seq)
+	return r, d.vouched(ctx, blobs, claim, all.Lines, r.Seq)
 }
 
-// vouched says whether the store holds the same lines, up to the one that ended the run.
-func (d Dir) vouched(ctx context.Context, blobs Blobs, claim run.Claim, lines []string, end int64) error {
+// vouched checks that the store has the same lines up to the one that ended the run.
+func (d Dir) vouched(ctx context.Context, blobs BlobReader, claim run.Claim, lines []string, end int64) error {
 	meta, err := d.Meta()
 	if err != nil {
 		return d.untaken(claim, "%v", err)
 	}
-	sealed, err := Segments(ctx, blobs, meta.SegmentHead)
-	if lost(err) || errors.Is(err, ErrDamaged) {
+	sealed, err := journal.Segments(ctx, blobs, meta.SegmentHead)
+	if layout.Lost(err) || errors.Is(err, layout.ErrDamaged) {
 		return d.untaken(claim, "the store does not vouch for its journal: %v", err)
 	}
 	if err != nil {
 		return err
 	}
 	if int64(len(sealed)) < end {
-		return d.untaken(claim, "the store holds events 1 to %d of its journal, and the run ended with event %d", len(sealed), end)
+		return d.untaken(claim, "the store holds events 1 to %d of its journal, and the run ended with event %d",
+			len(sealed), end)
 	}
 	for i := range min(len(sealed), len(lines)) {
 		if sealed[i] != lines[i] {
-			return d.untaken(claim, "event %d of %s is not the one in the store", i+1, EventsFile)
+			return d.untaken(claim, "event %d of %s is not the one in the store", i+1, layout.EventsFile)
 		}
 	}
 	return nil
 }
 
-// ResultBytes gives the bytes of a run's artifact: the directory's, if they are the ones, or the store's.
-func (d Dir) ResultBytes(ctx context.Context, blobs Blobs, r Result) ([]byte, error) {
-	if raw, err := os.ReadFile(d.Path(r.Name)); err == nil && digest(raw) == r.Digest {
+// ResultBytes returns the bytes of the artifact of a completed run: from the directory if they match the digest,
+// otherwise from the store.
+func (d Dir) ResultBytes(ctx context.Context, blobs BlobReader, r Result) ([]byte, error) {
+	if raw, err := os.ReadFile(d.Path(r.Name)); err == nil && layout.Digest(raw) == r.Digest {
 		return raw, nil
 	}
 	raw, err := blobs.Get(ctx, r.Digest)
 	if err != nil {
-		return nil, fmt.Errorf("%s in %s is not the result of the run any more, and the store does not give it: %w", r.Name, d.Root, err)
+		return nil, fmt.Errorf("%s in %s is no longer the result of the run, and the store does not have it: %w",
+			r.Name, d.Root, err)
 	}
 	return raw, nil
 }

@@ -3,19 +3,22 @@ package rundir
 import (
 	"encoding/json"
 	"os"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/run"
 )
 
-// Rows reads a JSONL file of the directory. Lines that do not fit T, torn or written by somebody else, are skipped and counted.
+// Rows reads a JSONL file of the directory. It skips and counts lines that do not fit T.
 func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	raw, err := os.ReadFile(d.Path(file))
 	if err != nil {
 		return nil, 0, err
 	}
-	s := split(raw, 0)
-	if len(s.torn) > 0 {
+	s := journal.Split(raw, 0)
+	if len(s.Torn) > 0 {
 		skipped++
 	}
-	for _, line := range s.lines {
+	for _, line := range s.Lines {
 		var row T
 		if json.Unmarshal([]byte(line), &row) != nil {
 			skipped++
@@ -26,30 +29,30 @@ func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	return rows, skipped, nil
 }
 
-// TraceRow is one line of traces.jsonl: a call by reference.
+// TraceRow is a line of traces.jsonl: one call, by reference.
 type TraceRow struct {
-	Seq        int64  `json:"seq"`
-	TS         string `json:"ts"`
-	Call       string `json:"call"`
-	Turn       string `json:"turn"`
-	Role       string `json:"role"`
-	PromptPath string `json:"prompt_path"`
-	ReplyPath  string `json:"reply_path,omitempty"`
-	AgentPath  string `json:"agent_path,omitempty"` // what the agent reported beside it
-	Reply      string `json:"reply,omitempty"`      // digest of its text
-	Outcome    string `json:"outcome"`
-	DurationMS int64  `json:"duration_ms"`
-	Reused     bool   `json:"reused,omitempty"`
-	Joined     bool   `json:"joined,omitempty"`
+	Seq        int64        `json:"seq"`
+	TS         string       `json:"ts"`
+	Call       string       `json:"call"`
+	Turn       string       `json:"turn"`
+	Role       string       `json:"role"`
+	PromptPath string       `json:"prompt_path"`
+	ReplyPath  string       `json:"reply_path,omitempty"`
+	AgentPath  string       `json:"agent_path,omitempty"` // what the agent reported beside it
+	Reply      string       `json:"reply,omitempty"`      // digest of its text
+	Outcome    run.Category `json:"outcome"`
+	DurationMS int64        `json:"duration_ms"`
+	Reused     bool         `json:"reused,omitempty"`
+	Joined     bool         `json:"joined,omitempty"`
 }
 
-// ReadTraces reads the lines of a traces.jsonl, wherever it comes from. Lines that are none are skipped and counted.
+// ReadTraces parses the lines of a traces.jsonl. It skips and counts other lines.
 func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
-	s := split(raw, 0)
-	if len(s.torn) > 0 {
+	s := journal.Split(raw, 0)
+	if len(s.Torn) > 0 {
 		skipped++
 	}
-	for _, line := range s.lines {
+	for _, line := range s.Lines {
 		var row TraceRow
 		if json.Unmarshal([]byte(line), &row) != nil || row.Call == "" {
 			skipped++
@@ -60,7 +63,7 @@ func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
 	return rows, skipped
 }
 
-// DecisionRow is one line of decisions.jsonl, as far as tools look at it.
+// DecisionRow contains the fields of a line of decisions.jsonl that tools use.
 type DecisionRow struct {
 	TS       string `json:"ts"`
 	Decision string `json:"decision"`
@@ -70,7 +73,7 @@ type DecisionRow struct {
 	Seq      int64  `json:"seq"`
 }
 
-// CostRow is one line of cost.jsonl.
+// CostRow is a line of cost.jsonl.
 type CostRow struct {
 	TS         string  `json:"ts"`
 	Pass       int     `json:"pass,omitempty"`
@@ -85,10 +88,11 @@ type CostRow struct {
 	USD        float64 `json:"costUsd"`
 	Cumulative float64 `json:"cumulativeCostUsd"`
 	Estimated  bool    `json:"estimated,omitempty"`
+	Known      string  `json:"costKnown,omitempty"` // exact, at_least or unknown
 	Seq        int64   `json:"seq"`
 }
 
-// QualityRow is one line of quality.jsonl; which fields count depends on the type.
+// QualityRow is a line of quality.jsonl. The fields in use depend on its type.
 type QualityRow struct {
 	TS        string         `json:"ts"`
 	Type      string         `json:"type"`

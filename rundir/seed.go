@@ -7,11 +7,12 @@ import (
 	"os"
 	"path"
 
-	"github.com/passbook-run/passbook/pass"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/run"
 )
 
-// ErrNoArtifact says that the run revises no artifact.
+// ErrNoArtifact means that the run revises no artifact.
 var ErrNoArtifact = errors.New("the run has no artifact")
 
 // Artifact is what a run revises: its file, relative to the directory, with its content at the start and now.
@@ -22,8 +23,8 @@ type Artifact struct {
 	Absent bool // the file is not there now
 }
 
-// Artifact reads the artifact as it was at the start and as it is. The seed is looked for among the files that the run was given, and
-// among the backups of its first passes; if it is not there the error is fs.ErrNotExist.
+// Artifact reads the artifact as it was at the start and as it is. The seed is looked for among the files that the run
+// was given, and among the backups of its first passes; if it is not there the error is fs.ErrNotExist.
 func (d Dir) Artifact() (Artifact, error) {
 	events, _, err := d.Events()
 	if err != nil {
@@ -51,7 +52,7 @@ func (d Dir) Artifact() (Artifact, error) {
 // Inputs lists the files that the run was given; none if the list is missing or unreadable.
 func (d Dir) Inputs() ([]InputFile, error) {
 	var given Inputs
-	if err := d.readJSON(InputsFile, &given); err != nil && !missing(err) {
+	if err := layout.ReadJSON(d.Path(layout.InputsFile), &given); err != nil && !layout.Missing(err) {
 		return nil, err
 	}
 	return given.Files, nil
@@ -63,7 +64,8 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		return nil, err
 	}
 	for _, f := range given {
-		if raw, err := os.ReadFile(d.Path(path.Join(InputsDir, f.Path))); err == nil && digest(pass.Stored(string(raw))) == want {
+		if raw, err := os.ReadFile(d.Path(path.Join(layout.InputsDir, f.Path))); err == nil &&
+			layout.Digest(pass.Stored(string(raw))) == want {
 			return pass.Stored(string(raw)), nil
 		}
 	}
@@ -75,12 +77,35 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		if e.Decode(&p); p.Before != want {
 			continue
 		}
-		if raw, err := os.ReadFile(d.Path(backupFile(p.Pass, a.File))); err == nil && digest(raw) == want {
+		if raw, err := os.ReadFile(d.Path(layout.BackupFile(p.Pass, a.File))); err == nil &&
+			layout.Digest(raw) == want {
 			return raw, nil
 		}
 	}
-	if digest(a.Now) == want {
+	if layout.Digest(a.Now) == want {
 		return a.Now, nil
 	}
 	return nil, fmt.Errorf("the artifact that the run began with (%s) is not in %s: %w", want, d.Root, fs.ErrNotExist)
+}
+
+// Inputs is the manifest of the files a run was given: path beside the definition, and digest.
+type Inputs struct {
+	Version int         `json:"version"`
+	Files   []InputFile `json:"files"`
+}
+
+// Digests returns the digest of each file, by path.
+func (in Inputs) Digests() map[string]string {
+	all := map[string]string{}
+	for _, f := range in.Files {
+		all[f.Path] = f.Digest
+	}
+	return all
+}
+
+// InputFile is one file of the manifest.
+type InputFile struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
 }

@@ -1,12 +1,14 @@
 package rundir
 
-import "github.com/passbook-run/passbook/run"
+import (
+	"github.com/passbook-run/passbook/run"
+)
 
 // StateSchema is the version of state.json (requirement 002 §1.1).
 const StateSchema = 3
 
-// PipelineState is state.json: requirement 002's names, exactly. The fields at the end are ours: lastSeq says up to which event the file
-// is written, which is how a crash between two files is healed.
+// PipelineState is state.json with exactly the names of requirement 002. The fields at the end are those of Passbook:
+// lastSeq is the last event that the file contains, which repairs a crash between two files.
 type PipelineState struct {
 	SchemaVersion           int                     `json:"schemaVersion"`
 	RunID                   string                  `json:"runId"`
@@ -45,11 +47,10 @@ type PipelineState struct {
 	PendingErrors   []ErrorRecord  `json:"pendingErrors"`   // of attempts whose pass has not ended
 	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
-	Aside           map[string]int `json:"aside"`           // how often each evidence folder was set aside by a revert
-	Turns           int            `json:"turns,omitempty"` // how many a run on a workspace has had, those that a revert left behind included
-	LastSeq         int64          `json:"lastSeq"`
-
-	older older // what comes before the elements of the lists, while they are written
+	Superseded      map[string]int `json:"aside"`           // how often each evidence folder was set aside by a revert
+	// how many a run on a workspace has had, those that a revert left behind included
+	Turns   int   `json:"turns,omitempty"`
+	LastSeq int64 `json:"lastSeq"`
 }
 
 // PendingSpend is what the attempts of one pass have cost that did not settle it.
@@ -82,7 +83,7 @@ type PassRecord struct {
 	HasDiscoveryAddition  bool           `json:"hasDiscoveryAddition"`
 	CorpusFilesLoaded     []string       `json:"corpusFilesLoaded"`
 	ReferenceFilesLoaded  []string       `json:"referenceFilesLoaded"`
-	Outcome               string         `json:"outcome"` // ours: ok, or the category it was given up with
+	Outcome               run.Category   `json:"outcome"` // ours: ok, or what it was given up with
 }
 
 // PassTokens is the cost of one pass.
@@ -93,6 +94,7 @@ type PassTokens struct {
 	CacheWriteTokens int64   `json:"cacheWriteTokens"`
 	EstimatedCostUSD float64 `json:"estimatedCostUsd"`
 	Estimated        bool    `json:"estimated,omitempty"` // ours: the agent reported no cost
+	UnknownCalls     int     `json:"unknownCalls,omitempty"`
 }
 
 // CallTokens is the cost of one call of a cycle.
@@ -186,6 +188,7 @@ type RoleCost struct {
 	OutputTokens int64   `json:"outputTokens"`
 	CostUSD      float64 `json:"costUsd"`
 	PassCount    int     `json:"passCount"`
+	UnknownCalls int     `json:"unknownCalls,omitempty"`
 }
 
 // InFlightPass is the numbered pass under way.
@@ -202,3 +205,35 @@ type InFlightCycle struct {
 	StartedAt string          `json:"startedAt"`
 	Done      map[string]bool `json:"done"`
 }
+
+// NewState returns the records before the first event.
+func NewState() PipelineState {
+	return PipelineState{
+		SchemaVersion:   StateSchema,
+		PassRecords:     ByNumber[PassRecord]{},
+		PACycleRecords:  ByNumber[PACycleRecord]{},
+		ArtifactBackups: []string{},
+		Checkpoints:     []CheckpointRecord{},
+		ErrorHistory:    []ErrorRecord{},
+		PendingErrors:   []ErrorRecord{},
+		PendingSpend:    []PendingSpend{},
+		FailedOutputs:   map[string]int{},
+		Superseded:      map[string]int{},
+		Cost: CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{},
+			ByPACycle: ByNumber[RoleCost]{}},
+	}
+}
+
+// ErrorRecord is one error (requirement 002 §1.5).
+type ErrorRecord struct {
+	Timestamp          string       `json:"timestamp"`
+	Context            string       `json:"context"`
+	Category           run.Category `json:"category"`
+	Message            string       `json:"message"`
+	Recovered          bool         `json:"recovered"`
+	RecoveredAtAttempt *int         `json:"recoveredAtAttempt"`
+	Diagnostics        string       `json:"diagnostics"`
+}
+
+// Terminal reports whether a status is an end of its epoch.
+func Terminal(s run.Status) bool { return s.Settled() || s == run.Failed }

@@ -1,107 +1,56 @@
 package rundir
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"iter"
 	"os"
 
-	"github.com/passbook-run/passbook/durable"
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
-// stream is what a part of events.jsonl holds.
-type stream struct {
-	lines []string // complete ones, without their line feed
-	size  int64    // bytes of the file up to the last line feed
-	torn  []byte   // what stands after it
-}
-
-// readStream reads events.jsonl from an offset that is the start of a line. A missing file is empty.
-func (d Dir) readStream(from int64) (stream, error) {
-	f, err := durable.Open(d.Path(EventsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return stream{}, nil
-	}
-	if err != nil {
-		return stream{}, err
-	}
-	defer f.Close()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return stream{}, err
-	}
-	raw, err := io.ReadAll(f)
-	if err != nil {
-		return stream{}, fmt.Errorf("read %s: %w", d.Path(EventsFile), err)
-	}
-	return split(raw, from), nil
-}
-
-// lineEnds says whether the stream has that many bytes and a line ends with them.
-func (d Dir) lineEnds(size int64) (bool, error) {
-	if size == 0 {
-		return true, nil
-	}
-	f, err := durable.Open(d.Path(EventsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	last := make([]byte, 1)
-	if _, err := f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	return last[0] == '\n', nil
-}
-
-// split cuts at line feeds only: other line separators may stand inside strings.
-func split(raw []byte, from int64) stream {
-	s := stream{size: from}
-	for {
-		i := bytes.IndexByte(raw, '\n')
-		if i < 0 {
-			s.torn = raw
-			return s
-		}
-		s.lines = append(s.lines, string(raw[:i]))
-		s.size += int64(i) + 1
-		raw = raw[i+1:]
-	}
-}
-
-// Events reads every complete line of the stream. Lines that are not JSON objects are skipped and counted.
-func (d Dir) Events() (events []run.Event, damaged int, err error) {
-	s, err := d.readStream(0)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, l := range s.lines {
-		e, err := run.ParseEvent([]byte(l))
+// Lines iterates over the complete lines of events.jsonl from an offset, which is the start of a line. A line is valid
+// until the next one. An error ends the iteration; a missing file has no lines.
+func (d Dir) Lines(from int64) iter.Seq2[*run.Line, error] {
+	return func(yield func(*run.Line, error) bool) {
+		f, err := journal.Open(d.Path(layout.EventsFile), from)
 		if err != nil {
-			damaged++
-			continue
+			yield(nil, err)
+			return
 		}
-		events = append(events, e)
+		defer f.Close()
+		for line, err := range f.Lines() {
+			if err != nil {
+				err = fmt.Errorf("read %s: %w", d.Path(layout.EventsFile), err)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// Events reads every complete line of the stream. It skips and counts lines that are not JSON objects.
+func (d Dir) Events() (events []run.Event, damaged int, err error) {
+	for line, err := range d.Lines(0) {
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case line.Err != nil:
+			damaged++
+		default:
+			events = append(events, line.Event.Clone())
+		}
 	}
 	return events, damaged, nil
 }
 
-// Follow reads the complete lines behind an offset, and the offset to go on from: for tools that watch a run.
-func (d Dir) Follow(from int64) (lines []string, next int64, err error) {
-	s, err := d.readStream(from)
-	return s.lines, max(s.size, from), err // a directory that is away for a moment is not followed from its beginning again
-}
-
-// Recent reads the last events: the complete lines within the last so many bytes of the stream. Lines that are not JSON objects are skipped.
+// Recent reads the complete lines within the last bytes of the stream. It skips lines that are not JSON objects.
 func (d Dir) Recent(bytes int64) ([]run.Event, error) {
-	fi, err := os.Stat(d.Path(EventsFile))
+	fi, err := os.Stat(d.Path(layout.EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -109,21 +58,26 @@ func (d Dir) Recent(bytes int64) ([]run.Event, error) {
 		return nil, err
 	}
 	from := max(0, fi.Size()-bytes)
-	s, err := d.readStream(from)
-	if from > 0 && len(s.lines) > 0 {
-		s.lines = s.lines[1:] // it began before from
-	}
 	var events []run.Event
-	for _, l := range s.lines {
-		if e, err := run.ParseEvent([]byte(l)); err == nil {
-			events = append(events, e)
+	for line, err := range d.Lines(from) {
+		switch {
+		case err != nil:
+			return nil, err
+		case line.Err == nil && (from == 0 || line.Number > 1): // the first one began before from
+			events = append(events, line.Event.Clone())
 		}
 	}
-	return events, err
+	return events, nil
 }
 
-// Tail says where the stream on disk ends.
+// Tail returns the end of the stream on disk.
 func (d Dir) Tail() (run.Tail, error) {
-	s, err := d.readStream(0)
-	return run.Tail{Seq: int64(len(s.lines)), Chain: run.Chain("").Over(s.lines)}, err
+	var t run.Tail
+	for line, err := range d.Lines(0) {
+		if err != nil {
+			return run.Tail{}, err
+		}
+		t = run.Tail{Seq: line.Number, Chain: line.Chain(t.Chain)}
+	}
+	return t, nil
 }

@@ -1,17 +1,20 @@
 package rundir
 
 import (
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Causes of versions.
 const (
-	FromStart = "start"  // what the run began with
-	FromTurn  = "turn"   // what a turn left
-	FromEdit  = "edited" // what somebody changed by hand while the run rested; beside these there is what a revert put back, "reverted", which it abandons at once
+	FromStart = "start" // what the run began with
+	FromTurn  = "turn"  // what a turn left
+	// an edit of an operator during a pause; a tree that a revert restores has the cause "reverted" and is abandoned
+	// at once
+	FromEdit = "edited"
 )
 
-// Version is one tree that a run's workspace has had.
+// Version is a tree that the workspace of a run has had.
 type Version struct {
 	Cause     string
 	Turn      int // number of the turn; of another cause, of the last turn before it
@@ -21,29 +24,30 @@ type Version struct {
 	Round     int
 	Role      string
 	Call      string
-	Outcome   string  // ok, or the category that it was given up with
-	USD       float64 // of the turn with all its attempts
-	Changed   int     // files and folders
-	Tree      string  // digest
-	Before    string  // digest of the tree before it
-	Abandoned bool    // a revert went back behind it
+	Outcome   run.Category // ok, or the category that it was given up with
+	USD       float64      // of the turn with all its attempts
+	Changed   int          // files and folders
+	Tree      string       // digest
+	Before    string       // digest of the tree before it
+	Abandoned bool         // a revert went back behind it
 }
 
-// Versions gives the trees that the run's workspace has had, oldest first, from events.jsonl alone; none of a run without a workspace.
+// Versions returns the trees that the workspace of the run has had, oldest first, from events.jsonl alone; none for a
+// run without a workspace.
 func (d Dir) Versions() ([]Version, error) {
-	s, err := d.readStream(0)
-	if err != nil {
-		return nil, err
-	}
 	h := lineage{pending: map[string]float64{}}
-	for i, line := range s.lines {
-		e := lenient(line)
-		e.Seq = int64(i + 1)
+	var reverts run.Reverts
+	for line, err := range d.Lines(0) {
+		if err != nil {
+			return nil, err
+		}
+		e := line.Event.At(line.Number)
 		h.take(e)
+		reverts.Take(e)
 	}
-	holds := seqs(inForce(s.lines, int64(len(s.lines))))
-	for i := range h.all { // a revert that is taken back makes what it had left behind hold again
-		h.all[i].Abandoned = !holds[h.all[i].Seq]
+	holds := reverts.InForce()
+	for i := range h.all { // undoing a revert restores what it had abandoned
+		h.all[i].Abandoned = !holds.Has(h.all[i].Seq)
 	}
 	return h.all, nil
 }
@@ -68,7 +72,7 @@ func (h *lineage) take(e run.Event) {
 		var p run.PassAttempt
 		e.Decode(&p)
 		if p.Spend != nil {
-			h.pending[p.Context()] += p.Spend.USD
+			h.pending[p.Context("")] += p.Spend.USD
 		}
 	case run.KindPassEnd:
 		h.pass(e)
@@ -88,20 +92,21 @@ func (h *lineage) add(e run.Event, v Version) {
 func (h *lineage) pass(e run.Event) {
 	var p run.PassEnd
 	e.Decode(&p)
-	usd := run.Cents(p.Spend.USD + h.pending[p.Context()])
-	delete(h.pending, p.Context())
+	usd := run.Cents(p.Spend.USD + h.pending[p.Context("")])
+	delete(h.pending, p.Context(""))
 	if !p.Turn() || len(h.all) == 0 {
 		return
 	}
 	h.turns++
-	v := Version{Cause: FromTurn, Step: p.Step, Round: p.Round, Role: member(p.Pass), Call: p.Call, Outcome: p.Outcome, USD: usd, Tree: h.tree}
+	v := Version{Cause: FromTurn, Step: p.Step, Round: p.Round, Role: layout.Member(p.Pass), Call: p.Call,
+		Outcome: p.Outcome, USD: usd, Tree: h.tree}
 	if p.Tree != nil {
 		v.Tree = p.Tree.Digest
 	}
 	h.add(e, v)
 }
 
-// update tells of a turn how much it changed, and of an edit all there is.
+// update records how much a turn changed, or all of an edit.
 func (h *lineage) update(e run.Event) {
 	var p run.WorkspaceUpdated
 	e.Decode(&p)
@@ -115,7 +120,7 @@ func (h *lineage) update(e run.Event) {
 	h.add(e, Version{Cause: p.Cause, Tree: p.Tree.Digest, Changed: p.Changed})
 }
 
-// revert goes back to the tree that the carried state has.
+// revert restores the tree that the carried state has.
 func (h *lineage) revert(e run.Event) {
 	var p run.RunReverted
 	if e.Decode(&p); p.State != nil && p.State.Tree != nil {

@@ -13,7 +13,8 @@ import (
 
 func project(t *testing.T) *types.Project {
 	t.Helper()
-	o, err := cli.NewProjectOptions([]string{"../docker-compose.yml"}, cli.WithInterpolation(true), cli.WithResolvedPaths(true))
+	o, err := cli.NewProjectOptions([]string{"../docker-compose.yml"}, cli.WithInterpolation(true),
+		cli.WithResolvedPaths(true))
 	require.NoError(t, err)
 	p, err := o.LoadProject(t.Context())
 	require.NoError(t, err)

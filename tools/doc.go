@@ -1,3 +1,3 @@
-// Package tools checks the files that no compiler reads. It is a module of its own, so that what it needs for that does not
+// Package tools checks the files that no compiler reads. It is a separate module, so that its requirements do not
 // become a dependency of Passbook.
 package tools

@@ -1,18 +1,11 @@
-// Command worker runs a worker in the foreground: what `starter worker` does, as a program of its own for containers and units.
+// Command worker runs a worker in the foreground, for containers and service units.
 package main
 
 import (
 	"os"
 
-	"github.com/passbook-run/passbook/starter/cli"
-	_ "github.com/passbook-run/passbook/store/clouds"
-	"github.com/passbook-run/passbook/supervisor"
+	_ "github.com/passbook-run/passbook/internal/store/clouds"
+	"github.com/passbook-run/passbook/internal/workercmd"
 )
 
-func main() {
-	args := os.Args[1:]
-	if len(args) == 0 || args[0] != cli.ScriptedVerb && args[0] != supervisor.Verb {
-		args = append([]string{"worker"}, args...)
-	}
-	os.Exit(cli.Main(args, os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(workercmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

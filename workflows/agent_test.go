@@ -10,13 +10,13 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
 // script is how a call goes once.
-type script func(ok work.PassResult) (work.PassResult, error)
+type script func(ok contract.PassResult) (contract.PassResult, error)
 
 // fakeAgent answers calls by their id without the root run; what has no script goes well.
 type fakeAgent struct {
@@ -30,7 +30,7 @@ type fakeAgent struct {
 	scores  []float64       // of the calls that give one, in order
 	values  []string        // of the commands, in order: ok or failed; then ok
 	words   []string        // verdicts, in order; then approved
-	inputs  []work.PassInput
+	inputs  []contract.PassInput
 	usd     float64 // of each call
 	note    func(string)
 }
@@ -38,7 +38,7 @@ type fakeAgent struct {
 // will gives the next deliveries of a call their scripts.
 func (a *fakeAgent) will(call string, s ...script) { a.scripts[call] = append(a.scripts[call], s...) }
 
-func (a *fakeAgent) RunPass(ctx context.Context, in work.PassInput) (work.PassResult, error) {
+func (a *fakeAgent) RunPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
 	id := strings.TrimPrefix(in.Call, "run-1/")
 	a.note("RunPass " + id)
 	a.mu.Lock()
@@ -59,16 +59,16 @@ func (a *fakeAgent) RunPass(ctx context.Context, in work.PassInput) (work.PassRe
 }
 
 // good is the result of a call that goes well.
-func (a *fakeAgent) good(in work.PassInput) work.PassResult {
+func (a *fakeAgent) good(in contract.PassInput) contract.PassResult {
 	step := a.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
 	name := step.Role
 	if in.At.Member != "" {
 		name = in.At.Member
 	}
 	role, _ := a.plan.Role(name)
-	res := work.PassResult{
+	res := contract.PassResult{
 		Outcome: "ok", Reply: &run.Blob{Digest: "reply of " + in.Call}, Validation: run.Validation{Passed: true},
-		Spend: run.Spend{USD: a.usd}, StartedAt: run.Time(begin), DurationMS: 1000,
+		Spend: run.Spend{USD: a.usd}, StartedAt: run.Time(startTime), DurationMS: 1000,
 	}
 	if role.Gives == pipeline.GivesArtifact {
 		res.Artifact, res.Modified = &run.Blob{Digest: "page of " + in.Call}, true
@@ -101,8 +101,8 @@ func first(list []string, none string) (string, []string) {
 }
 
 // goes is a failure that was judged.
-func goes(wrong work.PassResult) script {
-	return func(ok work.PassResult) (work.PassResult, error) {
+func goes(wrong contract.PassResult) script {
+	return func(ok contract.PassResult) (contract.PassResult, error) {
 		wrong.StartedAt, wrong.DurationMS, wrong.Spend = ok.StartedAt, ok.DurationMS, ok.Spend
 		return wrong, nil
 	}
@@ -110,7 +110,7 @@ func goes(wrong work.PassResult) script {
 
 // after calls f and then goes well.
 func after(f func()) script {
-	return func(ok work.PassResult) (work.PassResult, error) {
+	return func(ok contract.PassResult) (contract.PassResult, error) {
 		f()
 		return ok, nil
 	}
@@ -118,7 +118,7 @@ func after(f func()) script {
 
 // breaks is a delivery that ends with an error of Temporal's.
 func breaks(err error) script {
-	return func(work.PassResult) (work.PassResult, error) { return work.PassResult{}, err }
+	return func(contract.PassResult) (contract.PassResult, error) { return contract.PassResult{}, err }
 }
 
 func times(n int, s script) []script {
@@ -130,11 +130,13 @@ func times(n int, s script) []script {
 }
 
 var (
-	transient  = work.PassResult{Outcome: "claude-p-exit-nonzero", Message: "exit 1", ExitCode: 1}
-	rateLimit  = work.PassResult{Outcome: "rate-limit", Message: "429", RateLimited: true}
-	noSections = work.PassResult{Outcome: "output-no-artifact", Message: "no page", Structural: true}
-	cutShort   = work.PassResult{Outcome: "output-truncated", Message: "no end", Structural: true}
-	permanent  = work.PassResult{Outcome: "claude-p-spawn-failed", Message: "no such program", Permanent: true, ExitCode: 127}
+	transient  = contract.PassResult{Outcome: "claude-p-exit-nonzero", Message: "exit 1", ExitCode: 1}
+	rateLimit  = contract.PassResult{Outcome: "rate-limit", Message: "429", RateLimited: true}
+	noSections = contract.PassResult{Outcome: "output-no-artifact", Message: "no page", Structural: true}
+	cutShort   = contract.PassResult{Outcome: "output-truncated", Message: "no end", Structural: true}
+	permanent  = contract.PassResult{
+		Outcome: "claude-p-spawn-failed", Message: "no such program", Permanent: true, ExitCode: 127,
+	}
 )
 
 // fakeCamera fails as often as it is told.
@@ -147,17 +149,17 @@ type fakeCamera struct {
 	note      func(string)
 }
 
-func (c *fakeCamera) TakeScreenshots(context.Context, work.ShotsInput) (work.ShotsResult, error) {
+func (c *fakeCamera) TakeScreenshots(context.Context, contract.ShotsInput) (contract.ShotsResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy > 0 {
 		c.busy--
-		return work.ShotsResult{}, temporal.NewApplicationError("wait for one of 2 slots", work.ErrNoSlot)
+		return contract.ShotsResult{}, temporal.NewApplicationError("wait for one of 2 slots", contract.ErrNoSlot)
 	}
 	c.taken++
 	c.note(fmt.Sprintf("TakeScreenshots %d", c.taken))
 	if c.taken <= c.fails {
-		return work.ShotsResult{Message: "the browser died", Permanent: c.permanent, DurationMS: 10}, nil
+		return contract.ShotsResult{Message: "the browser died", Permanent: c.permanent, DurationMS: 10}, nil
 	}
-	return work.ShotsResult{Manifest: run.Blob{Digest: "pictures"}, Count: 2, DurationMS: 10}, nil
+	return contract.ShotsResult{Manifest: run.Blob{Digest: "pictures"}, Count: 2, DurationMS: 10}, nil
 }

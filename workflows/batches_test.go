@@ -8,8 +8,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func TestAStartIsOnDiskBeforeItsCall(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPassStartIsProjectedBeforeCall(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.done()
 
 	require.Equal(t, []string{
@@ -22,14 +22,16 @@ func TestAStartIsOnDiskBeforeItsCall(t *testing.T) {
 		"Seal 1-11",
 	}, w.trace)
 	require.Equal(t, []string{
-		"run.start", "phase.start", "pass.start 001", "pass.end 001", "artifact.updated 001", "pass.start 002", "pass.end 002",
+		"run.start", "phase.start", "pass.start 001", "pass.end 001", "artifact.updated 001", "pass.start 002",
+		"pass.end 002",
 		"artifact.updated 002", "phase.end", "checkpoint.created cp-built", "run.end",
-	}, w.story(run.KindRunStart, run.KindPhaseStart, run.KindPassStart, run.KindPassEnd, run.KindArtifactUpdated, run.KindPhaseEnd,
+	}, w.story(run.KindRunStart, run.KindPhaseStart, run.KindPassStart, run.KindPassEnd, run.KindArtifactUpdated,
+		run.KindPhaseEnd,
 		run.KindCheckpointCreated, run.KindRunEnd))
 }
 
-func TestTheResultSaysHowItEnded(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestResultReportsOutcome(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	r := w.done()
 	require.Equal(t, "page of run-1/g0.002.1.-.1", r.Artifact)
 	require.InDelta(t, 2, r.USD, 1e-9)
@@ -38,8 +40,8 @@ func TestTheResultSaysHowItEnded(t *testing.T) {
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 }
 
-func TestPassesAreGivenTheArtifactOfTheOneBefore(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPassGetsPreviousArtifact(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.done()
 	starts := payloads[run.PassStart](w, run.KindPassStart)
 	require.Equal(t, []string{"seed", "page of run-1/g0.001.1.-.1"}, []string{starts[0].Before, starts[1].Before})

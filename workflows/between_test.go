@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
-func TestACallThatIsLostAgainAndAgainPausesTheRun(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestRepeatedlyLostCallPausesRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), times(20, breaks(errors.New("the store is damaged")))...)
 	w.onPause(func() { w.signal("resume", message{}) })
 	w.done()
@@ -22,10 +22,10 @@ func TestACallThatIsLostAgainAndAgainPausesTheRun(t *testing.T) {
 	require.Equal(t, 21, w.agent.calls[call(1, 1)], "nothing was judged: the call keeps its id")
 }
 
-func TestAPauseWhileAPromptIsComposedCallsNobody(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPauseDuringComposeMakesNoCall(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	asked := false
-	w.composing = func(in work.ComposeInput) {
+	w.composing = func(in contract.ComposeInput) {
 		if in.At.Step == 1 && !asked {
 			asked = true
 			w.signal("pause", message{})
@@ -39,8 +39,8 @@ func TestAPauseWhileAPromptIsComposedCallsNobody(t *testing.T) {
 	require.Len(t, w.agent.ids, 2)
 }
 
-func TestADirectoryThatIsLostBeforeItIsSealedIsWrittenAgain(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.dir.shorter = true
 	w.done()
 	require.Contains(t, w.trace, "Rebuild")

@@ -5,75 +5,83 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
 // branched makes w a run that comes of another one's checkpoint: behind the first of its two passes.
-func branched(w *world, mode, policy string) {
+func branched(w *harness, mode, policy string) {
 	page := run.Blob{Digest: "their page"}
-	w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: mode, Replay: policy, Generation: 2}
+	w.in.Start.Source = &run.Source{
+		RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: mode, Replay: policy, Generation: 2,
+	}
 	w.in.Start.State = &run.State{
-		Version: run.StateVersion, Next: run.Place{Round: 1, Step: 1}, Phase: "write", Round: 1, PhaseOpen: true, Artifact: &page,
+		Version: run.StateVersion, Next: run.Place{
+			Round: 1, Step: 1,
+		}, Phase: "write", Round: 1, PhaseOpen: true, Artifact: &page,
 		Passes: run.PassCount{Total: 2, LastSettled: 1}, Spent: run.Totals{},
 	}
 }
 
 // reuse answers as a record does.
-func reuse(ok work.PassResult) (work.PassResult, error) {
+func reuse(ok contract.PassResult) (contract.PassResult, error) {
 	ok.Source, ok.SourceUSD, ok.Spend, ok.Reused = "their-run/g2.002.1.-.1.abc", 1.5, run.Spend{}, true
 	return ok, nil
 }
 
-func TestAReplayTakesWhatIsRecorded(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReplayUsesRecordedResults(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	branched(w, run.ModeReplay, run.UseRecorded)
 	w.agent.will(call(2, 1), reuse)
 	w.done()
 	require.Equal(t, []string{"g0.002.1.-.1"}, w.agent.ids, "it begins behind the checkpoint, with calls of its own")
 	in := w.agent.inputs[0]
-	require.Equal(t, "their-run", in.Recorded)
+	require.Equal(t, "their-run", in.RecordedRun)
 	require.Equal(t, 2, in.Generations)
-	require.True(t, in.Only, "while it replays, nothing is called")
+	require.True(t, in.RecordedOnly, "while it replays, nothing is called")
 	require.Equal(t, "their page", in.Artifact.Digest)
 	require.Equal(t, []run.Effect{{
-		Step: "002", Call: "run-1/g0.002.1.-.1", Class: "write", Policy: "use_recorded_result", Status: "reused", Result: "their-run/g2.002.1.-.1.abc", Source: "their-run", USD: 1.5,
+		Step: "002", Call: "run-1/g0.002.1.-.1", Class: "write", Policy: "use_recorded_result", Status: "reused",
+		Result: "their-run/g2.002.1.-.1.abc", Source: "their-run", USD: 1.5,
 	}}, payloads[run.Effect](w, run.KindEffectReused))
 	require.Equal(t, []string{"run.start", "run.replaying", "run.resumed", "run.end"},
-		w.story(run.KindRunStart, run.KindRunReplaying, run.KindRunResumed, run.KindRunEnd), "replaying → running → done")
+		w.story(run.KindRunStart, run.KindRunReplaying, run.KindRunResumed, run.KindRunEnd),
+		"replaying → running → done")
 	s := w.dir.state(t)
 	require.Zero(t, s.Total(), "it was paid for elsewhere")
 	require.Equal(t, 1, s.Reused)
 	require.Equal(t, 1, s.Starts)
 }
 
-func TestAReplayCallsWhatHasNoRecord(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReplayCallsUnrecordedPasses(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	branched(w, run.ModeReplay, run.UseRecorded)
 	looked := run.Status("")
-	w.agent.will(call(2, 1), func(work.PassResult) (work.PassResult, error) { return work.PassResult{Unrecorded: true}, nil }, after(func() { looked = w.status().Status }))
+	w.agent.will(call(2, 1), func(contract.PassResult) (contract.PassResult, error) {
+		return contract.PassResult{Unrecorded: true}, nil
+	}, after(func() { looked = w.status().Status }))
 	w.done()
 	require.Len(t, w.agent.inputs, 2)
-	require.True(t, w.agent.inputs[0].Only)
-	require.False(t, w.agent.inputs[1].Only)
+	require.True(t, w.agent.inputs[0].RecordedOnly)
+	require.False(t, w.agent.inputs[1].RecordedOnly)
 	require.Equal(t, run.Running, looked, "the recorded part is over before the call")
 	require.InDelta(t, 1.0, w.dir.state(t).Total(), 1e-9)
 	require.Empty(t, payloads[run.Effect](w, run.KindEffectReused))
 }
 
-func TestAReplayThatReexecutesLooksForNothing(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReexecutingReplayIgnoresRecord(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	branched(w, run.ModeReplay, run.Reexecute)
 	w.done()
-	require.Empty(t, w.agent.inputs[0].Recorded)
-	require.False(t, w.agent.inputs[0].Only)
+	require.Empty(t, w.agent.inputs[0].RecordedRun)
+	require.False(t, w.agent.inputs[0].RecordedOnly)
 	require.Empty(t, w.story(run.KindRunReplaying))
 }
 
-func TestAReplayThatAsksBeforeEachCall(t *testing.T) {
+func TestReplayWithHumanPolicyAsksBeforeEachCall(t *testing.T) {
 	for action, recorded := range map[string]string{run.ActionApprove: "", run.ActionApply: "their-run"} {
 		t.Run(action, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			branched(w, run.ModeReplay, run.RequireHuman)
 			w.answering(func(_ int, q run.Question) {
 				require.Empty(t, w.agent.ids, "nothing was called yet")
@@ -81,12 +89,12 @@ func TestAReplayThatAsksBeforeEachCall(t *testing.T) {
 				w.signal("decide", message{"id": q.ID, "action": action})
 			})
 			w.done()
-			require.Equal(t, recorded, w.agent.inputs[0].Recorded)
+			require.Equal(t, recorded, w.agent.inputs[0].RecordedRun)
 			require.Equal(t, "blocked", payloads[run.Effect](w, run.KindEffectBlocked)[0].Status)
 		})
 	}
 	t.Run("halt", func(t *testing.T) {
-		w := newWorld(t, twoPasses)
+		w := newHarness(t, twoPasses)
 		branched(w, run.ModeReplay, run.RequireHuman)
 		w.answers(message{"action": "halt"})
 		w.ends(run.Halted, "gate.decided")
@@ -94,13 +102,13 @@ func TestAReplayThatAsksBeforeEachCall(t *testing.T) {
 	})
 }
 
-func TestAForkGoesOnWithItsOwnMoney(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestForkStartsWithOwnBudget(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	branched(w, run.ModeFork, "")
 	w.done()
 	in := w.agent.inputs[0]
-	require.Empty(t, in.Recorded)
-	require.False(t, in.Only)
+	require.Empty(t, in.RecordedRun)
+	require.False(t, in.RecordedOnly)
 	require.Equal(t, "run-1/g0.002.1.-.1", in.Call)
 	s := w.dir.state(t)
 	require.InDelta(t, 1.0, s.Total(), 1e-9)
@@ -111,9 +119,8 @@ func TestAForkGoesOnWithItsOwnMoney(t *testing.T) {
 	require.Empty(t, w.story(run.KindRunReplaying))
 }
 
-// TestSilencePermitsNoCall lets the question of a replay expire whose definition goes on when nobody answers.
-func TestSilencePermitsNoCall(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestExpiredPermissionMakesNoCall(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	branched(w, run.ModeReplay, run.RequireHuman)
 	w.in.Start.Waits = run.Waits{ExpiresMS: 2000, OnExpiry: "continue"}
 	w.ends(run.Halted, "gate.decided")

@@ -16,8 +16,8 @@ stages:
     steps: [{role: builder}, {role: builder}, {role: builder}, {role: builder}]
 `
 
-func TestTheBudgetWarnsOnceAndPausesBeforeTheNextCall(t *testing.T) {
-	w := newWorld(t, fourPasses)
+func TestBudgetWarnsOnceAndPausesBeforeNextCall(t *testing.T) {
+	w := newHarness(t, fourPasses)
 	var early, budget, late *reply
 	w.onPause(func() {
 		require.Equal(t, []string{call(1, 1), call(2, 1), call(3, 1)}, w.agent.ids)
@@ -28,19 +28,21 @@ func TestTheBudgetWarnsOnceAndPausesBeforeTheNextCall(t *testing.T) {
 	})
 	w.done()
 
-	require.ErrorContains(t, early.refused, "3.00 USD are spent and the budget is 3.00: raise it first")
-	require.Equal(t, "the budget is 10.00 USD", budget.ack.Said)
+	require.ErrorContains(t, early.refused, "the run has cost 3.00 USD of a budget of 3.00 USD: raise it first")
+	require.Equal(t, "the budget is 10.00 USD", budget.ack.Message)
 	require.NoError(t, late.refused)
 	require.Equal(t, []string{
-		"pass.end 001", "pass.end 002", "budget.warning", "pass.end 003", "budget.exceeded", "run.paused", "decision.refused", "budget.raised",
+		"pass.end 001", "pass.end 002", "budget.warning", "pass.end 003", "budget.exceeded", "run.paused",
+		"decision.refused", "budget.raised",
 		"run.resumed", "pass.end 004",
-	}, w.story(run.KindPassEnd, run.KindBudgetWarning, run.KindBudgetExceeded, run.KindRunPaused, run.KindDecisionRefused, run.KindBudgetRaised, run.KindRunResumed))
+	}, w.story(run.KindPassEnd, run.KindBudgetWarning, run.KindBudgetExceeded, run.KindRunPaused,
+		run.KindDecisionRefused, run.KindBudgetRaised, run.KindRunResumed))
 	require.Equal(t, run.BudgetThreshold, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
 	require.Equal(t, run.Budget{CapUSD: 10, WarnUSD: 5}, w.dir.state(t).Budget)
 }
 
-func TestABudgetIsSetWhileAPassRunsAndIsOnDiskBeforeItEnds(t *testing.T) {
-	w := newWorld(t, fourPasses)
+func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
+	w := newHarness(t, fourPasses)
 	w.agent.will(call(1, 1), after(func() {
 		raised := make(chan struct{})
 		w.dir.when(run.KindBudgetRaised, func() { close(raised) })

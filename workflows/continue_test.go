@@ -12,8 +12,9 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// chain runs executions until one of them ends the run, and says how many there were. between sees each input that is handed on.
-func (w *world) chain(between func(next workflows.Input)) int {
+// chain runs executions until one of them ends the run, and says how many there were. between sees each input that
+// is handed on.
+func (w *harness) chain(between func(next workflows.Input)) int {
 	w.t.Helper()
 	for n := 1; ; n++ {
 		_, err := w.execute()
@@ -39,7 +40,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 // bare is what happened, without times.
-func (w *world) bare() []string {
+func (w *harness) bare() []string {
 	var out []string
 	for _, e := range w.dir.events(w.t) {
 		out = append(out, string(e.Kind)+" "+about(e))
@@ -47,20 +48,20 @@ func (w *world) bare() []string {
 	return out
 }
 
-func TestARunOfManyExecutionsIsTheSameRun(t *testing.T) {
-	whole := newWorld(t, aLoop)
+func TestContinueAsNewKeepsJournal(t *testing.T) {
+	whole := newHarness(t, aLoop)
 	whole.agent.scores = []float64{1, 4}
 	whole.done()
 
-	w := newWorld(t, aLoop)
+	w := newHarness(t, aLoop)
 	w.agent.scores = []float64{1, 4}
 	w.in.Options.ContinueAfter = 1
 	executions := w.chain(func(next workflows.Input) {
-		require.NotNil(t, next.Carry)
-		require.Equal(t, w.dir.tail(), next.Carry.Tail)
-		require.Equal(t, w.dir.tail().Seq, next.Carry.Sealed)
-		require.Equal(t, asJSON(t, w.dir.state(t)), asJSON(t, next.Carry.State))
-		require.NotEmpty(t, next.Carry.Head)
+		require.NotNil(t, next.Snapshot)
+		require.Equal(t, w.dir.tail(), next.Snapshot.Tail)
+		require.Equal(t, w.dir.tail().Seq, next.Snapshot.Archived)
+		require.Equal(t, asJSON(t, w.dir.state(t)), asJSON(t, next.Snapshot.State))
+		require.NotEmpty(t, next.Snapshot.Head)
 	})
 	require.Equal(t, 1+4+3+1, executions, "one for each step, and one that only closes")
 	require.Equal(t, whole.bare(), w.bare())
@@ -75,8 +76,8 @@ func TestARunOfManyExecutionsIsTheSameRun(t *testing.T) {
 	require.EqualValues(t, len(w.dir.lines), last)
 }
 
-func TestAPauseIsCarriedToTheNextExecution(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPauseRequestSurvivesContinueAsNew(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.in.Options.ContinueAfter = 1
 	w.dir.sealing = func() { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
 	w.onPause(func() { w.signal("resume", nil) })
@@ -84,17 +85,20 @@ func TestAPauseIsCarriedToTheNextExecution(t *testing.T) {
 	require.Equal(t, "ada", payloads[run.RunPaused](w, run.KindRunPaused)[0].By)
 }
 
-func TestABudgetThatIsSetWhileTheJournalIsSealedIsNotLost(t *testing.T) {
-	ways := map[string]func(w *world){
-		"with a workflow task":    func(w *world) { w.env.SignalWorkflow("budget", message{"usd": 9}) },
-		"with the seal's own one": func(w *world) { w.env.SignalWorkflowSkippingWorkflowTask("budget", message{"usd": 9}) },
+func TestBudgetUpdateDuringArchivingIsKept(t *testing.T) {
+	ways := map[string]func(w *harness){
+		"with a workflow task": func(w *harness) { w.env.SignalWorkflow("budget", message{"usd": 9}) },
+		"with the seal's own one": func(w *harness) {
+			w.env.SignalWorkflowSkippingWorkflowTask("budget",
+				message{"usd": 9})
+		},
 	}
 	for name, send := range ways {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			w.in.Options.ContinueAfter = 1
 			w.dir.sealing = func() { send(w) }
-			w.chain(func(next workflows.Input) { require.Equal(t, w.dir.tail(), next.Carry.Tail) })
+			w.chain(func(next workflows.Input) { require.Equal(t, w.dir.tail(), next.Snapshot.Tail) })
 			require.Len(t, payloads[run.BudgetEvent](w, run.KindBudgetRaised), 1)
 			require.InDelta(t, 9, w.dir.state(t).Budget.CapUSD, 1e-9)
 		})

@@ -20,34 +20,36 @@ const (
 	VerbRehome = "rehome"
 )
 
-// Message is what a person sends. Its keys are lower-case because people type them.
+// Message is the payload of signals and Updates. Its keys are lower case because operators type them.
 type Message struct {
 	By    string  `json:"by,omitempty"`
 	Note  string  `json:"note,omitempty"`
-	Now   bool    `json:"now,omitempty"`   // pause: do not wait for the running call, end it
+	Now   bool    `json:"now,omitempty"`   // pause: cancel the running call instead of waiting for it
 	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
-	Force bool    `json:"force,omitempty"` // resume: although the same pass failed again and again; it needs a reason
-	Dir   string  `json:"dir,omitempty"`   // rehome, resume: where the run directory is now: it may be moved while the run rests
-	Queue string  `json:"queue,omitempty"` // rehome: the task queue of the host that the directory is on now
+	Force bool    `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
+	Dir   string  `json:"dir,omitempty"`   // rehome, resume: the new path of the run directory of a paused run
+	Queue string  `json:"queue,omitempty"` // rehome: task queue of the new host
 
-	To   string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary like pass-35
-	Rest bool   `json:"rest,omitempty"` // revert: stay paused there
+	To         string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary such as pass-35
+	StayPaused bool   `json:"rest,omitempty"` // revert: stay paused there
 
 	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
-	Feedback string `json:"feedback,omitempty"` // decide: the words that retry_feedback and continue_with_waiver need
-	ID       string `json:"id,omitempty"`       // decide: of the hand-off; may be left out where one is open
+	Feedback string `json:"feedback,omitempty"` // decide: the text that retry_feedback and continue_with_waiver need
+	ID       string `json:"id,omitempty"`       // decide: id of the hand-off; optional while only one is open
 
-	Reason string `json:"reason,omitempty"` // resume: of the force; it is recorded
+	Reason string `json:"reason,omitempty"` // resume: why it is forced; journaled
+
+	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
 }
 
-// Ack is the answer to an Update.
+// Ack is the result of an Update.
 type Ack struct {
-	RunID  string     `json:"run_id"`
-	Status run.Status `json:"status"`
-	Said   string     `json:"said"`
+	RunID   string     `json:"run_id"`
+	Status  run.Status `json:"status"`
+	Message string     `json:"said"`
 }
 
-// Control is what messages have asked for and the main loop has not acted on yet.
+// Control is what messages requested and the main loop has not done yet.
 type Control struct {
 	Pause   bool   `json:"pause,omitempty"`
 	PauseBy string `json:"pause_by,omitempty"`
@@ -56,59 +58,76 @@ type Control struct {
 	By      string `json:"by,omitempty"`
 	Note    string `json:"note,omitempty"`
 	Force   bool   `json:"force,omitempty"`
-	Reason  string `json:"reason,omitempty"` // of the force
+	Reason  string `json:"reason,omitempty"` // for force
 
-	Revert *Reverting `json:"revert,omitempty"`
+	Revert *PendingRevert `json:"revert,omitempty"`
 }
 
 type control struct {
 	e *engine
 	Control
-	dirty  bool  // an event waits for the directory
-	failed error // what a message has written down could not be journaled, and nobody waits for an answer: the main loop fails the run
-	tries  int   // how often an operator has asked for something that a full disk holds up: each time it is tried at once
-	busy   int   // signals that are being acted on
+	unflushed     bool  // an event waits to be written to the directory
+	err           error // a message could not be journaled and has no sender to report to: the main loop fails the run
+	retryRequests int   // requests that a full disk delays: each triggers a retry at once
+	busy          int   // signals being handled
 
-	refusals Refusals
+	refusals RefusedSignals
 }
 
 func descriptions() []struct{ verb, signal, update string } {
 	return []struct{ verb, signal, update string }{
-		{VerbPause, "Pause after the running pass. {\"now\":true} ends the running call instead.", "Pause; answers when it is noted."},
-		{VerbResume, "Go on after a pause.", "Go on after a pause; refused while the cause is there."},
-		{VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.", "Decide the open hand-off; refused if it is not open, not this one, or decided otherwise."},
-		{VerbRevert, "Take a paused run back to a checkpoint, and go on from there: {\"to\":\"cp-S3\"}.", "Take a paused run back to a checkpoint; refused unless it is paused."},
-		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is not above what is spent."},
-		{VerbRehome, "The directory of a run that rests was moved: {\"dir\":\"/new\",\"queue\":\"passbook-dir-HOST\"}.",
-			"Say where the directory of a run that rests is now; refused while it is at work."},
+		{
+			VerbPause, "Pause after the running pass. {\"now\":true} cancels the running call instead.",
+			"Pause; returns when the pause is recorded.",
+		},
+		{VerbResume, "Resume a paused run.", "Resume a paused run; refused while the cause persists."},
+		{
+			VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.",
+			"Decide the open hand-off; refused if it is closed, has another id, or was decided differently.",
+		},
+		{
+			VerbRevert, "Revert a paused run to a checkpoint and continue from there: {\"to\":\"cp-S3\"}.",
+			"Revert a paused run to a checkpoint; refused unless it is paused.",
+		},
+		{
+			VerbAmend, "Amend the definition; run \"starter amend RUN --config FILE\".",
+			"Amend the definition; refused if completed steps or the plan's structure differ.",
+		},
+		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost."},
+		{VerbRehome, "Set the directory of a paused run that was moved: " +
+			"{\"dir\":\"/new\",\"queue\":\"passbook-dir-HOST\"}.",
+			"Set the directory of a paused run that was moved; refused while the run is active."},
 	}
 }
 
-// listen registers the handlers. It must be called before the workflow yields for the first time.
-func (c *control) listen(ctx workflow.Context) error {
+// registerHandlers must be called before the workflow yields for the first time.
+func (c *control) registerHandlers(ctx workflow.Context) error {
 	for _, d := range descriptions() {
 		verb := d.verb
 		handle := func(ctx workflow.Context, m Message) (Ack, error) {
 			if err := c.awaitHost(ctx, verb); err != nil {
 				return Ack{}, err
 			}
-			m, err := c.hidden(ctx, m)
+			m, err := c.redacted(ctx, m)
 			if err != nil {
 				return Ack{}, err
 			}
-			ack, err := c.act(ctx, verb, m)
-			if err != nil && wasReset(ctx) { // nobody waits for the answer to what a reset has brought back: the directory is told
-				err = errors.Join(err, c.note(ctx, run.KindDecisionRefused, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
+			ack, err := c.handle(ctx, verb, m)
+			if err != nil && wasReset(ctx) { // a message that a reset reapplied has no sender to report to
+				err = errors.Join(
+					err, c.record(ctx, run.KindDecisionRefused,
+						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}),
+				)
 			}
 			return ack, err
 		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: d.update,
 			Validator: func(_ workflow.Context, m Message) error {
-				if m.unexplained(verb) {
-					return errUnexplained()
+				if m.lacksReason(verb) {
+					return errReasonRequired()
 				}
-				return c.check(verb, m)
+				return c.validate(verb, m)
 			},
 		}
 		if err := workflow.SetUpdateHandlerWithOptions(ctx, verb, handle, opts); err != nil {
@@ -120,90 +139,97 @@ func (c *control) listen(ctx workflow.Context) error {
 				var raw converter.RawValue
 				ch.Receive(ctx, &raw)
 				if c.awaitOpen(ctx) != nil {
-					return // cancelled: the end of the execution drains what is left
+					return // cancelled: the end of the execution drains the rest
 				}
-				c.signalled(ctx, verb, raw)
+				c.handleSignal(ctx, verb, raw)
 			}
 		})
 	}
 	return nil
 }
 
-// awaitOpen waits until the directory is this execution's: nothing is written down before.
+// awaitOpen waits until this execution owns the directory: nothing is journaled before.
 func (c *control) awaitOpen(ctx workflow.Context) error {
-	return workflow.Await(ctx, func() bool { return c.e.opened })
+	return workflow.Await(ctx, func() bool { return c.e.open })
 }
 
-// awaitHost is awaitOpen for a message whose sender waits for the answer. A pause needs no directory: it is answered at once. Everything else is refused
-// where no worker opens the directory.
+// awaitHost is awaitOpen for Updates, whose sender waits. A pause needs no directory and returns at once. Other
+// messages are refused if no worker opens the directory.
 func (c *control) awaitHost(ctx workflow.Context, verb string) error {
 	if verb == VerbPause {
 		return nil
 	}
-	ok, err := within(ctx, hostWait, "until the directory is open", func() bool { return c.e.opened || c.e.away })
-	if err != nil || c.e.opened {
+	ok, err := awaitFor(ctx, hostTimeout, "until the directory is open",
+		func() bool { return c.e.open || c.e.noWorker })
+	if err != nil || c.e.open {
 		return err
 	}
-	c.e.away = c.e.away || !ok // whoever asks next is told at once
-	return refuse("the run directory %s is not open. %s", c.e.in.Target.Dir, startWorker(c.e.in.DirQueue))
+	c.e.noWorker = c.e.noWorker || !ok // the next message is refused at once
+	return unmet("the run directory %s is not open. %s", c.e.in.Target.Dir, startWorkerHint(c.e.in.DirQueue))
 }
 
-// act does what a message asks for, if it still can.
-func (c *control) act(ctx workflow.Context, verb string, m Message) (Ack, error) {
-	if err := c.check(verb, m); err != nil { // what held when it was accepted may not hold any more
+// handle does what a message asks for, if it is still valid.
+func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, error) {
+	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
 		return Ack{}, err
 	}
-	if m.unexplained(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		return Ack{}, errUnexplained()
+	if m.lacksReason(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion,
+		1) != workflow.DefaultVersion {
+		return Ack{}, errReasonRequired()
 	}
-	if c.moves(m) {
-		if err := c.move(ctx, verb, m); err != nil {
+	if c.changesLocation(m) {
+		if err := c.relocate(ctx, verb, m); err != nil {
 			return Ack{}, err
 		}
 	}
 	return c.apply(ctx, verb, m)
 }
 
-// unexplained says that a message forces something and does not say why. A note counts as a reason: earlier programs sent it so.
-func (m Message) unexplained(verb string) bool {
+// lacksReason reports whether a message forces something without a reason. A note counts as a reason: earlier
+// releases sent it that way.
+func (m Message) lacksReason(verb string) bool {
 	return verb == VerbResume && m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == ""
 }
 
-func errUnexplained() error {
-	return refuse("force needs a reason, which is recorded ({\"force\":true,\"reason\":\"TEXT\"}, starter resume --force --reason TEXT)")
+func errReasonRequired() error {
+	return refuse(
+		"force needs a reason: send {\"force\":true,\"reason\":\"TEXT\"} or run \"starter resume RUN --force " +
+			"--reason TEXT\"",
+	)
 }
 
-// drain takes the signals that have arrived and were not received: nothing sent is lost at the end of an execution.
-func (c *control) drain(ctx workflow.Context) {
+// drainSignals handles signals that have arrived and were not received: no signal is lost at the end of an
+// execution.
+func (c *control) drainSignals(ctx workflow.Context) {
 	for _, d := range descriptions() {
 		ch := workflow.GetSignalChannel(ctx, d.verb)
 		for raw := (converter.RawValue{}); ch.ReceiveAsync(&raw); raw = (converter.RawValue{}) {
-			c.signalled(ctx, d.verb, raw)
+			c.handleSignal(ctx, d.verb, raw)
 		}
 	}
 }
 
-// signalled acts on a signal. One that cannot be read or acted on is written down and ignored: it never fails the run.
-func (c *control) signalled(ctx workflow.Context, verb string, raw converter.RawValue) {
+// handleSignal handles one signal. One that is invalid is journaled as refused: it never fails the run.
+func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.RawValue) {
 	c.busy++
 	defer func() { c.busy-- }()
 	m, err := readMessage(raw)
 	if err == nil {
-		m, err = c.hidden(ctx, m)
+		m, err = c.redacted(ctx, m)
 	}
 	if err == nil {
-		_, err = c.act(ctx, verb, m)
+		_, err = c.handle(ctx, verb, m)
 	}
 	if err != nil {
-		c.fail(c.noteRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
+		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 	}
 }
 
-// maxMessage is how large a message may be, in bytes.
+// maxMessage is the maximum size of a message in bytes.
 const maxMessage = 32 << 10
 
-// maxWords is how long the words of a decision may be, in bytes of JSON: they travel with the state.
-const maxWords = 8 << 10
+// maxFeedback is the maximum size of a decision's texts in bytes of JSON: they are part of the state.
+const maxFeedback = 8 << 10
 
 func encodedSize(texts ...string) (n int) {
 	for _, t := range texts {
@@ -216,66 +242,69 @@ func encodedSize(texts ...string) (n int) {
 	return n
 }
 
-// readMessage reads a signal's payload. Without one the message is empty: `temporal workflow signal --name pause` sends none.
+// readMessage decodes a signal's payload. `temporal workflow signal --name pause` sends none: the message is
+// empty.
 func readMessage(raw converter.RawValue) (Message, error) {
 	var m Message
 	p := raw.Payload()
 	switch size := len(p.GetData()); {
 	case size > maxMessage:
-		return m, refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
+		return m, refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
 	case size == 0:
 		return m, nil
 	}
 	if err := converter.GetDefaultDataConverter().FromPayload(p, &m); err != nil {
-		return Message{}, refuse("the message cannot be read, it should be like {\"note\":\"…\"}: %v", err)
+		return Message{}, refuse("decode the message: %v; send JSON such as {\"note\":\"…\"}", err)
 	}
 	return m, nil
 }
 
-// hidden hides the secrets in the words of a message, before they get into the journal. It is a side effect, so a replay has the same words whatever
-// its worker takes for a secret.
-func (c *control) hidden(ctx workflow.Context, m Message) (Message, error) {
-	if m.Note == "" && m.Feedback == "" && m.Reason == "" && (m.Action == "" || known(m.Action)) {
+// redacted removes secrets from a message before it is journaled. It is a side effect, so that a replay gets the
+// same text even if its worker knows other secrets.
+func (c *control) redacted(ctx workflow.Context, m Message) (Message, error) {
+	if m.Note == "" && m.Feedback == "" && m.Reason == "" && (m.Action == "" || run.KnownAction(m.Action)) {
 		return m, nil
 	}
 	var out Message
-	err := workflow.SideEffect(ctx, func(workflow.Context) any { return m.Hidden(c.e.hide) }).Get(&out)
+	err := workflow.SideEffect(ctx, func(workflow.Context) any { return m.Redacted(c.e.redact) }).Get(&out)
 	return out, err
 }
 
-// Hidden gives the message without the secrets in its words.
-func (m Message) Hidden(hide func(string) string) Message {
-	for _, words := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason} {
-		*words = hide(*words)
+// Redacted returns the message without secrets.
+func (m Message) Redacted(hide func(string) string) Message {
+	for _, text := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason} {
+		*text = hide(*text)
 	}
-	if !known(m.Action) {
+	if !run.KnownAction(m.Action) {
 		m.Action = hide(m.Action)
 	}
 	return m
 }
 
-// note writes an event down and has it carried to the directory by the courier. What is not written down is not accepted either.
-func (c *control) note(ctx workflow.Context, kind run.Kind, payload any) error {
+// record journals an event and has the flusher write it to the directory. A message is accepted only once its
+// event is journaled.
+func (c *control) record(ctx workflow.Context, kind run.Kind, payload any) error {
 	if err := c.e.j.emit(ctx, kind, c.e.j.state.Phase, payload); err != nil {
 		return fmt.Errorf("journal %s: %w", kind, err)
 	}
-	c.dirty = true
+	c.unflushed = true
 	return nil
 }
 
-// fail keeps an error that has nobody to answer to for the main loop.
-func (c *control) fail(err error) { c.failed = errors.Join(c.failed, err) }
+// deferError keeps an error without a sender for the main loop.
+func (c *control) deferError(err error) { c.err = errors.Join(c.err, err) }
 
-// check says whether a message can be acted on now. It changes nothing.
-func (c *control) check(verb string, m Message) error {
+// validate reports why a message cannot be acted on now. It changes nothing.
+func (c *control) validate(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) + len(m.To) + len(m.Reason); size > maxMessage {
-		return refuse("the message has %d bytes; at most %d are taken", size, maxMessage)
+	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) +
+		len(m.To) + len(m.Reason); size > maxMessage {
+		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
 	}
 	if s.Status.Closed() {
-		return conflict(s, operationOf(verb), "the run is %s: nothing can be asked of it any more", s.Status)
+		return conflict(s, operationOf(verb), "the run is %s: it accepts no more messages", s.Status)
 	}
-	if err := c.mayMove(verb, m); err != nil {
+	if err := c.validateMove(verb, m); err != nil {
 		return err
 	}
 	switch verb {
@@ -289,87 +318,100 @@ func (c *control) check(verb string, m Message) error {
 			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed", s.Status)
 		}
 		if c.Revert != nil {
-			return refuse("the run goes back to %s at this moment, and goes on from there", c.Revert.To)
+			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
 		}
 		if s.Reason == run.BudgetThreshold && s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD {
-			return refuse("%.2f USD are spent and the budget is %.2f: raise it first (budget {\"usd\": N})", s.Total(), s.Budget.CapUSD)
+			return unmet("the run has cost %.2f USD of a budget of %.2f USD: raise it first (budget {\"usd\": N})",
+				s.Total(), s.Budget.CapUSD)
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
-			return refuse("%s. Fix the cause, then resume with force ({\"force\":true,\"reason\":\"TEXT\"}, starter resume --force --reason TEXT)", repeated(s))
+			return unmet(`%s. Fix the cause, then send {"force":true,"reason":"TEXT"} or `+
+				`run "starter resume RUN --force --reason TEXT"`, repeatedFailure(s))
 		}
 	case VerbDecide:
-		if size := encodedSize(m.Feedback, m.Note); size > maxWords {
-			return refuse("feedback and note take %d bytes; at most %d are taken: put the rest into a file and name it", size, maxWords)
+		if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {
+			return refuse("feedback and note have %d bytes; the maximum is %d: put the rest into a file and name "+
+				"the file",
+				size, maxFeedback)
 		}
-		_, err := mayDecide(s, m)
+		_, err := validateDecision(s, m)
 		return err
 	case VerbRevert:
-		return c.mayRevert(m)
+		return c.validateRevert(m)
 	case VerbRehome:
-		return c.mayRehome(m)
+		return c.validateRehome(m)
+	case VerbAmend:
+		return c.validateAmend(m)
 	case VerbBudget:
 		if !run.ValidBudget(m.USD) {
 			return refuse("a budget of %g USD is not a number from 0 to %.0f", m.USD, run.MaxBudgetUSD)
 		}
 		if m.USD <= 0 || m.USD < s.Total() {
-			return refuse("a budget of %.2f USD is below what is spent (%.2f)", m.USD, s.Total())
+			return refuse("a budget of %.2f USD is below the current cost (%.2f)", m.USD, s.Total())
 		}
 	}
 	return nil
 }
 
-// mayRehome wants a run that rests. A store that is a folder binds everything to its host.
-func (c *control) mayRehome(m Message) error {
+// validateRehome requires a paused run. A store that is a folder binds the run to its host.
+func (c *control) validateRehome(m Message) error {
 	in, s := c.e.in, c.e.j.state
 	switch {
 	case s.Status.Class() != run.OperatorPause:
-		return refuse("the run is %s: its directory can be moved while it rests. Pause it first", s.Status)
+		return unmet("the run is %s: pause it before you move its directory", s.Status)
 	case m.Dir == "":
-		return refuse("say where the directory is now ({\"dir\":\"/new\"})")
+		return refuse("the new directory is missing: send {\"dir\":\"/new\"}")
 	case m.Queue != "" && m.Queue != in.DirQueue && strings.HasPrefix(in.Target.Store, "file:"):
-		return refuse("its store %s is a folder of its host: the run stays there", in.Target.Store)
+		return refuse("the store %s is a folder on the host of the run: the run cannot move to another host",
+			in.Target.Store)
 	}
 	return nil
 }
 
-// repeated says what failed again and again.
-func repeated(s run.State) string {
+// repeatedFailure describes what failed repeatedly.
+func repeatedFailure(s run.State) string {
 	if f := s.Failure; f != nil {
-		return fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
+		return fmt.Sprintf("%s failed in %d consecutive starts, last with %s: %s", f.Step, f.Starts, f.Category,
+			f.Message)
 	}
-	return fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
+	return fmt.Sprintf("%d consecutive passes failed", s.Passes.InRow)
 }
 
-// apply records what a message asks for and returns at once; the main loop acts at its next boundary.
+// apply records what a message requests and returns at once; the main loop acts at its next boundary.
 func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
 	s := c.e.j.state
 	switch verb {
 	case VerbPause:
 		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
 		if m.Now {
-			c.e.endCalls()
+			c.e.cancelCalls()
+			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
 		}
 		return c.ack("pausing after the running pass"), nil
 	case VerbResume:
 		if s.Status != run.Paused {
 			c.Control = Control{} // the pause had not begun
-			return c.ack("not pausing"), nil
+			return c.ack("pause cancelled"), nil
 		}
 		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
-		c.tries++
+		c.retryRequests++
 		return c.ack("resuming"), nil
 	case VerbDecide:
 		return c.decide(ctx, m)
 	case VerbRevert:
-		c.Revert = &Reverting{To: m.To, By: m.By, Note: m.Note, Rest: m.Rest}
-		c.tries++
-		return c.ack("going back to " + m.To), nil
+		c.Revert = &PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
+		c.retryRequests++
+		return c.ack("reverting to " + m.To), nil
+	case VerbAmend:
+		return c.amend(ctx, m)
 	case VerbRehome:
-		c.tries++
-		return c.ack("its directory is " + c.e.in.Target.Dir), nil
+		c.retryRequests++
+		return c.ack("the run directory is " + c.e.in.Target.Dir), nil
 	case VerbBudget:
-		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.warnShare())}
-		if err := c.note(ctx, run.KindBudgetRaised, run.BudgetEvent{Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note}); err != nil {
+		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.budgetWarnShare())}
+		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
+			Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note,
+		}); err != nil {
 			return Ack{}, err
 		}
 		return c.ack(fmt.Sprintf("the budget is %.2f USD", m.USD)), nil
@@ -377,17 +419,17 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	return Ack{}, refuse("unknown message %q", verb)
 }
 
-func (c *control) ack(said string) Ack {
-	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Said: said}
+func (c *control) ack(text string) Ack {
+	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
 }
 
-// courier carries what messages wrote down to the directory while the main loop waits for a pass.
-func (c *control) courier(ctx workflow.Context) {
-	workflow.GoNamed(ctx, "courier", func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool { return c.dirty && c.e.opened }) == nil {
-			c.dirty = false
-			if err := c.e.j.flush(ctx); err != nil { // what is pending stays so: the main loop writes it, or fails
-				workflow.GetLogger(ctx).Error("a message waits for the directory", "error", err)
+// startFlusher starts the coroutine that writes journaled events to the directory while the main loop waits.
+func (c *control) startFlusher(ctx workflow.Context) {
+	workflow.GoNamed(ctx, "flusher", func(ctx workflow.Context) {
+		for workflow.Await(ctx, func() bool { return c.unflushed && c.e.open }) == nil {
+			c.unflushed = false
+			if err := c.e.j.flush(ctx); err != nil { // events stay pending: the main loop writes them or fails
+				workflow.GetLogger(ctx).Error("write a message's event to the run directory", "error", err)
 			}
 		}
 	})

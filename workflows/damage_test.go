@@ -13,9 +13,8 @@ import (
 
 var changedLine = run.JournalDamage{File: "events.jsonl", Line: 3, Expected: "a", Found: "b"}
 
-// TestDamageIsJournaledBeforeTheEnd: the run comes to its end, names the damage once, and nothing follows the end.
 func TestDamageIsJournaledBeforeTheEnd(t *testing.T) {
-	w := newWorld(t, twoPasses)
+	w := newHarness(t, twoPasses)
 	w.dir.damage = []run.JournalDamage{changedLine}
 	w.done()
 	require.Equal(t, w.dir.damage, payloads[run.JournalDamage](w, run.KindJournalDamaged))
@@ -26,9 +25,8 @@ func TestDamageIsJournaledBeforeTheEnd(t *testing.T) {
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 }
 
-// TestDamageIsJournaledWhenTheRunGoesOn, and not again at its end.
-func TestDamageIsJournaledWhenTheRunGoesOn(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestDamageIsJournaledOnResume(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() { w.dir.damage = []run.JournalDamage{changedLine}; w.signal("resume", nil) })
 	w.done()
@@ -37,9 +35,8 @@ func TestDamageIsJournaledWhenTheRunGoesOn(t *testing.T) {
 	require.Len(t, story, 3)
 }
 
-// TestDamageThatARebuildPutsRight is journaled in place of the plain loss.
-func TestDamageThatARebuildPutsRight(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestRebuildRepairsDamage(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.dir.before = map[int]func(){2: w.dir.lose}
 	w.dir.missing = []run.JournalDamage{{File: "events.jsonl", Line: 2, Expected: "a", Found: "b", Repaired: true}}
 	w.done()
@@ -47,31 +44,33 @@ func TestDamageThatARebuildPutsRight(t *testing.T) {
 	require.Empty(t, payloads[run.ErrorNoted](w, run.KindErrorNoted))
 }
 
-// TestMoreDamageThanTheStateNames is journaled once in an execution all the same.
-func TestMoreDamageThanTheStateNames(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestDamageBeyondStateLimit(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.in.Options.ContinueAfter = 1
 	for line := range int64(6) {
-		w.dir.unkept = append(w.dir.unkept, run.JournalDamage{File: "events.jsonl", Line: line + 1, Expected: "a", Found: "b"})
+		w.dir.unkept = append(w.dir.unkept, run.JournalDamage{
+			File: "events.jsonl", Line: line + 1, Expected: "a", Found: "b",
+		})
 	}
 	executions := w.chain(func(workflows.Input) {})
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 	require.LessOrEqual(t, len(payloads[run.JournalDamage](w, run.KindJournalDamaged)), 6*executions)
 }
 
-// TestLinesThatCannotBeStored do not hold up the run: it names them, goes on, and ends. Nothing is tried for ever.
-func TestLinesThatCannotBeStored(t *testing.T) {
+func TestUnarchivableLinesAreJournaled(t *testing.T) {
 	for name, after := range map[string]int{"one execution": 0, "several": 1} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			w.in.Options.ContinueAfter = after
 			w.dir.unkept = []run.JournalDamage{changedLine}
 			executions := w.chain(func(workflows.Input) {})
 			require.Equal(t, run.Done, w.dir.state(t).Status)
-			sealed := slices.DeleteFunc(slices.Clone(w.trace), func(s string) bool { return !strings.HasPrefix(s, "Seal") })
+			sealed := slices.DeleteFunc(slices.Clone(w.trace),
+				func(s string) bool { return !strings.HasPrefix(s, "Seal") })
 			require.LessOrEqual(t, len(sealed), 2*executions)
 			if after > 0 {
-				require.Equal(t, w.dir.unkept, payloads[run.JournalDamage](w, run.KindJournalDamaged), "at the end of the first execution, and once")
+				require.Equal(t, w.dir.unkept, payloads[run.JournalDamage](w, run.KindJournalDamaged),
+					"at the end of the first execution, and once")
 			}
 		})
 	}

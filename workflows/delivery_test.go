@@ -7,36 +7,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
 // judged is work that somebody judges before it is delivered.
 const judged = reviewed + "      - role: reviewer\n"
 
 // deliveries are what the journal says of them.
-func (w *world) deliveries() []run.DeliveryCompleted {
+func (w *harness) deliveries() []run.DeliveryCompleted {
 	return payloads[run.DeliveryCompleted](w, run.KindDeliveryCompleted)
 }
 
-func TestADelivery(t *testing.T) {
-	w := newWorld(t, judged)
+func TestDelivery(t *testing.T) {
+	w := newHarness(t, judged)
 	w.in.Start.Task = "Do it"
 	s := w.ends(run.Done, "")
-	require.Equal(t, []work.DeliverInput{{
-		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1", Plan: w.in.Start.Plan,
+	require.Equal(t, []contract.DeliverInput{{
+		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
+		Plan:    w.in.Start.Plan,
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}}, w.trees.delivers)
-	require.Equal(t, []run.DeliveryCompleted{{Delivered: true, Diff: "the diff", Commit: "delivered", To: "branch", Target: "result", Files: 1}}, w.deliveries())
+	require.Equal(
+		t, []run.DeliveryCompleted{{
+			Delivered: true, Diff: "the diff", Commit: "delivered", To: "branch", Target: "result", Files: 1,
+		}}, w.deliveries(),
+	)
 	require.Nil(t, s.Markers.DeliveryOverride)
 	require.Len(t, w.trees.carries, 1, "who gives no changes leaves the tree alone")
 	_, rest, _ := strings.Cut(w.trees.carries[0].Message, "\n")
 	require.Equal(t, "\nPassbook-Run: run-1\nPassbook-Step: 001\n", rest)
 }
 
-// TestWithoutADeliveryTheWorkStaysOnTheRunsBranch.
-func TestWithoutADeliveryTheWorkStaysOnTheRunsBranch(t *testing.T) {
-	w := newWorld(t, judged)
+func TestNoDeliveryKeepsRunBranch(t *testing.T) {
+	w := newHarness(t, judged)
 	w.in.Start.Delivers = false
 	w.agent.words = []string{"rejected"}
 	w.ends(run.Done, "")
@@ -45,8 +49,7 @@ func TestWithoutADeliveryTheWorkStaysOnTheRunsBranch(t *testing.T) {
 	require.Empty(t, w.deliveries())
 }
 
-// TestTheOutcomeOfACleanRun is the table of the run's end: by what was judged, whether there is something to deliver, and what was decided.
-func TestTheOutcomeOfACleanRun(t *testing.T) {
+func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 	for _, row := range []struct {
 		name, verdict, action string
 		noDiff                bool
@@ -56,22 +59,55 @@ func TestTheOutcomeOfACleanRun(t *testing.T) {
 		marks                 run.Markers // no_op, no_change, rejected and override's action
 	}{
 		{name: "approved", verdict: "approved", status: run.Done, delivered: true},
-		{name: "another word, approve", verdict: "needs_work", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
-		{name: "another word, skip", verdict: "needs_work", action: "skip", status: run.Halted, reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true}},
-		{name: "another word, nothing to deliver", verdict: "needs_work", noDiff: true, status: run.Halted, reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true}},
-		{name: "no word", verdict: "", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
-		{name: "approved, nothing to deliver", verdict: "approved", noDiff: true, status: run.Done, marks: run.Markers{NoChangeOutcome: true}},
-		{name: "rejected, nothing to deliver", verdict: "REJECTED", noDiff: true, status: run.Halted, reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true}},
-		{name: "approve", verdict: "REJECTED", action: "approve", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}}},
-		{name: "apply", verdict: "rejected", action: "apply", status: run.Done, delivered: true, marks: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}},
-		{name: "skip", verdict: "rejected", action: "skip", status: run.Halted, reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true}},
+		{
+			name: "another word, approve", verdict: "needs_work", action: "approve", status: run.Done, delivered: true,
+			marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}},
+		},
+		{
+			name: "another word, skip", verdict: "needs_work", action: "skip", status: run.Halted,
+			reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true},
+		},
+		{
+			name: "another word, nothing to deliver", verdict: "needs_work", noDiff: true, status: run.Halted,
+			reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true},
+		},
+		{
+			name: "no word", verdict: "", action: "approve", status: run.Done, delivered: true, marks: run.Markers{
+				DeliveryOverride: &run.Override{Action: "approve"},
+			},
+		},
+		{
+			name: "approved, nothing to deliver", verdict: "approved", noDiff: true, status: run.Done,
+			marks: run.Markers{
+				NoChangeOutcome: true,
+			},
+		},
+		{
+			name: "rejected, nothing to deliver", verdict: "REJECTED", noDiff: true, status: run.Halted,
+			reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true},
+		},
+		{
+			name: "approve", verdict: "REJECTED", action: "approve", status: run.Done, delivered: true,
+			marks: run.Markers{
+				DeliveryOverride: &run.Override{Action: "approve"},
+			},
+		},
+		{
+			name: "apply", verdict: "rejected", action: "apply", status: run.Done, delivered: true, marks: run.Markers{
+				DeliveryOverride: &run.Override{Action: "apply"},
+			},
+		},
+		{
+			name: "skip", verdict: "rejected", action: "skip", status: run.Halted, reason: "final_acceptance_rejected",
+			marks: run.Markers{RejectedOutcome: true},
+		},
 		{name: "halt", verdict: "rejected", action: "halt", status: run.Halted, reason: "delivery.decided"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			w.agent.words = []string{row.verdict}
 			if row.noDiff {
-				w.trees.found = work.DeliverResult{}
+				w.trees.found = contract.DeliverResult{}
 			}
 			if row.action != "" {
 				w.answers(message{"action": row.action, "by": "ada"})
@@ -88,7 +124,8 @@ func TestTheOutcomeOfACleanRun(t *testing.T) {
 				require.Equal(t, []any{"the diff", run.TriggerRejected}, []any{asked[0].Digest, asked[0].Trigger})
 			}
 			if o := row.marks.DeliveryOverride; o != nil {
-				require.Equal(t, []string{o.Action, "ada"}, []string{s.Markers.DeliveryOverride.Action, s.Markers.DeliveryOverride.By})
+				require.Equal(t, []string{o.Action, "ada"},
+					[]string{s.Markers.DeliveryOverride.Action, s.Markers.DeliveryOverride.By})
 				require.Equal(t, o.Action, w.trees.delivers[0].Action)
 				require.Equal(t, []any{asked[0].ID, o.Action}, []any{w.deliveries()[0].ID, w.deliveries()[0].Action})
 			} else {
@@ -105,8 +142,7 @@ func TestTheOutcomeOfACleanRun(t *testing.T) {
 	}
 }
 
-// TestFixDoesTheWorkOnceMore with the operator's words, and has it judged again; a rejection is asked about again.
-func TestFixDoesTheWorkOnceMore(t *testing.T) {
+func TestFixRepeatsWork(t *testing.T) {
 	for name, row := range map[string]struct {
 		verdicts []string
 		then     []message
@@ -116,63 +152,69 @@ func TestFixDoesTheWorkOnceMore(t *testing.T) {
 		"rejected again": {[]string{"rejected", "rejected"}, []message{{"action": "approve"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			w.agent.words = row.verdicts
 			told := map[string]string{}
-			w.composing = func(in work.ComposeInput) {
-				if in.Given.Feedback != "" {
-					told[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Given.Feedback
+			w.composing = func(in contract.ComposeInput) {
+				if in.Context.Feedback != "" {
+					told[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Context.Feedback
 				}
 			}
 			w.answers(append([]message{{"action": "fix", "feedback": "the tests are missing"}}, row.then...)...)
 			s := w.ends(run.Done, "")
 			require.Equal(t, "implementer reviewer implementer reviewer", w.called())
-			require.Equal(t, map[string]string{"implementer": "the tests are missing", "reviewer": "the tests are missing"}, told)
-			require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].Again, "another question, even in the same words")
+			require.Equal(t, map[string]string{"implementer": "the tests are missing",
+				"reviewer": "the tests are missing"},
+				told)
+			require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].DecisionID,
+				"another question, even in the same words")
 			require.Len(t, w.trees.delivers, 1)
 			require.Equal(t, row.override, s.Markers.DeliveryOverride != nil)
 		})
 	}
 }
 
-// TestTheLastVerdictCounts, whatever stages came after it.
-func TestTheLastVerdictCounts(t *testing.T) {
-	const checks = "  - name: checks\n    steps: [{run: make lint}, {ask: {question: Sure, type: human_feedback_on_reject}}]\n"
-	w := newWorld(t, judged+checks)
+func TestLastVerdictCounts(t *testing.T) {
+	const checks = "  - name: checks\n    steps: [{run: make lint}, {ask: {question: Sure, type: " +
+		"human_feedback_on_reject}}]\n"
+	w := newHarness(t, judged+checks)
 	w.ends(run.Done, "")
-	require.Empty(t, payloads[run.HandoffRequested](w, run.KindHandoffRequested), "what was approved is not asked about")
+	require.Empty(t, payloads[run.QuestionRequested](w, run.KindHandoffRequested),
+		"what was approved is not asked about")
 
-	w = newWorld(t, judged+checks)
+	w = newHarness(t, judged+checks)
 	w.agent.words = []string{"rejected"}
 	w.answers(message{"action": "continue"}, message{"action": "skip"})
 	w.ends(run.Halted, "final_acceptance_rejected")
-	require.Equal(t, "rejected", payloads[run.HandoffRequested](w, run.KindHandoffRequested)[0].Verdict)
+	require.Equal(t, "rejected", payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0].Verdict)
 	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "The last verdict is rejected.")
 }
 
-// TestWhereAFixBegins: with the last step that changes anything, in the round that judges it.
-func TestWhereAFixBegins(t *testing.T) {
+func TestFixStartsAtLastWorkingStep(t *testing.T) {
 	const (
-		once     = "  - name: once\n    steps: [{role: reviewer}]\n"
-		loop     = "  - name: loop\n    repeat: {max: 1, until: verdict == approved}\n    steps: [{role: reviewer}, {role: implementer}]\n"
+		once = "  - name: once\n    steps: [{role: reviewer}]\n"
+		loop = "  - name: loop\n    repeat: {max: 1, until: verdict == approved}\n    steps: [{role: reviewer}, " +
+			"{role: implementer}]\n"
 		noReason = "  - name: lint\n    steps: [{run: make lint}]\n"
 	)
 	for name, row := range map[string]struct {
 		stages, called string
 		from           int
 	}{
-		"an earlier stage":        {once + noReason, "implementer reviewer run implementer reviewer run", 3},
-		"a loop":                  {loop, "implementer reviewer implementer reviewer", 3},
-		"a loop that is not last": {loop + once, "implementer reviewer implementer reviewer implementer reviewer reviewer", 4},
+		"an earlier stage": {once + noReason, "implementer reviewer run implementer reviewer run", 3},
+		"a loop":           {loop, "implementer reviewer implementer reviewer", 3},
+		"a loop that is not last": {
+			loop + once, "implementer reviewer implementer reviewer implementer reviewer reviewer", 4,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, reviewed+row.stages)
+			w := newHarness(t, reviewed+row.stages)
 			w.agent.words = []string{"rejected"}
 			if strings.HasPrefix(name, "a loop that") {
 				w.agent.words = []string{"rejected", "rejected"}
 			}
 			var told []string
-			w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+			w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
 			w.answers(message{"action": "fix", "feedback": "more"})
 			w.ends(run.Done, "")
 			require.Equal(t, row.called, w.called())
@@ -182,8 +224,7 @@ func TestWhereAFixBegins(t *testing.T) {
 	}
 }
 
-// TestADirtyTarget is a person's decision, as often as it is dirty.
-func TestADirtyTarget(t *testing.T) {
+func TestDirtyTargetAsks(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers []message
 		status  run.Status
@@ -196,7 +237,7 @@ func TestADirtyTarget(t *testing.T) {
 		"halted":              {[]message{{"action": "halt"}}, run.Halted, "delivery.decided", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			w.trees.dirty = 2
 			w.answers(row.answers...)
 			s := w.ends(row.status, row.reason)
@@ -211,12 +252,11 @@ func TestADirtyTarget(t *testing.T) {
 	}
 }
 
-// TestARejectedDeliveryToADirtyTarget: what was decided about the rejection holds while the target is cleaned.
-func TestARejectedDeliveryToADirtyTarget(t *testing.T) {
+func TestRejectedDeliveryToDirtyTarget(t *testing.T) {
 	for _, action := range []string{"approve", "apply"} {
 		for _, last := range []string{"retry", "skip"} {
 			t.Run(action+" "+last, func(t *testing.T) {
-				w := newWorld(t, judged)
+				w := newHarness(t, judged)
 				w.agent.words = []string{"rejected"}
 				w.trees.dirty = 1
 				w.answers(message{"action": action}, message{"action": last})
@@ -231,8 +271,7 @@ func TestARejectedDeliveryToADirtyTarget(t *testing.T) {
 	}
 }
 
-// TestAPlanIsReviewed: it is good, or planned once more with the person's words and asked about again, or the end.
-func TestAPlanIsReviewed(t *testing.T) {
+func TestPlanReview(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers []message
 		status  run.Status
@@ -240,13 +279,16 @@ func TestAPlanIsReviewed(t *testing.T) {
 		calls   int
 	}{
 		"approve": {[]message{{"action": "approve"}}, run.Done, "review_approved", 1},
-		"again":   {[]message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "approve"}}, run.Done, "review_approved", 2},
-		"halt":    {[]message{{"action": "halt"}}, run.Halted, "review.decided", 1},
+		"again": {
+			[]message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "approve"}}, run.Done,
+			"review_approved", 2,
+		},
+		"halt": {[]message{{"action": "halt"}}, run.Halted, "review.decided", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, planning)
+			w := newHarness(t, planning)
 			var told []string
-			w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+			w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
 			var waits run.State
 			answers := row.answers
 			w.answering(func(n int, _ run.Question) {
@@ -259,17 +301,17 @@ func TestAPlanIsReviewed(t *testing.T) {
 			asked := w.asked(run.KindReviewRequested)
 			require.Len(t, asked, len(row.answers))
 			require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)
-			require.Equal(t, "The planning run is through. Is its result good?", asked[0].Question)
-			require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}}, asked[0].Artifacts)
+			require.Equal(t, "The planning run is finished. Do you approve its result?", asked[0].Question)
+			require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}},
+				asked[0].Artifacts)
 		})
 	}
 }
 
-// TestAFullDiskDuringADelivery: the run rests until somebody has made room, and ends only after that, as done.
-func TestAFullDiskDuringADelivery(t *testing.T) {
+func TestFullDiskDuringDelivery(t *testing.T) {
 	for name, verdict := range map[string]string{"delivered at once": "approved", "asked about first": "rejected"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			w.agent.words = []string{verdict}
 			w.trees.full = 2
 			if verdict == "rejected" {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
 // fakeDirectory promises what rundir.Dir.Project promises, in memory. Tests injure it; it answers by what it holds.
@@ -21,42 +21,42 @@ type fakeDirectory struct {
 	epoch   int
 	lines   []string
 	written []string // what history and segments hold: a rebuild gives it back
-	batches []work.ProjectInput
-	seals   []work.SealInput
-	before  map[int]func()        // the nth batch, from 1
-	on      map[run.Kind]func()   // once, when such an event has been written
-	sealing func()                // while a segment is written
-	edited  *run.Blob             // what Inspect finds
-	mended  *run.WorkspaceUpdated // likewise, in the run's own checkout: once
-	full    int                   // so many batches find no room on the disk
-	opening func()                // while it is opened
-	taken   error                 // by another start
-	moves   []work.RehomeInput    // that were looked at
-	looked  func()                // while a move is
-	notHere error                 // what a move finds
-	shorter bool                  // it is lost before it is sealed
+	batches []contract.ProjectInput
+	seals   []contract.ArchiveSegmentInput
+	before  map[int]func()         // the nth batch, from 1
+	on      map[run.Kind]func()    // once, when such an event has been written
+	sealing func()                 // while a segment is written
+	edited  *run.Blob              // what Inspect finds
+	mended  *run.WorkspaceUpdated  // likewise, in the run's own checkout: once
+	full    int                    // so many batches find no room on the disk
+	opening func()                 // while it is opened
+	taken   error                  // by another start
+	moves   []contract.RehomeInput // that were looked at
+	looked  func()                 // while a move is
+	notHere error                  // what a move finds
+	shorter bool                   // it is lost before it is sealed
 	note    func(string)
 	head    string // newest segment
 
-	troubles []work.Trouble // what the next projection had to get over
+	troubles []contract.RecoveredError // what the next projection had to get over
 
 	damage  []run.JournalDamage // what is found where a batch is verified
 	missing []run.JournalDamage // what a rebuild has to put right
 	unkept  []run.JournalDamage // what keeps a segment from being stored
 }
 
-func (d *fakeDirectory) Inspect(_ context.Context, in work.InspectInput) (work.InspectResult, error) {
+func (d *fakeDirectory) Inspect(_ context.Context, in contract.InspectInput) (contract.InspectResult, error) {
 	d.note("Inspect")
 	if in.Tree != nil {
-		res := work.InspectResult{Workspace: d.mended}
+		res := contract.InspectResult{Workspace: d.mended}
 		d.mended = nil
 		return res, nil
 	}
-	return work.InspectResult{Edited: d.edited}, nil
+	return contract.InspectResult{Edited: d.edited}, nil
 }
 
 // FindCheckpoint folds the lines: the newest checkpoint of that name.
-func (d *fakeDirectory) FindCheckpoint(_ context.Context, in work.CheckpointInput) (run.Checkpoint, error) {
+func (d *fakeDirectory) FindCheckpoint(_ context.Context, in contract.CheckpointInput) (run.Checkpoint, error) {
 	var s run.State
 	var found *run.Checkpoint
 	for _, line := range d.lines {
@@ -70,7 +70,8 @@ func (d *fakeDirectory) FindCheckpoint(_ context.Context, in work.CheckpointInpu
 		}
 	}
 	if found == nil {
-		return run.Checkpoint{}, temporal.NewNonRetryableApplicationError("there is no checkpoint "+in.ID, work.ErrBadInput, nil)
+		return run.Checkpoint{}, temporal.NewNonRetryableApplicationError("there is no checkpoint "+in.ID,
+			contract.ErrBadInput, nil)
 	}
 	return *found, nil
 }
@@ -79,27 +80,28 @@ func (d *fakeDirectory) tail() run.Tail {
 	return run.Tail{Seq: int64(len(d.lines)), Chain: run.Chain("").Over(d.lines)}
 }
 
-func (d *fakeDirectory) Open(_ context.Context, in work.OpenInput) (work.OpenResult, error) {
+func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	d.note("Open")
 	if d.opening != nil {
 		d.opening()
 	}
 	if d.taken == nil && in.Tail.Seq > 0 && in.Tail != d.tail() {
-		return work.OpenResult{}, temporal.NewNonRetryableApplicationError("it does not end there", work.ErrStale, nil)
+		return contract.OpenResult{},
+			temporal.NewNonRetryableApplicationError("it does not end there", contract.ErrStale, nil)
 	}
-	return work.OpenResult{Host: "here"}, d.taken
+	return contract.OpenResult{Host: "here"}, d.taken
 }
 
-func (d *fakeDirectory) Rehome(_ context.Context, in work.RehomeInput) (work.RehomeResult, error) {
+func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
 	d.note("Rehome " + in.Dir)
 	d.moves = append(d.moves, in)
 	if d.looked != nil {
 		d.looked()
 	}
-	return work.RehomeResult{Host: "there"}, d.notHere
+	return contract.RehomeResult{Host: "there"}, d.notHere
 }
 
-func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.ProjectResult, error) {
+func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {
 	d.mu.Lock()
 	d.batches = append(d.batches, in)
 	hook := d.before[len(d.batches)]
@@ -109,20 +111,20 @@ func (d *fakeDirectory) Project(_ context.Context, in work.ProjectInput) (work.P
 	}
 	if d.noRoom() {
 		d.note("Project: no room")
-		return work.ProjectResult{}, errFull
+		return contract.ProjectResult{}, errFull
 	}
 	res := d.project(in)
 	d.mu.Lock()
-	res.Troubles, d.troubles = d.troubles, nil
+	res.Recovered, d.troubles = d.troubles, nil
 	d.mu.Unlock()
 	d.note(fmt.Sprintf("Project %d-%d %s", in.First, in.First+int64(len(in.Lines))-1, res.Outcome))
 	if res.Outcome == "written" {
-		d.tell(in.Lines)
+		d.runHooks(in.Lines)
 	}
 	return res, nil
 }
 
-var errFull = temporal.NewNonRetryableApplicationError("no space left on device", work.ErrDiskFull, nil)
+var errFull = temporal.NewNonRetryableApplicationError("no space left on device", contract.ErrDiskFull, nil)
 
 func (d *fakeDirectory) noRoom() bool {
 	d.mu.Lock()
@@ -138,40 +140,42 @@ func resumedOrEnded(lines []string) bool {
 	})
 }
 
-func (d *fakeDirectory) project(in work.ProjectInput) work.ProjectResult {
+func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	tail := d.tail()
 	if s := d.folded(); s.Status == run.Done && !d.holds(in) {
-		return work.ProjectResult{Outcome: "final", Tail: tail, End: &work.End{State: s, Head: d.head}}
+		return contract.ProjectResult{Outcome: "final", Tail: tail, End: &contract.JournalEnd{State: s, Head: d.head}}
 	}
-	if in.Look {
-		return work.ProjectResult{}
+	if in.CheckOnly {
+		return contract.ProjectResult{}
 	}
 	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
-		return work.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
+		return contract.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
 	}
 	switch {
 	case in.Epoch < d.epoch:
-		return work.ProjectResult{Outcome: "stale", Tail: tail}
+		return contract.ProjectResult{Outcome: "stale", Tail: tail}
 	case in.First > tail.Seq+1:
-		return work.ProjectResult{Outcome: "gap", Tail: tail}
+		return contract.ProjectResult{Outcome: "gap", Tail: tail}
 	case run.Chain("").Over(d.lines[:in.First-1]) != in.Prev:
-		return work.ProjectResult{Outcome: "diverged", Tail: tail}
+		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
 	}
 	have := d.lines[in.First-1:]
 	if len(have) > len(in.Lines) || !slices.Equal(have, in.Lines[:len(have)]) {
-		return work.ProjectResult{Outcome: "diverged", Tail: tail}
+		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
 	}
 	d.lines = append(d.lines, in.Lines[len(have):]...)
 	d.written = slices.Clone(d.lines)
-	return work.ProjectResult{Outcome: "written", Tail: d.tail()}
+	return contract.ProjectResult{Outcome: "written", Tail: d.tail()}
 }
 
 // holds says that a batch reaches the end of the lines on its own.
-func (d *fakeDirectory) holds(in work.ProjectInput) bool {
+func (d *fakeDirectory) holds(in contract.ProjectInput) bool {
 	n := len(d.lines) - int(in.First) + 1
-	if n < 0 || n > len(in.Lines) || n == 0 && slices.ContainsFunc(in.Lines, func(l string) bool { return !strings.Contains(l, string(run.KindDecisionRefused)) }) {
+	if n < 0 || n > len(in.Lines) ||
+		n == 0 && slices.ContainsFunc(in.Lines,
+			func(l string) bool { return !strings.Contains(l, string(run.KindDecisionRefused)) }) {
 		return false
 	}
 	return run.Chain("").Over(d.lines[:in.First-1]) == in.Prev && slices.Equal(d.lines[in.First-1:], in.Lines[:n])
@@ -195,7 +199,7 @@ func (d *fakeDirectory) become(lines []string) {
 }
 
 // tell calls the hooks of the kinds that were written.
-func (d *fakeDirectory) tell(lines []string) {
+func (d *fakeDirectory) runHooks(lines []string) {
 	for _, line := range lines {
 		e, err := run.ParseEvent([]byte(line))
 		if err != nil {
@@ -211,20 +215,22 @@ func (d *fakeDirectory) tell(lines []string) {
 	}
 }
 
-func (d *fakeDirectory) Rebuild(context.Context, work.RebuildInput) (work.RebuildResult, error) {
+func (d *fakeDirectory) Rebuild(context.Context, contract.RebuildInput) (contract.RebuildResult, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.note("Rebuild")
 	d.lines = slices.Clone(d.written)
-	return work.RebuildResult{Tail: d.tail(), Damage: d.missing}, nil
+	return contract.RebuildResult{Tail: d.tail(), Damage: d.missing}, nil
 }
 
-func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealResult, error) {
+func (d *fakeDirectory) Seal(_ context.Context,
+	in contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
 	d.mu.Lock()
 	if d.shorter {
 		d.shorter = false
 		d.mu.Unlock()
-		return work.SealResult{}, temporal.NewNonRetryableApplicationError("the directory is gone", work.ErrShorter, nil)
+		return contract.ArchiveSegmentResult{},
+			temporal.NewNonRetryableApplicationError("the directory is gone", contract.ErrDirectoryLost, nil)
 	}
 	d.seals = append(d.seals, in)
 	hook := d.sealing
@@ -235,10 +241,10 @@ func (d *fakeDirectory) Seal(_ context.Context, in work.SealInput) (work.SealRes
 	}
 	d.note(fmt.Sprintf("Seal %d-%d", in.First, in.Tail.Seq))
 	if len(d.unkept) > 0 {
-		return work.SealResult{Head: in.Head, Last: in.First - 1, Damage: d.unkept}, nil
+		return contract.ArchiveSegmentResult{Head: in.Head, Last: in.First - 1, Damage: d.unkept}, nil
 	}
 	d.head = fmt.Sprintf("segment-%d", in.Tail.Seq)
-	return work.SealResult{Head: d.head, Last: in.Tail.Seq}, nil
+	return contract.ArchiveSegmentResult{Head: d.head, Last: in.Tail.Seq}, nil
 }
 
 // when has f called once, after an event of a kind was written.

@@ -10,29 +10,29 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func TestACancelledRunSaysSoOnDisk(t *testing.T) {
+func TestCancelledRunProjectsEnd(t *testing.T) {
 	t.Run("while a call runs", func(t *testing.T) {
-		w := newWorld(t, twoPasses)
+		w := newHarness(t, twoPasses)
 		ended := make(chan struct{})
 		w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
 		w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
 		w.cancelled()
 	})
 	t.Run("while it waits for another attempt", func(t *testing.T) {
-		w := newWorld(t, twoPasses)
+		w := newHarness(t, twoPasses)
 		w.agent.will(call(1, 1), goes(rateLimit))
 		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 30*time.Second)
 		w.cancelled()
 	})
 	t.Run("while it rests", func(t *testing.T) {
-		w := newWorld(t, twoPasses)
+		w := newHarness(t, twoPasses)
 		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 		w.onPause(func() { w.env.CancelWorkflow() })
 		w.cancelled()
 	})
 }
 
-func (w *world) cancelled() {
+func (w *harness) cancelled() {
 	w.t.Helper()
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError
@@ -43,22 +43,21 @@ func (w *world) cancelled() {
 	require.Equal(w.t, []string{call(1, 1)}, w.agent.ids)
 }
 
-// A signal that cannot be acted on any more is written down, however late it comes.
-func TestSignalsAtTheVeryEndAreWrittenDown(t *testing.T) {
-	late := func(w *world) { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
+func TestLateSignalsAreJournaled(t *testing.T) {
+	late := func(w *harness) { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
 	tests := []struct {
 		name string
-		send func(w *world)
+		send func(w *harness)
 	}{
-		{"while the end is written", func(w *world) { w.dir.before = map[int]func(){3: func() { late(w) }} }},
-		{"while it is sealed", func(w *world) { w.dir.sealing = func() { late(w) } }},
-		{"in the last workflow task", func(w *world) {
+		{"while the end is written", func(w *harness) { w.dir.before = map[int]func(){3: func() { late(w) }} }},
+		{"while it is sealed", func(w *harness) { w.dir.sealing = func() { late(w) } }},
+		{"in the last workflow task", func(w *harness) {
 			w.dir.sealing = func() { w.env.SignalWorkflowSkippingWorkflowTask("pause", message{"by": "ada"}) }
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			tt.send(w)
 			r := w.done()
 			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)

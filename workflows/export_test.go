@@ -9,5 +9,5 @@ var Details = details
 func Note(payload any) error {
 	e := &engine{}
 	e.j = &journal{e: e}
-	return (&control{e: e}).note(nil, run.KindBudgetRaised, payload)
+	return (&control{e: e}).record(nil, run.KindBudgetRaised, payload)
 }

@@ -15,19 +15,20 @@ stages:
     steps: [{role: builder}, {role: builder}, {role: builder}, {role: builder}, {role: builder}]
 `
 
-func TestAGroupGoesOnWithTwoOfThree(t *testing.T) {
-	w := newWorld(t, aGroup)
+func TestGroupContinuesWithTwoOfThree(t *testing.T) {
+	w := newHarness(t, aGroup)
 	w.agent.will(groupCall("critic-B", "1"), goes(permanent))
 	w.done()
 	require.Empty(t, w.story(run.KindRunPaused))
 	ends := payloads[run.PassEnd](w, run.KindPassEnd)
 	require.Len(t, ends, 4)
-	require.Equal(t, []string{"ok", permanent.Outcome, "ok", "ok"}, []string{ends[0].Outcome, ends[1].Outcome, ends[2].Outcome, ends[3].Outcome})
+	require.Equal(t, []run.Category{"ok", permanent.Outcome, "ok", "ok"},
+		[]run.Category{ends[0].Outcome, ends[1].Outcome, ends[2].Outcome, ends[3].Outcome})
 	require.InDelta(t, 4, w.dir.state(t).Total(), 1e-9, "the failed call counts once")
 }
 
-func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestThirdFailedStartNeedsForce(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	for try := 1; try <= 3; try++ {
 		w.agent.will(call(1, try), goes(permanent))
 	}
@@ -53,8 +54,9 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 	w.done()
 	reasons := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, reasons, 3)
-	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures}, []string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
-	require.ErrorContains(t, refused, "001 failed in 3 starts")
+	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures},
+		[]string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
+	require.ErrorContains(t, refused, "001 failed in 3 consecutive starts")
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 3)
 	require.True(t, resumed[2].Force)
@@ -66,8 +68,8 @@ func TestTheThirdStartThatFailsTheSamePassWantsForce(t *testing.T) {
 	require.Nil(t, w.dir.state(t).Failure)
 }
 
-func TestThreePassesGivenUpInARowPause(t *testing.T) {
-	w := newWorld(t, fivePasses)
+func TestThreeConsecutiveFailedPassesPause(t *testing.T) {
+	w := newHarness(t, fivePasses)
 	for pass := 1; pass <= 3; pass++ {
 		for try := 1; try <= 2; try++ {
 			w.agent.will(call(pass, try), goes(noSections))
@@ -79,11 +81,11 @@ func TestThreePassesGivenUpInARowPause(t *testing.T) {
 	})
 	w.done()
 	require.Equal(t, run.ConsecutiveFailures, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
-	require.Equal(t, "ok", payloads[run.PassEnd](w, run.KindPassEnd)[4].Outcome)
+	require.Equal(t, run.CategoryOK, payloads[run.PassEnd](w, run.KindPassEnd)[4].Outcome)
 }
 
-func TestWhatCannotBeMendedFailsTheRunOnDiskToo(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPermanentErrorProjectsFailedRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.in.Start.Stages = append(w.in.Start.Stages, run.StageRef{Name: "more than the plan has"})
 	_, err := w.execute()
 	require.ErrorContains(t, err, "the plan has 1 stages")

@@ -15,10 +15,12 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// afterReset makes the execution one that came of a reset; since says when the history that the reset has left is behind it.
-func (w *world) afterReset(since func() bool) {
+// afterReset makes the execution one that came of a reset; since says when the history that the reset has left is
+// behind it.
+func (w *harness) afterReset(since func() bool) {
 	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&resetWorker{}}})
-	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion, workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
+	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion,
+		workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
 		if since() {
 			return 1
 		}
@@ -30,7 +32,8 @@ type resetWorker struct {
 	interceptor.WorkerInterceptorBase
 }
 
-func (*resetWorker) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (*resetWorker) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &resetInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}}
 }
 
@@ -52,32 +55,37 @@ func (o *resetOutbound) GetInfo(ctx workflow.Context) *workflow.Info {
 	return &info
 }
 
-// doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It gives what the first came to, and its lines.
-func doneOnce(t *testing.T, definition string) (*world, workflows.Result, []string) {
+// doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It gives what
+// the first came to, and its lines.
+func doneOnce(t *testing.T, definition string) (*harness, workflows.Result, []string) {
 	t.Helper()
-	w := newWorld(t, definition)
+	w := newHarness(t, definition)
 	first := w.done()
 	lines := slices.Clone(w.dir.lines)
-	w.start = begin.Add(time.Hour)
+	w.start = startTime.Add(time.Hour)
 	w.agent.ids, w.trees.carries, w.trace = nil, nil, nil
 	w.fresh()
-	w.env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { w.memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
+	w.env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
+		w.memo,
+			_ = args.Get(0).(map[string]any)
+	}).Return(
+		nil,
+	).Maybe()
 	return w, first, lines
 }
 
 // wantsFinal executes and wants the first execution's result, and the directory as it was.
-func (w *world) wantsFinal(first workflows.Result, lines []string) {
+func (w *harness) wantsFinal(first workflows.Result, lines []string) {
 	w.t.Helper()
 	second, err := w.execute()
 	require.NoError(w.t, err)
 	require.Equal(w.t, first, second)
 	require.Equal(w.t, lines, w.dir.lines, "a directory that is done was written to")
-	require.Contains(w.t, w.memo[workflows.MemoFinal], "done is final")
+	require.Contains(w.t, w.memo[workflows.MemoFinal], "was already done")
 	require.Equal(w.t, run.Done, w.status().Status, "queries answer what the directory holds")
 }
 
-// TestADoneRunIsFinal lets an execution find that the directory has ended with run.end{done}, at each place where it can.
-func TestADoneRunIsFinal(t *testing.T) {
+func TestDoneRunIsFinal(t *testing.T) {
 	always := func() bool { return true }
 	t.Run("from the beginning", func(t *testing.T) {
 		w, first, lines := doneOnce(t, twoPasses)
@@ -137,12 +145,11 @@ func TestADoneRunIsFinal(t *testing.T) {
 	})
 }
 
-// TestAResetOfACancelledRunGoesOn behind what is there: only a run that is done is final.
-func TestAResetOfACancelledRunGoesOn(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestResetCancelledRunContinues(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	lines := slices.Clone(w.dir.lines)
-	w.start = begin.Add(time.Hour)
+	w.start = startTime.Add(time.Hour)
 	w.fresh()
 	w.afterReset(func() bool { return true })
 	w.done()
@@ -150,11 +157,10 @@ func TestAResetOfACancelledRunGoesOn(t *testing.T) {
 	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
 }
 
-// TestAMessageBehindTheEndOfADoneRun is journaled as refused where it came while the run ended, and dropped where a reset has brought it back.
-func TestAMessageBehindTheEndOfADoneRun(t *testing.T) {
+func TestMessageAfterEndOfDoneRun(t *testing.T) {
 	for name, reset := range map[string]bool{"while it ends": false, "after a reset": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			if reset {
 				w.afterReset(func() bool { return true })
 			}

@@ -6,17 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // anAsk asks after its first pass, and again where its loop does not come to an end.
-var anAsk = strings.Replace(strings.Replace(aLoop, "steps: [{role: builder}]", "steps: [{role: builder}, {ask: \"Is this the right page?\"}]", 1),
+var anAsk = strings.Replace(strings.Replace(aLoop, "steps: [{role: builder}]",
+	"steps: [{role: builder}, {ask: \"Is this the right page?\"}]", 1),
 	"until: score >= 3}", "until: score >= 3, otherwise: ask}", 1)
 
 // asks answers each hand-off with the next of these decisions, in turn.
-func (w *world) asks(answers ...message) {
+func (w *harness) asks(answers ...message) {
 	w.dir.when(run.KindHandoffRequested, func() {
 		next := answers[0]
 		answers = answers[1:]
@@ -27,16 +28,16 @@ func (w *world) asks(answers ...message) {
 	})
 }
 
-func (w *world) decisions() []string {
+func (w *harness) decisions() []string {
 	var out []string
-	for _, d := range payloads[run.HandoffDecided](w, run.KindHandoffDecided) {
+	for _, d := range payloads[run.QuestionDecided](w, run.KindHandoffDecided) {
 		out = append(out, d.Action)
 	}
 	return out
 }
 
-func TestAnAskRestsTheRunUntilItIsDecided(t *testing.T) {
-	w := newWorld(t, anAsk)
+func TestAskPausesUntilDecided(t *testing.T) {
+	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
 	var seen run.State
 	w.dir.when(run.KindHandoffRequested, func() {
@@ -47,23 +48,22 @@ func TestAnAskRestsTheRunUntilItIsDecided(t *testing.T) {
 	})
 	w.done()
 	require.Equal(t, run.AwaitingPhaseHandoff, seen.Status)
-	require.Equal(t, "Is this the right page?", seen.Handoff.Question)
-	require.Equal(t, run.HandoffFeedbackAlways, seen.Handoff.Type)
-	require.Contains(t, seen.Handoff.ID, "build:1:")
-	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
+	require.Equal(t, "Is this the right page?", seen.Questions[0].Text)
+	require.Equal(t, run.HandoffFeedbackAlways, seen.Questions[0].Type)
+	require.Contains(t, seen.Questions[0].ID, "build:1:")
+	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
 	require.Len(t, d, 1)
-	require.Equal(t, seen.Handoff.ID, d[0].HandoffID)
+	require.Equal(t, seen.Questions[0].ID, d[0].ID)
 	require.Equal(t, "ada", d[0].DecidedBy)
 	require.True(t, d[0].Implicit)
-	require.Nil(t, w.dir.state(t).Handoff)
+	require.Empty(t, w.dir.state(t).Questions)
 }
 
-// TestRetryFeedbackDoesTheStepAgain: the step that was asked about is done once more with the operator's words, and then it is asked again.
-func TestRetryFeedbackDoesTheStepAgain(t *testing.T) {
-	w := newWorld(t, anAsk)
+func TestRetryFeedbackRepeatsStep(t *testing.T) {
+	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
 	var told []string
-	w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
+	w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
 	w.asks(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
 	w.done()
 	require.Equal(t, []string{"retry_feedback", "continue"}, w.decisions())
@@ -71,11 +71,11 @@ func TestRetryFeedbackDoesTheStepAgain(t *testing.T) {
 	for _, words := range told[2:] {
 		require.Empty(t, words, "and for no other")
 	}
-	ids := payloads[run.HandoffRequested](w, run.KindHandoffRequested)
-	require.NotEqual(t, ids[0].HandoffID, ids[1].HandoffID)
+	ids := payloads[run.QuestionRequested](w, run.KindHandoffRequested)
+	require.NotEqual(t, ids[0].ID, ids[1].ID)
 }
 
-func TestALoopThatIsUsedUpAsks(t *testing.T) {
+func TestExhaustedLoopAsks(t *testing.T) {
 	tests := []struct {
 		name   string
 		scores []float64
@@ -84,14 +84,21 @@ func TestALoopThatIsUsedUpAsks(t *testing.T) {
 		end    run.Status
 	}{
 		{"continue", []float64{1, 1, 1}, []message{{"action": "continue"}}, 3, run.Done},
-		{"waived", []float64{1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 3, run.Done},
-		{"one round more is enough", []float64{1, 1, 1, 3}, []message{{"action": "retry_feedback", "feedback": "try again"}}, 4, run.Done},
-		{"one round more is not enough", []float64{1, 1, 1, 2}, []message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 4, run.Done},
+		{"waived", []float64{1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 3,
+			run.Done},
+		{
+			"one round more is enough", []float64{1, 1, 1, 3},
+			[]message{{"action": "retry_feedback", "feedback": "try again"}}, 4, run.Done,
+		},
+		{
+			"one round more is not enough", []float64{1, 1, 1, 2},
+			[]message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 4, run.Done,
+		},
 		{"halt", []float64{1, 1, 1}, []message{{"action": "halt", "note": "no"}}, 3, run.Halted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, anAsk)
+			w := newHarness(t, anAsk)
 			w.agent.scores = tt.scores
 			w.asks(append([]message{{"action": "continue"}}, tt.answer...)...)
 			r, err := w.execute()
@@ -113,9 +120,13 @@ func TestALoopThatIsUsedUpAsks(t *testing.T) {
 	}
 }
 
-// TestPreconditionsOfADecision has each refusal in its own words, in the order of the page.
-func TestPreconditionsOfADecision(t *testing.T) {
-	open := run.State{Status: run.AwaitingPhaseHandoff, Handoff: &run.Handoff{ID: "h2", Actions: []string{"continue", "retry_feedback", "halt"}}}
+func TestDecisionPreconditions(t *testing.T) {
+	open := run.State{
+		Status: run.AwaitingPhaseHandoff,
+		Questions: []run.Question{{
+			Kind: run.QuestionHandoff, ID: "h2", Actions: []string{"continue", "retry_feedback", "halt"},
+		}},
+	}
 	decided := run.State{Status: run.Running, Decided: &run.Decided{ID: "h1", Action: "continue", Note: "fine"}}
 	both := open
 	both.Decided = decided.Decided
@@ -127,19 +138,29 @@ func TestPreconditionsOfADecision(t *testing.T) {
 	}{
 		{"taken", open, workflows.Message{ID: "h2", Action: "continue"}, ""},
 		{"without an id", open, workflows.Message{Action: "halt"}, ""},
-		{"no action", open, workflows.Message{}, `"" is no action`},
-		{"another word", open, workflows.Message{Action: "go"}, `"go" is no action`},
+		{"no action", open, workflows.Message{}, `"" is not an action`},
+		{"another word", open, workflows.Message{Action: "go"}, `"go" is not an action`},
 		{"no words", open, workflows.Message{Action: "retry_feedback", Feedback: "  "}, "needs feedback"},
 		{"not offered", open, workflows.Message{Action: "continue_with_waiver", Feedback: "x"}, "is not offered here"},
-		{"another hand-off", open, workflows.Message{ID: "h9", Action: "continue"}, "h9 is not what waits for a decision, that is h2"},
-		{"nothing waits", run.State{Status: run.Running}, workflows.Message{Action: "continue"}, "nothing waits for a decision"},
+		{
+			"another hand-off", open, workflows.Message{ID: "h9", Action: "continue"},
+			"the open question is h2, not h9",
+		},
+		{
+			"nothing waits", run.State{Status: run.Running}, workflows.Message{Action: "continue"},
+			"no question is open",
+		},
 		{"the same again", decided, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
-		{"the same again while the next one waits", both, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
-		{"another one afterwards", decided, workflows.Message{ID: "h1", Action: "halt"}, "was decided already, with continue"},
+		{"the same again while the next one waits", both, workflows.Message{ID: "h1", Action: "continue", Note: "fine"},
+			""},
+		{
+			"another one afterwards", decided, workflows.Message{ID: "h1", Action: "halt"},
+			"was already decided with continue",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := workflows.MayDecide(tt.s, tt.m)
+			err := workflows.CheckDecision(tt.s, tt.m)
 			if tt.says == "" {
 				require.NoError(t, err)
 				return
@@ -149,20 +170,19 @@ func TestPreconditionsOfADecision(t *testing.T) {
 	}
 }
 
-// TestADecisionThatNobodyWaitsForIsWrittenDown: it is never kept for a question that has not been asked.
-func TestADecisionThatNobodyWaitsForIsWrittenDown(t *testing.T) {
-	w := newWorld(t, anAsk)
+func TestUnexpectedDecisionIsJournaled(t *testing.T) {
+	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
 	w.agent.will(call(1, 1), after(func() { w.signal("decide", message{"action": "halt"}) }))
 	w.asks(message{"action": "continue"})
 	w.done()
-	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "nothing waits for a decision")
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason,
+		"no question is open")
 	require.Equal(t, []string{"continue"}, w.decisions())
 }
 
-// TestAPreservedHandoffIsDecidedByTheNextEpoch: the run was lost while it waited; the decision lets it go on.
-func TestAPreservedHandoffIsDecidedByTheNextEpoch(t *testing.T) {
-	w := newWorld(t, anAsk)
+func TestNextEpochDecidesOpenHandoff(t *testing.T) {
+	w := newHarness(t, anAsk)
 	w.dir.when(run.KindHandoffRequested, func() { w.env.CancelWorkflow() })
 	_, err := w.execute()
 	require.Error(t, err)
@@ -172,20 +192,25 @@ func TestAPreservedHandoffIsDecidedByTheNextEpoch(t *testing.T) {
 			break
 		}
 	}
-	asked := w.dir.state(t).Handoff
-	require.NotNil(t, asked)
+	asked, open := w.dir.state(t).Asks()
+	require.True(t, open)
 	w.agent.scores = []float64{3}
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &workflows.Message{Action: "continue", By: "ada"}})
+	w.reopened(workflows.Reopen{
+		Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &workflows.Message{
+			Action: "continue", By: "ada",
+		},
+	})
 	w.done()
-	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
+	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
 	require.Len(t, d, 1)
-	require.Equal(t, asked.ID, d[0].HandoffID)
-	require.Equal(t, 1, len(payloads[run.HandoffRequested](w, run.KindHandoffRequested)), "it is not asked again")
+	require.Equal(t, asked.ID, d[0].ID)
+	require.Equal(t, 1, len(payloads[run.QuestionRequested](w, run.KindHandoffRequested)), "it is not asked again")
 }
 
-// TestAnAskInALoopIsNoAnswerToItsEnd: the two questions of one round are different ones.
-func TestAnAskInALoopIsNoAnswerToItsEnd(t *testing.T) {
-	w := newWorld(t, strings.Replace(anAsk, "      - role: judge\n", "      - role: judge\n      - ask: Is it good?\n", 1))
+func TestAskInLoopDoesNotDecideLoopEnd(t *testing.T) {
+	w := newHarness(
+		t, strings.Replace(anAsk, "      - role: judge\n", "      - role: judge\n      - ask: Is it good?\n", 1),
+	)
 	w.agent.scores = []float64{1, 1, 1}
 	var answers []message
 	for range 5 {
@@ -194,44 +219,52 @@ func TestAnAskInALoopIsNoAnswerToItsEnd(t *testing.T) {
 	w.asks(answers...)
 	w.done()
 	var types []string
-	for _, h := range payloads[run.HandoffRequested](w, run.KindHandoffRequested) {
-		types = append(types, h.HandoffType)
+	for _, h := range payloads[run.QuestionRequested](w, run.KindHandoffRequested) {
+		types = append(types, h.Type)
 	}
 	always, rejected := run.HandoffFeedbackAlways, run.HandoffFeedbackOnReject
 	require.Equal(t, []string{always, always, always, always, rejected}, types)
 }
 
-// TestTheWordsOfAPersonFit: whatever is said in decisions, the state can travel.
-func TestTheWordsOfAPersonFit(t *testing.T) {
-	s := run.State{Handoff: &run.Handoff{ID: "h", Actions: []string{"retry_feedback"}}}
-	require.NoError(t, workflows.MayDecide(s, workflows.Message{Action: "retry_feedback", Feedback: strings.Repeat("x", 7<<10)}))
+func TestFeedbackSizeLimit(t *testing.T) {
+	s := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Actions: []string{"retry_feedback"}}}}
+	require.NoError(
+		t, workflows.CheckDecision(s, workflows.Message{Action: "retry_feedback",
+			Feedback: strings.Repeat("x", 7<<10)}),
+	)
 
-	w := newWorld(t, anAsk)
+	w := newHarness(t, anAsk)
 	w.in.Options.ContinueAfter = 1
 	w.agent.scores = []float64{3}
 	long := strings.Repeat("<p>", 450) // 6 bytes of JSON for each bracket
-	w.asks(message{"action": "retry_feedback", "feedback": strings.Repeat(long, 2)}, message{"action": "retry_feedback", "feedback": long}, message{"action": "continue"})
+	w.asks(message{"action": "retry_feedback", "feedback": strings.Repeat(long, 2)},
+		message{"action": "retry_feedback", "feedback": long}, message{"action": "continue"})
 	largest := 0
-	w.dir.when(run.KindDecisionRefused, func() { w.signal("decide", message{"action": "retry_feedback", "feedback": long, "note": "shorter"}) })
-	w.chain(func(next workflows.Input) { largest = max(largest, len(asJSON(t, next.Carry))) })
+	w.dir.when(run.KindDecisionRefused,
+		func() { w.signal("decide", message{"action": "retry_feedback", "feedback": long, "note": "shorter"}) })
+	w.chain(func(next workflows.Input) { largest = max(largest, len(asJSON(t, next.Snapshot))) })
 	require.Less(t, largest, 64<<10)
-	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "at most 8192 are taken")
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "the maximum is 8192")
 }
 
-// TestSecretsInMessagesAreNotJournaled: other programs send what people type, and nobody has looked at it before it is written down.
-func TestSecretsInMessagesAreNotJournaled(t *testing.T) {
-	w := newWorld(t, anAsk)
+func TestMessagesAreRedacted(t *testing.T) {
+	w := newHarness(t, anAsk)
 	w.secret = "open-sesame"
 	w.agent.scores = []float64{3}
 	var told []string
-	w.composing = func(in work.ComposeInput) { told = append(told, in.Given.Feedback) }
-	w.asks(message{"action": "retry_feedback", "feedback": "say open-sesame", "note": "open-sesame!", "by": "open-sesame"}, message{"action": "open-sesame"})
-	w.dir.when(run.KindDecisionRefused, func() { w.update("decide", message{"action": "continue", "note": "no open-sesame"}) })
+	w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
+	w.asks(message{
+		"action": "retry_feedback", "feedback": "say open-sesame", "note": "open-sesame!", "by": "open-sesame",
+	}, message{"action": "open-sesame"})
+	w.dir.when(run.KindDecisionRefused,
+		func() { w.update("decide", message{"action": "continue", "note": "no open-sesame"}) })
 	w.done()
 	require.Equal(t, "say <hidden>", told[1])
-	d := payloads[run.HandoffDecided](w, run.KindHandoffDecided)
-	require.Equal(t, []string{"say <hidden>", "<hidden>!", "<hidden>", "no <hidden>"}, []string{d[0].Feedback, d[0].Note, d[0].DecidedBy, d[1].Note})
-	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, `"<hidden>" is no action`)
+	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
+	require.Equal(t, []string{"say <hidden>", "<hidden>!", "<hidden>", "no <hidden>"},
+		[]string{d[0].Feedback, d[0].Note, d[0].DecidedBy, d[1].Note})
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason,
+		`"<hidden>" is not an action`)
 	for _, line := range w.dir.lines {
 		require.NotContains(t, line, w.secret)
 	}

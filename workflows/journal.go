@@ -6,32 +6,34 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
-// maxBatch bounds the lines of one projection, in bytes: no payload in history is over 64 KiB.
+// maxBatch is the maximum size of the lines of one projection in bytes: no payload in history exceeds 64 KiB.
 const maxBatch = 48 << 10
 
-// journal is the only place that changes the state. An event is folded when it is written down, and carried to the directory by flush.
+// journal is the only code that changes the state. An event is folded when it is journaled, and written to the
+// directory by flush.
 type journal struct {
-	e       *engine
-	state   run.State // with the pending events in it
-	base    run.State // as of tail
-	tail    run.Tail  // on disk, as the last projection said
-	head    string    // newest segment
-	sealed  int64     // last line in it
-	unkept  int64     // last line that could not be stored, because it is damaged and nothing has it as it was
-	pending []run.Event
-	mu      workflow.Mutex
-	named   []run.JournalDamage // by this execution: the state keeps only the last ones
-	final   bool                // the directory holds the end of the run, which this execution has not written
+	e              *engine
+	state          run.State // including pending events
+	base           run.State // as of tail
+	tail           run.Tail  // on disk, as of the last projection
+	head           string    // newest segment
+	archived       int64     // last line in it
+	unarchivable   int64     // last line that cannot be archived: it is damaged and no intact copy exists
+	pending        []run.Event
+	mu             workflow.Mutex
+	reportedDamage []run.JournalDamage // by this execution: the state keeps only the last ones
+	final          bool                // the directory holds an end of the run that this execution did not write
 }
 
-// emit writes down one event and folds it.
+// emit journals one event and folds it.
 func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) error {
-	late := kind == run.KindDecisionRefused && j.state.Status == run.Done && wasReset(ctx) // the reset has brought a message back
-	if j.final || late {                                                                   // nothing is written behind the end that the directory holds
+	late := kind == run.KindDecisionRefused && j.state.Status == run.Done && wasReset(ctx) // reapplied by a reset
+	// nothing is journaled after the end of the run
+	if j.final || late {
 		return nil
 	}
 	raw, err := run.Payload(payload)
@@ -48,65 +50,69 @@ func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payloa
 	return j.e.publish(ctx, before)
 }
 
-// now never goes back.
+// now never decreases.
 func (j *journal) now(ctx workflow.Context) string {
 	return max(j.state.TS, run.Time(workflow.Now(ctx)))
 }
 
-// flush carries what is pending to the directory and waits until it is there. Who is to be told of it is told then.
+// flush writes pending events to the directory, then starts the notices about them.
 func (j *journal) flush(ctx workflow.Context) error {
-	if err := j.carry(ctx); err != nil {
+	if err := j.project(ctx); err != nil {
 		return err
 	}
-	j.e.announce(ctx)
+	j.e.startNotices(ctx)
 	return nil
 }
 
-func (j *journal) carry(ctx workflow.Context) error {
+func (j *journal) project(ctx workflow.Context) error {
 	if err := j.mu.Lock(ctx); err != nil {
 		return err
 	}
 	defer j.mu.Unlock()
 	verified := false
 	for rebuilt := 0; len(j.pending) > 0; {
-		var res work.ProjectResult
-		var batch work.ProjectInput
+		var res contract.ProjectResult
+		var batch contract.ProjectInput
 		var n int
-		asked := j.e.control.tries
-		err := j.e.atHome(ctx, func() (err error) {
+		asked := j.e.control.retryRequests
+		err := j.e.withDirectory(ctx, func() (err error) {
 			if batch, n, err = j.batch(); err != nil {
 				return err
 			}
 			batch.Verified = verified
-			return workflow.ExecuteActivity(j.e.directory(ctx, batchSummary(batch)), work.Project, batch).Get(ctx, &res)
+			return workflow.ExecuteActivity(j.e.directoryOptions(ctx, batchSummary(batch)), contract.Project,
+				batch).Get(ctx,
+				&res)
 		})
-		if isType(err, work.ErrDiskFull) {
-			if err := j.e.awaitRoom(ctx, err, asked); err != nil {
+		if isType(err, contract.ErrDiskFull) {
+			if err := j.e.awaitDiskSpace(ctx, err, asked); err != nil {
 				return err
 			}
 			continue // with the pause in the batch
 		}
 		if err != nil {
-			return fmt.Errorf("project events from %d on: %w", batch.First, err)
+			return fmt.Errorf("project events from %d: %w", batch.First, err)
 		}
 		switch res.Outcome {
-		case "written":
-			j.written(n, res.Tail)
-			err = j.e.noteTroubles(ctx, "", res.Troubles, 0)
-		case "gap":
+		case run.ProjectionWritten:
+			j.markWritten(n, res.Tail)
+			err = j.e.journalRecovered(ctx, "", res.Recovered, 0)
+		case run.ProjectionGap:
 			if rebuilt++; rebuilt > 3 {
-				return fmt.Errorf("the run directory %s keeps losing its events", j.e.in.Target.Dir)
+				return fmt.Errorf("rebuild the run directory %s: it lost its events again after 3 rebuilds",
+					j.e.in.Target.Dir)
 			}
 			err = j.rebuild(ctx, res.Tail.Seq+1)
-		case "damaged":
+		case run.ProjectionDamaged:
 			verified = true
-			err = j.damaged(ctx, res.Damage)
-		case "diverged":
-			err = j.moveBehind(ctx, res.Tail)
-		case "final":
-			err = j.finish(ctx, res)
+			err = j.handleDamage(ctx, res.Damage)
+		case run.ProjectionDiverged:
+			err = j.rebase(ctx, res.Tail)
+		case run.ProjectionFinal:
+			err = j.adoptEnd(ctx, res)
 		default:
-			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir, work.ErrStale, nil)
+			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir,
+				contract.ErrStale, nil)
 		}
 		if err != nil {
 			return err
@@ -115,9 +121,11 @@ func (j *journal) carry(ctx workflow.Context) error {
 	return nil
 }
 
-// batch takes as many pending lines as fit. What belongs to a pass stays together with it, so that no projection ends in the middle of what it gave.
-func (j *journal) batch() (work.ProjectInput, int, error) {
-	in := work.ProjectInput{Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.tail.Chain, Head: j.head}
+// batch returns as many pending lines as fit. Events that belong to one pass are not split.
+func (j *journal) batch() (contract.ProjectInput, int, error) {
+	in := contract.ProjectInput{
+		Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.tail.Chain, Head: j.head,
+	}
 	size := 0
 	for _, ev := range j.pending {
 		line, err := ev.Line()
@@ -125,7 +133,7 @@ func (j *journal) batch() (work.ProjectInput, int, error) {
 			return in, 0, err
 		}
 		if size += len(line); size > maxBatch && len(in.Lines) > 0 {
-			in.Lines = in.Lines[:j.whole(len(in.Lines))]
+			in.Lines = in.Lines[:j.wholePrefix(len(in.Lines))]
 			break
 		}
 		in.Lines = append(in.Lines, line)
@@ -133,8 +141,9 @@ func (j *journal) batch() (work.ProjectInput, int, error) {
 	return in, len(in.Lines), nil
 }
 
-// whole is how many of the first n pending lines end with something whole; n where nothing does.
-func (j *journal) whole(n int) int {
+// wholePrefix returns how many of the first n pending events can be written without splitting a pass, or n if
+// none.
+func (j *journal) wholePrefix(n int) int {
 	for k := n; k > 0; k-- {
 		if !j.pending[k].Kind.Follows() {
 			return k
@@ -143,37 +152,42 @@ func (j *journal) whole(n int) int {
 	return n
 }
 
-func batchSummary(b work.ProjectInput) string {
+func batchSummary(b contract.ProjectInput) string {
 	return fmt.Sprintf("events %d to %d", b.First, b.First+int64(len(b.Lines))-1)
 }
 
-// written takes note of n lines that are on disk. Others may have been written down meanwhile.
-func (j *journal) written(n int, tail run.Tail) {
+// markWritten records that n events are on disk. More may have become pending meanwhile.
+func (j *journal) markWritten(n int, tail run.Tail) {
 	for _, ev := range j.pending[:n] {
 		j.base = run.Apply(j.base, ev)
-		j.e.notice(ev, j.base)
+		j.e.queueNotices(ev, j.base)
 	}
 	j.pending, j.tail = j.pending[n:], tail
-	j.e.noRoom = 0
+	j.e.diskFullTries = 0
 }
 
-// rebuild has the directory written again that lacks lines from first on.
+// rebuild rebuilds a directory that lacks lines from first.
 func (j *journal) rebuild(ctx workflow.Context, first int64) error {
-	in := work.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
-	var res work.RebuildResult
-	if err := j.e.onDisk(ctx, "write the lost directory again", work.Rebuild, &in, &res); err != nil {
+	in := contract.RebuildInput{Target: j.e.in.Target, Claim: j.e.in.Claim, Head: j.head}
+	var res contract.RebuildResult
+	if err := j.e.runDirectoryActivity(ctx, "rebuild the lost run directory", contract.Rebuild, &in, &res); err != nil {
 		return fmt.Errorf("rebuild %s: %w", j.e.in.Target.Dir, err)
 	}
 	if len(res.Damage) > 0 {
-		return j.damaged(ctx, res.Damage)
+		return j.handleDamage(ctx, res.Damage)
 	}
-	lost := work.Trouble{Category: "state-corruption", Message: fmt.Sprintf("%s had lost its events from %d on: written again from the store and from history", j.e.in.Target.Dir, first)}
-	return j.e.noteTroubles(ctx, "", []work.Trouble{lost}, 0)
+	lost := contract.RecoveredError{
+		Category: run.CategoryStateCorruption,
+		Message: fmt.Sprintf("%s lost its events from %d: rebuilt from the store and from history", j.e.in.Target.Dir,
+			first),
+	}
+	return j.e.journalRecovered(ctx, "", []contract.RecoveredError{lost}, 0)
 }
 
-// moveBehind numbers the pending events behind what is on disk. The lines there stay, are sealed into the store, and are named as abandoned.
-func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
-	if err := j.seal(ctx, disk); err != nil {
+// rebase numbers the pending events after the lines on disk. Those lines are kept, archived, and journaled as
+// abandoned.
+func (j *journal) rebase(ctx workflow.Context, disk run.Tail) error {
+	if err := j.archive(ctx, disk); err != nil {
 		return err
 	}
 	holds := j.base
@@ -188,35 +202,36 @@ func (j *journal) moveBehind(ctx workflow.Context, disk run.Tail) error {
 	state := j.base
 	for i := range moved {
 		moved[i].Seq = disk.Seq + 1 + int64(i)
-		moved[i].TS = max(moved[i].TS, lead.TS) // they were written down before the lead, and time never goes back in a journal
+		// they were journaled before the lead, and time never decreases in a journal
+		moved[i].TS = max(moved[i].TS, lead.TS)
 		state = run.Apply(state, moved[i])
 	}
 	j.pending, j.state, j.tail = moved, state, disk
 	return nil
 }
 
-// seal puts the lines up to tail into the store. Lines that are damaged, and that nothing has as they were, are journaled as such, and left out.
-func (j *journal) seal(ctx workflow.Context, tail run.Tail) error {
-	if tail.Seq <= max(j.sealed, j.unkept) {
+// archive archives the lines up to tail. Damaged lines without an intact copy are journaled and left out.
+func (j *journal) archive(ctx workflow.Context, tail run.Tail) error {
+	if tail.Seq <= max(j.archived, j.unarchivable) {
 		return nil
 	}
-	in := work.SealInput{Target: j.e.in.Target, Head: j.head, First: j.sealed + 1, Tail: tail}
-	var res work.SealResult
-	err := j.e.onDisk(ctx, "store the journal so far", work.Seal, &in, &res)
-	if isType(err, work.ErrShorter) {
+	in := contract.ArchiveSegmentInput{Target: j.e.in.Target, Head: j.head, First: j.archived + 1, Tail: tail}
+	var res contract.ArchiveSegmentResult
+	err := j.e.runDirectoryActivity(ctx, "archive the journal", contract.ArchiveSegment, &in, &res)
+	if isType(err, contract.ErrDirectoryLost) {
 		if err := j.rebuild(ctx, in.First); err != nil {
 			return err
 		}
-		err = j.e.onDisk(ctx, "store the journal so far", work.Seal, &in, &res)
+		err = j.e.runDirectoryActivity(ctx, "archive the journal", contract.ArchiveSegment, &in, &res)
 	}
 	if err != nil {
-		return fmt.Errorf("store events %d to %d: %w", in.First, tail.Seq, err)
+		return fmt.Errorf("archive events %d to %d: %w", in.First, tail.Seq, err)
 	}
-	if j.head, j.sealed = res.Head, res.Last; j.sealed < tail.Seq {
-		j.unkept = tail.Seq
+	if j.head, j.archived = res.Head, res.Last; j.archived < tail.Seq {
+		j.unarchivable = tail.Seq
 	}
-	return j.noteDamage(ctx, res.Damage)
+	return j.journalDamage(ctx, res.Damage)
 }
 
-// stored says that everything on disk is in the store, as far as it can be.
-func (j *journal) stored() bool { return j.tail.Seq <= max(j.sealed, j.unkept) }
+// fullyArchived reports whether everything on disk is archived, as far as possible.
+func (j *journal) fullyArchived() bool { return j.tail.Seq <= max(j.archived, j.unarchivable) }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -17,13 +17,13 @@ import (
 type message map[string]any
 
 // signal sends a signal; it is taken before anything that the caller does next.
-func (w *world) signal(verb string, m message) { w.env.SignalWorkflow(verb, m) }
+func (w *harness) signal(verb string, m message) { w.env.SignalWorkflow(verb, m) }
 
 // onPause runs f when the next pause is on disk.
-func (w *world) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
+func (w *harness) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
 
 // update sends an Update and waits until it was sent; the answer comes when the workflow has seen it.
-func (w *world) update(verb string, m message) *reply {
+func (w *harness) update(verb string, m message) *reply {
 	r := &reply{}
 	sent := make(chan struct{})
 	w.env.RegisterDelayedCallback(func() {
@@ -52,14 +52,14 @@ func (r *reply) Complete(success any, err error) {
 func TestPauseAndResume(t *testing.T) {
 	ways := []struct {
 		name string
-		send func(w *world, verb string, m message)
+		send func(w *harness, verb string, m message)
 	}{
-		{"signal", func(w *world, verb string, m message) { w.signal(verb, m) }},
-		{"update", func(w *world, verb string, m message) { w.update(verb, m) }},
+		{"signal", func(w *harness, verb string, m message) { w.signal(verb, m) }},
+		{"update", func(w *harness, verb string, m message) { w.update(verb, m) }},
 	}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			w.agent.will(call(1, 1), after(func() { way.send(w, "pause", message{"by": "ada", "later": true}) }))
 			w.onPause(func() {
 				require.Equal(t, []string{call(1, 1)}, w.agent.ids, "the running pass is finished, the next not begun")
@@ -76,30 +76,37 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-func TestAnUpdateAnswersAtOnce(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestUpdateReturnsAtOnce(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	var pause, resume *reply
 	w.agent.will(call(1, 1), after(func() { pause = w.update("pause", nil) }))
 	w.onPause(func() { resume = w.update("resume", nil) })
 	w.done()
-	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Running, Said: "pausing after the running pass"}, pause.ack)
-	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Paused, Said: "resuming"}, resume.ack)
+	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Running, Message: "pausing after the running pass"},
+		pause.ack)
+	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Paused, Message: "resuming"}, resume.ack)
 }
 
-func TestWhatCannotBeActedOnIsRefused(t *testing.T) {
+func TestInvalidMessagesAreRefused(t *testing.T) {
 	tests := []struct {
 		name, verb string
 		m          message
 		says       string
 	}{
 		{"resume of a running run", "resume", nil, "the run is running: only a paused run can be resumed"},
-		{"budget below what is spent", "budget", message{"usd": 0.5}, "a budget of 0.50 USD is below what is spent (1.00)"},
-		{"budget beyond all money", "budget", message{"usd": 1e308}, "a budget of 1e+308 USD is not a number from 0 to 1000000000"},
-		{"budget without a number", "budget", nil, "a budget of 0.00 USD is below what is spent (1.00)"},
+		{
+			"budget below what is spent", "budget", message{"usd": 0.5},
+			"a budget of 0.50 USD is below the current cost (1.00)",
+		},
+		{
+			"budget beyond all money", "budget", message{"usd": 1e308},
+			"a budget of 1e+308 USD is not a number from 0 to 1000000000",
+		},
+		{"budget without a number", "budget", nil, "a budget of 0.00 USD is below the current cost (1.00)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			var answer *reply
 			w.agent.will(call(2, 1), after(func() { answer = w.update(tt.verb, tt.m) }))
 			w.done()
@@ -109,7 +116,7 @@ func TestWhatCannotBeActedOnIsRefused(t *testing.T) {
 			require.False(t, answer.accepted)
 			require.Empty(t, w.story(run.KindDecisionRefused), "a refused Update leaves no trace")
 
-			w = newWorld(t, twoPasses)
+			w = newHarness(t, twoPasses)
 			w.agent.will(call(2, 1), after(func() { w.signal(tt.verb, tt.m) }))
 			w.done()
 			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
@@ -120,8 +127,8 @@ func TestWhatCannotBeActedOnIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPauseThatHasNotBegunCanBeTakenBack(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestResumeCancelsPendingPause(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), after(func() {
 		w.signal("pause", nil)
 		w.signal("resume", nil)
@@ -130,8 +137,8 @@ func TestAPauseThatHasNotBegunCanBeTakenBack(t *testing.T) {
 	require.Empty(t, w.story(run.KindRunPaused, run.KindDecisionRefused))
 }
 
-func TestPauseNowEndsTheCallAndItsPassIsDoneAgain(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPauseNowCancelsCallAndRepeatsPass(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	ended := make(chan struct{})
 	w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
 	w.agent.will(call(1, 1), after(func() {
@@ -140,26 +147,27 @@ func TestPauseNowEndsTheCallAndItsPassIsDoneAgain(t *testing.T) {
 	}))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
-	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids, "it was not answered, so it is the same call")
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids,
+		"it was not answered, so it is the same call")
 	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed", "pass.end 001", "pass.end 002"},
 		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed, run.KindPassEnd))
-	require.Equal(t, "cancelled", payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+	require.Equal(t, run.CategoryCancelled, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
 }
 
-func TestAPauseCutsAWaitShort(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestPauseEndsRetryWait(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), goes(rateLimit))
 	w.env.RegisterDelayedCallback(func() { w.env.SignalWorkflow("pause", nil) }, 30*time.Second)
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	require.Equal(t, []string{call(1, 1), call(1, 2), call(2, 1)}, w.agent.ids)
-	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed"}, w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed))
-	require.Less(t, w.env.Now().Sub(begin).Seconds(), 60.0)
+	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed"},
+		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed))
+	require.Less(t, w.env.Now().Sub(startTime).Seconds(), 60.0)
 }
 
-// TestASignalThatCannotBeReadIsWrittenDown: what people type wrong never fails the run, and is never dropped without a word.
-func TestASignalThatCannotBeReadIsWrittenDown(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestInvalidSignalIsJournaled(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), after(func() {
 		w.env.SignalWorkflow("pause", "not an object")
 		w.env.SignalWorkflow("budget", map[string]any{"usd": "plenty"})
@@ -171,50 +179,58 @@ func TestASignalThatCannotBeReadIsWrittenDown(t *testing.T) {
 		said = append(said, r.Verb+": "+r.Reason)
 	}
 	require.Len(t, said, 3)
-	require.Contains(t, said[0], "pause: the message cannot be read, it should be like")
-	require.Contains(t, said[1], "budget: the message cannot be read")
-	require.Contains(t, said[2], "pause: the message has 40971 bytes; at most 32768 are taken")
+	require.Contains(
+		t, said[0], "pause: decode the message: unable to decode: json: cannot unmarshal string into Go value of type "+
+			"workflows.Message; send JSON such as",
+	)
+	require.Contains(t, said[1], "budget: decode the message")
+	require.Contains(t, said[2], "pause: the message has 40971 bytes; the maximum is 32768")
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
 }
 
-// TestASignalWithoutAPayloadIsAMessage is `temporal workflow signal --name pause` and nothing more.
-func TestASignalWithoutAPayloadIsAMessage(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestSignalWithoutPayload(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), after(func() { w.env.SignalWorkflow("pause", nil) }))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 }
 
-// TestDetails is what the Web UI shows of a run: read without any of our tools.
 func TestDetails(t *testing.T) {
 	score := 2.5
 	s := run.State{
-		Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write", Set: "S2", Round: 1, Passes: run.PassCount{Total: 56, LastSettled: 31},
-		Rounds: 1, Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Score: &score, Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28},
+		Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write", Set: "S2", Round: 1,
+		Passes: run.PassCount{Total: 56, LastSettled: 31},
+		Rounds: 1, Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Score: &score,
+		Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28},
 	}
-	in := workflows.Input{Target: work.Target{RunID: "r1", Dir: "/runs/1"}}
+	in := workflows.Input{Target: contract.Target{RunID: "r1", Dir: "/runs/1"}}
 	require.Equal(t, "### page: paused (budget-threshold)\n\n"+
-		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds through: 1 | 100.40 of 100.00 USD (100%) | 2.5 | write, S2 |\n\n"+
-		"- goes on from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
-		"It waits for its budget to be raised, and then to be resumed:\n\n```\n"+
+		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds finished: 1 | $100.40 of "+
+		"$100.00 "+
+		"(100%) | 2.5 | write, S2 |\n\n"+
+		"- continues from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
+		run.Means(run.Paused, run.BudgetThreshold)+" "+run.Next(run.Paused, run.BudgetThreshold)+"\n\n```\n"+
 		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
 		"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n"+
 		"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n", workflows.Details(s, in))
 
-	s = run.State{Pipeline: "page", Status: run.Running, Phase: "write", InFlight: []run.Flight{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}}}
-	require.Contains(t, workflows.Details(s, in), "- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")
-	require.Contains(t, workflows.Details(s, in), "It needs nobody.")
+	s = run.State{
+		Pipeline: "page", Status: run.Running, Phase: "write",
+		InFlight: []run.Flight{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}},
+	}
+	require.Contains(t, workflows.Details(s, in),
+		"- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")
+	require.Contains(t, workflows.Details(s, in), run.Next(run.Running, ""))
 }
 
-// TestAMessageThatComesFirstWaits: nothing is written down before the directory is this execution's, and nothing that was answered is lost.
-func TestAMessageThatComesFirstWaits(t *testing.T) {
-	for name, send := range map[string]func(w *world){
-		"signal": func(w *world) { w.signal("budget", message{"usd": 7}) },
-		"update": func(w *world) { w.update("budget", message{"usd": 7}) },
+func TestEarlyMessageWaitsForDirectory(t *testing.T) {
+	for name, send := range map[string]func(w *harness){
+		"signal": func(w *harness) { w.signal("budget", message{"usd": 7}) },
+		"update": func(w *harness) { w.update("budget", message{"usd": 7}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			w.dir.opening = func() { send(w) }
 			w.done()
 			require.Equal(t, "Open", w.trace[0])

@@ -10,22 +10,21 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
-// NotifyName is the type of the workflow that tells people about one event of a run. It is a child that nobody waits for: it goes on trying when the
-// run goes on, and when the run is over.
+// NotifyName is the type of the workflow that sends the notices of one event of a run. It is an abandoned child:
+// it keeps trying after the run has ended.
 const NotifyName = "Notify"
 
-// NotifyInput says what to tell whom.
+// NotifyInput is one notice and its receivers.
 type NotifyInput struct {
-	Target    work.Target `json:"target"`
-	Plan      string      `json:"plan"`
-	DirQueue  string      `json:"dir_queue"`
-	Notice    work.Notice `json:"notice"`
-	Receivers []Receiver  `json:"receivers"`
+	Target    contract.Target `json:"target"`
+	Plan      string          `json:"plan"`
+	DirQueue  string          `json:"dir_queue"`
+	Notice    contract.Notice `json:"notice"`
+	Receivers []Receiver      `json:"receivers"`
 }
 
 // Receiver is one of the plan's receivers.
@@ -34,17 +33,17 @@ type Receiver struct {
 	run.Receiver
 }
 
-// Notify tells every receiver, all at the same time, each as often as it takes. It fails if one could not be told.
+// Notify notifies all receivers concurrently, with retries. It fails if one cannot be notified.
 func Notify(ctx workflow.Context, in NotifyInput) error {
 	var tries []workflow.Future
 	for _, r := range in.Receivers {
-		ask := work.NotifyInput{Target: in.Target, Plan: in.Plan, Receiver: r.Index, Notice: in.Notice}
-		tries = append(tries, workflow.ExecuteActivity(telling(ctx, in, r), work.Notify, ask))
+		ask := contract.NotifyInput{Target: in.Target, Plan: in.Plan, Receiver: r.Index, Notice: in.Notice}
+		tries = append(tries, workflow.ExecuteActivity(notifyOptions(ctx, in, r), contract.Notify, ask))
 	}
 	var failed []string
 	for i, t := range tries {
 		if err := t.Get(ctx, nil); err != nil {
-			failed = append(failed, in.Receivers[i].Name+": "+message(err))
+			failed = append(failed, in.Receivers[i].Name+": "+errorMessage(err))
 		}
 	}
 	if len(failed) > 0 {
@@ -53,8 +52,9 @@ func Notify(ctx workflow.Context, in NotifyInput) error {
 	return nil
 }
 
-// telling options: a try on the host of the run directory, where the environment has what the definition names.
-func telling(ctx workflow.Context, in NotifyInput, r Receiver) workflow.Context {
+// notifyOptions run an attempt on the host of the run directory, whose environment has the variables that the
+// definition names.
+func notifyOptions(ctx workflow.Context, in NotifyInput, r Receiver) workflow.Context {
 	const slack = 10 * time.Second
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              in.DirQueue,
@@ -62,112 +62,106 @@ func telling(ctx workflow.Context, in NotifyInput, r Receiver) workflow.Context 
 		StartToCloseTimeout:    time.Duration(r.TimeoutMS)*time.Millisecond + slack,
 		Summary:                in.Notice.Event + ": " + r.Name,
 		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute, NonRetryableErrorTypes: []string{tooLarge, work.ErrBadInput},
+			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute,
+			NonRetryableErrorTypes: []string{tooLarge, contract.ErrBadInput},
 		},
 	})
 }
 
-// notices are what people are to be told, and are not yet.
+// notices are those not sent yet.
 type notices struct {
-	due     []NotifyInput
-	leaving int // children that are being started
+	pending  []NotifyInput
+	starting int // children being started
 }
 
-// notice looks at an event that is on disk now, and at the state after it. What another run's record has told is none of this run's events.
-func (e *engine) notice(ev run.Event, after run.State) {
+// queueNotices queues the notices of an event that is now on disk. after is the state after it. Events from
+// another run's record are skipped.
+func (e *engine) queueNotices(ev run.Event, after run.State) {
 	if len(e.in.Start.Receivers) == 0 || after.Illegal != "" {
 		return
 	}
-	occasion := occasionOf(ev, after)
-	var told []Receiver
+	occasion := run.Occasion(ev.Kind, after)
+	var receivers []Receiver
 	for i, r := range e.in.Start.Receivers {
 		if slices.Contains(r.On, occasion) {
-			told = append(told, Receiver{i, r})
+			receivers = append(receivers, Receiver{i, r})
 		}
 	}
-	if len(told) == 0 {
+	if len(receivers) == 0 {
 		return
 	}
-	e.notices.due = append(e.notices.due, NotifyInput{
-		Target: e.in.Target, Plan: e.in.Start.Plan, DirQueue: e.in.DirQueue, Receivers: told, Notice: e.noticeOf(occasion, ev, after),
+	e.notices.pending = append(e.notices.pending, NotifyInput{
+		Target: e.in.Target, Plan: e.in.Start.Plan, DirQueue: e.in.DirQueue, Receivers: receivers,
+		Notice: e.newNotice(occasion, ev, after),
 	})
 }
 
-// occasionOf says what an event is an occasion for; empty: for nothing.
-func occasionOf(ev run.Event, after run.State) string {
-	switch ev.Kind {
-	case run.KindHandoffRequested, run.KindGateRequested, run.KindReviewRequested, run.KindDeliveryRequested, run.KindQuestionReminded:
-		return pipeline.OnQuestion
-	case run.KindRunPaused:
-		return pipeline.OnPause
-	case run.KindBudgetWarning:
-		return pipeline.OnBudget
-	case run.KindRunEnd:
-		if after.Status == run.Failed {
-			return pipeline.OnFailure
-		}
-		return pipeline.OnEnd
-	}
-	return ""
-}
+// maxNoticeText is the maximum length of a text in a notice.
+const maxNoticeText = 2000
 
-// longest is how much of a text a notice has.
-const longest = 2000
-
-func (e *engine) noticeOf(occasion string, ev run.Event, s run.State) work.Notice {
-	n := work.Notice{
-		ID: fmt.Sprintf("%s/%d", s.RunID, ev.Seq), Run: s.RunID, Pipeline: s.Pipeline, Task: run.Cut(s.Task, longest), Event: occasion, Seq: ev.Seq, At: ev.TS,
-		Status: s.Status, Reason: run.Cut(s.Reason, longest), Actions: []string{}, Next: commands(s, e.in), Directory: e.in.Target.Dir, USD: s.Total(), Score: s.Score,
+func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.Notice {
+	n := contract.Notice{
+		ID: fmt.Sprintf("%s/%d", s.RunID, ev.Seq), Run: s.RunID, Pipeline: s.Pipeline,
+		Task: run.Cut(s.Task, maxNoticeText), Event: occasion, Seq: ev.Seq, At: ev.TS,
+		Status: s.Status, Reason: run.Cut(s.Reason, maxNoticeText), Actions: []string{}, Next: commands(s, e.in),
+		Directory: e.in.Target.Dir, USD: s.Total(), Score: s.Score,
 	}
 	if q, open := s.Asks(); open {
-		n.Question, n.QuestionID, n.Actions = run.Cut(q.Words(), longest), q.ID, q.Actions
+		n.Question, n.QuestionID, n.Actions = run.Cut(q.Words(), maxNoticeText), q.ID, q.Actions
 	}
 	if ev.Kind == run.KindRunPaused {
 		var p run.RunPaused
 		ev.Decode(&p)
-		n.Detail = run.Cut(p.Detail, longest)
+		n.Detail = run.Cut(p.Detail, maxNoticeText)
 	}
 	return n
 }
 
-// announce starts a child for each notice that is due, and waits until it has started: from then on it is Temporal's. That a child of that name was
-// there already means that the event has been told. Whatever fails here, the run goes on.
-func (e *engine) announce(ctx workflow.Context) {
-	for len(e.notices.due) > 0 {
-		in := e.notices.due[0]
-		e.notices.due = e.notices.due[1:]
-		free, _ := workflow.NewDisconnectedContext(ctx) // a run that is called off is told of too
+// startNotices starts a child for each pending notice and waits until it has started. If the child already exists,
+// the event was already announced. An error does not stop the run.
+func (e *engine) startNotices(ctx workflow.Context) {
+	for len(e.notices.pending) > 0 {
+		in := e.notices.pending[0]
+		e.notices.pending = e.notices.pending[1:]
+		free, _ := workflow.NewDisconnectedContext(ctx) // a cancelled run sends notices too
 		child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, workflow.ChildWorkflowOptions{
 			WorkflowID: "notice/" + in.Notice.ID, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
-			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: in.Notice.Event + " of run " + in.Notice.Run,
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+			StaticSummary:         in.Notice.Event + " of run " + in.Notice.Run,
 		}), NotifyName, in)
-		e.notices.leaving++
+		e.notices.starting++
 		err := child.GetChildWorkflowExecution().Get(free, nil)
-		e.notices.leaving--
+		e.notices.starting--
 		switch {
 		case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		case err != nil:
-			e.untold(ctx, in, err)
+			e.journalNotifyFailure(ctx, in, err)
 		default:
 			workflow.GoNamed(ctx, "notice "+in.Notice.ID, func(ctx workflow.Context) {
 				if err := child.Get(ctx, nil); err != nil && ctx.Err() == nil {
-					e.untold(ctx, in, err)
+					e.journalNotifyFailure(ctx, in, err)
 				}
 			})
 		}
 	}
 }
 
-// untold journals that somebody could not be told, if the run is still open by then.
-func (e *engine) untold(ctx workflow.Context, in NotifyInput, why error) {
+// journalNotifyFailure journals a failed notice if the run is still open.
+func (e *engine) journalNotifyFailure(ctx workflow.Context, in NotifyInput, why error) {
 	if e.j.state.Status.Closed() {
 		return
 	}
-	text := fmt.Sprintf("event %d (%s) could not be told: %s", in.Notice.Seq, in.Notice.Event, message(why))
-	e.control.fail(e.control.note(ctx, run.KindErrorNoted, run.ErrorNoted{Context: "notify", Category: "unknown", Message: run.Cut(text, longest)}))
+	text := fmt.Sprintf("send the notice of event %d (%s): %s", in.Notice.Seq, in.Notice.Event, errorMessage(why))
+	e.control.deferError(
+		e.control.record(ctx, run.KindErrorNoted, run.ErrorNoted{
+			Context: "notify", Category: run.CategoryUnknown, Message: run.Cut(text, maxNoticeText),
+		}),
+	)
 }
 
-// told waits until every notice is Temporal's.
-func (e *engine) told(ctx workflow.Context) error { return workflow.Await(ctx, e.toldAll) }
+// awaitNotices waits until every notice has started.
+func (e *engine) awaitNotices(ctx workflow.Context) error {
+	return workflow.Await(ctx, e.noticesStarted)
+}
 
-func (e *engine) toldAll() bool { return e.notices.leaving == 0 && len(e.notices.due) == 0 }
+func (e *engine) noticesStarted() bool { return e.notices.starting == 0 && len(e.notices.pending) == 0 }

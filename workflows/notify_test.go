@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -20,11 +20,11 @@ import (
 type fakeReceivers struct {
 	mu    sync.Mutex
 	fails map[int]int // by receiver
-	got   []work.NotifyInput
-	at    func(work.NotifyInput)
+	got   []contract.NotifyInput
+	at    func(contract.NotifyInput)
 }
 
-func (f *fakeReceivers) Notify(_ context.Context, in work.NotifyInput) error {
+func (f *fakeReceivers) Notify(_ context.Context, in contract.NotifyInput) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.at != nil {
@@ -58,23 +58,25 @@ stages:
     steps: [{role: builder}, {ask: "Is it good?"}, {role: builder}]
 `
 
-// telling has two receivers: one of everything, one of what goes wrong.
-const telling = `
+// twoReceivers has two receivers: one of everything, one of what goes wrong.
+const twoReceivers = `
 notify:
   - {run: [bell]}
   - {webhook: "https://hooks.example.org/secret", on: [pause, failure], give_up: 1h}
 `
 
-func TestPeopleAreToldOfWhatConcernsThem(t *testing.T) {
-	w := newWorld(t, oneAsk+telling)
+func TestNoticesGoToSubscribedReceivers(t *testing.T) {
+	w := newHarness(t, oneAsk+twoReceivers)
 	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
 	w.done()
-	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end done"}, w.told.events(0), "each is a workflow of its own: no order is promised")
+	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end done"}, w.told.events(0),
+		"each is a workflow of its own: no order is promised")
 	require.Empty(t, w.told.events(1), "it did not ask for these")
 
-	n := w.told.got[slices.IndexFunc(w.told.got, func(in work.NotifyInput) bool { return in.Notice.Event == "question" })].Notice
-	asked := payloads[run.HandoffRequested](w, run.KindHandoffRequested)[0]
-	require.Equal(t, asked.HandoffID, n.QuestionID)
+	n := w.told.got[slices.IndexFunc(w.told.got,
+		func(in contract.NotifyInput) bool { return in.Notice.Event == "question" })].Notice
+	asked := payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0]
+	require.Equal(t, asked.ID, n.QuestionID)
 	require.Equal(t, "Is it good?", n.Question)
 	require.Equal(t, []string{"continue", "retry_feedback", "halt"}, n.Actions[:3])
 	require.Contains(t, n.Next, "starter decide /runs/1 --action continue")
@@ -82,30 +84,29 @@ func TestPeopleAreToldOfWhatConcernsThem(t *testing.T) {
 	require.Equal(t, []string{"/runs/1", "small", "run-1"}, []string{n.Directory, n.Pipeline, n.Run})
 }
 
-// The event is on disk before anybody is told of it.
-func TestTheJournalKnowsFirst(t *testing.T) {
-	w := newWorld(t, oneAsk+telling)
+func TestNoticeFollowsProjection(t *testing.T) {
+	w := newHarness(t, oneAsk+twoReceivers)
 	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
-	w.told.at = func(in work.NotifyInput) {
+	w.told.at = func(in contract.NotifyInput) {
 		require.GreaterOrEqual(t, int64(len(w.dir.events(t))), in.Notice.Seq)
 	}
 	w.done()
 	require.Len(t, w.told.got, 2)
 }
 
-func TestAReceiverThatIsDownHoldsNothingUp(t *testing.T) {
-	w := newWorld(t, twoPasses+telling)
+func TestFailingReceiverDoesNotBlockRun(t *testing.T) {
+	w := newHarness(t, twoPasses+twoReceivers)
 	w.told.fails = map[int]int{0: 5, 1: 5}
 	w.env.RegisterDelayedCallback(func() { w.signal("pause", nil) }, 0)
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	s := w.dir.state(t)
-	require.Equal(t, run.Time(begin), s.FinishedAt, "the run waited for it")
+	require.Equal(t, run.Time(startTime), s.FinishedAt, "the run waited for it")
 	require.Contains(t, w.told.events(0), "pause paused", "it was tried again")
 }
 
-func TestOneWhoCannotBeToldIsJournaled(t *testing.T) {
-	w := newWorld(t, oneAsk+telling)
+func TestNotifyFailureIsJournaled(t *testing.T) {
+	w := newHarness(t, oneAsk+twoReceivers)
 	w.told.fails = map[int]int{0: 1 << 30}
 	w.dir.when(run.KindErrorNoted, func() { w.signal("decide", message{"action": "continue"}) })
 	w.done()
@@ -113,20 +114,22 @@ func TestOneWhoCannotBeToldIsJournaled(t *testing.T) {
 	require.Len(t, noted, 1)
 	require.Equal(t, "notify", noted[0].Context)
 	require.False(t, noted[0].Recovered)
-	require.Regexp(t, `^event \d+ \(question\) could not be told: bell: .*the webhook is down`, noted[0].Message)
+	require.Regexp(t, `^send the notice of event \d+ \(question\): bell: .*the webhook is down`, noted[0].Message)
 }
 
-func TestAFailureAndACancelAreToldOf(t *testing.T) {
+func TestFailureAndCancelSendNotices(t *testing.T) {
 	t.Run("failed", func(t *testing.T) {
-		w := newWorld(t, twoPasses+telling)
-		w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("the plan is gone", work.ErrBadInput, nil)))
+		w := newHarness(t, twoPasses+twoReceivers)
+		w.agent.will(
+			call(1, 1), breaks(temporal.NewNonRetryableApplicationError("the plan is gone", contract.ErrBadInput, nil)),
+		)
 		_, err := w.execute()
 		require.Error(t, err)
 		require.Equal(t, []string{"failure failed"}, w.told.events(0))
 		require.Equal(t, []string{"failure failed"}, w.told.events(1))
 	})
 	t.Run("cancelled", func(t *testing.T) {
-		w := newWorld(t, twoPasses+telling)
+		w := newHarness(t, twoPasses+twoReceivers)
 		w.dir.when(run.KindPassStart, w.env.CancelWorkflow)
 		_, err := w.execute()
 		require.Error(t, err)
@@ -134,11 +137,10 @@ func TestAFailureAndACancelAreToldOf(t *testing.T) {
 	})
 }
 
-// A message that is still on its way goes on when the run is called off.
-func TestACancelTakesNoMessageBack(t *testing.T) {
-	w := newWorld(t, oneAsk+telling)
+func TestCancelKeepsPendingNotices(t *testing.T) {
+	w := newHarness(t, oneAsk+twoReceivers)
 	w.told.fails = map[int]int{0: 3}
-	w.told.at = func(in work.NotifyInput) {
+	w.told.at = func(in contract.NotifyInput) {
 		if in.Notice.Event == "question" {
 			w.env.CancelWorkflow()
 		}
@@ -148,17 +150,16 @@ func TestACancelTakesNoMessageBack(t *testing.T) {
 	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.told.events(0))
 }
 
-// What the source of a replay has told is told once: the replay tells its own end.
-func TestAReplayTellsNothingTwice(t *testing.T) {
-	w := newWorld(t, twoPasses+telling)
+func TestHistoryReplaySendsNoNoticeTwice(t *testing.T) {
+	w := newHarness(t, twoPasses+twoReceivers)
 	branched(w, run.ModeReplay, run.UseRecorded)
 	w.agent.will(call(2, 1), reuse)
 	w.done()
 	require.Equal(t, []string{"end done"}, w.told.events(0))
 }
 
-func TestWhoWantsNoNewsStartsNoChild(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestNoReceiversStartNoChild(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()
 	w.done()
 	require.Empty(t, w.told.got)

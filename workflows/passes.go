@@ -7,53 +7,58 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
-// pass is one call of a role: a step by itself, or a member of a group.
+// pass is one call of a role: a single step, or a member of a group.
 type pass struct {
-	e       *engine
-	at      run.Place
-	step    work.Step
-	role    work.Role
-	member  string  // empty outside groups
-	group   []*pass // the members that are asked with it
-	denied  bool    // a member that settled before them did not approve
-	given   work.Given
-	asked   work.ComposeResult
-	began   string // when the first attempt of this start began
-	tried   int    // attempts of this start
-	limited bool   // the last one met an overloaded provider
-	id      string // of the call that is out
-	result  *work.PassResult
-	failure *work.PassResult // the last one, when no attempt is left and the run cannot go on without
-	detail  string
-	review  string // what the run is to rest for in its next epoch: it is cut off with this pass
+	e           *engine
+	at          run.Place
+	step        contract.Step
+	plan        run.PlanRef // that it is composed with, whatever is in force later
+	role        contract.Role
+	member      string  // empty outside groups
+	group       []*pass // members that are asked together
+	denied      bool    // a member that settled earlier did not approve
+	context     contract.StepContext
+	composed    contract.ComposeResult
+	startedAt   string // start of the first attempt in this execution
+	attempt     int    // attempts in this execution
+	rateLimited bool   // the last attempt was rate limited
+	callID      string // of the current call
+	result      *contract.PassResult
+	// of the last attempt, if none is left and the run cannot continue without a result
+	failure      *contract.PassResult
+	detail       string
+	reviewReason string // review that the next epoch pauses for: this pass was cancelled before it
 }
 
-// passes does a step of kind role or together: compose, write the starts down, wait until they are on disk, call, settle. Members run at the
-// same time and are settled in the order of the definition, whoever answered first.
-func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
-	all := e.members(at, s)
+// runPasses runs a step of kind role or together: compose, journal the starts, wait until they are on disk, call,
+// settle. Members run concurrently and settle in the order of the definition.
+func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) error {
+	e.inStep = true
+	defer func() { e.inStep = false }()
+	all := e.newPasses(at, s)
 	for _, p := range all {
 		err := p.compose(ctx)
-		if isType(err, work.ErrDiskFull) {
-			return e.pause(ctx, run.DiskFull, message(err), "")
+		if isType(err, contract.ErrDiskFull) {
+			return e.pause(ctx, run.DiskFull, errorMessage(err), "")
 		}
 		if err != nil {
 			return err
 		}
-		if may, err := p.permitted(ctx); err != nil || !may {
+		if may, err := p.askPermission(ctx); err != nil || !may {
 			return err
 		}
 	}
 	defer func() { e.calls = nil }()
 	if e.control.Pause {
-		return nil // asked for while the prompts were composed: nothing is called any more
+		return nil // requested while the prompts were composed: make no call
 	}
-	if err := e.attempts(ctx, all); err != nil {
-		if kept := e.keepAnswers(ctx, at, all); kept != nil {
+	if err := e.runAttempts(ctx, all); err != nil {
+		if kept := e.keepResults(ctx, at, all); kept != nil {
 			return errors.Join(err, kept)
 		}
 		return err
@@ -61,15 +66,15 @@ func (e *engine) passes(ctx workflow.Context, at run.Place, s work.Step) error {
 	return e.settlePasses(ctx, at, all)
 }
 
-// keepAnswers writes down what was answered and paid for before the step was cut off. A step that is through is not done again; a review that its set
-// wants waits for the next epoch.
-func (e *engine) keepAnswers(ctx workflow.Context, at run.Place, all []*pass) error {
+// keepResults settles results that were paid for before the step was cancelled. A complete step is not repeated; a
+// review after its set waits for the next epoch.
+func (e *engine) keepResults(ctx workflow.Context, at run.Place, all []*pass) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	through := !slices.ContainsFunc(all, func(p *pass) bool { return p.result == nil }) && !all[0].mustAsk()
-	endsSet := through && e.lastInRound(at) && e.round.Kind == "each"
+	through := !slices.ContainsFunc(all, func(p *pass) bool { return p.result == nil }) && !all[0].needsDecision()
+	endsSet := through && e.lastInRound(at) && e.round.Kind == pipeline.StageEach
 	if endsSet && e.round.PauseAfter {
-		all[len(all)-1].review = e.reviewed()
+		all[len(all)-1].reviewReason = e.reviewReason()
 	}
 	for i, p := range all {
 		if p.result == nil {
@@ -85,15 +90,16 @@ func (e *engine) keepAnswers(ctx workflow.Context, at run.Place, all []*pass) er
 	return nil
 }
 
-// members gives the passes of a step that have not settled.
-func (e *engine) members(at run.Place, s work.Step) []*pass {
-	if s.Kind != "together" {
-		return []*pass{{e: e, at: at, step: s, role: s.Roles[0], given: e.given(s)}}
+// newPasses returns the passes of a step that are not settled.
+func (e *engine) newPasses(at run.Place, s contract.Step) []*pass {
+	if s.Kind != pipeline.KindTogether {
+		return []*pass{{e: e, at: at, step: s, plan: e.in.Start.PlanRef(), role: s.Roles[0], context: e.stepContext(s)}}
 	}
 	var all []*pass
 	for _, r := range s.Roles {
 		if !slices.Contains(e.j.state.Settled, r.Name) {
-			all = append(all, &pass{e: e, at: at, step: s, role: r, member: r.Name, given: e.given(s)})
+			all = append(all, &pass{e: e, at: at, step: s, plan: e.in.Start.PlanRef(), role: r, member: r.Name,
+				context: e.stepContext(s)})
 		}
 	}
 	given := e.j.state.Judgement()
@@ -103,10 +109,13 @@ func (e *engine) members(at run.Place, s work.Step) []*pass {
 	return all
 }
 
-// given is what a step is given of the state: the artifact, notes, pictures, and the replies of the steps it sees.
-func (e *engine) given(s work.Step) work.Given {
+// stepContext returns the state a step gets: artifact, notes, pictures, and the replies of the steps it sees.
+func (e *engine) stepContext(s contract.Step) contract.StepContext {
 	st := e.j.state
-	g := work.Given{Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver, Waivers: st.Waivers}
+	g := contract.StepContext{
+		Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver,
+		Waivers: st.Waivers,
+	}
 	if st.Task != st.Pipeline {
 		g.Task = st.Task
 	}
@@ -124,23 +133,25 @@ func (e *engine) given(s work.Step) work.Given {
 	return g
 }
 
-func (p *pass) ref() work.StepRef {
-	st := p.e.in.Start
-	return work.StepRef{Plan: st.Plan, Inputs: st.Inputs, Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step, Member: p.member}
+func (p *pass) stepRef() contract.StepRef {
+	return contract.StepRef{
+		Plan: p.plan.Plan, Inputs: p.plan.Inputs, Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
+		Member: p.member,
+	}
 }
 
 func (p *pass) compose(ctx workflow.Context) error {
-	in := work.ComposeInput{Store: p.e.in.Target.Store, At: p.ref(), Given: p.given}
-	if err := p.e.local(ctx, work.Compose, in, &p.asked); err != nil {
+	in := contract.ComposeInput{Store: p.e.in.Target.Store, At: p.stepRef(), Context: p.context}
+	if err := p.e.readStore(ctx, contract.Compose, in, &p.composed); err != nil {
 		return fmt.Errorf("compose the prompt of %s: %w", p.title(), err)
 	}
 	return nil
 }
 
-// attempts runs every pass of a step to its end, at the same time. All starts are on disk before the first call.
-func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
+// runAttempts runs all passes of a step concurrently. All starts are on disk before the first call.
+func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
-		if err := p.start(ctx); err != nil {
+		if err := p.journalStart(ctx); err != nil {
 			return err
 		}
 	}
@@ -148,9 +159,9 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 		return err
 	}
 	if e.j.state.Status == run.Paused {
-		return nil // the disk was full: nothing is called any more
+		return nil // the disk is full: make no call
 	}
-	e.show(ctx)
+	e.showDetails(ctx)
 	errs := make([]error, len(all))
 	wg := workflow.NewWaitGroup(ctx)
 	for i, p := range all {
@@ -160,7 +171,7 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 			calls, cancel := workflow.WithCancel(ctx)
 			defer cancel()
 			e.calls = append(e.calls, cancel)
-			if e.control.Now { // asked for before the call was there to be ended
+			if e.control.Now { // requested before the call began
 				cancel()
 			}
 			errs[i] = p.run(calls, ctx)
@@ -175,10 +186,10 @@ func (e *engine) attempts(ctx workflow.Context, all []*pass) error {
 	return ctx.Err()
 }
 
-// settlePasses writes down what the passes of a step came to. A step with a pass that could not settle is done again after the pause.
+// settlePasses journals the results of a step. A step with an unsettled pass is repeated after the pause.
 func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) error {
 	open := e.unsettled(all)
-	gated := open == nil && all[0].mustAsk()
+	gated := open == nil && all[0].needsDecision()
 	for i, p := range all {
 		if p.result == nil {
 			continue
@@ -190,25 +201,25 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 	}
 	switch {
 	case open != nil:
-		return e.giveUp(ctx, open)
+		return e.pauseForFailure(ctx, open)
 	case gated:
-		return e.gate(ctx, at, all[0])
+		return e.askGate(ctx, at, all[0])
 	}
-	if err := e.endOfRound(ctx, at); err != nil {
+	if err := e.endRound(ctx, at); err != nil {
 		return err
 	}
-	return e.floor(ctx)
+	return e.pauseAfterFailures(ctx)
 }
 
-// endOfRound ends the set that a step was the last of.
-func (e *engine) endOfRound(ctx workflow.Context, at run.Place) error {
-	if e.lastInRound(at) && e.round.Kind == "each" {
+// endRound ends the set after its last step.
+func (e *engine) endRound(ctx workflow.Context, at run.Place) error {
+	if e.lastInRound(at) && e.round.Kind == pipeline.StageEach {
 		return e.endSet(ctx)
 	}
 	return nil
 }
 
-// endSet names the place at the end of a set, and rests where the definition wants a review.
+// endSet creates the checkpoint at the end of a set, and pauses if the definition wants a review.
 func (e *engine) endSet(ctx workflow.Context) error {
 	if e.round.Checkpoint != "" {
 		if err := e.checkpoint(ctx, e.round.Checkpoint); err != nil {
@@ -218,24 +229,24 @@ func (e *engine) endSet(ctx workflow.Context) error {
 	return e.review(ctx)
 }
 
-// review rests for a person to look, where the definition says so.
+// review pauses for a review if the definition wants one.
 func (e *engine) review(ctx workflow.Context) error {
 	if !e.round.PauseAfter {
 		return nil
 	}
-	return e.pause(ctx, run.UserReview, e.reviewed(), "")
+	return e.pause(ctx, run.UserReview, e.reviewReason(), "")
 }
 
-// reviewed is what a review is about, for people.
-func (e *engine) reviewed() string {
-	return "a review is wanted after " + e.round.Stage + " " + e.round.Set
+// reviewReason returns what to review.
+func (e *engine) reviewReason() string {
+	return "review requested after " + e.round.Stage + " " + e.round.Set
 }
 
-// enoughMembers is with how many reports a group goes on when others have failed for good.
-const enoughMembers = 2
+// minGroupResults is the number of results with which a group continues when other members failed for good.
+const minGroupResults = 2
 
-// unsettled gives the first pass without a result, if the step cannot go on without it. In a group, members that failed for good are settled
-// as failed once enough others have answered.
+// unsettled returns the first pass without a result, or nil if the step can continue. In a group, members that
+// failed for good settle as failed once enough others have results.
 func (e *engine) unsettled(all []*pass) *pass {
 	var open *pass
 	answered, gone := len(e.j.state.Settled), true
@@ -248,7 +259,7 @@ func (e *engine) unsettled(all []*pass) *pass {
 		}
 		gone = gone && (p.result != nil || p.failure != nil)
 	}
-	if open == nil || open.member == "" || !gone || answered < enoughMembers {
+	if open == nil || open.member == "" || !gone || answered < minGroupResults {
 		return open
 	}
 	for _, p := range all {
@@ -261,50 +272,55 @@ func (e *engine) unsettled(all []*pass) *pass {
 	return nil
 }
 
-// giveUp pauses the run because of a pass, unless a person already asked for the pause. The third start in which the same pass fails has a
-// reason of its own.
-func (e *engine) giveUp(ctx workflow.Context, p *pass) error {
+// pauseForFailure pauses the run because of a failed pass, unless a pause was requested already. The third
+// consecutive start in which the same pass fails has its own reason.
+func (e *engine) pauseForFailure(ctx workflow.Context, p *pass) error {
 	if p.failure == nil || e.control.Pause || e.j.state.Status == run.Paused {
 		return nil
 	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
 	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}
-	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= failuresInRow {
+	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures {
 		ev.Reason = run.ConsecutiveFailures
 	}
 	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)
 }
 
-// failuresInRow is after how many failures on end a run pauses with a reason of its own: starts of one pass, or passes.
-const failuresInRow = 3
+// maxConsecutiveFailures is the number of consecutive failures, in starts of one pass or in passes, after which
+// the run pauses with its own reason.
+const maxConsecutiveFailures = 3
 
-// floor pauses when passes were given up one after another: going on would spend money on nothing.
-func (e *engine) floor(ctx workflow.Context) error {
+// pauseAfterFailures pauses after consecutive failed passes, to not waste money.
+func (e *engine) pauseAfterFailures(ctx workflow.Context) error {
 	n := e.j.state.Passes.InRow
-	if !e.live() || n < failuresInRow || n%failuresInRow != 0 {
+	if !e.active() || n < maxConsecutiveFailures || n%maxConsecutiveFailures != 0 {
 		return nil
 	}
-	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d passes in a row were given up", n)}
+	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d consecutive passes failed", n)}
 	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)
 }
 
-// about says which pass events speak of.
-func (p *pass) about() run.Pass {
+// passRef returns the pass that an event refers to.
+func (p *pass) passRef() run.Pass {
 	s, r := p.step, p.e.round
 	return run.Pass{
-		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round, Member: p.member,
-		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle, Description: s.DescriptionOf(p.member, p.at.Round),
-		Dir: p.dir(), Redo: p.e.j.state.Redo(), Files: p.asked.Files, References: p.asked.References,
+		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round,
+		Member: p.member,
+		Role:   p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle,
+		Description: s.DescriptionOf(p.member, p.at.Round),
+		Dir:         p.evidenceDir(), Redo: p.e.j.state.Redo(), Files: p.composed.Files,
+		References: p.composed.References,
 	}
 }
 
-// dir is the folder of a round's evidence. Files in it are named by who was asked: what the same role is asked later in the round lies below it.
-func (p *pass) dir() string {
+// evidenceDir returns the folder of a round's evidence. Files are named by role, so a second step of the same role
+// in a round gets a subfolder.
+func (p *pass) evidenceDir() string {
 	if !p.e.repeats() || p.e.round.Dir == "" {
 		return ""
 	}
 	for _, s := range p.e.round.Steps[:p.at.Step] {
-		if slices.ContainsFunc(s.Roles, func(r work.Role) bool { return r.Name == p.role.Name }) {
+		if slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Name == p.role.Name }) {
 			return fmt.Sprintf("%s/step-%d", p.e.round.Dir, p.at.Step+1)
 		}
 	}
@@ -318,8 +334,8 @@ func (p *pass) title() string {
 	return p.step.Key + " " + p.role.Name
 }
 
-// nextCall is the id of the next call: it changes only after a judged answer, and where the pass is done again.
-func (p *pass) nextCall() string {
+// nextCallID returns the id of the next call. It changes only after a judged result or a redo.
+func (p *pass) nextCallID() string {
 	member, redo := p.member, ""
 	if member == "" {
 		member = "-"
@@ -328,13 +344,14 @@ func (p *pass) nextCall() string {
 	if n := s.Redo(); n > 0 {
 		redo = fmt.Sprintf("r%d-", n)
 	}
-	return fmt.Sprintf("%s/g%d.%s.%d.%s.%s%d", p.e.callRoot(), s.Generation, p.step.Key, p.at.Round, member, redo, s.Try(p.member))
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.%s%d", p.e.callPrefix(), s.Generation, p.step.Key, p.at.Round, member, redo,
+		s.Try(p.member))
 }
 
-// callRoot is what the ids of a run's calls begin with.
-func (e *engine) callRoot() string {
+// callPrefix returns the prefix of the run's call ids.
+func (e *engine) callPrefix() string {
 	if e.in.Start.Parent != nil || e.in.Start.Source != nil {
-		return e.j.state.RunID // a follow-up asks anew, and what a replay takes from the record is its own from then on
+		return e.j.state.RunID // a follow-up makes new calls, and a replay's calls are its own
 	}
 	return e.j.state.ThreadID
 }

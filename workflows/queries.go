@@ -20,7 +20,7 @@ const (
 // PlanAnswer answers the query `plan`.
 type PlanAnswer struct {
 	Pipeline    string         `json:"pipeline"`
-	Plan        string         `json:"plan"` // digest of the whole, in the store and in the run directory
+	Plan        string         `json:"plan"` // digest of the whole plan, in the store and in the run directory
 	ConfigHash  string         `json:"config_hash"`
 	TotalPasses int            `json:"total_passes"`
 	MaxRounds   int            `json:"max_rounds"`
@@ -30,15 +30,17 @@ type PlanAnswer struct {
 
 // CostAnswer answers the query `cost`.
 type CostAnswer struct {
-	TotalUSD float64     `json:"total_usd"`
-	SunkUSD  float64     `json:"sunk_usd"`
-	Budget   run.Budget  `json:"budget"`
-	Spent    run.Totals  `json:"spent"`
-	ByRole   []run.Named `json:"by_role"`
-	ByStage  []run.Named `json:"by_stage"`
+	TotalUSD float64 `json:"total_usd"`
+	SunkUSD  float64 `json:"sunk_usd"`
+	// exact, at_least or unknown
+	CostKnown run.CostKnown `json:"cost_known"`
+	Budget    run.Budget    `json:"budget"`
+	Spent     run.Totals    `json:"spent"`
+	ByRole    []run.Named   `json:"by_role"`
+	ByStage   []run.Named   `json:"by_stage"`
 }
 
-// HandoffAnswer answers the query `handoff`: what the run waits for, and what may be said.
+// HandoffAnswer answers the query `handoff`: the open question and its actions.
 type HandoffAnswer struct {
 	Open     bool          `json:"open"`
 	Question *run.Question `json:"question,omitempty"`
@@ -48,12 +50,13 @@ type HandoffAnswer struct {
 	Commands []string      `json:"commands,omitempty"` // ways to answer
 }
 
-// HeldAnswer answers the query `held`: the full disk, or the store or program, that the run waits for.
+// HeldAnswer answers the query `held`: the full disk, or the missing store or program, that the run waits for.
 type HeldAnswer struct {
-	Held    bool   `json:"held"`               // by a full disk; the run is paused
-	Waits   bool   `json:"waits,omitempty"`    // for a host that has what the call needs; the run is not paused
+	Held bool `json:"held"` // by a full disk; the run is paused
+	// for a host with the store and program of the call; the run is not paused
+	Waiting bool   `json:"waits,omitempty"`
 	Message string `json:"message,omitempty"`  // operation, path, error, file system
-	RetryAt string `json:"retry_at,omitempty"` // when it is tried again by itself; a resume tries it at once
+	RetryAt string `json:"retry_at,omitempty"` // next automatic retry; a resume retries at once
 }
 
 // DirectoryAnswer answers the query `directory`: where the run writes.
@@ -62,21 +65,27 @@ type DirectoryAnswer struct {
 	Queue string `json:"queue"` // task queue of its host
 }
 
-// answer registers the queries. All answer from the folded state, as the files do.
-func (e *engine) answer(ctx workflow.Context) error {
+// registerQueries registers the queries. All answer from the folded state, as the files do.
+func (e *engine) registerQueries(ctx workflow.Context) error {
 	queries := []struct {
 		name, about string
 		handler     any
 	}{
 		{QueryStatus, "The folded state: status, place, passes, cost, last checkpoint.", e.queryStatus},
 		{QueryPlan, "What the run will do.", e.queryPlan},
-		{QueryCost, "What it has cost, by role and stage.", e.queryCost},
-		{QueryHandoff, "What the run waits for a person to decide.", e.queryHandoff},
-		{QueryHeld, "The full disk, store or program that the run waits for.", func() (HeldAnswer, error) { return e.held, nil }},
-		{QueryDirectory, "Where the run directory is, and on which task queue it is written.", func() (DirectoryAnswer, error) {
+		{QueryCost, "Cost by role and stage.", e.queryCost},
+		{QueryHandoff, "The question that waits for a decision.", e.queryHandoff},
+		{
+			QueryHeld, "The full disk, store or program that the run waits for.",
+			func() (HeldAnswer, error) { return e.held, nil },
+		},
+		{QueryDirectory, "Path and task queue of the run directory.", func() (DirectoryAnswer, error) {
 			return DirectoryAnswer{Dir: e.in.Target.Dir, Queue: e.in.DirQueue}, nil
 		}},
-		{QueryCheckpoints, "The last named checkpoints.", func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil }},
+		{
+			QueryCheckpoints, "The last named checkpoints.",
+			func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil },
+		},
 	}
 	for _, q := range queries {
 		opts := workflow.QueryHandlerOptions{Description: q.about}
@@ -87,7 +96,7 @@ func (e *engine) answer(ctx workflow.Context) error {
 	return nil
 }
 
-// queryStatus also counts the refused signals that the journal does not count yet.
+// queryStatus adds the refused signals that are not journaled yet.
 func (e *engine) queryStatus() (run.State, error) {
 	s := e.j.state
 	s.Refused += e.control.refusals.Counted
@@ -97,8 +106,9 @@ func (e *engine) queryStatus() (run.State, error) {
 func (e *engine) queryPlan() (PlanAnswer, error) {
 	s := e.in.Start
 	return PlanAnswer{
-		Pipeline: s.Pipeline, Plan: s.Plan, ConfigHash: s.ConfigHash, TotalPasses: s.TotalPasses, MaxRounds: s.MaxRounds,
-		Stages: s.Stages, Next: e.j.state.Next,
+		Pipeline: s.Pipeline, Plan: s.Plan, ConfigHash: s.ConfigHash, TotalPasses: s.TotalPasses,
+		MaxRounds: s.MaxRounds,
+		Stages:    listed(s.Stages), Next: e.j.state.Next,
 	}, nil
 }
 
@@ -106,12 +116,23 @@ func (e *engine) queryHandoff() (HandoffAnswer, error) {
 	a := HandoffAnswer{Last: e.j.state.Decided}
 	if q, open := e.j.state.Asks(); open {
 		a.Open, a.Question, a.Verdict, a.Type = true, &q, q.Verdict, q.Type
-		a.Commands = decisions(q, e.in.Target.Dir, e.in.Target.RunID)
+		a.Commands = commands(e.j.state, e.in)
 	}
 	return a, nil
 }
 
+// listed returns an empty list for none: lists in answers are never null.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
 func (e *engine) queryCost() (CostAnswer, error) {
 	s := e.j.state
-	return CostAnswer{TotalUSD: s.Total(), SunkUSD: s.SunkUSD, Budget: s.Budget, Spent: s.Spent, ByRole: s.ByRole, ByStage: s.ByStage}, nil
+	return CostAnswer{
+		TotalUSD: s.Total(), SunkUSD: s.SunkUSD, CostKnown: s.CostKnown(), Budget: s.Budget, Spent: s.Spent,
+		ByRole: listed(s.ByRole), ByStage: listed(s.ByStage),
+	}, nil
 }

@@ -8,10 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/store"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -41,13 +39,11 @@ stages:
     steps: [{role: reader}]
 `
 
-// requests are the events that ask.
-var requests = []run.Kind{run.KindHandoffRequested, run.KindGateRequested, run.KindReviewRequested, run.KindDeliveryRequested}
-
 // answering calls f with each question when the run has waited for an hour.
-func (w *world) answering(f func(n int, q run.Question)) {
+func (w *harness) answering(f func(n int, q run.Question)) {
 	n := 0
-	for _, kind := range requests {
+	for _, spec := range run.QuestionKinds() {
+		kind := spec.Requested
 		var again func()
 		again = func() {
 			w.dir.when(kind, again)
@@ -63,7 +59,7 @@ func (w *world) answering(f func(n int, q run.Question)) {
 }
 
 // answers decides the questions with these messages, in turn.
-func (w *world) answers(all ...message) {
+func (w *harness) answers(all ...message) {
 	w.answering(func(n int, _ run.Question) {
 		require.LessOrEqual(w.t, n, len(all), "a question more than there are answers")
 		w.signal("decide", all[n-1])
@@ -71,7 +67,7 @@ func (w *world) answers(all ...message) {
 }
 
 // ends runs the workflow and wants that end.
-func (w *world) ends(status run.Status, reason string) run.State {
+func (w *harness) ends(status run.Status, reason string) run.State {
 	w.t.Helper()
 	r, err := w.execute()
 	require.NoError(w.t, err)
@@ -82,19 +78,22 @@ func (w *world) ends(status run.Status, reason string) run.State {
 	return s
 }
 
-// asked are the ids of all questions of a kind.
-func (w *world) asked(kind run.Kind) []run.Asked { return payloads[run.Asked](w, kind) }
+// routes are the ids of all questions of a kind.
+func (w *harness) asked(kind run.Kind) []run.QuestionRequested {
+	return payloads[run.QuestionRequested](w, kind)
+}
 
-// TestAGate: a command that fails, or a reply whose check fails, rests the run at its step; each answer leads on from there.
-func TestAGate(t *testing.T) {
-	const command, reply = "make test failed with exit code 2. Go on?", "The reply of reviewer failed its checks: says why. Go on?"
+func TestGatePausesAtStep(t *testing.T) {
+	const command, reply = "make test failed with exit code 2. Continue?", "The reply of reviewer failed its " +
+		"checks: says " +
+		"why. Continue?"
 	for _, cause := range []struct {
 		name, says string
 		step       int // of the gate, from 1
-		hurt       func(*world)
+		hurt       func(*harness)
 	}{
-		{"command", command, 2, func(w *world) { w.agent.values = []string{"failed"} }},
-		{"check", reply, 3, func(w *world) { w.agent.will("g0.002.1.-.1", unsound) }},
+		{"command", command, 2, func(w *harness) { w.agent.values = []string{"failed"} }},
+		{"check", reply, 3, func(w *harness) { w.agent.will("g0.002.1.-.1", unsound) }},
 	} {
 		for _, row := range []struct {
 			action string
@@ -102,12 +101,14 @@ func TestAGate(t *testing.T) {
 			reason string
 			steps  map[int]string // what is called, by the step of the gate
 		}{
-			{"retry", run.Done, "", map[int]string{2: "implementer run run reviewer", 3: "implementer run reviewer reviewer"}},
-			{"continue_with_waiver", run.Done, "", map[int]string{2: "implementer run reviewer", 3: "implementer run reviewer"}},
+			{"retry", run.Done, "", map[int]string{2: "implementer run run reviewer",
+				3: "implementer run reviewer reviewer"}},
+			{"continue_with_waiver", run.Done, "",
+				map[int]string{2: "implementer run reviewer", 3: "implementer run reviewer"}},
 			{"halt", run.Halted, "gate.decided", map[int]string{2: "implementer run", 3: "implementer run reviewer"}},
 		} {
 			t.Run(cause.name+" "+row.action, func(t *testing.T) {
-				w := newWorld(t, gated)
+				w := newHarness(t, gated)
 				cause.hurt(w)
 				w.answers(message{"action": row.action, "feedback": "it is known", "by": "ada"})
 				w.ends(row.end, row.reason)
@@ -117,8 +118,9 @@ func TestAGate(t *testing.T) {
 				require.Equal(t, cause.says, asked[0].Question)
 				require.Equal(t, []string{"retry", "continue_with_waiver", "halt"}, asked[0].Actions)
 				require.NotEmpty(t, asked[0].Digest)
-				decided := payloads[run.Answered](w, run.KindGateDecided)
-				require.Equal(t, []any{asked[0].ID, row.action, "ada", true}, []any{decided[0].ID, decided[0].Action, decided[0].DecidedBy, decided[0].Implicit})
+				decided := payloads[run.QuestionDecided](w, run.KindGateDecided)
+				require.Equal(t, []any{asked[0].ID, row.action, "ada", true},
+					[]any{decided[0].ID, decided[0].Action, decided[0].DecidedBy, decided[0].Implicit})
 				require.Equal(t, row.action == "continue_with_waiver", w.dir.state(t).Markers.Waiver != nil)
 			})
 		}
@@ -126,13 +128,13 @@ func TestAGate(t *testing.T) {
 }
 
 // unsound is a reply whose check fails.
-func unsound(ok work.PassResult) (work.PassResult, error) {
+func unsound(ok contract.PassResult) (contract.PassResult, error) {
 	ok.Validation = run.Validation{Checks: []run.Check{{Name: "non-empty", Passed: true}, {Name: "says why"}}}
 	return ok, nil
 }
 
 // called are the roles and commands in the order in which they were called.
-func (w *world) called() string {
+func (w *harness) called() string {
 	var all []string
 	for _, in := range w.agent.inputs {
 		step := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
@@ -143,9 +145,8 @@ func (w *world) called() string {
 	return strings.Join(all, " ")
 }
 
-// TestARetriedStepIsAnotherCall: the same words about the same tree are asked again, not looked up.
-func TestARetriedStepIsAnotherCall(t *testing.T) {
-	w := newWorld(t, gated)
+func TestRetriedStepHasNewCallID(t *testing.T) {
+	w := newHarness(t, gated)
 	w.agent.values = []string{"failed", "failed"}
 	w.answers(message{"action": "retry"}, message{"action": "retry"})
 	w.ends(run.Done, "")
@@ -154,16 +155,16 @@ func TestARetriedStepIsAnotherCall(t *testing.T) {
 	require.NotEqual(t, asked[0].ID, asked[1].ID)
 	var again []string
 	for _, in := range w.agent.inputs {
-		again = append(again, in.Again)
+		again = append(again, in.DecisionID)
 	}
 	require.Equal(t, []string{"", "", asked[0].ID, asked[1].ID, ""}, again)
 }
 
-// TestWhatIsMendedAtAGateIsTakenOver: the run's own checkout is looked at when the run goes on, and the next step works on what is there.
-func TestWhatIsMendedAtAGateIsTakenOver(t *testing.T) {
-	w := newWorld(t, gated)
+func TestGateAdoptsWorkspaceEdits(t *testing.T) {
+	w := newHarness(t, gated)
 	w.agent.values = []string{"failed"}
-	w.dir.mended = &run.WorkspaceUpdated{Tree: run.Blob{Digest: "mended"}, Commit: "by hand", Cause: "edited", Changed: 1}
+	w.dir.mended = &run.WorkspaceUpdated{Tree: run.Blob{Digest: "mended"}, Commit: "by hand", Cause: "edited",
+		Changed: 1}
 	w.answers(message{"action": "retry"})
 	w.ends(run.Done, "")
 	var trees []string
@@ -174,17 +175,20 @@ func TestWhatIsMendedAtAGateIsTakenOver(t *testing.T) {
 	require.Equal(t, "by hand", w.trees.delivers[0].Commit)
 }
 
-// TestWaiversAreToldInOrder: every later step is told what was let pass, the newest last.
-func TestWaiversAreToldInOrder(t *testing.T) {
-	w := newWorld(t, strings.Replace(gated, "as: tests, if_failing: ask}\n", "if_failing: ask}\n      - {run: make lint, if_failing: ask}\n      - {run: make docs, if_failing: ask}\n", 1))
+func TestWaiversArePassedInOrder(t *testing.T) {
+	w := newHarness(
+		t, strings.Replace(gated, "as: tests, if_failing: ask}\n",
+			"if_failing: ask}\n      - {run: make lint, if_failing: ask}\n      - {run: make docs, if_failing: ask}\n",
+			1),
+	)
 	w.agent.values = []string{"failed", "failed", "failed"}
 	told := map[int][]string{}
-	w.composing = func(in work.ComposeInput) {
-		for _, older := range in.Given.Waivers {
+	w.composing = func(in contract.ComposeInput) {
+		for _, older := range in.Context.Waivers {
 			told[in.At.Step] = append(told[in.At.Step], older.Feedback)
 		}
-		if in.Given.Waiver != nil {
-			told[in.At.Step] = append(told[in.At.Step], in.Given.Waiver.Feedback)
+		if in.Context.Waiver != nil {
+			told[in.At.Step] = append(told[in.At.Step], in.Context.Waiver.Feedback)
 		}
 	}
 	waive := func(words string) message { return message{"action": "continue_with_waiver", "feedback": words} }
@@ -193,8 +197,7 @@ func TestWaiversAreToldInOrder(t *testing.T) {
 	require.Equal(t, map[int][]string{2: {"one"}, 3: {"one", "two"}, 4: {"one", "two", "three"}}, told)
 }
 
-// TestWhatAnAskOffers depends on its type and on the last verdict.
-func TestWhatAnAskOffers(t *testing.T) {
+func TestAskActions(t *testing.T) {
 	const always, onReject, bypass = "human_feedback_always", "human_feedback_on_reject", "human_bypass"
 	for _, row := range []struct {
 		kind, verdict, offers string // no offers: it is not asked
@@ -214,189 +217,78 @@ func TestWhatAnAskOffers(t *testing.T) {
 		{bypass, "incomplete", "continue continue_with_waiver halt", "bypass"},
 	} {
 		t.Run(row.kind+" "+row.verdict, func(t *testing.T) {
-			w := newWorld(t, reviewed+"      - role: reviewer\n      - ask: {question: 'Good?', type: "+row.kind+"}\n")
+			w := newHarness(t, reviewed+"      - role: reviewer\n      - ask: {question: 'Good?', type: "+row.kind+
+				"}\n")
 			w.agent.words = []string{row.verdict}
 			w.answers(message{"action": "halt"})
-			asked := payloads[run.HandoffRequested]
+			asked := payloads[run.QuestionRequested]
 			if row.offers == "" {
 				w.ends(run.Done, "")
 				require.Empty(t, asked(w, run.KindHandoffRequested))
-				require.Equal(t, "the last verdict is approved", payloads[run.StepSkipped](w, run.KindStepSkipped)[0].Why)
+				require.Equal(t, "the last verdict approves the work",
+					payloads[run.StepSkipped](w, run.KindStepSkipped)[0].Why)
 				return
 			}
 			w.ends(run.Halted, run.ReasonHandoffHalt)
 			h := asked(w, run.KindHandoffRequested)
 			require.Len(t, h, 1)
-			require.Equal(t, []string{row.offers, row.trigger, row.kind}, []string{strings.Join(h[0].Actions, " "), h[0].Trigger, h[0].HandoffType})
+			require.Equal(t, []string{row.offers, row.trigger, row.kind},
+				[]string{strings.Join(h[0].Actions, " "), h[0].Trigger, h[0].Type})
 		})
 	}
 }
 
-// TestAnAskBeforeEverythingOffersNoRetry: there is nothing before it to be done again.
-func TestAnAskBeforeEverythingOffersNoRetry(t *testing.T) {
-	w := newWorld(t, strings.Replace(reviewed, "      - {role: implementer}\n", "      - ask: Shall it begin?\n      - {role: implementer}\n", 1))
+func TestFirstStepAskOffersNoRetry(t *testing.T) {
+	w := newHarness(
+		t, strings.Replace(reviewed, "      - {role: implementer}\n",
+			"      - ask: Shall it begin?\n      - {role: implementer}\n", 1),
+	)
 	w.answers(message{"action": "continue"})
 	w.ends(run.Done, "")
-	require.Equal(t, []string{"continue", "halt", "continue_with_waiver"}, payloads[run.HandoffRequested](w, run.KindHandoffRequested)[0].Actions)
+	require.Equal(t, []string{"continue", "halt", "continue_with_waiver"},
+		payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0].Actions)
 }
 
-// questions are the ways to come to a question of each kind, and what it ends with when it expires. Its first answer leads to the same kind of
-// question once more.
+// questions are the ways to come to a question of each kind, and what it ends with when it expires. Its first
+// answer leads to the same kind of question once more.
 var questions = []struct {
 	name, src  string
 	requested  run.Kind
-	again      message // asks once more
+	again      message // noteQuestion once more
 	other      string  // another action that is offered
 	onContinue run.Status
-	hurt       func(*world)
+	hurt       func(*harness)
 }{
 	{
-		"hand-off", reviewed + "      - ask: 'Good?'\n", run.KindHandoffRequested, message{"action": "retry_feedback", "feedback": "more"}, "continue",
-		run.Done, func(*world) {},
-	},
-	{"gate", gated, run.KindGateRequested, message{"action": "retry"}, "halt", run.Done, func(w *world) { w.agent.values = []string{"failed", "failed"} }},
-	{
-		"review", planning, run.KindReviewRequested, message{"action": "retry_feedback", "feedback": "more"}, "approve", run.Done, func(*world) {},
+		"hand-off", reviewed + "      - ask: 'Good?'\n", run.KindHandoffRequested, message{
+			"action": "retry_feedback", "feedback": "more",
+		}, "continue",
+		run.Done, func(*harness) {},
 	},
 	{
-		"rejected delivery", reviewed + "      - role: reviewer\n", run.KindDeliveryRequested, message{"action": "fix", "feedback": "more"}, "skip",
-		run.Halted, func(w *world) { w.agent.words = []string{"rejected", "rejected"} },
+		"gate", gated, run.KindGateRequested, message{"action": "retry"}, "halt", run.Done,
+		func(w *harness) { w.agent.values = []string{"failed", "failed"} },
 	},
-	{"dirty target", reviewed, run.KindDeliveryRequested, message{"action": "retry"}, "skip", run.Done, func(w *world) { w.trees.dirty = 2 }},
+	{
+		"review", planning, run.KindReviewRequested, message{"action": "retry_feedback", "feedback": "more"}, "approve",
+		run.Done, func(*harness) {},
+	},
+	{
+		"rejected delivery", reviewed + "      - role: reviewer\n", run.KindDeliveryRequested, message{
+			"action": "fix", "feedback": "more",
+		}, "skip",
+		run.Halted, func(w *harness) { w.agent.words = []string{"rejected", "rejected"} },
+	},
+	{
+		"dirty target", reviewed, run.KindDeliveryRequested, message{"action": "retry"}, "skip", run.Done,
+		func(w *harness) { w.trees.dirty = 2 },
+	},
 }
 
-// TestRemindersComeAtTheirTimes, and are counted; the answer that comes between two of them ends them.
-func TestRemindersComeAtTheirTimes(t *testing.T) {
+func TestStaleAndConflictingDecisions(t *testing.T) {
 	for _, row := range questions {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, row.src)
-			row.hurt(w)
-			w.in.Start.Waits = run.Waits{RemindMS: (8 * time.Hour).Milliseconds()}
-			w.waitsInPlan()
-			asked := 0
-			var reminded int
-			w.dir.when(row.requested, func() {
-				asked++
-				w.env.RegisterDelayedCallback(func() {
-					q, _ := w.status().Asks()
-					reminded = q.Reminded
-					w.signal("decide", message{"action": "halt"})
-				}, 20*time.Hour)
-			})
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, run.Halted, r.Status)
-			require.Equal(t, 1, asked)
-			require.Equal(t, 2, reminded)
-			require.Equal(t, []string{"1 after 8h0m0s", "2 after 16h0m0s"}, w.reminders(row.requested))
-		})
-	}
-}
-
-// waitsInPlan has the steps that ask wait as long as the run does: a definition's waits are in its plan.
-func (w *world) waitsInPlan() {
-	w.t.Helper()
-	waits := w.in.Start.Waits
-	q := pipeline.Questions{
-		Remind: time.Duration(waits.RemindMS) * time.Millisecond, Expires: time.Duration(waits.ExpiresMS) * time.Millisecond, OnExpiry: waits.OnExpiry,
-	}
-	for _, s := range w.plan.Stages {
-		for _, r := range s.Rounds {
-			for i := range r.Steps {
-				if r.Steps[i].Kind == "ask" || r.Steps[i].IfFailing == "ask" {
-					r.Steps[i].Questions = &q
-				}
-			}
-		}
-	}
-	s, err := store.Open(w.t.Context(), w.in.Target.Store)
-	require.NoError(w.t, err)
-	stored, err := s.PutJSON(w.t.Context(), w.plan)
-	require.NoError(w.t, err)
-	w.in.Start.Plan = string(stored)
-}
-
-// TestAnExpiredQuestionEnds as its definition says, for every kind of question.
-func TestAnExpiredQuestionEnds(t *testing.T) {
-	for _, row := range questions {
-		for _, how := range []string{"halt", "continue", "remind"} {
-			t.Run(row.name+" "+how, func(t *testing.T) {
-				w := newWorld(t, row.src)
-				row.hurt(w)
-				if row.name == "gate" || row.name == "dirty target" { // one is enough
-					w.agent.values, w.trees.dirty = w.agent.values[:min(1, len(w.agent.values))], min(1, w.trees.dirty)
-				}
-				w.in.Start.Waits = run.Waits{RemindMS: (48 * time.Hour).Milliseconds(), ExpiresMS: (72 * time.Hour).Milliseconds(), OnExpiry: how}
-				w.waitsInPlan()
-				if how == "remind" {
-					w.dir.when(row.requested, func() {
-						w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt"}) }, 100*time.Hour)
-					})
-				}
-				r, err := w.execute()
-				require.NoError(t, err)
-				want, reminders := run.Halted, []string{"1 after 48h0m0s", "2 expired after 72h0m0s"}
-				if how == "continue" {
-					want = row.onContinue
-				}
-				if how == "remind" {
-					reminders = append(reminders, "3 after 96h0m0s")
-				}
-				require.Equal(t, want, r.Status)
-				require.Equal(t, reminders, w.reminders(row.requested))
-				by := map[string]string{"halt": "expiry", "continue": "expiry"}[how]
-				require.Equal(t, by, w.decidedBy())
-			})
-		}
-	}
-}
-
-// reminders are their numbers and how long after the question they came.
-func (w *world) reminders(requested run.Kind) []string {
-	w.t.Helper()
-	var asked time.Time
-	var out []string
-	for _, e := range w.dir.events(w.t) {
-		at, err := time.Parse(run.TimeFormat, e.TS)
-		require.NoError(w.t, err)
-		switch e.Kind {
-		case requested:
-			asked = at
-		case run.KindQuestionReminded:
-			var p run.QuestionReminded
-			e.Decode(&p)
-			word := string(rune('0' + p.Number))
-			if p.Expired {
-				word += " expired"
-			}
-			out = append(out, word+" after "+at.Sub(asked).Round(time.Second).String())
-		}
-	}
-	return out
-}
-
-// decidedBy is who has taken the only decision.
-func (w *world) decidedBy() string {
-	w.t.Helper()
-	var by []string
-	for _, e := range w.dir.events(w.t) {
-		switch e.Kind {
-		case run.KindHandoffDecided, run.KindGateDecided, run.KindReviewDecided, run.KindDeliveryDecided:
-			var p run.Answered
-			e.Decode(&p)
-			by = append(by, p.DecidedBy)
-		}
-	}
-	require.Len(w.t, by, 1)
-	return by[0]
-}
-
-// TestAnswersThatDoNotCount: an answer to another question is stale, the last one again is no new one, and another than the last is a conflict;
-// whether it comes as an Update or as a signal.
-func TestAnswersThatDoNotCount(t *testing.T) {
-	for _, row := range questions {
-		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, row.src)
+			w := newHarness(t, row.src)
 			row.hurt(w)
 			var first run.Question
 			var stale, same, other, pause, resume *reply
@@ -416,22 +308,26 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 				same = send("decide", with(row.again, "id", first.ID))
 				other = send("decide", message{"action": row.other, "id": first.ID})
 				pause, resume = send("pause", nil), send("resume", nil)
-				w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt", "id": q.ID}) }, time.Minute)
+				w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt", "id": q.ID}) },
+					time.Minute)
 			})
 			r, err := w.execute()
 			require.NoError(t, err)
 			require.Equal(t, run.Halted, r.Status)
-			require.ErrorContains(t, stale.refused, "work:1:2:12345678 is not what waits for a decision, that is ")
+			require.ErrorContains(t, stale.refused,
+				", not work:1:2:12345678: the decision was meant for another round or artifact")
 			require.NoError(t, same.refused)
-			require.Equal(t, "that was decided already", same.ack.Said)
-			require.ErrorContains(t, other.refused, first.ID+" was decided already, with "+row.again["action"].(string)+": the first decision stands")
+			require.Equal(t, "already decided", same.ack.Message)
+			require.ErrorContains(t, other.refused,
+				first.ID+" was already decided with "+row.again["action"].(string)+": the first decision wins")
 			require.ErrorContains(t, pause.refused, "there is nothing to pause")
 			require.ErrorContains(t, resume.refused, "only a paused run can be resumed")
 			var verbs []string
 			for _, d := range payloads[run.DecisionRefused](w, run.KindDecisionRefused) {
 				verbs = append(verbs, d.Verb)
 			}
-			require.Equal(t, []string{"decide", "decide", "pause", "resume"}, verbs, "signals that were refused are written down; the same answer again is not one")
+			require.Equal(t, []string{"decide", "decide", "pause", "resume"}, verbs,
+				"signals that were refused are written down; the same answer again is not one")
 			require.Len(t, w.ids(row.requested), 2)
 			require.NotEqual(t, w.ids(row.requested)[0], w.ids(row.requested)[1])
 		})
@@ -447,26 +343,23 @@ func with(m message, key, value string) message {
 }
 
 // ids are those of all questions of a kind.
-func (w *world) ids(kind run.Kind) []string {
+func (w *harness) ids(kind run.Kind) []string {
 	var out []string
 	for _, e := range w.dir.events(w.t) {
 		if e.Kind != kind {
 			continue
 		}
-		var q run.Asked
+		var q run.QuestionRequested
 		e.Decode(&q)
-		var h run.HandoffRequested
-		e.Decode(&h)
-		out = append(out, q.ID+h.HandoffID)
+		out = append(out, q.ID)
 	}
 	return out
 }
 
-// TestADecisionIsAnUpdateToo, which answers at once.
-func TestADecisionIsAnUpdateToo(t *testing.T) {
+func TestDecisionByUpdate(t *testing.T) {
 	for _, row := range questions {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, row.src)
+			w := newHarness(t, row.src)
 			row.hurt(w)
 			answer := &reply{}
 			w.answering(func(_ int, q run.Question) {
@@ -476,23 +369,22 @@ func TestADecisionIsAnUpdateToo(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, run.Halted, r.Status)
 			require.True(t, answer.accepted)
-			require.Equal(t, "halt is decided", answer.ack.Said)
+			require.Equal(t, "decided: halt", answer.ack.Message)
 			require.Equal(t, "ada", w.decidedBy())
 		})
 	}
 }
 
-// TestAQuestionInAChain is asked once, whatever execution it falls into.
-func TestAQuestionInAChain(t *testing.T) {
+func TestQuestionAcrossExecutions(t *testing.T) {
 	for _, row := range questions {
 		t.Run(row.name, func(t *testing.T) {
-			whole := newWorld(t, row.src)
+			whole := newHarness(t, row.src)
 			row.hurt(whole)
 			whole.answers(row.again, message{"action": "halt"})
 			_, err := whole.execute()
 			require.NoError(t, err)
 
-			w := newWorld(t, row.src)
+			w := newHarness(t, row.src)
 			row.hurt(w)
 			w.in.Options.ContinueAfter = 1
 			w.answers(row.again, message{"action": "halt"})
@@ -503,11 +395,10 @@ func TestAQuestionInAChain(t *testing.T) {
 	}
 }
 
-// TestCancelWhileItWaits closes the run, and nothing waits any more.
-func TestCancelWhileItWaits(t *testing.T) {
+func TestCancelDuringQuestion(t *testing.T) {
 	for _, row := range questions {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, row.src)
+			w := newHarness(t, row.src)
 			row.hurt(w)
 			w.dir.when(row.requested, func() { w.env.RegisterDelayedCallback(w.env.CancelWorkflow, time.Hour) })
 			_, err := w.execute()
@@ -517,16 +408,16 @@ func TestCancelWhileItWaits(t *testing.T) {
 			require.Equal(t, run.Cancelled, s.Status)
 			_, open := s.Asks()
 			require.False(t, open)
-			require.Empty(t, w.trees.delivers[min(len(w.trees.delivers), len(w.ids(run.KindDeliveryRequested))):], "nothing is delivered afterwards")
+			require.Empty(t, w.trees.delivers[min(len(w.trees.delivers), len(w.ids(run.KindDeliveryRequested))):],
+				"nothing is delivered afterwards")
 		})
 	}
 }
 
-// TestAPreservedQuestionIsDecidedByTheNextEpoch: the workflow was lost while the run waited.
-func TestAPreservedQuestionIsDecidedByTheNextEpoch(t *testing.T) {
+func TestNextEpochDecidesOpenQuestion(t *testing.T) {
 	for _, row := range questions {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, row.src)
+			w := newHarness(t, row.src)
 			row.hurt(w)
 			w.dir.when(row.requested, func() { w.env.RegisterDelayedCallback(w.env.CancelWorkflow, time.Hour) })
 			_, err := w.execute()
@@ -542,7 +433,7 @@ func TestAPreservedQuestionIsDecidedByTheNextEpoch(t *testing.T) {
 			before := len(w.agent.ids)
 			again := workflows.Message{Action: row.again["action"].(string), By: "ada"}
 			again.Feedback, _ = row.again["feedback"].(string)
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &again})
+			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &again})
 			w.answering(func(int, run.Question) { w.signal("decide", message{"action": "halt"}) })
 			r, err := w.execute()
 			require.NoError(t, err)
@@ -550,7 +441,8 @@ func TestAPreservedQuestionIsDecidedByTheNextEpoch(t *testing.T) {
 			ids := w.ids(row.requested)
 			require.Len(t, ids, 2, "it is asked again only because the answer leads there")
 			require.Equal(t, q.ID, ids[0])
-			require.Equal(t, row.name == "dirty target", len(w.agent.ids) == before, "a step is done once more, but where only the target is looked at")
+			require.Equal(t, row.name == "dirty target", len(w.agent.ids) == before,
+				"a step is done once more, but where only the target is looked at")
 			require.Equal(t, 2, w.dir.state(t).Epoch)
 		})
 	}

@@ -5,11 +5,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Name of the workflow type.
+// Name is the name of the workflow type.
 const Name = "Pipeline"
 
-// Register makes the workflows known to a worker. hide gives text without the secrets in it: nobody has looked at what other programs send to a
-// run. nil keeps it.
+// Register registers the workflows with a worker. hide redacts secrets in messages that other programs send; nil
+// keeps the text.
 func Register(r worker.WorkflowRegistry, hide func(string) string) {
 	if hide == nil {
 		hide = func(text string) string { return text }

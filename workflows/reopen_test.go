@@ -9,21 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // reopened is a new epoch on what the directory of w holds.
-func (w *world) reopened(r workflows.Reopen) {
+func (w *harness) reopened(r workflows.Reopen) {
 	w.t.Helper()
 	w.in.Reopen = &r
-	w.in.Carry = &workflows.Carry{State: w.dir.state(w.t), Tail: w.dir.tail()}
+	w.in.Snapshot = &workflows.Snapshot{State: w.dir.state(w.t), Tail: w.dir.tail()}
 	w.fresh()
 }
 
 // cutOff cancels the run when its first pass has settled.
-func (w *world) cutOff() {
+func (w *harness) cutOff() {
 	w.t.Helper()
 	w.dir.when(run.KindPassEnd, func() { w.env.CancelWorkflow() })
 	_, err := w.execute()
@@ -32,8 +32,8 @@ func (w *world) cutOff() {
 	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
 }
 
-func TestACancelledRunGoesOnInANewEpoch(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReopenCancelledRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "go on"})
@@ -45,14 +45,15 @@ func TestACancelledRunGoesOnInANewEpoch(t *testing.T) {
 	require.Len(t, resumed, 1)
 	require.Equal(t, "ada", resumed[0].By)
 	require.Equal(t, run.Cancelled, resumed[0].From)
-	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted), "a run that closed by itself was not interrupted")
+	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
+		"a run that closed by itself was not interrupted")
 	require.Equal(t, run.KindRunResumed, w.dir.events(t)[before].Kind)
 	require.Equal(t, 1, w.agent.calls[call(1, 1)], "a settled pass was called again")
 	require.Len(t, payloads[run.RunEnd](w, run.KindRunEnd), 2, "one end for each epoch")
 }
 
-func TestATornRunSaysThatItWasInterruptedFirst(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReopenJournalsInterruptionFirst(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	var torn []string
 	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it: in the middle, and nothing stored
@@ -61,7 +62,7 @@ func TestATornRunSaysThatItWasInterruptedFirst(t *testing.T) {
 		}
 	}
 	w.dir.lines, w.dir.seals = torn, nil
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "its workflow has been terminated"})
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated"})
 	w.done()
 	events := w.dir.events(t)
 	require.Equal(t, run.KindRunInterrupted, events[len(torn)].Kind)
@@ -74,9 +75,8 @@ func TestATornRunSaysThatItWasInterruptedFirst(t *testing.T) {
 	require.Equal(t, 1, w.agent.calls[call(1, 1)])
 }
 
-// TestAnInterruptedRunIsCancelled closes it in an epoch of its own, in which nothing is called.
-func TestAnInterruptedRunIsCancelled(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReopenCancelsInterruptedRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	var torn []string
 	for i, e := range w.dir.events(t) {
@@ -86,7 +86,9 @@ func TestAnInterruptedRunIsCancelled(t *testing.T) {
 	}
 	w.dir.lines, w.dir.seals = torn, nil
 	calls := maps.Clone(w.agent.calls)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "its workflow has been terminated", Cancel: true})
+	w.reopened(workflows.Reopen{
+		Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated", Cancel: true,
+	})
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError
 	require.ErrorAs(t, err, &cancelled)
@@ -99,21 +101,19 @@ func TestAnInterruptedRunIsCancelled(t *testing.T) {
 	require.Equal(t, calls, w.agent.calls, "an agent was called")
 }
 
-// TestAStaleStartWritesNothing is a second resume that lost: the directory is not where it thinks it is.
-func TestAStaleStartWritesNothing(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestStaleReopenWritesNothing(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
-	w.dir.taken = temporal.NewNonRetryableApplicationError("it ends elsewhere", work.ErrStale, errors.New("stale"))
+	w.dir.taken = temporal.NewNonRetryableApplicationError("it ends elsewhere", contract.ErrStale, errors.New("stale"))
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
 	_, err := w.execute()
 	require.ErrorContains(t, err, "it ends elsewhere")
 	require.Len(t, w.dir.lines, before)
 }
 
-// TestAnEpochIsCutIntoExecutions hands the new epoch on: it is opened once.
-func TestAnEpochIsCutIntoExecutions(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReopenedRunContinuesAsNew(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
 	w.in.Options.ContinueAfter = 1
@@ -122,9 +122,8 @@ func TestAnEpochIsCutIntoExecutions(t *testing.T) {
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 }
 
-// TestSearchAttributesFollowTheState compares what was published with what the journal says, change by change.
 func TestSearchAttributesFollowTheState(t *testing.T) {
-	w := newWorld(t, aLoop)
+	w := newHarness(t, aLoop)
 	w.in.Options.Attributes = true
 	w.agent.scores = []float64{1, 4}
 	published := w.attributes()
@@ -143,7 +142,7 @@ func TestSearchAttributesFollowTheState(t *testing.T) {
 }
 
 // attributes collects status and stage as they are published.
-func (w *world) attributes() *[]string {
+func (w *harness) attributes() *[]string {
 	var all []string
 	w.env.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(a temporal.SearchAttributes) bool {
 		status, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStatus"))

@@ -6,112 +6,118 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
 )
 
-// After a reset Temporal sends the messages once more that the reset left behind. An answer among them was given on the other side of the reset: it
-// is recorded and ignored, and the question stays open. What is sent later counts.
+// After a reset, Temporal reapplies later messages. A reapplied decision answers a question from before the reset:
+// it is journaled as refused and the question stays open. Decisions that are sent later count.
 //
-// Only an execution that came of a reset looks at this. Which part of it ran before the reset is told by versions: what history holds already has
-// none. (SDK: OriginalRunID is that of the execution that was reset.)
+// Only an execution that came from a reset checks this. GetVersion distinguishes what ran before the reset: old
+// history has no versions. (SDK: OriginalRunID is that of the execution that was reset.)
 
 func wasReset(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return info.OriginalRunID != "" && info.WorkflowExecution.RunID != info.OriginalRunID
 }
 
-// sinceReset says that an execution that came of a reset is behind it, at something that happens once.
-func sinceReset(ctx workflow.Context, what string) bool {
+// afterReset reports whether an execution has passed its reset point, at a place that runs once.
+func afterReset(ctx workflow.Context, what string) bool {
 	return workflow.GetVersion(ctx, what, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
-// behindReset asks the directory, before the first thing that an execution does behind a reset, whether its run is done: then nothing is done any more.
-func (e *engine) behindReset(ctx workflow.Context) error {
+// checkAfterReset asks the directory, before the first action after a reset, whether its run is already done.
+func (e *engine) checkAfterReset(ctx workflow.Context) error {
 	if e.j.final {
 		return errFinal
 	}
-	if !wasReset(ctx) || e.looked || !e.opened && e.j.tail.Seq == 0 { // nothing is there before the directory is opened for the first time
+	// before the directory is first opened, it is empty
+	if !wasReset(ctx) || e.finalChecked || !e.open && e.j.tail.Seq == 0 {
 		return nil
 	}
-	if err := e.looking.Lock(ctx); err != nil {
+	if err := e.finalCheck.Lock(ctx); err != nil {
 		return err
 	}
-	defer e.looking.Unlock()
-	if e.j.final || e.looked || !taskSinceReset(ctx) {
-		return e.j.ended()
+	defer e.finalCheck.Unlock()
+	if e.j.final || e.finalChecked || !taskAfterReset(ctx) {
+		return e.j.finalErr()
 	}
-	return e.look(ctx)
+	return e.checkFinal(ctx)
 }
 
-// look asks the directory whether its run is done.
-func (e *engine) look(ctx workflow.Context) error {
-	in := work.ProjectInput{Target: e.in.Target, Epoch: e.j.state.Epoch, First: e.j.tail.Seq + 1, Prev: e.j.tail.Chain, Look: true}
-	var res work.ProjectResult
-	err := e.atHome(ctx, func() error {
-		in.Moved(e.in.Target)
-		return workflow.ExecuteActivity(e.directory(ctx, "look whether the run is done"), work.Project, in).Get(ctx, &res)
+// checkFinal asks the directory whether its run is done.
+func (e *engine) checkFinal(ctx workflow.Context) error {
+	in := contract.ProjectInput{
+		Target: e.in.Target, Epoch: e.j.state.Epoch, First: e.j.tail.Seq + 1, Prev: e.j.tail.Chain, CheckOnly: true,
+	}
+	var res contract.ProjectResult
+	err := e.withDirectory(ctx, func() error {
+		in.SetTarget(e.in.Target)
+		return workflow.ExecuteActivity(e.directoryOptions(ctx, "check whether the run is done"), contract.Project,
+			in).Get(ctx, &res)
 	})
 	if err != nil {
-		return fmt.Errorf("look whether run %s is done: %w", e.in.Target.RunID, err)
+		return fmt.Errorf("check whether run %s is done: %w", e.in.Target.RunID, err)
 	}
-	e.looked = true
-	if res.Outcome == "final" {
-		return e.j.finish(ctx, res)
+	e.finalChecked = true
+	if res.Outcome == run.ProjectionFinal {
+		return e.j.adoptEnd(ctx, res)
 	}
-	return e.j.ended()
+	return e.j.finalErr()
 }
 
-// ended is errFinal once the directory was found final.
-func (j *journal) ended() error {
+// finalErr returns errFinal once the directory was found final.
+func (j *journal) finalErr() error {
 	if j.final {
 		return errFinal
 	}
 	return nil
 }
 
-// taskSinceReset says that this workflow task came after the reset. The tasks before it are in the history that the reset has left: they have no version.
-func taskSinceReset(ctx workflow.Context) bool {
-	return sinceReset(ctx, fmt.Sprintf("task at %d", workflow.GetInfo(ctx).GetCurrentHistoryLength()))
+// taskAfterReset reports whether this workflow task came after the reset.
+func taskAfterReset(ctx workflow.Context) bool {
+	return afterReset(ctx, fmt.Sprintf("task at %d", workflow.GetInfo(ctx).GetCurrentHistoryLength()))
 }
 
-// watchReset does the same for an execution that only waits behind the reset: for an answer, or to be resumed.
+// watchReset runs checkAfterReset in an execution that only waits after the reset.
 func (e *engine) watchReset(ctx workflow.Context) {
 	if !wasReset(ctx) {
 		return
 	}
-	workflow.GoNamed(ctx, "behind the reset", func(ctx workflow.Context) {
-		err := workflow.Await(ctx, func() bool { return e.looked || e.j.final || e.opened && taskSinceReset(ctx) })
+	workflow.GoNamed(ctx, "after reset", func(ctx workflow.Context) {
+		err := workflow.Await(ctx, func() bool { return e.finalChecked || e.j.final || e.open && taskAfterReset(ctx) })
 		if err == nil {
-			err = e.behindReset(ctx)
+			err = e.checkAfterReset(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			workflow.GetLogger(ctx).Error("whether the run is done is not known", "error", err) // the next thing that it does asks again
+			// the next action checks again
+			workflow.GetLogger(ctx).Error("check after a reset whether the run is done", "error", err)
 		}
 	})
 }
 
-// asks takes note of a question that is asked behind the reset: by the same id it may have been asked, and answered, before.
-func (e *engine) asks(ctx workflow.Context, id string) {
-	if wasReset(ctx) && sinceReset(ctx, "asked "+id) {
-		e.listenTo(ctx, id)
+// noteQuestion accepts answers to a question asked after the reset: the same id may have been answered before it.
+func (e *engine) noteQuestion(ctx workflow.Context, id string) {
+	if wasReset(ctx) && afterReset(ctx, "asked "+id) {
+		e.acceptAnswersTo(ctx, id)
 	}
 }
 
-// listenTo lets answers to a question count once all that the reset has brought back is through.
-func (e *engine) listenTo(ctx workflow.Context, id string) {
-	workflow.GoNamed(ctx, "behind the reset", func(ctx workflow.Context) {
+// acceptAnswersTo accepts answers to a question once all reapplied messages are handled.
+func (e *engine) acceptAnswersTo(ctx workflow.Context, id string) {
+	workflow.GoNamed(ctx, "after reset", func(ctx workflow.Context) {
 		if workflow.Sleep(ctx, time.Millisecond) == nil {
-			e.heard = id
+			e.answerable = id
 		}
 	})
 }
 
-// notReapplied refuses an answer that the reset has brought back.
-func (e *engine) notReapplied(ctx workflow.Context) error {
+// rejectReapplied refuses a decision that the reset reapplied.
+func (e *engine) rejectReapplied(ctx workflow.Context) error {
 	q, open := e.j.state.Asks()
-	if !open || !wasReset(ctx) || q.ID == e.heard || !sinceReset(ctx, "answered "+q.ID) {
+	if !open || !wasReset(ctx) || q.ID == e.answerable || !afterReset(ctx, "answered "+q.ID) {
 		return nil
 	}
-	e.listenTo(ctx, q.ID)
-	return refuse("the workflow was reset to before this answer: %s is open again", q.ID)
+	e.acceptAnswersTo(ctx, q.ID)
+	return refuse("the workflow was reset to a point before this decision: %s is open again", q.ID)
 }

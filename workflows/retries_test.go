@@ -7,23 +7,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 )
 
 func call(pass, try int) string { return fmt.Sprintf("g0.%03d.1.-.%d", pass, try) }
 
 // failing gives the first n calls of pass 1 a failure each.
-func failing(t *testing.T, n int, how work.PassResult) *world {
-	w := newWorld(t, twoPasses)
+func failing(t *testing.T, n int, how contract.PassResult) *harness {
+	w := newHarness(t, twoPasses)
 	for i := range n {
 		w.agent.will(call(1, i+1), goes(how))
 	}
 	return w
 }
 
-// within says that every wait lies between its delay without and with the whole jitter, and under the cap.
-func within(t *testing.T, waits []time.Duration, most time.Duration, bare ...time.Duration) {
+// awaitFor says that every wait lies between its delay without and with the whole jitter, and under the cap.
+func awaitFor(t *testing.T, waits []time.Duration, most time.Duration, bare ...time.Duration) {
 	t.Helper()
 	require.Len(t, waits, len(bare))
 	for i, d := range bare {
@@ -32,12 +32,13 @@ func within(t *testing.T, waits []time.Duration, most time.Duration, bare ...tim
 	}
 }
 
-func TestATransientFailureIsTriedThreeTimes(t *testing.T) {
+func TestTransientFailureIsRetried(t *testing.T) {
 	w := failing(t, 2, transient)
 	w.done()
 	require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3), call(2, 1)}, w.agent.ids)
-	within(t, w.waits, 2*time.Minute, 5*time.Second, 10*time.Second)
-	require.Equal(t, []time.Duration{10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 10 * time.Minute}, w.agent.times)
+	awaitFor(t, w.waits, 2*time.Minute, 5*time.Second, 10*time.Second)
+	require.Equal(t, []time.Duration{10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 10 * time.Minute},
+		w.agent.times)
 	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
 	require.Len(t, attempts, 2)
 	require.True(t, attempts[0].Judged)
@@ -46,7 +47,7 @@ func TestATransientFailureIsTriedThreeTimes(t *testing.T) {
 	require.Equal(t, 3, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
 }
 
-func TestTheThirdTransientFailurePauses(t *testing.T) {
+func TestThirdTransientFailurePauses(t *testing.T) {
 	w := failing(t, 3, transient)
 	w.onPause(func() {
 		require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3)}, w.agent.ids)
@@ -61,10 +62,10 @@ func TestTheThirdTransientFailurePauses(t *testing.T) {
 	require.Equal(t, []string{call(1, 4), call(2, 1)}, w.agent.ids[3:], "attempts begin anew, call ids do not")
 }
 
-func TestARateLimitIsTriedFiveTimes(t *testing.T) {
+func TestRateLimitIsTriedFiveTimes(t *testing.T) {
 	w := failing(t, 4, rateLimit)
 	w.done()
-	within(t, w.waits, 5*time.Minute, time.Minute, 2*time.Minute, 4*time.Minute, 8*time.Minute)
+	awaitFor(t, w.waits, 5*time.Minute, time.Minute, 2*time.Minute, 4*time.Minute, 8*time.Minute)
 	require.Equal(t, 5*time.Minute, w.waits[3])
 	require.Equal(t, call(1, 5), w.agent.ids[4])
 	require.Empty(t, w.story(run.KindRunPaused))
@@ -76,10 +77,10 @@ func TestARateLimitIsTriedFiveTimes(t *testing.T) {
 	require.Len(t, w.agent.ids, 5)
 }
 
-func TestAReplyThatCannotBeUsedSettlesThePassInTheEnd(t *testing.T) {
+func TestUnusableReplySettlesPass(t *testing.T) {
 	tests := []struct {
 		name  string
-		how   work.PassResult
+		how   contract.PassResult
 		calls int
 	}{
 		{"no artifact", noSections, 2},
@@ -102,7 +103,7 @@ func TestAReplyThatCannotBeUsedSettlesThePassInTheEnd(t *testing.T) {
 	}
 }
 
-func TestAPermanentFailurePausesAtOnce(t *testing.T) {
+func TestPermanentFailurePausesAtOnce(t *testing.T) {
 	w := failing(t, 1, permanent)
 	w.onPause(func() {
 		require.Equal(t, []string{call(1, 1)}, w.agent.ids)
@@ -114,7 +115,7 @@ func TestAPermanentFailurePausesAtOnce(t *testing.T) {
 		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed, run.KindPassEnd))
 }
 
-func TestWaitsAreScaledAndLogsAreNot(t *testing.T) {
+func TestTimeScaleAppliesToWaitsOnly(t *testing.T) {
 	w := failing(t, 1, transient)
 	w.in.Options.TimeScale = 0.01
 	w.done()
@@ -122,27 +123,30 @@ func TestWaitsAreScaledAndLogsAreNot(t *testing.T) {
 	require.GreaterOrEqual(t, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].RetryInMS, int64(5000))
 }
 
-// TestLateAnswersAreCountedOnce: what came after the answer that counts is journaled by whichever pass meets it, once, also where two members of a group do,
-// and its cost counts.
-func TestLateAnswersAreCountedOnce(t *testing.T) {
-	w := newWorld(t, twoPasses)
-	late := func(ls ...work.Late) script {
-		return func(ok work.PassResult) (work.PassResult, error) { ok.Late = ls; return ok, nil }
+func TestSupersededResultsAreCountedOnce(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	late := func(ls ...contract.SupersededResult) script {
+		return func(ok contract.PassResult) (contract.PassResult, error) { ok.Superseded = ls; return ok, nil }
 	}
-	first := work.Late{Number: 1, Call: "run-1/g0.000.1.-.1.abc", Spend: run.Spend{USD: 0.5}, Output: &run.Blob{Digest: "late"}, Envelope: &run.Blob{Digest: "reported"}, Prompt: &run.Blob{Digest: "asked"}}
-	second := work.Late{Number: 2, Call: "run-1/g0.001.1.-.1.abc", Spend: run.Spend{USD: 0.25}}
+	first := contract.SupersededResult{
+		Number: 1, Call: "run-1/g0.000.1.-.1.abc", Spend: run.Spend{USD: 0.5}, Output: &run.Blob{Digest: "late"},
+		Envelope: &run.Blob{Digest: "reported"}, Prompt: &run.Blob{Digest: "asked"},
+	}
+	second := contract.SupersededResult{Number: 2, Call: "run-1/g0.001.1.-.1.abc", Spend: run.Spend{USD: 0.25}}
 	w.agent.will(call(1, 1), late(first))
 	w.agent.will(call(2, 1), late(first, second))
 	r := w.done()
 	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
 	require.Len(t, attempts, 2)
-	for i, want := range []work.Late{first, second} {
-		require.Equal(t, "superseded", attempts[i].Category)
+	for i, want := range []contract.SupersededResult{first, second} {
+		require.Equal(t, run.CategorySuperseded, attempts[i].Category)
 		require.Equal(t, want.Call, attempts[i].Call)
 		require.Equal(t, want.Number, attempts[i].Late)
 		require.Equal(t, want.Spend, *attempts[i].Spend)
-		require.Equal(t, []*run.Blob{want.Prompt, want.Output, want.Envelope}, []*run.Blob{attempts[i].Prompt, attempts[i].Output, attempts[i].Envelope})
+		require.Equal(t, []*run.Blob{want.Prompt, want.Output, want.Envelope},
+			[]*run.Blob{attempts[i].Prompt, attempts[i].Output, attempts[i].Envelope})
 	}
 	require.InDelta(t, 2.75, r.USD, 1e-9, "two passes and what came late")
-	require.Equal(t, []int{0, 1}, []int{w.agent.inputs[0].Late, w.agent.inputs[1].Late}, "the next call asks only for what is new")
+	require.Equal(t, []int{0, 1}, []int{w.agent.inputs[0].SupersededSeen, w.agent.inputs[1].SupersededSeen},
+		"the next call asks only for what is new")
 }

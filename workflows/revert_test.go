@@ -5,24 +5,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // pausedBehind rests the run when its first pass has settled, and then does something.
-func pausedBehind(t *testing.T, then func(w *world)) *world {
+func pausedBehind(t *testing.T, then func(w *harness)) *harness {
 	t.Helper()
-	w := newWorld(t, twoPasses)
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() { then(w) })
 	return w
 }
 
-func TestARevertDoesTheWorkAgainFromTheCheckpointOn(t *testing.T) {
+func TestRevertContinuesFromCheckpoint(t *testing.T) {
 	for _, way := range []string{"signal", "update"} {
 		t.Run(way, func(t *testing.T) {
-			w := pausedBehind(t, func(w *world) {
+			w := pausedBehind(t, func(w *harness) {
 				if way == "signal" {
 					w.signal("revert", message{"to": "cp-1", "by": "ada", "note": "not good"})
 				} else {
@@ -30,7 +30,8 @@ func TestARevertDoesTheWorkAgainFromTheCheckpointOn(t *testing.T) {
 				}
 			})
 			w.done()
-			require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids, "calls of the next generation are new calls")
+			require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids,
+				"calls of the next generation are new calls")
 			r := payloads[run.RunReverted](w, run.KindRunReverted)
 			require.Len(t, r, 1)
 			require.Equal(t, "revert", r[0].Cause)
@@ -46,13 +47,14 @@ func TestARevertDoesTheWorkAgainFromTheCheckpointOn(t *testing.T) {
 			require.InDelta(t, 1.0, s.SunkUSD, 1e-9)
 			require.InDelta(t, 3.0, s.Total(), 1e-9, "what was spent before the revert is spent")
 			require.Equal(t, 2, s.Passes.LastSettled)
-			require.Contains(t, w.story(run.KindCheckpointCreated)[1], "cp-REVERT-20260102T", "and it can be taken back")
+			require.Contains(t, w.story(run.KindCheckpointCreated)[1], "cp-REVERT-20260102T",
+				"and it can be taken back")
 		})
 	}
 }
 
-func TestARevertToBehindAPassKeepsIt(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestRevertToBoundaryKeepsPass(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
 	at := ""
 	w.onPause(func() {
@@ -66,15 +68,16 @@ func TestARevertToBehindAPassKeepsIt(t *testing.T) {
 	})
 	w.done()
 	require.Equal(t, []string{"g0.001.1.-.1", "g0.002.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
-	require.Equal(t, "page of run-1/g0.001.1.-.1", w.agent.inputs[2].Artifact.Digest, "it goes on from what the first pass gave")
+	require.Equal(t, "page of run-1/g0.001.1.-.1", w.agent.inputs[2].Artifact.Digest,
+		"it goes on from what the first pass gave")
 }
 
-func TestARevertMayRestWhereItLeads(t *testing.T) {
-	w := pausedBehind(t, func(w *world) {
+func TestRevertStaysPaused(t *testing.T) {
+	w := pausedBehind(t, func(w *harness) {
 		w.onPause(func() {
 			require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before somebody resumes")
 			require.Zero(t, w.dir.state(t).Passes.LastSettled)
-			w.signal("revert", message{"to": "cp-1", "rest": true}) // once more: nothing has happened since
+			w.signal("revert", message{"to": "cp-1", "rest": true}) // uniqueActivityID more: nothing has happened since
 			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 1e9)
 		})
 		w.signal("revert", message{"to": "cp-1", "rest": true})
@@ -84,8 +87,8 @@ func TestARevertMayRestWhereItLeads(t *testing.T) {
 	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "the same revert twice is one")
 }
 
-func TestARevertToWhereTheRunRestsGoesOn(t *testing.T) {
-	w := pausedBehind(t, func(w *world) {
+func TestRevertToCurrentPlaceResumes(t *testing.T) {
+	w := pausedBehind(t, func(w *harness) {
 		w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
 		w.signal("revert", message{"to": "cp-1", "rest": true})
 	})
@@ -94,8 +97,8 @@ func TestARevertToWhereTheRunRestsGoesOn(t *testing.T) {
 	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
 }
 
-func TestARevertThatCannotBeMadeChangesNothing(t *testing.T) {
-	w := pausedBehind(t, func(w *world) {
+func TestFailedRevertChangesNothing(t *testing.T) {
+	w := pausedBehind(t, func(w *harness) {
 		w.dir.when(run.KindDecisionRefused, func() {
 			require.Equal(t, run.Paused, w.dir.state(t).Status)
 			w.signal("resume", nil)
@@ -111,18 +114,22 @@ func TestARevertThatCannotBeMadeChangesNothing(t *testing.T) {
 	require.Zero(t, w.dir.state(t).Generation)
 }
 
-func TestWhoMayNotRevert(t *testing.T) {
+func TestRevertPreconditions(t *testing.T) {
 	tests := []struct {
 		name string
 		m    message
 		says string
 	}{
-		{"a running run", message{"to": "cp-1"}, "cannot revert a run that is running (allowed: [observe diagnose pause cancel replay fork]). Pause it first"},
-		{"to nowhere", message{}, `say where to: {"to":"cp-S3"}`},
+		{
+			"a running run", message{"to": "cp-1"},
+			"cannot revert a run that is running (allowed: starter status, starter diagnose, starter pause, starter cancel, starter replay, starter fork). Pause it " +
+				"first",
+		},
+		{"to nowhere", message{}, `the checkpoint is missing: send {"to":"cp-S3"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, twoPasses)
+			w := newHarness(t, twoPasses)
 			var answer *reply
 			w.agent.will(call(1, 1), after(func() { answer = w.update("revert", tt.m) }))
 			w.done()
@@ -131,7 +138,7 @@ func TestWhoMayNotRevert(t *testing.T) {
 	}
 	t.Run("another way at the same time", func(t *testing.T) {
 		var other, resume *reply
-		w := pausedBehind(t, func(w *world) {
+		w := pausedBehind(t, func(w *harness) {
 			w.env.RegisterDelayedCallback(func() {
 				w.signal("revert", message{"to": "cp-1"})
 				other, resume = &reply{}, &reply{}
@@ -146,10 +153,12 @@ func TestWhoMayNotRevert(t *testing.T) {
 	})
 }
 
-func TestAClosedRunGoesBackInItsNextEpoch(t *testing.T) {
-	w := newWorld(t, twoPasses)
+func TestReopenWithRevert(t *testing.T) {
+	w := newHarness(t, twoPasses)
 	w.cutOff()
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Revert: &workflows.Reverting{To: "cp-1", By: "ada"}})
+	w.reopened(workflows.Reopen{
+		Epoch: 2, From: run.Cancelled, By: "ada", Revert: &workflows.PendingRevert{To: "cp-1", By: "ada"},
+	})
 	w.done()
 	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
 	s := w.dir.state(t)
@@ -158,8 +167,8 @@ func TestAClosedRunGoesBackInItsNextEpoch(t *testing.T) {
 	require.Equal(t, []string{"run.resumed", "run.reverted"}, w.story(run.KindRunResumed, run.KindRunReverted))
 }
 
-func TestARevertTakesTheCheckoutBack(t *testing.T) {
-	w := newWorld(t, reviewed+"      - {role: implementer}\n")
+func TestRevertRestoresCheckout(t *testing.T) {
+	w := newHarness(t, reviewed+"      - {role: implementer}\n")
 	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
 	w.done()
@@ -167,14 +176,20 @@ func TestARevertTakesTheCheckoutBack(t *testing.T) {
 	for _, c := range w.trees.carries {
 		carried = append(carried, c.Tree.Tree.Digest)
 	}
-	require.Equal(t, []string{"tree of run-1/g0.001.1.-.1", "tree of run-1/g0.002.1.-.1", "first tree", "tree of run-1/g1.001.1.-.1", "tree of run-1/g1.002.1.-.1"}, carried)
+	require.Equal(
+		t, []string{
+			"tree of run-1/g0.001.1.-.1", "tree of run-1/g0.002.1.-.1", "first tree", "tree of run-1/g1.001.1.-.1",
+			"tree of run-1/g1.002.1.-.1",
+		}, carried,
+	)
 	back := payloads[run.RunReverted](w, run.KindRunReverted)[0].State
 	require.Equal(t, "first tree", back.Tree.Digest)
-	require.Equal(t, "commit of first tree", back.Commit, "the branch goes forward with a commit: nothing on it is lost")
+	require.Equal(t, "commit of first tree", back.Commit,
+		"the branch goes forward with a commit: nothing on it is lost")
 }
 
-func TestARevertJournalsHandEditsFirst(t *testing.T) {
-	w := pausedBehind(t, func(w *world) {
+func TestRevertJournalsEditsFirst(t *testing.T) {
+	w := pausedBehind(t, func(w *harness) {
 		w.dir.edited = &run.Blob{Digest: "edited by hand"}
 		w.signal("revert", message{"to": "cp-1"})
 		w.dir.when(run.KindRunReverted, func() { w.dir.edited = nil })
@@ -189,11 +204,11 @@ func TestARevertJournalsHandEditsFirst(t *testing.T) {
 	require.Contains(t, kinds[3], "cp-REVERT-", "the edit is in the checkpoint of what was: %v", kinds)
 }
 
-func TestABudgetThatIsSetDuringARevertHolds(t *testing.T) {
-	w := newWorld(t, reviewed+"      - {role: implementer}\n")
+func TestBudgetUpdateDuringRevertIsKept(t *testing.T) {
+	w := newHarness(t, reviewed+"      - {role: implementer}\n")
 	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
-	w.trees.carrying = func(in work.CarryInput) {
+	w.trees.carrying = func(in contract.SyncWorkspaceInput) {
 		if in.Tree.Tree.Digest == "first tree" {
 			require.NoError(t, w.update("budget", message{"usd": 77}).refused)
 		}

@@ -10,39 +10,42 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/passbook-run/passbook/work"
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-var nightly = work.Schedule{Name: "nightly", Host: "here", Config: "/p/pipeline.yaml", Root: "/runs", Store: "file:///store"}
+var nightly = contract.Schedule{
+	Name: "nightly", Host: "here", Config: "/p/pipeline.yaml", Root: "/runs", Store: "file:///store",
+}
 
-// scheduling is a schedule's workflow in Temporal's test environment, with a host that starts runs.
-type scheduling struct {
+// scheduleOptions is a schedule's workflow in Temporal's test environment, with a host that starts runs.
+type scheduleOptions struct {
 	env     *testsuite.TestWorkflowEnvironment
-	started []work.Due
+	started []contract.Occurrence
 	awaited int
 }
 
-func newScheduling(start func(work.Due) (work.ScheduledRun, error), end func(ctx context.Context) (work.RunEnd, error)) *scheduling {
-	s := &scheduling{env: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()}
+func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, error),
+	end func(ctx context.Context) (contract.RunEnd, error)) *scheduleOptions {
+	s := &scheduleOptions{env: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()}
 	workflows.Register(s.env, nil)
-	s.env.SetStartTime(begin)
-	s.env.RegisterActivityWithOptions(func(_ context.Context, due work.Due) (work.ScheduledRun, error) {
+	s.env.SetStartTime(startTime)
+	s.env.RegisterActivityWithOptions(func(_ context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
 		s.started = append(s.started, due)
 		return start(due)
-	}, activity.RegisterOptions{Name: work.StartScheduled})
-	s.env.RegisterActivityWithOptions(func(ctx context.Context, _ work.ScheduledRun) (work.RunEnd, error) {
+	}, activity.RegisterOptions{Name: contract.StartScheduled})
+	s.env.RegisterActivityWithOptions(func(ctx context.Context, _ contract.ScheduledRun) (contract.RunEnd, error) {
 		s.awaited++
 		return end(ctx)
-	}, activity.RegisterOptions{Name: work.AwaitRun})
+	}, activity.RegisterOptions{Name: contract.AwaitRun})
 	return s
 }
 
-func starts(work.Due) (work.ScheduledRun, error) {
-	return work.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"}, nil
+func starts(contract.Occurrence) (contract.ScheduledRun, error) {
+	return contract.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"}, nil
 }
 
-func (s *scheduling) result(t *testing.T, in work.Schedule) (workflows.ScheduledResult, error) {
+func (s *scheduleOptions) result(t *testing.T, in contract.Schedule) (workflows.ScheduledResult, error) {
 	t.Helper()
 	s.env.ExecuteWorkflow(workflows.ScheduledName, in)
 	require.True(t, s.env.IsWorkflowCompleted())
@@ -55,11 +58,18 @@ func (s *scheduling) result(t *testing.T, in work.Schedule) (workflows.Scheduled
 }
 
 func TestScheduledStaysOpenUntilItsRunEnds(t *testing.T) {
-	s := newScheduling(starts, func(context.Context) (work.RunEnd, error) { return work.RunEnd{Status: "done"}, nil })
-	s.env.OnUpsertMemo(map[string]any{workflows.MemoRun: "run-1", workflows.MemoDirectory: "/runs/nightly-20260102-030405"}).Return(nil).Once()
+	s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
+		return contract.RunEnd{Status: "done"}, nil
+	})
+	s.env.OnUpsertMemo(map[string]any{
+		workflows.MemoRun: "run-1", workflows.MemoDirectory: "/runs/nightly-20260102-030405",
+	}).Return(nil).Once()
 	out, err := s.result(t, nightly)
 	require.NoError(t, err)
-	require.Equal(t, workflows.ScheduledResult{ScheduledRun: work.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"}, RunEnd: work.RunEnd{Status: "done"}}, out)
+	require.Equal(t, workflows.ScheduledResult{
+		ScheduledRun: contract.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"},
+		RunEnd:       contract.RunEnd{Status: "done"},
+	}, out)
 	require.Len(t, s.started, 1)
 	require.Equal(t, nightly, s.started[0].Schedule)
 	require.Equal(t, "2026-01-02T03:04:05.000Z", s.started[0].At)
@@ -67,28 +77,33 @@ func TestScheduledStaysOpenUntilItsRunEnds(t *testing.T) {
 	require.True(t, s.env.AssertExpectations(t))
 }
 
-func TestScheduledFailsWhereItsRunDoes(t *testing.T) {
-	for name, end := range map[string]work.RunEnd{"failed": {Status: "failed", Reason: "the plan is gone"}, "terminated": {Reason: "the plan is gone"}} {
+func TestScheduledFailsWithItsRun(t *testing.T) {
+	for name, end := range map[string]contract.RunEnd{
+		"failed": {Status: "failed", Reason: "the plan is gone"}, "terminated": {Reason: "the plan is gone"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScheduling(starts, func(context.Context) (work.RunEnd, error) { return end, nil })
+			s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) { return end, nil })
 			_, err := s.result(t, nightly)
 			require.ErrorContains(t, err, "run run-1 in /runs/nightly-20260102-030405 failed: the plan is gone")
 		})
 	}
 	for _, status := range []string{"halted", "cancelled"} { // as somebody wanted it
-		s := newScheduling(starts, func(context.Context) (work.RunEnd, error) { return work.RunEnd{Status: status}, nil })
+		s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
+			return contract.RunEnd{Status: status}, nil
+		})
 		_, err := s.result(t, nightly)
 		require.NoError(t, err)
 	}
 }
 
-func TestScheduledRetriesOnlyWhatMayPass(t *testing.T) {
+func TestScheduledRetriesTransientErrors(t *testing.T) {
 	tries := 0
-	s := newScheduling(func(due work.Due) (work.ScheduledRun, error) {
+	s := newScheduleHarness(func(due contract.Occurrence) (contract.ScheduledRun, error) {
 		if tries++; tries < 4 {
-			return work.ScheduledRun{}, context.DeadlineExceeded // such as a store that does not answer
+			return contract.ScheduledRun{}, context.DeadlineExceeded // such as a store that does not answer
 		}
-		return work.ScheduledRun{}, temporal.NewNonRetryableApplicationError("pipeline.yaml:3: unknown key", work.ErrNotStarted, nil)
+		return contract.ScheduledRun{},
+			temporal.NewNonRetryableApplicationError("pipeline.yaml:3: unknown key", contract.ErrNotStarted, nil)
 	}, nil)
 	_, err := s.result(t, nightly)
 	require.ErrorContains(t, err, "pipeline.yaml:3: unknown key")
@@ -99,14 +114,14 @@ func TestScheduledRetriesOnlyWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestCancelOfScheduledCancelsItsRun(t *testing.T) {
-	var s *scheduling
-	s = newScheduling(starts, func(context.Context) (work.RunEnd, error) {
+func TestCancelScheduledCancelsRun(t *testing.T) {
+	var s *scheduleOptions
+	s = newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
 		if s.awaited == 1 {
 			s.env.CancelWorkflow()
-			return work.RunEnd{}, temporal.NewCanceledError()
+			return contract.RunEnd{}, temporal.NewCanceledError()
 		}
-		return work.RunEnd{Status: "cancelled"}, nil
+		return contract.RunEnd{Status: "cancelled"}, nil
 	})
 	s.env.OnRequestCancelExternalWorkflow(mock.Anything, "run-1", "").Return(nil).Once()
 	_, err := s.result(t, nightly)
@@ -115,10 +130,13 @@ func TestCancelOfScheduledCancelsItsRun(t *testing.T) {
 	require.Equal(t, 2, s.awaited, "it waits until the run has ended")
 }
 
-func TestScheduledRefusesAnIncompleteInput(t *testing.T) {
-	s := newScheduling(starts, nil)
-	_, err := s.result(t, work.Schedule{Config: "pipeline.yaml"})
-	for _, want := range []string{"name is missing", `config "pipeline.yaml" is not absolute`, "root is missing", "store is missing", "starter schedule create"} {
+func TestScheduledRefusesIncompleteInput(t *testing.T) {
+	s := newScheduleHarness(starts, nil)
+	_, err := s.result(t, contract.Schedule{Config: "pipeline.yaml"})
+	for _, want := range []string{
+		"name is missing", `config "pipeline.yaml" is not absolute`, "root is missing", "store is missing",
+		"starter schedule create",
+	} {
 		require.ErrorContains(t, err, want)
 	}
 	require.Empty(t, s.started)

@@ -9,23 +9,28 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-var roundKinds = []run.Kind{run.KindPhaseStart, run.KindScreenshots, run.KindPassEnd, run.KindScoreRecorded, run.KindPhaseEnd, run.KindCheckpointCreated}
+var roundKinds = []run.Kind{
+	run.KindPhaseStart, run.KindScreenshots, run.KindPassEnd, run.KindScoreRecorded, run.KindPhaseEnd,
+	run.KindCheckpointCreated,
+}
 
-func TestALoopEndsWhenItsConditionHolds(t *testing.T) {
-	w := newWorld(t, aLoop)
+func TestLoopEndsWhenConditionHolds(t *testing.T) {
+	w := newHarness(t, aLoop)
 	w.agent.scores = []float64{2, 3}
 	r := w.done()
 	require.Equal(t, []string{
 		"phase.start", "pass.end 001", "phase.end",
-		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B", "pass.end polish/3",
+		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B",
+		"pass.end polish/3",
 		"score.recorded polish/3", "pass.end polish/4", "phase.end", "checkpoint.created cp-1",
-		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B", "pass.end polish/3",
-		"score.recorded polish/3", "phase.end", "checkpoint.created cp-2", // met: nothing is refined
+		"phase.start", "screenshots.captured polish/1", "pass.end polish/2 critic-A", "pass.end polish/2 critic-B",
+		"pass.end polish/3",
+		"score.recorded polish/3", "phase.end", "checkpoint.created cp-2", // conditionMet: nothing is refined
 	}, w.story(roundKinds...))
 	require.InDelta(t, 3, *r.Score, 1e-9)
 	scores := payloads[run.ScoreRecorded](w, run.KindScoreRecorded)
@@ -33,8 +38,8 @@ func TestALoopEndsWhenItsConditionHolds(t *testing.T) {
 	require.Equal(t, 2, w.dir.state(t).Rounds)
 }
 
-func TestALoopEndsWhenItsRoundsAreUsedUp(t *testing.T) {
-	w := newWorld(t, aLoop)
+func TestLoopEndsAfterMaxRounds(t *testing.T) {
+	w := newHarness(t, aLoop)
 	w.agent.scores = []float64{1, 2, 2.5}
 	w.done()
 	require.Equal(t, 1, w.agent.calls["g0.polish/4.3.-.1"], "the last round refines too")
@@ -42,14 +47,14 @@ func TestALoopEndsWhenItsRoundsAreUsedUp(t *testing.T) {
 	require.Len(t, w.agent.ids, 1+3*4)
 }
 
-func TestALoopWithoutAScoreIsNotMet(t *testing.T) {
-	w := newWorld(t, aLoop)
+func TestLoopWithoutScoreIsNotMet(t *testing.T) {
+	w := newHarness(t, aLoop)
 	w.done()
 	require.Equal(t, 3, w.dir.state(t).Rounds)
 	require.Nil(t, payloads[run.ScoreRecorded](w, run.KindScoreRecorded)[0].Score)
 }
 
-func TestScreenshotsThatFailAreDoneWithout(t *testing.T) {
+func TestFailedScreenshotsAreSkipped(t *testing.T) {
 	tests := []struct {
 		name      string
 		busy      int
@@ -65,18 +70,19 @@ func TestScreenshotsThatFailAreDoneWithout(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t, aLoop)
+			w := newHarness(t, aLoop)
 			w.agent.scores = []float64{4}
 			w.shots.busy, w.shots.fails, w.shots.permanent = tt.busy, tt.fails, tt.permanent
 			var given []bool
-			w.composing = func(in work.ComposeInput) { given = append(given, in.Given.Pictures != nil) }
+			w.composing = func(in contract.ComposeInput) { given = append(given, in.Context.Pictures != nil) }
 			w.done()
 			shots := payloads[run.Screenshots](w, run.KindScreenshots)
 			require.Len(t, shots, 1)
 			require.Equal(t, tt.taken, shots[0].Attempts)
 			require.Equal(t, tt.degraded, shots[0].Degraded)
 			require.Equal(t, tt.taken, w.shots.taken)
-			require.Equal(t, []bool{false, !tt.degraded, !tt.degraded, !tt.degraded}, given, "builder, two critics, judge")
+			require.Equal(t, []bool{false, !tt.degraded, !tt.degraded, !tt.degraded}, given,
+				"builder, two critics, judge")
 			require.Len(t, w.waits, tt.taken-1)
 		})
 	}
@@ -95,8 +101,8 @@ stages:
     pause_after: true
 `
 
-func TestAReviewIsWaitedForAfterEachSet(t *testing.T) {
-	w := newWorld(t, twoSets)
+func TestReviewPausesAfterEachSet(t *testing.T) {
+	w := newHarness(t, twoSets)
 	var resume func()
 	resume = func() {
 		w.onPause(resume)
@@ -105,19 +111,22 @@ func TestAReviewIsWaitedForAfterEachSet(t *testing.T) {
 	w.onPause(resume)
 	w.done()
 	require.Equal(t, []string{
-		"pass.end 001", "checkpoint.created cp-one", "run.paused", "run.resumed", "pass.end 002", "checkpoint.created cp-two", "run.paused", "run.resumed",
+		"pass.end 001", "checkpoint.created cp-one", "run.paused", "run.resumed", "pass.end 002",
+		"checkpoint.created cp-two", "run.paused", "run.resumed",
 	}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunResumed))
 	require.Equal(t, run.UserReview, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
 }
 
-// answersAnyway gives calls their answers although the run was cancelled meanwhile, as a server does with WaitForCancellation. The test environment does not.
+// answersAnyway gives calls their answers although the run was cancelled meanwhile, as a server does with
+// WaitForCancellation. The test environment does not.
 type answersAnyway struct {
 	interceptor.WorkerInterceptorBase
 	interceptor.WorkflowInboundInterceptorBase
 	interceptor.WorkflowOutboundInterceptorBase
 }
 
-func (a *answersAnyway) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (a *answersAnyway) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	i := &answersAnyway{}
 	i.WorkflowInboundInterceptorBase.Next = next
 	return i
@@ -130,21 +139,21 @@ func (a *answersAnyway) Init(out interceptor.WorkflowOutboundInterceptor) error 
 }
 
 func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
-	if name == work.RunPass {
+	if name == contract.RunPass {
 		ctx, _ = workflow.NewDisconnectedContext(ctx)
 	}
 	return a.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
 }
 
-// TestACancelWithTheLastAnswerKeepsTheReview: nobody has seen the set, so the run rests for it when it goes on in a new epoch.
-func TestACancelWithTheLastAnswerKeepsTheReview(t *testing.T) {
-	w := newWorld(t, twoSets)
+func TestCancelAtSetEndKeepsReview(t *testing.T) {
+	w := newHarness(t, twoSets)
 	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&answersAnyway{}}})
 	w.agent.will(call(1, 1), after(w.env.CancelWorkflow))
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError
 	require.ErrorAs(t, err, &cancelled)
-	require.Equal(t, []string{"pass.end 001", "checkpoint.created cp-one", "run.end"}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunEnd))
+	require.Equal(t, []string{"pass.end 001", "checkpoint.created cp-one", "run.end"},
+		w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunEnd))
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
 	var resume func()
 	resume = func() {
@@ -154,9 +163,11 @@ func TestACancelWithTheLastAnswerKeepsTheReview(t *testing.T) {
 	w.onPause(resume)
 	w.done()
 	require.Equal(t, []string{
-		"pass.end 001", "checkpoint.created cp-one", "run.end", "run.resumed", "run.paused", "run.resumed", "pass.end 002", "checkpoint.created cp-two", "run.paused", "run.resumed", "run.end",
+		"pass.end 001", "checkpoint.created cp-one", "run.end", "run.resumed", "run.paused", "run.resumed",
+		"pass.end 002",
+		"checkpoint.created cp-two", "run.paused", "run.resumed", "run.end",
 	}, w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunResumed, run.KindRunEnd))
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
-	require.Equal(t, run.RunPaused{Reason: run.UserReview, Detail: "a review is wanted after weave one"}, paused[0])
+	require.Equal(t, run.RunPaused{Reason: run.UserReview, Detail: "review requested after weave one"}, paused[0])
 	require.Equal(t, 1, w.agent.calls[call(1, 1)], "an answered pass was called again")
 }

@@ -6,49 +6,84 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/work"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestOnlyApprovedChangesAreDeliveredWithoutAQuestion: the verdict must be the one that the loop waits for, or "approved" where no condition names one.
-func TestOnlyApprovedChangesAreDeliveredWithoutAQuestion(t *testing.T) {
-	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, as: review}\n"
+func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
+	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, as: " +
+		"review}\n"
 	for name, row := range map[string]struct {
 		until    string // of the loop that the reviewer is in; empty: it is in none
 		more     string // stages behind it
 		verdicts []string
 		question string // empty: none is asked
 	}{
-		"approved":                           {verdicts: []string{"approved"}},
-		"approved, in capitals":              {verdicts: []string{"APPROVED"}},
-		"another word":                       {verdicts: []string{"needs_work"}, question: "The last verdict is needs_work, not one that approves the changes"},
-		"no word":                            {verdicts: []string{""}, question: "No verdict approves the changes as they are now"},
-		"rejected":                           {verdicts: []string{"rejected"}, question: "The last verdict is rejected."},
-		"the one that the loop waits for":    {until: "verdict == ship", verdicts: []string{"ship"}},
-		"not the one the loop waits for":     {until: "verdict == ship", verdicts: []string{"approved"}, question: "The last verdict is approved, not one that approves the changes"},
-		"needs_work at the end of the loop":  {until: "verdict == approved", verdicts: []string{"needs_work"}, question: "The last verdict is needs_work"},
-		"by the name of the step":            {until: "review == ship", verdicts: []string{"ship"}},
-		"not by the name of the step":        {until: "review == ship", verdicts: []string{"again"}, question: "The last verdict is again"},
-		"any but one":                        {until: "verdict != again", verdicts: []string{"fine"}},
-		"any but one, and rejected":          {until: "verdict != again", verdicts: []string{"REJECTED"}, question: "The last verdict is REJECTED."},
-		"the loop ends for another reason":   {until: "verdict == ship or tests == ok", verdicts: []string{"again"}, question: "The last verdict is again"},
-		"any but one, by name":               {until: "review != gone", verdicts: []string{"fine"}},
-		"the same reviewer once more":        {until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n", verdicts: []string{"ship", "ship"}},
-		"the last one counts":                {until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n", verdicts: []string{"ship", "hm"}, question: "The last verdict is hm"},
-		"changed after it was approved":      {more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"approved"}, question: "No verdict approves"},
-		"changed after the loop was through": {until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"ship"}, question: "No verdict approves"},
-		"two, and one does not approve":      {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n", verdicts: []string{"approved", "no", "approved"}, question: ", not one that approves the changes"},
+		"approved":              {verdicts: []string{"approved"}},
+		"approved, in capitals": {verdicts: []string{"APPROVED"}},
+		"another word": {
+			verdicts: []string{"needs_work"},
+			question: "The last verdict is needs_work, which does not approve the changes",
+		},
+		"no word": {
+			verdicts: []string{""}, question: "No verdict approves the current changes",
+		},
+		"rejected":                        {verdicts: []string{"rejected"}, question: "The last verdict is rejected."},
+		"the one that the loop waits for": {until: "verdict == ship", verdicts: []string{"ship"}},
+		"not the one the loop waits for": {
+			until: "verdict == ship", verdicts: []string{"approved"},
+			question: "The last verdict is approved, which does not approve the changes",
+		},
+		"needs_work at the end of the loop": {
+			until: "verdict == approved", verdicts: []string{"needs_work"}, question: "The last verdict is needs_work",
+		},
+		"by the name of the step": {until: "review == ship", verdicts: []string{"ship"}},
+		"not by the name of the step": {
+			until: "review == ship", verdicts: []string{"again"}, question: "The last verdict is again",
+		},
+		"any but one": {until: "verdict != again", verdicts: []string{"fine"}},
+		"any but one, and rejected": {
+			until: "verdict != again", verdicts: []string{"REJECTED"}, question: "The last verdict is REJECTED.",
+		},
+		"the loop ends for another reason": {
+			until: "verdict == ship or tests == ok", verdicts: []string{"again"}, question: "The last verdict is again",
+		},
+		"any but one, by name": {until: "review != gone", verdicts: []string{"fine"}},
+		"the same reviewer once more": {
+			until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n",
+			verdicts: []string{"ship", "ship"},
+		},
+		"the last one counts": {
+			until: "verdict == ship", more: "  - name: again\n    steps: [{role: reviewer}]\n",
+			verdicts: []string{"ship", "hm"}, question: "The last verdict is hm",
+		},
+		"changed after it was approved": {
+			more: "  - name: more\n    steps: [{role: implementer}]\n", verdicts: []string{"approved"},
+			question: "No verdict approves",
+		},
+		"changed after the loop was through": {
+			until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n",
+			verdicts: []string{"ship"},
+			question: "No verdict approves",
+		},
+		"two, and one does not approve": {
+			more:     "  - name: more\n    steps: [{together: [second, reviewer]}]\n",
+			verdicts: []string{"approved", "no", "approved"}, question: ", which does not approve the changes",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := strings.Replace(judged, "stages:\n", "  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) + row.more
+			src := strings.Replace(judged, "stages:\n",
+				"  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) +
+				row.more
 			if row.until != "" {
-				src = strings.Replace(src, "      - role: reviewer\n", strings.Replace(loop, "CONDITION", row.until, 1), 1)
+				src = strings.Replace(src, "      - role: reviewer\n", strings.Replace(loop, "CONDITION", row.until, 1),
+					1)
 			}
 			if strings.Contains(row.until, "tests == ok") {
 				src = strings.Replace(src, "as: review}\n", "as: review}\n      - {run: make test, as: tests}\n", 1)
 			}
-			w := newWorld(t, src)
+			w := newHarness(t, src)
 			w.agent.words = row.verdicts
 			w.answers(message{"action": "halt"})
 			if row.question == "" {
@@ -66,24 +101,26 @@ func TestOnlyApprovedChangesAreDeliveredWithoutAQuestion(t *testing.T) {
 	}
 }
 
-// TestALoopThatEndsBeforeItsReviewIsNotApproved: its condition is met before the reviewer is asked.
-func TestALoopThatEndsBeforeItsReviewIsNotApproved(t *testing.T) {
-	w := newWorld(t, strings.Replace(reviewed, "  - name: work\n    steps:\n      - {role: implementer}\n",
-		"  - name: work\n    repeat: {max: 2, until: tests == ok}\n    steps: [{role: implementer}, {run: make test, as: tests}, {role: reviewer}]\n", 1))
+func TestLoopEndWithoutReviewIsNotApproved(t *testing.T) {
+	w := newHarness(t, strings.Replace(reviewed, "  - name: work\n    steps:\n      - {role: implementer}\n",
+		"  - name: work\n    repeat: {max: 2, until: tests == ok}\n    steps: [{role: implementer}, {run: make "+
+			"test, as: "+
+			"tests}, {role: reviewer}]\n", 1))
 	w.answers(message{"action": "halt"})
 	w.ends(run.Halted, "delivery.decided")
 	require.Equal(t, "implementer run", w.called())
-	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves the changes")
+	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves the current changes")
 }
 
-// TestAVerdictOfAnEarlierRelease: what a journal holds of verdicts without what they mean.
-func TestAVerdictOfAnEarlierRelease(t *testing.T) {
+func TestVerdictOfEarlierRelease(t *testing.T) {
 	for verdict, asks := range map[string]bool{"approved": false, "rejected": true, "fine": true} {
 		t.Run(verdict, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			w.cutOff()
 			w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
-			w.in.Start.Judged, w.in.Carry.State.Verdict, w.in.Carry.State.Next = false, verdict, run.Place{Stage: 1, Round: 1}
+			w.in.Start.Judged, w.in.Snapshot.State.Verdict, w.in.Snapshot.State.Next = false, verdict, run.Place{
+				Stage: 1, Round: 1,
+			}
 			w.answers(message{"action": "halt"})
 			if asks {
 				w.ends(run.Halted, "delivery.decided")
@@ -96,12 +133,12 @@ func TestAVerdictOfAnEarlierRelease(t *testing.T) {
 }
 
 // withoutVerdict is a reply that a reviewer has given no verdict in.
-var withoutVerdict = work.PassResult{
-	Outcome: "validation-failed", Structural: true, Unjudged: true, Message: "the reply has no verdict", Reply: &run.Blob{Digest: "words"}, Output: &run.Blob{Digest: "words"},
+var withoutVerdict = contract.PassResult{
+	Outcome: "validation-failed", Structural: true, Unjudged: true, Message: "the reply has no verdict",
+	Reply: &run.Blob{Digest: "words"}, Output: &run.Blob{Digest: "words"},
 }
 
-// TestAMissingVerdictIsAFailedAttempt: it is tried again, and after the attempts an operator decides.
-func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
+func TestMissingVerdictFailsAttempt(t *testing.T) {
 	const first, second, again = "g0.002.1.-.1", "g0.002.1.-.2", "g0.002.1.-.r1-1"
 	for name, row := range map[string]struct {
 		missing []string
@@ -112,15 +149,23 @@ func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
 		gates   int
 	}{
 		"given in the second attempt": {[]string{first}, nil, run.Done, "", "implementer reviewer reviewer", 0},
-		"asked, and given":            {[]string{first, second}, []message{{"action": "retry"}}, run.Done, "", "implementer reviewer reviewer reviewer", 1},
+		"asked, and given": {
+			[]string{first, second}, []message{{"action": "retry"}}, run.Done, "",
+			"implementer reviewer reviewer reviewer", 1,
+		},
 		"asked, and let pass": {
-			[]string{first, second}, []message{{"action": "continue_with_waiver", "feedback": "I have read it"}, {"action": "approve"}}, run.Done, "",
+			[]string{first, second}, []message{{"action": "continue_with_waiver", "feedback": "I have read it"}, {
+				"action": "approve",
+			}}, run.Done, "",
 			"implementer reviewer reviewer", 1,
 		},
-		"asked, and halted": {[]string{first, second}, []message{{"action": "halt"}}, run.Halted, "gate.decided", "implementer reviewer reviewer", 1},
+		"asked, and halted": {
+			[]string{first, second}, []message{{"action": "halt"}}, run.Halted, "gate.decided",
+			"implementer reviewer reviewer", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, judged)
+			w := newHarness(t, judged)
 			for _, call := range row.missing {
 				w.agent.will(call, goes(withoutVerdict))
 			}
@@ -131,7 +176,9 @@ func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
 			require.Len(t, gates, row.gates)
 			if row.gates > 0 {
 				require.Equal(t, []string{"retry", "continue_with_waiver", "halt"}, gates[0].Actions)
-				require.Equal(t, "reviewer gave no verdict in 2 attempts: the reply has no verdict. Continue without it?", gates[0].Question)
+				require.Equal(t,
+					"reviewer returned no verdict in 2 attempts: the reply has no verdict. Continue without it?",
+					gates[0].Question)
 			}
 			if name == "asked, and let pass" {
 				require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves")
@@ -141,7 +188,6 @@ func TestAMissingVerdictIsAFailedAttempt(t *testing.T) {
 	}
 }
 
-// TestAcceptedPlanIsNotReviewedAgain: a question about the last output that an operator has answered with continue is the review of a plan.
 func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 	const ask = "    steps:\n      - {role: reader}\n      - ask: Is this the right plan?\n"
 	for name, row := range map[string]struct {
@@ -151,12 +197,15 @@ func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 	}{
 		"continue":             {ask, []message{{"action": "continue"}}, 0},
 		"continue with waiver": {ask, []message{{"action": "continue_with_waiver", "feedback": "fine"}}, 0},
-		"once more first":      {ask, []message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "continue"}}, 0},
-		"more after it":        {ask + "      - {role: reader}\n", []message{{"action": "continue"}, {"action": "approve"}}, 1},
-		"not asked":            {"    steps: [{role: reader}]\n", []message{{"action": "approve"}}, 1},
+		"once more first": {
+			ask, []message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "continue"}}, 0,
+		},
+		"more after it": {ask + "      - {role: reader}\n", []message{{"action": "continue"}, {"action": "approve"}},
+			1},
+		"not asked": {"    steps: [{role: reader}]\n", []message{{"action": "approve"}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, strings.Replace(planning, "    steps: [{role: reader}]\n", row.steps, 1))
+			w := newHarness(t, strings.Replace(planning, "    steps: [{role: reader}]\n", row.steps, 1))
 			w.answers(row.answers...)
 			w.ends(run.Done, map[bool]string{true: "review_approved"}[row.reviews > 0])
 			require.Len(t, w.asked(run.KindReviewRequested), row.reviews)
@@ -164,9 +213,8 @@ func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedReviewIsDecidedOnce: the decision opens the epoch and ends the run.
 func TestAnInterruptedReviewIsDecidedOnce(t *testing.T) {
-	w := newWorld(t, planning)
+	w := newHarness(t, planning)
 	w.dir.when(run.KindReviewRequested, func() { w.env.CancelWorkflow() })
 	_, err := w.execute()
 	require.Error(t, err)
@@ -176,7 +224,11 @@ func TestAnInterruptedReviewIsDecidedOnce(t *testing.T) {
 			break
 		}
 	}
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Torn: "terminated", Decision: &workflows.Message{Action: "approve", By: "ada"}})
+	w.reopened(workflows.Reopen{
+		Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &workflows.Message{
+			Action: "approve", By: "ada",
+		},
+	})
 	w.ends(run.Done, "review_approved")
 	require.Len(t, w.asked(run.KindReviewRequested), 1)
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plays the whole story of pipeline.yaml on a copy of repository/, offline: a plan, a question, a rejected round, a second one that is
-# approved, and the delivery. On a terminal you are asked; elsewhere the plan is taken as it is.
+# Runs pipeline.yaml on a copy of repository/, offline: a plan, a question, a rejected review, an approved one, and the
+# delivery. On a terminal it asks you; otherwise the plan is accepted.
 # Usage: demo.sh [FOLDER]; everything stays in it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,14 +16,14 @@ git init -q
 git add .
 git -c user.name=Demo -c user.email=demo@localhost commit -q -m "A sum with a bug"
 
-# A server and a worker of its own, so that the worker finds scripted/claude before any other.
+# A separate server and worker, with scripted/claude first in PATH.
 export PASSBOOK_STATE_DIR="$home/state" PATH="$here/scripted:$PATH"
 trap '"$starter" server stop >/dev/null' EXIT
 trap 'exit 130' INT
 
 run() {
 	"$starter" run --config "$here/pipeline.yaml" --source "$home/repository" --output-dir "$home/run" \
-		--task "total.sh loses the last number when its line has no line feed at the end. Mend it."
+		--task "total.sh loses the last number when its line has no line feed at the end. Fix it."
 }
 
 if [ -t 0 ]; then
@@ -32,15 +32,15 @@ else
 	run || [ $? = 4 ] # it waits for a decision
 	"$starter" decide --show "$home/run"
 	"$starter" decide "$home/run" --action continue --note "as planned"
-	run
+	"$starter" attach "$home/run" # it may be done by now
 fi
 
 branch=$(git branch --format='%(refname:short)' --list 'passbook-*')
 echo
-echo "Your checkout is as it was; branch $branch has the result:"
+echo "Your checkout is unchanged; branch $branch has the result:"
 git --no-pager log --oneline -2 "$branch"
 git --no-pager diff --stat "HEAD..$branch"
 git worktree add -q "$home/look" "$branch"
 (cd "$home/look" && sh test.sh)
 echo
-echo "Everything is in $home: look at run/workspace, run/_orchestrator/logs/orchestrator.log, run/delivery.patch."
+echo "Everything is in $home: see run/workspace, run/_orchestrator/logs/orchestrator.log, run/delivery.patch."

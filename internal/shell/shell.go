@@ -1,4 +1,4 @@
-// Package shell writes words so that a POSIX shell reads them back as they are. Every command that a message tells people to type is made with it.
+// Package shell quotes words for a POSIX shell. All commands in messages are built with it.
 package shell
 
 import (
@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// plain are the characters that no shell gives a meaning to. A tilde or an equals sign has one at the beginning of a word.
+// plain are the characters without a meaning in shells. A tilde or equals sign has one at the beginning of a word.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+=~"
 
-// Quote is a word as it is typed: in single quotes, if it holds anything that the shell would not take as it is.
+// Quote quotes a word in single quotes if necessary.
 func Quote(word string) string {
 	if word != "" && strings.Trim(word, plain) == "" && !strings.HasPrefix(word, "~") && !strings.HasPrefix(word, "=") {
 		return word
@@ -17,7 +17,7 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Line is a command: its words, each as it is typed.
+// Line quotes the words of a command.
 func Line(words ...string) string {
 	typed := make([]string, len(words))
 	for i, w := range words {
@@ -26,7 +26,7 @@ func Line(words ...string) string {
 	return strings.Join(typed, " ")
 }
 
-// Sprintf formats a command: the arguments that are strings are words of it. The format is typed as it stands.
+// Sprintf formats a command: string arguments are quoted, the format is not.
 func Sprintf(format string, args ...any) string {
 	typed := make([]any, len(args))
 	for i, a := range args {

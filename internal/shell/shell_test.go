@@ -10,9 +10,10 @@ import (
 	"github.com/passbook-run/passbook/internal/shell"
 )
 
-func TestAShellReadsItAsItIs(t *testing.T) {
+func TestShellReadsQuotedWords(t *testing.T) {
 	words := []string{
-		"plain", "/a/b-c_d.e", "two words", "it's", `"quoted"`, "$HOME", "`id`", "a;b", "a&b", "a|b", "*", "?", "[a]", "{a,b}", "~", "~root", "a~b", "=ls", "a=b", "#a",
+		"plain", "/a/b-c_d.e", "two words", "it's", `"quoted"`, "$HOME", "`id`", "a;b", "a&b", "a|b", "*", "?", "[a]",
+		"{a,b}", "~", "~root", "a~b", "=ls", "a=b", "#a",
 		"!a", `back\slash`, "line\nfeed", "tab\tstop", "<in", ">out", "(a)", "--flag=x", "ä", "",
 	}
 	for _, sh := range []string{"sh", "bash"} {
@@ -26,7 +27,7 @@ func TestAShellReadsItAsItIs(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatNeedsItIsQuoted(t *testing.T) {
+func TestQuoteOnlyWhenNeeded(t *testing.T) {
 	require.Equal(t, "starter resume /runs/one --usd 5", shell.Sprintf("starter resume %s --usd %d", "/runs/one", 5))
 	require.Equal(t, `starter resume '/my runs/it'\''s'`, shell.Sprintf("starter resume %s", "/my runs/it's"))
 }

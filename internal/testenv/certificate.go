@@ -13,13 +13,17 @@ import (
 	"time"
 )
 
-// Certificate makes one for localhost that signs itself, and writes it as its authority into a file of the folder.
+// Certificate creates a self-signed certificate for localhost, and writes it as its authority into a file of the
+// folder.
 func Certificate(folder string) (made tls.Certificate, authority string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return made, "", err
 	}
-	c := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	c := x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, &c, &c, &key.PublicKey, key)
 	if err != nil {
 		return made, "", err

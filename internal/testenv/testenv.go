@@ -1,5 +1,5 @@
-// Package testenv prepares what the tests of whole programs share: programs that are built once, temporary files in memory, and an environment
-// without the settings of the user who runs the tests. Only tests import it.
+// Package testenv prepares programs, temporary files in memory and a clean environment for tests of whole
+// programs. Only tests import it.
 package testenv
 
 import (
@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// ProgramsVar is the variable that names a folder of programs built by scripts/test. Unset: each suite builds what it needs.
+// ProgramsVar names a folder of programs built by scripts/test. Unset: each suite builds what it needs.
 const ProgramsVar = "PASSBOOK_TEST_PROGRAMS"
 
-// Programs returns a folder that holds the programs of the packages (such as "./starter") of the checkout: the folder that [ProgramsVar] names, or
-// dir, into which they are built. A program that the named folder lacks is an error.
+// Programs returns a folder with the programs of the packages (such as "./starter"): the folder in [ProgramsVar],
+// or dir, into which it builds them. A program missing from the former is an error.
 func Programs(checkout, dir string, packages ...string) (string, error) {
 	if built := os.Getenv(ProgramsVar); built != "" {
-		return built, holds(built, packages)
+		return built, checkPrograms(built, packages)
 	}
-	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+		packages...)...)
 	cmd.Dir = checkout
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", strings.Join(packages, " "), err, out)
@@ -29,19 +30,20 @@ func Programs(checkout, dir string, packages ...string) (string, error) {
 	return dir, nil
 }
 
-func holds(dir string, packages []string) error {
+func checkPrograms(dir string, packages []string) error {
 	var problems []error
 	for _, p := range packages {
 		if _, err := os.Stat(filepath.Join(dir, filepath.Base(p))); err != nil {
-			problems = append(problems, fmt.Errorf("%s names a folder without the program of %s: %w", ProgramsVar, p, err))
+			problems = append(problems, fmt.Errorf("%s names a folder without the program of %s: %w", ProgramsVar, p,
+				err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// Clean returns the variables of an environment that do not configure Passbook or Temporal, and one that switches the keeper off: tests kill workers
-// and servers, and start them again themselves. A test of the keeper sets the variable again.
-func Clean(env []string) []string {
+// CleanEnv removes the variables that configure Passbook or Temporal, and disables the keeper: tests kill and restart
+// workers and servers. A test of the keeper sets the variable again.
+func CleanEnv(env []string) []string {
 	out := []string{"PASSBOOK_KEEPER=false"}
 	for _, v := range env {
 		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
@@ -51,8 +53,29 @@ func Clean(env []string) []string {
 	return out
 }
 
-// HoldPorts occupies the default ports of the server and its Web UI until release is called. Servers that tests start at the same time would all
-// choose these ports, and all but one would fail and start again; now each finds free ports. A port that another process has is left alone.
+// Isolate sets the environment of [CleanEnv] in this process, and settings whose folders are below root. It returns the
+// state directory.
+func Isolate(root string) (stateDir string, err error) {
+	stateDir = filepath.Join(root, "state")
+	settings := filepath.Join(root, "settings.yaml")
+	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
+		return "", err
+	}
+	env := append(CleanEnv(os.Environ()), "PASSBOOK_SETTINGS="+settings, "PASSBOOK_STATE_DIR="+stateDir,
+		"PASSBOOK_RUN_ROOT="+filepath.Join(root, "runs"), "PASSBOOK_HEARTBEAT=1s", "XDG_CONFIG_HOME="+root,
+		"TMPDIR="+root)
+	os.Clearenv()
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		if err := os.Setenv(name, value); err != nil {
+			return "", err
+		}
+	}
+	return stateDir, nil
+}
+
+// HoldPorts occupies the default ports of the server and its Web UI until release is called, so that concurrent
+// test servers choose free ports and do not collide.
 func HoldPorts() (release func()) {
 	var held []net.Listener
 	for _, address := range []string{"127.0.0.1:7233", "127.0.0.1:8233"} {

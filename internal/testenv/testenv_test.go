@@ -15,16 +15,17 @@ func TestProgramsReportsWhatAFolderLacks(t *testing.T) {
 	built := t.TempDir()
 	t.Setenv(testenv.ProgramsVar, built)
 	require.NoError(t, os.WriteFile(filepath.Join(built, "starter"), nil, 0o700))
-	dir, err := testenv.Programs("..", t.TempDir(), "./starter")
+	dir, err := testenv.Programs("../..", t.TempDir(), "./starter")
 	require.NoError(t, err)
 	require.Equal(t, built, dir)
-	_, err = testenv.Programs("..", t.TempDir(), "./starter", "./worker", "./e2e/victim")
+	_, err = testenv.Programs("../..", t.TempDir(), "./starter", "./worker", "./test/e2e/victim")
 	require.ErrorContains(t, err, "without the program of ./worker")
-	require.ErrorContains(t, err, "without the program of ./e2e/victim")
+	require.ErrorContains(t, err, "without the program of ./test/e2e/victim")
 }
 
 func TestCleanRemovesSettings(t *testing.T) {
-	require.Equal(t, []string{"PASSBOOK_KEEPER=false", "HOME=/h", "MY_PASSBOOK_X=1"}, testenv.Clean([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
+	require.Equal(t, []string{"PASSBOOK_KEEPER=false", "HOME=/h", "MY_PASSBOOK_X=1"},
+		testenv.CleanEnv([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
 }
 
 func TestHoldPortsReleasesThem(t *testing.T) {

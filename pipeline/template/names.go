@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// Parts lists the parts of a prompt that a template may place, in the order in which they stand when it does not.
+// Parts lists the parts of a prompt that a template may place, in their order when it does not place them.
 func Parts() []string {
 	return []string{"context", "references", "notes", "replies", "pictures", "artifact", "files", "content"}
 }
 
-// Feedback places the operator's words for an extra round.
+// Feedback places the operator's feedback for an extra round.
 const Feedback = "feedback"
 
-// Variables lists the placeholders that stand for a word or a number. {{with.KEY}} comes on top.
+// Variables lists the placeholders for a word or a number. {{with.KEY}} is not in this list.
 func Variables() []string {
 	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max"}
 }
 
-// Problem is a placeholder that means nothing.
+// Problem is an unknown placeholder.
 type Problem struct {
 	Line int
 	What string
 }
 
-// Check lists the placeholders of src that nothing can be put in for. with are the keys that the role offers; nil offers all.
+// Check lists the placeholders of src that have no value. with lists the keys that the role defines; nil allows any
+// key.
 func Check(src string, with []string) []Problem {
 	var out []Problem
 	for _, p := range Scan(src) {
@@ -45,7 +46,8 @@ func unknown(p Piece, with []string) string {
 	case isWith && (with == nil || slices.Contains(with, key)):
 		return ""
 	case isWith:
-		return fmt.Sprintf("%s has nothing to stand for; write with: {%s: ...} in the role, or drop it here", p.Text, key)
+		return fmt.Sprintf("%s has nothing to stand for; write with: {%s: ...} in the role, or drop it here", p.Text,
+			key)
 	default:
 		return fmt.Sprintf(`%s is not a placeholder; write one of {{%s}} or {{with.KEY}}, or \%s for the text itself`,
 			p.Text, strings.Join(known, "}}, {{"), p.Text)

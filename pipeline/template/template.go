@@ -1,7 +1,7 @@
 // Package template finds the placeholders of a prompt file: {{references}}, {{n}}, {{with.focus}}.
 //
-// It is pure, and knows only names: which parts and variables there are, not what they hold. Filling goes over the pieces once, so what
-// is put in is never looked at again. \{{name}} stands for the text {{name}}.
+// It has no side effects and knows only the names of parts and variables, not their values. Values are filled in once
+// and never scanned for placeholders again. \{{name}} is an escape for the text {{name}}.
 package template
 
 import (
@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// withPrefix begins the placeholders of a role's own words.
+// withPrefix begins the placeholders of a role's `with` entries.
 const withPrefix = "with."
 
 // Piece is literal text, or a placeholder when Name is set.
 type Piece struct {
-	Text string // the text itself, of a placeholder as it was written
+	Text string // literal text, or the placeholder as written
 	Name string // "references", "with.focus"
 	Line int    // where it begins, from 1
 }
 
 var placeholder = regexp.MustCompile(`\\?\{\{[ \t]*([A-Za-z][A-Za-z0-9._-]*)[ \t]*\}\}`)
 
-// Scan cuts src into pieces. Their texts, escapes aside, are src again.
+// Scan splits src into pieces. Except for escapes, their texts concatenated equal src.
 func Scan(src string) []Piece {
 	var pieces []Piece
 	done, line := 0, 1
@@ -44,7 +44,7 @@ func Scan(src string) []Piece {
 	return pieces
 }
 
-// WithKey is the key of a {{with.KEY}} placeholder.
+// WithKey returns the key of a {{with.KEY}} placeholder.
 func WithKey(name string) (key string, ok bool) {
 	return strings.CutPrefix(name, withPrefix)
 }

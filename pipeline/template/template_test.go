@@ -12,13 +12,15 @@ func TestScan(t *testing.T) {
 		src  string
 		want []Piece
 	}{
-		"nothing":       {"", nil},
-		"text":          {"a\nb", []Piece{{Text: "a\nb", Line: 1}}},
-		"a placeholder": {"a\n{{n}}b", []Piece{{Text: "a\n", Line: 1}, {Text: "{{n}}", Name: "n", Line: 2}, {Text: "b", Line: 2}}},
-		"spaces":        {"{{ with.a-b }}", []Piece{{Text: "{{ with.a-b }}", Name: "with.a-b", Line: 1}}},
-		"an escape":     {`a \{{n}} b`, []Piece{{Text: "a ", Line: 1}, {Text: "{{n}}", Line: 1}, {Text: " b", Line: 1}}},
-		"no name":       {"{{}} {{1}} {{a b}} {a}", []Piece{{Text: "{{}} {{1}} {{a b}} {a}", Line: 1}}},
-		"three braces":  {"{{{n}}}", []Piece{{Text: "{", Line: 1}, {Text: "{{n}}", Name: "n", Line: 1}, {Text: "}", Line: 1}}},
+		"nothing": {"", nil},
+		"text":    {"a\nb", []Piece{{Text: "a\nb", Line: 1}}},
+		"a placeholder": {"a\n{{n}}b", []Piece{{Text: "a\n", Line: 1}, {Text: "{{n}}", Name: "n", Line: 2},
+			{Text: "b", Line: 2}}},
+		"spaces":    {"{{ with.a-b }}", []Piece{{Text: "{{ with.a-b }}", Name: "with.a-b", Line: 1}}},
+		"an escape": {`a \{{n}} b`, []Piece{{Text: "a ", Line: 1}, {Text: "{{n}}", Line: 1}, {Text: " b", Line: 1}}},
+		"no name":   {"{{}} {{1}} {{a b}} {a}", []Piece{{Text: "{{}} {{1}} {{a b}} {a}", Line: 1}}},
+		"three braces": {"{{{n}}}", []Piece{{Text: "{", Line: 1}, {Text: "{{n}}", Name: "n", Line: 1},
+			{Text: "}", Line: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Scan(c.src)) })
 	}
@@ -28,11 +30,13 @@ func TestCheckKnowsTheRolesWords(t *testing.T) {
 	require.Empty(t, Check("{{with.focus}}", []string{"focus"}))
 	require.Empty(t, Check("{{with.focus}}", nil))
 	problems := Check("a\n\n{{with.focus}}", []string{})
-	require.Equal(t, []Problem{{3, "{{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here"}}, problems)
+	require.Equal(t, []Problem{{3,
+		"{{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here"}}, problems)
 }
 
 func TestPlacedListsPartsInTheirOrder(t *testing.T) {
-	require.Equal(t, []string{"references", "files"}, Placed(`{{files}} {{n}} \{{notes}} {{references}} {{files}} {{feedback}}`))
+	require.Equal(t, []string{"references", "files"},
+		Placed(`{{files}} {{n}} \{{notes}} {{references}} {{files}} {{feedback}}`))
 	require.Empty(t, Placed("{{n}}"))
 }
 

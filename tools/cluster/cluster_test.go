@@ -26,9 +26,10 @@ func ports(p process) []string {
 }
 
 // folder is a cluster's, with nothing in it.
-func folder(t *testing.T) *house {
+func folder(t *testing.T) *launcher {
 	t.Helper()
-	h := &house{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1}, path: os.Getenv("PATH")}
+	h := &launcher{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1},
+		path: os.Getenv("PATH")}
 	require.NoError(t, os.Mkdir(filepath.Join(h.Dir, "log"), 0o700))
 	t.Cleanup(func() {
 		for _, r := range h.running {
@@ -62,7 +63,8 @@ func TestAProcessIsStartedOnce(t *testing.T) {
 
 func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
 	h := folder(t)
-	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true, Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
+	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true,
+		Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
 	said, err := os.ReadFile(filepath.Join(h.Dir, "said"))
 	require.NoError(t, err)
 	require.Equal(t, "me\n", string(said))
@@ -71,8 +73,9 @@ func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
 
 func TestAProcessThatEndsIsAFailureWithItsLastWords(t *testing.T) {
 	for name, p := range map[string]process{
-		"a job":    {Name: "x", Once: true, Argv: []string{"sh", "-c", "echo no such host; exit 3"}},
-		"a server": {Name: "x", Argv: []string{"sh", "-c", "echo no such host; exit 3"}, Ready: probe{Command: []string{"false"}}},
+		"a job": {Name: "x", Once: true, Argv: []string{"sh", "-c", "echo no such host; exit 3"}},
+		"a server": {Name: "x", Argv: []string{"sh", "-c", "echo no such host; exit 3"},
+			Ready: probe{Command: []string{"false"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := folder(t).bring(t.Context(), p)
@@ -82,7 +85,7 @@ func TestAProcessThatEndsIsAFailureWithItsLastWords(t *testing.T) {
 	}
 }
 
-func TestAProcessIsReadyWhenItsProbeSaysSo(t *testing.T) {
+func TestProcessIsReadyWhenItsProbeSucceeds(t *testing.T) {
 	h := folder(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -90,7 +93,8 @@ func TestAProcessIsReadyWhenItsProbeSaysSo(t *testing.T) {
 	require.True(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
 	require.NoError(t, l.Close())
 	require.False(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
-	require.True(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"sh", "-c", "test $IS = so"}}, Env: map[string]string{"IS": "so"}}))
+	require.True(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"sh", "-c", "test $IS = so"}},
+		Env: map[string]string{"IS": "so"}}))
 	require.False(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"false"}}}))
 }
 
@@ -100,8 +104,9 @@ func TestAPortThatIsTakenIsRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	err = h.bring(t.Context(), process{Name: "server", Argv: []string{"sleep", "600"}, Ready: probe{Dial: l.Addr().String()}})
-	require.ErrorContains(t, err, "start server: something else answers in its place already")
+	err = h.bring(t.Context(), process{Name: "server", Argv: []string{"sleep", "600"},
+		Ready: probe{Dial: l.Addr().String()}})
+	require.ErrorContains(t, err, "start server: another process answers on its port")
 	require.Empty(t, h.running)
 }
 
@@ -128,12 +133,14 @@ func TestStoppingEndsWhatWasStartedAndNothingElse(t *testing.T) {
 	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
 	started, ok := identify(stranger.Process.Pid)
 	require.True(t, ok)
-	require.NoError(t, h.keep(append(h.running, record{Name: "third", PID: stranger.Process.Pid, Started: started + "0"})))
+	require.NoError(t, h.keep(append(h.running, record{Name: "third", PID: stranger.Process.Pid,
+		Started: started + "0"})))
 
 	require.NoError(t, stopAll(t.Context(), h.settings))
 	require.False(t, h.running[0].alive())
 	require.False(t, h.running[1].alive())
-	require.True(t, record{PID: stranger.Process.Pid, Started: started}.alive(), "a process that only has the number of one that ended")
+	require.True(t, record{PID: stranger.Process.Pid, Started: started}.alive(),
+		"a process that only has the number of one that ended")
 	all, err := h.records()
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -154,7 +161,8 @@ func TestWhoDoesNotListenIsKilled(t *testing.T) {
 func TestAWorkerAtWorkHasAChild(t *testing.T) {
 	h := folder(t)
 	ready := probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "begun")}}
-	require.NoError(t, h.bring(t.Context(), process{Name: "busy", Argv: []string{"sh", "-c", "sleep 60 & touch begun; wait"}, Ready: ready}))
+	require.NoError(t, h.bring(t.Context(), process{Name: "busy",
+		Argv: []string{"sh", "-c", "sleep 60 & touch begun; wait"}, Ready: ready}))
 	require.NoError(t, h.bring(t.Context(), process{Name: "idle", Argv: []string{"sleep", "600"}}))
 	require.True(t, hasChild(h.running[0].PID))
 	require.False(t, hasChild(h.running[1].PID))

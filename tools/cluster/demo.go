@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// half is how many passes have ended when the demo kills a worker.
+// half is the number of completed passes after which the demo kills a worker.
 const half = 28
 
-// demo runs the example on the cluster and on the embedded server, and compares what they made. With kill, a worker is killed in the middle of
-// the cluster's run, and started again afterwards.
+// demo runs the example on the cluster and on the embedded server, and compares the results. With kill, a worker is
+// killed in the middle of the cluster's run and then restarted.
 func demo(ctx context.Context, s settings, kill bool) error {
-	if err := start(ctx, s); err != nil { // a worker that was killed earlier too
+	if err := start(ctx, s); err != nil { // also restarts a worker that was killed earlier
 		return err
 	}
 	all, err := s.records()
@@ -52,7 +52,7 @@ func demo(ctx context.Context, s settings, kill bool) error {
 		if err := <-killed; err != nil {
 			return err
 		}
-		if err := start(ctx, s); err != nil { // as Docker would
+		if err := start(ctx, s); err != nil { // as Docker does
 			return err
 		}
 	}
@@ -60,7 +60,8 @@ func demo(ctx context.Context, s settings, kill bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("sha256 of the page: %s on the cluster\n                    %s on the embedded server\n", cluster, embedded)
+	fmt.Printf("sha256 of the page: %s on the cluster\n                    %s on the embedded server\n", cluster,
+		embedded)
 	if cluster != embedded {
 		return errors.New("the pages differ")
 	}
@@ -83,7 +84,7 @@ func embeddedDemo(ctx context.Context, s settings, dir string) (digest string, e
 	return digest, errors.Join(err, stop.Run())
 }
 
-// runDemo gives the digest of the page.
+// runDemo returns the digest of the page.
 func runDemo(ctx context.Context, s settings, env []string, dir string) (string, error) {
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, filepath.Join(s.Root, "bin", "starter"), "demo", "--output-dir", dir)
@@ -95,7 +96,8 @@ func runDemo(ctx context.Context, s settings, env []string, dir string) (string,
 	}
 	for line := range strings.Lines(string(said)) {
 		if strings.HasPrefix(line, "Done:") {
-			fmt.Printf("  %s\n  after %s, in %s\n", strings.TrimSpace(line), time.Since(began).Round(100*time.Millisecond), dir)
+			fmt.Printf("  %s\n  after %s, in %s\n", strings.TrimSpace(line),
+				time.Since(began).Round(100*time.Millisecond), dir)
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "artifact.html"))
@@ -103,7 +105,7 @@ func runDemo(ctx context.Context, s settings, env []string, dir string) (string,
 	return hex.EncodeToString(sum[:]), err
 }
 
-// killInTheMiddle ends, without a word, the first worker that makes a call when half of the passes have ended.
+// killInTheMiddle kills the first worker that makes a call after half of the passes are completed.
 func killInTheMiddle(ctx context.Context, all []record, dir string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -126,7 +128,7 @@ func killInTheMiddle(ctx context.Context, all []record, dir string) error {
 	}
 }
 
-// hasChild says whether a process has started another one that still runs: a worker, an agent.
+// hasChild reports whether a process has a running child: a worker, an agent.
 func hasChild(pid int) bool {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil || len(tasks) == 0 {

@@ -1,8 +1,9 @@
-// Command cluster runs the services of docker-compose.yml as plain processes on this machine: a Temporal cluster on a PostgreSQL of its own, and
-// two workers. `make cluster`, `make cluster-demo` and `make cluster-stop` call it; docs/cluster.md tells how it is used.
+// Command cluster runs the services of docker-compose.yml as plain processes on this machine: a Temporal cluster with a
+// separate PostgreSQL, and two workers. `make cluster`, `make cluster-demo` and `make cluster-stop` call it;
+// docs/cluster.md describes how to use it.
 //
-// It promises that everything listens on loopback only and lives in one folder, that starting again starts only what does not run, and that
-// stopping ends only processes that it started. It is for trying out and for tests; it does not watch over what it started.
+// Everything listens on loopback only and is in one folder. Starting again starts only what does not run, and stopping
+// ends only processes that it started. It is for trials and tests; it does not supervise its processes.
 package main
 
 import (
@@ -17,11 +18,11 @@ import (
 	"syscall"
 )
 
-// settings say where the cluster is and how big.
+// settings are the location and the size of the cluster.
 type settings struct {
 	Root    string // the checkout
-	Dir     string // everything that the cluster writes, logs too
-	Cache   string // its programs
+	Dir     string // all files of the cluster, including logs
+	Cache   string // programs
 	Offset  int    // added to every port of docker-compose.yml
 	Workers int
 }
@@ -63,11 +64,11 @@ func run(ctx context.Context, args []string) error {
 	case "tctl":
 		return printed(buildTctl(ctx, s))
 	default:
-		return errors.New("say what to do: start, stop, status, demo, temporal-cli, tctl")
+		return errors.New("missing command: start, stop, status, demo, temporal-cli or tctl")
 	}
 }
 
-// printed tells where a program is.
+// printed prints the path of a program.
 func printed(path string, err error) error {
 	if err == nil {
 		fmt.Println(path)

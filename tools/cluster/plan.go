@@ -17,28 +17,29 @@ import (
 
 const loopback = "127.0.0.1"
 
-// process is one service of docker-compose.yml as it runs here.
+// process is one service of docker-compose.yml as a local process.
 type process struct {
 	Name  string
-	Needs []string // processes that must have ended well, or be ready, before
+	Needs []string // processes that must have succeeded, or be ready, before
 	Argv  []string
-	Env   map[string]string // beside this process's own
-	Once  bool              // it does its work and ends; the others stay
+	Env   map[string]string // in addition to this process's environment
+	Once  bool              // ends when its work is done; the others keep running
 	Ready probe
-	Grace time.Duration // to end by itself when it is stopped
+	Grace time.Duration // time to end after a request to stop
 }
 
-// probe says whether a process is ready. The zero one always does.
+// probe checks whether a process is ready. The zero probe always succeeds.
 type probe struct {
 	Command []string // exits with 0
-	Dial    string   // somebody listens there
+	Dial    string   // a process listens there
 }
 
 func (p probe) set() bool { return p.Command != nil || p.Dial != "" }
 
-// plan reads docker-compose.yml and gives its services as processes, in an order in which they can be started.
+// plan reads docker-compose.yml and returns its services as processes, in start order.
 func plan(ctx context.Context, s settings) ([]process, error) {
-	o, err := cli.NewProjectOptions([]string{filepath.Join(s.Root, "docker-compose.yml")}, cli.WithInterpolation(true), cli.WithResolvedPaths(true))
+	o, err := cli.NewProjectOptions([]string{filepath.Join(s.Root, "docker-compose.yml")}, cli.WithInterpolation(true),
+		cli.WithResolvedPaths(true))
 	if err != nil {
 		return nil, err
 	}
@@ -75,20 +76,25 @@ func next(services types.Services, done map[string]bool) (string, error) {
 	return "", fmt.Errorf("the services need each other in a circle")
 }
 
-// translator makes processes of services: names of hosts become loopback, ports move, and paths inside become paths here.
+// translator converts services to processes: host names become loopback, ports are moved, and paths inside a container
+// become local paths.
 type translator struct {
 	settings
 	services types.Services
 }
 
-// innerPorts are those that the server opens for itself. In a container of its own nobody meets them; here they move like the others.
+// innerPorts are ports that the server opens for internal use. In a container they cannot conflict; here they are moved
+// like the others.
 var innerPorts = map[string]int{
-	"FRONTEND_GRPC_PORT": 7233, "FRONTEND_HTTP_PORT": 7243, "FRONTEND_MEMBERSHIP_PORT": 6933, "HISTORY_GRPC_PORT": 7234, "HISTORY_MEMBERSHIP_PORT": 6934,
-	"MATCHING_GRPC_PORT": 7235, "MATCHING_MEMBERSHIP_PORT": 6935, "WORKER_GRPC_PORT": 7239, "WORKER_MEMBERSHIP_PORT": 6939,
+	"FRONTEND_GRPC_PORT": 7233, "FRONTEND_HTTP_PORT": 7243, "FRONTEND_MEMBERSHIP_PORT": 6933, "HISTORY_GRPC_PORT": 7234,
+	"HISTORY_MEMBERSHIP_PORT": 6934,
+	"MATCHING_GRPC_PORT":      7235, "MATCHING_MEMBERSHIP_PORT": 6935, "WORKER_GRPC_PORT": 7239,
+	"WORKER_MEMBERSHIP_PORT": 6939,
 }
 
 func (t translator) processes(s types.ServiceConfig) ([]process, error) {
-	p := process{Name: s.Name, Needs: slices.Sorted(maps.Keys(s.DependsOn)), Env: t.environment(s), Ready: t.probe(s), Grace: 20 * time.Second}
+	p := process{Name: s.Name, Needs: slices.Sorted(maps.Keys(s.DependsOn)), Env: t.environment(s), Ready: t.probe(s),
+		Grace: 20 * time.Second}
 	if s.StopGracePeriod != nil {
 		p.Grace = time.Duration(*s.StopGracePeriod)
 	}
@@ -96,7 +102,8 @@ func (t translator) processes(s types.ServiceConfig) ([]process, error) {
 	switch repository {
 	case "postgres":
 		p.Argv = []string{
-			"postgres", "-D", t.database(), "-c", "listen_addresses=" + loopback, "-c", "port=" + t.port("postgres", 5432), "-c", "unix_socket_directories=",
+			"postgres", "-D", t.database(), "-c", "listen_addresses=" + loopback, "-c",
+			"port=" + t.port("postgres", 5432), "-c", "unix_socket_directories=",
 		}
 		p.Env["PGHOST"], p.Env["PGPORT"] = loopback, t.port("postgres", 5432)
 	case "temporalio/admin-tools":
@@ -112,12 +119,13 @@ func (t translator) processes(s types.ServiceConfig) ([]process, error) {
 	case "passbook":
 		return t.workers(p), nil
 	default:
-		return nil, fmt.Errorf("nothing here is known to do what the image %s does", s.Image)
+		return nil, fmt.Errorf("no local program is known for the image %s", s.Image)
 	}
 	return []process{p}, nil
 }
 
-// workers are as many as are wanted. On one machine they share its state directory, so each can take over from another.
+// workers returns the configured number of workers. On one machine they share its state directory, so that each can
+// take over from another.
 func (t translator) workers(one process) []process {
 	one.Argv = []string{filepath.Join(t.Root, "bin", "worker")}
 	maps.Copy(one.Env, t.passbook())
@@ -130,16 +138,17 @@ func (t translator) workers(one process) []process {
 	return out
 }
 
-// passbook is where worker and starter keep their things.
+// passbook configures the folders of worker and starter.
 func (t translator) passbook() map[string]string {
 	return map[string]string{
-		"PASSBOOK_STATE_DIR": filepath.Join(t.Dir, "state"), "PASSBOOK_RUN_ROOT": filepath.Join(t.Dir, "runs"), "PASSBOOK_ENVIRONMENT": "cluster",
+		"PASSBOOK_STATE_DIR": filepath.Join(t.Dir, "state"), "PASSBOOK_RUN_ROOT": filepath.Join(t.Dir, "runs"),
+		"PASSBOOK_ENVIRONMENT": "cluster",
 	}
 }
 
 func (s settings) database() string { return filepath.Join(s.Dir, "postgres", "data") }
 
-// port is where a port of a service is here: the one that Docker would publish, moved.
+// port returns the local port of a service: the one that Docker would publish, plus the offset.
 func (t translator) port(service string, inside uint32) string {
 	outside := int(inside)
 	for _, p := range t.services[service].Ports {
@@ -150,7 +159,7 @@ func (t translator) port(service string, inside uint32) string {
 	return strconv.Itoa(outside + t.Offset)
 }
 
-// entrypoint is what the service runs, with the files that are mounted into it.
+// entrypoint returns the command of the service, with the files that are mounted into it.
 func (t translator) entrypoint(s types.ServiceConfig) []string {
 	argv := slices.Clone(s.Entrypoint)
 	for i := range argv {
@@ -159,7 +168,7 @@ func (t translator) entrypoint(s types.ServiceConfig) []string {
 	return argv
 }
 
-// mounted is the path here of a file that is mounted at a path there.
+// mounted returns the local path of a mounted file.
 func mounted(s types.ServiceConfig, path string) string {
 	for _, v := range s.Volumes {
 		if v.Type == types.VolumeTypeBind && v.Target == path {
@@ -179,7 +188,8 @@ func (t translator) environment(s types.ServiceConfig) map[string]string {
 	return env
 }
 
-// host tells variables that hold a host by their names: values do not, since user and password are called like a service.
+// host matches variables that contain a host by their names. Values do not suffice, because user and password equal the
+// name of a service.
 var host = regexp.MustCompile(`(^BIND_ON_IP|_HOST|_SEEDS)$`)
 
 var hostAndPort = regexp.MustCompile(`^([a-z]+):([0-9]+)$`)
@@ -202,7 +212,8 @@ func (t translator) value(s types.ServiceConfig, name, value string) string {
 	return mounted(s, value)
 }
 
-// probe is the service's health check. A shell command is run as it is; nc, which may be missing here, is done without.
+// probe returns the service's health check. A shell command is run as it is; nc, which may be missing here, is
+// replaced.
 func (t translator) probe(s types.ServiceConfig) probe {
 	if s.HealthCheck == nil || len(s.HealthCheck.Test) < 2 {
 		return probe{}

@@ -17,7 +17,8 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// topology is what docker-compose.yml comes to on this machine, written by hand: who changes that file changes this list.
+// topology is what docker-compose.yml comes to on this machine, written by hand: who changes that file changes this
+// list.
 func topology(root string) []process {
 	worker := func(name string) process {
 		return process{
@@ -31,7 +32,8 @@ func topology(root string) []process {
 	return []process{
 		{
 			Name: "postgres", Needs: nil, Grace: 20 * time.Second,
-			Argv: []string{"postgres", "-D", "/c/postgres/data", "-c", "listen_addresses=127.0.0.1", "-c", "port=15432", "-c", "unix_socket_directories="},
+			Argv: []string{"postgres", "-D", "/c/postgres/data", "-c", "listen_addresses=127.0.0.1", "-c", "port=15432",
+				"-c", "unix_socket_directories="},
 			Env: map[string]string{
 				"POSTGRES_USER": "temporal", "POSTGRES_PASSWORD": "temporal", "PGHOST": "127.0.0.1", "PGPORT": "15432",
 			},
@@ -41,16 +43,22 @@ func topology(root string) []process {
 			Name: "schema", Needs: []string{"postgres"}, Once: true, Grace: 20 * time.Second,
 			Argv: []string{"/bin/sh", root + "/deploy/schema.sh"},
 			Env: map[string]string{
-				"SQL_PLUGIN": "postgres12", "SQL_HOST": "127.0.0.1", "SQL_PORT": "15432", "SQL_USER": "temporal", "SQL_PASSWORD": "temporal",
+				"SQL_PLUGIN": "postgres12", "SQL_HOST": "127.0.0.1", "SQL_PORT": "15432", "SQL_USER": "temporal",
+				"SQL_PASSWORD": "temporal",
 			},
 		},
 		{
-			Name: "temporal", Needs: []string{"schema"}, Argv: []string{"temporal-server", "start"}, Grace: 20 * time.Second,
+			Name: "temporal", Needs: []string{"schema"}, Argv: []string{"temporal-server", "start"},
+			Grace: 20 * time.Second,
 			Env: map[string]string{
-				"DB": "postgres12", "DB_PORT": "15432", "POSTGRES_SEEDS": "127.0.0.1", "POSTGRES_USER": "temporal", "POSTGRES_PWD": "temporal",
-				"SQL_MAX_CONNS": "10", "SQL_VIS_MAX_CONNS": "5", "NUM_HISTORY_SHARDS": "4", "BIND_ON_IP": "127.0.0.1", "LOG_LEVEL": "warn", "DYNAMIC_CONFIG_FILE_PATH": root + "/deploy/dynamicconfig.yaml",
-				"FRONTEND_GRPC_PORT": "17233", "FRONTEND_HTTP_PORT": "17243", "FRONTEND_MEMBERSHIP_PORT": "16933", "HISTORY_GRPC_PORT": "17234",
-				"HISTORY_MEMBERSHIP_PORT": "16934", "MATCHING_GRPC_PORT": "17235", "MATCHING_MEMBERSHIP_PORT": "16935", "WORKER_GRPC_PORT": "17239",
+				"DB": "postgres12", "DB_PORT": "15432", "POSTGRES_SEEDS": "127.0.0.1", "POSTGRES_USER": "temporal",
+				"POSTGRES_PWD":  "temporal",
+				"SQL_MAX_CONNS": "10", "SQL_VIS_MAX_CONNS": "5", "NUM_HISTORY_SHARDS": "4", "BIND_ON_IP": "127.0.0.1",
+				"LOG_LEVEL": "warn", "DYNAMIC_CONFIG_FILE_PATH": root + "/deploy/dynamicconfig.yaml",
+				"FRONTEND_GRPC_PORT": "17233", "FRONTEND_HTTP_PORT": "17243", "FRONTEND_MEMBERSHIP_PORT": "16933",
+				"HISTORY_GRPC_PORT":       "17234",
+				"HISTORY_MEMBERSHIP_PORT": "16934", "MATCHING_GRPC_PORT": "17235", "MATCHING_MEMBERSHIP_PORT": "16935",
+				"WORKER_GRPC_PORT":       "17239",
 				"WORKER_MEMBERSHIP_PORT": "16939",
 			},
 			Ready: probe{Dial: "127.0.0.1:17233"},
@@ -60,7 +68,8 @@ func topology(root string) []process {
 			Argv: []string{"/bin/sh", root + "/deploy/namespace.sh"},
 			Env: map[string]string{
 				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_NAMESPACE": "default", "RETENTION": "90d",
-				"SEARCH_ATTRIBUTES": "PassbookPipeline=Keyword PassbookStatus=Keyword PassbookStage=Keyword PassbookThread=Keyword PassbookSource=Keyword " +
+				"SEARCH_ATTRIBUTES": "PassbookPipeline=Keyword PassbookStatus=Keyword PassbookStage=Keyword " +
+					"PassbookThread=Keyword PassbookSource=Keyword " +
 					"PassbookCostUSD=Double PassbookScore=Double",
 			},
 		},
@@ -68,8 +77,9 @@ func topology(root string) []process {
 			Name: "ui", Needs: []string{"namespace"}, Grace: 20 * time.Second,
 			Argv: []string{"temporal-ui-server", "--root", "/c/ui", "--env", "docker", "start"},
 			Env: map[string]string{
-				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_CORS_ORIGINS": "http://127.0.0.1:18233", "TEMPORAL_CSRF_COOKIE_INSECURE": "true",
-				"TEMPORAL_DISABLE_NEWS_FETCH": "true", "TEMPORAL_HIDE_LOGS": "true", "TEMPORAL_UI_PORT": "18233",
+				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_CORS_ORIGINS": "http://127.0.0.1:18233",
+				"TEMPORAL_CSRF_COOKIE_INSECURE": "true",
+				"TEMPORAL_DISABLE_NEWS_FETCH":   "true", "TEMPORAL_HIDE_LOGS": "true", "TEMPORAL_UI_PORT": "18233",
 			},
 			Ready: probe{Dial: "127.0.0.1:18233"},
 		},
@@ -88,14 +98,17 @@ func TestTheClusterIsTheOneOfCompose(t *testing.T) {
 	}
 }
 
-func TestAServiceThatNobodyKnowsIsRefused(t *testing.T) {
+func TestUnknownServiceIsRefused(t *testing.T) {
 	for name, row := range map[string]struct{ compose, want string }{
-		"another image": {"services: {cache: {image: 'redis:7.4'}}", "service cache: nothing here is known to do what the image redis:7.4 does"},
-		"a circle":      {"services: {a: {image: 'redis:7.4', depends_on: [b]}, b: {image: 'redis:7.4', depends_on: [a]}}", "cycle"},
+		"another image": {"services: {cache: {image: 'redis:7.4'}}",
+			"service cache: no local program is known for the image redis:7.4"},
+		"a circle": {"services: {a: {image: 'redis:7.4', depends_on: [b]}, b: {image: 'redis:7.4', depends_on: [a]}}",
+			"cycle"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(root, "docker-compose.yml"), []byte("name: x\n"+row.compose+"\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(root, "docker-compose.yml"),
+				[]byte("name: x\n"+row.compose+"\n"), 0o600))
 			_, err := plan(t.Context(), settings{Root: root})
 			require.ErrorContains(t, err, row.want)
 		})

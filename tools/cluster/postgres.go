@@ -13,9 +13,11 @@ import (
 	"syscall"
 )
 
-// findPostgres gives the folder of PostgreSQL's programs: the newest of Debian's, Homebrew's, or where initdb is found.
+// findPostgres returns the folder of PostgreSQL's programs: the newest of Debian's or Homebrew's, or that of initdb in
+// PATH.
 func findPostgres() (string, error) {
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"} {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin",
+		"/usr/local/opt/postgresql@*/bin"} {
 		found, err := filepath.Glob(filepath.Join(pattern, "initdb"))
 		if err == nil && len(found) > 0 {
 			slices.Sort(found)
@@ -25,10 +27,11 @@ func findPostgres() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
 	}
-	return "", errors.New("there is no PostgreSQL here; install it (Debian: apt-get install postgresql, macOS: brew install postgresql@16)")
+	return "", errors.New("PostgreSQL not found; install it (Debian: apt-get install postgresql, macOS: brew " +
+		"install postgresql@16)")
 }
 
-// initDatabase makes the database's files, once, with the name and password of docker-compose.yml.
+// initDatabase creates the database's files, once, with the name and password of docker-compose.yml.
 func initDatabase(ctx context.Context, s settings, path string) error {
 	if _, err := os.Stat(filepath.Join(s.database(), "PG_VERSION")); err == nil {
 		return nil
@@ -57,7 +60,8 @@ func initdb(ctx context.Context, s settings, path, name, password string) error 
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, "-D", s.database(), "-U", name, "--pwfile="+secret, "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale")
+	cmd := exec.CommandContext(ctx, program, "-D", s.database(), "-U", name, "--pwfile="+secret, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--no-locale")
 	cmd.Dir = home
 	if err := asOwner(cmd); err != nil {
 		return err
@@ -71,7 +75,7 @@ func initdb(ctx context.Context, s settings, path, name, password string) error 
 	return os.Remove(secret)
 }
 
-// asOwner lets root's PostgreSQL run as somebody else, since it refuses root.
+// asOwner runs root's PostgreSQL as another user, because it refuses to run as root.
 func asOwner(cmd *exec.Cmd) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -81,7 +85,7 @@ func asOwner(cmd *exec.Cmd) error {
 		u, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return fmt.Errorf("PostgreSQL does not run as root, and there is no user postgres or nobody: %w", err)
+		return fmt.Errorf("PostgreSQL does not run as root, and no user to run it as; create the user postgres: %w", err)
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -98,7 +102,7 @@ func asOwner(cmd *exec.Cmd) error {
 	return nil
 }
 
-// give makes the files over to whom the command runs as.
+// give changes the owner of files to the user of the command.
 func give(cmd *exec.Cmd, paths ...string) error {
 	if cmd.SysProcAttr == nil || cmd.SysProcAttr.Credential == nil {
 		return nil
@@ -111,7 +115,7 @@ func give(cmd *exec.Cmd, paths ...string) error {
 	return nil
 }
 
-// ours says whether a folder belongs to this user.
+// ours reports whether a folder belongs to this user.
 func ours(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// program is one of Temporal's, built from a module that pins it.
+// program is a program of Temporal, built from a module that pins it.
 type program struct{ name, module, pkg string }
 
 var programs = []program{
@@ -22,7 +22,7 @@ var programs = []program{
 
 var temporalCLI = program{"temporal", "tools", "github.com/temporalio/cli/cmd/temporal"}
 
-// prepare makes the folder, the programs and the database's files, and gives the PATH to start processes with.
+// prepare creates the folder, the programs and the database's files, and returns the PATH for processes.
 func prepare(ctx context.Context, s settings) (path string, err error) {
 	if err := makeFolders(s); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ func prepare(ctx context.Context, s settings) (path string, err error) {
 	return path, initDatabase(ctx, s, path)
 }
 
-// makeFolders refuses a folder of somebody else: the usual one has a name that everybody knows.
+// makeFolders refuses a folder of another user, because the default folder has a predictable name.
 func makeFolders(s settings) error {
 	if err := os.MkdirAll(s.Dir, 0o711); err != nil {
 		return err
@@ -62,18 +62,20 @@ func makeFolders(s settings) error {
 	return nil
 }
 
-// archivedCLI is tctl, which is no longer kept up: it needs its own module's versions, and a linker that lets an old library reach into Go's runtime.
+// archivedCLI is tctl, which is no longer maintained: it requires the versions of its module, and a linker that lets
+// an old library access Go's runtime.
 const archivedCLI = "go.temporal.io/server/cmd/tools/cli@v1.15.2"
 
-// buildTctl installs tctl beside the other programs. It speaks to the server for queries, signals, lists and resets; it knows no updates.
+// buildTctl installs tctl beside the other programs. It supports queries, signals, lists and resets, but no updates.
 func buildTctl(ctx context.Context, s settings) (string, error) {
 	out := filepath.Join(s.Cache, "tctl")
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
-	fmt.Fprintln(os.Stderr, "building tctl (first time only, some minutes)")
+	fmt.Fprintln(os.Stderr, "building tctl (first time only, takes some minutes)")
 	bin := filepath.Join(s.Cache, "tctl.new")
-	cmd := exec.CommandContext(ctx, "nice", "-n", "15", "go", "install", "-buildvcs=false", "-ldflags=-checklinkname=0", archivedCLI)
+	cmd := exec.CommandContext(ctx, "nice", "-n", "15", "go", "install", "-buildvcs=false", "-ldflags=-checklinkname=0",
+		archivedCLI)
 	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
 	cmd.Dir = s.Root
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -85,20 +87,21 @@ func buildTctl(ctx context.Context, s settings) (string, error) {
 	return out, os.Remove(bin)
 }
 
-// build brings a program up to date; one that is already takes a second. It leaves the machine to others where they want it.
+// build brings a program up to date, which takes a second if it is up to date already. The build runs at low priority.
 func build(ctx context.Context, s settings, p program) (string, error) {
 	if err := os.MkdirAll(s.Cache, 0o755); err != nil {
 		return "", err
 	}
 	out := filepath.Join(s.Cache, p.name)
 	if _, err := os.Stat(out); err != nil {
-		fmt.Fprintf(os.Stderr, "building %s (first time only, some minutes)\n", p.name)
+		fmt.Fprintf(os.Stderr, "building %s (first time only, takes some minutes)\n", p.name)
 	}
 	return out, compile(ctx, filepath.Join(s.Root, p.module), "-o", out, p.pkg)
 }
 
 func buildWorker(ctx context.Context, s settings) error {
-	return compile(ctx, s.Root, "-o", filepath.Join(s.Root, "bin")+"/", "./starter", "./worker", "./supervisor/passbook-call")
+	return compile(ctx, s.Root, "-o", filepath.Join(s.Root, "bin")+"/", "./starter", "./worker",
+		"./internal/supervisor/passbook-call")
 }
 
 func compile(ctx context.Context, dir string, args ...string) error {
@@ -110,7 +113,8 @@ func compile(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// copyUIConfig takes the UI's configuration from its module: that of its image, which reads the environment. The image listens everywhere.
+// copyUIConfig copies the UI's configuration from its module: that of its image, which reads the environment. The image
+// listens on all interfaces.
 func copyUIConfig(ctx context.Context, s settings) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/temporalio/ui-server/v2")
 	cmd.Dir = filepath.Join(s.Root, "devserver")
@@ -123,5 +127,6 @@ func copyUIConfig(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.Dir, "ui", "config", "docker.yaml"), append(config, "\nhost: "+loopback+"\n"...), 0o600)
+	return os.WriteFile(filepath.Join(s.Dir, "ui", "config", "docker.yaml"),
+		append(config, "\nhost: "+loopback+"\n"...), 0o600)
 }

@@ -13,17 +13,17 @@ import (
 	"syscall"
 )
 
-// record is a process that was started, so that it can be found again and never confused with another one that has its number now.
+// record identifies a started process, so that it is never confused with another process that has the same ID later.
 type record struct {
 	Name    string `json:"name"`
 	PID     int    `json:"pid"`
-	Started string `json:"started"` // what the system says of it; only compared
+	Started string `json:"started"` // start time as reported by the system; only compared
 }
 
-// identify asks the system about a process; ok is false when there is none, or only its remains.
+// identify asks the system about a process; ok is false if it does not exist or has ended.
 func identify(pid int) (started string, ok bool) {
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
-		_, after, _ := strings.Cut(string(stat), ") ") // the name before it may hold anything
+		_, after, _ := strings.Cut(string(stat), ") ") // the name before it may contain anything
 		fields := strings.Fields(after)
 		if len(fields) < 20 || fields[0] == "Z" {
 			return "", false
@@ -53,7 +53,7 @@ func (r record) signal(sig syscall.Signal) error {
 
 func (s settings) recordFile() string { return filepath.Join(s.Dir, "processes.json") }
 
-// records are the processes that were started and not stopped, in the order of their start. Some may have ended.
+// records are the processes that were started and not stopped, in start order. Some may have ended.
 func (s settings) records() ([]record, error) {
 	data, err := os.ReadFile(s.recordFile())
 	if errors.Is(err, fs.ErrNotExist) {

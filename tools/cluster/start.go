@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// patience is how long a process may take until it is ready.
-const patience = 2 * time.Minute
+// readyTimeout bounds the time until a process is ready.
+const readyTimeout = 2 * time.Minute
 
-// start brings up what does not run, one after another, and returns when all is ready.
+// start starts what does not run, in order, and returns when all is ready.
 func start(ctx context.Context, s settings) error {
 	path, err := prepare(ctx, s)
 	if err != nil {
@@ -28,37 +28,39 @@ func start(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	h := house{settings: s, path: path}
+	h := launcher{settings: s, path: path}
 	if h.running, err = s.records(); err != nil {
 		return err
 	}
 	for _, p := range processes {
 		if err := h.bring(ctx, p); err != nil {
-			return fmt.Errorf("%w\nwhat runs already goes on; `make cluster-stop` ends it", err)
+			return fmt.Errorf("%w\nstarted processes keep running; `make cluster-stop` ends them", err)
 		}
 	}
 	t := translator{settings: s}
-	fmt.Printf("The cluster runs: TEMPORAL_ADDRESS=%s:%d, Web UI http://%s:%d, everything in %s\n", loopback, 7233+s.Offset, loopback, 8233+s.Offset, s.Dir)
-	fmt.Printf("Start runs of your own with: TEMPORAL_ADDRESS=%s:%d PASSBOOK_STATE_DIR=%s bin/starter run ...\n",
+	fmt.Printf("The cluster runs: TEMPORAL_ADDRESS=%s:%d, Web UI http://%s:%d, everything in %s\n", loopback,
+		7233+s.Offset, loopback, 8233+s.Offset, s.Dir)
+	fmt.Printf("Start your own runs with: TEMPORAL_ADDRESS=%s:%d PASSBOOK_STATE_DIR=%s bin/starter run ...\n",
 		loopback, 7233+s.Offset, t.passbook()["PASSBOOK_STATE_DIR"])
 	return nil
 }
 
-// house starts processes and keeps the record of them.
-type house struct {
+// launcher starts processes and keeps the record of them.
+type launcher struct {
 	settings
-	path    string // PATH, with the cluster's programs and PostgreSQL's in front
+	path    string // PATH, starting with the programs of the cluster and of PostgreSQL
 	running []record
 }
 
-// bring has the process done, or ready. One that runs already is left alone.
-func (h *house) bring(ctx context.Context, p process) error {
+// bring waits until the process is done, or ready. A running process stays.
+func (h *launcher) bring(ctx context.Context, p process) error {
 	if slices.ContainsFunc(h.running, func(r record) bool { return r.Name == p.Name && r.alive() }) {
-		fmt.Printf("  %-10s runs already\n", p.Name)
+		fmt.Printf("  %-10s already runs\n", p.Name)
 		return nil
 	}
 	if p.Ready.set() && h.ready(ctx, p) {
-		return fmt.Errorf("start %s: something else answers in its place already; choose other ports with CLUSTER_PORT_OFFSET", p.Name)
+		return fmt.Errorf("start %s: another process answers on its port; choose other ports with "+
+			"CLUSTER_PORT_OFFSET", p.Name)
 	}
 	began := time.Now()
 	cmd, err := h.command(p)
@@ -78,11 +80,12 @@ func (h *house) bring(ctx context.Context, p process) error {
 	if err := h.await(ctx, p, ended); err != nil {
 		return fmt.Errorf("%s: %w\n%s", p.Name, err, h.lastWords(p.Name))
 	}
-	fmt.Printf("  %-10s %s after %s\n", p.Name, map[bool]string{true: "done", false: "ready"}[p.Once], time.Since(began).Round(100*time.Millisecond))
+	fmt.Printf("  %-10s %s after %s\n", p.Name, map[bool]string{true: "done", false: "ready"}[p.Once],
+		time.Since(began).Round(100*time.Millisecond))
 	return nil
 }
 
-func (h *house) command(p process) (*exec.Cmd, error) {
+func (h *launcher) command(p process) (*exec.Cmd, error) {
 	log, err := os.OpenFile(h.logFile(p.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -91,19 +94,19 @@ func (h *house) command(p process) (*exec.Cmd, error) {
 	if cmd.Path, err = lookUp(p.Argv[0], h.path); err != nil {
 		return nil, err
 	}
-	cmd.Err = nil // what the look-up in this process's own PATH said
+	cmd.Err = nil // discard the error of the look-up in this process's PATH
 	cmd.Env = h.environment(p)
 	cmd.Dir = h.Dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives this terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // independent of this terminal
 	if p.Argv[0] == "postgres" {
 		err = asOwner(cmd)
 	}
 	return cmd, err
 }
 
-// environment is this process's own, without what would lead worker and server elsewhere.
-func (h *house) environment(p process) []string {
+// environment is that of this process, without variables that would redirect worker and server.
+func (h *launcher) environment(p process) []string {
 	var env []string
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "TEMPORAL_") && !strings.HasPrefix(e, "PASSBOOK_") && !strings.HasPrefix(e, "PATH=") {
@@ -117,10 +120,10 @@ func (h *house) environment(p process) []string {
 	return env
 }
 
-func (h *house) logFile(name string) string { return filepath.Join(h.Dir, "log", name+".log") }
+func (h *launcher) logFile(name string) string { return filepath.Join(h.Dir, "log", name+".log") }
 
-// note records a process that was started; an earlier one of its name has ended.
-func (h *house) note(name string, pid int) error {
+// note records a started process; an earlier process with its name has ended.
+func (h *launcher) note(name string, pid int) error {
 	started, _ := identify(pid)
 	h.running = slices.DeleteFunc(h.running, func(r record) bool { return r.Name == name })
 	h.running = append(h.running, record{Name: name, PID: pid, Started: started})
@@ -128,8 +131,8 @@ func (h *house) note(name string, pid int) error {
 }
 
 // await returns when the process is done, or ready.
-func (h *house) await(ctx context.Context, p process, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (h *launcher) await(ctx context.Context, p process, ended <-chan error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -150,7 +153,7 @@ func (h *house) await(ctx context.Context, p process, ended <-chan error) error 
 	}
 }
 
-func (h *house) ready(ctx context.Context, p process) bool {
+func (h *launcher) ready(ctx context.Context, p process) bool {
 	switch {
 	case p.Ready.Command != nil:
 		cmd := exec.CommandContext(ctx, p.Ready.Command[0], p.Ready.Command[1:]...)
@@ -167,17 +170,17 @@ func (h *house) ready(ctx context.Context, p process) bool {
 	}
 }
 
-// lastWords are the end of a process's log.
-func (h *house) lastWords(name string) string {
+// lastWords returns the end of a process's log.
+func (h *launcher) lastWords(name string) string {
 	log, err := os.ReadFile(h.logFile(name))
 	if err != nil {
 		return err.Error()
 	}
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return strings.Join(lines[max(0, len(lines)-8):], "\n") + "\nall of it: " + h.logFile(name)
+	return strings.Join(lines[max(0, len(lines)-8):], "\n") + "\nfull log: " + h.logFile(name)
 }
 
-// lookUp finds a program in a PATH that is not this process's own.
+// lookUp finds a program in a PATH other than this process's.
 func lookUp(program, path string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
@@ -188,5 +191,5 @@ func lookUp(program, path string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("there is no program %s in %s", program, path)
+	return "", fmt.Errorf("program %s not found in %s", program, path)
 }

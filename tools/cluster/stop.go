@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stopAll ends what was started, the last first. Everything that is on disk stays.
+// stopAll ends the started processes in reverse order. Files stay on disk.
 func stopAll(ctx context.Context, s settings) error {
 	all, err := s.records()
 	if err != nil {
@@ -45,7 +45,8 @@ func graceOf(processes []process, name string) time.Duration {
 	return 20 * time.Second
 }
 
-// end asks a process to end and, after its grace, kills it. PostgreSQL takes SIGTERM for a request to wait for its clients.
+// end asks a process to end and kills it after its grace period. PostgreSQL interprets SIGTERM as a request to wait for
+// its clients.
 func end(ctx context.Context, r record, grace time.Duration) error {
 	ask := syscall.SIGTERM
 	if r.Name == "postgres" {
@@ -66,7 +67,7 @@ func end(ctx context.Context, r record, grace time.Duration) error {
 	return nil
 }
 
-// gone waits for the end of a process that may be nobody's child here.
+// gone waits for the end of a process that may not be a child of this one.
 func gone(ctx context.Context, r record, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -82,7 +83,7 @@ func gone(ctx context.Context, r record, most time.Duration) bool {
 	return true
 }
 
-// status says what was started and what of it runs.
+// status prints the started processes and whether they run.
 func status(s settings) error {
 	all, err := s.records()
 	if err != nil {

@@ -1,0 +1,51 @@
+package contract
+
+import (
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// AmendInput compares the plan of a run with another one.
+type AmendInput struct {
+	Store string      `json:"store"`
+	Old   run.PlanRef `json:"old"`
+	New   run.PlanRef `json:"new"`
+	At    run.Place   `json:"at"`    // next step of the run
+	First int         `json:"first"` // stage that the run began with
+}
+
+// AmendResult is what differs. A run adopts the new plan only if nothing is refused.
+type AmendResult struct {
+	Differences []run.Amendable `json:"differences,omitempty"`
+	Refused     []string        `json:"refused,omitempty"` // values that the run cannot adopt, with the reason
+	Terms       run.PlanTerms   `json:"terms"`             // of the new plan
+	Budget      *run.Budget     `json:"budget,omitempty"`  // only if it differs
+}
+
+// TermsOf returns the terms of a plan for a run that began with a stage.
+func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
+	t := run.PlanTerms{
+		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Judged: p.JudgedFrom(first), TimeScale: p.TimeScale,
+		Waits: run.Waits{
+			RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(),
+			OnExpiry: p.Questions.OnExpiry,
+		},
+	}
+	for _, s := range p.Stages {
+		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind)}
+		if s.Repeat != nil {
+			ref.Rounds, t.Threshold = s.Repeat.Max, s.Repeat.Threshold()
+		}
+		t.Stages = append(t.Stages, ref)
+	}
+	for _, n := range p.Notify { // addresses may be secrets and stay in the plan
+		t.Receivers = append(t.Receivers, run.Receiver{Name: n.Who(), On: n.On, TimeoutMS: n.Timeout.Milliseconds(),
+			GiveUpMS: n.GiveUp.Milliseconds()})
+	}
+	return t
+}
+
+// BudgetOf returns the budget of a plan.
+func BudgetOf(p *pipeline.Plan) run.Budget {
+	return run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)}
+}

@@ -1,0 +1,481 @@
+// Package contract defines names, inputs and results of the activities, for the workflow and the implementations.
+// It does no IO. Large values are digests of blobs in the store; no value may exceed 64 KiB.
+package contract
+
+import (
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Names of the activities. Recorded histories contain them.
+const (
+	Open            = "Open"
+	Project         = "Project"
+	Rebuild         = "Rebuild"
+	ArchiveSegment  = "Seal"
+	ReadRound       = "ReadRound"
+	Compose         = "Compose"
+	RunPass         = "RunPass"
+	TakeScreenshots = "TakeScreenshots"
+	Inspect         = "Inspect"
+	SyncWorkspace   = "Carry"
+	Deliver         = "Deliver"
+	Notify          = "Notify"
+	FindCheckpoint  = "FindCheckpoint"
+	Rehome          = "Rehome"
+	Amend           = "Amend"
+)
+
+// Target locates a run: its directory and its blobs.
+type Target struct {
+	RunID string `json:"run_id"`
+	Dir   string `json:"dir"`
+	Store string `json:"store"`
+}
+
+// Run returns the run id.
+func (t Target) Run() string { return t.RunID }
+
+func (t Target) GetTarget() Target { return t }
+
+// SetTarget replaces the target by the run's current one.
+func (t *Target) SetTarget(to Target) { *t = to }
+
+// OpenInput opens the directory before an execution writes to it.
+type OpenInput struct {
+	Target
+	Claim     run.Claim `json:"claim"`
+	Epoch     int       `json:"epoch"`
+	Tail      run.Tail  `json:"tail"`              // where the directory must end; zero for a new run
+	Execution string    `json:"execution"`         // id of the first execution of this epoch
+	Cluster   string    `json:"cluster"`           // id of the Temporal cluster
+	Embedded  bool      `json:"embedded"`          // the cluster is the embedded server of its host
+	Address   string    `json:"address,omitempty"` // of that server
+}
+
+// OpenResult describes the directory.
+type OpenResult struct {
+	Tail run.Tail `json:"tail"`
+	Host string   `json:"host"`
+}
+
+// RehomeInput checks whether the target's directory is that of a run that was somewhere else. Nothing is written.
+type RehomeInput struct {
+	Target
+	From      string   `json:"from,omitempty"` // the old location; empty: on another host
+	Epoch     int      `json:"epoch"`
+	Execution string   `json:"execution"` // id of the first execution of this epoch
+	Tail      run.Tail `json:"tail"`      // last known end of the journal on disk
+	Head      string   `json:"head"`
+}
+
+// RehomeResult is the host of the directory.
+type RehomeResult struct {
+	Host string `json:"host"`
+}
+
+// ProjectInput is a batch of the journal. These bytes, as scheduled, are the record.
+type ProjectInput struct {
+	Target
+	Epoch int       `json:"epoch"`
+	First int64     `json:"first"`
+	Prev  run.Chain `json:"prev"`
+	Lines []string  `json:"lines"`
+	Head  string    `json:"head,omitempty"` // newest segment
+
+	Verified bool `json:"verified,omitempty"` // damage to earlier lines is already known
+	// only check whether the directory's run is done: there are no lines and nothing is written
+	CheckOnly bool `json:"look,omitempty"`
+}
+
+// ProjectResult reports where the directory's journal ends.
+type ProjectResult struct {
+	Outcome   run.Projection   `json:"outcome"`
+	Tail      run.Tail         `json:"tail"`
+	Recovered []RecoveredError `json:"troubles,omitempty"`
+
+	Damage []run.JournalDamage `json:"damage,omitempty"`
+	End    *JournalEnd         `json:"end,omitempty"` // set if the outcome is final
+}
+
+// JournalEnd is how the journal of a finished run ends.
+type JournalEnd struct {
+	State run.State `json:"state"`
+	Head  string    `json:"head"` // newest segment
+}
+
+// RebuildInput rebuilds a lost directory from segments and the workflow's history.
+type RebuildInput struct {
+	Target
+	Claim run.Claim `json:"claim"`
+	Head  string    `json:"head"`
+}
+
+// RebuildResult is where the directory ends, and which lines were damaged.
+type RebuildResult struct {
+	run.Tail
+	Damage []run.JournalDamage `json:"damage,omitempty"`
+}
+
+// ArchiveSegmentInput archives the lines from First to Tail after Head.
+type ArchiveSegmentInput struct {
+	Target
+	Head  string   `json:"head"`
+	First int64    `json:"first"`
+	Tail  run.Tail `json:"tail"`
+}
+
+// ArchiveSegmentResult is the newest segment and its last line: before ArchiveSegmentInput.First if the lines are
+// damaged and no intact copy exists.
+type ArchiveSegmentResult struct {
+	Head   string              `json:"head"`
+	Last   int64               `json:"last"`
+	Damage []run.JournalDamage `json:"damage,omitempty"`
+}
+
+// InspectInput compares the artifact on disk with the one in the journal.
+type InspectInput struct {
+	Target
+	File   string `json:"file,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	Tree   *Tree  `json:"tree,omitempty"` // or the workspace, if the run has one
+}
+
+// Tree is the current workspace of a run.
+type Tree struct {
+	Plan      string        `json:"plan"` // defines what is excluded
+	Workspace run.Workspace `json:"workspace"`
+	Tree      run.Blob      `json:"tree"`
+	Commit    string        `json:"commit,omitempty"`
+}
+
+// InspectResult is what was found: nothing, an edit (stored), or a missing file (restored).
+type InspectResult struct {
+	Edited   *run.Blob `json:"edited,omitempty"`
+	Restored bool      `json:"restored,omitempty"`
+
+	Workspace *run.WorkspaceUpdated `json:"workspace,omitempty"` // edits of the run's checkout
+}
+
+// SyncWorkspaceInput updates the run's checkout to a tree, and commits it in a git checkout.
+type SyncWorkspaceInput struct {
+	Target
+	Tree    Tree   `json:"tree"`    // what it is to contain; Commit is its parent
+	Message string `json:"message"` // of the commit
+
+	DiffFrom *run.Blob `json:"from,omitempty"` // report changes since this tree
+	Previous *run.Blob `json:"was,omitempty"`  // its last known content; other files are an operator's and are kept
+}
+
+// SyncWorkspaceResult is the commit of the tree; empty without git.
+type SyncWorkspaceResult struct {
+	Commit  string                `json:"commit,omitempty"`
+	Changes *run.WorkspaceUpdated `json:"changes,omitempty"` // since SyncWorkspaceInput.DiffFrom
+
+	Recovered []RecoveredError `json:"troubles,omitempty"` // files that had to be moved
+}
+
+// DeliverInput delivers a run's changes.
+type DeliverInput struct {
+	Target
+	Workspace run.Workspace `json:"workspace"`
+	Commit    string        `json:"commit"`           // of the run's branch
+	Plan      string        `json:"plan"`             // defines the destination
+	Action    string        `json:"action,omitempty"` // the decision: approve, apply or skip; empty: none
+	Message   string        `json:"message"`
+	DryRun    bool          `json:"look,omitempty"` // only report what would be delivered
+}
+
+// DeliverResult is what was delivered, or why not. A delivery is never partial.
+type DeliverResult struct {
+	Diff  *run.Blob `json:"diff,omitempty"` // the patch; nil: nothing to deliver
+	Files int       `json:"files"`
+	// changed files of the target that the delivery would change; the first 20
+	Dirty     []string `json:"dirty,omitempty"`
+	Reason    string   `json:"why,omitempty"` // at most 2 KiB, with the number of further files
+	Delivered bool     `json:"delivered"`
+	To        string   `json:"to,omitempty"`
+	Location  string   `json:"where,omitempty"` // the branch, or the checkout's folder
+	Commit    string   `json:"commit,omitempty"`
+}
+
+// Notice is the message to a receiver, as JSON.
+type Notice struct {
+	ID         string     `json:"id"` // of the notice: the same in every delivery
+	Run        string     `json:"run"`
+	Pipeline   string     `json:"pipeline"`
+	Task       string     `json:"task"`
+	Event      string     `json:"event"` // question, pause, budget, failure or end
+	Seq        int64      `json:"seq"`   // of the event in the journal
+	At         string     `json:"at"`
+	Status     run.Status `json:"status"`
+	Reason     string     `json:"reason"`
+	Detail     string     `json:"detail"`
+	Question   string     `json:"question"` // text; empty: none is open
+	QuestionID string     `json:"question_id"`
+	Actions    []string   `json:"actions"`
+	Next       []string   `json:"next"` // commands to run
+	Directory  string     `json:"directory"`
+	USD        float64    `json:"cost_usd"`
+	Score      *float64   `json:"score"`
+}
+
+// NotifyInput notifies one receiver of the stored plan.
+type NotifyInput struct {
+	Target
+	Plan     string `json:"plan"`
+	Receiver int    `json:"receiver"`
+	Notice   Notice `json:"notice"`
+}
+
+// RoundInput reads one round of a stage of the stored plan.
+type RoundInput struct {
+	Store string `json:"store"`
+	Plan  string `json:"plan"`
+	Stage int    `json:"stage"`
+	Round int    `json:"round"`
+}
+
+// Round is one round of a stage's steps, as the workflow needs it.
+type Round struct {
+	Stages     int                `json:"stages"` // of the plan
+	Stage      string             `json:"stage"`
+	Title      string             `json:"title"`
+	Kind       pipeline.StageKind `json:"kind"`
+	Repeat     *pipeline.Repeat   `json:"repeat,omitempty"`
+	Rounds     int                `json:"rounds"` // of this stage; 0 if it repeats
+	Set        string             `json:"set,omitempty"`
+	Dir        string             `json:"dir,omitempty"`
+	Checkpoint string             `json:"checkpoint,omitempty"`
+	PauseAfter bool               `json:"pause_after,omitempty"` // pause for a review after the round
+	Gate       string             `json:"quality_gate,omitempty"`
+	Threshold  *float64           `json:"threshold,omitempty"`
+	Steps      []Step             `json:"steps"`
+}
+
+// Step is one step with its role, or the members of a group.
+type Step struct {
+	pipeline.PlanStep
+	Roles []Role `json:"roles,omitempty"`
+}
+
+// Role is what the workflow needs of a role.
+type Role struct {
+	Name  string `json:"name"`
+	Gives string `json:"gives"`
+	Agent string `json:"agent"` // display name: claude -p
+
+	// what a host needs for its calls; empty in rounds read by earlier releases
+	Program string `json:"program,omitempty"`
+
+	Notes      []string `json:"notes,omitempty"`  // names of the notes it adds to
+	Score      string   `json:"score,omitempty"`  // name of the score it returns
+	HasVerdict bool     `json:"judges,omitempty"` // it returns a verdict
+
+	// condition for a verdict to approve the work; see pipeline.Plan.Approval
+	Approval string `json:"approval,omitempty"`
+
+	Limits pipeline.Limits `json:"limits"`
+}
+
+// StepRef identifies one call in the stored plan.
+type StepRef struct {
+	Plan   string `json:"plan"`
+	Inputs string `json:"inputs,omitempty"` // manifest of the run's inputs, to compose the prompt
+	Stage  int    `json:"stage"`
+	Round  int    `json:"round"`
+	Step   int    `json:"step"`
+	Member string `json:"member,omitempty"`
+}
+
+// ComposeInput composes a prompt.
+type ComposeInput struct {
+	Store   string      `json:"store"`
+	At      StepRef     `json:"at"`
+	Context StepContext `json:"given"`
+}
+
+// StepContext is the state that a step gets.
+type StepContext struct {
+	Artifact *run.Blob    `json:"artifact,omitempty"`
+	Notes    []run.Notes  `json:"notes,omitempty"`
+	Replies  []run.Reply  `json:"replies,omitempty"`
+	Pictures *run.Blob    `json:"pictures,omitempty"`
+	Feedback string       `json:"feedback,omitempty"` // the operator's feedback for a repeated round
+	Waiver   *run.Waiver  `json:"waiver,omitempty"`   // accepted by an operator; shown to later reviews
+	Waivers  []run.Waiver `json:"waivers,omitempty"`  // earlier ones
+	Task     string       `json:"task,omitempty"`     // of the run
+	Base     string       `json:"base,omitempty"`     // base commit of the workspace
+}
+
+// ComposeResult is the stored prompt and what it was composed of.
+type ComposeResult struct {
+	Prompt     run.Blob `json:"prompt"`
+	Files      []string `json:"files,omitempty"`
+	References []string `json:"references,omitempty"`
+}
+
+// PassInput makes one call.
+type PassInput struct {
+	Store       string       `json:"store"`
+	Call        string       `json:"call"`
+	Attempt     int          `json:"attempt"`
+	At          StepRef      `json:"at"`
+	DecisionID  string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
+	Heading     string       `json:"heading"`         // of its entries in notes
+	Prompt      run.Blob     `json:"prompt"`
+	Context     *StepContext `json:"given,omitempty"` // parts of a redacted prompt, to compose it again
+	Artifact    *run.Blob    `json:"artifact,omitempty"`
+	Notes       []run.Notes  `json:"notes,omitempty"`
+	Pictures    *run.Blob    `json:"pictures,omitempty"`
+	Tree        *Tree        `json:"tree,omitempty"` // the workspace to copy
+	TimeoutMS   int64        `json:"timeout_ms"`
+	HeartbeatMS int64        `json:"heartbeat_ms"`
+
+	SupersededSeen int `json:"late,omitempty"` // number of superseded results already counted
+
+	RecordedRun  string `json:"recorded,omitempty"`    // run whose answers to the same question are reused
+	Generations  int    `json:"generations,omitempty"` // the newest generation of RecordedRun
+	RecordedOnly bool   `json:"only,omitempty"`        // make no call
+}
+
+// SupersededResult is a result that came after the one that counts. It was paid for too.
+type SupersededResult struct {
+	Number int       `json:"number"` // within the run, from 1
+	Call   string    `json:"call"`
+	Spend  run.Spend `json:"spend"`
+
+	Prompt   *run.Blob `json:"prompt,omitempty"`
+	Output   *run.Blob `json:"output,omitempty"` // of the call
+	Envelope *run.Blob `json:"envelope,omitempty"`
+}
+
+// PassResult is the evaluated result of a call.
+type PassResult struct {
+	Outcome     run.Category          `json:"outcome"`
+	Message     string                `json:"message,omitempty"`
+	Structural  bool                  `json:"structural,omitempty"`   // the reply is unusable; the agent works
+	Unjudged    bool                  `json:"unjudged,omitempty"`     // likewise, for a role that returns a verdict
+	RateLimited bool                  `json:"rate_limited,omitempty"` // retried in the rate limit's class
+	Permanent   bool                  `json:"permanent,omitempty"`    // a retry cannot succeed
+	ExitCode    int                   `json:"exit_code,omitempty"`
+	Diagnostics string                `json:"diagnostics,omitempty"`
+	Reply       *run.Blob             `json:"reply,omitempty"`
+	Output      *run.Blob             `json:"output,omitempty"`   // output of a failed call
+	Envelope    *run.Blob             `json:"envelope,omitempty"` // what the agent reported besides its reply
+	Artifact    *run.Blob             `json:"artifact,omitempty"`
+	Modified    bool                  `json:"modified,omitempty"`
+	Validation  run.Validation        `json:"validation"`
+	Notes       []run.NoteAppended    `json:"notes,omitempty"`
+	Tally       []run.Count           `json:"tally,omitempty"`
+	Score       *float64              `json:"score,omitempty"`
+	ScoreWhy    string                `json:"score_why,omitempty"`
+	Verdict     string                `json:"verdict,omitempty"`
+	Value       string                `json:"value,omitempty"`   // of a command: ok or failed
+	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"` // of a pass that returns changes
+	Spend       run.Spend             `json:"spend"`
+	StartedAt   string                `json:"started_at"`
+	DurationMS  int64                 `json:"duration_ms"`
+	Reused      bool                  `json:"reused,omitempty"`
+	Joined      bool                  `json:"joined,omitempty"`
+	Superseded  []SupersededResult    `json:"late,omitempty"` // of this call or earlier ones
+	// call of another run that the answer was copied from
+	Source     string  `json:"source,omitempty"`
+	SourceUSD  float64 `json:"source_usd,omitempty"` // cost at the source
+	Unrecorded bool    `json:"unrecorded,omitempty"` // no record exists, and no call was allowed
+
+	// host whose worker stopped during the call: its next worker joins it
+	HandedOver string     `json:"handed_over,omitempty"`
+	ClaimedBy  *HostClaim `json:"elsewhere,omitempty"` // another host may be making the call
+}
+
+// HostClaim is a host's claim of a call and when it expires.
+type HostClaim struct {
+	Host  string `json:"host"`
+	Until string `json:"until"`
+}
+
+// Suffix returns the suffix of the id of an activity that waits for that host, for [ClaimInActivityID].
+func (e HostClaim) Suffix() string { return claimMark + e.Host + "/" + e.Until }
+
+const claimMark = "@"
+
+// ClaimInActivityID returns the claim that an activity waits for, and whether there is one.
+func ClaimInActivityID(activityID string) (HostClaim, bool) {
+	_, claimed, ok := strings.Cut(activityID, claimMark)
+	host, until, both := strings.Cut(claimed, "/")
+	return HostClaim{Host: host, Until: until}, ok && both
+}
+
+// RecoveredError is an error that an activity recovered from; it is journaled.
+type RecoveredError struct {
+	Category    run.Category `json:"category"`
+	Message     string       `json:"message"`
+	Diagnostics string       `json:"diagnostics,omitempty"`
+	Attempt     int          `json:"attempt,omitempty"` // of the activity, that succeeded; 0: no retry was needed
+}
+
+// Heartbeat is reported by running activities.
+type Heartbeat struct {
+	Host  string `json:"host"`
+	Call  string `json:"call"`
+	Bytes int64  `json:"bytes"` // of the reply so far
+
+	LastError *RecoveredError `json:"trouble,omitempty"` // error of the last attempt at work on the directory
+}
+
+// Error types of activities, in addition to Temporal's.
+const (
+	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
+	// redeliver to the host in the details (a Heartbeat): it has an answer that the store did not take
+	ErrUnstored      = "Unstored"
+	ErrForced        = "Forced"      // reset or cancelled by an operator
+	ErrPaused        = "Paused"      // the activity was paused by an operator
+	ErrBadInput      = "BadInput"    // no worker can do it
+	ErrDirectoryLost = "Shorter"     // ArchiveSegment: rebuild the lost directory first
+	ErrClaimed       = "Claimed"     // the directory belongs to another run
+	ErrStale         = "Stale"       // a later start of the run owns the directory
+	ErrFinal         = "Final"       // the run is done: nothing is changed
+	ErrDiverged      = "OtherEvents" // directory and history have different events
+	ErrDamaged       = "Damaged"     // a file is damaged, and no retry can read it
+	ErrNoStore       = "NoStore"     // this host cannot reach the store
+	ErrNoProgram     = "NoProgram"   // this host lacks the agent's program
+	ErrNoSlot        = "NoSlot"      // no slot in time; the work has not begun
+	ErrDirNotFound   = "NotThere"    // the run directory is not at the given path
+	ErrDiskFull      = "DiskFull"    // a disk is full or its quota is used up
+)
+
+// ShotsInput takes screenshots of the artifact.
+type ShotsInput struct {
+	RunID       string               `json:"run_id"`
+	Store       string               `json:"store"`
+	Artifact    run.Blob             `json:"artifact"`
+	Name        string               `json:"name"`
+	Shots       pipeline.Screenshots `json:"shots"`
+	HeartbeatMS int64                `json:"heartbeat_ms"`
+
+	Call        string `json:"call"`                  // without the question
+	Last        bool   `json:"last,omitempty"`        // no attempt follows: this result is final
+	RecordedRun string `json:"recorded,omitempty"`    // run whose screenshots of the same page are reused
+	Generations int    `json:"generations,omitempty"` // the newest generation of RecordedRun
+}
+
+// CheckpointInput reads a checkpoint of a run.
+type CheckpointInput struct {
+	Store string `json:"store"`
+	RunID string `json:"run_id"`
+	ID    string `json:"id"`
+}
+
+// ShotsResult is the stored manifest of the screenshots, or why there are none.
+type ShotsResult struct {
+	Manifest   run.Blob         `json:"manifest"`
+	Count      int              `json:"count"`
+	DurationMS int64            `json:"duration_ms"`
+	Message    string           `json:"message,omitempty"` // empty on success
+	Permanent  bool             `json:"permanent,omitempty"`
+	Recovered  []RecoveredError `json:"troubles,omitempty"`
+	Source     string           `json:"source,omitempty"` // run that they were taken from
+}

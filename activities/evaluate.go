@@ -1,0 +1,178 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// evaluate derives a pass's result from an answer. The reply itself was read when it arrived.
+func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.PassInput,
+	ans *calls.Answer) (contract.PassResult, error) {
+	res := contract.PassResult{
+		StartedAt: run.Time(ans.Exit.Started), DurationMS: ans.Exit.Duration.Milliseconds(), ExitCode: ans.Exit.Code,
+	}
+	res.Validation = run.Validation{Checks: []run.Check{}, Warnings: []string{}}
+	if ans.Spawn != nil {
+		setFailure(&res, ans.Spawn)
+		return res, nil
+	}
+	res.Envelope = ans.Envelope
+	plan, err := a.plan(ctx, s, in.At.Plan)
+	if err != nil {
+		return res, err
+	}
+	_, _, step, role, err := find(plan, in.At)
+	if err != nil {
+		return res, err
+	}
+	if ans.Version < calls.AnswerVersion {
+		if err := a.rereadAnswer(ctx, s, in, ans); err != nil {
+			return res, err
+		}
+	} else if err := a.restoreArtifact(ctx, s, in, *ans); err != nil {
+		return res, err
+	}
+	j := evaluation{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, step: step, role: role}
+	if step.Kind == pipeline.KindRun && ans.Read.Failure == nil {
+		j.command(&res)
+		return res, nil
+	}
+	res.Spend = ans.Read.Spend
+	failure := ans.Read.Failure
+	if failure == nil {
+		failure = j.treeFailure()
+	}
+	if failure != nil {
+		setFailure(&res, failure)
+		out := ans.Stdout
+		res.Output = &out
+		return res, nil
+	}
+	return res, j.takeReply(&res)
+}
+
+type evaluation struct {
+	a    *Activities
+	ctx  context.Context
+	s    *store.Store
+	in   contract.PassInput
+	ans  *calls.Answer
+	plan *pipeline.Plan
+	step pipeline.PlanStep
+	role pipeline.Role
+}
+
+func setFailure(res *contract.PassResult, f *agent.Failure) {
+	res.Outcome, res.Message, res.Diagnostics = f.Category, f.Message, f.Diagnostics
+	res.RateLimited, res.Permanent, res.ExitCode = f.RateLimited, f.Permanent, f.ExitCode
+}
+
+// takeReply copies what the reply contains.
+func (j evaluation) takeReply(res *contract.PassResult) error {
+	r := j.ans.Read
+	res.Outcome, res.Message, res.Modified = r.Outcome, r.Message, r.Modified
+	res.Structural = r.Outcome != run.CategoryOK
+	res.Unjudged = res.Structural && j.role.Verdict != nil
+	res.Validation, res.Tally = r.Validation, r.Tally
+	// the answer may be evaluated again by a joined delivery
+	res.Validation.Warnings = slices.Clone(r.Validation.Warnings)
+	res.Score, res.ScoreWhy, res.Verdict = r.Score, r.ScoreWhy, r.Verdict
+	res.Reply = r.Text
+	if res.Structural {
+		res.Output = r.Text
+		return nil
+	}
+	res.Artifact = r.Artifact
+	var err error
+	if res.Changes, err = j.changes(); err != nil {
+		return err
+	}
+	res.Modified = res.Modified || res.Changes != nil
+	res.Validation.Warnings = append(res.Validation.Warnings, j.skippedWarnings(res.Changes != nil)...)
+	res.Notes, err = j.notes(r.Notes)
+	return err
+}
+
+// command evaluates a command: its exit code is its value, its output the reply. A failed command is an answer.
+func (j evaluation) command(res *contract.PassResult) {
+	res.Outcome, res.Reply, res.Value = run.CategoryOK, j.ans.Read.Text, "ok"
+	res.Validation.Passed = j.ans.Exit.Code == 0
+	if j.ans.Exit.Code != 0 {
+		res.Value = "failed"
+	}
+	res.Validation.Checks = append(res.Validation.Checks, run.Check{
+		Name: "exit-code", Passed: res.Validation.Passed, Detail: fmt.Sprintf("exit code %d", j.ans.Exit.Code),
+	})
+}
+
+// notes stores the reply's additions to notes: the entry and the whole file.
+func (j evaluation) notes(found []calls.Note) ([]run.NoteAppended, error) {
+	var out []run.NoteAppended
+	for _, t := range found {
+		for _, n := range j.in.Notes {
+			if n.Name != t.Name {
+				continue
+			}
+			ev, err := j.note(n, t.Text)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, ev)
+		}
+	}
+	return out, nil
+}
+
+func (j evaluation) note(n run.Notes, body string) (run.NoteAppended, error) {
+	ev := run.NoteAppended{Note: n.Name, File: n.File, Step: stepKey(j.plan, j.in.At), Heading: j.in.Heading}
+	var whole []byte
+	var err error
+	if n.Entries > 0 {
+		if whole, err = blobs.Get(j.ctx, j.s, n.Whole.Digest); err != nil {
+			return ev, err
+		}
+		whole = append(whole, '\n')
+	}
+	if ev.Entry, err = j.a.storeText(j.ctx, j.s, body); err != nil {
+		return ev, err
+	}
+	ev.Whole, err = j.a.storeText(j.ctx, j.s, string(whole)+j.in.Heading+"\n"+body+"\n")
+	ev.Entry.Chars = utf8.RuneCountInString(body)
+	return ev, err
+}
+
+func stepKey(plan *pipeline.Plan, at contract.StepRef) string {
+	_, _, step, _, err := find(plan, at)
+	if err != nil {
+		return "" // cannot happen: the call was made from this plan
+	}
+	return step.Key
+}
+
+func validation(v pass.Validation) run.Validation {
+	out := run.Validation{Passed: v.Passed, Checks: []run.Check{}, Warnings: []string{}}
+	for _, c := range v.Checks {
+		out.Checks = append(out.Checks, run.Check(c))
+	}
+	out.Warnings = append(out.Warnings, v.Warnings...)
+	return out
+}
+
+func tally(counts []pass.Count) []run.Count {
+	var out []run.Count
+	for _, c := range counts {
+		out = append(out, run.Count(c))
+	}
+	return out
+}

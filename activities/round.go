@@ -1,0 +1,104 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// ReadRound reads one round of a stage from the stored plan.
+func (a *Activities) ReadRound(ctx context.Context, in contract.RoundInput) (contract.Round, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return contract.Round{}, err
+	}
+	plan, err := a.plan(ctx, s, in.Plan)
+	if err != nil {
+		return contract.Round{}, err
+	}
+	if in.Stage < 0 || in.Stage >= len(plan.Stages) {
+		return contract.Round{}, badInput("the plan has %d stages, not %d", len(plan.Stages), in.Stage+1)
+	}
+	a.cfg.Needs(in.Store, plan.Programs())
+	return round(plan, in)
+}
+
+func badInput(format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.ErrBadInput, nil)
+}
+
+func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) {
+	stage := plan.Stages[in.Stage]
+	pr := stage.RoundAt(in.Round)
+	r := contract.Round{
+		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, PauseAfter: stage.PauseAfter, Gate: stage.Gate,
+		Kind: stage.Kind, Repeat: stage.Repeat, Set: pr.Set,
+		Dir: pipeline.Fill(stage.Dir, pr.Set, in.Round), Checkpoint: pipeline.Fill(pr.Checkpoint, pr.Set, in.Round),
+	}
+	if stage.Repeat == nil {
+		r.Rounds = len(stage.Rounds)
+	} else {
+		r.Threshold = stage.Repeat.Threshold()
+	}
+	for _, ps := range pr.Steps {
+		step, err := stepOf(plan, in.Stage, ps)
+		if err != nil {
+			return r, err
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	return r, nil
+}
+
+func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step, error) {
+	step := contract.Step{PlanStep: ps}
+	names := ps.Members
+	if ps.Role != "" {
+		names = []string{ps.Role}
+	}
+	if ps.Kind == pipeline.KindRun {
+		step.Roles = []contract.Role{{
+			Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome, Agent: pipeline.Shell, Program: pipeline.Shell,
+			Limits: *ps.Limits,
+		}}
+	}
+	for _, name := range names {
+		role, ok := plan.Role(name)
+		if !ok {
+			return step, badInput("the plan has no role %q", name)
+		}
+		r := contract.Role{
+			Name: name, Gives: role.Gives, Notes: role.Notes, Agent: agentName(plan, role),
+			Limits: plan.RoleLimits(ps, name),
+		}
+		if role.Score != nil {
+			r.Score = role.Score.Name
+		}
+		if r.HasVerdict = role.Verdict != nil; r.HasVerdict {
+			r.Approval = plan.Approval(stage, ps, name)
+		}
+		if ag, _ := plan.Agent(role.Agent); len(ag.Run) > 0 {
+			r.Program = ag.Run[0]
+		}
+		step.Roles = append(step.Roles, r)
+	}
+	return step, nil
+}
+
+// agentName returns the display name of a role's agent.
+func agentName(plan *pipeline.Plan, role pipeline.Role) string {
+	ag, _ := plan.Agent(role.Agent)
+	switch {
+	case len(ag.Run) == 0:
+		return "agent"
+	case ag.Reply == agent.KindJSON || isScripted(ag):
+		return "claude -p" // the built-in agent replies like claude
+	}
+	return path.Base(ag.Run[0])
+}

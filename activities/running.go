@@ -1,0 +1,370 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// runningCall is a call that runs in this worker. When done is closed, ans or err is set.
+type runningCall struct {
+	done   chan struct{}
+	ans    *calls.Answer
+	err    error
+	l      calls.Ledger
+	number int            // of the delivery
+	dir    string         // scratch directory of the delivery
+	tree   *workspaceCopy // copy of the workspace; may be nil
+	file   string         // path of the artifact in the scratch directory, if the agent gets it
+	before []byte         // content of the artifact before the call
+	kind   string         // of replies
+
+	recovered bool // read from the output of an earlier delivery
+}
+
+const (
+	stderrFile = "stderr"
+	workerFile = "worker.json"
+	promptFile = "prompt.md"
+	workDir    = "work"
+)
+
+func (a *Activities) isRunning(call string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.running[call]
+	return ok
+}
+
+// replySize returns the current size of a running call's reply.
+func (a *Activities) replySize(call string) int64 {
+	a.mu.Lock()
+	st := a.running[call]
+	a.mu.Unlock()
+	if st == nil {
+		return 0
+	}
+	fi, err := os.Stat(filepath.Join(st.dir, calls.StdoutFile))
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
+}
+
+type startFunc func() (*runningCall, *agent.Child, error)
+
+// startOrJoin starts the call's process, or joins it if this worker has it.
+func (a *Activities) startOrJoin(ctx context.Context, l calls.Ledger, in contract.PassInput,
+	start startFunc) (*runningCall, bool, error) {
+	var st *runningCall
+	call, joined, err := a.inFlight.Join(in.Call, func() (*agent.Child, error) {
+		var child *agent.Child
+		var err error
+		st, child, err = start()
+		if err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		a.running[in.Call] = st
+		a.mu.Unlock()
+		return child, nil
+	})
+	var spawn *spawnError
+	if errors.As(err, &spawn) {
+		return spawn.st, joined, nil
+	}
+	if err != nil {
+		return nil, joined, err
+	}
+	if joined {
+		a.mu.Lock()
+		st = a.running[in.Call]
+		a.mu.Unlock()
+		if st == nil { // it settled meanwhile: its answer is stored
+			ans, err := l.Result(ctx)
+			return &runningCall{done: closedChan(), ans: ans, err: err}, true, nil
+		}
+		return st, true, nil
+	}
+	go a.watch(context.WithoutCancel(ctx), call, in, st)
+	return st, false, nil
+}
+
+func closedChan() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+// spawnError is a call whose process could not be started; that is an answer too.
+type spawnError struct {
+	st  *runningCall
+	err error
+}
+
+func (e *spawnError) Error() string { return e.err.Error() }
+
+// launch starts a supervisor, claims the delivery, prepares the scratch directory and releases the agent. If the
+// worker dies in between, the supervisor ends without starting the agent.
+func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.PassInput,
+	delivery int) (*runningCall, *agent.Child, error) {
+	plan, err := a.plan(ctx, l.Store, in.At.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	_, _, step, role, err := find(plan, in.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	ag, ok := agentOf(plan, step, role)
+	if !ok {
+		return nil, nil, badInput("the plan has no agent %q", role.Agent)
+	}
+	st := &runningCall{done: make(chan struct{}), l: l, kind: replyKind(ag), number: delivery}
+	st.dir = filepath.Join(a.cfg.Scratch, calls.FolderName(in.Call), strconv.Itoa(delivery))
+	cmd := agent.Command{
+		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
+		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
+	}
+	if err := requireProgram(in, cmd); err != nil {
+		return nil, nil, err
+	}
+	p, err := a.startSupervisor(st.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.claim(ctx, st, in, cmd, p.Identity()); err != nil {
+		return nil, nil, errors.Join(err, p.Abandon())
+	}
+	if err := a.prepareScratch(ctx, st, in, plan, step, role); err != nil {
+		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
+	}
+	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
+	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, calls.StdoutFile),
+		filepath.Join(st.dir, stderrFile)
+	if err := writeIdentity(st.dir, workerFile, a.cfg.Worker); err != nil {
+		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
+	}
+	a.cfg.OnPoint(PointPrepared, in.Call)
+	child, err := agent.Start(p, cmd)
+	if err != nil {
+		return nil, nil, a.handleSpawnFailure(ctx, st, err)
+	}
+	a.cfg.OnPoint(PointSpawned, in.Call)
+	return st, child, nil
+}
+
+func (a *Activities) startSupervisor(dir string) (*supervisor.Process, error) {
+	argv := a.cfg.Supervisor
+	if argv == nil {
+		var err error
+		if argv, err = supervisor.Argv(); err != nil {
+			return nil, err
+		}
+	}
+	return supervisor.Start(argv, dir)
+}
+
+// endDelivery records that a delivery ended without a result because of cause, which it returns.
+func (st *runningCall) endDelivery(ctx context.Context, cause error) error {
+	return errors.Join(cause, st.l.End(context.WithoutCancel(ctx), st.number))
+}
+
+// agentOf returns the agent of a step, or the shell.
+func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
+	if step.Kind == pipeline.KindRun {
+		return pipeline.Agent{Run: []string{pipeline.Shell, "-c", step.Run}, Reply: agent.KindText}, true
+	}
+	return plan.Agent(role.Agent)
+}
+
+// agentArgv returns the command of an agent; the built-in one is this program.
+func (a *Activities) agentArgv(ag pipeline.Agent) []string {
+	if !isScripted(ag) {
+		return ag.Run
+	}
+	return append(append([]string(nil), a.cfg.Scripted...), ag.Run[1:]...)
+}
+
+func isScripted(ag pipeline.Agent) bool { return len(ag.Run) > 0 && ag.Run[0] == pipeline.Scripted }
+
+// replyKind returns the format of an agent's replies; the built-in one replies like claude.
+func replyKind(ag pipeline.Agent) string {
+	if ag.Reply == "" && isScripted(ag) {
+		return agent.KindJSON
+	}
+	return ag.Reply
+}
+
+// agentEnv returns the variables that an agent gets; the built-in one has additional ones.
+func (a *Activities) agentEnv(ag pipeline.Agent) []string {
+	if !isScripted(ag) {
+		return ag.Env
+	}
+	return append(scripted.EnvNames(), ag.Env...)
+}
+
+// claimGrace is the time a call may take beyond its timeout, for preparation and for the kill.
+const claimGrace = 5 * time.Minute
+
+func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.PassInput, cmd agent.Command,
+	by process.Identity) error {
+	request, err := json.Marshal(struct {
+		Prompt, Artifact string
+		Argv, Env        []string
+	}{in.Prompt.Original(), run.DigestOf(in.Artifact), cmd.Argv, cmd.EnvNames()})
+	if err != nil {
+		return err
+	}
+	now := a.cfg.Now()
+	return st.l.Claim(ctx, calls.Claim{
+		Version: calls.Version, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest,
+		Host: a.cfg.Host, Worker: a.cfg.Worker,
+		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by,
+		Deadline: run.Time(now.Add(cmd.Timeout + claimGrace)),
+	}, st.number)
+}
+
+func writeIdentity(dir, name string, id process.Identity) error {
+	raw, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), raw, 0o600)
+}
+
+// handleSpawnFailure stores a failed start as the answer.
+func (a *Activities) handleSpawnFailure(ctx context.Context, st *runningCall, cause error) error {
+	var err error
+	if st.ans, err = a.storeSpawnFailure(ctx, st, cause); err != nil {
+		return errors.Join(st.endDelivery(ctx, err), removeScratch(st.dir)) // nothing was started
+	}
+	close(st.done)
+	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
+}
+
+// storeSpawnFailure stores that the agent of a delivery was never started.
+func (a *Activities) storeSpawnFailure(ctx context.Context, st *runningCall, cause error) (*calls.Answer, error) {
+	f := agent.SpawnFailure(cause)
+	a.redactAll(&f.Message, &f.Diagnostics)
+	ans := &calls.Answer{Version: calls.AnswerVersion, Call: st.l.Call, Delivery: st.number, Host: a.cfg.Host, Spawn: f}
+	ans.Exit.Started = a.cfg.Now()
+	return a.storeAnswer(ctx, st, ans)
+}
+
+// watch waits for the child and stores its answer, even if no activity waits for it. A call that is handed over is
+// left alone.
+func (a *Activities) watch(ctx context.Context, call *agent.InFlightCall, in contract.PassInput, st *runningCall) {
+	select {
+	case <-call.Child.Done():
+		st.ans, st.err = a.storeResult(ctx, call.Child, in, st)
+	case <-a.handover:
+		select {
+		case <-call.Child.Done(): // an ended call is not handed over
+			st.ans, st.err = a.storeResult(ctx, call.Child, in, st)
+		default:
+			st.err = errHandedOver
+		}
+	}
+	a.mu.Lock()
+	delete(a.running, in.Call)
+	a.mu.Unlock()
+	a.inFlight.Remove(call)
+	close(st.done)
+}
+
+// noAnswerError is the error of a delivery whose agent ended without an answer: it was stopped, or lost with its
+// supervisor.
+type noAnswerError struct{ reason string }
+
+func (e *noAnswerError) Error() string { return e.reason }
+
+// storeResult stores the answer of a child that has ended. The delivery is only marked as ended if there is none:
+// output can be read again later.
+func (a *Activities) storeResult(ctx context.Context, child *agent.Child, in contract.PassInput,
+	st *runningCall) (*calls.Answer, error) {
+	exit, err := child.Result()
+	a.cfg.OnPoint(PointExited, in.Call)
+	var ans *calls.Answer
+	var spawn *supervisor.SpawnError
+	switch {
+	case errors.As(err, &spawn):
+		ans, err = a.storeSpawnFailure(ctx, st, spawn.Err)
+	case errors.Is(err, agent.ErrLost):
+		ans, err = a.recoverLost(ctx, in, st)
+	case err == nil:
+		ans, err = a.storeOutput(ctx, st, in, exit)
+	}
+	if none := (*noAnswerError)(nil); errors.As(err, &none) {
+		err = st.endDelivery(ctx, errors.Join(err, removeScratch(st.dir)))
+	}
+	if ans != nil {
+		a.cfg.OnPoint(PointStored, in.Call)
+	}
+	return ans, err
+}
+
+// recoverLost ends what a lost supervisor left. A complete answer still counts.
+func (a *Activities) recoverLost(ctx context.Context, in contract.PassInput, st *runningCall) (*calls.Answer, error) {
+	if err := calls.Reap(ctx, st.dir); err != nil {
+		return nil, err
+	}
+	if ans, err := st.l.Result(ctx); ans != nil || err != nil {
+		return ans, err // another worker of this host has read and removed it
+	}
+	ans, err := a.recoverOutput(ctx, st.l, in, st.number, st.dir)
+	if ans == nil && err == nil {
+		err = &noAnswerError{"the supervisor of the call was lost, and the agent with it"}
+	}
+	return ans, err
+}
+
+// storeOutput stores the output of a finished child; the first answer of a call counts. A stopped child has an answer
+// only if its output is complete.
+func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contract.PassInput,
+	exit agent.Exit) (*calls.Answer, error) {
+	out, err := outputsOf(st.dir)
+	if err != nil {
+		return nil, err
+	}
+	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
+		return nil, &noAnswerError{"the agent was stopped: " + exit.KillCause}
+	}
+	ans, err := a.newAnswer(ctx, st, in, exit, out)
+	if err != nil {
+		return nil, err
+	}
+	ans.Recovered = st.recovered
+	return a.storeAnswer(ctx, st, ans)
+}
+
+// storeAnswer stores an answer and returns the one that counts. Then it removes the scratch directories of the call.
+func (a *Activities) storeAnswer(ctx context.Context, st *runningCall, ans *calls.Answer) (*calls.Answer, error) {
+	won, err := st.l.Put(ctx, *ans)
+	if err != nil {
+		return nil, fmt.Errorf("store the answer of call %s: %w", st.l.Call, err)
+	}
+	if !won { // another one came first
+		if ans, err = st.l.Result(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a.removeCallScratch(ctx, filepath.Dir(st.dir))
+	return ans, nil
+}

@@ -1,0 +1,323 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/run"
+)
+
+// someone is a process that runs until the test ends it.
+func someone(t *testing.T) (*exec.Cmd, process.Identity) {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, cmd.Start())
+	id, err := process.Of(cmd.Process.Pid)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd, id
+}
+
+// gone is a process that has ended.
+func gone(t *testing.T) process.Identity {
+	t.Helper()
+	cmd, id := someone(t)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	return id
+}
+
+// leave is what a worker and a supervisor of this host left of a delivery.
+func (h *harness) leave(worker, by process.Identity, stdout string) (dir string) {
+	h.t.Helper()
+	root := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)))
+	err := h.ledger().Claim(context.Background(),
+		calls.Claim{
+			Version: calls.Version, Call: callID(h.in), Host: "here", Worker: worker, Supervisor: by, Scratch: root,
+		}, 1)
+	require.NoError(h.t, err)
+	dir = filepath.Join(root, "1")
+	require.NoError(h.t, os.MkdirAll(dir, 0o700))
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, calls.StdoutFile), []byte(stdout), 0o600))
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stderrFile), nil, 0o600))
+	h.json(dir, supervisor.RecordFile, supervisor.Record{Version: supervisor.Version, Process: by, Delivery: dir})
+	require.NoError(h.t, writeIdentity(dir, workerFile, worker))
+	return dir
+}
+
+func (h *harness) json(dir, name string, v any) {
+	h.t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(h.t, err)
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
+}
+
+// exited is the record of its supervisor that the agent of a delivery has ended.
+func (h *harness) exited(dir string, exit supervisor.Exit) {
+	h.t.Helper()
+	h.json(dir, supervisor.ExitFile, struct {
+		Version int `json:"version"`
+		supervisor.Exit
+	}{supervisor.Version, exit})
+}
+
+func TestCompleteAnswerOfDeadWorkerCounts(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.leave(gone(t), gone(t), envelopeOf("From beyond.")+"\n")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.True(t, res.Reused)
+	require.Equal(t, 0, h.started())
+	reply, err := blobs.Get(context.Background(), h.s, res.Reply.Digest)
+	require.NoError(t, err)
+	require.Equal(t, "From beyond.", string(reply))
+	require.InDelta(t, 0.25, res.Spend.USD, 1e-9)
+}
+
+func TestPartialAnswerOfDeadWorkerIsRepeated(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.leave(gone(t), gone(t), `{"type":"result","result":"From bey`)
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.False(t, res.Reused)
+	require.Equal(t, 1, h.started())
+	claims, err := h.ledger().Claims(context.Background())
+	require.NoError(t, err)
+	require.Len(t, claims, 2)
+	h.noScratch()
+}
+
+func TestStoppedCallIsLost(t *testing.T) {
+	h := newHarness(t, "answer")
+	dir := h.leave(gone(t), gone(t), "half")
+	h.exited(dir, supervisor.Exit{Code: -1, Killed: true, KillCause: "the test said so"})
+	_, err := h.pass(context.Background())
+	require.ErrorContains(t, err, "the agent was stopped: the test said so")
+	require.Equal(t, 0, h.started())
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.Equal(t, 1, h.started())
+	h.noScratch()
+}
+
+func TestNextWorkerJoinsCall(t *testing.T) {
+	for name, leave := range map[string]func(first *Activities, lose func()){
+		"handed over": func(first *Activities, _ func()) { first.HandOver() },
+		"lost":        func(_ *Activities, lose func()) { lose() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "wait")
+			first := h.workerAs(gone(t))
+			ctx, lose := context.WithCancel(context.Background())
+			type outcome struct {
+				res contract.PassResult
+				err error
+			}
+			done := make(chan outcome, 1)
+			go func() { res, err := h.passOf(ctx, first); done <- outcome{res, err} }()
+			h.awaitStart(1)
+			leave(first, lose)
+			ended := <-done
+			if name == "handed over" {
+				require.NoError(t, ended.err)
+				require.Equal(t, "here", ended.res.HandedOver)
+				first.Stop()
+				again, err := h.passOf(context.Background(), first)
+				require.NoError(t, err)
+				require.Equal(t, "here", again.HandedOver, "it takes no call any more")
+			} else {
+				first.HandOver() // that it watches the call no more is all that is left of it
+			}
+			require.NoError(t, h.acts.ReapDead(context.Background()), "a worker starts")
+			go func() { res, err := h.pass(context.Background()); done <- outcome{res, err} }()
+			require.Eventually(t, func() bool { return h.acts.isRunning(callID(h.in)) }, 20*time.Second,
+				5*time.Millisecond)
+			h.letGo()
+			joined := <-done
+			require.NoError(t, joined.err)
+			require.Equal(t, run.CategoryOK, joined.res.Outcome)
+			require.True(t, joined.res.Joined)
+			require.Equal(t, 1, h.started())
+			h.noScratch()
+		})
+	}
+}
+
+func TestClaimOfOtherHostIsRespected(t *testing.T) {
+	later := run.Time(time.Now().Add(time.Hour))
+	for name, row := range map[string]struct {
+		deadline string
+		ended    bool
+		holds    bool
+	}{
+		"claimed":           {later, false, true},
+		"ended":             {later, true, false},
+		"past its deadline": {run.Time(time.Now().Add(-time.Second)), false, false},
+		"of an old release": {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			h := newHarness(t, "answer")
+			require.NoError(
+				t, h.ledger().Claim(ctx, calls.Claim{
+					Version: calls.Version, Call: callID(h.in), Host: "there", Worker: gone(t), Deadline: row.deadline,
+				}, 1),
+			)
+			if row.ended {
+				require.NoError(t, h.ledger().End(ctx, 1))
+			}
+			res, err := h.pass(ctx)
+			require.NoError(t, err)
+			if !row.holds {
+				require.Equal(t, run.CategoryOK, res.Outcome)
+				require.Equal(t, 1, h.started())
+				return
+			}
+			require.Equal(t, &contract.HostClaim{Host: "there", Until: later}, res.ClaimedBy)
+			require.Equal(t, 0, h.started())
+			claims, err := h.ledger().Claims(ctx)
+			require.NoError(t, err)
+			require.Len(t, claims, 1)
+		})
+	}
+}
+
+func TestLostSupervisorLosesCall(t *testing.T) {
+	h := newHarness(t, "wait")
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	h.awaitStart(1)
+	living, err := supervisor.Running(filepath.Join(h.dir, "scratch"))
+	require.NoError(t, err)
+	require.Len(t, living, 1)
+	require.NoError(t, living[0].Process.Signal(syscall.SIGKILL))
+	require.ErrorContains(t, <-done, "the supervisor of the call was lost")
+	h.letGo()
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.Equal(t, 2, h.started())
+}
+
+func TestDescendantsAreKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("environments of other processes are looked at on Linux only")
+	}
+	for name, again := range map[string]func(h *harness) error{
+		"asked for again": func(h *harness) error { _, err := h.pass(context.Background()); return err },
+		"a worker starts": func(h *harness) error { return h.acts.ReapDead(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+			mine, other := carrying(t, dir), carrying(t, dir+"1")
+			h.leave(gone(t), gone(t), "")
+			require.NoError(t, again(h))
+			require.False(t, mine.Alive())
+			require.True(t, other.Alive())
+		})
+	}
+	t.Run("its supervisor lives", func(t *testing.T) {
+		h := newHarness(t, "answer")
+		_, by := someone(t)
+		mine := carrying(t, filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1"))
+		h.leave(gone(t), by, "")
+		require.NoError(t, h.acts.ReapDead(context.Background()))
+		require.True(t, mine.Alive())
+	})
+}
+
+// carrying is a process in a session of its own that carries the mark of a delivery.
+func carrying(t *testing.T, dir string) process.Identity {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), agent.MarkEnv+"="+dir), &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, cmd.Start())
+	id, err := process.Of(cmd.Process.Pid)
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	return id
+}
+
+func TestReusedPIDIsNotKilled(t *testing.T) {
+	h := newHarness(t, "answer")
+	_, id := someone(t)
+	stranger := id
+	id.StartTime = "1" // the supervisor had the number before
+	h.leave(gone(t), id, "")
+	_, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.True(t, stranger.Alive())
+}
+
+func TestFrozenWorkerIsReplaced(t *testing.T) {
+	for name, answered := range map[string]bool{"the agent has answered": true, "the supervisor was lost": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			frozen, id := someone(t)
+			require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
+			dir := h.leave(id, gone(t), "")
+			if answered {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, calls.StdoutFile),
+					[]byte(envelopeOf("From beyond.")), 0o600))
+				h.exited(dir, supervisor.Exit{})
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			res, err := h.pass(ctx)
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome)
+			require.Equal(t, answered, res.Reused)
+			require.True(t, id.Alive())
+		})
+	}
+}
+
+func TestCallOfLiveWorkerIsAwaited(t *testing.T) {
+	h := newHarness(t, "answer")
+	other, id := someone(t)
+	h.leave(id, gone(t), "")
+	type outcome struct {
+		joined bool
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		res, err := h.pass(context.Background())
+		done <- outcome{res.Joined, err}
+	}()
+	stdout, stderr := h.put(envelopeOf("Mine.")), h.put("")
+	_, err := h.ledger().Put(context.Background(), calls.Answer{
+		Version: calls.Version, Call: h.in.Call, Delivery: 1, Host: "here", Stdout: stdout, Stderr: stderr,
+	})
+	require.NoError(t, err)
+	select {
+	case o := <-done:
+		require.NoError(t, o.err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the result of the other worker was not found")
+	}
+	require.Equal(t, 0, h.started())
+	require.NoError(t, other.Process.Signal(syscall.Signal(0)), "the other worker goes on")
+}

@@ -1,0 +1,67 @@
+package activities
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/fakes3"
+)
+
+// onS3 moves the harness to a store that hosts share.
+func onS3(t *testing.T, agent string) (*harness, *fakes3.Gate) {
+	t.Helper()
+	h := newHarness(t, "answer")
+	url, gate := fakes3.StartGated(t)
+	var err error
+	h.s, err = store.Open(t.Context(), url)
+	require.NoError(t, err)
+	h.lay(agent)
+	return h, gate
+}
+
+func TestMissingProgramIsRetriedOnOtherHost(t *testing.T) {
+	for _, agent := range []string{"/no/such/agent", "no-such-agent"} {
+		h, _ := onS3(t, agent)
+		_, err := h.pass(context.Background())
+		var app *temporal.ApplicationError
+		require.ErrorAs(t, err, &app)
+		require.Equal(t, contract.ErrNoProgram, app.Type())
+		require.Contains(t, app.Message(), "start agent "+agent)
+		claims, err := h.s.List(t.Context(), "calls/")
+		require.NoError(t, err)
+		require.Empty(t, claims, "nothing is claimed, so another host makes the call")
+	}
+}
+
+func TestUnreachableStoreErrorNamesHost(t *testing.T) {
+	h, gate := onS3(t, "sh")
+	gate.Close()
+	e := env(context.Background())
+	e.RegisterActivityWithOptions(redactingInterceptor(h.acts, h.acts.RunPass), activity.RegisterOptions{
+		Name: contract.RunPass,
+	})
+	_, err := e.ExecuteActivity(contract.RunPass, h.in)
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, contract.ErrNoStore, app.Type())
+	require.False(t, app.NonRetryable(), "work on the directory is tried again")
+	var from contract.Heartbeat
+	require.NoError(t, app.Details(&from))
+	require.Equal(t, "here", from.Host)
+	require.Empty(t, h.acts.stores, "it is opened anew, with the credentials of then")
+}
+
+func TestReadRoundReportsNeeds(t *testing.T) {
+	h, _ := onS3(t, "/opt/my agent")
+	var got []string
+	h.acts.cfg.Needs = func(url string, programs []string) { got = append(append(got, url), programs...) }
+	_, err := h.acts.ReadRound(t.Context(), contract.RoundInput{Store: h.s.URL(), Plan: h.plan, Round: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{h.s.URL(), "/opt/my agent"}, got)
+}

@@ -1,0 +1,444 @@
+package activities
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// trees is a harness with a run on a git repository.
+type trees struct {
+	*harness
+	source string // the repository's checkout
+	dir    string // of the run
+	base   string
+	tree   contract.Tree // as the run begins
+}
+
+const onTrees = `
+pipeline: trees
+agent: {run: [AGENT], reply: claude-json, env: [ACTIVITIES_TEST_PLAYS, ACTIVITIES_TEST_FOLDER]}
+workspace: {git: worktree, ignore: ['*.tmp']}
+delivery: {to: branch, branch: result}
+roles:
+  worker: {prompt: builder.md, gives: changes}
+stages:
+  - name: work
+    steps: [{role: worker}, {run: 'COMMAND', as: tests}]
+`
+
+// onTree creates the harness; edits are pairs of texts in the definition.
+func onTree(t *testing.T, play string, edits ...string) *trees {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	h := &trees{harness: newHarness(t, play)}
+	root, err := filepath.EvalSymlinks(h.harness.dir)
+	require.NoError(t, err)
+	h.source, h.dir = filepath.Join(root, "source"), filepath.Join(root, "run")
+	require.NoError(t, os.MkdirAll(h.source, 0o700))
+	h.put("a.txt", "a\n")
+	h.put("b.txt", "b\n")
+	h.put("gone.txt", "g\n")
+	h.put(".gitignore", "*.log\n")
+	h.git("init", "-q", "-b", "main")
+	h.git("add", "-A")
+	h.git("commit", "-q", "-m", "Begin")
+	h.base = h.git("rev-parse", "HEAD")
+
+	self, err := os.Executable()
+	require.NoError(t, err)
+	text := strings.Replace(onTrees, "AGENT", self, 1)
+	for i := 0; i < len(edits); i += 2 {
+		require.Contains(t, text, edits[i])
+		text = strings.Replace(text, edits[i], edits[i+1], 1)
+	}
+	def, problems := pipeline.Parse("trees.yaml", []byte(text),
+		fstest.MapFS{"builder.md": {Data: []byte("Build it.\n")}})
+	require.Empty(t, problems)
+	plan := pipeline.Expand(def)
+	stored, err := h.s.PutJSON(t.Context(), plan)
+	require.NoError(t, err)
+	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
+	saved, err := workspace.Save(t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
+	require.NoError(t, err)
+	of.Tree = workspace.Blob(saved)
+	h.tree = contract.Tree{Plan: string(stored), Workspace: of, Tree: of.Tree, Commit: h.base}
+	h.in.Artifact, h.in.Tree, h.in.At = nil, &h.tree, contract.StepRef{
+		Plan: string(stored), Inputs: h.in.At.Inputs, Round: 1,
+	}
+	h.in.Call = "run-1/g0.001.1.-.1"
+	return h
+}
+
+// put writes a file of the source.
+func (h *trees) put(name, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.source, name), []byte(text), 0o600))
+}
+
+func (h *trees) git(args ...string) string {
+	h.t.Helper()
+	return gitIn(h.t, h.source, args...)
+}
+
+// gitIn runs git as the user would.
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=Test", "GIT_AUTHOR_EMAIL=test@localhost", "GIT_COMMITTER_NAME=Test",
+		"GIT_COMMITTER_EMAIL=test@localhost")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "git %s:\n%s", strings.Join(args, " "), out)
+	return strings.TrimRight(string(out), "\n")
+}
+
+// do executes an activity.
+func do[In, Out any](t *testing.T, f func(context.Context, In) (Out, error), in In) (Out, error) {
+	t.Helper()
+	e := env(context.Background())
+	e.RegisterActivity(f)
+	var out Out
+	got, err := e.ExecuteActivity(f, in)
+	if err != nil {
+		return out, err
+	}
+	return out, got.Get(&out)
+}
+
+// files are the paths and contents of a stored tree.
+func (h *trees) files(b run.Blob) map[string]string {
+	h.t.Helper()
+	loaded, err := tree.Load(h.t.Context(), h.s, store.Digest(b.Digest))
+	require.NoError(h.t, err)
+	out := map[string]string{}
+	for _, e := range loaded.Entries {
+		raw, err := blobs.Get(h.t.Context(), h.s, string(e.Digest))
+		require.NoError(h.t, err)
+		out[e.Path] = string(raw)
+	}
+	return out
+}
+
+// edited is the tree after the agent was at work.
+var edited = map[string]string{".gitignore": "*.log\n", "a.txt": "a2\n", "b.txt": "b\n", "new.txt": "n\n"}
+
+func TestAgentChangesBecomeTree(t *testing.T) {
+	h := onTree(t, "edit")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	require.True(t, res.Modified)
+	require.Equal(t, edited, h.files(res.Changes.Tree), "neither secrets nor what is ignored")
+	require.Equal(t, 3, res.Changes.Changed)
+	var changed []string
+	for _, f := range res.Changes.Files {
+		changed = append(changed, f.Kind+" "+f.Path)
+	}
+	require.Equal(t, []string{"changed a.txt", "removed gone.txt", "added new.txt"}, changed)
+	require.Empty(t, h.git("status", "--porcelain"), "the source is not where the agent works")
+	h.noScratch()
+
+	again, err := h.passOf(context.Background(), h.worker())
+	require.NoError(t, err)
+	require.True(t, again.Reused)
+	require.Equal(t, res.Changes, again.Changes, "the same answer, the same tree")
+	require.Equal(t, 1, h.started())
+}
+
+func TestUnchangedWorkspaceHasNoChanges(t *testing.T) {
+	h := onTree(t, "answer")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.Nil(t, res.Changes)
+	require.False(t, res.Modified)
+}
+
+func TestUnstoredTreeIsNotRepeated(t *testing.T) {
+	h := onTree(t, "edit and lose the store")
+	_, err := h.pass(context.Background())
+	require.Error(t, err, "the store is away")
+	require.NoError(t, os.Remove(filepath.Join(h.harness.dir, "store", "blobs")))
+	require.NoError(
+		t, os.Rename(filepath.Join(h.harness.dir, "store", "away"), filepath.Join(h.harness.dir, "store", "blobs")),
+	)
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.Equal(t, 1, h.started())
+	require.Equal(t, edited, h.files(res.Changes.Tree))
+}
+
+func TestFailedAttemptLeavesNoChanges(t *testing.T) {
+	h := onTree(t, "leave junk, then edit")
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.NotEqual(t, run.CategoryOK, res.Outcome)
+	require.Nil(t, res.Changes)
+	h.in.Call, h.in.Attempt = "run-1/g0.001.1.-.2", 2
+	res, err = h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome)
+	require.Equal(t, edited, h.files(res.Changes.Tree))
+	h.noScratch()
+}
+
+func TestCommandStep(t *testing.T) {
+	for name, row := range map[string]struct {
+		command, value, reply string
+		code                  int
+	}{
+		"fine":     {"cat a.txt", "ok", "a\n", 0},
+		"it fails": {"cat b.txt; echo bad >&2; exit 3", "failed", "b\nbad\n", 3},
+		"it changes a file": {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "HEAD\n",
+			0},
+		"no such program":    {"no-such-program 2>/dev/null", "failed", "", 127},
+		"it looks at itself": {"git log --format=%s", "ok", "Begin\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", "COMMAND", row.command)
+			h.in.At.Step = 1
+			res, err := h.pass(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			require.Equal(t, row.value, res.Value)
+			require.Equal(t, row.code, res.ExitCode)
+			require.Equal(t, row.code == 0, res.Validation.Passed)
+			said, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
+			require.NoError(t, err)
+			require.Equal(t, row.reply, string(said))
+			require.Nil(t, res.Changes)
+			require.Zero(t, res.Spend.USD)
+			require.Zero(t, h.started(), "no agent is asked")
+			require.Empty(t, h.git("status", "--porcelain"))
+			h.noScratch()
+		})
+	}
+}
+
+func TestCommandTimeout(t *testing.T) {
+	h := onTree(t, "answer", "COMMAND", "echo begun; exec sleep 600")
+	h.in.At.Step, h.in.TimeoutMS = 1, 300
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryAgentTimeout, res.Outcome, res.Message)
+	require.Empty(t, res.Value)
+	require.False(t, res.Permanent)
+}
+
+// carried stores a tree of these files, and brings the run's own checkout to it.
+func (h *trees) carry(files map[string]string) (contract.Tree, contract.SyncWorkspaceResult) {
+	h.t.Helper()
+	folder := h.t.TempDir()
+	for name, text := range files {
+		require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	saved, err := tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil)
+	require.NoError(h.t, err)
+	to := h.tree
+	to.Tree = workspace.Blob(saved)
+	return to, h.carryTo(to)
+}
+
+func (h *trees) carryTo(to contract.Tree) contract.SyncWorkspaceResult {
+	h.t.Helper()
+	res, err := do(h.t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
+		Target: h.target(), Tree: to, Message: "Do it\n\nPassbook-Step: 001\n",
+	})
+	require.NoError(h.t, err)
+	return res
+}
+
+func (h *trees) target() contract.Target {
+	return contract.Target{RunID: "run-1", Dir: h.dir, Store: h.s.URL()}
+}
+
+func (h *trees) workspace() string { return filepath.Join(h.dir, "workspace") }
+
+// committed wants the checkout to be clean at a commit of exactly these files, right behind the base.
+func (h *trees) committed(commit string, files map[string]string) {
+	h.t.Helper()
+	require.Equal(h.t, commit+" "+h.base+" Do it",
+		gitIn(h.t, h.workspace(), "log", "-1", "--format=%H %P %s", "passbook/run-1"))
+	require.Empty(h.t, gitIn(h.t, h.workspace(), "status", "--porcelain"))
+	found := map[string]string{}
+	for _, name := range strings.Fields(gitIn(h.t, h.workspace(), "ls-files")) {
+		raw, err := os.ReadFile(filepath.Join(h.workspace(), name))
+		require.NoError(h.t, err)
+		found[name] = string(raw)
+	}
+	require.Equal(h.t, files, found)
+}
+
+func TestSyncWorkspace(t *testing.T) {
+	for name, hurt := range map[string]func(t *testing.T, h *trees, to contract.Tree){
+		"as it was left": func(*testing.T, *trees, contract.Tree) {},
+		"half laid out": func(t *testing.T, h *trees, _ contract.Tree) {
+			require.NoError(t, os.Remove(filepath.Join(h.workspace(), "new.txt")))
+			require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("ha"), 0o600))
+		},
+		"laid out and not committed": func(t *testing.T, h *trees, _ contract.Tree) {
+			gitIn(t, h.workspace(), "reset", "-q", h.base)
+		},
+		"gone": func(t *testing.T, h *trees, _ contract.Tree) { require.NoError(t, os.RemoveAll(h.workspace())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer")
+			to, res := h.carry(edited)
+			h.committed(res.Commit, edited)
+			hurt(t, h, to)
+			again := h.carryTo(to)
+			h.committed(again.Commit, edited)
+			require.Equal(t, "main", h.git("branch", "--show-current"))
+			require.Equal(t, h.base, h.git("rev-parse", "main"))
+			require.Empty(t, h.git("status", "--porcelain"))
+			if name != "laid out and not committed" {
+				require.Equal(t, res.Commit, again.Commit)
+			}
+		})
+	}
+}
+
+func TestSyncWorkspaceKeepsExcludedFiles(t *testing.T) {
+	h := onTree(t, "answer")
+	h.carry(edited)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "cache.tmp"), []byte("cache"), 0o600))
+	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a3\n"})
+	require.FileExists(t, filepath.Join(h.workspace(), "cache.tmp"))
+	require.NoFileExists(t, filepath.Join(h.workspace(), "new.txt"))
+	require.NotContains(t, gitIn(t, h.workspace(), "ls-files"), "cache.tmp")
+}
+
+func TestOnlyAcceptedChangesAreDelivered(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	for _, name := range []string{".env", "cache.tmp", "ignored.log"} {
+		require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), name), []byte("mine\n"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mended.txt"), []byte("m\n"), 0o600))
+	ev := h.inspect(known).Workspace
+	require.Equal(t, 1, ev.Changed)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "late.txt"), []byte("nobody has seen it\n"), 0o600))
+	require.True(t, h.deliver("", false).Delivered)
+	require.Equal(t, "a.txt\ngone.txt\nmended.txt\nnew.txt",
+		h.git("diff", "--name-only", "--no-renames", "main", "result"))
+	require.FileExists(t, filepath.Join(h.workspace(), ".env"))
+}
+
+// inspect looks at the checkout with what the run knows.
+func (h *trees) inspect(known contract.Tree) contract.InspectResult {
+	h.t.Helper()
+	res, err := do(h.t, h.acts.Inspect, contract.InspectInput{Target: h.target(), Tree: &known})
+	require.NoError(h.t, err)
+	return res
+}
+
+func TestInspectAdoptsCheckoutEdits(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	require.Equal(t, contract.InspectResult{}, h.inspect(known), "nobody was there")
+
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mine.txt"), []byte("m\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "ignored.log"), []byte("log\n"), 0o600))
+	ev := h.inspect(known).Workspace
+	require.NotNil(t, ev)
+	require.Equal(t, "edited", ev.Cause)
+	require.Equal(t, 2, ev.Changed)
+	require.Equal(t, map[string]string{
+		".gitignore": "*.log\n", "a.txt": "mended\n", "b.txt": "b\n", "new.txt": "n\n", "mine.txt": "m\n",
+	}, h.files(ev.Tree))
+	require.Equal(t, ev.Commit+" Record manual changes", gitIn(t, h.workspace(), "log", "-1", "--format=%H %s"))
+
+	known.Tree, known.Commit = ev.Tree, ev.Commit
+	require.Equal(t, contract.InspectResult{}, h.inspect(known))
+}
+
+func TestInspectRecreatesCheckout(t *testing.T) {
+	h := onTree(t, "answer")
+	known, carried := h.carry(edited)
+	known.Commit = carried.Commit
+	require.NoError(t, os.RemoveAll(h.workspace()))
+	require.Equal(t, contract.InspectResult{Restored: true}, h.inspect(known))
+	h.committed(carried.Commit, edited)
+}
+
+func TestUnjournaledSyncIsReset(t *testing.T) {
+	h := onTree(t, "answer")
+	known := h.tree
+	h.carry(edited)
+	require.Equal(t, contract.InspectResult{Restored: true}, h.inspect(known), "no person was there")
+	require.Equal(t, h.base, gitIn(t, h.workspace(), "rev-parse", "HEAD"))
+	require.Empty(t, gitIn(t, h.workspace(), "status", "--porcelain"))
+
+	h.carry(edited)
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
+	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "somebody was at work on it")
+}
+
+func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
+	for _, kind := range []run.WorkspaceKind{run.WorkspaceDir, run.WorkspaceGit} {
+		t.Run(string(kind), func(t *testing.T) {
+			h := onTree(t, "answer")
+			to := h.tree
+			to.Workspace.Kind = kind
+			dir := filepath.Join(h.dir, "workspace")
+			_, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{Target: h.target(), Tree: to,
+				Message: "Begin\n"})
+			require.NoError(t, err)
+			was := to.Tree
+			next := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(next, "a.txt"), []byte("a, better\n"), 0o600))
+			saved, err := tree.Save(t.Context(), h.s, next, tree.Rules{}, nil)
+			require.NoError(t, err)
+			to.Tree = workspace.Blob(saved)
+			mine := map[string]string{"mine.txt": "mine", "sub/too.txt": "mine too"}
+			for name, text := range mine {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, ".passbook-abc"), []byte("half of a file"), 0o600))
+			res, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
+				Target: h.target(), Tree: to, Previous: &was, Message: "Do it\n",
+			})
+			require.NoError(t, err)
+			for name, text := range mine {
+				raw, err := os.ReadFile(filepath.Join(h.dir, "_orchestrator", "kept", name))
+				require.NoError(t, err)
+				require.Equal(t, text, string(raw))
+				require.NoFileExists(t, filepath.Join(dir, name))
+			}
+			require.NoFileExists(t, filepath.Join(dir, "b.txt"), "the pass has removed it")
+			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", "b.txt"))
+			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", ".passbook-abc"))
+			require.Len(t, res.Recovered, 1)
+			require.Contains(t, res.Recovered[0].Message,
+				"moved 2 files that no pass created out of the workspace of the active run: mine.txt (now "+
+					"_orchestrator/kept/mine.txt), sub/too.txt (now _orchestrator/kept/sub/too.txt);")
+			again, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
+				Target: h.target(), Tree: to, Previous: &was, Message: "Do it\n",
+			})
+			require.NoError(t, err)
+			require.Empty(t, again.Recovered)
+		})
+	}
+}

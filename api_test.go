@@ -1,0 +1,249 @@
+package passbook_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// publicPackages are the Go API. Their exported declarations mention no type of an internal package.
+var publicPackages = []string{
+	"run", "pipeline", "pipeline/template", "client", "workerhost", "rundir", "config", "workflows",
+	"activities/contract",
+}
+
+// pendingPackages are public packages that still mention internal types, with the maximum number of declarations.
+var pendingPackages = map[string]int{"activities": 5}
+
+func TestPublicPackagesMentionNoInternalTypes(t *testing.T) {
+	load := exportData(t)
+	for _, name := range publicPackages {
+		require.Empty(t, internalTypes(load(name)), "%s is public", name)
+	}
+	for name, most := range pendingPackages {
+		found := internalTypes(load(name))
+		t.Logf("%s: %d declarations mention internal types: %s", name, len(found), strings.Join(found, "; "))
+		require.LessOrEqual(t, len(found), most, "%s mentions more internal types than before", name)
+	}
+}
+
+// TestInternalTypesAreFound plants a declaration of each kind.
+func TestInternalTypesAreFound(t *testing.T) {
+	hidden := check(t, module+"/internal/hidden", nil, "type T struct{}; type G[E any] struct{}")
+	for source, want := range map[string]bool{
+		"var V hidden.T":                                  true,
+		"const C = 1":                                     false,
+		"func F(map[string][]*hidden.T)":                  true,
+		"func F() (int, func(...hidden.T))":               true,
+		"func F[E hidden.T | int](E) {}":                  true,
+		"type S struct{ F chan hidden.T }":                true,
+		"type S struct{ hidden.T }":                       true,
+		"type S struct{ f hidden.T }":                     false,
+		"type s struct{ F hidden.T }":                     false,
+		"type s struct{ F hidden.T }; type S struct{ s }": true,
+		"type s struct{}; func (s) M() hidden.T { panic(0) }; type S struct{ *s }": true,
+		"type S struct{}; func (S) M(hidden.T) {}":                                 true,
+		"type S struct{}; func (S) m(hidden.T) {}":                                 false,
+		"type I interface{ M() hidden.T }":                                         true,
+		"type A = hidden.T":                                                        true,
+		"type L [2]hidden.G[int]":                                                  true,
+	} {
+		pkg := check(t, module+"/public", hidden, `import "`+hidden.Path()+`"; var _ hidden.T; `+source)
+		require.Equal(t, want, len(internalTypes(pkg)) > 0, source)
+	}
+}
+
+// check type-checks a package that may import another one.
+func check(t *testing.T, path string, imported *types.Package, source string) *types.Package {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "planted.go", "package "+filepath.Base(path)+"; "+source,
+		parser.SkipObjectResolution)
+	require.NoError(t, err)
+	conf := types.Config{Importer: only{imported}, IgnoreFuncBodies: true}
+	pkg, err := conf.Check(path, files, []*ast.File{file}, nil)
+	require.NoError(t, err, source)
+	return pkg
+}
+
+// only imports one package.
+type only struct{ pkg *types.Package }
+
+func (o only) Import(string) (*types.Package, error) { return o.pkg, nil }
+
+// exportData returns a function that loads the exported declarations of a package of this module.
+func exportData(t *testing.T) func(name string) *types.Package {
+	t.Helper()
+	imp := compiled(t, slices.Concat(publicPackages, slices.Collect(maps.Keys(pendingPackages)))...)
+	return func(name string) *types.Package {
+		pkg, err := imp.Import(module + "/" + name)
+		require.NoError(t, err)
+		return pkg
+	}
+}
+
+// compiled imports packages of this module and what they import, as the compiler has left them.
+func compiled(t *testing.T, names ...string) types.Importer {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
+	for _, name := range names {
+		args = append(args, "./"+name)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		files[path] = file
+	}
+	open := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	return importer.ForCompiler(token.NewFileSet(), "gc", open)
+}
+
+// internalTypes lists the exported declarations of a package that mention a type of an internal package.
+func internalTypes(pkg *types.Package) []string {
+	var found []string
+	for _, name := range pkg.Scope().Names() {
+		obj := pkg.Scope().Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		m := mentions{declaration: name, seen: map[types.Type]bool{}}
+		m.object(obj)
+		found = append(found, m.found...)
+	}
+	return found
+}
+
+// mentions collects the internal types in one declaration.
+type mentions struct {
+	declaration string
+	seen        map[types.Type]bool
+	found       []string
+}
+
+func (m *mentions) object(obj types.Object) {
+	name, ok := obj.(*types.TypeName)
+	if !ok {
+		m.typ(obj.Type())
+		return
+	}
+	if name.IsAlias() {
+		m.typ(types.Unalias(name.Type()))
+		return
+	}
+	m.typ(name.Type().Underlying())
+	methods := types.NewMethodSet(types.NewPointer(name.Type())) // with the promoted ones
+	for i := range methods.Len() {
+		if method := methods.At(i).Obj(); method.Exported() {
+			m.typ(method.Type())
+		}
+	}
+}
+
+// typ visits a type as far as another package can use it.
+func (m *mentions) typ(t types.Type) {
+	if t == nil || m.seen[t] {
+		return
+	}
+	m.seen[t] = true
+	switch t := t.(type) {
+	case *types.Named:
+		m.named(t.Obj())
+		m.list(t.TypeArgs())
+	case *types.Alias:
+		m.named(t.Obj())
+		m.typ(types.Unalias(t))
+	case *types.TypeParam:
+		m.typ(t.Constraint().Underlying())
+	case *types.Struct:
+		for field := range t.Fields() {
+			m.field(field)
+		}
+	case *types.Interface:
+		for method := range t.Methods() {
+			if method.Exported() {
+				m.typ(method.Type())
+			}
+		}
+		for embedded := range t.EmbeddedTypes() {
+			m.typ(embedded)
+		}
+	case *types.Signature:
+		m.signature(t)
+	case *types.Map:
+		m.typ(t.Key())
+		m.typ(t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		m.typ(t.Elem())
+	case *types.Union:
+		for term := range t.Terms() {
+			m.typ(term.Type())
+		}
+	}
+}
+
+// field visits an exported field, and what an embedded field of an unexported type promotes.
+func (m *mentions) field(f *types.Var) {
+	switch {
+	case f.Exported():
+		m.typ(f.Type())
+	case f.Embedded():
+		t := f.Type()
+		if p, ok := t.(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		m.typ(t.Underlying())
+	}
+}
+
+func (m *mentions) signature(s *types.Signature) {
+	for _, tuple := range []*types.Tuple{s.Params(), s.Results()} {
+		for v := range tuple.Variables() {
+			m.typ(v.Type())
+		}
+	}
+	for p := range s.TypeParams().TypeParams() {
+		m.typ(p)
+	}
+}
+
+func (m *mentions) list(args *types.TypeList) {
+	for t := range args.Types() {
+		m.typ(t)
+	}
+}
+
+func (m *mentions) named(obj *types.TypeName) {
+	if obj.Pkg() == nil {
+		return
+	}
+	if name, ours := inModule(obj.Pkg().Path()); ours && strings.HasPrefix(name, "internal/") {
+		m.found = append(m.found, fmt.Sprintf("%s mentions %s.%s", m.declaration, name, obj.Name()))
+	}
+}
+
+// TestAPIPageShowsTheExamples compares the Go code of the page with the examples that run as tests.
+func TestAPIPageShowsTheExamples(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```go file=(\\S+)\n(.*?)```").FindAllStringSubmatch(read(t, "docs/api.md"), -1)
+	require.NotEmpty(t, blocks)
+	for _, b := range blocks {
+		require.Contains(t, read(t, b[1]), b[2], "docs/api.md differs from %s", b[1])
+	}
+}

@@ -1,0 +1,126 @@
+package browser_test
+
+import (
+	"fmt"
+	"image"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/browser"
+)
+
+var (
+	small    = browser.Size{W: 320, H: 200}
+	viewOnly = browser.Request{Sizes: []browser.Size{small}, Kinds: []string{browser.Viewport}}
+	fullOnly = browser.Request{Sizes: []browser.Size{small}, Kinds: []string{browser.Full}}
+)
+
+func TestPageHasNoNetworkAccess(t *testing.T) {
+	var visits atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
+	defer other.Close()
+	ws := strings.Replace(other.URL, "http:", "ws:", 1)
+	localhost := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
+	html := fmt.Sprintf(`<!doctype html>
+<link rel=stylesheet href="http://example.invalid/style.css">
+<link rel=preconnect href="%[1]s">
+<style>@font-face { font-family: F; src: url(%[1]s/font.woff2) } body { margin: 0; background: #00ff00; font-family: F }</style>
+<img src="%[1]s/image.png"><img loading=lazy src="%[3]s/lazy.png"><iframe style="display:none" src="%[1]s/frame"></iframe>text
+<script src="https://example.invalid/script.js"></script>
+<script>
+  fetch("%[1]s/fetch").catch(() => {});
+  navigator.sendBeacon("%[1]s/beacon", "x");
+  new WebSocket("%[2]s/socket");
+  new Worker(URL.createObjectURL(new Blob(["fetch('%[1]s/worker')"])));
+  window.open("%[1]s/popup");
+  setTimeout(() => { location.href = "%[1]s/away" }, 20);
+</script>`, other.URL, ws, localhost)
+	res := shoot(t, []byte(html), viewOnly)
+
+	require.Zero(t, visits.Load(), "the page reached another server")
+	for _, url := range []string{
+		"http://example.invalid/style.css", "https://example.invalid/script.js", localhost + "/lazy.png",
+		ws + "/socket",
+		other.URL + "/image.png", other.URL + "/font.woff2", other.URL + "/frame", other.URL + "/fetch",
+		other.URL + "/away",
+	} {
+		require.Contains(t, res.Blocked, url)
+	}
+	require.IsIncreasing(t, res.Blocked)
+	at(t, decode(t, res.Shots[0]), 300, 190, 0x00ff00) // still this page, not where it wanted to go
+}
+
+func TestScreenshotsAreReproducible(t *testing.T) {
+	first := shoot(t, markerPage(t), cycle)
+	second := shoot(t, markerPage(t), cycle)
+	for i, s := range first.Shots {
+		require.Equal(t, s.Name, second.Shots[i].Name)
+		require.Equal(t, s.PNG, second.Shots[i].PNG, s.Name)
+	}
+}
+
+func TestFullScreenshotIncludesLazyContent(t *testing.T) {
+	res := shoot(t, markerPage(t), fullOnly)
+	require.Len(t, res.Shots, 1)
+	at(t, decode(t, res.Shots[0]), 100, 1850, 0xff8000)
+}
+
+func TestHighPageIsTruncated(t *testing.T) {
+	res := shoot(
+		t, []byte(`<!doctype html><body style="margin:0; height: 20000px; background: linear-gradient(red, blue)">`),
+		fullOnly,
+	)
+	require.Equal(t, image.Pt(small.W, browser.MaxHeight), decode(t, res.Shots[0]).Bounds().Size())
+	require.Len(t, res.Notes, 1)
+	require.Contains(t, res.Notes[0], "20000 pixels high at 320x200")
+}
+
+func TestShortPageHasNoScrollScreenshots(t *testing.T) {
+	r := browser.Request{Sizes: []browser.Size{small}, Kinds: cycle.Kinds}
+	res := shoot(t, []byte(`<!doctype html><body style="margin:0; height: 50px; background: #ff0000">`), r)
+	require.Len(t, res.Shots, 2)
+	for _, s := range res.Shots {
+		require.Equal(t, small, browser.Size{W: s.Width, H: s.Height}, s.Name)
+		at(t, decode(t, s), 319, 199, 0xff0000)
+	}
+}
+
+func TestWidePageIsTruncated(t *testing.T) {
+	res := shoot(
+		t, []byte(`<!doctype html><body style="margin:0"><div style="width: 900px; height: 500px; background: #0000ff">`),
+		fullOnly,
+	)
+	require.Equal(t, image.Pt(320, 500), decode(t, res.Shots[0]).Bounds().Size())
+}
+
+func TestEmptyPage(t *testing.T) {
+	res := shoot(t, nil, viewOnly)
+	at(t, decode(t, res.Shots[0]), 10, 10, 0xffffff)
+}
+
+func TestInvalidRequests(t *testing.T) {
+	tests := []struct {
+		name string
+		r    browser.Request
+		want string
+	}{
+		{"no size", browser.Request{Kinds: cycle.Kinds}, "no screenshots requested"},
+		{"no kind", browser.Request{Sizes: cycle.Sizes}, "no screenshots requested"},
+		{"unknown kind", browser.Request{Sizes: cycle.Sizes, Kinds: []string{"print"}}, `kind "print"`},
+		{"no height", browser.Request{Sizes: []browser.Size{{W: 100}}, Kinds: cycle.Kinds}, "size 100x0"},
+		{"too wide", browser.Request{Sizes: []browser.Size{{W: 9000, H: 1}}, Kinds: cycle.Kinds}, "size 9000x1"},
+		{"twice", browser.Request{Sizes: []browser.Size{small, small}, Kinds: cycle.Kinds}, "duplicate size 320x200"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := browser.Shoot(t.Context(), browser.Options{}, browser.Page{Name: "artifact.html"}, tt.r)
+			require.ErrorContains(t, err, "screenshots of artifact.html: ")
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}

@@ -1,0 +1,200 @@
+// Package calls is the record of paid calls: the ledger in the store (claims and results) and what their
+// deliveries leave in scratch directories. It makes no calls.
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Versions of claims and results in the store. A result of version 1 has no reading.
+const (
+	Version       = 1
+	AnswerVersion = 2
+)
+
+// Claim is one delivery of a call, created exclusively before its agent starts. It is valid as long as its supervisor
+// runs. A claim without a result is a call whose outcome is unknown.
+type Claim struct {
+	Version int              `json:"version"`
+	Call    string           `json:"call"`
+	Request string           `json:"request"` // digest of what is asked
+	Prompt  string           `json:"prompt"`  // digest of the words
+	Host    string           `json:"host"`
+	Worker  process.Identity `json:"worker"`
+	Scratch string           `json:"scratch"`
+	At      string           `json:"at"`
+
+	Supervisor process.Identity `json:"supervisor"`
+	Deadline   string           `json:"deadline"` // when the supervisor has ended the agent at the latest
+}
+
+// Answer is the result of a call and its reading. The first one of a call wins.
+type Answer struct {
+	Version   int            `json:"version"`
+	Call      string         `json:"call"`
+	Delivery  int            `json:"delivery"`
+	Host      string         `json:"host"`
+	Exit      agent.Exit     `json:"exit"`
+	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
+	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
+	Stdout    run.Blob       `json:"stdout"`
+	Stderr    run.Blob       `json:"stderr"`
+	Envelope  *run.Blob      `json:"envelope,omitempty"` // what the agent reported: its JSON, one object a line
+	Read      Reading        `json:"read"`
+	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
+	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
+	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
+	// call of another run that it was copied from: it was paid for there
+	Source string `json:"source,omitempty"`
+
+	StdoutError  string        `json:"stdout_error,omitempty"`  // why Stdout is not all that the agent printed
+	FileError    string        `json:"file_error,omitempty"`    // why what the agent left is no artifact
+	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is no tree
+	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is no part of the tree
+	SkippedCount int           `json:"skipped_count,omitempty"` // all of that
+}
+
+// Ledger is one call in the store: calls/<id>/claim-<n> and calls/<id>/result.
+type Ledger struct {
+	Store *store.Store
+	Call  string
+}
+
+// Name returns the name in the store of a part of the call.
+func (l Ledger) Name(of string) string { return "calls/" + l.Call + "/" + of }
+
+// Result returns the answer, or nil if there is none.
+func (l Ledger) Result(ctx context.Context) (*Answer, error) {
+	raw, err := l.Store.ReadName(ctx, l.Name("result"))
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ans Answer
+	if err := json.Unmarshal(raw, &ans); err != nil {
+		return nil, fmt.Errorf("result of call %s: %w", l.Call, err)
+	}
+	return &ans, nil
+}
+
+// Put stores an answer. The first wins; a second one is kept as superseded and noted for the run, because it was
+// paid for too. won reports whether this one was the first.
+func (l Ledger) Put(ctx context.Context, ans Answer) (won bool, err error) {
+	raw, err := json.Marshal(ans)
+	if err != nil {
+		return false, err
+	}
+	won, err = l.Store.Create(ctx, l.Name("result"), raw)
+	if err != nil || won {
+		return won, err
+	}
+	first, err := l.Result(ctx)
+	if err != nil || ans.Source != "" || first != nil && first.Delivery == ans.Delivery {
+		return false, err // it is that one, read once more, or was paid for elsewhere
+	}
+	kept, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
+	if err != nil || !kept || ans.Spawn != nil {
+		return false, err
+	}
+	claims, err := l.Claims(ctx)
+	if err != nil {
+		return false, err
+	}
+	late := contract.SupersededResult{Call: l.Call, Spend: ans.Read.Spend, Output: &ans.Stdout, Envelope: ans.Envelope}
+	if n := ans.Delivery - 1; 0 <= n && n < len(claims) {
+		late.Prompt = &run.Blob{Digest: claims[n].Prompt}
+	}
+	return false, noteLate(ctx, l.Store, late)
+}
+
+// Claims returns the deliveries so far.
+func (l Ledger) Claims(ctx context.Context) ([]Claim, error) {
+	names, err := l.Store.List(ctx, l.Name("claim-"))
+	if err != nil {
+		return nil, err
+	}
+	var out []Claim
+	for _, name := range names {
+		raw, err := l.Store.ReadName(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		var c Claim
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// ErrTaken reports that another worker has claimed the delivery first.
+var ErrTaken = errors.New("another worker took this delivery")
+
+// Claim claims delivery n, the one after all that the caller has seen end.
+func (l Ledger) Claim(ctx context.Context, c Claim, n int) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	won, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("claim-%03d", n)), raw)
+	if err == nil && !won {
+		return ErrTaken
+	}
+	return err
+}
+
+// End records that a delivery will have no result, so no worker waits for it.
+func (l Ledger) End(ctx context.Context, n int) error {
+	_, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("ended-%03d", n)), []byte("{}"))
+	return err
+}
+
+// Ended reports whether delivery n will have no result.
+func (l Ledger) Ended(ctx context.Context, n int) (bool, error) {
+	_, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("ended-%03d", n)))
+	if errors.Is(err, store.ErrMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// FolderName returns the name of the scratch directory of a call.
+func FolderName(call string) string { return strings.NewReplacer("/", "_", ":", "_").Replace(call) }
+
+// Reading is what Passbook reads from a reply. It is made once, of the original bytes: those are not kept, and redacted
+// text could give another artifact or score. The artifact is the user's data and unchanged; all other text is redacted.
+type Reading struct {
+	Failure *agent.Failure `json:"failure,omitempty"` // there is no reply; then only Spend is valid beside it
+	Spend   run.Spend      `json:"spend"`
+	Text    *run.Blob      `json:"text,omitempty"` // of the reply; of a command all that it printed
+
+	Outcome    run.Category   `json:"outcome,omitempty"`
+	Message    string         `json:"message,omitempty"`
+	Artifact   *run.Blob      `json:"artifact,omitempty"`
+	Modified   bool           `json:"modified,omitempty"`
+	Validation run.Validation `json:"validation"`
+	Notes      []Note         `json:"notes,omitempty"`
+	Tally      []run.Count    `json:"tally,omitempty"`
+	Score      *float64       `json:"score,omitempty"`
+	ScoreWhy   string         `json:"score_why,omitempty"`
+	Verdict    string         `json:"verdict,omitempty"`
+}
+
+// Note is what a reply adds to a notes file.
+type Note struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}

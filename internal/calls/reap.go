@@ -1,0 +1,85 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/supervisor"
+)
+
+// Reap ends what is left of a delivery: by its supervisor if it runs, or else every process that carries the mark
+// of the delivery. Another process with the same pid is not touched.
+func Reap(ctx context.Context, dir string) error {
+	rec, ok, err := supervisor.ReadRecord(dir)
+	if err != nil || !ok {
+		return err // no agent was started
+	}
+	if err := supervisor.Stop(dir, rec.Process, "no worker waits for the call"); err != nil {
+		return err
+	}
+	if err := rec.Process.AwaitEnd(ctx); err != nil {
+		return err
+	}
+	if _, err := supervisor.ReadExit(dir); !errors.Is(err, supervisor.ErrNoExit) {
+		return nil // all of it had ended before that was written
+	}
+	return process.KillWithEnv(ctx, agent.MarkEnv, dir)
+}
+
+// ReadIdentity reads a process that a delivery has recorded; ok is false if there is none, or an incomplete one.
+func ReadIdentity(dir, name string) (id process.Identity, ok bool, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return id, false, nil
+	}
+	if err != nil {
+		return id, false, err
+	}
+	return id, json.Unmarshal(raw, &id) == nil, nil
+}
+
+// EndAll ends what the calls of a run have left running on this host. A worker keeps an agent running whose answer may
+// still be needed; this is for a run whose workflow is lost.
+func EndAll(ctx context.Context, scratch, runID string) error {
+	dirs, err := Folders(scratch, runID)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		deliveries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, d := range deliveries {
+			if err := Reap(ctx, filepath.Join(dir, d.Name())); err != nil {
+				return fmt.Errorf("end the processes of %s: %w", filepath.Join(dir, d.Name()), err)
+			}
+		}
+	}
+	return nil
+}
+
+// ReapDead ends what lost supervisors of this host have left running. What their agents have written stays.
+func ReapDead(ctx context.Context, scratch string) error {
+	found, err := filepath.Glob(filepath.Join(scratch, "*", "*", supervisor.RecordFile))
+	if err != nil {
+		return err
+	}
+	var all error
+	for _, file := range found {
+		dir := filepath.Dir(file)
+		rec, ok, err := supervisor.ReadRecord(dir)
+		if err == nil && ok && !rec.Process.Alive() {
+			err = Reap(ctx, dir)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+)
+
+// lateFolder is where a store keeps the superseded answers of a run, numbered from 1: late/<root>/000001. The run
+// accounts for them when it makes its next call, also when their own calls were judged long before.
+func lateFolder(call string) string {
+	root, _, _ := strings.Cut(call, "/")
+	return "late/" + root + "/"
+}
+
+// noteLate stores a superseded answer under the next number.
+func noteLate(ctx context.Context, s *store.Store, late contract.SupersededResult) error {
+	names, err := s.List(ctx, lateFolder(late.Call))
+	if err != nil {
+		return err
+	}
+	for late.Number = len(names) + 1; ; late.Number++ {
+		raw, err := json.Marshal(late)
+		if err != nil {
+			return err
+		}
+		if won, err := s.Create(ctx, fmt.Sprintf("%s%06d", lateFolder(late.Call), late.Number), raw); won ||
+			err != nil {
+			return err
+		}
+	}
+}
+
+// SupersededSince returns the superseded answers that the run has not accounted for.
+func SupersededSince(ctx context.Context, s *store.Store, in contract.PassInput) ([]contract.SupersededResult, error) {
+	names, err := s.List(ctx, lateFolder(in.Call))
+	if err != nil {
+		return nil, err
+	}
+	var out []contract.SupersededResult
+	for _, name := range names {
+		n, err := strconv.Atoi(path.Base(name))
+		if err != nil || n <= in.SupersededSeen {
+			continue
+		}
+		raw, err := s.ReadName(ctx, name)
+		if errors.Is(err, store.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var late contract.SupersededResult
+		if err := json.Unmarshal(raw, &late); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, late)
+	}
+	return out, nil
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) amend() *cobra.Command {
+	var file, note string
+	cmd := &cobra.Command{
+		Use: "amend [RUN] --config FILE", Short: "Let a run adopt a changed definition",
+		Long: `Let an open run adopt a changed definition: budgets, limits, thresholds, notices, agent commands, and prompts
+and commands of steps that have not completed. Every step that begins later uses it; a running step keeps what it was
+given until it begins again. A change of completed steps, of inputs that they have read, or of what the plan consists of
+is refused, and the error lists the differing lines and the commands to choose from.`,
+		Example: "  starter amend RUN --config pipeline.yaml\n  starter resume RUN",
+	}
+	cmd.Flags().StringVar(&file, "config", "", "the changed pipeline definition (YAML)")
+	cmd.Flags().StringVar(&note, "note", "", "a note for the record")
+	asJSON := jsonFlag(cmd)
+	var def operations.Definition
+	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
+		if file == "" {
+			return asUsage(errors.New("name the changed definition: --config FILE"))
+		}
+		def, err = loadFile(file)
+		return err
+	}
+	return a.onServer(cmd, func(ctx context.Context, s *session, d rundir.Dir, _ run.Claim) error {
+		res, err := s.Amend(ctx, def, projector.Dir{Dir: d}, note)
+		if err != nil {
+			return err
+		}
+		return show(a, *asJSON, res, a.printAmended)
+	})
+}
+
+func (a *app) printAmended(res operations.Amended) {
+	fmt.Fprintf(a.out, "Run %s: %s.\n", res.RunID, res.Message)
+	for _, d := range res.Differences {
+		fmt.Fprintf(a.out, "  %s\n", d)
+	}
+}

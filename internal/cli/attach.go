@@ -1,0 +1,311 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+const (
+	refresh     = 150 * time.Millisecond // how often an attached terminal reads the directory
+	serverEvery = 5 * time.Second        // how often it asks the server
+)
+
+// What Ctrl+C means at an attached terminal.
+const (
+	pauses   = false // the terminal that started the run
+	detaches = true
+)
+
+// attach shows a run until it pauses or finishes, and asks its questions. Ctrl+C pauses the run, or with leave only
+// detaches. Detaching never cancels a run.
+func (a *app) attach(ctx context.Context, s *session, st operations.Started, leave bool) error {
+	if in, out, ok := a.terminal(); ok {
+		return a.attachScreen(ctx, s, st, leave, in, out)
+	}
+	sigs := make(chan os.Signal, 4)
+	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(sigs)
+	v := newView(a.out, st.Dir.Dir)
+	defer v.clear()
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	watch := time.NewTicker(serverEvery)
+	defer watch.Stop()
+	interrupts, gone := 0, 0
+	var held notices
+	var resting pauseForDisk
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case sig := <-sigs:
+			if sig != syscall.SIGINT {
+				v.clear()
+				return a.signalled(st.Dir.Dir, sig)
+			}
+			if leave {
+				v.say(fmt.Sprintf("Detached: the run continues. To pause it: %s pause %s", program(),
+					shell.Quote(st.Dir.Root)))
+				return nil
+			}
+			if interrupts++; interrupts > 2 {
+				return quiet(exitForced) // no answer: the run continues or pauses without this terminal
+			}
+			go a.interrupt(ctx, s, st.RunID, interrupts, v)
+		case now := <-watch.C:
+			if text := s.heldUp(ctx, st.Dir.Dir, v.state.Status); held.fresh(text, now) {
+				v.say("  ! " + run.OneLine(text))
+			}
+			if err := s.ensure(ctx); err != nil {
+				v.say("The server or the worker cannot be started again: " + err.Error())
+			}
+			if open, err := s.Open(ctx, st.RunID); err == nil && !open {
+				if gone++; gone > 2 {
+					return fmt.Errorf("run %s is no longer open in Temporal, and its directory records %s; run: %s "+
+						"status %s",
+						st.RunID, v.state.Status, program(), shell.Quote(st.Dir.Root))
+				}
+			}
+		case now := <-tick.C:
+			rests, err := v.update(now)
+			if err != nil {
+				return err
+			}
+			if resting.briefly(v.state, rests, now) {
+				continue
+			}
+			if rests && a.decidedHere(ctx, s, v, sigs) {
+				continue
+			}
+			if rests {
+				s.awaitClose(ctx, v.state)
+				v.clear()
+				return a.goodbye(v.dir, v.state, interrupts)
+			}
+		}
+	}
+}
+
+// signalled reports the signal that ends this command, and returns its exit code. The run continues.
+func (a *app) signalled(d rundir.Dir, sig os.Signal) error {
+	fmt.Fprintf(a.out, "Ended by a signal (%s). The run continues. To watch it: %s watch %s\n", sig, program(),
+		shell.Quote(d.Root))
+	if number, ok := sig.(syscall.Signal); ok {
+		return quiet(exitSignal + int(number))
+	}
+	return nil
+}
+
+// errElsewhere reports that another operator answered a question, or that it expired.
+var errElsewhere = errors.New("it was decided elsewhere")
+
+// decidedHere asks the user at the terminal to answer the open question. It returns false without a user or an answer.
+func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan os.Signal) bool {
+	q, open := v.state.Asks()
+	if !open || v.state.Status.Class() != run.OperatorPause || !a.personThere() {
+		return false
+	}
+	v.clear()
+	fmt.Fprintln(a.out)
+	a.printQuestion(v.dir, q)
+	for {
+		m, err := a.askWhileOpen(ctx, v.dir, q, sigs)
+		if errors.Is(err, errElsewhere) {
+			fmt.Fprintln(a.out, "\nIt was decided elsewhere.")
+			return true
+		}
+		if err != nil {
+			fmt.Fprintln(a.out)
+			return false
+		}
+		if _, err = s.Decide(ctx, projector.Dir{Dir: v.dir}, m); err == nil {
+			return awaitDirectory(ctx, v.dir, func(m rundir.Meta) bool { return !isOpen(m.State, q) }) == nil
+		}
+		fmt.Fprintln(a.out, err) // ask again, unless the question was answered meanwhile
+	}
+}
+
+func isOpen(s run.State, q run.Question) bool {
+	now, open := s.Asks()
+	return open && now.ID == q.ID
+}
+
+// askWhileOpen asks until the user answers, Ctrl+C is pressed, or the question is closed.
+func (a *app) askWhileOpen(
+	ctx context.Context, d rundir.Dir, q run.Question, sigs <-chan os.Signal,
+) (workflows.Message, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		tick := time.NewTicker(refresh)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-sigs:
+				cancel(context.Canceled)
+			case <-tick.C:
+				if m, err := d.Meta(); err == nil && !isOpen(m.State, q) {
+					cancel(errElsewhere)
+				}
+			}
+		}
+	}()
+	return a.askPerson(ctx, q, workflows.Message{})
+}
+
+// awaitClose waits for the workflow of a finished run: its directory does not change afterwards. The directory is final
+// in any case, so a server that does not answer is not an error.
+func (s *session) awaitClose(ctx context.Context, st run.State) {
+	if !st.Status.Closed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := s.Client.GetWorkflow(ctx, st.RunID, "").Get(ctx, nil); err != nil {
+		return
+	}
+}
+
+// interrupt turns Ctrl+C into a message (requirement 002 §8.4).
+func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *view) {
+	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
+	for _, line := range interrupted(nth) {
+		v.say(line)
+	}
+	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
+	var refused *operations.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		v.say("The pause did not reach the run: " + err.Error())
+	}
+}
+
+// interrupted returns the response to the nth Ctrl+C.
+func interrupted(nth int) []string {
+	switch nth {
+	case 1:
+		return []string{"Graceful shutdown requested. Finishing current pass...", "Press Ctrl+C again to force exit."}
+	case 2:
+		return []string{"Force exit. State saved at last completed pass."}
+	}
+	return nil
+}
+
+// workWords counts what a finished run did: numbered passes and rounds, or stages and rounds.
+func workWords(s run.State) string {
+	switch {
+	case s.Wording == run.WordingStages:
+		return s.Progress()
+	case s.Passes.Total == 0:
+		return fmt.Sprintf("%d rounds", s.Rounds)
+	}
+	return fmt.Sprintf("%d of %d passes, %d rounds", s.Passes.LastSettled, s.Passes.Total, s.Rounds)
+}
+
+// reusedWords counts the results that a replay took from the record.
+func reusedWords(s run.State) string {
+	if s.Reused == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of all from the record, ", s.Reused)
+}
+
+// nextAfter returns the next command for a run that was watched; empty if another program records it.
+func nextAfter(d rundir.Dir, s run.State) string {
+	if d.Foreign() {
+		return ""
+	}
+	next := run.NextCommands(s, run.Situation{EffectiveStatus: run.EffectiveStatus{Status: s.Status}, Dir: d.Root})
+	c, asks := run.Offers(next, run.Decide)
+	if !asks && len(next) > 0 {
+		c = next[0]
+	}
+	return strings.Join(shell.Next(program(), []run.Command{c}), "")
+}
+
+func nextLine(next string) string {
+	if next == "" {
+		return ""
+	}
+	return "Next: " + next + "\n"
+}
+
+// goodbye prints the status of a run and the next command.
+func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
+	next := nextAfter(d, s)
+	q, undecided := s.Asks()
+	switch {
+	case s.Status == run.Done:
+		title := "Done"
+		if s.NotApproved() {
+			title = "Done, not approved"
+		}
+		fmt.Fprintf(a.out, "\n%s: %s, %d calls, %s.%s\n%s", title,
+			workWords(s), s.Spent.Calls, reusedWords(s)+s.CostWords(), scoreWords(s), unmetWords(s))
+	case s.Status == run.Paused && s.Reason == run.UserRequested:
+		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
+	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
+		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\n%s",
+			s.CostText(), usd(s.Budget.CapUSD), nextLine(next))
+	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
+		why := fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
+		if f := s.Failure; f != nil {
+			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
+		}
+		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(why), nextLine(next))
+	case s.Status == run.Paused && s.Reason == run.DiskFull:
+		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\n%s", problemWords(s), nextLine(next))
+	case undecided && !s.Status.Settled():
+		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\n%s", q.Words(), nextLine(next))
+	case s.Status.Class() == run.OperatorPause:
+		fmt.Fprintf(a.out, "\nPaused (%s).\n%s", s.Reason, nextLine(next))
+	default:
+		fmt.Fprintf(a.out, "\nThe run is %s.\n%s", s.Status, nextLine(next))
+	}
+	for _, line := range damageLines(d, s) {
+		fmt.Fprintln(a.out, line)
+	}
+	if interrupts > 1 && s.Status == run.Paused {
+		return quiet(exitForced)
+	}
+	return outcome(s)
+}
+
+// problemWords returns the last error of a run, the only record of the cause of such a pause.
+func problemWords(s run.State) string {
+	if s.Problem == nil {
+		return ""
+	}
+	return ": " + run.OneLine(s.Problem.Message)
+}
+
+// unmetWords describes why a finished run is not approved.
+func unmetWords(s run.State) string {
+	if !s.NotApproved() {
+		return ""
+	}
+	return "Its last loop ended without " + run.OneLine(s.Unmet) + ".\n"
+}
+
+func scoreWords(s run.State) string {
+	if s.Score == nil {
+		return ""
+	}
+	return fmt.Sprintf(" Score %.1f.", *s.Score)
+}
+
+func usd(v float64) string { return fmt.Sprintf("$%.2f", v) }

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) check() *cobra.Command {
+	var deep bool
+	cmd := &cobra.Command{
+		Use: "check [RUN]", Short: "Verify a run directory",
+		Long: `Verify a run directory: compare every file with the events and meta.json, and report each contradiction by
+its code (docs/run-state.md lists the codes). Nothing is changed. The run can be open, and the directory can be of
+another program that uses this format. Temporal is asked if it can be reached; no server is started.
+
+With --deep, also read the store: every blob and tree that the run refers to, its segments and its checkpoints.`,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.Flags().BoolVar(&deep, "deep", false, "also read the data of the run in the store")
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		r, err := a.checked(ctx, d, deep)
+		if err != nil {
+			return err
+		}
+		if err := show(a, *asJSON, r, func(r fsck.Report) { a.printCheck(d, r) }); err != nil {
+			return err
+		}
+		return attention(r)
+	})
+}
+
+// checked asks Temporal, then reads the directory. If the workflow is missing it asks again: the run may have been
+// resumed in between.
+func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (fsck.Report, error) {
+	o := fsck.CheckOptions{EffectiveStatus: a.alive(ctx, d), ReadTree: blobs.ReadTree}
+	if deep && !d.Foreign() {
+		blobs := &runStore{dir: d}
+		defer blobs.close()
+		o.Deep = blobs
+	}
+	r, err := fsck.Check(ctx, d, o)
+	if err != nil || !r.Has(fsck.RunningWithoutLiveWorkflow) {
+		return r, err
+	}
+	o.EffectiveStatus = a.alive(ctx, d)
+	return fsck.Check(ctx, d, o)
+}
+
+// alive asks Temporal for a run's workflow, before its directory is read.
+func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
+	if d.Foreign() {
+		return run.NewEffectiveStatus("", run.LiveUnknown, foreignDetail)
+	}
+	return a.effectiveStatus(ctx, d, "")
+}
+
+func (a *app) printCheck(d rundir.Dir, r fsck.Report) {
+	a.row("Directory", "%s", d.Root)
+	a.row("Status", "%s", describeStatus(r.EffectiveStatus))
+	a.row("Events", "%d", r.Snapshot.Seq)
+	a.printProjects(r.CrossParent)
+	for _, i := range r.Issues {
+		fmt.Fprintf(a.out, "%-8s %s: %s → %s\n", i.Severity, i.Code, i.Message, typed(i.Hint))
+	}
+	switch {
+	case len(r.Issues) == 0:
+		fmt.Fprintln(a.out, "The directory is valid.")
+	case r.OK:
+		fmt.Fprintln(a.out, "The directory is valid; the findings are for information.")
+	}
+}
+
+// typed replaces "starter" in a hint with the way this program was called.
+func typed(hint string) string {
+	if rest, ok := strings.CutPrefix(hint, "starter "); ok {
+		return program() + " " + rest
+	}
+	return hint
+}

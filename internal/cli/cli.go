@@ -1,0 +1,108 @@
+// Package cli is the command line of the starter. Verbs read a run directory (offline) or send requests to a run
+// (live). Every verb on a run takes its id, its directory or --output-dir.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/internal/secrets"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/volume"
+)
+
+// app is one invocation.
+type app struct {
+	in       io.Reader
+	out      io.Writer
+	err      *outlet
+	settings config.Settings
+	read     sync.Once // starts the one reader of in
+	lines    chan string
+	unkept   sync.Once        // prints the warning that there is no keeper
+	started  *Started         // the run of a verb that starts or resumes one
+	secrets  *redact.Redactor // hides secrets in what is printed about the work
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, in io.Reader, out, errw io.Writer) int {
+	if len(args) > 0 && args[0] == scripted.Verb {
+		return scripted.Main(in, out, errw, os.Getenv)
+	}
+	if len(args) > 0 && args[0] == supervisor.Verb { // without the program passbook-call
+		return supervisor.Main(args[1:])
+	}
+	a := &app{in: in, out: out, err: &outlet{to: errw}}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	if err != nil && !errors.As(err, new(quiet)) {
+		text := a.secrets.Text(volume.Explain(err).Error()) + hint(err)
+		fmt.Fprintf(errw, "Error: %s\n", asCalled(text, program(), root.Commands()))
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "starter",
+		Short: "Durable multi-pass agent pipelines on Temporal",
+		Long: `Passbook runs pipelines of agent calls for hours or days. A run survives a closed laptop lid, network loss
+and killed processes, and pays for an answered call only once. Its directory records everything, and can be read
+without a server.
+
+` + exitCodesHelp,
+		SilenceErrors: true, SilenceUsage: true, Version: build.Version(),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if a.settings, err = config.Load(cmd.Flags()); err == nil {
+				a.secrets, err = secrets.New(a.settings, os.Environ())
+			}
+			return asUsage(err)
+		},
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(unknownFlag)
+	config.Flags(root.PersistentFlags())
+	a.addVerbs(root)
+	a.completions(root)
+	return root
+}
+
+// program returns how this program was called, quoted for a shell, so that printed commands can be copied.
+func program() string {
+	if strings.HasPrefix(filepath.Base(os.Args[0]), "starter") {
+		return shell.Quote(os.Args[0])
+	}
+	return "starter"
+}
+
+var mentioned = regexp.MustCompile("(^|[\\s(`\"'])starter ([a-z][a-z-]*)")
+
+// asCalled replaces "starter VERB" in messages of other packages with the way this program was called.
+func asCalled(text, program string, verbs []*cobra.Command) string {
+	return mentioned.ReplaceAllStringFunc(text, func(found string) string {
+		m := mentioned.FindStringSubmatch(found)
+		if !slices.ContainsFunc(verbs, func(c *cobra.Command) bool { return c.Name() == m[2] }) {
+			return found
+		}
+		return m[1] + program + " " + m[2]
+	})
+}

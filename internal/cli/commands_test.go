@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+)
+
+func TestMessagesNameTheCalledProgram(t *testing.T) {
+	verbs := (&app{}).root().Commands()
+	for text, want := range map[string]string{
+		"it is over (see `starter status x`)":    "it is over (see `bin/starter status x`)",
+		"starter resume x":                       "bin/starter resume x",
+		"type bin/starter resume x":              "type bin/starter resume x",
+		"the starter is not there":               "the starter is not there",
+		"pause it first (starter pause x), then": "pause it first (bin/starter pause x), then",
+	} {
+		require.Equal(t, want, asCalled(text, "bin/starter", verbs))
+	}
+}
+
+// TestCommandsToTypeAreQuoted prints commands that work in any directory.
+func TestCommandsToTypeAreQuoted(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "my runs")
+	args := os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{filepath.Join(home, "bin", "starter")}
+	d := projector.At(filepath.Join(home, "one's"))
+	typed := "'" + home + "/bin/starter' resume '" + home + `/one'\''s'`
+	var out strings.Builder
+	a := &app{out: &out, err: &outlet{to: io.Discard}}
+	require.NoError(t, a.goodbye(d.Dir, run.State{Status: run.Paused, Reason: run.UserRequested}, 1))
+	require.Contains(t, out.String(), "Resume with: "+typed+"\n")
+
+	s := inspection{dir: d.Dir, claim: run.Claim{RunID: "run-1"}}
+	s.now.State = run.State{Status: run.Paused, Reason: run.UserRequested}
+	s.effective.Status = run.Paused
+	require.Equal(t, []string{typed}, nextCommands(s))
+	require.ErrorContains(t, &operations.CopyError{Dir: "x", RunID: "run-1", Home: d.Root}, "starter resume '"+home)
+}
+
+func TestBudgetRefusesInvalidAmounts(t *testing.T) {
+	for _, value := range []string{"0", "-1", "1e308", "NaN", "Inf"} {
+		var out strings.Builder
+		require.Equal(t, exitUsage, Main([]string{"budget", "run-1", "--usd=" + value}, nil, &out, &out), out.String())
+		require.Contains(t, out.String(), "it must be above 0 and at most 1000000000, as in --usd 500")
+	}
+}
+
+// TestNextCommandsAreVerbs checks that each next command is a verb of this program with existing flags.
+func TestNextCommandsAreVerbs(t *testing.T) {
+	states := []run.State{}
+	for _, status := range run.Statuses() {
+		states = append(states, run.State{Status: status})
+		for _, q := range run.QuestionKinds() {
+			asked := run.Question{Kind: q.Kind, Actions: q.Offers[0].Operator}
+			states = append(states, run.State{Status: status, Questions: []run.Question{asked}})
+		}
+	}
+	for _, reason := range []string{run.BudgetThreshold, run.ConsecutiveFailures, run.DiskFull, run.PassFailed} {
+		states = append(states, run.State{Status: run.Paused, Reason: reason})
+	}
+	a := &app{}
+	for _, s := range states {
+		for _, liveness := range []run.Liveness{run.LiveOpen, run.LiveClosed, run.LiveUnknown} {
+			at := run.Situation{
+				EffectiveStatus: run.NewEffectiveStatus(s.Status, liveness, ""), Dir: "DIR", Worker: a.startsWorker(), Unread: true,
+				Damaged: true,
+			}
+			for _, c := range run.NextCommands(s, at) {
+				for _, args := range c.Steps {
+					verb, rest, err := a.root().Find(args)
+					require.NoError(t, err, args)
+					require.True(t, verb.Runnable(), args)
+					require.NoError(t, verb.ParseFlags(rest), args)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+func (a *app) decide() *cobra.Command {
+	var m workflows.Message
+	var show bool
+	cmd := &cobra.Command{
+		Use: "decide [RUN]", Short: "Answer the open question of a run",
+		Long: `Answer the open question of a run. On a terminal, without --action, show the question and ask. An open
+question of a failed or interrupted run can be answered too; the run then continues in a new epoch.
+
+Each question offers some of these actions; --show lists them:
+
+` + strings.TrimSuffix(answersHelp(), "\n"),
+	}
+	cmd.Flags().StringVar(&m.Action, "action", "", "the action, see above")
+	cmd.Flags().StringVar(&m.Feedback, "feedback", "", "the feedback that retry_feedback and continue_with_waiver need")
+	cmd.Flags().StringVar(&m.Note, "note", "", "a note for the record")
+	cmd.Flags().StringVar(&m.By, "by", "", "who decides (default: you)")
+	cmd.Flags().StringVar(&m.ID, "id", "", "id of the question, so that no other question is answered")
+	cmd.Flags().BoolVar(&show, "show", false, "only show the question")
+	asJSON := cmd.Flags().Bool("json", false, "print JSON, with --show")
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		s, err := a.inspect(ctx, d)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return a.jsonQuestion(s, show)
+		}
+		q, open := a.showQuestion(s, show || m.Action == "")
+		switch {
+		case show, !open && m.Action == "":
+			return nil
+		case m.Action == "":
+			if m, err = a.askPerson(ctx, q, m); err != nil {
+				return err
+			}
+		}
+		return a.sendDecision(ctx, s, m)
+	})
+}
+
+// answersHelp lists the meaning of each action, from the table of question kinds.
+func answersHelp() string {
+	var actions []string
+	does := map[string][]string{} // by action: the kinds of questions with their meanings
+	for _, k := range run.QuestionKinds() {
+		for _, answer := range k.Answers {
+			if does[answer.Action] == nil {
+				actions = append(actions, answer.Action)
+			}
+			does[answer.Action] = append(does[answer.Action], k.Name+": "+answer.Meaning)
+		}
+	}
+	text := ""
+	for _, action := range actions {
+		for i, line := range grouped(does[action]) {
+			if i > 0 {
+				action = ""
+			}
+			text += fmt.Sprintf("  %-22s %s\n", action, line)
+		}
+	}
+	return text
+}
+
+// grouped joins the names of texts of the form "name: meaning" with equal meanings.
+func grouped(texts []string) []string {
+	var names, meanings []string
+	for _, t := range texts {
+		name, meaning, _ := strings.Cut(t, ": ")
+		if i := slices.Index(meanings, meaning); i >= 0 {
+			names[i] += ", " + name
+			continue
+		}
+		names, meanings = append(names, name), append(meanings, meaning)
+	}
+	var lines []string
+	for i, name := range names {
+		lines = append(lines, name+": "+meanings[i])
+	}
+	return lines
+}
+
+// openQuestion is the output of `decide --show --json`.
+type openQuestion struct {
+	RunID           string              `json:"run_id"`
+	Directory       string              `json:"directory"`
+	EffectiveStatus run.EffectiveStatus `json:"standing"`
+	Question        *run.Question       `json:"question"` // null: no open question
+}
+
+func (a *app) jsonQuestion(s inspection, show bool) error {
+	if !show {
+		return asUsage(errors.New("--json requires --show"))
+	}
+	r := openQuestion{RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective}
+	if q, open := s.now.State.Asks(); open {
+		r.Question = &q
+	}
+	return a.json(r)
+}
+
+// showQuestion returns the open question, and prints it on request.
+func (a *app) showQuestion(s inspection, say bool) (run.Question, bool) {
+	q, open := s.now.State.Asks()
+	switch {
+	case !say:
+	case !open:
+		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.claim.RunID, describeStatus(s.effective))
+	default:
+		a.row("Run", "%s in %s, %s", s.claim.RunID, s.dir.Root, describeStatus(s.effective))
+		a.printQuestion(s.dir, q)
+	}
+	return q, open
+}
+
+func (a *app) printQuestion(d rundir.Dir, q run.Question) {
+	a.row("Question", "%s", q.Words())
+	a.row("Id", "%s", q.ID)
+	a.row("Round", "%d", max(q.Round, 1))
+	if q.Verdict != "" {
+		a.row("Verdict", "%s", q.Verdict)
+	}
+	a.row("Asked", "%s", minute(q.RequestedAt))
+	if q.ExpiresAt != "" {
+		a.row("Answer by", "%s; then: %s", minute(q.ExpiresAt), q.OnExpiry)
+	}
+	for _, at := range q.Artifacts {
+		if file, err := projector.FileOf(d, at.Digest); err == nil && file != "" {
+			a.row(strings.ToUpper(at.Name[:1])+at.Name[1:], "%s", d.Path(file))
+			a.excerpt(d.Path(file))
+		}
+	}
+	for i, action := range q.Actions {
+		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, meaning(q, action))
+	}
+}
+
+// excerpt prints the end of a file that a question is about.
+func (a *app) excerpt(file string) {
+	for _, line := range endOf(file) {
+		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
+	}
+}
+
+// endOf returns the last lines of a file; none if the file cannot be read.
+func endOf(file string) []string {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	const most = 12
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return lines
+}
+
+func clip(line string, most int) string {
+	if r := []rune(line); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return line
+}
+
+func meaning(q run.Question, action string) string {
+	answer, _ := q.Kind.Spec().Answer(action)
+	return answer.Meaning
+}
+
+// askPerson asks the user at the terminal, until ctx ends.
+func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message) (workflows.Message, error) {
+	if !a.personThere() {
+		return m, asUsage(fmt.Errorf("name the action: --action %s", strings.Join(h.Actions, ", ")))
+	}
+	line, err := a.prompted(ctx, "Which one? ")
+	if err != nil {
+		return m, err
+	}
+	m.Action = line
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(h.Actions) {
+		m.Action = h.Actions[n-1]
+	}
+	m.ID = h.ID // the question that was shown
+	if m.Feedback == "" && run.NeedsFeedback(m.Action) {
+		m.Feedback, err = a.prompted(ctx, "Feedback: ")
+	}
+	return m, err
+}
+
+// personThere reports whether standard input is a terminal, so that the user can be asked.
+func (a *app) personThere() bool {
+	f, ok := a.in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// prompted asks for one line.
+func (a *app) prompted(ctx context.Context, what string) (string, error) {
+	fmt.Fprint(a.out, what)
+	a.read.Do(func() {
+		a.lines = make(chan string)
+		go func() {
+			defer close(a.lines)
+			for in := bufio.NewScanner(a.in); in.Scan(); {
+				a.lines <- strings.TrimSpace(in.Text())
+			}
+		}()
+	})
+	select {
+	case line, ok := <-a.lines:
+		if !ok {
+			return "", fmt.Errorf("nothing was decided: %w", io.EOF)
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (a *app) sendDecision(ctx context.Context, s inspection, m workflows.Message) error {
+	conn, err := a.connect(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	d, err := conn.Decide(ctx, projector.Dir{Dir: s.dir}, m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Run %s: %s.\n", s.claim.RunID, d.Said)
+	if d.Reopened != nil && d.Reopened.Epoch > 0 {
+		fmt.Fprint(a.out, reopenedWith(*d.Reopened))
+		fmt.Fprintf(a.out, "It was %s and continues in epoch %d.\n", d.Reopened.From, d.Reopened.Epoch)
+	}
+	asked, _ := s.now.State.Asks()
+	return awaitDirectory(ctx, s.dir, func(m rundir.Meta) bool {
+		q, open := m.State.Asks()
+		return !open || q.ID != asked.ID
+	})
+}

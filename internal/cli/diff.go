@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// DiffReport is the output of `diff --json`.
+type DiffReport struct {
+	Files []DiffFile `json:"files"`
+}
+
+// DiffFile is a file that a run changed. Bytes of a path that are not UTF-8 are shown as U+FFFD.
+type DiffFile struct {
+	Path    string `json:"path"`
+	OldPath string `json:"old_path"` // of a renamed file; else ""
+	Kind    string `json:"kind"`     // added, removed, changed, renamed or mode
+	Added   int    `json:"added"`    // lines; 0 for a binary file
+	Removed int    `json:"removed"`
+	Binary  bool   `json:"binary"`
+}
+
+// diffOptions are the flags of diff.
+type diffOptions struct {
+	stat  bool
+	json  bool
+	paths []string
+}
+
+func (a *app) diff() *cobra.Command {
+	var o diffOptions
+	cmd := &cobra.Command{
+		Use: "diff [RUN]", Short: "Show the changes of a run: to its checkout, its folder or its artifact",
+		Long: `Show the changes of a run as a patch: its workspace compared with the start of the run, or its artifact
+compared with the seed. This works while the run is open. It needs git, and no server.`,
+	}
+	o.flags(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.oneForm() }
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error { return a.showDiff(ctx, d, o) })
+}
+
+func (o *diffOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "a line per file, and the totals")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the changed files as JSON")
+	cmd.Flags().StringArrayVar(&o.paths, "path", nil, "only this file or folder of the workspace; may be repeated")
+}
+
+func (o *diffOptions) oneForm() error {
+	if o.stat && o.json {
+		return asUsage(errors.New("--stat and --json exclude each other: use one of them"))
+	}
+	return nil
+}
+
+func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) (err error) {
+	c, drop, err := operations.Compare(ctx, projector.Dir{Dir: d})
+	if errors.Is(err, rundir.ErrNoArtifact) {
+		return asUsage(errors.New("the run has neither a workspace nor an artifact: there is nothing to compare"))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	return a.printComparison(ctx, c, o)
+}
+
+func (a *app) printComparison(ctx context.Context, c *repo.Comparison, o diffOptions) error {
+	switch {
+	case o.json:
+		changes, err := c.Changes(ctx, o.paths...)
+		if err != nil {
+			return err
+		}
+		return a.json(diffReport(changes))
+	case o.stat:
+		table, err := c.Stat(ctx, o.paths...)
+		return a.printDiff(table, err)
+	}
+	patch, err := c.Patch(ctx, o.paths...)
+	return a.printDiff(string(patch), err)
+}
+
+// printDiff prints only the patch to standard output.
+func (a *app) printDiff(text string, err error) error {
+	if err == nil && text == "" {
+		fmt.Fprintln(a.err, "Nothing has changed.")
+	}
+	if err == nil {
+		_, err = fmt.Fprint(a.out, text)
+	}
+	return err
+}
+
+func diffReport(changes []repo.Change) DiffReport {
+	r := DiffReport{Files: []DiffFile{}}
+	for _, c := range changes {
+		r.Files = append(r.Files, DiffFile{
+			Path: strings.ToValidUTF8(c.Path, "�"), OldPath: strings.ToValidUTF8(c.OldPath, "�"), Kind: string(c.Kind),
+			Added: c.Added, Removed: c.Removed, Binary: c.Binary,
+		})
+	}
+	return r
+}

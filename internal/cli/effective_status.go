@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// askFor bounds the time that a reading verb waits for a server.
+const askFor = 2 * time.Second
+
+// pollsAfter is the maximum time from the start of a worker to its first poll.
+const pollsAfter = 10 * time.Second
+
+// effectiveStatus returns the status of a run: as its directory recorded it, and as Temporal reports it if a server can
+// be reached. No server is started.
+func (a *app) effectiveStatus(ctx context.Context, d rundir.Dir, recorded run.Status) run.EffectiveStatus {
+	claim, err := d.Claim()
+	if err != nil {
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown, "the directory does not identify its run: "+err.Error())
+	}
+	claim = d.CurrentClaim(claim)
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	o, err := a.peek(ctx, claim)
+	if err != nil {
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown, err.Error())
+	}
+	defer o.Client.Close()
+	s := o.EffectiveStatus(ctx, claim, recorded)
+	s.Held, s.NoWorker = o.Held(ctx, claim.RunID, s), o.NoWorker(ctx, claim, s)
+	return s
+}
+
+// errNoServer reports that no server runs, and none is configured.
+type errNoServer struct{}
+
+func (errNoServer) Error() string {
+	return "no Temporal server runs on this machine, and none is named (TEMPORAL_ADDRESS)"
+}
+
+// peek connects to a running server, without starting anything.
+func (a *app) peek(ctx context.Context, claim run.Claim) (operations.Operator, error) {
+	conn, err := connect.Find(a.settings)
+	if err != nil {
+		return operations.Operator{}, err
+	}
+	address, starts := "", false
+	if !conn.Explicit {
+		st, err := local.Read(a.settings.StateDir)
+		if err != nil {
+			return operations.Operator{}, err
+		}
+		if st.Server == nil && st.Keeper != nil && st.Keeper.Server.GaveUp {
+			return operations.Operator{}, fmt.Errorf("the embedded server does not run; its keeper %s",
+				a.secrets.Text(st.Keeper.Server.String()))
+		}
+		if st.Server == nil {
+			return operations.Operator{}, errNoServer{}
+		}
+		address = st.Server.Address
+		starts = st.Worker != nil && time.Since(st.Worker.Started) < pollsAfter
+	}
+	if claim.Namespace != "" {
+		conn.Options.Namespace = claim.Namespace
+	}
+	cl, err := conn.Dial(ctx, address, quietLog(io.Discard))
+	var failed *connect.Error
+	if errors.As(err, &failed) {
+		return operations.Operator{}, errors.New(failed.Brief())
+	}
+	if err != nil {
+		return operations.Operator{}, err
+	}
+	o, err := conn.Operator(cl, address, a.settings, a.secrets)
+	o.WorkerStarts = starts
+	return o, err
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+)
+
+// printList prints a table. If the terminal is too narrow for the directories, each is on a separate line.
+func (a *app) printList(r listReport, o listOptions) {
+	if len(r.Runs) == 0 {
+		a.printNoRuns(o)
+	} else {
+		dirs := directories(r.Runs)
+		width := widthOf(a.out)
+		rows := table(r.Runs, width)
+		inline := fits(rows, dirs, width)
+		for i, row := range rows {
+			if inline {
+				fmt.Fprintln(a.out, row+"  "+dirs[i])
+				continue
+			}
+			fmt.Fprintln(a.out, strings.TrimRight(row, " "))
+			if i > 0 {
+				fmt.Fprintln(a.out, "  "+dirs[i])
+			}
+		}
+	}
+	a.printListNotes(r)
+}
+
+func (a *app) printNoRuns(o listOptions) {
+	if o.filter.Narrow() {
+		fmt.Fprintf(a.out, "No run matches. All runs: %s list\n", program())
+		return
+	}
+	fmt.Fprintf(a.out, "There are no runs yet. Start one: %s run --config FILE. Or see one that costs nothing: %s "+
+		"demo\n",
+		program(), program())
+}
+
+// printListNotes prints what the table does not show.
+func (a *app) printListNotes(r listReport) {
+	say := func(format string, args ...any) { fmt.Fprintf(a.out, "\n"+format+"\n", args...) }
+	if len(r.Runs) < r.Total {
+		say("%d of %d runs are shown; --limit 0 shows all.", len(r.Runs), r.Total)
+	}
+	if r.Problem != "" && len(r.Runs) > 0 {
+		say("Status as recorded (%s).", r.Problem)
+	}
+	if n, oldest := unserved(r.Runs); n > 0 {
+		say("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
+			false: "runs wait"}[n == 1], noWorkerWords(*oldest), program(), shell.Line(a.startsWorker()...))
+	}
+	for _, row := range r.Runs {
+		if row.Damage != "" {
+			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
+		}
+	}
+	if n := len(r.Forgotten); n > 0 && r.Problem == "" {
+		say("Further runs without directory and workflow: %d. To remove one from the list: %s remove RUN", n, program())
+	} else if n > 0 {
+		say("Further runs whose directory is missing: %d. Temporal may have them.", n)
+	}
+}
+
+// unserved counts the runs that no worker serves, and returns what is known of the one that has waited longest.
+func unserved(runs []operations.Row) (n int, oldest *run.NoWorker) {
+	for _, r := range runs {
+		none := r.EffectiveStatus.NoWorker
+		if none == nil {
+			continue
+		}
+		if n++; oldest == nil || none.Since < oldest.Since {
+			oldest = none
+		}
+	}
+	return n, oldest
+}
+
+// narrow is the width below which long names are cut to namesAtMost characters.
+const (
+	narrow      = 100
+	namesAtMost = 14
+)
+
+// table returns the header and a line for each run, without the directory, all of one width. width is that of the
+// terminal; 0: not a terminal.
+func table(runs []operations.Row, width int) []string {
+	all := columns()
+	all = all[:len(all)-1]
+	cells := make([][]string, len(runs)+1)
+	for _, c := range all {
+		cells[0] = append(cells[0], strings.ToUpper(c.name))
+	}
+	short := shortest(runs)
+	for i, r := range runs {
+		for _, c := range all {
+			cells[i+1] = append(cells[i+1], cutName(c, c.text(r), width))
+		}
+		cells[i+1][0] = r.RunID[:min(short, len(r.RunID))]
+	}
+	lines := make([]string, len(cells))
+	for i, c := range all {
+		most := 0
+		for _, row := range cells {
+			most = max(most, utf8.RuneCountInString(row[i]))
+		}
+		for n, row := range cells {
+			if i > 0 {
+				lines[n] += "  "
+			}
+			lines[n] += padded(row[i], most, c.right)
+		}
+	}
+	return lines
+}
+
+func cutName(c column, text string, width int) string {
+	r := []rune(text)
+	if width == 0 || width >= narrow || len(r) <= namesAtMost || (c.name != "pipeline" && c.name != "stage") {
+		return text
+	}
+	return string(r[:namesAtMost-1]) + "…"
+}
+
+func padded(s string, width int, right bool) string {
+	fill := strings.Repeat(" ", width-utf8.RuneCountInString(s))
+	if right {
+		return fill + s
+	}
+	return s + fill
+}
+
+// shortest returns how many characters of an id tell the runs apart; at least eight.
+func shortest(runs []operations.Row) int {
+	for n := 8; ; n++ {
+		seen := map[string]bool{}
+		cut := false
+		for _, r := range runs {
+			seen[r.RunID[:min(n, len(r.RunID))]] = true
+			cut = cut || len(r.RunID) > n
+		}
+		if len(seen) == len(runs) || !cut {
+			return n
+		}
+	}
+}
+
+// directories returns the last column with its header, relative to the current directory if possible.
+func directories(runs []operations.Row) []string {
+	out := []string{"DIRECTORY"}
+	for _, r := range runs {
+		dir := "(no directory here)"
+		if r.Directory != "" {
+			dir = here(r.Directory)
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// here returns a directory relative to the current one, if it is below it.
+func here(dir string) string {
+	if now, err := os.Getwd(); err == nil {
+		if inside, err := filepath.Rel(now, dir); err == nil && filepath.IsLocal(inside) {
+			return inside
+		}
+	}
+	return dir
+}
+
+// fits reports whether the directories fit behind the lines. Output that is not a terminal has no limit.
+func fits(rows, dirs []string, width int) bool {
+	for i := range rows {
+		if width > 0 && utf8.RuneCountInString(rows[i])+2+utf8.RuneCountInString(dirs[i]) > width {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+func (a *app) pause() *cobra.Command {
+	var m workflows.Message
+	cmd := a.message(workflows.VerbPause, "Pause a run after the running pass", &m)
+	cmd.Flags().BoolVar(&m.Now, "now", false, "end the running call instead of waiting for it; resume repeats its pass")
+	return cmd
+}
+
+func (a *app) budget() *cobra.Command {
+	var m workflows.Message
+	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
+	cmd.Flags().Float64Var(&m.USD, "usd", 0, "the new cap, in USD")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if m.USD == 0 || !run.ValidBudget(m.USD) {
+			return asUsage(fmt.Errorf("--usd is %g; it must be above 0 and at most %.0f, as in --usd 500",
+				m.USD, run.MaxBudgetUSD))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// message makes a verb that sends one message to a live run.
+func (a *app) message(verb, short string, m *workflows.Message) *cobra.Command {
+	cmd := &cobra.Command{Use: verb + " [RUN]", Short: short}
+	cmd.Flags().StringVar(&m.Note, "note", "", "a note for the record")
+	return a.onServer(cmd, func(ctx context.Context, s *session, d rundir.Dir, claim run.Claim) error {
+		return a.send(ctx, s, d, claim, verb, *m)
+	})
+}
+
+// send sends a message to an open run and prints the answer.
+func (a *app) send(
+	ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message,
+) error {
+	text, err := a.speak(ctx, s, d, claim, verb, m)
+	if err == nil {
+		fmt.Fprintln(a.out, text)
+	}
+	return err
+}
+
+// speak sends a message to an open run and returns the answer. After a resume it returns when the directory records it.
+func (a *app) speak(
+	ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message,
+) (string, error) {
+	if err := operations.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
+		return "", err
+	}
+	before, err := d.Meta()
+	if err != nil {
+		before = rundir.Meta{} // the directory follows as soon as it can be read
+	}
+	ack, err := s.Tell(ctx, projector.Dir{Dir: d}, verb, m)
+	if err != nil {
+		return alreadyRunning(d, verb, err)
+	}
+	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Message)
+	if verb != workflows.VerbResume || ack.Status != run.Paused {
+		return text, nil
+	}
+	held, err := s.followed(ctx, d, before)
+	if err != nil {
+		return text, err
+	}
+	lines := []string{text}
+	if held != "" {
+		lines = append(lines, held)
+	}
+	now, err := d.Now()
+	if err != nil {
+		return strings.Join(lines, "\n"), err
+	}
+	return strings.Join(append(lines, damageLines(d, now.State)...), "\n"), nil
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// pageOptions are the flags of a verb that writes an HTML page.
+type pageOptions struct {
+	out      string
+	open     bool
+	force    bool
+	pictures float64
+}
+
+func (o *pageOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.out, "out", "",
+		"file to write; - is standard output (default: named after the run, in this folder)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
+	cmd.Flags().BoolVar(&o.open, "open", false, "open the page in the browser")
+	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20),
+		"maximum size of the pictures in MB; 0: none")
+}
+
+func (o *pageOptions) check() error {
+	switch {
+	case o.pictures < 0:
+		return asUsage(fmt.Errorf("--pictures is %v; it must be a number of megabytes, 0 or more", o.pictures))
+	case o.open && o.out == "-":
+		return asUsage(errors.New("--open needs a file, not standard output"))
+	}
+	return nil
+}
+
+// options returns the options of the page.
+func (o *pageOptions) options() report.Options {
+	if o.pictures == 0 {
+		return report.Options{Pictures: -1}
+	}
+	return report.Options{Pictures: int64(o.pictures * (1 << 20))}
+}
+
+func (a *app) report() *cobra.Command {
+	var o pageOptions
+	cmd := &cobra.Command{
+		Use: "report [RUN]", Short: "Write an HTML report of a run",
+		Long: `Write one HTML file that shows the work, costs, results, quality, decisions and errors of a run. The file
+needs nothing else, so it can be sent to others. It is made from the run directory alone; no server is needed.`,
+	}
+	o.flags(cmd)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	return a.onRun(cmd, func(_ context.Context, d rundir.Dir) error {
+		options := o.options()
+		options.Next = a.recordedNext(d)
+		var page bytes.Buffer
+		if err := report.Write(&page, d, options); err != nil {
+			return err
+		}
+		return a.deliver(page.Bytes(), filepath.Base(d.Root)+"-report.html", o)
+	})
+}
+
+// recordedNext returns the next commands as recorded in the directory, valid on the machine of any reader.
+func (a *app) recordedNext(d rundir.Dir) []string {
+	claim, err := d.Claim()
+	if err != nil {
+		return nil
+	}
+	now, err := d.Now()
+	if err != nil {
+		return nil
+	}
+	s := inspection{dir: rundir.At(claim.RunID), claim: claim, now: now}
+	s.effective.Status, s.effective.Recorded = now.State.Status, now.State.Status
+	next := slices.DeleteFunc(nextCommands(s), func(c string) bool {
+		return strings.Contains(c, " report ") // this page is one
+	})
+	for i := range next {
+		next[i] = strings.ReplaceAll(next[i], program()+" ", "starter ")
+	}
+	return next
+}
+
+// deliver writes a page and opens it on request.
+func (a *app) deliver(page []byte, name string, o pageOptions) error {
+	if o.out == "-" {
+		_, err := a.out.Write(page)
+		return err
+	}
+	if o.out != "" {
+		name = o.out
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	if err := replaceable(path, o.force); err != nil {
+		return err
+	}
+	if err := (durable.Disk{}).WriteFile(path, page, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Report: %s (%.1f MB)\n", path, float64(len(page))/1e6)
+	if !o.open {
+		return nil
+	}
+	return openInBrowser(path)
+}
+
+const anotherFile = "Name another file, or replace it: --force"
+
+// replaceable refuses a path that holds anything but a page of Passbook.
+func replaceable(path string, force bool) error {
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fi.IsDir():
+		return &projector.TargetError{Path: path, Why: "it is a directory", Next: "Name a file"}
+	case force:
+		return nil
+	case !fi.Mode().IsRegular():
+		return &projector.TargetError{Path: path, Why: "it is not a regular file", Next: anotherFile}
+	}
+	ours, err := isPage(path)
+	if err != nil || ours {
+		return err
+	}
+	return &projector.TargetError{Path: path, Why: "it is not a page of Passbook", Next: anotherFile}
+}
+
+// isPage reports whether a file starts with the mark of our pages.
+func isPage(path string) (ours bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
+	return bytes.Contains(head, []byte(report.Mark)), err
+}
+
+// openInBrowser opens a file in the user's browser, and does not wait for it.
+func openInBrowser(path string) error {
+	program, args := "xdg-open", []string{path}
+	switch {
+	case os.Getenv("BROWSER") != "":
+		program = os.Getenv("BROWSER")
+	case runtime.GOOS == "darwin":
+		program = "open"
+	case runtime.GOOS == "windows":
+		program, args = "rundll32", []string{"url.dll,FileProtocolHandler", path}
+	}
+	cmd := exec.Command(program, args...)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("no browser could be started (%w): open %s yourself, or set BROWSER", err, path)
+	}
+	return cmd.Process.Release()
+}

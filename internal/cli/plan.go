@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+func (a *app) plan() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "plan FILE", Short: "Check a pipeline and print its numbered steps",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return asUsage(errors.New("name one pipeline file: starter plan FILE"))
+			}
+			return nil
+		},
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		def, err := loadFile(args[0])
+		if err == nil {
+			err = def.CheckWorkspace()
+		}
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return a.json(def.Plan)
+		}
+		return pipeline.WriteTable(a.out, def.Plan)
+	}
+	return cmd
+}
+
+// loadFile reads a definition from disk. An unreadable file is a usage error.
+func loadFile(name string) (operations.Definition, error) {
+	def, err := operations.LoadFile(name)
+	var problems pipeline.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return def, asUsage(err)
+	}
+	return def, err
+}

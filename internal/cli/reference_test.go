@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra/doc"
+	"github.com/stretchr/testify/require"
+)
+
+//go:generate go test . -run ^TestReferenceMatchesHelp$ -update
+
+var update = flag.Bool("update", false, "write the reference of the command line, docs/cli")
+
+// TestReferenceMatchesHelp compares docs/cli with the help of the verbs.
+func TestReferenceMatchesHelp(t *testing.T) {
+	pages := filepath.Join("..", "..", "docs", "cli")
+	fresh := t.TempDir()
+	if *update {
+		require.NoError(t, os.RemoveAll(pages))
+		require.NoError(t, os.MkdirAll(pages, 0o755))
+		fresh = pages
+	}
+	root := (&app{in: strings.NewReader(""), out: io.Discard, err: &outlet{to: io.Discard}}).root()
+	root.DisableAutoGenTag = true
+	root.Version = ""
+	require.NoError(t, doc.GenMarkdownTree(root, fresh))
+	want, got := pagesOf(t, fresh), pagesOf(t, pages)
+	require.Greater(t, len(want), 20, "there are verbs")
+	for name, page := range want {
+		require.Equal(t, page, got[name], "docs/cli/%s is not what the verb says: go generate ./internal/cli", name)
+	}
+	for name := range got {
+		require.Contains(t, want, name, "docs/cli/%s is of a verb that is gone: go generate ./internal/cli", name)
+	}
+}
+
+// pagesOf reads a folder of pages.
+func pagesOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		require.NoError(t, err)
+		out[e.Name()] = string(raw)
+	}
+	return out
+}

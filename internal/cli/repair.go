@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) repairState() *cobra.Command {
+	var apply bool
+	cmd := &cobra.Command{
+		Use: "repair-state [RUN]", Short: "Repair derived files of a run directory",
+		Long: `Show what brings a run directory back in line with its events, and with --apply repair it. Replaced files are
+copied to run_state_repairs/, with an audit file. Only findings of check that have one correct repair are repaired.
+Damaged lines of events.jsonl are restored from the store. An active run is refused.`,
+	}
+	asJSON := jsonFlag(cmd)
+	cmd.Flags().BoolVar(&apply, "apply", false, "write the repair; without it nothing is changed")
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		stored := &runStore{dir: d}
+		defer stored.close()
+		effective := a.alive(ctx, d)
+		res, err := fsck.Repair(ctx, projector.Dir{Dir: d}, fsck.RepairOptions{
+			Apply: apply, EffectiveStatus: effective, Blobs: stored, Now: time.Now(), By: connect.User(),
+			ReadTree: blobs.ReadTree,
+		})
+		if err != nil {
+			return err
+		}
+		left, err := fsck.Check(ctx, d, fsck.CheckOptions{EffectiveStatus: effective, ReadTree: blobs.ReadTree})
+		if err != nil {
+			return err
+		}
+		err = show(a, *asJSON, res, func(res fsck.RepairResult) { a.printRepair(d, res, left) })
+		if err != nil {
+			return err
+		}
+		return repaired(res, left)
+	})
+}
+
+func (a *app) printRepair(d rundir.Dir, res fsck.RepairResult, left fsck.Report) {
+	for _, c := range res.Changes {
+		fmt.Fprintf(a.out, "%s: %s → %s (%s)\n", c.Field, brief(c.Before), brief(c.After), c.Code)
+	}
+	if res.RepairHint != "" {
+		fmt.Fprintln(a.out, "Not repaired:", res.RepairHint+".")
+	}
+	switch {
+	case res.Applied:
+		fmt.Fprintf(a.out, "Repaired. Backup: %s; audit: %s\n", orNothing(res.BackupPath), res.AuditPath)
+	case len(res.Changes) > 0:
+		fmt.Fprintf(a.out, "Nothing was written. To repair: %s repair-state %s --apply\n", program(),
+			shell.Quote(d.Root))
+	case left.OK:
+		fmt.Fprintln(a.out, "There is nothing to repair.")
+	}
+	if !left.OK && (res.Applied || len(res.Changes) == 0) {
+		fmt.Fprintf(a.out, "Findings are left: %s check %s\n", program(), shell.Quote(d.Root))
+	}
+}
+
+// brief returns a value, cut to fit into a line.
+func brief(v json.RawMessage) string {
+	const most = 60
+	text := []rune(string(v))
+	switch {
+	case len(text) == 0:
+		return "(missing)"
+	case len(text) > most:
+		return string(text[:most]) + "…"
+	}
+	return string(text)
+}
+
+func orNothing(path string) string {
+	if path == "" {
+		return "nothing"
+	}
+	return path
+}
+
+// runBlobs is the part of a store that a check or repair of a run directory uses.
+type runBlobs interface {
+	projector.Blobs
+	projector.Names
+}
+
+// runStore is the store of a run's claim, opened on first use.
+type runStore struct {
+	dir  rundir.Dir
+	open *store.Store
+}
+
+// with calls f with the opened store.
+func with[T any](ctx context.Context, r *runStore, f func(runBlobs) (T, error)) (none T, err error) {
+	if r.open == nil {
+		claim, err := r.dir.Claim()
+		if err != nil {
+			return none, err
+		}
+		if r.open, err = store.Open(ctx, claim.Store); err != nil {
+			return none, err
+		}
+	}
+	return f(blobs.Of(r.open))
+}
+
+// do is with for calls that return only an error.
+func (r *runStore) do(ctx context.Context, f func(runBlobs) error) error {
+	_, err := with(ctx, r, func(b runBlobs) (struct{}, error) { return struct{}{}, f(b) })
+	return err
+}
+
+// Get returns the bytes of a blob.
+func (r *runStore) Get(ctx context.Context, digest string) ([]byte, error) {
+	return with(ctx, r, func(b runBlobs) ([]byte, error) { return b.Get(ctx, digest) })
+}
+
+// Put stores a blob and returns its digest.
+func (r *runStore) Put(ctx context.Context, data []byte) (string, error) {
+	return with(ctx, r, func(b runBlobs) (string, error) { return b.Put(ctx, data) })
+}
+
+// Name stores data under a name, once.
+func (r *runStore) Name(ctx context.Context, name string, data []byte) error {
+	return r.do(ctx, func(b runBlobs) error { return b.Name(ctx, name, data) })
+}
+
+// ReadName returns the data under a name.
+func (r *runStore) ReadName(ctx context.Context, name string) ([]byte, error) {
+	return with(ctx, r, func(b runBlobs) ([]byte, error) { return b.ReadName(ctx, name) })
+}
+
+// ListNames lists the names below a folder.
+func (r *runStore) ListNames(ctx context.Context, prefix string) ([]string, error) {
+	return with(ctx, r, func(b runBlobs) ([]string, error) { return b.ListNames(ctx, prefix) })
+}
+
+// Manifest returns the manifest of a tree.
+func (r *runStore) Manifest(ctx context.Context, tree string) ([]byte, error) {
+	return with(ctx, r, func(b runBlobs) ([]byte, error) { return b.Manifest(ctx, tree) })
+}
+
+// PutTree stores the files that a manifest lists.
+func (r *runStore) PutTree(ctx context.Context, manifest []byte) error {
+	return r.do(ctx, func(b runBlobs) error { return b.PutTree(ctx, manifest) })
+}
+
+// LayDown writes a tree to a folder.
+func (r *runStore) LayDown(ctx context.Context, tree, dir string) error {
+	return r.do(ctx, func(b runBlobs) error { return b.LayDown(ctx, tree, dir) })
+}
+
+func (r *runStore) close() {
+	if r.open != nil {
+		_ = r.open.Close()
+	}
+}

@@ -1,0 +1,396 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/watch"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// terminal returns the terminal of the user; false if input or output is not a terminal, or the terminal is dumb.
+func (a *app) terminal() (in, out *os.File, ok bool) {
+	in, okIn := a.in.(*os.File)
+	out, okOut := a.out.(*os.File)
+	ok = okIn && okOut && term.IsTerminal(int(in.Fd())) && widthOf(out) > 0
+	return in, out, ok
+}
+
+// watchScreen shows a run until the user leaves.
+func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	acts := &actions{a: a, dir: d}
+	defer acts.close()
+	o := a.screen(d, in, out, acts)
+	var held notice
+	o.Why = held.why
+	o.Standing = func(ctx context.Context, recorded run.Status) (run.Status, string) {
+		if d.Foreign() {
+			return recorded, string(recorded)
+		}
+		s := a.effectiveStatus(ctx, d, recorded)
+		held.set(a.heldLine(s, d))
+		return s.Status, describeStatus(s)
+	}
+	res, err := a.show(ctx, o)
+	if err != nil || res.State.Status == "" || res.State.Status.Class() == run.Live {
+		return err
+	}
+	return a.goodbye(d, res.State, 0)
+}
+
+// attachScreen shows a run until it finishes or the user leaves. Leaving never cancels it. Ctrl+C pauses it, or only
+// leaves.
+func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, leave bool, in, out *os.File) error {
+	ctx, stop := withSignals(ctx)
+	defer stop()
+	o := a.screen(st.Dir.Dir, in, out, &actions{a: a, dir: st.Dir.Dir, s: s})
+	o.Attached = !leave
+	o.Interrupt = func(ctx context.Context, nth int) error {
+		_, err := s.Send(ctx, st.RunID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
+		var refused *operations.RefusedError
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	}
+	var held notice
+	o.Why = held.why
+	gone := 0
+	o.Look = func(ctx context.Context) (string, error) {
+		notice := ""
+		if m, err := st.Dir.Meta(); err == nil {
+			held.set(s.heldUp(ctx, st.Dir.Dir, m.State.Status))
+		}
+		if err := s.ensure(ctx); err != nil && ctx.Err() == nil {
+			notice = "The server or the worker cannot be started again: " + err.Error()
+		}
+		if open, err := s.Open(ctx, st.RunID); err == nil && !open {
+			if gone++; gone > 2 {
+				return "", fmt.Errorf("run %s is no longer open in Temporal; run: %s status %s",
+					st.RunID, program(), shell.Quote(st.Dir.Root))
+			}
+		}
+		return notice, nil
+	}
+	res, err := a.show(ctx, o)
+	a.transcript(st.Dir.Dir, res.Interrupts)
+	var ended signalError
+	switch {
+	case errors.As(context.Cause(ctx), &ended):
+		return a.signalled(st.Dir.Dir, ended.Signal)
+	case err != nil:
+		return err
+	case res.Forced:
+		return quiet(exitForced)
+	case res.State.Status == "" || res.State.Status.Class() == run.Live:
+		fmt.Fprintf(a.out, "The run continues. To watch it: %s watch %s\n", program(), shell.Quote(st.Dir.Root))
+		return nil
+	case res.State.Status.Closed():
+		s.awaitClose(ctx, res.State)
+	}
+	return a.goodbye(st.Dir.Dir, res.State, res.Interrupts)
+}
+
+// signalError is the signal that cancelled a context.
+type signalError struct{ os.Signal }
+
+func (e signalError) Error() string { return e.String() }
+
+// withSignals returns a context that SIGTERM and SIGHUP cancel, with the signal as its cause.
+func withSignals(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	sigs := make(chan os.Signal, 1)
+	signal.Notify(sigs, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-sigs:
+			cancel(signalError{sig})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(sigs)
+		cancel(nil)
+	}
+}
+
+// transcriptLines is the maximum number of past lines that are printed after an attached screen.
+const transcriptLines = 500
+
+// transcript prints the past events as on output that is not a terminal: the screen leaves no trace of them.
+func (a *app) transcript(d rundir.Dir, interrupts int) {
+	var said []string
+	fold := d.Fold()
+	for line, err := range d.Lines(0) {
+		if err != nil {
+			return // goodbye names the next command
+		}
+		if line.Err != nil {
+			continue
+		}
+		fold.Apply(line.Event)
+		if text := run.Headline(run.Entry{Event: line.Event, After: fold.Current()}); text != "" {
+			said = append(said, run.OneLine(text))
+		}
+	}
+	if n := len(said) - transcriptLines; n > 0 {
+		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), shell.Quote(d.Root))
+		said = said[n:]
+	}
+	for _, line := range said {
+		fmt.Fprintln(a.out, line)
+	}
+	for nth := range interrupts {
+		for _, line := range interrupted(nth + 1) {
+			fmt.Fprintln(a.out, line)
+		}
+	}
+}
+
+// screen returns the options that both screens share.
+func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
+	return watch.Options{
+		Dir: d, In: in, Out: out, Actions: acts,
+		Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) },
+		Why: func(s run.State, effective run.Status) string {
+			why := pauseReason(s, effective)
+			if why == "" {
+				return ""
+			}
+			return strings.Join(append([]string{why}, damageLines(d, s)...), "\n")
+		},
+		Output: func(call string) (string, error) { return calls.Output(a.settings.Scratch(), call) },
+	}
+}
+
+// show runs the screen. Messages to stderr are printed afterwards, since the screen would overwrite them.
+func (a *app) show(ctx context.Context, o watch.Options) (watch.Result, error) {
+	defer a.err.hold()()
+	return watch.Run(ctx, o)
+}
+
+// choices returns the answers to a question, with their meanings.
+func choices(q run.Question) []watch.Choice {
+	var out []watch.Choice
+	for _, action := range q.Actions {
+		out = append(out, watch.Choice{Action: action, Meaning: meaning(q, action), Words: run.NeedsFeedback(action)})
+	}
+	return out
+}
+
+// about returns the end of the files that a question is about.
+func about(d rundir.Dir, q run.Question) []string {
+	var out []string
+	for _, at := range q.Artifacts {
+		file, err := projector.FileOf(d, at.Digest)
+		if err != nil || file == "" {
+			continue
+		}
+		out = append(out, file)
+		for _, line := range endOf(d.Path(file)) {
+			out = append(out, "  "+run.OneLine(line))
+		}
+	}
+	return out
+}
+
+// pauseReason describes why a run does not continue, and which key helps; empty if it continues or has an open
+// question.
+func pauseReason(s run.State, effective run.Status) string {
+	_, undecided := s.Asks()
+	switch {
+	case undecided && !s.Status.Settled() && effective.Closed():
+		return fmt.Sprintf("The run is %s, and this question is open; a decision resumes the run.", effective)
+	case undecided && !s.Status.Settled(), effective.Class() == run.Live:
+		return ""
+	case effective == run.Done:
+		return doneWords(s) + scoreWords(s) + deliveryWords(s)
+	case effective == run.Paused:
+		return pausedFor(s)
+	case effective == run.Halted:
+		return "An operator halted the run" + prefixed(": ", s.Reason) + "."
+	}
+	why := fmt.Sprintf("The run is %s%s.", effective, prefixed(": ", s.Reason))
+	if p := s.Problem; p != nil {
+		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
+	}
+	return why + "\nPress r to resume it in a new epoch; answered calls are not paid for again."
+}
+
+// doneWords describes the result of a finished run.
+func doneWords(s run.State) string {
+	var parts []string
+	if s.Passes.Total+s.Rounds > 0 || s.Wording == run.WordingStages {
+		parts = append(parts, workWords(s))
+	}
+	if s.Spent.Calls > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls", s.Spent.Calls), s.CostWords())
+	}
+	if len(parts) == 0 {
+		return "Finished."
+	}
+	return strings.Join(parts, ", ") + "."
+}
+
+func deliveryWords(s run.State) string {
+	switch d := s.Delivery; {
+	case d == nil:
+		return ""
+	case d.Delivered:
+		return fmt.Sprintf(" Delivered to %s %s.", d.To, d.Target)
+	default:
+		return " Nothing was delivered: " + d.Message
+	}
+}
+
+func pausedFor(s run.State) string {
+	switch s.Reason {
+	case run.UserRequested:
+		return "Paused by an operator. Press r to resume."
+	case run.BudgetThreshold:
+		if s.Raised {
+			return fmt.Sprintf("The budget is now %s. Press r to resume.", usd(s.Budget.CapUSD))
+		}
+		return fmt.Sprintf("%s are spent and the budget is %s. Press b to raise it, then r to resume.",
+			s.CostText(), usd(s.Budget.CapUSD))
+	case run.DiskFull:
+		return "A disk is full" + problemWords(s) + ".\nFree space there, then press r to resume."
+	case run.PassFailed, run.ConsecutiveFailures:
+		why := "A pass was given up."
+		if f := s.Failure; f != nil {
+			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s",
+				strings.TrimSpace(f.Step+" "+f.Member), f.Starts, f.Category, f.Message)
+		}
+		return why + "\nFix the cause, then press r to resume."
+	}
+	return fmt.Sprintf("Paused (%s). Press r to resume.", s.Reason)
+}
+
+// actions are the verbs of the screen. Without a session they use a running server; they start none.
+type actions struct {
+	a   *app
+	dir rundir.Dir
+
+	mu   sync.Mutex
+	s    *session
+	mine bool
+}
+
+// session connects, once.
+func (x *actions) session(ctx context.Context) (*session, run.Claim, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	claim, err := x.dir.Claim()
+	if err != nil || x.s != nil {
+		return x.s, claim, err
+	}
+	op, err := x.a.peek(ctx, claim)
+	if err != nil {
+		return nil, claim, fmt.Errorf("this needs a server: %w; start one with `%s server start`", err, program())
+	}
+	op.Client.Close()
+	x.s, err = x.a.connect(ctx, true)
+	x.mine = err == nil
+	return x.s, claim, err
+}
+
+func (x *actions) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mine {
+		x.s.Close()
+	}
+}
+
+func (x *actions) send(ctx context.Context, verb string, m workflows.Message) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	return x.a.speak(ctx, s, x.dir, claim, verb, m)
+}
+
+func (x *actions) Pause(ctx context.Context, now bool) (string, error) {
+	return x.send(ctx, workflows.VerbPause, workflows.Message{Now: now})
+}
+
+func (x *actions) Budget(ctx context.Context, cap float64) (string, error) {
+	return x.send(ctx, workflows.VerbBudget, workflows.Message{USD: cap})
+}
+
+func (x *actions) Resume(ctx context.Context, reason string) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	open, err := s.Open(ctx, claim.RunID)
+	if err != nil {
+		return "", err
+	}
+	if open {
+		return x.a.speak(ctx, s, x.dir, claim, workflows.VerbResume,
+			workflows.Message{Force: reason != "", Reason: reason})
+	}
+	return reopened(ctx, s, x.dir, operations.Reopening{Force: reason != "", Reason: reason})
+}
+
+func (x *actions) Decide(ctx context.Context, question, action, words string) (string, error) {
+	s, claim, err := x.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	d, err := s.Decide(ctx, projector.Dir{Dir: x.dir}, workflows.Message{ID: question, Action: action, Feedback: words})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Run %s: %s.", claim.RunID, d.Said), nil
+}
+
+// outlet writes messages that are not the result of a verb. They are held back while a screen has the terminal.
+type outlet struct {
+	mu   sync.Mutex
+	to   io.Writer
+	held bool
+	kept bytes.Buffer
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held {
+		return o.kept.Write(p)
+	}
+	return o.to.Write(p)
+}
+
+// hold keeps messages back until release.
+func (o *outlet) hold() (release func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = true
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.held = false
+		fmt.Fprint(o.to, o.kept.String())
+		o.kept.Reset()
+	}
+}

@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/supervisor"
+)
+
+func (a *app) server() *cobra.Command {
+	cmd := within(&cobra.Command{Use: "server", Short: "Manage the embedded Temporal server and the background worker"})
+	cmd.AddCommand(
+		&cobra.Command{Use: "start", Short: "Start server and worker", Args: cobra.NoArgs, RunE: a.serverStart},
+		a.serverStop(),
+		&cobra.Command{Use: "build", Short: "Build the server, without starting it", Args: cobra.NoArgs,
+			RunE: a.serverBuild},
+		a.serverStatus(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
+	)
+	return cmd
+}
+
+func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
+	s, err := a.connect(cmd.Context(), true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil {
+		return err
+	}
+	a.printServer(st)
+	return nil
+}
+
+func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
+	o := local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server}
+	path, err := local.Build(cmd.Context(), o, a.progress)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.out, "Temporal server:", path)
+	return nil
+}
+
+func (a *app) serverStop() *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use: "stop", Short: "Stop keeper, worker and server", Args: cobra.NoArgs,
+		Long: `Stop keeper, worker and server. Open runs continue after the next start. Running calls keep running: the next
+worker joins them and uses their answers. With --now they are ended, and repeated when their runs continue.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stop(cmd.Context(), now) },
+	}
+	cmd.Flags().BoolVar(&now, "now", false, "also end the running calls")
+	return cmd
+}
+
+func (a *app) stop(ctx context.Context, now bool) error {
+	scheduled, unknown := a.scheduled(ctx) // a server that does not answer is stopped anyway
+	grace := 20 * time.Second
+	if !now {
+		grace += a.settings.Drain
+	}
+	was, err := local.Stop(ctx, a.settings.StateDir, grace)
+	if err != nil {
+		return err
+	}
+	ended, calls := 0, ""
+	if now {
+		if ended, err = supervisor.StopAll(ctx, a.settings.Scratch(),
+			"ended by `starter server stop --now`"); err != nil {
+			return fmt.Errorf("end the running calls: %w", err)
+		}
+		if ended > 0 {
+			calls = fmt.Sprintf(" %s ended.", ofCalls(ended))
+		}
+	} else if living, err := supervisor.Running(a.settings.Scratch()); err == nil && len(living) > 0 {
+		calls = fmt.Sprintf(" %s still running; the next worker joins them. To end them: %s server stop --now",
+			ofCalls(len(living)), program())
+	}
+	if was.Server == nil && was.Worker == nil && was.Keeper == nil && ended == 0 {
+		fmt.Fprintln(a.out, "Nothing was running."+calls)
+		return nil
+	}
+	fmt.Fprintln(a.out, "Stopped."+calls)
+	if unknown != nil {
+		fmt.Fprintf(a.out, "Which schedules it had is unknown: %v\n", unknown)
+	}
+	if len(scheduled) > 0 {
+		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up missed times: %s\n",
+			program(), strings.Join(scheduled, ", "))
+	}
+	return nil
+}
+
+func ofCalls(n int) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return fmt.Sprintf("%d calls", n)
+}
+
+func (a *app) serverStatus() *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show the processes on this machine", Args: cobra.NoArgs}
+	asJSON := jsonFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		st, err := local.Read(a.settings.StateDir)
+		if err != nil {
+			return err
+		}
+		scheduled, err := a.scheduled(cmd.Context())
+		if *asJSON {
+			return a.json(processes{st.Server, st.Worker, st.Keeper, append([]string{}, scheduled...)})
+		}
+		a.printServer(st)
+		a.printScheduled(st, scheduled, err)
+		return nil
+	}
+	return cmd
+}
+
+// processes is the output of `server status --json`; null: not running.
+type processes struct {
+	Server *local.Server `json:"server"`
+	Worker *local.Worker `json:"worker"`
+	Keeper *local.Keeper `json:"keeper"`
+
+	Schedules []string `json:"schedules"` // that keep both running
+}
+
+// scheduled returns the schedules that keep server and worker running: those that are not paused.
+func (a *app) scheduled(ctx context.Context) ([]string, error) {
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil || st.Server == nil {
+		return nil, err
+	}
+	conn, err := connect.Find(a.settings)
+	if err != nil || conn.Explicit {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	cl, err := conn.Dial(ctx, st.Server.Address, quietLog(io.Discard))
+	if err != nil {
+		return nil, err
+	}
+	defer cl.Close()
+	return hosting.Scheduled(ctx, cl)
+}
+
+func (a *app) printScheduled(st local.Status, scheduled []string, err error) {
+	switch {
+	case err != nil:
+		fmt.Fprintf(a.out, "Schedules cannot be listed: %v\n", err)
+	case len(scheduled) > 0 && st.Worker == nil:
+		fmt.Fprintf(a.out, "Schedules %s: no worker runs, so they start nothing. To start one: %s server start\n",
+			strings.Join(scheduled, ", "), program())
+	case len(scheduled) > 0:
+		fmt.Fprintf(a.out, "Schedules %s keep server and worker running\n", strings.Join(scheduled, ", "))
+	}
+}
+
+func (a *app) printServer(st local.Status) {
+	if st.Server == nil {
+		fmt.Fprintf(a.out, "Server    not running (it is started when it is needed, or with `%s server start`)\n",
+			program())
+	} else {
+		fmt.Fprintf(a.out, "Server    %s, pid %d, since %s\nWeb UI    %s\nDatabase  %s\nLog       %s\n",
+			st.Server.Address, st.Server.Process.PID,
+			st.Server.Started.Local().Format(time.DateTime), st.Server.UI, st.Server.Database, st.Server.Log)
+	}
+	if st.Worker == nil {
+		fmt.Fprintln(a.out, "Worker    not running")
+	} else {
+		fmt.Fprintf(a.out, "Worker    pid %d, since %s\nLog       %s\n",
+			st.Worker.Process.PID, st.Worker.Started.Local().Format(time.DateTime), st.Worker.Log)
+	}
+	a.printKeeper(st.Keeper)
+}
+
+// printKeeper prints what the keeper restarted, and what restarts the keeper.
+func (a *app) printKeeper(k *local.Keeper) {
+	if k == nil {
+		fmt.Fprintln(a.out, "Keeper    not running: nothing restarts server and worker if they crash")
+		return
+	}
+	by := ""
+	if k.Managed {
+		by = ", restarted by the service manager"
+	}
+	fmt.Fprintf(a.out, "Keeper    pid %d, since %s%s\n", k.Process.PID, k.Started.Local().Format(time.DateTime), by)
+	for _, part := range []struct {
+		name string
+		local.Restarts
+	}{{"server", k.Server}, {"worker", k.Worker}} {
+		text := part.String()
+		if text == "" {
+			continue
+		}
+		if part.GaveUp {
+			text += fmt.Sprintf(". Fix the cause, then run: %s server start", program())
+		}
+		fmt.Fprintf(a.out, "          %s %s\n", part.name, a.secrets.Text(text))
+	}
+}

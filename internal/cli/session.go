@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/workercmd"
+)
+
+// session is a connection to Temporal, with the local processes that it needs.
+type session struct {
+	operations.Operator
+	ui      string // address of the Web UI; empty: unknown
+	ensure  func(context.Context) error
+	release func() error
+}
+
+func (s *session) Close() error {
+	s.Client.Close()
+	return s.release()
+}
+
+// connect finds or starts a server, and with worker also a background worker. A server named by TEMPORAL_ADDRESS or a
+// profile is used as it is; its operator starts the workers.
+func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
+	conn, err := connect.Find(a.settings)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{release: func() error { return nil }, ensure: func(context.Context) error { return nil }}
+	address := ""
+	if !conn.Explicit {
+		if s.release, err = local.Attach(ctx, a.settings.StateDir); err != nil {
+			return nil, err
+		}
+		srv, err := a.ensureServer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		address, s.ui = srv.Address, srv.UI
+	}
+	cl, err := conn.Dial(ctx, address, quietLog(a.err))
+	if err != nil {
+		return nil, err
+	}
+	if s.Operator, err = conn.Operator(cl, address, a.settings, a.secrets); err != nil {
+		return nil, err
+	}
+	s.Environ = os.Environ()
+	if err := connect.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
+	} else {
+		s.Attributes = true
+	}
+	if conn.Explicit || !worker {
+		return s, nil
+	}
+	s.ensure = func(ctx context.Context) error {
+		srv, err := a.ensureServer(ctx)
+		if err != nil {
+			return err
+		}
+		busy := func() bool { return hosting.AnyCall(ctx, cl, conn.Options.Namespace) }
+		if err := a.ensureWorker(ctx, srv, busy); err != nil {
+			return err
+		}
+		a.warnUnkept(ctx, a.ensureKeeper(ctx, local.KeeperOptions{}))
+		return nil
+	}
+	if err := s.ensure(ctx); err != nil {
+		return s, err
+	}
+	a.warnUnkept(ctx, a.ownKeeper(ctx))
+	return s, nil
+}
+
+func quietLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
+
+// ensureServer starts the embedded server if it does not run.
+func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
+	return local.Ensure(ctx, workercmd.ServerOptions(a.settings), a.progress)
+}
+
+// ensureWorker starts a background worker of this program if none runs. A worker of another build is replaced unless it
+// has running calls, which are worth more than a new build.
+func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bool) error {
+	o, err := a.workerOptions(srv)
+	if err != nil {
+		return err
+	}
+	_, err = local.EnsureWorker(ctx, o, a.progress)
+	var other *local.ErrOtherWorker
+	if !errors.As(err, &other) {
+		return err
+	}
+	if strings.HasPrefix(other.Running.Key, srv.Address+" "+srv.Namespace+" ") && busy() {
+		return nil // still used: a later starter replaces it
+	}
+	if _, err := local.StopWorker(ctx, a.settings.StateDir, 20*time.Second); err != nil {
+		return err
+	}
+	_, err = local.EnsureWorker(ctx, o, a.progress)
+	return err
+}
+
+func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
+	self, err := os.Executable()
+	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
+	args := []string{"worker", "--background", "--key", key}
+	return local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: args, Key: key}, err
+}
+
+// settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads.
+func settingsID(s config.Settings) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", s.Redact, s.Codec))
+	return hex.EncodeToString(sum[:4])
+}
+
+// buildID identifies a build of this program.
+func buildID(exe string) string {
+	fi, err := os.Stat(exe)
+	if err != nil {
+		return build.Version()
+	}
+	return fmt.Sprintf("%s-%d-%d", build.Version(), fi.Size(), fi.ModTime().UnixNano())
+}

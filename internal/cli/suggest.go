@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// nearest returns at most three words that a mistyped one may stand for: words that it begins, or the nearest of those
+// with at most two typing errors; one for a short word.
+func nearest(word string, words []string) []string {
+	type near struct {
+		word  string
+		slips int
+	}
+	var found []near
+	low := strings.ToLower(word)
+	for _, w := range words {
+		n := slips(low, strings.ToLower(w))
+		if len(low) > 1 && strings.HasPrefix(strings.ToLower(w), low) {
+			n = 1
+		}
+		if n <= min(2, len(low)/3+1) {
+			found = append(found, near{w, n})
+		}
+	}
+	slices.SortStableFunc(found, func(x, y near) int { return x.slips - y.slips })
+	var out []string
+	for _, f := range found[:min(3, len(found))] {
+		if f.slips == found[0].slips {
+			out = append(out, f.word)
+		}
+	}
+	return out
+}
+
+// slips returns the number of inserted, missing, replaced or swapped letters between two words.
+func slips(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	before, last := make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row := make([]int, len(y)+1)
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(y)]
+}
+
+// didYouMean suggests the nearest words; empty if there are none.
+func didYouMean(word string, words []string) string {
+	near := nearest(word, words)
+	if len(near) == 0 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// unknownFlag suggests flags for an unknown flag.
+func unknownFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return asUsage(err)
+	}
+	var names []string
+	collect := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(collect)
+	cmd.InheritedFlags().VisitAll(collect)
+	near := nearest(unknown.GetSpecifiedName(), names)
+	for i, n := range near {
+		near[i] = "--" + n
+	}
+	if len(near) == 0 {
+		return asUsage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+	}
+	return asUsage(fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or ")))
+}
+
+// find returns the directory of a named run, or suggests similar names.
+func (a *app) find(what string) (rundir.Dir, error) {
+	d, err := operations.FindHere(a.settings.StateDir, what)
+	var name *operations.NameError
+	if errors.As(err, &name) && len(name.Found) == 0 {
+		if hint := a.nearRuns(what); hint != "" {
+			return d.Dir, asUsage(fmt.Errorf("%w%s", err, hint))
+		}
+	}
+	return d.Dir, err
+}
+
+// nearRuns suggests runs of this machine with similar names.
+func (a *app) nearRuns(what string) string {
+	rows, _, err := operations.Here(a.settings.StateDir, a.settings.RunRoot)
+	if err != nil {
+		return "" // the name is wrong in any case
+	}
+	var words []string
+	for _, r := range rows {
+		words = append(words, r.RunID[:min(len(r.RunID), max(8, len(what)))])
+		if r.Directory != "" {
+			words = append(words, here(r.Directory))
+		}
+	}
+	return didYouMean(what, words)
+}
+
+// hint suggests checkpoints for an error that lists them.
+func hint(err error) string {
+	var missing *projector.NoCheckpointError
+	if errors.As(err, &missing) {
+		return didYouMean(missing.ID, missing.Known)
+	}
+	return ""
+}
+
+// within refuses an unknown subcommand. Cobra does so for the first word of the command line only.
+func within(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return asUsage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(),
+			didYouMean(args[0], names)))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// fakeTemporal has the histories of some runs, and records starts. A resumed run gets its first event at once.
+type fakeTemporal struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	t         *testing.T
+	histories map[string][]*historypb.HistoryEvent
+	mu        sync.Mutex
+	started   int
+	refuse    error // the error of a start
+}
+
+func (f *fakeTemporal) serve() string {
+	s := grpc.NewServer()
+	workflowservice.RegisterWorkflowServiceServer(s, f)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(f.t, err)
+	go s.Serve(l)
+	f.t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+func (f *fakeTemporal) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.started
+}
+
+// remember adds the history of a run directory.
+func (f *fakeTemporal) remember(id string, d projector.Dir) {
+	claim, err := d.Claim()
+	require.NoError(f.t, err)
+	raw, err := os.ReadFile(d.Path(layout.EventsFile))
+	require.NoError(f.t, err)
+	payloads := func(v any) *commonpb.Payloads {
+		p, err := converter.GetDefaultDataConverter().ToPayloads(v)
+		require.NoError(f.t, err)
+		return p
+	}
+	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
+	lines := contract.ProjectInput{Epoch: 1, First: 1,
+		Lines: slices.Collect(strings.SplitSeq(strings.TrimSpace(string(raw)), "\n"))}
+	f.histories[id] = []*historypb.HistoryEvent{
+		{EventId: 1, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: payloads(in)},
+		}},
+		{EventId: 2, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: contract.Project}, Input: payloads(lines)},
+		}},
+		{EventId: 3, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
+			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 2,
+				Result: payloads(contract.ProjectResult{Outcome: run.ProjectionWritten})},
+		}},
+	}
+}
+
+func (f *fakeTemporal) GetSystemInfo(context.Context,
+	*workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+	return &workflowservice.GetSystemInfoResponse{Capabilities: &workflowservice.GetSystemInfoResponse_Capabilities{}},
+		nil
+}
+
+func (f *fakeTemporal) DescribeNamespace(context.Context,
+	*workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
+	return &workflowservice.DescribeNamespaceResponse{}, nil
+}
+
+func (f *fakeTemporal) GetClusterInfo(context.Context,
+	*workflowservice.GetClusterInfoRequest) (*workflowservice.GetClusterInfoResponse, error) {
+	return &workflowservice.GetClusterInfoResponse{ClusterId: "this"}, nil
+}
+
+func (f *fakeTemporal) DescribeWorkflowExecution(context.Context,
+	*workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
+}
+
+func (f *fakeTemporal) GetWorkflowExecutionHistory(_ context.Context,
+	r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse,
+	error) {
+	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: f.histories[r.Execution.WorkflowId]}}, nil
+}
+
+func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
+	r *workflowservice.StartWorkflowExecutionRequest) (*workflowservice.StartWorkflowExecutionResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refuse != nil {
+		return nil, f.refuse
+	}
+	f.started++
+	var in workflows.Input
+	err := converter.GetDefaultDataConverter().FromPayloads(r.Input, &in)
+	if err == nil && in.Reopen != nil {
+		err = f.reopen(ctx, in)
+	}
+	return &workflowservice.StartWorkflowExecutionResponse{RunId: "1"}, err
+}
+
+func (f *fakeTemporal) reopen(ctx context.Context, in workflows.Input) error {
+	state := in.Snapshot.State
+	state.Status = run.Running
+	text, err := line(in.Snapshot.Tail.Seq+1, run.KindRunResumed,
+		run.RunResumed{Epoch: in.Reopen.Epoch, From: in.Reopen.From, State: &state})
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, in.Target.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	batch := projector.Batch{Epoch: in.Reopen.Epoch, First: in.Snapshot.Tail.Seq + 1, Prev: in.Snapshot.Tail.Chain,
+		Lines: []string{text}}
+	_, err = projector.At(in.Target.Dir).Project(ctx, blobs.Of(s), batch)
+	return err
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// onRun completes a verb on one run, which is named by its id, its directory or --output-dir.
+func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, d rundir.Dir) error) *cobra.Command {
+	target := runFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := a.find(target(args))
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), d)
+	}
+	return cmd
+}
+
+// onServer completes a verb on one run that needs a connection to Temporal. A copy of a run directory is refused.
+func (a *app) onServer(
+	cmd *cobra.Command, do func(ctx context.Context, s *session, d rundir.Dir, claim run.Claim) error,
+) *cobra.Command {
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		claim, err := a.atHome(d)
+		if err != nil {
+			return err
+		}
+		s, err := a.connect(ctx, true)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return do(ctx, s, d, claim)
+	})
+}
+
+// offline makes a verb that reads a run directory and prints the result as text or JSON.
+func offline[T any](a *app, use, short string, read func(rundir.Dir) (T, error), print func(T)) *cobra.Command {
+	cmd := &cobra.Command{Use: use + " [RUN]", Short: short, Long: short + ". No server is needed."}
+	asJSON := jsonFlag(cmd)
+	return a.onRun(cmd, func(_ context.Context, d rundir.Dir) error {
+		v, err := read(d)
+		if err != nil {
+			return err
+		}
+		return show(a, *asJSON, v, print)
+	})
+}
+
+// runFlag adds the ways to name one run, and returns the name that was given: empty, an id or a directory.
+func runFlag(cmd *cobra.Command) func(args []string) string {
+	dir := cmd.Flags().String("output-dir", "", "the run directory, instead of naming the run")
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 || (len(args) == 1 && *dir != "") {
+			return asUsage(errors.New("name one run: an id, a directory, or --output-dir DIR"))
+		}
+		return nil
+	}
+	return func(args []string) string { return named(args, *dir) }
+}
+
+func named(args []string, dir string) string {
+	if dir != "" || len(args) == 0 {
+		return dir
+	}
+	return args[0]
+}
+
+// atHome returns the claim of a run directory, unless the directory is a copy.
+func (a *app) atHome(d rundir.Dir) (run.Claim, error) {
+	claim, err := d.Claim()
+	if err == nil {
+		err = operations.AtHome(a.settings.StateDir, claim, projector.Dir{Dir: d})
+	}
+	return claim, err
+}
+
+func jsonFlag(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, "print JSON") }
+
+// show prints v as JSON, or as text with print.
+func show[T any](a *app, asJSON bool, v T, print func(T)) error {
+	if asJSON {
+		return a.json(v)
+	}
+	print(v)
+	return nil
+}
+
+// listExitCodes adds the exit codes to the help of every verb that does not list its own.
+func listExitCodes(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		listExitCodes(c)
+	}
+	if cmd.Runnable() && !strings.Contains(cmd.Long, "Exit codes:") {
+		if cmd.Long == "" {
+			cmd.Long = cmd.Short + "."
+		}
+		cmd.Long += "\n\n" + exitCodesHelp
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+// groups are the headings of `starter --help`, in order.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: "start", Title: "Start runs:"},
+		{ID: "control", Title: "Control runs:"},
+		{ID: "inspect", Title: "Inspect runs:"},
+		{ID: "repair", Title: "Check and repair run directories:"},
+		{ID: "environment", Title: "Manage the environment:"},
+	}
+}
+
+// verb is a row of the table of verbs.
+type verb struct {
+	name  string
+	group string // the ID of one of the groups
+	new   func(*app) *cobra.Command
+}
+
+// verbs is the table of all verbs. To add one, write its constructor in a new file and add a row.
+func verbs() []verb {
+	return []verb{
+		{"demo", "start", (*app).demo},
+		{"fork", "start", (*app).fork},
+		{"plan", "start", (*app).plan},
+		{"replay", "start", (*app).replay},
+		{"run", "start", (*app).run},
+		{"schedule", "start", (*app).schedule},
+
+		{"amend", "control", (*app).amend},
+		{"attach", "control", (*app).attachTo},
+		{"budget", "control", (*app).budget},
+		{"cancel", "control", (*app).cancel},
+		{"decide", "control", (*app).decide},
+		{"pause", "control", (*app).pause},
+		{"promote", "control", (*app).promote},
+		{"remove", "control", (*app).remove},
+		{"resume", "control", (*app).resume},
+		{"revert", "control", (*app).revert},
+
+		{"blame", "inspect", (*app).blame},
+		{"checkpoints", "inspect", (*app).checkpoints},
+		{"compare", "inspect", (*app).compare},
+		{"cost-report", "inspect", (*app).costReport},
+		{"diagnose", "inspect", (*app).diagnose},
+		{"diff", "inspect", (*app).diff},
+		{"evidence", "inspect", (*app).evidence},
+		{"lineage", "inspect", (*app).lineage},
+		{"list", "inspect", (*app).list},
+		{"logs", "inspect", (*app).logs},
+		{"quality-report", "inspect", (*app).qualityReport},
+		{"report", "inspect", (*app).report},
+		{"snapshot", "inspect", (*app).snapshot},
+		{"status", "inspect", (*app).status},
+		{"watch", "inspect", (*app).watch},
+
+		{"check", "repair", (*app).check},
+		{"rebuild", "repair", (*app).rebuild},
+		{"repair-state", "repair", (*app).repairState},
+
+		{"codec", "environment", (*app).codec},
+		{"config", "environment", (*app).config},
+		{"doctor", "environment", (*app).doctor},
+		{"server", "environment", (*app).server},
+		{"store", "environment", (*app).store},
+		{"version", "environment", (*app).version},
+		{"worker", "environment", (*app).worker},
+	}
+}
+
+// addVerbs adds every verb of the table to the root command, in its group.
+func (a *app) addVerbs(root *cobra.Command) {
+	root.AddGroup(groups()...)
+	for _, v := range verbs() {
+		cmd := v.new(a)
+		cmd.GroupID = v.group
+		listExitCodes(cmd)
+		root.AddCommand(cmd)
+	}
+	root.SetHelpCommandGroupID("environment")
+	root.SetCompletionCommandGroupID("environment")
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// view prints a run from its directory alone: a line per event, and on a terminal one live line at the bottom.
+type view struct {
+	mu     sync.Mutex
+	out    io.Writer
+	dir    rundir.Dir
+	offset int64
+	fold   *run.Fold
+	state  run.State // that the fold has come to
+	width  int       // of the terminal; 0: not a terminal
+	live   bool
+	spin   int
+}
+
+func newView(out io.Writer, dir rundir.Dir) *view {
+	return &view{out: out, dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
+}
+
+// widthOf returns the width of the terminal; 0: not a terminal.
+func widthOf(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return 0
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+		return w
+	}
+	return 80
+}
+
+// update reads and prints new events. It returns true if the run is paused or finished.
+func (v *view) update(now time.Time) (paused bool, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for line, err := range v.dir.Lines(v.offset) {
+		if err != nil {
+			return false, err
+		}
+		if v.offset = line.End; line.Err != nil {
+			continue
+		}
+		v.fold.Apply(line.Event)
+		if text := run.Headline(run.Entry{Event: line.Event, After: v.fold.Current()}); text != "" {
+			v.print(run.OneLine(text))
+		}
+	}
+	v.state = v.fold.State()
+	v.bar(now)
+	s := v.state.Status
+	return (s.Closed() && s != "" || s.Class() == run.OperatorPause) && v.committed(), nil
+}
+
+// committed reports whether everything derived from the last line is on disk: lines are written first, meta.json last.
+func (v *view) committed() bool {
+	meta, err := v.dir.Meta()
+	return err == nil && meta.Events.Seq >= v.state.Seq
+}
+
+// say prints a message.
+func (v *view) say(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.print(text)
+}
+
+func (v *view) print(text string) {
+	v.wipe()
+	fmt.Fprintln(v.out, text)
+}
+
+func (v *view) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.wipe()
+}
+
+func (v *view) wipe() {
+	if v.live {
+		fmt.Fprint(v.out, "\r\x1b[K")
+		v.live = false
+	}
+}
+
+// bar draws the live line: progress, cost and running calls.
+func (v *view) bar(now time.Time) {
+	if v.width == 0 || v.state.Status != run.Running {
+		return
+	}
+	v.spin++
+	s := v.state
+	const cells = 20
+	done := 0
+	if s.Passes.Total > 0 {
+		done = cells * s.Passes.LastSettled / s.Passes.Total
+	}
+	line := fmt.Sprintf("%s %s%s %d/%d  %s of %s  %s",
+		string([]rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[v.spin%10]), strings.Repeat("█", done), strings.Repeat("░", cells-done),
+		s.Passes.LastSettled, s.Passes.Total, s.CostText(), usd(s.Budget.CapUSD), inFlight(s, now))
+	if r := []rune(line); len(r) >= v.width {
+		line = string(r[:v.width-1])
+	}
+	fmt.Fprint(v.out, "\r\x1b[K"+line)
+	v.live = true
+}
+
+// inFlight names the running calls, and for how long they run.
+func inFlight(s run.State, now time.Time) string {
+	var parts []string
+	for _, f := range s.InFlight {
+		began, err := time.Parse(run.TimeFormat, f.StartedAt)
+		if err != nil {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s %ds", f.Role, int(now.Sub(began).Seconds())))
+	}
+	return strings.Join(parts, ", ")
+}

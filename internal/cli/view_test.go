@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+type row struct {
+	kind    run.Kind
+	payload any
+	want    string // the expected line; empty: none
+}
+
+func number(f float64) *float64 { return &f }
+
+var seen = []row{
+	{run.KindRunStart, run.RunStart{RunID: "r", TotalPasses: 2, Budget: run.Budget{CapUSD: 3}}, ""},
+	{run.KindPhaseStart, run.PhaseStart{Key: "build", Title: "Build", Round: 1}, "Build"},
+	{run.KindPassStart, run.PassStart{Pass: run.Pass{Step: "001", Number: 1, Role: "builder"}, Call: "c"}, ""},
+	{run.KindPassAttempt, run.PassAttempt{Pass: run.Pass{Step: "001", Number: 1, Set: "S1", InRound: 1, Order: "A",
+		Role: "builder"}, Attempt: 1, Category: "rate-limit", Message: "429"},
+		"  !   1 S1/1A builder attempt 1: rate-limit — 429"},
+	{run.KindPassEnd, run.PassEnd{Pass: run.Pass{Step: "001", Number: 1, Set: "S1", InRound: 1, Order: "A",
+		Role: "builder"}, Outcome: "ok", DurationMS: 1500,
+		Artifact: &run.Blob{Digest: "d"}, Reused: true, Joined: true, Validation: run.Validation{Passed: true},
+		Spend: run.Spend{USD: 0.5}},
+		"  ✓   1 S1/1A builder         1.5s   $0.50  PASS  $0.50  unchanged  joined  reused"},
+	{run.KindPassEnd, run.PassEnd{Pass: run.Pass{Step: "look/2", Member: "auditor-A", Role: "auditor-A"}, Outcome: "ok",
+		DurationMS: 100}, "  ✓ auditor-A                 0.1s   $0.00  FAIL  $0.50"},
+	{run.KindScreenshots, run.Screenshots{Count: 6, DurationMS: 2500}, "  ✓ 6 screenshots 2.5s"},
+	{run.KindScreenshots, run.Screenshots{Degraded: true, Message: "no browser"},
+		"  ! no screenshots, the auditors get the source instead: no browser"},
+	{run.KindScoreRecorded, run.ScoreRecorded{Name: "PA-05", Score: number(3.5), Threshold: number(3)},
+		"  ◆ PA-05 3.5 (target 3.0)"},
+	{run.KindScoreRecorded, run.ScoreRecorded{Name: "PA-05", Why: "no match"}, "  ! no PA-05 score: no match"},
+	{run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1"}, "  ● checkpoint cp-S1"},
+	{run.KindBudgetWarning, run.BudgetEvent{}, "  ! $0.50 of $3.00 are spent"},
+	{"note.of-another-program", struct{}{}, ""},
+}
+
+// recorded writes the events of seen to a directory and returns the expected lines.
+func recorded(t *testing.T) (projector.Dir, []string) {
+	t.Helper()
+	d := projector.At(t.TempDir())
+	var lines, want []string
+	for i, s := range seen {
+		raw, err := run.Payload(s.payload)
+		require.NoError(t, err)
+		text, err := run.Event{Seq: int64(i + 1), TS: "2026-01-02T03:04:05.000Z", Kind: s.kind, Payload: raw}.Line()
+		require.NoError(t, err)
+		lines = append(lines, text)
+		if s.want != "" {
+			want = append(want, s.want)
+		}
+	}
+	require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	return d, want
+}
+
+func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
+	d, want := recorded(t)
+	var out bytes.Buffer
+	v := newView(&out, d.Dir)
+	for range 3 {
+		_, err := v.update(time.Now())
+		require.NoError(t, err)
+	}
+	v.say("By the way.")
+	v.clear()
+	require.Equal(t, append(want, "By the way."), strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
+	require.NotContains(t, out.String(), "\x1b")
+	require.NotContains(t, out.String(), "\r")
+}
+
+func TestFileIsNotATerminal(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer f.Close()
+	require.Zero(t, newView(f, projector.At(t.TempDir()).Dir).width)
+}
+
+func TestViewUpdatesLastLineOnTerminal(t *testing.T) {
+	d, _ := recorded(t)
+	var out bytes.Buffer
+	v := newView(&out, d.Dir)
+	v.width = 40
+	_, err := v.update(time.Now())
+	require.NoError(t, err)
+	bar := out.String()[strings.LastIndex(out.String(), "\r\x1b[K")+len("\r\x1b[K"):]
+	require.Contains(t, bar, "1/2")
+	require.LessOrEqual(t, len([]rune(bar)), 39, "it never wraps")
+	v.clear()
+	require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K"), "nothing of it is left")
+}

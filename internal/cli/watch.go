@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func (a *app) watch() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "watch [RUN]", Short: "Watch a run live and answer its questions",
+		Long: `Show a run live: progress, running calls with their output, times, costs, quality and scores, all from the
+run directory. No server is needed, and none is started. Leaving (q or Ctrl+C) changes nothing.
+
+On a terminal with a reachable server, keys work like the verbs: p pause, P pause --now, r resume, b budget, and a
+number answers the open question. Elsewhere (a pipe, a file, TERM=dumb) it prints a line per event until the run
+pauses or finishes.`,
+	}
+	asJSON := cmd.Flags().Bool("json", false,
+		"print the events as JSON, one per line, until the run pauses or finishes")
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		if *asJSON {
+			return a.followEvents(ctx, d, func(s run.State) bool {
+				return s.Status.Closed() && s.Status != "" || s.Status.Class() == run.OperatorPause
+			})
+		}
+		if in, out, ok := a.terminal(); ok {
+			return a.watchScreen(ctx, d, in, out)
+		}
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		v := newView(a.out, d)
+		defer v.clear()
+		var held notices
+		asked := time.Now()
+		return every(ctx, refresh, func(now time.Time) (bool, error) {
+			rests, err := v.update(now)
+			if err == nil && v.state.Status.Class() == run.Live && now.Sub(asked) >= serverEvery {
+				asked = now
+				if held.fresh(a.heldLine(a.effectiveStatus(ctx, d, v.state.Status), d), now) {
+					v.say("  ! " + run.OneLine(held.last))
+				}
+			}
+			if !rests || err != nil {
+				return false, err
+			}
+			v.clear()
+			return true, a.goodbye(d, v.state, 0)
+		})
+	})
+}
+
+// every calls f at intervals until f returns over, f fails or the context ends. The end of the context is no error.
+func every(ctx context.Context, d time.Duration, f func(time.Time) (over bool, err error)) error {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for now := time.Now(); ; {
+		if over, err := f(now); over || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case now = <-tick.C:
+		}
+	}
+}
+
+func (a *app) logs() *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs [RUN]", Short: "Print the log of a run", Long: "Print orchestrator.log. No server is needed.",
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until the run finishes, or until Ctrl+C")
+	asJSON := cmd.Flags().Bool("json", false, "print the events instead of the log, as JSON, one per line")
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		if *asJSON {
+			return a.followEvents(ctx, d, func(s run.State) bool {
+				return !follow || s.Status.Closed() &&
+					s.Status != ""
+			})
+		}
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return a.tail(ctx, d, follow)
+	})
+}
+
+// followEvents prints the lines of the journal, and new lines as they are written, until the state of the run is final.
+func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.State) bool) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	fold := d.Fold()
+	offset := int64(0)
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		for line, err := range d.Lines(offset) {
+			if err != nil {
+				return false, err
+			}
+			if offset = line.End; line.Err != nil {
+				continue // damage; check names it
+			}
+			fold.Apply(line.Event)
+			fmt.Fprintf(a.out, "%s\n", line.Bytes)
+		}
+		return final(fold.State()), nil
+	})
+}
+
+func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
+	f, err := durable.Open(d.Path(layout.TextLog))
+	if err != nil {
+		return fmt.Errorf("the run has no log yet: %w", err)
+	}
+	defer f.Close()
+	return every(ctx, refresh, func(time.Time) (bool, error) {
+		closed := false
+		if m, err := d.Meta(); err == nil {
+			closed = m.State.Status.Closed()
+		}
+		if _, err := io.Copy(a.out, f); err != nil {
+			return false, err
+		}
+		return !follow || closed, nil
+	})
+}

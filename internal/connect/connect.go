@@ -1,0 +1,142 @@
+// Package connect connects this host to Temporal. It finds the connection as the temporal CLI does, names the stage at
+// which a connection fails, and creates the search attributes of runs. It starts no server.
+package connect
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/redact"
+)
+
+const (
+	dialTimeout = 5 * time.Second
+	probeAfter  = 300 * time.Millisecond // a dial that takes longer is diagnosed while it continues
+)
+
+// Connection holds the client options that envconfig found.
+type Connection struct {
+	Options  client.Options
+	Explicit bool // an address is configured: the embedded server is not used
+}
+
+// Find reads the TEMPORAL_* variables and the profile. The settings determine how payloads are encrypted.
+func Find(settings config.Settings) (Connection, error) {
+	crypt, err := codec.Load(settings.Codec, os.Getenv)
+	if err != nil {
+		return Connection{}, err
+	}
+	opts, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return Connection{}, fmt.Errorf("connection to Temporal (TEMPORAL_* variables, profile): %w", err)
+	}
+	opts.DataConverter, opts.FailureConverter = crypt.Converter(), crypt.Failures()
+	c := Connection{Options: opts, Explicit: opts.HostPort != ""}
+	if c.Options.Namespace == "" {
+		c.Options.Namespace = client.DefaultNamespace
+	}
+	return c, nil
+}
+
+// Dial connects and checks that the namespace exists. A non-empty address replaces the configured one. Dial returns
+// within five seconds. The error is an [Error] with the stage that failed.
+func (c Connection) Dial(ctx context.Context, address string, logger *slog.Logger) (client.Client, error) {
+	if address != "" {
+		c.Options.HostPort = address
+	}
+	c.Options.Logger = log.NewStructuredLogger(logger)
+	if isLoopback(c.Options.HostPort) {
+		c.Options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{} // compression saves nothing there
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	done := make(chan dialResult, 1)
+	go func() { done <- c.dial(ctx) }()
+	select {
+	case d := <-done:
+		return c.result(ctx, d)
+	case <-time.After(probeAfter):
+	}
+	if failed := c.probe(ctx); failed != nil { // the SDK would keep trying
+		cancel()
+		d := <-done
+		if d.err != nil {
+			return nil, failed
+		}
+		return d.client, nil
+	}
+	return c.result(ctx, <-done)
+}
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+type dialResult struct {
+	client client.Client
+	err    error
+}
+
+func (c Connection) dial(ctx context.Context) dialResult {
+	cl, err := client.DialContext(ctx, c.Options)
+	if err != nil {
+		return dialResult{err: err}
+	}
+	req := &workflowservice.DescribeNamespaceRequest{Namespace: c.Options.Namespace}
+	if _, err := cl.WorkflowService().DescribeNamespace(ctx, req); err != nil {
+		cl.Close()
+		return dialResult{err: err}
+	}
+	return dialResult{client: cl}
+}
+
+func (c Connection) result(ctx context.Context, d dialResult) (client.Client, error) {
+	if d.err == nil {
+		return d.client, nil
+	}
+	return nil, c.explain(ctx, d.err)
+}
+
+// Operator returns an operator of this host that uses a dialed client. A non-empty address is the one that was dialed
+// instead of the configured one.
+func (c Connection) Operator(
+	cl client.Client, address string, settings config.Settings, secrets *redact.Redactor,
+) (operations.Operator, error) {
+	host, err := local.HostID(settings.StateDir)
+	if err != nil {
+		return operations.Operator{}, err
+	}
+	if address == "" {
+		address = c.Options.HostPort
+	}
+	return operations.Operator{
+		Client: cl, Address: address, Namespace: c.Options.Namespace, Settings: settings, Host: host,
+		Build: build.Version(), By: User(), Redact: secrets, Converter: c.Options.DataConverter, Embedded: !c.Explicit,
+	}, nil
+}
+
+// User returns the name of the user who runs this program, for the journal.
+func User() string {
+	u, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return u.Username
+}

@@ -1,0 +1,228 @@
+package connect_test
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+// frontend is a Temporal frontend with the namespace default. It denies access to the namespace closed.
+type frontend struct {
+	workflowservice.UnimplementedWorkflowServiceServer
+	unhealthy bool
+}
+
+func (f *frontend) GetSystemInfo(context.Context,
+	*workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
+	if f.unhealthy {
+		return nil, status.Error(codes.Unavailable, "database unavailable")
+	}
+	return &workflowservice.GetSystemInfoResponse{Capabilities: &workflowservice.GetSystemInfoResponse_Capabilities{}},
+		nil
+}
+
+func (f *frontend) DescribeNamespace(_ context.Context,
+	r *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
+	switch r.Namespace {
+	case "default":
+		return &workflowservice.DescribeNamespaceResponse{}, nil
+	case "closed":
+		return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("access denied", "")).Err()
+	}
+	return nil, serviceerror.ToStatus(serviceerror.NewNamespaceNotFound(r.Namespace)).Err()
+}
+
+// serving starts a gRPC server. Without a service it is no Temporal server.
+func serving(t *testing.T, service workflowservice.WorkflowServiceServer, opts ...grpc.ServerOption) string {
+	t.Helper()
+	s := grpc.NewServer(opts...)
+	if service != nil {
+		workflowservice.RegisterWorkflowServiceServer(s, service)
+	}
+	l := listening(t)
+	go s.Serve(l)
+	t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+func listening(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// certificate returns a certificate for localhost, and the file of its authority.
+func certificate(t *testing.T) (tls.Certificate, string) {
+	t.Helper()
+	made, file, err := testenv.Certificate(t.TempDir())
+	require.NoError(t, err)
+	return made, file
+}
+
+// settings sets the variables of one connection and unsets all others of Temporal.
+func settings(t *testing.T, env map[string]string) {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "TEMPORAL_") {
+			t.Setenv(name, "")
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+}
+
+func dial(t *testing.T, env map[string]string) error {
+	t.Helper()
+	settings(t, env)
+	c, err := connect.Find(config.Settings{})
+	require.NoError(t, err)
+	require.True(t, c.Explicit)
+	cl, err := c.Dial(t.Context(), "", slog.New(slog.DiscardHandler))
+	if err == nil {
+		cl.Close()
+	}
+	return err
+}
+
+func TestDialReportsTheStageThatFails(t *testing.T) {
+	cert, authority := certificate(t)
+	withTLS := func(auth tls.ClientAuthType) string {
+		return serving(t, &frontend{}, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert},
+			ClientAuth: auth})))
+	}
+	closed := listening(t)
+	silent := listening(t)
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	plain := serving(t, &frontend{})
+
+	tests := []struct {
+		name    string
+		address string
+		env     map[string]string
+		stage   connect.Stage
+		want    []string
+		brief   string
+	}{
+		{"no port", "localhost", nil, connect.StageAddress, []string{`"localhost" is no address`, "HOST:PORT"},
+			"no answer from Temporal at localhost"},
+		{"no such name", "nobody.invalid:7233", nil, connect.StageAddress,
+			[]string{"the name nobody.invalid does not resolve", "starter config"},
+			"no answer from Temporal at nobody.invalid:7233"},
+		{
+			"closed port", closed.Addr().String(), nil, connect.StageListen,
+			[]string{"nothing listens at " + closed.Addr().String() + " (connection refused)", "starter doctor"},
+			"no answer from Temporal at " + closed.Addr().String(),
+		},
+		{"server without an answer", silent.Addr().String(), nil, connect.StageServer,
+			[]string{"does not answer as a healthy Temporal server"}, ""},
+		{"web server", web.Listener.Addr().String(), nil, connect.StageServer, []string{"is a web server", "7233"}, ""},
+		{"another gRPC server", serving(t, nil), nil, connect.StageServer, []string{"is no Temporal server", "7233"},
+			""},
+		{"unhealthy server", serving(t, &frontend{unhealthy: true}), nil, connect.StageServer,
+			[]string{"does not answer as a healthy Temporal server", "database unavailable"}, ""},
+		{"server with TLS, client without", withTLS(tls.NoClientCert), nil, connect.StageTLS,
+			[]string{"TLS is not enabled", "TEMPORAL_TLS=true"}, ""},
+		{"server without TLS, client with", plain, map[string]string{"TEMPORAL_TLS": "true"}, connect.StageTLS,
+			[]string{"does not use it", "TEMPORAL_TLS=false"}, ""},
+		{
+			"unknown authority", withTLS(tls.NoClientCert),
+			map[string]string{"TEMPORAL_TLS": "true", "TEMPORAL_TLS_SERVER_NAME": "localhost"},
+			connect.StageTLS, []string{"the TLS handshake with", "certificate", "TEMPORAL_TLS_SERVER_CA_CERT_PATH"}, "",
+		},
+		{
+			"client certificate required", withTLS(tls.RequireAnyClientCert),
+			map[string]string{"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority, "TEMPORAL_TLS_SERVER_NAME": "localhost"},
+			connect.StageTLS, []string{"refuses the TLS handshake", "TEMPORAL_TLS_CLIENT_CERT_PATH"}, "",
+		},
+		{
+			"no such namespace", plain, map[string]string{"TEMPORAL_NAMESPACE": "gone"}, connect.StageNamespace,
+			[]string{"has no namespace gone", "temporal operator namespace create -n gone --address " + plain},
+			"Temporal at " + plain + " has no namespace gone",
+		},
+		{
+			"refused", plain, map[string]string{"TEMPORAL_NAMESPACE": "closed"}, connect.StagePermission,
+			[]string{"refuses the connection to namespace closed", "TEMPORAL_API_KEY"},
+			"Temporal at " + plain + " refuses the connection",
+		},
+	}
+	require.NoError(t, closed.Close()) // not earlier: another listener could get its port
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			env := map[string]string{"TEMPORAL_ADDRESS": tt.address}
+			for k, v := range tt.env {
+				env[k] = v
+			}
+			err := dial(t, env)
+			var failed *connect.Error
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, tt.stage, failed.Stage, err.Error())
+			for _, text := range tt.want {
+				require.ErrorContains(t, err, text)
+			}
+			require.Equal(t, tt.address, failed.Address)
+			if tt.brief != "" {
+				require.Equal(t, tt.brief, failed.Brief())
+			}
+		})
+	}
+}
+
+func TestDialConnects(t *testing.T) {
+	require.NoError(t, dial(t, map[string]string{"TEMPORAL_ADDRESS": serving(t, &frontend{})}), "plain")
+	cert, authority := certificate(t)
+	address := serving(t, &frontend{},
+		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}})))
+	env := map[string]string{"TEMPORAL_ADDRESS": address, "TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority,
+		"TEMPORAL_TLS_SERVER_NAME": "localhost"}
+	require.NoError(t, dial(t, env), "with TLS")
+}
+
+// A context that ends too early is not reported as a network failure.
+func TestDialReportsAnEarlyDeadlineAsServerStage(t *testing.T) {
+	settings(t, map[string]string{"TEMPORAL_ADDRESS": listening(t).Addr().String()})
+	c, err := connect.Find(config.Settings{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = c.Dial(ctx, "", slog.New(slog.DiscardHandler))
+	var failed *connect.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, connect.StageServer, failed.Stage)
+}
+
+func TestDialOfTheEmbeddedServerSuggestsItsRestart(t *testing.T) {
+	settings(t, nil)
+	c, err := connect.Find(config.Settings{})
+	require.NoError(t, err)
+	require.False(t, c.Explicit)
+	closed := listening(t)
+	require.NoError(t, closed.Close())
+	_, err = c.Dial(t.Context(), closed.Addr().String(), slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "starter server start")
+}

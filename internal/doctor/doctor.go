@@ -1,0 +1,112 @@
+// Package doctor checks everything that a run needs: the server, workers, the browser, agents, disks, and the open
+// runs. It starts nothing, changes nothing and makes no paid call. What it cannot find out this way is reported as
+// not checked.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// State is the result of a check.
+type State string
+
+// Results of a check.
+const (
+	OK        State = "ok"
+	Warning   State = "warning" // runs continue, with a limitation
+	Problem   State = "problem" // something does not work
+	Unchecked State = "not_checked"
+)
+
+// Check is one check and its result.
+type Check struct {
+	Area   string `json:"area"` // server, worker, program, browser, agents, disk or runs
+	Name   string `json:"name"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix"` // what fixes it, a command if possible; empty: nothing to do
+}
+
+// Report contains all checks, ordered by dependency.
+type Report struct {
+	OK     bool    `json:"ok"` // no warning and no problem
+	Checks []Check `json:"checks"`
+}
+
+// Options configure what is checked.
+type Options struct {
+	Settings config.Settings
+	Program  string // name of the starter, for commands to type
+	Version  string // of this program
+	Build    string // of this program, as at the end of a background worker's key
+	By       string
+
+	Agents []pipeline.Agent // of a definition; nil: the well-known ones that are installed
+	Run    *rundir.Dir      // nil: every open run of this machine
+}
+
+// examiner runs the checks once.
+type examiner struct {
+	Options
+	report Report
+	host   string
+	mounts map[string]bool // of the file systems that were inspected
+	status local.Status    // of the background processes
+	from   []string        // environment that the agents are looked for in
+}
+
+// Examine runs all checks.
+func Examine(ctx context.Context, o Options) Report {
+	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{}}
+	e.program()
+	op, connected := e.server(ctx)
+	if connected {
+		defer op.Client.Close()
+		e.worker(ctx, op)
+	}
+	e.browser(ctx)
+	e.agents(ctx)
+	e.disks(ctx)
+	if connected {
+		e.runs(ctx, &op)
+	} else {
+		e.runs(ctx, nil)
+	}
+	return e.report
+}
+
+// say adds a check.
+func (e *examiner) say(s State, area, name, fix, format string, args ...any) {
+	e.report.Checks = append(e.report.Checks,
+		Check{Area: area, Name: name, State: s, Detail: fmt.Sprintf(format, args...), Fix: fix})
+	if s == Warning || s == Problem {
+		e.report.OK = false
+	}
+}
+
+func (e *examiner) ok(area, name, format string, args ...any) {
+	e.say(OK, area, name, "", format, args...)
+}
+
+// typed returns a command of the starter as an operator types it.
+func (e *examiner) typed(format string, args ...any) string {
+	return e.Program + " " + shell.Sprintf(format, args...)
+}
+
+// when formats a time for people.
+func when(t time.Time) string { return t.Local().Format(time.DateTime) }
+
+// operator returns an operator for a server that answered.
+func (e *examiner) operator(o operations.Operator) operations.Operator {
+	o.Settings, o.Host, o.Build, o.By = e.Settings, e.host, e.Version, e.By
+	return o
+}

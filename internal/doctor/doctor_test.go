@@ -1,0 +1,464 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/volume"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+const (
+	isOpen     = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	terminated = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
+)
+
+// options of a machine with nothing on it: no browser, no agent.
+func options(t *testing.T) doctor.Options {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("PATH", filepath.Join(dir, "bin"))
+	return doctor.Options{
+		Settings: config.Settings{
+			StateDir: filepath.Join(dir, "state"), RunRoot: filepath.Join(dir, "runs"),
+			Store: "file://" + dir + "/state/store", TaskQueue: "passbook",
+			Browser: "/no/browser", Server: "/no/server",
+		},
+		Program: "starter", Version: "v1", Build: "this", Agents: []pipeline.Agent{{Run: []string{"scripted"}}},
+	}
+}
+
+// well is a server with nothing wrong; this machine's queues are polled.
+func well(t *testing.T, o doctor.Options) *frontend {
+	t.Helper()
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	polled := map[string]string{}
+	for _, q := range []string{"passbook-dir-" + host, "passbook-calls-" + host} {
+		polled[q] = "1@elsewhere@"
+	}
+	return &frontend{keeps: 90 * 24 * time.Hour, attributes: workflows.SearchAttributes(), polled: polled,
+		runs: map[string]workflow{}}
+}
+
+func find(t *testing.T, r doctor.Report, name string) doctor.Check {
+	t.Helper()
+	i := slices.IndexFunc(r.Checks, func(c doctor.Check) bool { return c.Name == name })
+	require.GreaterOrEqual(t, i, 0, "%s in %+v", name, r.Checks)
+	return r.Checks[i]
+}
+
+func TestExamineOfAHealthyHost(t *testing.T) {
+	o := options(t)
+	o.Settings.Browser = fakeBrowser(t)
+	address := at(t, well(t, o))
+	r := doctor.Examine(t.Context(), o)
+	for _, want := range []doctor.Check{
+		{Area: "server", Name: "server", State: doctor.OK,
+			Detail: "Temporal 1.2.3 at " + address + " (TEMPORAL_ADDRESS or profile)"},
+		{Area: "server", Name: "namespace", State: doctor.OK, Detail: "default keeps closed runs for 90 days"},
+		{Area: "server", Name: "attributes", State: doctor.OK, Detail: "all 7 search attributes exist"},
+		{Area: "server", Name: "clock", State: doctor.OK, Detail: "the server is on this machine"},
+		{Area: "worker", Name: "queues", State: doctor.OK,
+			Detail: "both queues of this machine are polled, by 1 in all"},
+		{Area: "agents", Name: "scripted", State: doctor.OK, Detail: "built in"},
+		{Area: "runs", Name: "runs", State: doctor.OK, Detail: "no run of this machine is open"},
+	} {
+		require.Contains(t, r.Checks, want)
+	}
+	require.Contains(t, find(t, r, "state").Detail, o.Settings.StateDir+" is writable")
+	browser := find(t, r, "browser")
+	require.Equal(t, doctor.Warning, browser.State, "a program that is no browser")
+	require.Contains(t, browser.Detail, "Fake 1.0 does not take a picture")
+	require.False(t, r.OK)
+	require.Equal(t, 1, faults(r), "%+v", r.Checks)
+}
+
+func faults(r doctor.Report) (n int) {
+	for _, c := range r.Checks {
+		if c.State == doctor.Warning || c.State == doctor.Problem {
+			n++
+		}
+	}
+	return n
+}
+
+// program writes a shell script of that name into PATH.
+func program(t *testing.T, name, script string) string {
+	t.Helper()
+	path := filepath.Join(os.Getenv("PATH"), name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+	return path
+}
+
+func fakeBrowser(t *testing.T) string {
+	t.Helper()
+	return program(t, "chromium", "[ \"$1\" = --version ] || exit 1\necho Fake 1.0\n")
+}
+
+func TestExamineWithoutAServer(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	r := doctor.Examine(t.Context(), o)
+	require.Equal(t, doctor.Check{
+		Area: "server", Name: "server", State: doctor.Unchecked,
+		Detail: "the embedded server does not run; a run starts it", Fix: "starter server start",
+	}, find(t, r, "server"))
+	require.Equal(t, doctor.Problem, find(t, r, "binary").State)
+	require.Contains(t, find(t, r, "binary").Detail, "/no/server")
+	require.Equal(t, doctor.OK, find(t, r, "state").State, "the offline checks go on")
+	require.Equal(t, doctor.Warning, find(t, r, "browser").State)
+	require.Contains(t, find(t, r, "browser").Fix, "apt-get install chromium")
+	require.NoDirExists(t, filepath.Join(o.Settings.StateDir, "server"))
+
+	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
+	r = doctor.Examine(t.Context(), o)
+	require.Equal(t, doctor.Problem, find(t, r, "listen").State)
+	require.Contains(t, find(t, r, "listen").Detail, "nothing listens at 127.0.0.1:1")
+}
+
+func TestExamineOfAServerWithoutAttributes(t *testing.T) {
+	o := options(t)
+	f := well(t, o)
+	f.keeps = 24 * time.Hour
+	f.attributes = map[string]enumspb.IndexedValueType{"PassbookPipeline": enumspb.INDEXED_VALUE_TYPE_TEXT}
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	// a process of this machine that has ended
+	f.polled["passbook-calls-"+host] = fmt.Sprintf("%d@%s@", 1<<30, hostname(t))
+	delete(f.polled, "passbook-dir-"+host)
+	address := at(t, f)
+	r := doctor.Examine(t.Context(), o)
+	namespace := find(t, r, "namespace")
+	require.Equal(t, doctor.Warning, namespace.State)
+	require.Equal(t, "temporal operator namespace update -n default --retention 90d --address "+address, namespace.Fix)
+	attributes := find(t, r, "attributes")
+	require.Equal(t, doctor.Warning, attributes.State)
+	require.Contains(t, attributes.Fix, "--name PassbookPipeline --type Keyword")
+	require.Contains(t, attributes.Fix, "--name PassbookScore --type Double")
+	queues := find(t, r, "queues")
+	require.Equal(t, doctor.Problem, queues.State)
+	require.Equal(t, "no worker polls passbook-dir-"+host+", passbook-calls-"+host+"; start a worker on this machine",
+		queues.Detail)
+	require.Equal(t, "TEMPORAL_ADDRESS="+address+" PASSBOOK_STATE_DIR="+o.Settings.StateDir+" starter worker",
+		queues.Fix)
+}
+
+func TestExamineWaitsForTheFirstPollOfANewWorker(t *testing.T) {
+	o := options(t)
+	f := well(t, o)
+	at(t, f)
+	f.late.Store(2)
+	require.Equal(t, doctor.Problem, find(t, doctor.Examine(t.Context(), o), "queues").State,
+		"there is none to wait for")
+	require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+	f.late.Store(2)
+	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "queues").State)
+}
+
+func hostname(t *testing.T) string {
+	t.Helper()
+	name, err := os.Hostname()
+	require.NoError(t, err)
+	return name
+}
+
+// wrote makes a directory of a run with two events.
+func wrote(t *testing.T, o doctor.Options, id string) projector.Dir {
+	t.Helper()
+	return wroteTo(t, o, projector.At(filepath.Join(o.Settings.RunRoot, id)), run.Claim{RunID: id})
+}
+
+func wroteTo(t *testing.T, o doctor.Options, d projector.Dir, claim run.Claim) projector.Dir {
+	t.Helper()
+	id := claim.RunID
+	claim.Version, claim.Pipeline, claim.CreatedAt = 1, "small", "2026-01-02T03:04:05.000Z"
+	require.NoError(t, d.Take(claim))
+	lines := []string{
+		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"` + id + `"}}`,
+		`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`,
+	}
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	defer s.Close()
+	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionWritten, p.Outcome)
+	require.NoError(t, operations.Index(o.Settings.StateDir, id, d.Root))
+	return d
+}
+
+func TestExamineOfOpenRuns(t *testing.T) {
+	o := options(t)
+	f := well(t, o)
+	long := timestamppb.New(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	project := &workflowpb.PendingActivityInfo{
+		ActivityType: &commonpb.ActivityType{Name: "Project"}, Attempt: 7,
+		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: long, LastStartedTime: long,
+		LastFailure: &failurepb.Failure{Message: "append event 3: no space left on device"},
+	}
+	untaken := &workflowpb.PendingActivityInfo{
+		ActivityType: &commonpb.ActivityType{Name: "RunPass"}, Attempt: 1,
+		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: long,
+	}
+	at2, at3 := &run.State{Status: run.Running, Seq: 2}, &run.State{Status: run.Paused, Reason: "disk-full", Seq: 3}
+	f.runs = map[string]workflow{
+		"well": {isOpen, at2, nil}, "stalled": {isOpen, at3, []*workflowpb.PendingActivityInfo{project}},
+		"mute":    {isOpen, nil, nil},
+		"untaken": {isOpen, at2, []*workflowpb.PendingActivityInfo{untaken}}, "ended": {terminated, nil, nil},
+		"fresh": {isOpen, at2, nil}, "bare": {terminated, nil, nil},
+	}
+	for id := range f.runs {
+		d := wrote(t, o, id)
+		if id == "fresh" || id == "bare" {
+			require.NoError(t, os.Remove(d.Path(layout.MetaFile)))
+		}
+	}
+	wrote(t, o, "lost")
+	damaged := wrote(t, o, "damaged")
+	require.NoError(t, os.WriteFile(damaged.Path(layout.MetaFile), []byte("{"), 0o600))
+	address := at(t, f)
+	r := doctor.Examine(t.Context(), o)
+	root := o.Settings.RunRoot
+	worker := "TEMPORAL_ADDRESS=" + address + " PASSBOOK_STATE_DIR=" + o.Settings.StateDir + " starter worker"
+	for _, want := range []struct {
+		name  string
+		state doctor.State
+		says  string
+		fix   string
+	}{
+		{"well", doctor.OK, "running in " + root + "/well, which has all 2 events", ""},
+		{"fresh", doctor.OK, "running in " + root + "/fresh, which has all 2 events", ""},
+		{"bare", doctor.Problem, "open " + root + "/bare/meta.json: no such file or directory",
+			"starter check " + root + "/bare"},
+		{
+			"stalled", doctor.Problem,
+			root + "/stalled is stalled at event 2 of 3; the workflow is paused (disk-full); Project waits for its " +
+				"attempt 7, the last failed: append event 3: no space left on device",
+			"fix the cause; the activity is retried automatically. Details: starter diagnose " + root + "/stalled",
+		},
+		{"mute", doctor.Problem, "its workflow is open and answers no query: no worker runs it (no worker)", worker},
+		{"untaken", doctor.Warning, "running in " + root + "/untaken; no worker takes RunPass from queue  since " +
+			long.AsTime().Local().Format(time.DateTime), worker},
+		{"ended", doctor.Problem, "interrupted: the events in " + root +
+			"/ended leave it running, and its workflow has been terminated", "starter resume " + root + "/ended"},
+		{"lost", doctor.Problem, "interrupted: the events in " + root +
+			"/lost leave it running, and Temporal no longer has its workflow", "starter resume " + root + "/lost"},
+	} {
+		require.Contains(t, r.Checks, doctor.Check{Area: "runs", Name: "run " + want.name, State: want.state,
+			Detail: want.says, Fix: want.fix})
+	}
+	hurt := find(t, r, "run damaged")
+	require.Equal(t, doctor.Problem, hurt.State)
+	require.Equal(t, "starter check "+damaged.Root, hurt.Fix)
+
+	one := projector.At(filepath.Join(root, "well"))
+	o.Run = &one.Dir
+	r = doctor.Examine(t.Context(), o)
+	require.Equal(t, "run well", r.Checks[len(r.Checks)-1].Name)
+	require.Equal(t, "run directory", r.Checks[len(r.Checks)-2].Name, "only the run that was named")
+}
+
+func TestExamineOfARunWithoutAServer(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	d := wrote(t, o, "alone")
+	r := doctor.Examine(t.Context(), o)
+	require.Contains(t, r.Checks, doctor.Check{
+		Area: "runs", Name: "run alone", State: doctor.Unchecked,
+		Detail: "running in " + d.Root + ", as recorded; no server answers", Fix: "starter status " + d.Root,
+	})
+}
+
+func TestExamineOfAgents(t *testing.T) {
+	const version = "case \"$1\" in --version) echo 1.0; exit;; esac\n"
+	const help = "case \"$1\" in --help) echo '  auth  Manage'; echo ' login  Manage'; exit;; esac\n"
+	const calls = "echo called >> \"$HOME/calls\"\n"
+	for _, row := range []struct {
+		name, program, script string
+		env                   map[string]string
+		state                 doctor.State
+		says, fix             string
+	}{
+		{"missing", "", "", nil, doctor.Problem, "claude is not in PATH", "npm install -g @anthropic-ai/claude-code"},
+		{"broken", "claude", "echo no node >&2; exit 1\n", nil, doctor.Problem,
+			"does not answer --version: exit status 1 no node", "npm install -g @anthropic-ai/claude-code"},
+		{"logged in", "claude", version + help + "[ \"$*\" = 'auth status' ] || " + calls, nil, doctor.OK,
+			"1.0, logged in", ""},
+		{"logged out", "claude", version + help + "echo nobody; exit 1", nil, doctor.Problem,
+			"1.0, not logged in (nobody)", "claude auth login, or set ANTHROPIC_API_KEY"},
+		{"older", "claude", version + "case \"$1\" in --help) echo 'Usage: claude [prompt]'; exit;; esac\n" + calls,
+			nil, doctor.Unchecked, "1.0; only a call shows whether it is logged in", ""},
+		{"with a key", "claude", version + calls, map[string]string{"ANTHROPIC_API_KEY": "k"}, doctor.OK,
+			"1.0, with ANTHROPIC_API_KEY", ""},
+		{"codex", "codex", version + help + "echo 'Not logged in' >&2; exit 1", nil, doctor.Problem,
+			"not logged in (Not logged in)", "codex login"},
+		{"gemini", "gemini", version + calls, nil, doctor.Unchecked, "only a call shows", ""},
+		{"a program of one's own", "mine", "exit 3", nil, doctor.Unchecked,
+			"it does not answer --version, which is optional", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := options(t)
+			at(t, nil)
+			for _, key := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+				"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CODEX_API_KEY", "GEMINI_API_KEY",
+				"GOOGLE_API_KEY"} {
+				t.Setenv(key, row.env[key])
+			}
+			name := row.program
+			if name == "" {
+				name = "claude"
+			} else {
+				program(t, name, row.script)
+			}
+			o.Agents = []pipeline.Agent{{Name: "", Run: []string{name, "-p"}}, {Name: "again", Run: []string{name}}}
+			r := doctor.Examine(t.Context(), o)
+			c := find(t, r, name)
+			require.Equal(t, row.state, c.State, c.Detail)
+			require.Contains(t, c.Detail, row.says)
+			require.Equal(t, row.fix, c.Fix)
+			require.NoFileExists(t, filepath.Join(os.Getenv("HOME"), "calls"), "it was called")
+			n := 0
+			for _, c := range r.Checks {
+				if c.Area == "agents" {
+					n++
+				}
+			}
+			require.Equal(t, 1, n, "once a program")
+		})
+	}
+}
+
+func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	o.Agents = nil
+	require.Equal(t, doctor.Unchecked, find(t, doctor.Examine(t.Context(), o), "agents").State)
+	program(t, "codex", "case \"$1\" in --version) echo 1.0; exit;; --help) echo login; exit;; esac\nexit 1\n")
+	require.Equal(t, doctor.Warning, find(t, doctor.Examine(t.Context(), o), "codex").State)
+}
+
+func TestExamineOfFolders(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	o.Settings.RunRoot = filepath.Join(file, "runs")
+	o.Settings.Store = "mem://?secret_key=hidden"
+	r := doctor.Examine(t.Context(), o)
+	require.Equal(t, doctor.Problem, find(t, r, "run root").State)
+	require.Contains(t, find(t, r, "run root").Fix, "PASSBOOK_RUN_ROOT")
+	require.NoDirExists(t, o.Settings.RunRoot)
+	store := find(t, r, "store")
+	require.Equal(t, doctor.Problem, store.State)
+	require.Contains(t, store.Fix, "PASSBOOK_STORE")
+	require.NotContains(t, store.Detail, "hidden")
+}
+
+// TestExamineOfTheDisksOfARun: where the run writes counts, and not where the settings would have another run written.
+func TestExamineOfTheDisksOfARun(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	elsewhere := t.TempDir()
+	d := wroteTo(t, o, projector.At(filepath.Join(elsewhere, "run")),
+		run.Claim{RunID: "one", Host: host, Store: "file://" + elsewhere + "/store"})
+	file := filepath.Join(elsewhere, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	o.Settings.RunRoot, o.Settings.Store = filepath.Join(file, "runs"), "file://"+file+"/store" // no use to this run
+	o.Run = &d.Dir
+	r := doctor.Examine(t.Context(), o)
+	on, err := volume.Of(elsewhere)
+	require.NoError(t, err)
+	for name, path := range map[string]string{"run directory": d.Root, "store": elsewhere + "/store",
+		"state": o.Settings.StateDir, "temp": os.TempDir()} {
+		c := find(t, r, name)
+		require.NotEqual(t, doctor.Unchecked, c.State, c.Detail)
+		require.Contains(t, c.Detail, path)
+		require.Contains(t, c.Detail, "file system ")
+	}
+	require.Contains(t, find(t, r, "run directory").Detail, "file system "+on.Mount+": ")
+	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "run root" }),
+		"the run is elsewhere")
+
+	far := wroteTo(t, o, projector.At(filepath.Join(elsewhere, "far")),
+		run.Claim{RunID: "far", Host: "0123456789abcdef", Store: "file:///nowhere"})
+	o.Run = &far.Dir
+	r = doctor.Examine(t.Context(), o)
+	require.Equal(t, doctor.Unchecked, find(t, r, "host").State)
+	require.Contains(t, find(t, r, "host").Detail, "written by host 0123456789abcdef")
+	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "store" }))
+}
+
+// Scripts read this.
+func TestReportAsJSON(t *testing.T) {
+	raw, err := json.Marshal(doctor.Report{Checks: []doctor.Check{{Area: "a", Name: "n", State: doctor.Unchecked}}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"ok": false, "checks": [{"area": "a", "name": "n", "state": "not_checked", "detail": "", "fix": ""}]}`, string(raw))
+}
+
+func TestExamineUsesTheWorkersPathForABucket(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	mine, theirs := os.Getenv("PATH"), t.TempDir()
+	t.Setenv("PATH", theirs)
+	require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+	t.Setenv("PATH", mine)
+	program(t, "claude", "echo 1.0\n")
+	o.Agents, o.Settings.Store = []pipeline.Agent{{Run: []string{"claude"}}}, "mem://"
+	c := find(t, doctor.Examine(t.Context(), o), "claude")
+	require.Equal(t, doctor.Problem, c.State)
+	require.Contains(t, c.Detail, "calls of runs whose store is a bucket get the worker's environment")
+	require.Contains(t, c.Detail, "PATH="+theirs)
+	require.Contains(t, c.Fix, "starter server stop")
+}
+
+// TestExamineOfTheKeeper is reported where settings want one: whether it runs, and what it could not restart.
+func TestExamineOfTheKeeper(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	o.Settings.Keeper = true
+	self, err := process.Self()
+	require.NoError(t, err)
+	keeps := func(k local.Keeper) {
+		raw, err := json.Marshal(k)
+		require.NoError(t, err)
+		dir := filepath.Join(o.Settings.StateDir, "keeper")
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "keeper.json"), raw, 0o600))
+	}
+	keeps(local.Keeper{Process: self})
+	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "keeper").State)
+	keeps(local.Keeper{Process: self, Server: local.Restarts{InRow: 10, GaveUp: true, Error: "the database is of another version"}})
+	c := find(t, doctor.Examine(t.Context(), o), "keeper")
+	require.Equal(t, doctor.Problem, c.State)
+	require.Contains(t, c.Detail, "it could not restart the server: gave up after 10 restarts in a row")
+	require.Contains(t, c.Detail, "the database is of another version")
+	require.Equal(t, "fix the cause, then run: starter server start", c.Fix)
+}

@@ -1,0 +1,143 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// bound writes the directory of a run of this machine whose agent is claude, and hands an environment over to it.
+func bound(t *testing.T, o doctor.Options, id string, variables ...string) projector.Dir {
+	t.Helper()
+	d := wrote(t, o, id)
+	host, err := local.HostID(o.Settings.StateDir)
+	require.NoError(t, err)
+	for name, v := range map[string]any{
+		layout.ClaimFile: run.Claim{Version: 1, RunID: id, Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z",
+			Store: o.Settings.Store, Host: host},
+		layout.PlanFile: pipeline.Plan{Version: pipeline.PlanVersion,
+			Agents: []pipeline.Agent{{Run: []string{"claude", "-p"}, Env: []string{"MY_VALUE"}}}},
+	} {
+		raw, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o700))
+		require.NoError(t, os.WriteFile(d.Path(name), raw, 0o600))
+	}
+	if variables != nil {
+		_, err = environ.Save(o.Settings.StateDir,
+			environ.Environment{RunID: id, By: "start", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+				Variables: variables})
+		require.NoError(t, err)
+	}
+	return d
+}
+
+func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
+	const answers = "case \"$1\" in --version) echo 1.0; exit;; --help) echo auth; exit;; esac\n[ -n " +
+		"\"$ANTHROPIC_BASE_URL\" ] || exit 1\n"
+	for _, row := range []struct {
+		name    string
+		mine    bool     // this terminal finds claude
+		theirs  bool     // the calls of the run do
+		handed  bool     // an environment was handed over; else the worker's counts
+		values  []string // of the run
+		state   doctor.State
+		says    []string
+		fix     bool
+		program doctor.State // the check of claude itself
+	}{
+		{"the same", true, false, true, []string{"PATH=$MINE"}, doctor.OK,
+			[]string{"the environment of its start at ", "claude is $MINE/claude", "PATH=$MINE"}, false,
+			doctor.Problem},
+		{"logged in there only", true, false, true, []string{"PATH=$MINE", "ANTHROPIC_BASE_URL=x"}, doctor.OK, nil, false, doctor.OK},
+		{"installed since", true, false, true, []string{"PATH=$THEIRS"}, doctor.Problem, []string{"claude is not found by them; this terminal finds $MINE/claude", "PATH=$THEIRS"}, true, doctor.Problem},
+		{"nowhere", false, false, true, []string{"PATH=$THEIRS"}, doctor.Problem, []string{"found neither by them nor in this terminal"}, true, doctor.Problem},
+		{"two of them", true, true, true, []string{"PATH=$THEIRS"}, doctor.Warning, []string{"claude is $THEIRS/claude, and $MINE/claude in this terminal"}, true, doctor.Problem},
+		{"only the run has it", false, true, true, []string{"PATH=$THEIRS"}, doctor.OK, []string{"(this terminal does not find it)"}, false, doctor.Problem},
+		{"another key", true, false, true, []string{"PATH=$MINE", "MY_VALUE=old"}, doctor.Warning, []string{"MY_VALUE different in this terminal"}, true, doctor.Problem},
+		{"none handed over", true, false, false, nil, doctor.Problem, []string{"the worker's environment (the run has none), with the PATH of this machine's worker at its start (pid ", "PATH=$THEIRS"}, true, doctor.Problem},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := options(t)
+			o.Agents = nil
+			at(t, nil)
+			mine, theirs := os.Getenv("PATH"), t.TempDir()
+			places := strings.NewReplacer("$MINE", mine, "$THEIRS", theirs)
+			if row.name == "another key" {
+				t.Setenv("MY_VALUE", "new")
+			}
+			if row.theirs {
+				t.Setenv("PATH", theirs)
+				program(t, "claude", answers)
+			}
+			t.Setenv("PATH", theirs)
+			require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+			t.Setenv("PATH", mine)
+			if row.mine {
+				program(t, "claude", answers)
+			}
+			for i := range row.values {
+				row.values[i] = places.Replace(row.values[i])
+			}
+			d := bound(t, o, "alone", row.values...)
+			o.Run = &d.Dir
+			r := doctor.Examine(t.Context(), o)
+			c := find(t, r, "env alone")
+			require.Equal(t, row.state, c.State, c.Detail)
+			for _, text := range row.says {
+				require.Contains(t, c.Detail, places.Replace(text))
+			}
+			require.NotContains(t, c.Detail, "old", "no value is shown")
+			if row.fix {
+				require.Equal(t, "starter pause "+d.Root+", then starter resume "+d.Root+" in this terminal", c.Fix)
+			} else {
+				require.Empty(t, c.Fix)
+			}
+			if row.handed {
+				require.Equal(t, row.program, find(t, r, "claude").State, "%+v", r.Checks)
+			}
+		})
+	}
+}
+
+func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		spoil func(file string) error
+		state doctor.State
+		says  []string
+	}{
+		{"others may read it", func(file string) error { return os.Chmod(file, 0o644) }, doctor.Warning, []string{"not private to this user", "the PATH of this machine's worker"}},
+		{"it cannot be read", func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, doctor.Problem, []string{"its calls wait", "alone.json"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := options(t)
+			at(t, nil)
+			program(t, "claude", "echo 1.0\n")
+			require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
+			d := bound(t, o, "alone", "PATH="+os.Getenv("PATH"))
+			require.NoError(t, row.spoil(filepath.Join(o.Settings.StateDir, "environ", "alone.json")))
+			o.Agents, o.Run = nil, &d.Dir
+			c := find(t, doctor.Examine(t.Context(), o), "env alone")
+			require.Equal(t, row.state, c.State, c.Detail)
+			for _, text := range row.says {
+				require.Contains(t, c.Detail, text)
+			}
+			require.Contains(t, c.Fix, "starter resume "+d.Root)
+		})
+	}
+}

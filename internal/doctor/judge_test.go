@@ -1,0 +1,63 @@
+package doctor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/volume"
+)
+
+func TestFreeSpaceIsJudgedByFreeSpace(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		on   volume.Info
+		want State
+		says string
+	}{
+		{"full", volume.Info{Mount: "/m", Free: 10 << 20, Size: 9 << 30}, Problem,
+			"/s: the disk is full (file system /m: 10.0 MiB of 9.0 GiB free)"},
+		{"no inodes", volume.Info{Mount: "/m", Free: 7 << 30, Size: 9 << 30, NoFiles: true}, Problem, "no inodes left"},
+		{"little", volume.Info{Mount: "/m", Free: 512 << 20, Size: 9 << 30}, Warning,
+			"little space is left (file system /m: 512.0 MiB of 9.0 GiB free)"},
+		{"enough", volume.Info{Mount: "/m", Free: 7 << 30, Size: 9 << 30}, OK,
+			"/s is writable (file system /m: 7.0 GiB of 9.0 GiB free)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := &examiner{}
+			e.freeSpace(place{"store", "/s", "PASSBOOK_STORE"}, row.on)
+			require.Equal(t, row.want, e.report.Checks[0].State)
+			require.Contains(t, e.report.Checks[0].Detail, row.says)
+			if row.want != OK {
+				require.Equal(t, "free space in /m, or set PASSBOOK_STORE to a folder on another file system",
+					e.report.Checks[0].Fix)
+			}
+		})
+	}
+}
+
+func TestClockIsComparedWithTheServer(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, row := range []struct {
+		name, address string
+		said          []string
+		want          State
+		says          string
+	}{
+		{"this machine", "localhost:7233", nil, OK, "this machine"},
+		{"nothing said", "far:7233", nil, Unchecked, "does not report its time"},
+		{"nonsense", "far:7233", []string{"soon"}, Unchecked, `"soon"`},
+		{"the same", "far:7233", []string{"Fri, 02 Jan 2026 03:04:02 GMT"}, OK, "as the server's"},
+		{"ahead", "far:7233", []string{"Fri, 02 Jan 2026 03:03:05 GMT"}, Warning, "1m0s off"},
+		{"behind", "far:7233", []string{"Fri, 02 Jan 2026 03:05:05 GMT"}, Warning, "-1m0s off"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			e := &examiner{}
+			e.clock(operations.Operator{Address: row.address}, row.said, now)
+			require.Equal(t, row.want, e.report.Checks[0].State)
+			require.Contains(t, e.report.Checks[0].Detail, row.says)
+		})
+	}
+}

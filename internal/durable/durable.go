@@ -1,0 +1,43 @@
+// Package durable writes files that survive a crash.
+//
+// It is the only package in Passbook that renames, truncates or writes files of a run directory or of a store. Each
+// function documents what is on disk when it returns without an error. In any case, a reader never sees part of a file
+// at a path that was replaced or created here, and a growing file never loses a byte.
+//
+// "On disk" means that fsync has returned for the file, and for the folder of a new name. It does not help if the disk
+// reports a sync that did not happen. The package does not coordinate writers: two writers of one file need a [Lock].
+package durable
+
+// Disk is the file system with a hook for tests. Its zero value is ready to use. It may be copied, and is safe for
+// concurrent use.
+type Disk struct {
+	// Hook, if set, is called before each step. Its error makes that step fail, and the operation continues as after
+	// any failed step. A hook that fails from the k-th call on also fails the cleanup, so it leaves the disk as a crash
+	// before that step does. An error of type [Torn] stops a write in its middle.
+	Hook func(Step) error
+}
+
+// Step is one change or one promise that an operation requests from the file system.
+type Step struct {
+	Op   Op
+	Path string
+	Data []byte // of a write: the bytes to append, which the hook must not change
+}
+
+// Op is a kind of step.
+type Op string
+
+// The kinds of steps. Reading is none, except for the verification of written data.
+const (
+	OpMkdir      Op = "mkdir"
+	OpCreate     Op = "create"
+	OpWrite      Op = "write"
+	OpSync       Op = "sync"
+	OpReadBack   Op = "read back"
+	OpRename     Op = "rename"
+	OpExchange   Op = "exchange"
+	OpLink       Op = "link"
+	OpRemove     Op = "remove"
+	OpTruncate   Op = "truncate"
+	OpSyncFolder Op = "sync folder"
+)

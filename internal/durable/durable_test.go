@@ -1,0 +1,144 @@
+package durable_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+func TestAppend(t *testing.T) {
+	tests := []struct {
+		name   string
+		there  string
+		offset int64
+		data   string
+		after  string
+		err    error
+	}{
+		{"at the end", "one\n", 4, "two\n", "one\ntwo\n", nil},
+		{"all there already", "one\ntwo\n", 4, "two\n", "one\ntwo\n", nil},
+		{"a piece there", "one\ntw", 4, "two\n", "one\ntwo\n", nil},
+		{"more follows", "one\ntwo\nthree\n", 4, "two\n", "one\ntwo\nthree\n", nil},
+		{"nothing to add", "one\n", 4, "", "one\n", nil},
+		{"other bytes", "one\ntxo\n", 4, "two\n", "one\ntxo\n", &durable.ErrDiffers{At: 5}},
+		{"other piece", "one\nx", 4, "two\n", "one\nx", &durable.ErrDiffers{At: 4}},
+		{"too short", "on", 4, "two\n", "on", &durable.ErrShort{Size: 2, Offset: 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			require.NoError(t, os.WriteFile(path, []byte(tt.there), 0o600))
+			size, err := durable.Disk{}.Append(path, tt.offset, []byte(tt.data), 0o600)
+			switch want := tt.err.(type) {
+			case nil:
+				require.NoError(t, err)
+				require.EqualValues(t, len(tt.after), size)
+			case *durable.ErrDiffers:
+				want.Path = path
+				got := (*durable.ErrDiffers)(nil)
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, want, got)
+			case *durable.ErrShort:
+				want.Path = path
+				got := (*durable.ErrShort)(nil)
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, want, got)
+			}
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, tt.after, string(got))
+		})
+	}
+}
+
+func TestAppendToAMissingFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	_, err := durable.Disk{}.Append(path, 4, []byte("two\n"), 0o600)
+	short := (*durable.ErrShort)(nil)
+	require.ErrorAs(t, err, &short)
+	require.NoFileExists(t, path)
+}
+
+func TestCreateExclusiveHasOneWinner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "claim")
+	var won atomic.Int32
+	var winner atomic.Value
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			data := fmt.Sprintf("claim of %d", i)
+			created, err := durable.Disk{}.CreateExclusive(path, []byte(data), 0o600)
+			if err != nil {
+				t.Error(err)
+			}
+			if created {
+				won.Add(1)
+				winner.Store(data)
+			}
+			if got, err := os.ReadFile(path); err != nil || len(got) < len("claim of 0") {
+				t.Errorf("caller %d sees %q, %v", i, got, err)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, won.Load())
+	require.Equal(t, map[string]string{"claim": winner.Load().(string)}, look(t, filepath.Dir(path)))
+}
+
+func TestCleanTempsOfRemovesOnlyTemporaryFilesOfItsPaths(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"state.json", "state.json.tmp.1", "a.tmp.k3jx9q0abc", "notes.tmp", "x.tmp.d/y"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	require.NoError(t, durable.Disk{}.CleanTempsOf(filepath.Join(dir, "state.json"), filepath.Join(dir, "notes.tmp"),
+		filepath.Join(dir, "x"), filepath.Join(dir, "missing", "file")))
+	require.Equal(t, map[string]string{"state.json": "", "a.tmp.k3jx9q0abc": "", "notes.tmp": "", "x.tmp.d/": "",
+		"x.tmp.d/y": ""}, look(t, dir))
+}
+
+func TestMkdirOverAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.ErrorContains(t, durable.Disk{}.Mkdir(path, 0o700), "not a directory")
+	require.ErrorContains(t, durable.Disk{}.Mkdir(filepath.Join(path, "below"), 0o700), "not a directory")
+}
+
+func TestCutTailNeverOverwrites(t *testing.T) {
+	dir := t.TempDir()
+	log, aside := filepath.Join(dir, "log"), filepath.Join(dir, "aside")
+	require.NoError(t, os.WriteFile(log, []byte("one\ntw"), 0o600))
+	require.NoError(t, os.WriteFile(aside, []byte("other"), 0o600))
+	require.ErrorIs(t, durable.Disk{}.CutTail(log, 4, aside), fs.ErrExist)
+	require.Equal(t, map[string]string{"log": "one\ntw", "aside": "other"}, look(t, dir))
+
+	require.NoError(t, durable.Disk{}.CutTail(log, 6, aside), "nothing to cut")
+	require.Error(t, durable.Disk{}.CutTail(log, 7, aside))
+}
+
+func TestRenameSyncsBothFolders(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"a", "b"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "f"), []byte("x"), 0o600))
+	var synced []string
+	d := durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpSyncFolder {
+			synced = append(synced, filepath.Base(s.Path))
+		}
+		return nil
+	}}
+	require.NoError(t, d.Rename(filepath.Join(dir, "a", "f"), filepath.Join(dir, "b", "f")))
+	require.Equal(t, []string{"b", "a"}, synced)
+	require.Equal(t, map[string]string{"a/": "", "b/": "", "b/f": "x"}, look(t, dir))
+}

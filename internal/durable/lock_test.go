@@ -1,0 +1,176 @@
+package durable_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+// TestMain lets a test start this binary as another process that holds a lock.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("DURABLE_TEST_HOLD"); path != "" {
+		hold(path)
+	}
+	os.Exit(m.Run())
+}
+
+// hold takes the lock, says so, and keeps it until it is killed.
+func hold(path string) {
+	if _, err := durable.TryLock(path, durable.Self("the other process", time.Now())); err != nil {
+		panic(err)
+	}
+	_, _ = os.Stdout.WriteString("held\n")
+	_, _ = bufio.NewReader(os.Stdin).ReadByte()
+}
+
+func TestLockRecordsItsHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	l, err := durable.TryLock(path, durable.Self("project r-1", now))
+	require.NoError(t, err)
+
+	_, err = durable.TryLock(path, durable.Self("second", now))
+	held := (*durable.ErrHeld)(nil)
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, durable.Self("project r-1", now), held.Owner)
+	require.ErrorContains(t, err, "project r-1 (pid ")
+	require.ErrorContains(t, err, "since 2026-01-02T03:04:05Z")
+
+	require.NoError(t, l.Unlock())
+	require.Zero(t, durable.ReadOwner(path))
+	l, err = durable.TryLock(path, durable.Self("third", now))
+	require.NoError(t, err)
+	require.NoError(t, l.Unlock())
+}
+
+func TestDeadProcessHoldsNoLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	other := startHolder(t, path)
+	_, err := durable.TryLock(path, durable.Self("me", time.Now()))
+	held := (*durable.ErrHeld)(nil)
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, other.Process.Pid, held.Owner.PID)
+
+	require.NoError(t, other.Process.Kill())
+	_ = other.Wait()
+	require.Equal(t, "the other process", durable.ReadOwner(path).What,
+		"the record of the dead stays until somebody takes over")
+	l, err := durable.TryLock(path, durable.Self("me", time.Now()))
+	require.NoError(t, err)
+	require.Equal(t, "me", durable.ReadOwner(path).What)
+	require.NoError(t, l.Unlock())
+}
+
+// TestLockDoesNotDependOnItsRecord: whatever the record says, of another boot, another host, or a number that is a
+// stranger's by now, a lock that nobody holds is taken over; and one that a live process holds is not, though its
+// record was lost or speaks of somebody who is gone.
+func TestLockDoesNotDependOnItsRecord(t *testing.T) {
+	me := durable.Self("me", time.Now())
+	otherBoot, otherHost, stranger, dead := me, me, me, me
+	otherBoot.Boot, otherHost.Host, stranger.PID, dead.PID = "another boot", "another host", 1, 1<<22
+	for name, record := range map[string]any{"another boot": otherBoot, "another host": otherHost,
+		"a stranger's number": stranger, "a dead process": dead, "nothing": nil} {
+		t.Run(name, func(t *testing.T) {
+			raw, err := json.Marshal(record)
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "free")
+			require.NoError(t, os.WriteFile(path, raw, 0o600))
+			l, err := durable.TryLock(path, me)
+			require.NoError(t, err)
+			require.NoError(t, l.Unlock())
+
+			path = filepath.Join(t.TempDir(), "held")
+			startHolder(t, path)
+			require.NoError(t, os.WriteFile(path, raw, 0o600))
+			_, err = durable.TryLock(path, me)
+			held := (*durable.ErrHeld)(nil)
+			require.ErrorAs(t, err, &held)
+			there, err := durable.Held(path)
+			require.NoError(t, err)
+			require.True(t, there)
+		})
+	}
+}
+
+func startHolder(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "DURABLE_TEST_HOLD="+path)
+	_, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "held\n", line)
+	return cmd
+}
+
+func TestWaitLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := durable.TryLock(path, durable.Self("first", time.Now()))
+	require.NoError(t, err)
+
+	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err = durable.WaitLock(short, path, durable.Self("second", time.Now()))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	held := (*durable.ErrHeld)(nil)
+	require.ErrorAs(t, err, &held)
+
+	got := make(chan error, 1)
+	go func() {
+		l, err := durable.WaitLock(t.Context(), path, durable.Self("second", time.Now()))
+		if err == nil {
+			err = l.Unlock()
+		}
+		got <- err
+	}()
+	require.NoError(t, first.Unlock())
+	require.NoError(t, <-got)
+}
+
+// TestRemovedLockIsFree: a waiter that has opened the file of a removed lock does not hold that, but takes a new one.
+func TestRemovedLockIsFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := durable.TryLock(path, durable.Self("first", time.Now()))
+	require.NoError(t, err)
+	require.NoError(t, first.Remove())
+	require.NoFileExists(t, path)
+
+	var holders, most atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				l, err := durable.TryLock(path, durable.Self("one of many", time.Now()))
+				if err != nil {
+					continue
+				}
+				if n := holders.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				runtime.Gosched()
+				holders.Add(-1)
+				assert.NoError(t, l.Remove())
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, most.Load(), "two held a lock of one name")
+}

@@ -1,0 +1,88 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Mkdir creates the folder at path and the missing folders above it. On return every created folder, and the existing
+// one above them, is on disk under its name. An existing folder keeps its mode.
+func (d Disk) Mkdir(path string, perm fs.FileMode) error {
+	path = filepath.Clean(path)
+	missing, err := missingFolders(path)
+	if err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	if err := d.settleFound(path, missing); err != nil {
+		return fmt.Errorf("make folder %s: %w", path, err)
+	}
+	for _, folder := range missing {
+		if err := d.mkdir(folder, perm); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+		if err := d.syncFolder(filepath.Dir(folder)); err != nil {
+			return fmt.Errorf("make folder %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// missingFolders lists the folders to create for path, topmost first.
+func missingFolders(path string) ([]string, error) {
+	var missing []string
+	for {
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			return nil, &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
+		}
+		if err == nil {
+			slices.Reverse(missing)
+			return missing, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing = append(missing, path)
+		path = filepath.Dir(path)
+	}
+}
+
+// settleFound syncs the name of an existing folder, because its creator may have died before the sync. A parent that
+// this user cannot read is skipped: this user creates no folders there.
+func (d Disk) settleFound(path string, missing []string) error {
+	found := path
+	if len(missing) > 0 {
+		found = filepath.Dir(missing[0])
+	}
+	err := d.syncFolder(filepath.Dir(found))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// makeFolder creates the folder at path and the missing ones above it. It returns the folders to sync so that their
+// names are on disk; the first one is the parent of an existing folder.
+func (d Disk) makeFolder(path string, perm fs.FileMode) (unsynced []string, err error) {
+	missing, err := missingFolders(path)
+	if err != nil {
+		return nil, err
+	}
+	found := path
+	if len(missing) > 0 {
+		found = filepath.Dir(missing[0])
+	}
+	unsynced = []string{filepath.Dir(found)}
+	for _, folder := range missing {
+		if err := d.mkdir(folder, perm); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		unsynced = append(unsynced, filepath.Dir(folder))
+	}
+	return unsynced, nil
+}

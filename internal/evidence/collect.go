@@ -1,0 +1,240 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// collector reads the events of a run once.
+type collector struct {
+	Evidence
+	fold    *run.Fold
+	reverts run.Reverts
+	total   float64
+	failed  map[string]run.Totals // cost of attempts whose pass has not completed, by step, round and member
+}
+
+func (c *collector) add(e run.Event) {
+	c.fold.Apply(e)
+	c.reverts.Take(e)
+	if s := run.StoryOf(run.Entry{Event: e, After: c.fold.Current()}); s.What != "" {
+		c.Actions = append(c.Actions, Action{Seq: e.Seq, At: e.TS, What: s.What, By: s.By, Note: s.Note})
+	}
+	if _, asks := e.Kind.Asks(); asks {
+		c.ask(e)
+		return
+	}
+	if _, answers := e.Kind.Answers(); answers {
+		c.decide(e)
+		return
+	}
+	switch e.Kind {
+	case run.KindRunStart:
+		c.start(e)
+	case run.KindPhaseEnd:
+		var p run.PhaseEnd
+		e.Decode(&p)
+		c.Phases = append(c.Phases, Phase{
+			Seq: e.Seq, Name: cmp.Or(p.Key, p.Title, phase(e)), Round: p.Round, Outcome: p.Outcome, EndedAt: e.TS,
+		})
+	case run.KindPassAttempt:
+		c.fail(e)
+	case run.KindPassEnd:
+		c.pass(e)
+	case run.KindWorkspaceUpdated:
+		c.changed(e)
+	case run.KindScoreRecorded:
+		var p run.ScoreRecorded
+		e.Decode(&p)
+		c.Scores = append(c.Scores, Score{
+			Seq: e.Seq, Name: p.Name, Round: p.Round, Score: p.Score, Threshold: p.Threshold, Met: p.Met, Why: p.Why,
+		})
+	case run.KindDeliveryCompleted:
+		c.Delivery = &Delivery{Seq: e.Seq, At: e.TS}
+		e.Decode(&c.Delivery.DeliveryCompleted)
+	case run.KindRunReverted:
+		clear(c.failed)
+	default:
+		c.history(e)
+	}
+}
+
+// history adds an event that only pages show.
+func (c *collector) history(e run.Event) {
+	h := &c.History
+	switch e.Kind {
+	case run.KindPhaseStart:
+		var p run.PhaseStart
+		if e.Decode(&p); e.Phase != nil {
+			h.Stages[*e.Phase] = Stage{Title: p.Title, Repeats: p.Dir != "" || p.Round > 1}
+		}
+	case run.KindPassStart:
+		var p run.PassStart
+		if e.Decode(&p); p.Gives == "artifact" && p.Before != "" && h.Start.Artifact != nil {
+			h.Backups[p.Before] = rundir.Backup(p.Pass, h.Start.Artifact.File)
+		}
+	case run.KindScreenshots:
+		s := Shots{seq: e.Seq}
+		e.Decode(&s.Screenshots)
+		h.Shots = append(h.Shots, s)
+	case run.KindBudgetRaised:
+		var p run.BudgetEvent
+		e.Decode(&p)
+		c.allow(e, p.Budget)
+	}
+}
+
+func (c *collector) allow(e run.Event, b run.Budget) {
+	if b.CapUSD > 0 {
+		c.History.Budgets = append(c.History.Budgets, Cost{At: e.TS, USD: b.CapUSD})
+	}
+}
+
+func phase(e run.Event) string {
+	if e.Phase == nil {
+		return ""
+	}
+	return *e.Phase
+}
+
+func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s", p.Step, p.Round, p.Member) }
+
+func (c *collector) start(e run.Event) {
+	var p run.RunStart
+	e.Decode(&p)
+	c.History.Start = p
+	c.allow(e, p.Budget)
+	c.RunID, c.Task, c.Pipeline, c.Definition = p.RunID, p.Task, p.Pipeline, p.Definition
+	c.Parent, c.CreatedAt, c.Build = p.Parent, p.CreatedAt, p.Build
+	if w := p.Workspace; w != nil {
+		c.Workspace = &rundir.Workspace{
+			Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Commit: w.Commit,
+			Start: w.Tree.Digest, Tree: w.Tree.Digest,
+		}
+	}
+	if p.Artifact != nil {
+		c.Artifact = &Artifact{File: p.Artifact.File, Seed: p.Artifact.Seed.Digest, Now: p.Artifact.Seed.Digest}
+	}
+}
+
+func (c *collector) fail(e run.Event) {
+	var p run.PassAttempt
+	e.Decode(&p)
+	f := Failure{
+		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Attempt: p.Attempt,
+		Category: p.Category.In(c.fold.Current().Wording), Message: p.Message,
+	}
+	if f.CostKnown = run.CostExact; p.Category.Info().Retry == run.RetryAttempts && p.Category != run.CategorySpawnFailed {
+		f.CostKnown = run.CostUnknown // it ran and reported nothing
+	}
+	if p.Spend != nil {
+		f.USD, f.CostKnown = p.Spend.USD, cmp.Or(p.Spend.Known, run.CostExact)
+		c.spend(e, p.Pass, *p.Spend)
+		sum := c.failed[key(p.Pass)]
+		sum.Add(*p.Spend)
+		c.failed[key(p.Pass)] = sum
+	}
+	c.Failures = append(c.Failures, f)
+}
+
+// spend counts one call in the row of its role. The state may have one row for all calls of repeated stages.
+func (c *collector) spend(e run.Event, p run.Pass, s run.Spend) {
+	c.total = run.Cents(c.total + s.USD)
+	c.History.Costs = append(c.History.Costs, Cost{At: e.TS, USD: c.total})
+	i := slices.IndexFunc(c.Spend.ByRole, func(r RoleCost) bool { return r.Role == p.Role })
+	if i < 0 {
+		i = len(c.Spend.ByRole)
+		c.Spend.ByRole = append(c.Spend.ByRole, RoleCost{Role: p.Role})
+	}
+	r := &c.Spend.ByRole[i]
+	r.Calls++
+	r.USD = run.Cents(r.USD + s.USD)
+	r.Unknown += s.UnknownCalls()
+}
+
+func (c *collector) pass(e run.Event) {
+	var p run.PassEnd
+	e.Decode(&p)
+	all := c.failed[key(p.Pass)]
+	all.Add(p.Spend)
+	r := Pass{
+		Seq: e.Seq, Number: p.Number, Step: p.Step, Call: p.Call, Stage: phase(e), Round: p.Round, Role: p.Role,
+		Member: p.Member, Title: p.Title, Outcome: p.Outcome.In(c.fold.Current().Wording),
+		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
+		USD: all.USD, Unknown: all.Unknown, CostKnown: run.KnownOf(all.USD, all.Unknown),
+		Reused: p.Reused, Modified: p.Modified,
+		Checks:  p.Validation,
+		Verdict: p.Verdict, Score: p.Score, Value: p.Value,
+	}
+	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, layout.PromptFile(p.Pass)
+	if p.Reply != nil {
+		r.Reply = layout.ReplyFile(p.Pass, layout.Scored(p))
+	}
+	if p.Artifact != nil && p.Modified {
+		r.Before, r.After = p.Before, p.Artifact.Digest
+	}
+	delete(c.failed, key(p.Pass))
+	c.spend(e, p.Pass, p.Spend)
+	c.Passes = append(c.Passes, r)
+}
+
+// changed adds the changes of a pass to it. Changes without a call are manual edits.
+func (c *collector) changed(e run.Event) {
+	var p run.WorkspaceUpdated
+	if e.Decode(&p); p.Cause != "" {
+		return
+	}
+	for i := range slices.Backward(c.Passes) {
+		if r := &c.Passes[i]; r.Step == p.Step && r.Call == p.Call {
+			r.Changed, r.Files, r.Commit = p.Changed, p.Files, p.Commit
+			return
+		}
+	}
+}
+
+// ask records a question from the event, since the stream of another program does not contain the answers.
+func (c *collector) ask(e run.Event) {
+	q, _ := e.Question()
+	c.Decisions = append(c.Decisions, Decision{
+		Seq: e.Seq, Kind: string(q.Kind), ID: q.ID, Question: q.Question, Trigger: q.Trigger,
+		Phase: cmp.Or(q.Phase, phase(e)), Round: q.Round,
+		Judged: q.Digest, RequestedAt: e.TS,
+	})
+}
+
+// decide records a valid answer.
+func (c *collector) decide(e run.Event) {
+	d, _ := e.Decision()
+	if c.fold.Current().Illegal != "" {
+		return
+	}
+	c.answer(rundir.Decision{
+		HandoffID: d.ID, Action: d.Action, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy,
+		DecidedAt: cmp.Or(d.DecidedAt, e.TS),
+	})
+}
+
+// answer sets the answer of the last question with that id, unless it has one.
+func (c *collector) answer(a rundir.Decision) {
+	for i := range slices.Backward(c.Decisions) {
+		if d := &c.Decisions[i]; d.ID == a.HandoffID && d.Action == "" {
+			d.Action, d.Feedback, d.Note, d.By, d.DecidedAt = a.Action, a.Feedback, a.Note, a.DecidedBy, a.DecidedAt
+			return
+		}
+	}
+}
+
+// dropReverted removes reverted work. Its costs and decisions stay.
+func (c *collector) dropReverted(inForce run.Ranges) {
+	all := len(c.Passes)
+	c.Phases = slices.DeleteFunc(c.Phases, func(r Phase) bool { return !inForce.Has(r.Seq) })
+	c.Passes = slices.DeleteFunc(c.Passes, func(r Pass) bool { return !inForce.Has(r.Seq) })
+	c.Scores = slices.DeleteFunc(c.Scores, func(r Score) bool { return !inForce.Has(r.Seq) })
+	c.History.Shots = slices.DeleteFunc(c.History.Shots, func(r Shots) bool { return !inForce.Has(r.seq) })
+	c.Reverted = all - len(c.Passes)
+}

@@ -1,0 +1,278 @@
+// Package evidence records the task, work, checks, decisions and costs of a run, from its run directory alone. The same
+// directory results in the same evidence, byte for byte. It judges nothing, and shows no prompts and replies: the
+// directory contains their digests and files.
+package evidence
+
+import (
+	"slices"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Evidence is the record of a run. Times are UTC as in the journal, costs USD.
+type Evidence struct {
+	RunID      string             `json:"run_id"`
+	Task       string             `json:"task"`
+	Pipeline   string             `json:"pipeline"`
+	Definition string             `json:"definition"` // digest
+	Parent     *run.Parent        `json:"parent"`     // the run that this one follows up; null: none
+	Status     run.Status         `json:"status"`     // as recorded
+	Reason     string             `json:"reason"`
+	CreatedAt  string             `json:"created_at"`
+	StartedAt  string             `json:"started_at"`
+	FinishedAt string             `json:"finished_at"` // "": open
+	Epochs     int                `json:"epochs"`
+	Build      string             `json:"build"`
+	Workspace  *rundir.Workspace  `json:"workspace"` // null: none
+	Artifact   *Artifact          `json:"artifact"`  // null: none
+	Inputs     []rundir.InputFile `json:"inputs"`
+	Phases     []Phase            `json:"phases"`
+	Passes     []Pass             `json:"passes"`
+	Reverted   int                `json:"reverted_passes"` // not listed
+	Failures   []Failure          `json:"failed_attempts"`
+	Scores     []Score            `json:"scores"`
+	Decisions  []Decision         `json:"decisions"`
+	Actions    []Action           `json:"interventions"`
+	Spend      Spend              `json:"spend"`
+	Delivery   *Delivery          `json:"delivery"` // null: none
+	Damaged    int                `json:"damaged_lines"`
+	History    History            `json:"-"`
+}
+
+// History is what only pages show of a run; the JSON does not contain it.
+type History struct {
+	Start   run.RunStart
+	Costs   []Cost // one per call, reverted ones included
+	Budgets []Cost // each valid from its time on
+	Shots   []Shots
+	Backups map[string]string // digest of an artifact → its backup
+	Stages  map[string]Stage  // by name
+}
+
+// Cost is an amount at a time of the journal: the total so far, or a budget.
+type Cost struct {
+	At  string
+	USD float64
+}
+
+// Shots are the pictures of one round.
+type Shots struct {
+	seq int64
+	run.Screenshots
+}
+
+// Stage is the title of a stage.
+type Stage struct {
+	Title   string
+	Repeats bool
+}
+
+// Artifact is the revised file with its first and last content.
+type Artifact struct {
+	File string `json:"file"`
+	Seed string `json:"seed"` // digest; "": none
+	Now  string `json:"now"`
+}
+
+// Phase is one completed round of a stage.
+type Phase struct {
+	Seq     int64  `json:"seq"`
+	Name    string `json:"name"`
+	Round   int    `json:"round"`
+	Outcome string `json:"outcome"`
+	EndedAt string `json:"ended_at"`
+}
+
+// Pass is one completed call, or one command.
+type Pass struct {
+	Seq         int64            `json:"seq"`
+	Number      int              `json:"number"` // 0 in a repeated stage
+	Step        string           `json:"step"`
+	Call        string           `json:"call"`
+	Stage       string           `json:"stage"`
+	Round       int              `json:"round"`
+	Role        string           `json:"role"`
+	Member      string           `json:"member"`
+	Title       string           `json:"title"`
+	Outcome     run.Category     `json:"outcome"` // ok, or the error that ended it
+	Attempts    int              `json:"attempts"`
+	StartedAt   string           `json:"started_at"`
+	CompletedAt string           `json:"completed_at"`
+	DurationMS  int64            `json:"duration_ms"` // of the last attempt
+	USD         float64          `json:"cost_usd"`    // of all attempts
+	Unknown     int              `json:"unknown_calls"`
+	CostKnown   run.CostKnown    `json:"cost_known"`
+	Reused      bool             `json:"reused"`
+	Modified    bool             `json:"artifact_modified"`
+	Changed     int              `json:"files_changed"` // of the workspace
+	Files       []run.FileChange `json:"files"`         // the first of them
+	Commit      string           `json:"commit"`
+	Checks      run.Validation   `json:"checks"`
+	Verdict     string           `json:"verdict"`
+	Score       *float64         `json:"score"`
+	Value       string           `json:"value"` // of a command: ok or failed
+
+	Set    string      `json:"-"`
+	Tally  []run.Count `json:"-"` // of a verifier
+	Prompt string      `json:"-"` // file in the run directory
+	Reply  string      `json:"-"` // file; "": the pass was given up
+	Before string      `json:"-"` // digest of the artifact
+	After  string      `json:"-"` // digest; "": the artifact did not change
+}
+
+// Failure is an attempt that did not complete its pass.
+type Failure struct {
+	Seq      int64        `json:"seq"`
+	Number   int          `json:"number"`
+	Step     string       `json:"step"`
+	Round    int          `json:"round"`
+	Role     string       `json:"role"`
+	Member   string       `json:"member"`
+	Attempt  int          `json:"attempt"`
+	Category run.Category `json:"category"`
+	Message  string       `json:"message"`
+	USD      float64      `json:"cost_usd"`
+
+	CostKnown run.CostKnown `json:"cost_known"`
+}
+
+// Score is one value of the score that ends a loop.
+type Score struct {
+	Seq       int64    `json:"seq"`
+	Name      string   `json:"name"`
+	Round     int      `json:"round"`
+	Score     *float64 `json:"score"`
+	Threshold *float64 `json:"threshold"`
+	Met       bool     `json:"met"`
+	Why       string   `json:"why"` // without a score: the cause
+}
+
+// Decision is a question and its answer; without an answer the action is "".
+type Decision struct {
+	Seq         int64  `json:"seq"`
+	Kind        string `json:"kind"` // handoff, gate, delivery or review
+	ID          string `json:"id"`
+	Question    string `json:"question"`
+	Trigger     string `json:"trigger"`
+	Phase       string `json:"phase"`
+	Round       int    `json:"round"`
+	Judged      string `json:"judged"` // digest of the judged content
+	RequestedAt string `json:"requested_at"`
+	Action      string `json:"action"`
+	Feedback    string `json:"feedback"`
+	Note        string `json:"note"`
+	By          string `json:"decided_by"`
+	DecidedAt   string `json:"decided_at"`
+}
+
+// Action is an intervention: a pause, a resume, a raised budget, a manual edit, a refused message.
+type Action struct {
+	Seq  int64  `json:"seq"`
+	At   string `json:"at"`
+	What string `json:"what"`
+	By   string `json:"by"`
+	Note string `json:"note"`
+}
+
+// Spend is the cost of the run.
+type Spend struct {
+	USD float64 `json:"usd"` // total
+	// calls that USD lacks, and what that makes of it
+	Unknown   int           `json:"unknown_calls"`
+	CostKnown run.CostKnown `json:"cost_known"`
+	Sunk      float64       `json:"sunk_usd"` // included, of reverted calls
+	CapUSD    float64       `json:"cap_usd"`  // 0: none
+	Tokens    run.Tokens    `json:"tokens"`   // of calls that were not reverted
+	ByRole    []RoleCost    `json:"by_role"`  // of the total, in the order of their first calls
+}
+
+// RoleCost is the cost of the calls of one role, including failed ones.
+type RoleCost struct {
+	Role  string  `json:"role"`
+	Calls int     `json:"calls"`
+	USD   float64 `json:"usd"`
+	// calls that USD lacks
+	Unknown int `json:"unknown_calls"`
+}
+
+// Delivery is the result of the delivery.
+type Delivery struct {
+	Seq int64  `json:"seq"`
+	At  string `json:"at"`
+	run.DeliveryCompleted
+}
+
+// Read returns the evidence of a run directory.
+func Read(d rundir.Dir) (Evidence, error) {
+	inputs, err := d.Inputs()
+	if err != nil {
+		return Evidence{}, err
+	}
+	decided, err := d.Decisions()
+	if err != nil {
+		return Evidence{}, err
+	}
+	c := collector{failed: map[string]run.Totals{}, fold: d.Fold()}
+	c.History.Backups, c.History.Stages = map[string]string{}, map[string]Stage{}
+	for line, err := range d.Lines(0) {
+		switch {
+		case err != nil:
+			return Evidence{}, err
+		case line.Err != nil:
+			c.Damaged++
+		default:
+			c.add(line.Event)
+		}
+	}
+	c.dropReverted(c.reverts.InForce())
+	for _, a := range decided { // another program stores them only in files
+		c.answer(a)
+	}
+	c.Inputs = inputs
+	s := c.fold.State()
+	if d.Foreign() { // decisions in files affect the status too
+		now, err := d.Now()
+		if err != nil {
+			return Evidence{}, err
+		}
+		s.Status = now.State.Status
+	}
+	c.stand(s)
+	c.fill()
+	return c.Evidence, nil
+}
+
+// stand copies the final state.
+func (c *collector) stand(s run.State) {
+	c.Status, c.Reason, c.StartedAt, c.FinishedAt, c.Epochs = s.Status, s.Reason, s.StartedAt, s.FinishedAt, s.Epoch
+	if c.Task == "" {
+		c.Task = s.Task
+	}
+	if c.Artifact != nil && s.Artifact != nil {
+		c.Artifact.Now = s.Artifact.Digest
+	}
+	if c.Workspace != nil && s.Tree != nil {
+		c.Workspace.Commit, c.Workspace.Tree = s.Commit, s.Tree.Digest
+	}
+	c.Spend.USD, c.Spend.Sunk, c.Spend.CapUSD, c.Spend.Tokens = s.Total(), s.SunkUSD, s.Budget.CapUSD, s.Spent.Tokens
+	c.Spend.Unknown, c.Spend.CostKnown = s.UnknownCalls(), s.CostKnown()
+}
+
+// fill replaces null by empty lists in the JSON.
+func (c *collector) fill() {
+	c.Inputs, c.Phases, c.Passes = list(c.Inputs), list(c.Phases), list(c.Passes)
+	c.Failures, c.Scores = list(c.Failures), list(c.Scores)
+	c.Decisions, c.Actions, c.Spend.ByRole = list(c.Decisions), list(c.Actions), list(c.Spend.ByRole)
+	for i := range c.Passes {
+		p := &c.Passes[i]
+		p.Files, p.Checks.Checks, p.Checks.Warnings = list(p.Files), list(p.Checks.Checks), list(p.Checks.Warnings)
+	}
+}
+
+func list[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return slices.Clip(l)
+}

@@ -1,0 +1,178 @@
+package figures
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Progress is the progress of the numbered passes (TM-02).
+type Progress struct {
+	Stage      string // title; empty: the plan is unreadable
+	Done       int    // settled numbered passes
+	Total      int    // 0: none
+	Percent    int
+	Set, Theme string // of the current or next pass; empty: between sets
+	InSet      int    // number of the pass in the set
+	OfSet      int
+	Order      string // A
+	OrderLabel string // Base ordering
+	Role       string
+	Round, Max int // of a repeated stage; 0: the stage does not repeat
+}
+
+// Percent returns the share of completed passes, rounded half up (TM-02; a running pass is not completed): 34 of
+// 56 is 61.
+func Percent(done, total int) int { return run.Percent(done, total) }
+
+// Bar returns how many of width cells are filled at a percentage, rounded half up (requirement 002 §7.5): of 40 at
+// 61 percent, 24.
+func Bar(percent, width int) int { return (2*width*percent + 100) / 200 }
+
+func progressOf(s Source) Progress {
+	done, total := s.Records.LastCompletedCorpusPass, s.Records.TotalCorpusPasses
+	p := Progress{Done: done, Total: total, Percent: Percent(done, total)}
+	stage, round, step, ok := s.step()
+	p.Stage, p.Set, p.Theme = stage.Title, round.Set, round.Theme
+	if stage.Kind == pipeline.StageRepeat {
+		p.Round, p.Max = s.State.Next.Round, stage.MaxRounds()
+	}
+	if ok {
+		p.InSet, p.OfSet, p.Order, p.OrderLabel, p.Role = step.InRound, len(round.Steps), step.Order, step.OrderLabel,
+			roleOf(step)
+	}
+	return p
+}
+
+// roleOf returns the role or roles of a step.
+func roleOf(step pipeline.PlanStep) string {
+	switch step.Kind {
+	case pipeline.KindRole:
+		return step.Role
+	case pipeline.KindTogether:
+		return strings.Join(step.Members, ", ")
+	case pipeline.KindRun:
+		return pipeline.CommandRole
+	}
+	return string(step.Kind)
+}
+
+// InFlightCall is one call that has started and not settled.
+type InFlightCall struct {
+	Step        string
+	Member      string // of a group
+	Role        string
+	Call        string // id
+	Attempt     int
+	Number      int // of the pass; 0: none
+	Set, Order  string
+	Description string // empty: the plan is unreadable
+	Files       []string
+	Command     string // of a step that is a command
+	Since       time.Time
+	Elapsed     time.Duration
+}
+
+func inFlightOf(s Source, now time.Time) []InFlightCall {
+	if s.State.Status != run.Running {
+		return nil // calls interrupted by a pause are repeated
+	}
+	var out []InFlightCall
+	_, round, step, ok := s.step()
+	for _, f := range s.State.InFlight {
+		fl := InFlightCall{Step: f.Step, Member: f.Member, Role: f.Role, Call: f.Call, Attempt: f.Attempt}
+		if t, known := parse(f.StartedAt); known {
+			fl.Since, fl.Elapsed = t, max(0, now.Sub(t))
+		}
+		if ok && step.Key == f.Step {
+			fl.Number, fl.Set, fl.Order, fl.Files, fl.Command = step.Number, round.Set, step.Order, step.Files, step.Run
+			fl.Description = step.DescriptionOf(f.Member, s.State.Next.Round)
+		}
+		out = append(out, fl)
+	}
+	return out
+}
+
+// Set is one set of files and the number of its settled passes (TM-10).
+type Set struct {
+	ID, Theme   string
+	Done, Total int
+}
+
+// Steps returns how many cells of a bar are filled. The bar is full only when every pass of the set has settled: 3
+// of 8 fills 3 of 8.
+func (s Set) Steps(n int) int {
+	if s.Total == 0 {
+		return 0
+	}
+	return n * s.Done / s.Total
+}
+
+// setsOf returns the sets of the plan in order.
+func setsOf(s Source) []Set {
+	if s.Plan == nil {
+		return nil
+	}
+	var out []Set
+	for _, stage := range s.Plan.Stages {
+		for _, round := range stage.Rounds {
+			set := Set{ID: round.Set, Theme: round.Theme}
+			for _, step := range round.Steps {
+				if step.Number == 0 {
+					continue
+				}
+				set.Total++
+				if step.Number <= s.Records.LastCompletedCorpusPass {
+					set.Done++
+				}
+			}
+			if round.Set != "" && set.Total > 0 {
+				out = append(out, set)
+			}
+		}
+	}
+	return out
+}
+
+// Stage is one stage of the plan and the number of its finished rounds.
+type Stage struct {
+	Title    string
+	Rounds   int // finished rounds
+	Max      int // number or maximum of rounds
+	Repeats  bool
+	Current  bool
+	Finished bool // the run is in a later stage, or finished
+}
+
+func stagesOf(s Source) []Stage {
+	if s.Plan == nil {
+		return nil
+	}
+	var out []Stage
+	at := s.State.Next
+	for i, stage := range s.Plan.Stages {
+		st := Stage{Title: stage.Title, Max: stage.MaxRounds(), Repeats: stage.Kind == pipeline.StageRepeat}
+		st.Finished = s.State.Status == run.Done || i < at.Stage
+		st.Current = !st.Finished && i == at.Stage
+		if st.Current {
+			st.Rounds = max(0, at.Round-1)
+		}
+		if st.Finished && !st.Repeats {
+			st.Rounds = st.Max
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// round rounds half up.
+func round(x float64) int64 { return int64(math.Floor(x + 0.5)) }
+
+// parse parses a time of the journal.
+func parse(ts string) (time.Time, bool) {
+	t, err := time.Parse(run.TimeFormat, ts)
+	return t, err == nil
+}

@@ -1,0 +1,151 @@
+package fsck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// judgeCalls checks that each answered call has its own ID, row and files. With a changed stream there is nothing to
+// compare.
+func (x *examined) judgeCalls() error {
+	if x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+		return nil
+	}
+	x.judgeIDs()
+	if err := x.judgeTraces(); err != nil {
+		return err
+	}
+	c := &x.stream.calls
+	holds, nth := c.reverts.InForce(), map[string]int{}
+	for _, call := range c.all {
+		key, n := records.FailedKey(call.about), 1 // of one that was left behind: under whatever number
+		switch {
+		case call.late > 0:
+			n = -call.late
+		case call.failed && holds.Has(call.seq):
+			nth[key]++
+			n = nth[key]
+		}
+		for _, f := range call.files(n) {
+			if err := x.judgeEvidence(call, f.name, f.digest, holds.Has(call.seq)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// judgeIDs looks for calls that have the same id.
+func (x *examined) judgeIDs() {
+	c, first := &x.stream.calls, map[string]int64{}
+	for _, call := range c.all {
+		seq, there := first[call.id]
+		switch {
+		case call.id == "" || c.reset(call.seq):
+		case !there:
+			first[call.id] = call.seq
+		case !call.again:
+			x.find(CallIDDuplicate, fmt.Sprintf("events %d and %d are of two calls with the id %s", seq, call.seq,
+				call.id))
+		}
+	}
+}
+
+// judgeTraces looks whether traces.jsonl has one row of each call.
+func (x *examined) judgeTraces() error {
+	if slices.ContainsFunc(x.found, func(i Issue) bool { return i.file == layout.TracesFile }) {
+		return nil // it has lost rows
+	}
+	rows, _, err := rundir.Rows[rundir.TraceRow](x.dir.Dir, layout.TracesFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	c, of, first := &x.stream.calls, map[int64]string{}, map[string]int64{}
+	for _, r := range rows {
+		of[r.Seq] = r.Call
+		seq, there := first[r.Call]
+		switch {
+		case r.Call == "" || c.reset(r.Seq):
+		case !there:
+			first[r.Call] = r.Seq
+		case !r.Reused:
+			x.lags(CallIDDuplicate, "", fmt.Sprintf("%s has two rows of call %s, of events %d and %d",
+				layout.TracesFile, r.Call, seq, r.Seq))
+		}
+	}
+	var none []string
+	for _, call := range c.all {
+		if id, there := of[call.row]; call.row > 0 && (!there || id != call.id) {
+			none = append(none, fmt.Sprintf("%s (event %d)", call.id, call.row))
+		}
+	}
+	if len(none) > 0 {
+		x.lags(EvidenceDamaged, layout.TracesFile,
+			fmt.Sprintf("%s has no row of %d calls, the first of them %s", layout.TracesFile, len(none), none[0]))
+	}
+	return nil
+}
+
+// judgeEvidence compares a file with the digest that an event names. What a revert has left behind lies in a folder
+// that was set aside.
+func (x *examined) judgeEvidence(c called, name, want string, holds bool) error {
+	if want == "" {
+		return nil
+	}
+	have, err := layout.DigestOf(x.dir.Path(name))
+	if err != nil || have == want {
+		return err
+	}
+	if !holds {
+		if there, err := setAsideAs(x.dir.Dir, name, want, c.failed); there || err != nil {
+			return err
+		}
+	}
+	said := fmt.Sprintf("call %s (event %d): %s ", c.id, c.seq, name)
+	if have == "" {
+		said += "is missing"
+	} else {
+		said += fmt.Sprintf("is not what the run recorded: its sha-256 is %s, not %s", have[:12],
+			want[:min(12, len(want))])
+	}
+	x.lags(EvidenceDamaged, name, said)
+	return nil
+}
+
+// setAsideAs looks for a file among those of its folder that reverts have set aside. numbered: under the name of any
+// attempt.
+func setAsideAs(d rundir.Dir, name, want string, numbered bool) (bool, error) {
+	folder, base := path.Split(name)
+	folders, err := layout.Entries(d.Path(path.Dir(path.Clean(folder))))
+	if err != nil {
+		return false, err
+	}
+	for _, f := range folders {
+		if f != path.Base(folder) && !strings.HasPrefix(f, path.Base(folder)+"~") {
+			continue
+		}
+		in := path.Join(path.Dir(path.Clean(folder)), f)
+		files, err := layout.Entries(d.Path(in))
+		if err != nil {
+			return false, err
+		}
+		for _, file := range files {
+			stem, ext := strings.TrimSuffix(base, path.Ext(base)), path.Ext(base)
+			if file != base && !(numbered && strings.HasPrefix(file, stem+"-") && path.Ext(file) == ext) {
+				continue
+			}
+			if have, err := layout.DigestOf(d.Path(path.Join(in, file))); have == want || err != nil {
+				return err == nil, err
+			}
+		}
+	}
+	return false, nil
+}

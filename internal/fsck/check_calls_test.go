@@ -1,0 +1,202 @@
+package fsck_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// again is a pass as it is done once more.
+func again(p run.Pass, times int) run.Pass {
+	p.Redo = times
+	return p
+}
+
+// fourTimes is a pass that an operator has sent back three times; the second time its first attempt could not be used.
+func (s *story) fourTimes() {
+	s.start()
+	for n := range 4 {
+		p, attempt := again(about(1), n), 1
+		if n == 1 {
+			s.begin(p, 1)
+			s.fail(p, 1)
+			attempt = 2
+		}
+		s.begin(p, attempt)
+		s.end(p, "ok", attempt)
+	}
+	s.send()
+}
+
+// TestEveryCallKeepsItsEvidence: four answered calls of one pass and a failed one leave five prompts, replies and
+// envelopes, and five rows.
+func TestEveryCallKeepsItsEvidence(t *testing.T) {
+	s := newStory(t)
+	s.fourTimes()
+	d := written(t, s)
+	files := look(t, d)
+	rows, skipped, err := rundir.Rows[rundir.TraceRow](d.Dir, layout.TracesFile)
+	require.NoError(t, err)
+	require.Zero(t, skipped)
+	require.Len(t, rows, 5)
+	ids, paths := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		ids[r.Call] = true
+		for _, name := range []string{r.PromptPath, r.ReplyPath, r.AgentPath} {
+			require.Contains(t, files, name)
+			paths[name] = true
+		}
+		require.Equal(t, r.Reply, digestOf(files[r.ReplyPath]))
+		require.True(t, json.Valid([]byte(files[r.AgentPath])))
+	}
+	require.Len(t, ids, 5)
+	require.Len(t, paths, 15)
+	require.Equal(t, "reply of 0011, redo 0", files["_orchestrator/passes/pass-001/raw-output.txt"],
+		"what came first was not overwritten")
+	require.Equal(t, "reply of 0011, redo 3", files["_orchestrator/passes/pass-001-redo-3/raw-output.txt"])
+	require.Contains(t, files["_orchestrator/passes/pass-001-redo-1/raw-output-FAILED.txt"], "half of 001")
+	require.Equal(t, "prompt of 0011, redo 1", files["_orchestrator/passes/pass-001-redo-1/prompt-FAILED.md"])
+	require.Contains(t, files["_orchestrator/passes/pass-001-redo-1/agent-FAILED.jsonl"], "num_turns")
+	require.Contains(t, files, "_orchestrator/passes/pass-001-redo-1/artifact-backup.html")
+	require.Empty(t, check(t, d).Issues)
+
+	lost := projector.At(filepath.Join(t.TempDir(), "run"))
+	_, err = lost.Rebuild(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
+	require.NoError(t, err)
+	same(t, files, look(t, lost), "rebuilt")
+}
+
+// TestRevertedCallsKeepTheirEvidence: it is found where a revert has set it aside, and missed when it is lost there.
+func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	to := s.state
+	s.begin(about(3), 1)
+	s.fail(about(3), 1)
+	s.begin(about(3), 2)
+	s.end(about(3), "ok", 2)
+	s.send()
+	s.revert(to)
+	s.begin(about(3), 1)
+	s.end(about(3), "ok", 1)
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	for _, name := range []string{"prompt.md", "raw-output.txt", "agent.jsonl", "prompt-FAILED.md",
+		"raw-output-FAILED.txt", "agent-FAILED.jsonl"} {
+		aside := d.Path("_orchestrator/passes/pass-003~1/" + name)
+		raw, err := os.ReadFile(aside)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(aside))
+		if name != "prompt.md" && name != "raw-output.txt" { // the pass was asked, and gave, the same again
+			require.Equal(t, []fsck.Code{fsck.EvidenceDamaged}, codesOf(check(t, d)), name)
+		}
+		require.NoError(t, os.WriteFile(aside, raw, 0o600))
+	}
+	require.Empty(t, check(t, d).Issues)
+}
+
+// TestCallsThatAreNotAlone: a journal in which two answered calls have one id, or one folder, is named; an answer that
+// was used once more is no second call.
+func TestCallsThatAreNotAlone(t *testing.T) {
+	twice := func(change func(*run.PassEnd)) projector.Dir {
+		s := newStory(t)
+		s.twoPasses()
+		s.add(run.KindPassStart, run.PassStart{Pass: about(2), Call: "another", Attempt: 1, Attempts: 3,
+			Prompt: s.prompt(about(2))})
+		other := s.blobs.keep("another reply")
+		end := run.PassEnd{Pass: about(2), Call: "another", Outcome: "ok", Attempts: 1, Reply: &other}
+		change(&end)
+		s.add(run.KindPassEnd, end)
+		s.send()
+		return written(t, s)
+	}
+	first := "run-1/g0.002.1..r0-1"
+	for _, row := range []struct {
+		name   string
+		change func(*run.PassEnd)
+		says   []fsck.Code
+	}{
+		{"one folder", func(*run.PassEnd) {}, []fsck.Code{fsck.EvidenceDamaged}},
+		{"one id", func(p *run.PassEnd) { p.Call, p.Redo, p.Reply = first, 1, nil }, []fsck.Code{fsck.CallIDDuplicate}},
+		{"the same answer", func(p *run.PassEnd) { p.Call, p.Redo, p.Reply, p.Reused = first, 1, nil, true }, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.says, codesOf(check(t, twice(row.change))), "%+v", check(t, twice(row.change)).Issues)
+		})
+	}
+}
+
+// TestLateAnswersKeepTheirEvidence: what came after the answer that counts lies beside the pass that met it, and is no
+// second answer.
+func TestLateAnswersKeepTheirEvidence(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.pass(1)
+	s.begin(about(2), 1)
+	for n := range 2 {
+		cost, asked, out := spend(), s.prompt(about(1)), s.blobs.keep("too late "+s.state.TS)
+		s.add(run.KindPassAttempt, run.PassAttempt{
+			Pass: about(2), Call: s.call(about(1), 1), Category: "superseded", Message: "it came later", Prompt: &asked,
+			Output: &out, Envelope: s.envelope(about(1), 1),
+			Spend: &cost, Late: n + 1,
+		})
+	}
+	s.fail(about(2), 1)
+	s.begin(about(2), 2)
+	s.end(about(2), "ok", 2)
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	files := look(t, d)
+	for _, name := range []string{
+		"raw-output-SUPERSEDED-1.txt", "prompt-SUPERSEDED-2.md", "agent-SUPERSEDED-2.jsonl",
+		"raw-output-SUPERSEDED-2.txt", "raw-output-FAILED.txt", "raw-output.txt",
+	} {
+		require.Contains(t, files, "_orchestrator/passes/pass-002/"+name)
+	}
+	require.Contains(t, files[layout.TracesFile], s.call(about(1), 1)+"~2")
+	require.NoError(t, os.Remove(d.Path("_orchestrator/passes/pass-002/raw-output-SUPERSEDED-2.txt")))
+	require.Equal(t, []fsck.Code{fsck.EvidenceDamaged}, codesOf(check(t, d)))
+}
+
+// TestDirectoriesOfEarlierReleases have neither envelopes nor prompts of failed attempts, and a row for each pass only.
+func TestDirectoriesOfEarlierReleases(t *testing.T) {
+	s := whole(t)
+	for i, line := range s.lines {
+		e, err := run.ParseEvent([]byte(line))
+		require.NoError(t, err)
+		var payload map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(e.Payload, &payload))
+		delete(payload, "envelope")
+		delete(payload, "attempted")
+		if e.Kind == run.KindPassAttempt {
+			delete(payload, "prompt")
+		}
+		e.Payload, err = run.Payload(payload)
+		require.NoError(t, err)
+		s.lines[i], err = e.Line()
+		require.NoError(t, err)
+	}
+	d := projector.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, d.Take(claim()))
+	project(t, d, s, batch(s.lines, 1, len(s.lines)))
+	require.Empty(t, check(t, d).Issues)
+	for name := range look(t, d) {
+		require.False(t, strings.HasSuffix(name, "agent.jsonl"), name)
+	}
+	rows, _, err := rundir.Rows[rundir.TraceRow](d.Dir, layout.TracesFile)
+	require.NoError(t, err)
+	require.Len(t, rows, 11)
+}

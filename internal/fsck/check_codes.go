@@ -1,0 +1,247 @@
+package fsck
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Severity is the severity of a finding. Only errors and warnings make a directory not ok.
+type Severity string
+
+// Severities.
+const (
+	SeverityError   Severity = "error"   // the records contradict each other
+	SeverityWarning Severity = "warning" // an operator has to act
+	SeverityInfo    Severity = "info"    // for information
+)
+
+// Code identifies a finding of a check. Codes are stable across releases.
+type Code string
+
+// Codes that other writers of this format use too.
+const (
+	InterruptedWithActiveHandoff          Code = "interrupted_with_active_handoff"
+	TerminalWithStaleHandoff              Code = "terminal_with_stale_handoff"
+	ActiveHandoffWithoutDecision          Code = "active_handoff_without_decision"
+	HaltDecisionWithoutHaltedMeta         Code = "halt_decision_without_halted_meta"
+	MetaHandoffWithoutEvent               Code = "meta_handoff_without_event"
+	CrossTerminalWithStaleHandoff         Code = "cross_terminal_with_stale_handoff"
+	CheckpointPendingWithoutActiveHandoff Code = "checkpoint_pending_without_active_handoff"
+	ActiveHandoffWithoutCheckpointPending Code = "active_handoff_without_checkpoint_pending"
+	CheckpointKindIDMismatch              Code = "checkpoint_kind_id_mismatch"
+	ProjectHandoffMarkerIncomplete        Code = "project_handoff_marker_incomplete"
+	CFAPendingWithoutPausedState          Code = "cfa_pending_without_paused_state"
+	PendingGateAndHandoffActive           Code = "pending_gate_and_handoff_active"
+)
+
+// Codes of Passbook.
+const (
+	StatusMismatch                         Code = "status_mismatch"
+	TerminalEventWithoutTerminalMeta       Code = "terminal_event_without_terminal_meta"
+	TerminalMetaWithoutTerminalEvent       Code = "terminal_meta_without_terminal_event"
+	HandoffEventWithoutMetaHandoff         Code = "handoff_event_without_meta_handoff"
+	AwaitingWithoutActiveHandoff           Code = "awaiting_without_active_handoff"
+	InterruptedEventWithoutInterruptedMeta Code = "interrupted_event_without_interrupted_meta"
+	MetaUnreadable                         Code = "meta_unreadable"
+	MetaMissing                            Code = "meta_missing"
+	StreamTornTail                         Code = "stream_torn_tail"
+	StreamLineUnreadable                   Code = "stream_line_unreadable"
+	StreamSeqGap                           Code = "stream_seq_gap"
+	StreamSeqDuplicate                     Code = "stream_seq_duplicate"
+	ChainMismatch                          Code = "chain_mismatch"
+	DerivedFileBehind                      Code = "derived_file_behind"
+	ArtifactHashMismatch                   Code = "artifact_hash_mismatch"
+	CheckpointDamaged                      Code = "checkpoint_damaged"
+	SnapshotDamaged                        Code = "snapshot_damaged"
+	CallIDDuplicate                        Code = "call_id_duplicate"
+	EvidenceDamaged                        Code = "evidence_damaged"
+	RunningWithoutLiveWorkflow             Code = "running_without_live_workflow"
+	DamageRecorded                         Code = "damage_recorded"
+	StreamMissing                          Code = "stream_missing"
+	ClaimDamaged                           Code = "claim_damaged"
+	DerivedFileDamaged                     Code = "derived_file_damaged"
+	LogRowUnreadable                       Code = "log_row_unreadable"
+	StoreDamaged                           Code = "store_damaged"
+)
+
+// Issue is one finding.
+type Issue struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"` // what was found
+	Hint     string   `json:"hint"`    // what to do; a command begins with starter
+
+	file string // the derived file, or folder, to be rebuilt; empty: none
+}
+
+// rule is the description of a code. RUN in a hint is replaced by the directory.
+type rule struct {
+	code     Code
+	severity Severity
+	hint     string
+}
+
+const (
+	hintRepair  = "starter repair-state RUN --apply"
+	hintRebuild = "starter repair-state RUN --apply, where the store has the lines; else starter rebuild, into " +
+		"another directory, then compare"
+	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
+	hintResume  = "starter resume RUN"
+	hintDecide  = "decide the hand-off"
+	hintWhole   = "starter rebuild ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
+	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
+	hintForeign = "inspect it with the program that wrote the directory: nothing is repaired automatically"
+	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
+	hintLook    = "inspect cross_checkpoint.json: nothing is repaired automatically"
+)
+
+// rules lists every code, in the order in which findings are shown.
+func rules() []rule { return bySeverity(slices.Concat(ownRules(), foreignRules())) }
+
+func ownRules() []rule {
+	return []rule{
+		{StreamMissing, SeverityError, hintWhole},
+		{ClaimDamaged, SeverityError,
+			"copy run.json or owner.json back; a run.json that is lost is written by starter rebuild ID " +
+				"--output-dir RUN"},
+		{MetaMissing, SeverityError, hintRepair},
+		{MetaUnreadable, SeverityError, hintRepair},
+		{ChainMismatch, SeverityError, hintRebuild},
+		{StreamLineUnreadable, SeverityError, hintRebuild},
+		{StreamSeqGap, SeverityError, hintRebuild},
+		{StreamSeqDuplicate, SeverityError, hintRebuild},
+		{CallIDDuplicate, SeverityError, hintRebuild},
+		{HaltDecisionWithoutHaltedMeta, SeverityError, hintRepair},
+		{TerminalEventWithoutTerminalMeta, SeverityError, hintRepair},
+		{TerminalMetaWithoutTerminalEvent, SeverityError, hintRepair},
+		{InterruptedEventWithoutInterruptedMeta, SeverityError, hintRepair},
+		{StatusMismatch, SeverityError, hintRepair},
+		{AwaitingWithoutActiveHandoff, SeverityError, hintRepair},
+		{HandoffEventWithoutMetaHandoff, SeverityError, hintRepair},
+		{MetaHandoffWithoutEvent, SeverityError, hintRepair},
+		{CheckpointPendingWithoutActiveHandoff, SeverityError, hintDecide},
+		{InterruptedWithActiveHandoff, SeverityWarning, hintDecide},
+		{RunningWithoutLiveWorkflow, SeverityWarning, hintResume},
+		{TerminalWithStaleHandoff, SeverityWarning, hintRepair},
+		{CrossTerminalWithStaleHandoff, SeverityWarning, hintRepair},
+		{ActiveHandoffWithoutCheckpointPending, SeverityWarning, hintLook},
+		{CheckpointKindIDMismatch, SeverityWarning, hintLook},
+		{ProjectHandoffMarkerIncomplete, SeverityWarning, hintLook},
+		{CFAPendingWithoutPausedState, SeverityWarning, hintLook},
+		{PendingGateAndHandoffActive, SeverityWarning, hintLook},
+		{DerivedFileBehind, SeverityWarning, hintRepair},
+		{DerivedFileDamaged, SeverityWarning, hintRepair},
+		{LogRowUnreadable, SeverityWarning, hintRepair},
+		{CheckpointDamaged, SeverityWarning, hintRepair},
+		{SnapshotDamaged, SeverityWarning, hintRepair},
+		{EvidenceDamaged, SeverityWarning, hintRepair},
+		{ArtifactHashMismatch, SeverityWarning,
+			"starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file " +
+				"back"},
+		{StoreDamaged, SeverityWarning, hintStore},
+		{StreamTornTail, SeverityInfo, hintRepair},
+		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},
+		{DamageRecorded, SeverityInfo, hintDamage},
+	}
+}
+
+func ruleOf(c Code) (rule, int) {
+	all := rules()
+	i := slices.IndexFunc(all, func(r rule) bool { return r.code == c })
+	return all[i], i
+}
+
+// repairedAnywhere reports whether a finding is repaired in directories of other programs too.
+func repairedAnywhere(c Code) bool {
+	return slices.Contains([]Code{
+		HaltDecisionWithoutHaltedMeta, TerminalEventWithoutTerminalMeta, InterruptedEventWithoutInterruptedMeta,
+		TerminalWithStaleHandoff,
+		CrossTerminalWithStaleHandoff,
+	}, c)
+}
+
+// sorted sorts findings in the order of the rules.
+func sorted(list []Issue) []Issue {
+	slices.SortStableFunc(list, func(a, b Issue) int {
+		_, i := ruleOf(a.Code)
+		_, j := ruleOf(b.Code)
+		return cmp.Compare(i, j)
+	})
+	return list
+}
+
+// Codes of runs across projects, and of streams that another program wrote.
+const (
+	CrossCheckpointUnreadable Code = "cross_checkpoint_unreadable"
+	StreamOrderUnusual        Code = "stream_order_unusual"
+)
+
+const (
+	hintProjects = "compare meta.json, cross_checkpoint.json and the meta.json of each project, before the run is " +
+		"resumed: nothing of this is repaired"
+	hintNothing = "nothing: the events count as they are"
+)
+
+// violation describes a contradiction between the records of a run across projects.
+type violation struct {
+	code run.CrossCode
+	text string
+}
+
+func violations() []violation {
+	return []violation{
+		{run.DeclaredAliasDuplicate, layout.MetaFile + " declares it more than once"},
+		{run.UndeclaredChild, "it has a record, and " + layout.MetaFile + " does not declare it"},
+		{run.DuplicateChildFacts, "it has more than one record"},
+		{run.EmbeddedPhysicalStatusConflict, "the copy in " + layout.MetaFile +
+			" has another status than its own record"},
+		{run.PhysicalChildMalformed, "its own " + layout.MetaFile + " is no JSON object"},
+		{run.EmbeddedChildMalformed, "the copy in " + layout.MetaFile + " is no JSON object"},
+		{run.EmbeddedWithoutPhysical, layout.MetaFile + " has a copy of its record, and the record itself is missing"},
+		{run.PendingDecisionWithoutPause, "it holds a hand-off and does not wait for a decision"},
+		{run.CheckpointSubStatusContradiction, "done in " + crossFile + ", but not in its own record"},
+		{run.MultiplePendingDecisions, "more than one hand-off is pending in the run and its projects"},
+		{run.CheckpointPendingWithoutPayload, crossFile +
+			" waits for a hand-off, and neither the run nor a project holds one"},
+		{run.PayloadWithoutCheckpointPending, "a hand-off is pending, and " + crossFile + " waits for none"},
+		{run.CheckpointKindConflict, crossFile + " has another kind for the hand-off than its record"},
+		{run.CheckpointAliasConflict, crossFile + " has another project for the hand-off than its record"},
+		{run.CheckpointParentHandoffConflict, crossFile + " names another hand-off of the run than its record"},
+		{run.CheckpointChildHandoffConflict, crossFile + " names another hand-off of the project than its record"},
+		{run.CheckpointHandoffConflict, crossFile + " names another hand-off than the one that is pending"},
+		{run.PendingWithActiveOperation, "a hand-off is pending while a phase has started and not ended"},
+		{run.TerminalParentContradiction, "the run ended, and a hand-off, a phase or a project of it did not"},
+	}
+}
+
+func violationText(c run.CrossCode) string {
+	all := violations()
+	i := slices.IndexFunc(all, func(v violation) bool { return v.code == c })
+	return all[i].text
+}
+
+func crossParentCode(c run.CrossCode) Code { return Code("cross_parent_" + string(c)) }
+
+// foreignRules are the rules of these codes.
+func foreignRules() []rule {
+	all := []rule{{CrossCheckpointUnreadable, SeverityError, hintProjects}}
+	for _, v := range violations() {
+		all = append(all, rule{crossParentCode(v.code), SeverityError, hintProjects})
+	}
+	return append(all, rule{StreamOrderUnusual, SeverityInfo, hintNothing})
+}
+
+// bySeverity sorts rules in display order: errors first.
+func bySeverity(all []rule) []rule {
+	order := []Severity{SeverityError, SeverityWarning, SeverityInfo}
+	slices.SortStableFunc(all, func(a, b rule) int {
+		return slices.Index(order, a.severity) - slices.Index(order,
+			b.severity)
+	})
+	return all
+}
+
+const crossFile = "cross_checkpoint.json"

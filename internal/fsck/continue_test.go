@@ -1,0 +1,263 @@
+package fsck_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// ended is a run with two passes and this end, sealed in the store up to some lines before its end.
+func ended(t *testing.T, end run.Status, unsealed int) (*story, projector.Dir) {
+	t.Helper()
+	s := newStory(t)
+	s.twoPasses()
+	s.add(run.KindRunEnd, run.RunEnd{Status: end})
+	s.send()
+	d := written(t, s)
+	_, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1,
+		Tail: tailAt(s.lines, len(s.lines)-unsealed)})
+	require.NoError(t, err)
+	return s, d
+}
+
+// stamps gives the time of the last change of every file and folder.
+func stamps(t *testing.T, d projector.Dir) map[string]time.Time {
+	t.Helper()
+	all := map[string]time.Time{}
+	require.NoError(t, filepath.Walk(d.Root, func(path string, fi os.FileInfo, err error) error {
+		if err == nil {
+			all[path] = fi.ModTime()
+		}
+		return err
+	}))
+	return all
+}
+
+// TestContinue: what the next epoch of a run that has closed begins with, however its journal was hurt. Reading it
+// changes nothing, and a refill leaves the journal as it was written.
+func TestContinue(t *testing.T) {
+	cut := func(lines []string) string { return strings.Join(lines[:len(lines)-1], "\n") + "\n" }
+	torn := func(lines []string) string { return cut(lines) + lines[len(lines)-1][:9] }
+	third := func(lines []string) string { return strings.Join(changed(lines, 3), "\n") + "\n" }
+	last := func(lines []string) string { return strings.Join(changed(lines, len(lines)), "\n") + "\n" }
+	rows := []struct {
+		name     string
+		end      run.Status
+		unsealed int                         // lines that no segment has
+		hurt     func(lines []string) string // events.jsonl
+		gone     []string                    // files that are missing
+		history  bool
+		refused  fsck.Code
+		broken   int64 // line that is written again; 0: none
+	}{
+		{name: "nothing is wrong", end: run.Failed},
+		{name: "a sealed line was changed", end: run.Failed, unsealed: 2, hurt: third, broken: 3},
+		{name: "a line was changed that no segment has", end: run.Failed, unsealed: 1, hurt: last,
+			refused: fsck.ChainMismatch},
+		{name: "a line was changed that the history has", end: run.Failed, unsealed: 1, hurt: last, history: true,
+			broken: -1},
+		{name: "the last line was cut, and a segment has it", end: run.Failed, hurt: cut, broken: -1},
+		{name: "the last line was cut in its middle", end: run.Failed, hurt: torn, broken: -1},
+		{name: "the last line was cut, and no segment has it", end: run.Failed, unsealed: 1, hurt: cut,
+			refused: fsck.ChainMismatch},
+		{name: "the last line was cut, and the history has it", end: run.Failed, unsealed: 1, hurt: cut, history: true,
+			broken: -1},
+		{name: "the events are missing, and the segments have them", end: run.Failed, gone: []string{layout.EventsFile},
+			broken: 1},
+		{name: "meta.json is missing", end: run.Failed, gone: []string{layout.MetaFile}},
+		{name: "meta.json is missing, and the last line was cut", end: run.Failed, hurt: cut,
+			gone: []string{layout.MetaFile}, refused: fsck.MetaMissing},
+		{name: "done, and the last line was cut", end: run.Done, unsealed: 1, hurt: cut, refused: fsck.ChainMismatch},
+		{name: "done, the last line was cut, and a segment has it", end: run.Done, hurt: cut, broken: -1},
+		{name: "done, says result.json", end: run.Done, hurt: cut, gone: []string{layout.MetaFile, layout.StateFile},
+			refused: fsck.ChainMismatch},
+		{name: "no line is an event", end: run.Failed, hurt: func([]string) string { return "x\ny\n" },
+			gone: []string{layout.MetaFile}, refused: fsck.StreamLineUnreadable},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			s, d := ended(t, r.end, r.unsealed)
+			if r.hurt != nil {
+				write(t, d, layout.EventsFile, r.hurt(s.lines))
+			}
+			for _, name := range r.gone {
+				remove(t, d, name)
+			}
+			before, times := look(t, d), stamps(t, d)
+			var known []string
+			if r.history {
+				known = s.lines
+			}
+			c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, known)
+			require.Equal(t, before, look(t, d))
+			require.Equal(t, times, stamps(t, d))
+			if r.refused != "" {
+				var damaged *fsck.DamagedError
+				require.ErrorAs(t, err, &damaged)
+				require.Equal(t, r.refused, damaged.Code)
+				require.ErrorContains(t, err, string(r.refused))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, s.state, c.State)
+			require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
+			require.Equal(t, "run-1", c.Start.RunID)
+			require.NoError(t, fsck.Refill(t.Context(), d, c, fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}))
+			if r.broken == 0 {
+				require.Empty(t, c.Broken)
+				require.Equal(t, times, stamps(t, d), "a whole directory is left alone")
+				return
+			}
+			if r.broken < 0 {
+				r.broken = int64(len(s.lines))
+			}
+			require.Len(t, c.Broken, 1)
+			require.Equal(t, r.broken, c.Broken[0].Line)
+			require.True(t, c.Broken[0].Repaired)
+			require.Empty(t, codesOf(check(t, d)))
+			require.Equal(t, strings.Join(s.lines, "\n")+"\n", look(t, d)[layout.EventsFile])
+			times = stamps(t, d)
+			require.NoError(t, fsck.Refill(t.Context(), d, c, fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}),
+				"a second one finds it done")
+			times[d.Path(layout.LockFile)] = stamps(t, d)[d.Path(layout.LockFile)]
+			require.Equal(t, times, stamps(t, d))
+		})
+	}
+}
+
+// TestContinueKeepsOtherHistories: a directory that the history contradicts is left alone.
+func TestContinueKeepsOtherHistories(t *testing.T) {
+	s, d := ended(t, run.Failed, 0)
+	var other *projector.OtherEventsError
+	_, err := fsck.Continue(t.Context(), d.Dir, s.blobs, changed(s.lines, 2))
+	require.ErrorAs(t, err, &other)
+	require.EqualValues(t, 2, other.Seq)
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, s.lines[:4])
+	require.NoError(t, err, "history never shortens a longer directory")
+	require.Equal(t, s.state, c.State)
+}
+
+// TestTakeOverComparesTheJournal under the lock: a directory that is damaged or done is opened by no epoch.
+func TestTakeOverComparesTheJournal(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  run.Status
+		hurt func(*testing.T, *story, projector.Dir)
+		says string
+	}{
+		"a changed line": {run.Failed, func(t *testing.T, s *story, d projector.Dir) {
+			onDisk(t, d,
+				changed(s.lines, 3))
+		}, "chain_mismatch"},
+		"a cut line": {run.Failed, func(t *testing.T, s *story, d projector.Dir) {
+			onDisk(t, d,
+				s.lines[:len(s.lines)-1])
+		}, "chain_mismatch"},
+		"done": {run.Done, func(*testing.T, *story, projector.Dir) {}, "done is final"},
+		"done, by result.json only": {run.Done, func(t *testing.T, s *story, d projector.Dir) {
+			onDisk(t, d, s.lines[:len(s.lines)-1])
+			remove(t, d, layout.MetaFile)
+		}, "result.json records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, d := ended(t, row.end, 0)
+			row.hurt(t, s, d)
+			tail, err := d.Tail()
+			require.NoError(t, err)
+			before := look(t, d)
+			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.says)
+			delete(before, layout.LockFile)
+			after := look(t, d)
+			delete(after, layout.LockFile)
+			require.Equal(t, before, after)
+		})
+	}
+}
+
+// TestRestoreCheckpoint rebuilds a checkpoint from the journal where the store has lost it, and where the store has
+// other bytes.
+func TestRestoreCheckpoint(t *testing.T) {
+	s, d := ended(t, run.Failed, 0)
+	journal, err := projector.Checkpoints(d.Dir)
+	require.NoError(t, err)
+	want, warning, err := projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-S1")
+	require.NoError(t, err)
+	require.Empty(t, warning)
+	var name string
+	for n := range s.blobs {
+		if strings.HasPrefix(n, "checkpoints/run-1/") && strings.HasSuffix(n, ".cp-S1") {
+			name = n
+		}
+	}
+	whole := s.blobs[name]
+	for word, hurt := range map[string][]byte{"missing from": nil, "damaged in": append([]byte("x"), whole[1:]...)} {
+		if s.blobs[name] = hurt; hurt == nil {
+			delete(s.blobs, name)
+		}
+		_, _, err := projector.RestoreCheckpoint(t.Context(), s.blobs, nil, "run-1", "cp-S1")
+		require.Error(t, err, "nothing has the journal")
+		c, warning, err := projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-S1")
+		require.NoError(t, err)
+		require.Equal(t, want, c)
+		require.Equal(t, "checkpoint cp-S1 was "+word+" the store and was rebuilt from the journal", warning)
+		require.Equal(t, string(whole), string(s.blobs[name]))
+	}
+	_, _, err = projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-none")
+	require.ErrorAs(t, err, new(*projector.NoCheckpointError))
+}
+
+// TestInterruptedQuestion: of a run whose workflow is gone and that left a question open, check and repair say the
+// same: an operator has to decide.
+func TestInterruptedQuestion(t *testing.T) {
+	gone := run.NewEffectiveStatus("", run.LiveClosed, "its workflow has been terminated")
+	for name, ask := range map[string]func(*story){
+		"hand-off": func(s *story) { s.asks() },
+		"gate": func(s *story) {
+			s.twoPasses()
+			s.add(run.KindGateRequested, run.QuestionRequested{ID: "g-1", Trigger: run.TriggerCheckFailed,
+				Actions: run.Offered(run.QuestionGate, run.TriggerCheckFailed)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, blobs := told(ask)(t)
+			r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{EffectiveStatus: gone})
+			require.NoError(t, err)
+			require.Equal(t, run.Interrupted, r.EffectiveStatus.Status)
+			require.True(t, r.NeedsOperator(), "%v", r.Issues)
+			for _, i := range r.Issues {
+				require.Equal(t, "starter decide "+d.Root, i.Hint, i.Code)
+			}
+			before := look(t, d)
+			res, err := fsck.Repair(t.Context(), d,
+				fsck.RepairOptions{Apply: true, EffectiveStatus: gone, Blobs: blobs, Now: noon})
+			require.NoError(t, err)
+			require.True(t, res.NeedsOperatorDecision)
+			require.Contains(t, res.RepairHint, "starter decide")
+			require.Equal(t, before, look(t, d))
+		})
+	}
+}
+
+// TestContinueBehindMeta: a worker died between the journal and meta.json. The lines that meta.json has not seen count.
+func TestContinueBehindMeta(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	d := written(t, s)
+	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	write(t, d, layout.EventsFile, strings.Join(s.lines, "\n")+"\n")
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
+	require.Equal(t, run.Paused, c.State.Status)
+	require.EqualValues(t, 1, c.Lag)
+}

@@ -1,0 +1,139 @@
+package fsck
+
+import (
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/object"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// judgeShadow compares the files of the directory with the list.
+func (x *examined) judgeShadow() error {
+	s := x.shadow
+	if s == nil || x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+		return nil // nothing to compare with
+	}
+	if s.Err != nil {
+		return s.Err
+	}
+	names := make([]string, 0, len(s.Files))
+	for name := range s.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := x.judgeShadowed(name, s.Files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
+	if name == x.stream.artifact || f.Gone || x.named(name) {
+		return nil // an artifact may be edited
+	}
+	if f.Tree != "" {
+		return x.judgeManifest(name, f)
+	}
+	have, err := layout.DigestOf(x.dir.Path(name))
+	if err != nil || slices.Contains(f.Digests, have) {
+		return err
+	}
+	if f.Object != nil && have != "" {
+		if fits, err := fits(x.dir.Dir, name, f.Object); fits || err != nil {
+			return err
+		}
+	}
+	if strings.Contains(name, "~") { // after a repeated revert there may be another superseded copy
+		original := path.Join(path.Dir(path.Dir(name)),
+			projector.SupersededSuffix.ReplaceAllString(path.Base(path.Dir(name)), ""), path.Base(name))
+		if there, err := setAsideAs(x.dir.Dir, original, f.Digests[0], false); there || err != nil {
+			return err
+		}
+	}
+	said := name + " is missing"
+	if have != "" {
+		said = name + " is not what the run recorded: its sha-256 is " + have[:12] + ", not " +
+			f.Digests[0][:min(12, len(f.Digests[0]))]
+	}
+	x.lags(codeOf(name), fileOf(name), said)
+	return nil
+}
+
+// fits reports whether a JSON file has the expected keys. Files of earlier releases may lack keys.
+func fits(d rundir.Dir, name string, want []byte) (bool, error) {
+	raw, err := layout.ReadRaw(d.Path(name))
+	if err != nil {
+		return false, err
+	}
+	have, herr := object.ParseObject(raw)
+	whole, werr := object.ParseObject(want)
+	if herr != nil || werr != nil {
+		return false, nil
+	}
+	for _, k := range have.Keys {
+		if v, there := whole.Values[k]; !there || !object.SameJSON(v, have.Values[k]) {
+			return false, nil
+		}
+	}
+	for _, k := range whole.Keys {
+		if _, there := have.Values[k]; !there && !slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"},
+			string(whole.Values[k])) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// judgeManifest reads the manifest of a turn's tree, which contains the name of the tree that its lines describe.
+func (x *examined) judgeManifest(name string, f projector.ShadowFile) error {
+	if x.opts.ReadTree == nil {
+		return nil
+	}
+	raw, err := os.ReadFile(x.dir.Path(name))
+	if err != nil {
+		return err
+	}
+	if err := x.opts.ReadTree(raw); err != nil {
+		x.lags(SnapshotDamaged, name, name+" was changed: "+err.Error())
+	}
+	return nil
+}
+
+// named reports whether there is a finding for a file or its folder already.
+func (x *examined) named(name string) bool {
+	for ; name != "." && name != "/"; name = path.Dir(name) {
+		if x.files[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// codeOf is the code of the finding for a wrong file.
+func codeOf(name string) Code {
+	switch folder := path.Dir(name); {
+	case strings.HasPrefix(name, layout.CheckpointsDir+"/"):
+		return CheckpointDamaged
+	case strings.HasPrefix(name, layout.SnapshotsDir+"/"):
+		return SnapshotDamaged
+	case folder == ".", folder == layout.Orchestrator, folder == layout.DecisionsDir, folder == layout.EditsDir,
+		strings.HasPrefix(name, layout.InputsDir+"/"), strings.HasPrefix(name, layout.Orchestrator+"/amended-"):
+		return DerivedFileDamaged
+	}
+	return EvidenceDamaged
+}
+
+// fileOf is the file or folder to be rebuilt: a checkpoint as a whole.
+func fileOf(name string) string {
+	if strings.HasPrefix(name, layout.CheckpointsDir+"/") {
+		return path.Dir(name)
+	}
+	return name
+}

@@ -1,0 +1,371 @@
+package fsck_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// fakeBlobs is a store in memory.
+type fakeBlobs map[string][]byte
+
+func (f fakeBlobs) Get(_ context.Context, digest string) ([]byte, error) {
+	data, ok := f[digest]
+	if !ok {
+		return nil, fmt.Errorf("blob %s: %w", digest, fs.ErrNotExist)
+	}
+	return data, nil
+}
+
+func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	f[name] = data
+	return name, nil
+}
+
+func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
+	if _, there := f[name]; !there {
+		f[name] = data
+	}
+	return nil
+}
+
+func (f fakeBlobs) Replace(_ context.Context, name string, data []byte) error {
+	f[name] = data
+	return nil
+}
+
+func (f fakeBlobs) ReadName(ctx context.Context, name string) ([]byte, error) {
+	return f.Get(ctx, name)
+}
+
+func (f fakeBlobs) ListNames(_ context.Context, prefix string) ([]string, error) {
+	var out []string
+	for name := range f {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// Manifest of a tree that is kept as a text.
+func (f fakeBlobs) Manifest(ctx context.Context, tree string) ([]byte, error) {
+	text, err := f.Get(ctx, tree)
+	return fmt.Appendf(nil, "{\"version\":1,\n\"tree\":\"%s\",\n\"entries\":[\n%q\n]}\n", tree, text), err
+}
+
+// PutTree takes a manifest of such a tree back to its text.
+func (f fakeBlobs) PutTree(ctx context.Context, manifest []byte) error {
+	var m struct {
+		Entries []string `json:"entries"`
+	}
+	if json.Unmarshal(manifest, &m) != nil || len(m.Entries) != 1 {
+		return layout.ErrDamaged
+	}
+	_, err := f.Put(ctx, []byte(m.Entries[0]))
+	return err
+}
+
+// LayDown lays the text down as the one file of its tree.
+func (f fakeBlobs) LayDown(ctx context.Context, tree, dir string) error {
+	text, err := f.Get(ctx, tree)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "file.txt"), text, 0o644)
+}
+
+func (f fakeBlobs) keep(text string) run.Blob {
+	name, _ := f.Put(context.Background(), []byte(text))
+	return run.Blob{Digest: name, Size: int64(len(text)), Chars: len([]rune(text))}
+}
+
+// story writes a journal as the workflow does, in batches: what ended, then what begins.
+type story struct {
+	t       testing.TB
+	blobs   fakeBlobs
+	state   run.State
+	lines   []string
+	batches []projector.Batch
+	from    int // first line of the open batch
+	phase   string
+	id      string // of the run
+	salt    string // what tells its prompts and replies from those of another
+}
+
+func newStory(t testing.TB) *story { return &story{t: t, blobs: fakeBlobs{}, id: "run-1"} }
+
+func (s *story) add(kind run.Kind, payload any) {
+	s.t.Helper()
+	raw, err := run.Payload(payload)
+	require.NoError(s.t, err)
+	e := run.Event{Seq: s.state.Seq + 1, TS: moment(s.state.Seq + 1), Kind: kind, Payload: raw}
+	if s.phase != "" {
+		e.Phase = &s.phase
+	}
+	s.state = run.Apply(s.state, e)
+	require.Empty(s.t, s.state.Illegal)
+	line, err := e.Line()
+	require.NoError(s.t, err)
+	s.lines = append(s.lines, line)
+}
+
+// send closes the batch.
+func (s *story) send() {
+	if s.from == len(s.lines) {
+		return
+	}
+	s.batches = append(s.batches, batch(s.lines, s.from+1, len(s.lines)))
+	s.from = len(s.lines)
+}
+
+// batch is the piece of a journal from one line to another, both included.
+func batch(lines []string, first, last int) projector.Batch {
+	return projector.Batch{Epoch: 1, First: int64(first), Prev: run.Chain("").Over(lines[:first-1]),
+		Lines: lines[first-1 : last]}
+}
+
+func moment(seq int64) string {
+	return run.Time(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Add(time.Duration(seq) * time.Second))
+}
+
+func (s *story) start() {
+	inputs, err := json.Marshal(rundir.Inputs{Version: 1,
+		Files: []rundir.InputFile{{Path: "corpus/a.md", Digest: s.blobs.keep("a corpus").Digest}}})
+	require.NoError(s.t, err)
+	threshold := 3.5
+	s.add(run.KindRunStart, run.RunStart{
+		Task: "page", RunKind: "pipeline", Pipeline: "page", RunID: "run-1", ThreadID: "run-1", Epoch: 1,
+		CreatedAt: moment(0), ConfigHash: "0123456789abcdef",
+		Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep("{}").Digest,
+		Inputs:   s.blobs.keep(string(inputs)).Digest,
+		Artifact: &run.ArtifactRef{File: "artifact.html", Seed: s.blobs.keep("<html>seed</html>")},
+		Notes: []run.NoteRef{{Name: "conviction", File: "conviction-layer.md"},
+			{Name: "discovery", File: "discovery-log.md"}},
+		Budget: run.Budget{CapUSD: 1000, WarnUSD: 800}, TotalPasses: 4, MaxRounds: 6, Threshold: &threshold,
+	})
+	s.phase = "write"
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1})
+}
+
+func spend() run.Spend {
+	return run.Spend{USD: 0.25, Tokens: run.Tokens{Input: 100, Output: 20, CacheRead: 3, CacheWrite: 4}, Model: "m"}
+}
+
+// about is a numbered pass: builders at odd numbers.
+func about(i int) run.Pass {
+	p := run.Pass{
+		Step: fmt.Sprintf("%03d", i), Number: i, InRound: (i-1)%2 + 1, OfRound: 2, Set: fmt.Sprintf("S%d", (i+1)/2),
+		Round: (i + 1) / 2, Order: "A",
+		Role: "builder", Gives: "artifact", Title: fmt.Sprintf("pass %d", i), Description: "a pass",
+		Files: []string{"a"}, References: []string{"b"},
+	}
+	if i%2 == 0 {
+		p.Role, p.Gives = "verifier", "report"
+	}
+	return p
+}
+
+// call is the id of an attempt's call.
+func (s *story) call(p run.Pass, attempt int) string {
+	return fmt.Sprintf("%s/g%d.%s.%d.%s.r%d-%d", s.id, s.state.Generation, p.Step, p.Round, p.Member, p.Redo, attempt)
+}
+
+func (s *story) prompt(p run.Pass) run.Blob {
+	return s.blobs.keep(fmt.Sprintf("%sprompt of %s%s%d, redo %d", s.salt, p.Step, p.Member, p.Round, p.Redo))
+}
+
+// envelope is what an agent reported beside its reply.
+func (s *story) envelope(p run.Pass, attempt int) *run.Blob {
+	b := s.blobs.keep(fmt.Sprintf(`{"type":"result","num_turns":3,"session_id":"%s at %d"}`, s.call(p, attempt),
+		s.state.Seq) + "\n")
+	return &b
+}
+
+func (s *story) begin(p run.Pass, attempt int) {
+	s.add(run.KindPassStart, run.PassStart{
+		Pass: p, Agent: "agent", Call: s.call(p, attempt), Attempt: attempt, Attempts: 3, Prompt: s.prompt(p),
+		Before: s.state.Artifact.Digest,
+	})
+	s.send()
+}
+
+// fail is an attempt that did not settle its pass.
+func (s *story) fail(p run.Pass, attempt int) {
+	cost, asked, out := spend(), s.prompt(p), s.blobs.keep(fmt.Sprintf("%shalf of %s%s, attempt %d at %d", s.salt,
+		p.Step, p.Member, attempt, s.state.Seq))
+	s.add(run.KindPassAttempt, run.PassAttempt{
+		Pass: p, Call: s.call(p, attempt), Attempt: attempt, Category: "output-truncated",
+		Message: "it ends in the middle", Output: &out, Prompt: &asked,
+		Envelope: s.envelope(p, attempt), Judged: true, RetryInMS: 1, Spend: &cost,
+	})
+}
+
+func (s *story) end(p run.Pass, outcome run.Category, attempts int) {
+	reply := s.blobs.keep(fmt.Sprintf("%sreply of %s%s%d, redo %d", s.salt, p.Step, p.Member, p.Round, p.Redo))
+	end := run.PassEnd{
+		Pass: p, Call: s.call(p, attempts), Outcome: outcome, StartedAt: s.state.TS, CompletedAt: s.state.TS,
+		DurationMS: 5, Attempts: attempts, Reply: &reply,
+		Envelope: s.envelope(p, attempts), Attempted: outcome != "ok",
+		Before: s.state.Artifact.Digest, Validation: run.Validation{Passed: outcome == "ok",
+			Checks: []run.Check{{Name: "whole", Passed: true}}, Warnings: []string{}},
+		Spend: spend(), LastInRound: p.Number > 0 && p.Number%2 == 0, Next: &run.Place{Round: 1, Step: p.Number},
+	}
+	if p.Gives == "artifact" && outcome == "ok" {
+		a := s.blobs.keep(s.salt + "<html>" + p.Step + fmt.Sprint(p.Round) + "</html>")
+		end.Artifact, end.Modified = &a, true
+	}
+	if p.Number > 0 && outcome == "ok" {
+		end.Notes = []run.Added{{Name: "conviction", File: "conviction-layer.md", Chars: 3}}
+	}
+	s.add(run.KindPassEnd, end)
+	if end.Artifact != nil {
+		s.add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: *end.Artifact})
+	}
+	for _, n := range end.Notes {
+		old, _ := s.state.Note(n.Name)
+		entry := "## " + p.Title + "\n" + s.salt + "said\n"
+		s.add(run.KindNoteAppended, run.NoteAppended{
+			Note: n.Name, File: n.File, Step: p.Step, Heading: "## " + p.Title, Entry: s.blobs.keep(entry),
+			Whole: s.blobs.keep(string(s.blobs[old.Whole.Digest]) + entry),
+		})
+	}
+}
+
+func (s *story) pass(i int) {
+	s.begin(about(i), 1)
+	s.end(about(i), "ok", 1)
+	if i%2 == 0 {
+		s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: fmt.Sprintf("cp-S%d", i/2), AtPass: i,
+			USD: s.state.Total()})
+	}
+}
+
+// cycle is one round of a repeated stage: pictures, two auditors, a weaver, a refiner unless the score is met.
+func (s *story) cycle(n int, score float64) {
+	s.phase = "harden"
+	dir := fmt.Sprintf("screenshots/cycle-%d", n)
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: n, Dir: dir})
+	shots, err := json.Marshal([]run.Shot{{Name: "full-10x10.png", Digest: s.blobs.keep(s.salt + "a picture").Digest}})
+	require.NoError(s.t, err)
+	s.add(run.KindScreenshots, run.Screenshots{Step: "shots", Round: n, Dir: dir, Manifest: s.blobs.keep(string(shots)),
+		Count: 1, Attempts: 1})
+	inCycle := func(member, role, gives string) run.Pass {
+		return run.Pass{Step: role, Member: member, Role: role, Gives: gives, Round: n, Dir: dir, Title: role,
+			Description: role}
+	}
+	a, b := inCycle("auditor-A", "auditor", "report"), inCycle("auditor-B", "auditor", "report")
+	s.begin(a, 1)
+	s.begin(b, 1)
+	s.fail(b, 1)
+	s.fail(a, 1)
+	s.begin(b, 2)
+	s.begin(a, 2)
+	s.end(a, "ok", 2)
+	s.end(b, "ok", 2)
+	s.begin(inCycle("", "weaver", "report"), 1)
+	s.end(inCycle("", "weaver", "report"), "ok", 1)
+	met := score >= 3.5
+	s.add(run.KindScoreRecorded, run.ScoreRecorded{Name: "score", Step: "weaver", Round: n, Score: &score, Met: met})
+	if !met {
+		s.begin(inCycle("", "refine", "artifact"), 1)
+		s.end(inCycle("", "refine", "artifact"), "ok", 1)
+	}
+	s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "harden", Title: "Harden", Outcome: "ok", Round: n, Repeats: true})
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: fmt.Sprintf("cp-PA-%d", n), AtPass: 4, AtRound: n})
+}
+
+// whole is a run with everything in it: a retried pass, one that was given up, two cycles, an end.
+func whole(t testing.TB) *story {
+	s := newStory(t)
+	s.start()
+	s.pass(1)
+	s.begin(about(2), 1)
+	s.fail(about(2), 1)
+	s.begin(about(2), 2)
+	s.end(about(2), "ok", 2)
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2, USD: s.state.Total()})
+	s.begin(about(3), 1)
+	asked, out := s.prompt(about(3)), s.blobs.keep("no page")
+	s.add(run.KindPassAttempt, run.PassAttempt{
+		Pass: about(3), Call: s.call(about(3), 1), Attempt: 1, Category: "output-no-artifact", Message: "no page",
+		Output: &out, Prompt: &asked,
+		Envelope: s.envelope(about(3), 1), Judged: true,
+	})
+	s.end(about(3), "output-no-artifact", 1)
+	s.pass(4)
+	s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "write", Title: "Write", Outcome: "ok", Round: 1})
+	s.cycle(1, 2.5)
+	s.cycle(2, 3.5)
+	s.phase = ""
+	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	s.send()
+	return s
+}
+
+func project(t testing.TB, d projector.Dir, s *story, batches ...projector.Batch) {
+	t.Helper()
+	for _, b := range batches {
+		p, err := d.Project(context.Background(), s.blobs, b)
+		require.NoError(t, err)
+		require.Equal(t, run.ProjectionWritten, p.Outcome)
+	}
+}
+
+// written is a directory that holds a story.
+func written(t testing.TB, s *story) projector.Dir {
+	t.Helper()
+	d := projector.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, d.Take(claim()))
+	project(t, d, s, s.batches...)
+	return d
+}
+
+func claim() run.Claim {
+	return run.Claim{Version: 1, RunID: "run-1", ThreadID: "run-1", CreatedAt: moment(0), Pipeline: "page", Host: "h"}
+}
+
+// look gives the content of every file, and every folder.
+func look(t testing.TB, d projector.Dir) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(d.Root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == d.Root {
+			return err
+		}
+		rel, _ := filepath.Rel(d.Root, path)
+		if e.IsDir() {
+			files[rel+"/"] = ""
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a link to a file that was lost
+		}
+		files[filepath.ToSlash(rel)] = string(data)
+		return err
+	}))
+	return files
+}

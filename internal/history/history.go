@@ -1,0 +1,115 @@
+// Package history reads what a workflow has projected out of its Temporal history.
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Reader reads histories from a server.
+type Reader struct {
+	Client    client.Client
+	Converter converter.DataConverter // the client's; nil: nothing is encrypted
+}
+
+// Source returns what an execution has projected: its claim, its newest segment, and the pieces of the journal that
+// were written.
+func (h Reader) Source(ctx context.Context, workflowID, runID string) (projector.Source, error) {
+	r := historyReader{conv: cmp.Or(h.Converter, converter.GetDefaultDataConverter()),
+		inputs: map[int64]contract.ProjectInput{}, seals: map[int64]bool{}}
+	it := h.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		ev, err := it.Next()
+		if err != nil {
+			return projector.Source{}, fmt.Errorf("history of %s: %w", workflowID, err)
+		}
+		if err := r.take(ev); err != nil {
+			return projector.Source{}, fmt.Errorf("history of %s, event %d: %w", workflowID, ev.EventId, err)
+		}
+	}
+	return r.src, nil
+}
+
+type historyReader struct {
+	conv   converter.DataConverter
+	src    projector.Source
+	inputs map[int64]contract.ProjectInput // by the id of the event that scheduled them
+	seals  map[int64]bool
+}
+
+func (r *historyReader) take(ev *historypb.HistoryEvent) error {
+	switch {
+	case ev.GetWorkflowExecutionStartedEventAttributes() != nil:
+		return r.started(ev.GetWorkflowExecutionStartedEventAttributes())
+	case ev.GetActivityTaskScheduledEventAttributes() != nil:
+		return r.scheduled(ev.EventId, ev.GetActivityTaskScheduledEventAttributes())
+	case ev.GetActivityTaskCompletedEventAttributes() != nil:
+		return r.completed(ev.GetActivityTaskCompletedEventAttributes())
+	}
+	return nil
+}
+
+func (r *historyReader) started(at *historypb.WorkflowExecutionStartedEventAttributes) error {
+	var in workflows.Input
+	if err := r.conv.FromPayloads(at.Input, &in); err != nil {
+		return err
+	}
+	r.src.Claim, r.src.Store = in.Claim, in.Target.Store
+	if in.Snapshot != nil {
+		r.src.Head = in.Snapshot.Head
+	}
+	return nil
+}
+
+func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledEventAttributes) error {
+	switch at.ActivityType.GetName() {
+	case contract.Project:
+		var in contract.ProjectInput
+		if err := r.conv.FromPayloads(at.Input, &in); err != nil {
+			return err
+		}
+		r.inputs[id] = in
+	case contract.ArchiveSegment:
+		r.seals[id] = true
+	}
+	return nil
+}
+
+func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttributes) error {
+	if r.seals[at.ScheduledEventId] {
+		var res contract.ArchiveSegmentResult
+		if err := r.conv.FromPayloads(at.Result, &res); err != nil {
+			return err
+		}
+		r.src.Head = res.Head
+		return nil
+	}
+	in, ok := r.inputs[at.ScheduledEventId]
+	if !ok {
+		return nil
+	}
+	var res contract.ProjectResult
+	if err := r.conv.FromPayloads(at.Result, &res); err != nil {
+		return err
+	}
+	if res.Outcome == run.ProjectionFinal && res.End != nil { // the segments hold what an earlier execution has written
+		r.src.Head = res.End.Head
+	}
+	if res.Outcome == run.ProjectionWritten {
+		r.src.Batches = append(r.src.Batches, projector.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev,
+			Lines: in.Lines, Head: in.Head})
+	}
+	return nil
+}

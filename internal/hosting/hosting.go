@@ -1,0 +1,215 @@
+// Package hosting polls Temporal for the work of this host: workflows, activities, calls of agents and the starts of
+// schedules. Package workerhost is its public face; tests use this package to put hooks under the activities.
+//
+// A worker that stops leaves its running calls to the next one, which joins them. It registers no search attributes and
+// starts no server.
+package hosting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/internal/history"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/internal/secrets"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Options configure a worker.
+type Options struct {
+	Settings  config.Settings
+	Client    client.Client
+	Host      string                          // id of this host
+	Operator  operations.Operator             // starts the runs of schedules; without a client this worker starts none
+	Scripted  []string                        // argv of the scripted agent
+	Converter converter.DataConverter         // of the client; nil: payloads are not encrypted
+	Redact    *redact.Redactor                // of all output; nil: only well-known forms of keys are redacted
+	Ready     func() error                    // called when the worker polls; an error stops it
+	Idle      func(ctx context.Context) error // returns when a background worker stops; nil: only ctx stops it
+	Adjust    func(*activities.Config)        // a test's hooks; nil in every program
+	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
+	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
+}
+
+// Run polls until ctx ends or Idle returns. Then it leaves running calls to the next worker. With the setting drain it
+// waits for them first.
+func Run(ctx context.Context, o Options) error {
+	self, err := process.Self()
+	if err != nil {
+		return err
+	}
+	if o.Redact == nil {
+		if o.Redact, err = secrets.New(config.Settings{Store: o.Settings.Store}, nil); err != nil {
+			return err
+		}
+	}
+	host := newHost(o, self)
+	conf := o.activities(self)
+	conf.Needs = host.needs
+	acts := activities.New(conf)
+	defer acts.Stop()
+	if err := recoverState(ctx, o, acts); err != nil {
+		return err
+	}
+	calls := newPool(o.Settings.Calls)
+	group := workers(o, acts, calls)
+	for i, w := range group {
+		if err := w.Start(); err != nil {
+			stop(group[:i])
+			return fmt.Errorf("start polling: %w", err)
+		}
+	}
+	host.open = o.opener(acts, calls)
+	checking, end := context.WithCancel(ctx)
+	var checks sync.WaitGroup
+	checks.Go(func() { host.keep(checking) })
+	defer func() {
+		end()
+		checks.Wait()
+		o.finish(append(group, host.workers()...), acts)
+	}()
+	return o.wait(ctx)
+}
+
+// recoverState ends what earlier workers left behind, and reads the environments of runs.
+func recoverState(ctx context.Context, o Options, acts *activities.Activities) error {
+	if err := acts.ReapDead(ctx); err != nil {
+		return fmt.Errorf("end what earlier workers left behind: %w", err)
+	}
+	// One file that cannot be removed must not stop the worker of all runs.
+	if err := operations.SweepEnvironments(o.Settings); err != nil {
+		slog.Warn("environments of closed runs stay until the next worker starts", "error", err)
+	}
+	if err := acts.LearnAllSecrets(); err != nil {
+		return fmt.Errorf("read the environments of runs: %w", err)
+	}
+	return nil
+}
+
+// wait returns when the worker is to stop.
+func (o Options) wait(ctx context.Context) error {
+	if o.Ready != nil {
+		if err := o.Ready(); err != nil {
+			return err
+		}
+	}
+	if o.Idle == nil {
+		<-ctx.Done()
+		return nil
+	}
+	if err := o.Idle(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func (o Options) activities(self process.Identity) activities.Config {
+	c := activities.Config{
+		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
+		Concurrency: o.Settings.Concurrency,
+		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
+		StateDir: o.Settings.StateDir,
+		Browser:  browser.Options{Exec: o.Settings.Browser, TempDir: ""},
+		History:  history.Reader{Client: o.Client, Converter: o.Converter},
+	}
+	if o.Adjust != nil {
+		o.Adjust(&c)
+	}
+	return c
+}
+
+// workers returns the workers of the host's own queues.
+func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {
+	q := contract.HostQueues(o.Settings.TaskQueue, o.Host)
+	dir := worker.New(o.Client, q.Dir, o.short())
+	workflows.Register(dir, o.Redact.Text)
+	acts.RegisterLocal(dir)
+	acts.RegisterDirectory(dir)
+	if o.Operator.Client != nil {
+		scheduled{o.Operator}.register(dir)
+	}
+	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
+	acts.RegisterCalls(host)
+	return []worker.Worker{dir, host}
+}
+
+// opener returns the function that starts to poll a queue of runs on shared stores.
+func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (polled, error) {
+	pictures := newPool(o.bounds().Screenshots)
+	return func(q queue) (polled, error) {
+		var p polled
+		switch q.kind {
+		case workflowTasks:
+			p.Worker = worker.New(o.Client, q.name, o.short())
+			workflows.Register(p, o.Redact.Text)
+			acts.RegisterLocal(p)
+		default:
+			p.gate = &gate{pool: calls}
+			if q.kind == screenshots {
+				p.gate.pool = pictures
+			}
+			opts := o.gated(p.gate)
+			opts.MaxConcurrentActivityTaskPollers = 1
+			p.Worker = worker.New(o.Client, q.name, opts)
+			acts.RegisterCalls(p)
+		}
+		return p, p.Start()
+	}
+}
+
+func (o Options) bounds() config.Concurrency {
+	return o.Settings.Concurrency.On(config.ThisHost(o.Settings.StateDir))
+}
+
+func (o Options) base() worker.Options {
+	return worker.Options{
+		MaxHeartbeatThrottleInterval: heartbeatEvery(o.Settings.Heartbeat), DisableRegistrationAliasing: true,
+		StickyScheduleToStartTimeout: 2 * time.Second,
+	}
+}
+
+// short returns the options of workers with short tasks.
+func (o Options) short() worker.Options {
+	opts := o.base()
+	opts.MaxConcurrentLocalActivityExecutionSize = o.bounds().Prompts
+	return opts
+}
+
+// gated returns the options of workers that make calls.
+func (o Options) gated(g *gate) worker.Options {
+	fixed, err := worker.NewFixedSizeTuner(worker.FixedSizeTunerOptions{})
+	if err != nil {
+		panic(err) // its sizes are the defaults
+	}
+	opts := o.base()
+	opts.DisableWorkflowWorker = true
+	opts.WorkerStopTimeout = max(o.Settings.Drain, handOver)
+	opts.Tuner = tuner{fixed, g}
+	return opts
+}
+
+// tuner limits activities with a gate.
+type tuner struct {
+	worker.WorkerTuner
+	gate *gate
+}
+
+func (t tuner) GetActivityTaskSlotSupplier() worker.SlotSupplier { return t.gate }
+
+// heartbeatEvery is the interval of heartbeats. The SDK's default leaves a busy machine a fifth of the time before its
+// worker counts as lost.
+func heartbeatEvery(timeout time.Duration) time.Duration { return min(timeout/4, 2*time.Second) }

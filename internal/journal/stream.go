@@ -1,0 +1,152 @@
+// Package journal reads the lines of events.jsonl and the segments that a store keeps of them, and finds damage in
+// both.
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/run"
+)
+
+// stream is a part of events.jsonl.
+type stream struct {
+	Lines []string // complete ones, without their line feed
+	Size  int64    // bytes of the file up to the last line feed
+	Torn  []byte   // what stands after it
+}
+
+// ReadStream reads a journal from an offset that is the start of a line. A missing file is empty.
+func ReadStream(file string, from int64) (stream, error) {
+	f, err := durable.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stream{}, nil
+	}
+	if err != nil {
+		return stream{}, err
+	}
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return stream{}, err
+	}
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return stream{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	return Split(raw, from), nil
+}
+
+// File is a stream of lines that is open for reading.
+type File struct {
+	*run.Reader
+	close func()
+}
+
+// Open opens a stream at an offset that is the start of a line. A missing file is empty.
+func Open(name string, from int64) (*File, error) {
+	f, err := durable.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &File{run.NewReader(bytes.NewReader(nil), from), func() {}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return &File{run.NewReader(f, from), f.Close}, nil
+}
+
+// Close closes the file.
+func (f *File) Close() { f.close() }
+
+// LineEnds reports whether the stream has that many bytes and a line ends with them.
+func LineEnds(file string, size int64) (bool, error) {
+	if size == 0 {
+		return true, nil
+	}
+	f, err := durable.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	last := make([]byte, 1)
+	if _, err := f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return last[0] == '\n', nil
+}
+
+// Split cuts at line feeds only, because strings can contain other line separators.
+func Split(raw []byte, from int64) stream {
+	s := stream{Size: from}
+	for {
+		i := bytes.IndexByte(raw, '\n')
+		if i < 0 {
+			s.Torn = raw
+			return s
+		}
+		s.Lines = append(s.Lines, string(raw[:i]))
+		s.Size += int64(i) + 1
+		raw = raw[i+1:]
+	}
+}
+
+// Lenient parses a line as an event. Other lines become an event that changes nothing.
+func Lenient(line string) run.Event {
+	e, err := run.ParseEvent([]byte(line))
+	if err != nil {
+		return run.Event{}
+	}
+	return e
+}
+
+// HasEnded reports whether the last start of a run has ended.
+func HasEnded(lines []string) bool {
+	for _, line := range slices.Backward(lines) {
+		switch Lenient(line).Kind {
+		case run.KindRunEnd:
+			return true
+		case run.KindRunStart, run.KindRunResumed, run.KindRunReverted:
+			return false
+		}
+	}
+	return false
+}
+
+// Without returns the events that are not among others.
+func Without(events, others []run.Event) []run.Event {
+	in := Seqs(others)
+	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return in[e.Seq] })
+}
+
+// Seqs returns the numbers of events.
+func Seqs(events []run.Event) map[int64]bool {
+	in := map[int64]bool{}
+	for _, e := range events {
+		in[e.Seq] = true
+	}
+	return in
+}
+
+// InForce returns those of the first events that no revert has undone.
+func InForce(lines []string, last int64) []run.Event {
+	n := min(last, int64(len(lines)))
+	events := make([]run.Event, n)
+	for i := range events {
+		events[i] = Lenient(lines[i])
+		events[i].Seq = int64(i) + 1
+	}
+	return run.InForce(events)
+}

@@ -1,0 +1,95 @@
+package layout
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+// ErrDamaged marks a file that cannot be parsed.
+var ErrDamaged = errors.New("damaged")
+
+func There(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// ReadRaw returns the bytes of a file; nil if it is missing.
+func ReadRaw(file string) ([]byte, error) {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return raw, err
+}
+
+// DigestOf returns the sha-256 of a file; empty if it is missing.
+func DigestOf(file string) (string, error) {
+	f, err := durable.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Entries returns the names in a folder; none if it is missing.
+func Entries(folder string) ([]string, error) {
+	all, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func ReadJSON(file string, v any) error {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("%s is %w: %v", file, ErrDamaged, err)
+	}
+	return nil
+}
+
+func Digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// Marshal encodes JSON with indentation, unescaped HTML characters and one line feed at the end.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
+
+// Lost reports whether an error means that the store lacks a blob or has other bytes.
+func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) }

@@ -1,0 +1,188 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+const (
+	module     = "github.com/passbook-run/passbook"
+	sourcePath = "devserver" // in a checkout
+)
+
+// BuildNotice is the progress line before a build.
+const BuildNotice = "building the Temporal server (first time only, a few minutes)"
+
+// Cached returns the server program that [Ensure] would run without building one. ok is false if there is none.
+func Cached(o Options) (path string, ok bool, err error) {
+	if err := o.settle(); err != nil {
+		return "", false, err
+	}
+	if o.Binary != "" {
+		return o.Binary, true, nil
+	}
+	_, path, err = o.target()
+	if err != nil {
+		return "", false, err
+	}
+	_, err = os.Stat(path)
+	return path, err == nil, nil
+}
+
+// Build builds the server program that [Ensure] would run, if it is missing, and returns its path. It starts nothing.
+func Build(ctx context.Context, o Options, progress func(string)) (string, error) {
+	if err := o.settle(); err != nil {
+		return "", err
+	}
+	if o.Binary != "" {
+		return o.Binary, nil
+	}
+	return o.built(ctx, orSilent(progress))
+}
+
+// Version returns the version of the Temporal server in a server program, such as 1.32.1.
+func Version(ctx context.Context, path string) (string, error) {
+	b, err := inspect(ctx, path)
+	return b.version, err
+}
+
+// target returns the source folder and the path of the program that is built from it.
+func (o *Options) target() (source, path string, err error) {
+	source, err = o.source()
+	if err != nil {
+		return "", "", err
+	}
+	key, err := sourceKey(source)
+	if err != nil {
+		return "", "", fmt.Errorf("read the server's source: %w", err)
+	}
+	return source, filepath.Join(o.CacheDir, "devserver-"+key), nil
+}
+
+// built returns the server program built from the source. The cache keeps one for each version of the source.
+func (o *Options) built(ctx context.Context, progress func(string)) (string, error) {
+	source, path, err := o.target()
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	lock, err := hold(ctx, o.CacheDir, "building the Temporal server", progress)
+	if err != nil {
+		return "", fmt.Errorf("build the Temporal server: %w", err)
+	}
+	err = buildOnce(ctx, source, path, progress)
+	return path, errors.Join(err, lock.Unlock())
+}
+
+// buildOnce builds unless another starter built it meanwhile. Only a complete program gets the name.
+func buildOnce(ctx context.Context, source, path string, progress func(string)) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	progress(BuildNotice)
+	var said bytes.Buffer
+	// The flags are those of the whole project, so that the build cache has compiled most packages: -trimpath would not
+	// find them. The stamp of the version control is omitted: git refuses a checkout of another user.
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path+".new", ".")
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("build the Temporal server: Go is not installed; install it, set a server binary, or set " +
+			"TEMPORAL_ADDRESS to a running server")
+	case err != nil:
+		return fmt.Errorf("build the Temporal server in %s: %w\n%s", source, err, strings.TrimSpace(said.String()))
+	}
+	return durable.Disk{}.Rename(path+".new", path)
+}
+
+// source returns the server's source folder: in the configured checkout, or above the executable or the working
+// directory.
+func (o *Options) source() (string, error) {
+	if o.SourceDir != "" {
+		if !isCheckout(o.SourceDir) {
+			return "", fmt.Errorf("build the Temporal server: %s is no checkout of %s with a %s folder", o.SourceDir,
+				module,
+				sourcePath)
+		}
+		return filepath.Join(o.SourceDir, sourcePath), nil
+	}
+	var starts []string
+	if exe, err := os.Executable(); err == nil {
+		starts = append(starts, filepath.Dir(exe))
+	}
+	if cwd, err := os.Getwd(); err == nil {
+		starts = append(starts, cwd)
+	}
+	for _, start := range starts {
+		if dir, ok := checkoutAbove(start); ok {
+			return filepath.Join(dir, sourcePath), nil
+		}
+	}
+	return "", errors.New("no Temporal server runs on this machine, none is configured, and its source is not " +
+		"found: set TEMPORAL_ADDRESS to a running server, set a server binary (such as the temporal CLI), or start " +
+		"in a checkout of Passbook")
+}
+
+func checkoutAbove(dir string) (string, bool) {
+	for {
+		if isCheckout(dir) {
+			return dir, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}
+
+func isCheckout(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(mod)) {
+		if strings.TrimSpace(line) == "module "+module {
+			_, err := os.Stat(filepath.Join(dir, sourcePath, "go.mod"))
+			return err == nil
+		}
+	}
+	return false
+}
+
+// sourceKey identifies everything that goes into the program: the sources, and with go.sum their imports.
+func sourceKey(source string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !isInput(e.Name()) {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(source, path)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+		return err
+	})
+	return hex.EncodeToString(h.Sum(nil))[:16], err
+}
+
+func isInput(name string) bool {
+	return name == "go.mod" || name == "go.sum" || strings.HasSuffix(name, ".go") &&
+		!strings.HasSuffix(name, "_test.go")
+}

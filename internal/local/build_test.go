@@ -1,0 +1,96 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/local"
+)
+
+// checkout makes a source tree whose server is built in a moment: a script of the test binary.
+func checkout(t *testing.T) (root string, edit func(name, text string)) {
+	t.Helper()
+	root = t.TempDir()
+	edit = func(name, text string) {
+		t.Helper()
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	edit("go.mod", "module github.com/passbook-run/passbook\n\ngo 1.26.0\n")
+	edit("devserver/go.mod", "module github.com/passbook-run/passbook/devserver\n\ngo 1.26.0\n")
+	edit("devserver/main.go", `package main
+
+import (
+	"os"
+	"syscall"
+)
+
+func main() {
+	self := os.Getenv("`+realEnv+`")
+	if err := syscall.Exec(self, append([]string{self}, os.Args[1:]...), os.Environ()); err != nil {
+		panic(err)
+	}
+}
+`)
+	return root, edit
+}
+
+const realEnv = "PASSBOOK_LOCAL_TEST_REAL"
+
+func TestBuildCachesOneServerPerSource(t *testing.T) {
+	root, edit := checkout(t)
+	self, err := filepath.Abs(os.Args[0])
+	require.NoError(t, err)
+	t.Setenv(realEnv, self)
+	dir := stateDir(t)
+	o := options(t, dir)
+	o.Binary, o.SourceDir = "", root
+	builds := func() int {
+		n := 0
+		_, err := local.Ensure(t.Context(), o, func(line string) {
+			if line == local.BuildNotice {
+				n++
+			}
+		})
+		require.NoError(t, err)
+		_, err = local.StopServer(t.Context(), dir, 0)
+		require.NoError(t, err)
+		return n
+	}
+	require.Equal(t, 1, builds())
+	require.Equal(t, 0, builds())
+	edit("devserver/main_test.go", "package main\n")
+	require.Equal(t, 0, builds(), "a test is no part of the server")
+	edit("devserver/more.go", "package main\n")
+	require.Equal(t, 1, builds())
+	edit("devserver/beforehand.go", "package main\n")
+	path, err := local.Build(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.FileExists(t, path)
+	version, err := local.Version(t.Context(), path)
+	require.NoError(t, err)
+	require.Equal(t, "1.32.1", version)
+	require.Equal(t, 0, builds())
+
+	deep := filepath.Join(root, "some", "folder")
+	require.NoError(t, os.MkdirAll(deep, 0o700))
+	t.Chdir(deep)
+	o.SourceDir = ""
+	require.Equal(t, 0, builds(), "the checkout above the working directory is the same")
+
+	edit("devserver/more.go", "package main\n\nnonsense\n")
+	_, err = local.Ensure(t.Context(), o, nil)
+	require.ErrorContains(t, err, "more.go:3:1: syntax error")
+
+	t.Setenv("PATH", t.TempDir())
+	_, err = local.Ensure(t.Context(), o, nil)
+	require.ErrorContains(t, err, "Go is not installed")
+
+	t.Chdir(t.TempDir())
+	_, err = local.Ensure(t.Context(), o, nil)
+	require.ErrorContains(t, err, "set TEMPORAL_ADDRESS")
+}

@@ -1,0 +1,235 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/process"
+)
+
+func keeperOptions(dir, key, stable string) local.KeeperOptions {
+	return local.KeeperOptions{
+		StateDir: dir, Exec: os.Args[0], Args: []string{key, stable}, Key: key,
+		Env: append(os.Environ(), roleEnv+"=keeper", dirEnv+"="+dir), StartTimeout: 20 * time.Second,
+	}
+}
+
+// kept starts a server, a worker and a keeper in a state directory.
+func kept(t *testing.T, stable string) (dir string, st local.Status) {
+	t.Helper()
+	dir = stateDir(t)
+	_, err := local.Ensure(t.Context(), options(t, dir), nil)
+	require.NoError(t, err)
+	_, err = local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil)
+	require.NoError(t, err)
+	_, err = local.EnsureKeeper(t.Context(), keeperOptions(dir, "build", stable))
+	require.NoError(t, err)
+	st = read(t, dir)
+	require.NotNil(t, st.Server)
+	require.NotNil(t, st.Worker)
+	require.NotNil(t, st.Keeper)
+	return dir, st
+}
+
+func read(t *testing.T, dir string) local.Status {
+	t.Helper()
+	st, err := local.Read(dir)
+	require.NoError(t, err)
+	return st
+}
+
+func kill(t *testing.T, id process.Identity) {
+	t.Helper()
+	require.NoError(t, id.Signal(syscall.SIGKILL))
+	require.NoError(t, id.AwaitEnd(t.Context()))
+}
+
+// comes waits for what keeper and processes do by themselves.
+func comes(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, 30*time.Second, 5*time.Millisecond, what)
+}
+
+func TestKeeperRestartsKilledProcesses(t *testing.T) {
+	dir, before := kept(t, "1h")
+	kill(t, before.Worker.Process)
+	comes(t, "a new worker", func() bool {
+		w := read(t, dir).Worker
+		return w != nil && local.Polls(dir, w.Process)
+	})
+	kill(t, before.Server.Process)
+	comes(t, "a new server", func() bool { return read(t, dir).Server != nil })
+	now := read(t, dir)
+	require.Equal(t, before.Server.Address, now.Server.Address)
+	require.Equal(t, before.Keeper.Process, now.Keeper.Process)
+	comes(t, "the restart is recorded", func() bool { return read(t, dir).Keeper.Server.InRow == 1 })
+	require.Equal(t, 1, read(t, dir).Keeper.Worker.Total)
+}
+
+func TestStopStopsTheKeeperFirst(t *testing.T) {
+	dir, before := kept(t, "1h")
+	was, err := local.Stop(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, before.Keeper.Process, was.Keeper.Process)
+	for name, id := range map[string]process.Identity{"keeper": before.Keeper.Process, "worker": before.Worker.Process,
+		"server": before.Server.Process} {
+		require.False(t, id.Alive(), name)
+	}
+	k, err := local.EnsureKeeper(t.Context(), keeperOptions(dir, "build", "1h"))
+	require.NoError(t, err)
+	require.Zero(t, k, "a keeper without anything to keep ends at once")
+	require.Equal(t, local.Status{}, read(t, dir))
+}
+
+// TestStoppedProcessesStayStopped: an idle worker stops the server and ends. A keeper restarts neither, and ends too.
+func TestStoppedProcessesStayStopped(t *testing.T) {
+	dir, before := kept(t, "1h")
+	_, err := local.StopWorker(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	_, err = local.StopServer(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	comes(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
+	require.Equal(t, local.Status{}, read(t, dir))
+}
+
+// TestKeeperLeavesAReplacedWorkerStopped: a starter of another build stops the worker under the keeper's eyes.
+func TestKeeperLeavesAReplacedWorkerStopped(t *testing.T) {
+	dir, before := kept(t, "1h")
+	_, err := local.StopWorker(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	w, err := local.EnsureWorker(t.Context(), workerIn(dir, "another build"), nil)
+	require.NoError(t, err)
+	k, err := local.EnsureKeeper(t.Context(), keeperOptions(dir, "another build", "1h"))
+	require.NoError(t, err)
+	require.NotEqual(t, before.Keeper.Process, k.Process, "the keeper is of another build too")
+	require.False(t, before.Keeper.Process.Alive())
+	require.Equal(t, w.Process, read(t, dir).Worker.Process)
+	require.Zero(t, k.Worker.Total)
+}
+
+func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
+	for fault, says := range map[string]string{"refuses": "no such pipeline", "crashes": "it started and ended again"} {
+		t.Run(fault, func(t *testing.T) {
+			dir, before := kept(t, "1h")
+			name := filepath.Join(dir, "worker fault")
+			require.NoError(t, os.WriteFile(name, []byte(fault), 0o600))
+			kill(t, before.Worker.Process)
+			comes(t, "it gives up", func() bool { return read(t, dir).Keeper.Worker.GaveUp })
+			r := read(t, dir).Keeper.Worker
+			require.Equal(t, 3, r.InRow)
+			require.Contains(t, r.String(), "gave up after 3 restarts in a row")
+			require.Contains(t, r.String(), says)
+			require.True(t, before.Server.Process.Alive())
+
+			require.NoError(t, os.Remove(name))
+			_, err := local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil) // by an operator
+			require.NoError(t, err)
+			comes(t, "the count begins anew", func() bool { return !read(t, dir).Keeper.Worker.GaveUp })
+			kill(t, read(t, dir).Worker.Process)
+			comes(t, "it is restarted again", func() bool { return read(t, dir).Worker != nil })
+		})
+	}
+}
+
+func TestAStableProcessResetsTheRestartCount(t *testing.T) {
+	dir, before := kept(t, "50ms")
+	kill(t, before.Worker.Process)
+	comes(t, "a restart that is not counted any more",
+		func() bool { r := read(t, dir).Keeper.Worker; return r.Total == 1 && r.InRow == 0 })
+}
+
+// TestConcurrentStartersStartOneKeeper also with a record that a killed one has left.
+func TestConcurrentStartersStartOneKeeper(t *testing.T) {
+	dir, before := kept(t, "1h")
+	kill(t, before.Keeper.Process)
+	var all sync.WaitGroup
+	errs := make([]error, 6)
+	for i := range errs {
+		all.Go(func() { _, errs[i] = local.EnsureKeeper(t.Context(), keeperOptions(dir, "build", "1h")) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	if found, err := process.WithEnv(dirEnv, dir); err != nil || len(found) == 0 {
+		t.Skip("the processes of this system cannot be inspected")
+	}
+	comes(t, "all but one end", func() bool { return keepers(t, dir) == 1 })
+	require.NotNil(t, read(t, dir).Keeper)
+}
+
+// keepers counts the processes that the options of [kept] start.
+func keepers(t *testing.T, dir string) (n int) {
+	t.Helper()
+	found, err := process.WithEnv(dirEnv, dir)
+	require.NoError(t, err)
+	for _, id := range found {
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id.PID), "cmdline"))
+		if err == nil && strings.HasSuffix(string(line), "\x00build\x001h\x00") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestEnsureKeeperRestartsAKilledKeeper as the worker restarts it, and one that was stopped is not.
+func TestEnsureKeeperRestartsAKilledKeeper(t *testing.T) {
+	dir, before := kept(t, "1h")
+	o := keeperOptions(dir, "build", "1h")
+	o.Again = true
+	kill(t, before.Keeper.Process)
+	k, err := local.EnsureKeeper(t.Context(), o)
+	require.NoError(t, err)
+	require.True(t, k.Process.Alive())
+	_, err = local.StopKeeper(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	k, err = local.EnsureKeeper(t.Context(), o)
+	require.NoError(t, err)
+	require.Zero(t, k)
+}
+
+// TestEnsureKeeperPrefersTheServiceManager if it can; otherwise the starter does.
+func TestEnsureKeeperPrefersTheServiceManager(t *testing.T) {
+	dir, before := kept(t, "1h")
+	_, err := local.StopKeeper(t.Context(), dir, 10*time.Second)
+	require.NoError(t, err)
+	o := keeperOptions(dir, "build", "1h")
+	asked := 0
+	o.Manager = func(context.Context) error { asked++; return exec.ErrNotFound }
+	k, err := local.EnsureKeeper(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, 1, asked)
+	require.True(t, k.Process.Alive())
+	require.NotEqual(t, before.Keeper.Process, k.Process)
+}
+
+// TestKeeperEndsWithItsStateDirectory and does not make it again.
+func TestKeeperEndsWithItsStateDirectory(t *testing.T) {
+	dir, before := kept(t, "1h")
+	gone := dir + "-gone"
+	require.NoError(t, os.Rename(dir, gone))
+	comes(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
+	require.NoDirExists(t, dir)
+	require.NoError(t, os.Rename(gone, dir)) // so that the rest can be ended
+}
+
+func TestKeeperRefusesAnotherUsersState(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a directory to another user")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chown(dir, 65534, 65534))
+	err := local.Keep(t.Context(), local.KeepOptions{StateDir: dir})
+	require.ErrorContains(t, err, "belongs to user 65534, and this process runs as user 0; run it as the owner")
+}

@@ -1,0 +1,151 @@
+// Package local runs the background processes of this machine: one Temporal server and one worker for each state
+// directory.
+//
+// They outlive the terminal that started them, and all starters share them. The package promises that two concurrent
+// starters start one of each; that a record whose process has ended is replaced; that only the recorded process gets a
+// signal; and that a server keeps its address and its database. It does not decide when to stop them: a worker does,
+// with [Alone]. A third process, the keeper, restarts a process that ended without having been stopped: a recorded
+// process should run, and stopping one removes it from its record under the same lock.
+//
+//	<state>/host-id               the name of this machine in queue names, random and stable
+//	<state>/attached              a lock shared by attached starters
+//	<state>/server/server.json    the server that runs or ran last; the next one reuses its ports
+//	<state>/server/server.log     its output over all starts
+//	<state>/server/temporal-1.32.db   its database, one for each minor version, never migrated
+//	<state>/worker/worker.json    the worker that a starter started
+//	<state>/worker/ready-PID.json a polling worker, written by that worker
+//	<state>/keeper/keeper.json    the keeper and its restarts, written by the keeper
+//	<state>/*/lock                held while a process inspects, starts or stops
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+// Names in the state directory.
+const (
+	serverDir   = "server"
+	workerDir   = "worker"
+	recordFile  = "server.json"
+	serverLog   = "server.log"
+	workerFile  = "worker.json"
+	workerLog   = "worker.log"
+	readyPrefix = "ready-" // and the pid
+	lockFile    = "lock"
+	leaseFile   = "attached"
+	keeperDir   = "keeper"
+	keeperFile  = "keeper.json"
+	keeperLog   = "keeper.log"
+	hostFile    = "host-id"
+)
+
+const (
+	defaultStartTimeout = time.Minute
+	pollInterval        = 25 * time.Millisecond
+	checkTimeout        = 2 * time.Second
+)
+
+// Status lists the running processes. A nil field means that the process does not run.
+type Status struct {
+	Server *Server `json:"server,omitempty"`
+	Worker *Worker `json:"worker,omitempty"`
+	Keeper *Keeper `json:"keeper,omitempty"`
+}
+
+// Read returns the running processes from the records and the process table, without network requests.
+func Read(stateDir string) (Status, error) {
+	var st Status
+	s, err := readServer(stateDir)
+	if err != nil {
+		return st, err
+	}
+	if s.Process.Alive() {
+		st.Server = &s
+	}
+	w, err := readWorker(stateDir)
+	if err != nil {
+		return st, err
+	}
+	if w.Process.Alive() {
+		st.Worker = &w
+	}
+	k, err := readKeeper(stateDir)
+	if err != nil {
+		return st, err
+	}
+	if k.Process.Alive() {
+		st.Keeper = &k
+	}
+	return st, nil
+}
+
+// Stop stops the keeper, then the worker, then the server, each like [StopServer], and returns what was running.
+func Stop(ctx context.Context, stateDir string, grace time.Duration) (Status, error) {
+	was, err := Read(stateDir)
+	if err != nil {
+		return was, err
+	}
+	if _, err := StopKeeper(ctx, stateDir, keeperGrace); err != nil {
+		return was, err
+	}
+	if _, err := StopWorker(ctx, stateDir, grace); err != nil {
+		return was, err
+	}
+	_, err = StopServer(ctx, stateDir, grace)
+	return was, err
+}
+
+// hold creates the folder and acquires its lock. It reports once that it waits.
+func hold(ctx context.Context, dir, what string, progress func(string)) (*durable.Lock, error) {
+	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, lockFile)
+	owner := durable.Self(what, time.Now())
+	lock, err := durable.TryLock(path, owner)
+	if held := (*durable.ErrHeld)(nil); errors.As(err, &held) {
+		progress(fmt.Sprintf("waiting for %s", held.Owner))
+		return durable.WaitLock(ctx, path, owner)
+	}
+	return lock, err
+}
+
+// load reads a JSON file into v. A missing file leaves v unchanged.
+func load(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read record %s: %w; move the file away and start again", path, err)
+	}
+	return nil
+}
+
+// save replaces a JSON file.
+func save(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write record %s: %w", path, err)
+	}
+	return durable.Disk{}.WriteFile(path, append(data, '\n'), 0o600)
+}
+
+func orSilent(progress func(string)) func(string) {
+	if progress == nil {
+		return func(string) {}
+	}
+	return progress
+}

@@ -1,0 +1,78 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/internal/local"
+)
+
+// buildEnv makes the real server be built for this test; without it the test wants it in the cache.
+const buildEnv = "PASSBOOK_TEST_BUILD_SERVER"
+
+func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
+	dir := stateDir(t)
+	o := options(t, dir)
+	o.Binary, o.CacheDir, o.SourceDir, o.StartTimeout = "", "", filepath.Dir(filepath.Dir(mustGetwd(t))), time.Minute
+	o.SearchAttributes = map[string]string{"Stage": "Keyword"}
+	_, ok, err := local.Cached(o)
+	require.NoError(t, err)
+	if !ok && os.Getenv(buildEnv) == "" {
+		t.Skip("the real server is not in the cache: any `starter demo`, or " + buildEnv + "=1, builds it")
+	}
+	began := time.Now()
+	s, err := local.Ensure(t.Context(), o, func(line string) { t.Log(line) })
+	require.NoError(t, err)
+	t.Logf("ready after %s", time.Since(began))
+	require.Equal(t, "temporal-1.32.db", filepath.Base(s.Database))
+	c := dial(t, s)
+	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "nobody polls"}, "any")
+	require.NoError(t, err)
+	require.NoError(t, s.Process.Signal(syscall.SIGKILL))
+	require.NoError(t, s.Process.AwaitEnd(t.Context()))
+
+	o.SearchAttributes["Status"] = "Keyword"
+	again, err := local.Ensure(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Equal(t, s.Address, again.Address)
+	d, err := dial(t, again).DescribeWorkflowExecution(t.Context(), "w", "")
+	require.NoError(t, err)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.WorkflowExecutionInfo.Status)
+
+	o.SearchAttributes["Late"], o.Namespace = "Int", "other" // while it runs
+	late, err := local.Ensure(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Equal(t, again.Process, late.Process)
+	r, err := dial(t, late).OperatorService().ListSearchAttributes(t.Context(),
+		&operatorservice.ListSearchAttributesRequest{Namespace: "other"})
+	require.NoError(t, err)
+	require.Contains(t, r.CustomAttributes, "Late")
+	require.Contains(t, r.CustomAttributes, "Stage")
+
+	stopped, err := local.StopServer(t.Context(), dir, 20*time.Second)
+	require.NoError(t, err)
+	require.True(t, stopped)
+}
+
+func dial(t *testing.T, s local.Server) client.Client {
+	t.Helper()
+	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func mustGetwd(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	return dir
+}

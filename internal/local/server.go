@@ -1,0 +1,227 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/process"
+)
+
+// Options configure how a server is found or started. Only StateDir is required.
+type Options struct {
+	StateDir string
+	CacheDir string // folder of built servers; default: passbook in the user's cache
+	// a checkout of Passbook; default: found above the executable or the working directory
+	SourceDir        string
+	Binary           string            // a server program, such as the temporal CLI; empty: it is built
+	Namespace        string            // default: default
+	SearchAttributes map[string]string // name → type, as in Stage → Keyword
+	Codec            string            // URL of a codec endpoint for the Web UI
+	// preferred at the first start; default 7233 and 8233; if they are taken, any free ports
+	Port, UIPort int
+	StartTimeout time.Duration // default: a minute; building is not counted
+	// start only a server that has ended without having been stopped, with the same program if it exists
+	Again bool
+}
+
+// Server is a recorded server.
+type Server struct {
+	Process   process.Identity `json:"process"`
+	Address   string           `json:"address"`
+	UI        string           `json:"ui"`
+	Namespace string           `json:"namespace"`
+	Database  string           `json:"database"`
+	Binary    string           `json:"binary"`
+	Version   string           `json:"version"`
+	Log       string           `json:"log"`
+	Started   time.Time        `json:"started"`
+}
+
+// Ensure returns a healthy server with the namespace and the search attributes: the recorded one if it runs, or a new
+// one from the configured program, the cache or the source. On return it is recorded. If ctx ends while it starts, it
+// keeps starting, and the next call finds it.
+func Ensure(ctx context.Context, o Options, progress func(string)) (Server, error) {
+	progress = orSilent(progress)
+	if err := o.settle(); err != nil {
+		return Server{}, err
+	}
+	lock, err := hold(ctx, filepath.Join(o.StateDir, serverDir), "starting the Temporal server", progress)
+	if err != nil {
+		return Server{}, fmt.Errorf("find the Temporal server: %w", err)
+	}
+	s, err := o.ensure(ctx, progress)
+	return s, errors.Join(err, lock.Unlock())
+}
+
+func (o *Options) settle() error {
+	if o.StateDir == "" {
+		return errors.New("find the Temporal server: no state directory is set")
+	}
+	var err error
+	if o.StateDir, err = filepath.Abs(o.StateDir); err != nil {
+		return fmt.Errorf("find the Temporal server: %w", err)
+	}
+	if o.CacheDir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("find the Temporal server: no cache directory: %w", err)
+		}
+		o.CacheDir = filepath.Join(cache, "passbook")
+	}
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	if o.Port == 0 {
+		o.Port = 7233
+	}
+	if o.UIPort == 0 {
+		o.UIPort = 8233
+	}
+	if o.StartTimeout == 0 {
+		o.StartTimeout = defaultStartTimeout
+	}
+	return nil
+}
+
+func (o *Options) ensure(ctx context.Context, progress func(string)) (Server, error) {
+	s, err := readServer(o.StateDir)
+	if err != nil {
+		return s, err
+	}
+	if s.Process.Alive() {
+		if err := o.join(ctx, s); !errors.Is(err, errEnded) {
+			s.Namespace = o.Namespace // it may have more than one
+			return s, err
+		}
+	}
+	if o.Again {
+		if s.Process.PID == 0 {
+			return s, nil
+		}
+		if _, err := os.Stat(s.Binary); err == nil {
+			o.Binary = s.Binary
+		}
+	}
+	b, err := o.binary(ctx, progress)
+	if err != nil {
+		return s, err
+	}
+	return o.start(ctx, b, s)
+}
+
+// join waits for a running server, whose starter may have died while it was starting.
+func (o *Options) join(ctx context.Context, s Server) error {
+	err := o.awaitServer(ctx, s, nil)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the Temporal server runs (pid %d) but does not answer on %s: %w; see %s, or stop it and "+
+		"start again", s.Process.PID, s.Address, err, s.Log)
+}
+
+// start runs a server. It tries three times, because another process may take a port between choosing and binding it.
+func (o *Options) start(ctx context.Context, b binary, last Server) (Server, error) {
+	var errs []error
+	for range 3 {
+		s, taken, err := o.attempt(ctx, b, last)
+		if err == nil || !taken {
+			return s, err
+		}
+		errs = append(errs, err)
+	}
+	return Server{}, errors.Join(errs...)
+}
+
+func (o *Options) attempt(ctx context.Context, b binary, last Server) (s Server, taken bool, err error) {
+	ports, err := choosePorts([]int{portOf(last.Address), o.Port}, []int{portOf(last.UI), o.UIPort})
+	if err != nil {
+		return s, false, err
+	}
+	dir := filepath.Join(o.StateDir, serverDir)
+	s = Server{
+		Address:   loopback(ports.server),
+		UI:        "http://" + loopback(ports.ui),
+		Namespace: o.Namespace,
+		Database:  filepath.Join(dir, b.database()),
+		Binary:    b.path,
+		Version:   b.version,
+		Log:       filepath.Join(dir, serverLog),
+		Started:   time.Now().UTC().Truncate(time.Millisecond),
+	}
+	d, err := launch(launchSpec{exec: b.path, args: o.args(b, s, ports), log: s.Log, dir: o.StateDir, mute: b.foreign})
+	if err != nil {
+		return s, false, fmt.Errorf("start the Temporal server: %w", err)
+	}
+	s.Process = d.id
+	if err := save(filepath.Join(dir, recordFile), s); err != nil {
+		return s, false, errors.Join(fmt.Errorf("record the Temporal server: %w", err), d.id.KillGroup())
+	}
+	if err := o.awaitServer(ctx, s, d); err != nil {
+		return s, !d.id.Alive() && !ports.free(), fmt.Errorf("start the Temporal server %s: %w", b.path,
+			d.explain(ctx, err))
+	}
+	return s, false, nil
+}
+
+// args returns the arguments of start-dev, which the embedded server and the temporal CLI accept.
+func (o *Options) args(b binary, s Server, p ports) []string {
+	args := []string{"server", "start-dev", "--ip", "127.0.0.1", "--port", fmt.Sprint(p.server), "--ui-port",
+		fmt.Sprint(p.ui),
+		"--namespace", o.Namespace, "--db-filename", s.Database, "--log-level", "warn"}
+	for _, name := range slices.Sorted(maps.Keys(o.SearchAttributes)) {
+		args = append(args, "--search-attribute", name+"="+o.SearchAttributes[name])
+	}
+	if o.Codec != "" {
+		args = append(args, "--ui-codec-endpoint", o.Codec)
+	}
+	if b.foreign {
+		args = append(args, foreignArgs...)
+	}
+	return args
+}
+
+// foreignArgs returns the settings that the embedded server has by default and the temporal CLI lacks.
+var foreignArgs = []string{
+	"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=2",
+	"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
+	"--dynamic-config-value", "history.timerProcessorMaxPollRPS=1000",
+	"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
+	"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
+	"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
+	"--dynamic-config-value", "limit.blobSize.error=131072",
+	"--dynamic-config-value", "limit.blobSize.warn=65536",
+	"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
+}
+
+// StopServer stops the recorded server with SIGTERM, and after the grace with SIGKILL. stopped reports whether one
+// was running. Its record stays, for its ports.
+func StopServer(ctx context.Context, stateDir string, grace time.Duration) (stopped bool, err error) {
+	dir := filepath.Join(stateDir, serverDir)
+	lock, err := hold(ctx, dir, "stopping the Temporal server", orSilent(nil))
+	if err != nil {
+		return false, fmt.Errorf("stop the Temporal server: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	s, err := readServer(stateDir)
+	if err != nil || s.Process.PID == 0 {
+		return false, err
+	}
+	if stopped = s.Process.Alive(); stopped {
+		if err := end(ctx, s.Process, grace); err != nil {
+			return false, fmt.Errorf("stop the Temporal server: %w", err)
+		}
+	}
+	s.Process = process.Identity{} // a keeper does not restart a server that was stopped
+	return stopped, save(filepath.Join(dir, recordFile), s)
+}
+
+func readServer(stateDir string) (Server, error) {
+	var s Server
+	return s, load(filepath.Join(stateDir, serverDir, recordFile), &s)
+}

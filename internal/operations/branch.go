@@ -1,0 +1,457 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Branching configures a new run from a checkpoint of another one: a replay, which repeats the work, or a fork, which
+// may continue with something else (requirement 003 §7, §8).
+type Branching struct {
+	Mode    string // run.ModeReplay or run.ModeFork
+	From    string // checkpoint or boundary; empty: the first for a replay, the newest for a fork
+	Policy  string // of a replay, for side effects; empty: use_recorded_result
+	Request string // id of the request: repeated, it starts one run; empty: each call starts another
+
+	Dir    string      // of the new run; empty: one in run_root
+	Task   string      // another task
+	Budget float64     // another budget in USD; 0: the same
+	Model  string      // another model for every agent
+	Agent  []string    // another command for every agent
+	Def    *Definition // another definition, the same up to the checkpoint
+
+	Warn func(text string) // reports repaired damage; nil: it is not reported
+}
+
+// CheckDir refuses a directory that a new run cannot have, before anything is written or started. The directory of an
+// earlier run of this mode may belong to the same request.
+func (b Branching) CheckDir(runRoot string) error {
+	if b.Dir == "" {
+		return projector.Writable(runRoot)
+	}
+	abs, err := filepath.Abs(b.Dir)
+	if err != nil {
+		return err
+	}
+	d := projector.At(abs)
+	if err := projector.Usable(d.Dir); err != nil {
+		return err
+	}
+	if holder, err := d.Claim(); err == nil && (holder.SourceRun == "" || holder.Mode != b.Mode) {
+		return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
+	}
+	return nil
+}
+
+// changes lists what a fork changes.
+func (b Branching) changes() []string {
+	var out []string
+	for what, is := range map[string]bool{"task": b.Task != "", "budget": b.Budget > 0, "model": b.Model != "",
+		"agent": len(b.Agent) > 0, "pipeline": b.Def != nil} {
+		if is {
+			out = append(out, what)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Origin is the source of a new run. Its directory may be missing: its inputs and checkpoints are in the store.
+type Origin struct {
+	RunID string
+	Store string // URL
+	Dir   *projector.Dir
+	Start run.RunStart
+}
+
+// Origin finds a run by directory or id.
+func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
+	dir, err := Find(o.Settings.StateDir, what)
+	if err == nil {
+		claim, cerr := dir.Claim()
+		if cerr == nil {
+			from := Origin{RunID: claim.RunID, Store: o.storeOf(claim), Dir: &dir}
+			now, err := dir.Now()
+			if err == nil && now.Tail.Seq > 0 { // otherwise it has nothing yet from which to make a run
+				from.Start, err = dir.First()
+			}
+			return from, err
+		}
+		if !errors.Is(cerr, rundir.ErrNoRun) {
+			return Origin{}, cerr
+		}
+	}
+	from := Origin{RunID: what, Store: o.Settings.Store}
+	if full, ferr := fullID(o.Settings.StateDir, what); ferr == nil {
+		from.RunID = full
+	}
+	s, serr := store.Open(ctx, from.Store)
+	if serr != nil {
+		return Origin{}, serr
+	}
+	defer s.Close()
+	first, ferr := projector.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
+	if ferr != nil || first.Start == nil {
+		if err == nil {
+			err = &NameError{What: what}
+		}
+		return Origin{}, fmt.Errorf("%w; the store %s has no run with this id either", err, from.Store)
+	}
+	from.Start = *first.Start
+	return from, nil
+}
+
+// Branch makes a new run from a checkpoint of another one, which stays unchanged.
+func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started, error) {
+	if b.Mode == run.ModeFork {
+		if err := mayChange(o.Settings, b.changes()); err != nil {
+			return Started{}, err
+		}
+	} else if err := b.sameWork(); err != nil {
+		return Started{}, err
+	}
+	s, err := store.Open(ctx, from.Store)
+	if err != nil {
+		return Started{}, err
+	}
+	defer s.Close()
+	c, source, err := o.branchPoint(ctx, s, from, b)
+	if err != nil {
+		return Started{}, err
+	}
+	start, plan, err := o.branchStart(ctx, s, from, b, c)
+	if err != nil {
+		return Started{}, err
+	}
+	claim, dir, begun, err := o.branchClaim(ctx, from, b, source, &start)
+	if err != nil {
+		return Started{}, err
+	}
+	o.identify(ctx, claim, plan.Agents, &start)
+	start.Source = &source
+	if err := sameBranch(ctx, s, dir, claim, start, b); err != nil {
+		return Started{}, begun.refused(ctx, err)
+	}
+	st, err := o.launchBranch(ctx, s, dir, claim, start, plan, c)
+	if err == nil && !st.New { // another start may have been faster
+		return st, sameBranch(ctx, s, dir, claim, start, b)
+	}
+	return st, begun.refused(ctx, err)
+}
+
+// sameBranch refuses a directory whose run was made from the same checkpoint with other changes. A run that is not
+// registered has not started.
+func sameBranch(ctx context.Context, s *store.Store, dir projector.Dir, claim run.Claim, start run.RunStart,
+	b Branching) error {
+	there, err := registration(ctx, s, claim.RunID)
+	if errors.Is(err, store.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	next := "Name another --output-dir"
+	if b.Request != "" {
+		next = "Name another --request"
+	}
+	if other := there.otherThan(start); len(other) > 0 {
+		return &RefusedError{Verb: claim.Mode,
+			Why: fmt.Sprintf("%s already has run %s, made from the same checkpoint with another %s; nothing was "+
+				"started. %s, or attach to that run: starter attach %s",
+				dir.Root, claim.RunID, strings.Join(other, ", "), next, claim.RunID)}
+	}
+	return nil
+}
+
+// sameWork checks that a replay changes nothing.
+func (b Branching) sameWork() error {
+	if wants := b.changes(); len(wants) > 0 {
+		return fmt.Errorf("a replay repeats the same work: to change the %s, fork the run", strings.Join(wants, ", "))
+	}
+	if b.Policy != "" && !slices.Contains([]string{run.UseRecorded, run.Reexecute, run.RequireHuman}, b.Policy) {
+		return fmt.Errorf("%q is no policy of a replay: use %s, %s or %s", b.Policy, run.UseRecorded, run.Reexecute,
+			run.RequireHuman)
+	}
+	return nil
+}
+
+// branchPoint finds the checkpoint and the source of the new run.
+func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
+	b Branching) (run.Checkpoint, run.Source, error) {
+	marks, newest, err := o.newest(ctx, s, from, branchOperation(b.Mode))
+	if err != nil {
+		return run.Checkpoint{}, run.Source{}, err
+	}
+	id := b.From
+	switch {
+	case id == "" && b.Mode == run.ModeReplay:
+		id = run.UnnamedID(1)
+	case id == "":
+		id = newest.ID
+	}
+	c, warning, err := projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
+	if err != nil {
+		return c, run.Source{}, err
+	}
+	if warning != "" && b.Warn != nil {
+		b.Warn(warning)
+	}
+	if err := from.complete(ctx, s, c); err != nil {
+		return c, run.Source{}, err
+	}
+	if c, err = blobs.Checkpoint(ctx, s, from.RunID, id); err != nil {
+		return c, run.Source{}, err
+	}
+	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
+		return c, run.Source{}, err
+	}
+	src := run.Source{
+		RunID: from.RunID, Checkpoint: c.ID, Seq: c.Seq, Chain: c.Chain, Mode: b.Mode,
+		Generation: newest.State.Generation, Delivered: newest.State.Delivery,
+	}
+	if b.Mode == run.ModeReplay {
+		src.Replay = b.Policy
+		if src.Replay == "" {
+			src.Replay = run.UseRecorded
+		}
+	}
+	return c, src, nil
+}
+
+// complete ensures that the store has what another run needs to continue from a checkpoint. Lost data comes from the
+// directory.
+func (f Origin) complete(ctx context.Context, s *store.Store, c run.Checkpoint) error {
+	if f.Dir == nil {
+		return projector.Complete(ctx, blobs.Of(s), f.Start, c.State)
+	}
+	_, err := projector.Import(ctx, f.Dir.Dir, blobs.Of(s), f.Start, c.State)
+	return err
+}
+
+func branchOperation(mode string) run.Operation {
+	if mode == run.ModeReplay {
+		return run.Replay
+	}
+	return run.Fork
+}
+
+// newest returns the last checkpoint of a run; marks are those of its directory, if it exists. A run without one has
+// not started.
+func (o Operator) newest(ctx context.Context, s *store.Store, from Origin,
+	op run.Operation) (marks projector.Names, newest run.Checkpoint, err error) {
+	var names projector.Names = blobs.Of(s)
+	if from.Dir != nil {
+		if marks, err = projector.Checkpoints(from.Dir.Dir); err != nil {
+			return nil, newest, err
+		}
+		names = marks
+	}
+	all, err := projector.Marks(ctx, names, from.RunID)
+	if err != nil {
+		return marks, newest, err
+	}
+	if len(all) == 0 {
+		return marks, newest, o.notBegun(ctx, from, op)
+	}
+	last := all[len(all)-1]
+	newest, err = projector.LoadCheckpoint(ctx, names, from.RunID, last.ID)
+	if from.Dir != nil && err == nil {
+		now, nerr := from.Dir.Now()
+		if nerr != nil {
+			return marks, newest, nerr
+		}
+		newest.State.Status, newest.State.Generation, newest.State.Delivery = now.State.Status, now.State.Generation,
+			now.State.Delivery
+	}
+	return marks, newest, err
+}
+
+func (o Operator) notBegun(ctx context.Context, from Origin, op run.Operation) error {
+	status := run.Pending
+	if from.Dir != nil {
+		claim, err := from.Dir.Claim()
+		if err != nil {
+			return err
+		}
+		status = o.EffectiveStatus(ctx, claim, "").Status
+	}
+	return run.Conflict(status, op, run.Terms{})
+}
+
+// branchStart returns the inputs of the new run: those of the source, except for the changes.
+func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, b Branching,
+	c run.Checkpoint) (run.RunStart, *pipeline.Plan, error) {
+	var plan pipeline.Plan
+	start, err := o.startAt(ctx, s, from, c)
+	if err != nil {
+		return start, nil, err
+	}
+	if err := s.GetJSON(ctx, store.Digest(start.Plan), &plan); err != nil {
+		return run.RunStart{}, nil, fmt.Errorf("read the plan of run %s: %w", from.RunID, err)
+	}
+	if b.Def != nil {
+		if err := sameUpTo(&plan, b.Def.Plan, c.State.Next); err != nil {
+			return start, nil, err
+		}
+		stored, err := b.Def.Upload(ctx, s)
+		if err != nil {
+			return start, nil, fmt.Errorf("store the inputs: %w", err)
+		}
+		if (b.Def.Plan.Workspace == nil) != (from.Start.Workspace == nil) {
+			return start, nil,
+				errors.New("the other pipeline and the run must both work on a workspace, or neither of them")
+		}
+		start, plan = startEvent(*b.Def, run.Claim{}, stored), *b.Def.Plan
+		start.Task, start.Workspace = from.Start.Task, from.Start.Workspace
+	} else if len(b.Agent) > 0 || b.Model != "" {
+		plan.Agents = slices.Clone(plan.Agents)
+		for i := range plan.Agents {
+			plan.Agents[i].Run = otherAgent(plan.Agents[i].Run, b.Agent, b.Model)
+		}
+		digest, err := s.PutJSON(ctx, plan)
+		if err != nil {
+			return start, nil, err
+		}
+		start.Plan = string(digest)
+	}
+	if b.Task != "" {
+		start.Task = b.Task
+	}
+	if b.Budget > 0 {
+		start.Budget = run.Budget{CapUSD: b.Budget, WarnUSD: run.Cents(b.Budget * plan.Budget.WarnAt)}
+	}
+	first := 0
+	if from.Start.From != nil {
+		first = from.Start.From.Stage
+	}
+	start.Judged = plan.JudgedFrom(first)
+	policy := policyOf(&plan, start.Definition, start.Budget)
+	if err := policy.Allowed(o.Settings, start.Budget.CapUSD); err != nil {
+		return start, nil, err
+	}
+	digest, err := s.PutJSON(ctx, policy)
+	start.Policy = string(digest)
+	if b.Mode == run.ModeReplay && err == nil {
+		start.Amendments, err = o.amendments(ctx, s, from, c)
+	}
+	state := c.Branched()
+	start.State, start.Parent, start.From, start.Replies, start.Found, start.Warnings = &state, nil, nil, nil, nil, nil
+	if start.Artifact != nil && state.Artifact != nil {
+		seed := *start.Artifact
+		seed.Seed = *state.Artifact
+		start.Artifact = &seed
+	}
+	return start, &plan, err
+}
+
+// branchClaim claims the new run's directory. If the same request has claimed it already, begun is nil and the start
+// continues.
+func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source,
+	start *run.RunStart) (claim run.Claim, dir projector.Dir, begun *beginning, err error) {
+	id := uuid.New()
+	if b.Request != "" {
+		id = uuid.NewSHA1(uuid.NameSpaceOID,
+			[]byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
+	}
+	folder := b.Dir
+	if folder == "" {
+		folder = filepath.Join(o.Settings.RunRoot,
+			fmt.Sprintf("%s-%s-of-%.8s-%.8s", start.Pipeline, b.Mode, from.RunID, id))
+	}
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return claim, dir, nil, err
+	}
+	dir = projector.At(abs)
+	if known, err := byID(o.Settings.StateDir,
+		id.String()); err == nil { // an earlier call of the same request, in its directory
+		if claim, err := known.Claim(); err == nil && claim.RunID == id.String() {
+			dir = known
+		}
+	}
+	cluster, err := o.cluster(ctx)
+	if err != nil {
+		return claim, dir, nil, fmt.Errorf("ask Temporal for its cluster: %w", err)
+	}
+	claim = run.Claim{
+		Version: run.ClaimVersion, RunID: id.String(), ThreadID: from.Start.ThreadID, CreatedAt: run.Time(time.Now()),
+		Pipeline:   start.Pipeline,
+		ConfigHash: start.ConfigHash, Store: from.Store, Host: o.Host, Namespace: o.Namespace,
+		TaskQueue: o.Settings.TaskQueue, Cluster: cluster,
+		Embedded: o.Embedded, Address: o.address(), SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint,
+		Mode: b.Mode,
+	}
+	there, err := dir.Claim()
+	switch {
+	case err == nil && there.SourceRun == claim.SourceRun && there.SourceCheckpoint == claim.SourceCheckpoint &&
+		there.Mode == claim.Mode:
+		return there, dir, nil, nil
+	case err == nil:
+		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
+	case !errors.Is(err, rundir.ErrNoRun):
+		return claim, dir, nil, err
+	}
+	if begun, err = o.take(dir, claim); err != nil {
+		return claim, dir, nil, err
+	}
+	if w := start.Workspace; w != nil && w.Kind == run.WorkspaceGit {
+		begun.source = w.Source
+	}
+	return claim, dir, begun, nil
+}
+
+// identify adds the run's ids and host to its start.
+func (o Operator) identify(ctx context.Context, claim run.Claim, agents []pipeline.Agent, start *run.RunStart) {
+	start.RunID, start.ThreadID, start.Epoch, start.CreatedAt = claim.RunID, claim.ThreadID, 1, claim.CreatedAt
+	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
+	start.Agents = capabilities(ctx, agents, o.Build)
+}
+
+// launchBranch writes the workspace, if the run has one, and starts the workflow.
+func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir projector.Dir, claim run.Claim,
+	start run.RunStart, plan *pipeline.Plan, c run.Checkpoint) (Started, error) {
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return Started{}, err
+	}
+	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}
+	if tail, err := dir.Tail(); err == nil && tail.Seq > 0 { // created by an earlier call of the same request
+		now, err := dir.Now()
+		st.New, st.Status = false, now.State.Status
+		return st, err
+	}
+	if start.Workspace != nil && c.State.Tree != nil {
+		w, err := branchWorkspace(ctx, s, plan, dir, claim, *start.Workspace, c.State)
+		if err != nil {
+			return st, err
+		}
+		start.Workspace = w
+	}
+	err := ofRequest(ctx,
+		o.execute(ctx, o.target(dir, claim, start, plan.TimeScale),
+			enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
+	var already *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &already) {
+		st.New, err = false, nil
+	}
+	if err != nil {
+		return st, fmt.Errorf("start run %s: %w", claim.RunID, err)
+	}
+	return st, nil
+}

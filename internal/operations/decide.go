@@ -1,0 +1,64 @@
+package operations
+
+import (
+	"context"
+	"errors"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Decision is the result of a decision.
+type Decision struct {
+	Said     string    // the run's answer
+	Reopened *Reopened // the decision opened the run's next epoch
+}
+
+// Decide answers the open question of a run: a hand-off, a gate, a review or a delivery. If a failed or interrupted
+// run left it open, the answer opens the run's next epoch.
+func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Message) (Decision, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Decision{}, err
+	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return Decision{}, err
+	}
+	if m.By == "" {
+		m.By = o.By
+	}
+	m = o.hidden(m)
+	now, err := dir.Now()
+	if err != nil {
+		return Decision{}, err
+	}
+	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
+	if _, open := now.State.Asks(); !open {
+		if err := workflows.CheckDecision(now.State, m); err != nil {
+			return Decision{}, notDecided(now.State, effective, err)
+		}
+		return Decision{Said: "that was decided already"}, nil
+	}
+	left := effective.Status == run.Failed || effective.Status == run.Interrupted
+	if effective.Liveness == run.LiveOpen || !left {
+		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return Decision{}, err
+		}
+		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
+		return Decision{Said: ack.Message}, err
+	}
+	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
+	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
+}
+
+// notDecided is the refusal of a decision without an open question.
+func notDecided(s run.State, effective run.EffectiveStatus, err error) error {
+	refused := said(s.RunID, workflows.VerbDecide, err)
+	var r *RefusedError
+	if errors.As(refused, &r) && r.Conflict != nil {
+		r.Conflict = run.Conflict(effective.Status, run.Decide, run.Terms{})
+	}
+	return refused
+}

@@ -1,0 +1,119 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc/codes"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// EffectiveStatus combines the status that a directory recorded with what Temporal knows about its workflow
+// (requirement 001). It changes nothing. If the server does not answer, the liveness is unknown; that is no error.
+func (o Operator) EffectiveStatus(ctx context.Context, claim run.Claim, recorded run.Status) run.EffectiveStatus {
+	if claim.Namespace != "" && o.Namespace != "" && claim.Namespace != o.Namespace {
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown,
+			fmt.Sprintf("it belongs to namespace %s, and %s was asked (TEMPORAL_NAMESPACE)", claim.Namespace,
+				o.Namespace))
+	}
+	d, err := o.Client.DescribeWorkflow(ctx, claim.RunID, "")
+	var missing *serviceerror.NotFound
+	switch {
+	case errors.As(err, &missing):
+		live, detail := o.unknownThere(ctx, claim)
+		return run.NewEffectiveStatus(recorded, live, detail)
+	case err != nil:
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown, "Temporal does not answer: "+err.Error())
+	}
+	return effectiveBy(recorded, d.Status, workflows.StatusFromAttributes(d.TypedSearchAttributes))
+}
+
+// effectiveBy returns the standing of a run from the status of its execution and the status that it shows.
+func effectiveBy(recorded run.Status, status enumspb.WorkflowExecutionStatus, live run.Status) run.EffectiveStatus {
+	if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return run.NewEffectiveStatus(recorded, run.LiveClosed, "its workflow has "+closedWords(status))
+	}
+	s := run.NewEffectiveStatus(recorded, run.LiveOpen, "its workflow is open")
+	s.Live = live
+	return s
+}
+
+const goneThere = "Temporal no longer has its workflow"
+
+// unknownThere distinguishes a workflow that no longer exists from one on another server.
+func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Liveness, string) {
+	id, err := o.cluster(ctx)
+	if err != nil {
+		return run.LiveUnknown, "Temporal does not answer: " + err.Error()
+	}
+	sameServer := claim.Embedded && o.Embedded && claim.Host == o.Host
+	if claim.Cluster != "" && claim.Cluster != id && !sameServer {
+		if claim.Address != "" && claim.Address == o.address() {
+			return run.LiveGone,
+				fmt.Sprintf("the Temporal database was lost: the server at %s is another one now (cluster %.8s) and "+
+					"does not know its workflow", claim.Address, id)
+		}
+		// a client with fewer permissions started it
+		if ns, err := o.namespaceID(ctx); err == nil && claim.Cluster == ns {
+			return run.LiveGone, goneThere
+		}
+		return run.LiveUnknown,
+			fmt.Sprintf("this Temporal server (cluster %.8s) does not know it; it was started on another one "+
+				"(cluster %.8s)", id, claim.Cluster)
+	}
+	return run.LiveGone, goneThere
+}
+
+// address returns the address of the server that a run is bound to. The embedded server has another address at each
+// start.
+func (o Operator) address() string {
+	if o.Embedded {
+		return ""
+	}
+	return o.Address
+}
+
+// cluster returns the id of the server for a claim: that of the cluster, or that of the namespace if the server does
+// not disclose the first, as Temporal Cloud. Both are unique.
+func (o Operator) cluster(ctx context.Context) (string, error) {
+	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if Denied(err) {
+		return o.namespaceID(ctx)
+	}
+	return info.GetClusterId(), err
+}
+
+func (o Operator) namespaceID(ctx context.Context) (string, error) {
+	d, err := o.Client.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	return d.GetNamespaceInfo().GetId(), err
+}
+
+// Denied reports whether a server does not offer a request, at least to this client, as Temporal Cloud does with
+// requests about clusters.
+func Denied(err error) bool {
+	switch serviceerror.ToStatus(err).Code() {
+	case codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
+		return true
+	}
+	return false
+}
+
+func closedWords(s enumspb.WorkflowExecutionStatus) string {
+	switch s {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return "been terminated"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return "timed out"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return "been cancelled"
+	}
+	return strings.ToLower(s.String())
+}

@@ -1,0 +1,125 @@
+package operations
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Index records the directory of a run, so that operators can name the run by its id.
+func Index(stateDir, runID, dir string) error {
+	return index(durable.Disk{}, stateDir, runID, dir)
+}
+
+func index(disk durable.Disk, stateDir, runID, dir string) error {
+	folder := filepath.Join(stateDir, "runs")
+	path, line := filepath.Join(folder, runID), []byte(dir+"\n")
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, line) {
+		return nil // nothing is written: the disk may be full
+	}
+	if err := disk.Mkdir(folder, 0o700); err != nil {
+		return err
+	}
+	return disk.WriteFile(path, line, 0o600)
+}
+
+// NameError reports a name that matches no run, or several.
+type NameError struct {
+	What  string
+	Found []string // ids that start with it
+}
+
+func (e *NameError) Error() string {
+	if len(e.Found) == 0 {
+		return e.What + " is no run directory, and no run id of this machine starts with it: name a directory or a " +
+			"run id"
+	}
+	return fmt.Sprintf("%s is ambiguous: it is the beginning of %s", e.What, strings.Join(e.Found, ", "))
+}
+
+// Find returns the directory that a name means: a path, a run's id, or the beginning of one. It also finds a
+// directory that another program wrote in this format; operations that need a claim refuse it.
+func Find(stateDir, what string) (projector.Dir, error) {
+	if what == "" {
+		what = "."
+	}
+	if fi, err := os.Stat(what); err == nil && fi.IsDir() {
+		abs, err := filepath.Abs(what)
+		if err != nil {
+			return projector.Dir{}, err
+		}
+		d := projector.At(abs)
+		if _, err = d.Claim(); errors.Is(err, rundir.ErrNoRun) && d.Foreign() {
+			err = nil
+		}
+		return d, err
+	}
+	return byID(stateDir, what)
+}
+
+// FindHere is Find for verbs that need the directory. The error for a moved or deleted one is a [MissingError].
+func FindHere(stateDir, what string) (projector.Dir, error) {
+	d, err := Find(stateDir, what)
+	id, unknown := fullID(stateDir, what)
+	if err != nil || unknown != nil || d.Foreign() {
+		return d, err
+	}
+	if claim, cerr := d.Claim(); errors.Is(cerr, rundir.ErrNoRun) || cerr == nil && claim.RunID != id {
+		err = &MissingError{RunID: id, Dir: d.Root}
+	}
+	return d, err
+}
+
+// MissingError reports that the directory of a run is not where this machine has recorded it.
+type MissingError struct{ RunID, Dir string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("find run %s: %s, where it was, has no such run; if the directory was moved, name its new path; "+
+		"if it was deleted, run: starter rebuild %s --output-dir %s", e.RunID, e.Dir, e.RunID, shell.Quote(e.Dir))
+}
+
+// CompleteID completes the beginning of the id of a run that this machine has recorded. Another text is returned
+// unchanged.
+func CompleteID(stateDir, what string) string {
+	if id, err := fullID(stateDir, what); err == nil {
+		return id
+	}
+	return what
+}
+
+func byID(stateDir, what string) (projector.Dir, error) {
+	id, err := fullID(stateDir, what)
+	if err != nil {
+		return projector.Dir{}, err
+	}
+	raw, err := os.ReadFile(filepath.Join(stateDir, "runs", id))
+	return projector.At(strings.TrimSpace(string(raw))), err
+}
+
+// fullID completes the beginning of a run's id.
+func fullID(stateDir, what string) (string, error) {
+	entries, err := os.ReadDir(filepath.Join(stateDir, "runs"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var found []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), what) && !durable.IsTemp(e.Name()) {
+			found = append(found, e.Name())
+		}
+	}
+	if len(found) != 1 {
+		return "", &NameError{What: what, Found: found}
+	}
+	return found[0], nil
+}

@@ -1,0 +1,155 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Modes of a follow-up.
+const (
+	FollowUp    = "follow_up"     // the same work continues with a new task
+	FromRunPlan = "from_run_plan" // the plan of the run is carried out
+)
+
+// Follow is the run that a new one follows up, and what that takes over from it.
+type Follow struct {
+	Mode      string
+	Claim     run.Claim
+	Workspace *rundir.Workspace // as the run left it
+	Tree      *run.Blob         // of the workspace
+	Delivered bool
+	Artifact  *run.Blob
+	From      *run.Place
+	Replies   []run.Reply
+}
+
+// FollowRun returns what a run of a definition takes over from an earlier run, which must have ended.
+func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return nil, err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return nil, err
+	}
+	s := now.State
+	_, open := s.Asks()
+	if err := run.May(run.NewEffectiveStatus(s.Status, run.LiveUnknown, "").Status, run.FollowUp,
+		run.Terms{Undecided: open}); err != nil {
+		return nil, err
+	}
+	meta, err := dir.Meta()
+	if err != nil {
+		return nil, err
+	}
+	f := &Follow{Mode: mode, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact,
+		Delivered: s.Delivery != nil && s.Delivery.Delivered}
+	if mode == FromRunPlan {
+		err = f.skip(def, meta.History, s.Replies)
+	}
+	return f, err
+}
+
+// skip starts after the stages that the earlier run completed, and returns their replies.
+func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error {
+	done := func(stage string) bool {
+		return slices.ContainsFunc(h.Completed, func(m run.PhaseMark) bool { return m.Phase == stage })
+	}
+	n := 0
+	for n < len(def.Plan.Stages)-1 && done(def.Plan.Stages[n].Name) {
+		n++
+	}
+	if n == 0 {
+		return fmt.Errorf("run %s has not completed the first stage of this pipeline, %s: there is no plan to start "+
+			"with",
+			f.Claim.RunID, def.Plan.Stages[0].Name)
+	}
+	f.From = &run.Place{Stage: n, Round: 1}
+	for _, r := range replies {
+		if slices.ContainsFunc(def.Plan.Stages[:n], func(s pipeline.PlanStage) bool { return s.Name == r.Phase }) {
+			f.Replies = append(f.Replies, r)
+		}
+	}
+	return nil
+}
+
+// check reports why a follow-up cannot start with the earlier run's result, before anything is changed.
+func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
+	w := f.Workspace
+	switch git := w.Kind == run.WorkspaceGit; {
+	case git && wants.Git == "":
+		return &SourceError{Source: w.Source,
+			Why: fmt.Sprintf("run %s worked on a git repository, and the pipeline works on a folder: name a "+
+				"pipeline with workspace: {git: worktree}", f.Claim.RunID)}
+	case !git && wants.Git != "":
+		return &SourceError{Source: w.Source,
+			Why: fmt.Sprintf("run %s worked on a folder, and the pipeline works on a git repository: name a "+
+				"pipeline with workspace: {dir: FOLDER}", f.Claim.RunID)}
+	case git:
+		if _, err := repo.Open(ctx, w.Source); err != nil {
+			return &SourceError{Source: w.Source,
+				Why: fmt.Sprintf("the result of run %s is in this repository: %v", f.Claim.RunID, err)}
+		}
+		return nil
+	}
+	s, err := store.Open(ctx, f.Claim.Store)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if f.Tree == nil {
+		return &SourceError{Source: w.Source, Why: fmt.Sprintf("run %s has recorded no tree of the folder",
+			f.Claim.RunID)}
+	}
+	if _, err := tree.Load(ctx, s, store.Digest(f.Tree.Digest)); err != nil {
+		return &SourceError{Source: w.Source,
+			Why: fmt.Sprintf("read the result of run %s from the store: %v", f.Claim.RunID, err)}
+	}
+	return nil
+}
+
+// prepare writes the result of the earlier run. Undelivered changes become part of the follow-up's changes.
+func (f *Follow) prepare(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir,
+	claim run.Claim) (*run.Workspace, error) {
+	if f.Workspace.Kind == run.WorkspaceGit {
+		return f.prepareGit(ctx, s, def, dir, claim)
+	}
+	_, err := tree.Checkout(ctx, s, store.Digest(f.Tree.Digest), dir.Path(layout.WorkspaceDir),
+		workspace.Rules(*def.Plan.Workspace))
+	return &run.Workspace{Kind: "dir", Source: f.Workspace.Source, Tree: *f.Tree}, err
+}
+
+func (f *Follow) prepareGit(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir,
+	claim run.Claim) (*run.Workspace, error) {
+	w := f.Workspace
+	r, err := repo.Open(ctx, w.Source)
+	if err != nil {
+		return nil, err
+	}
+	if err := hide(dir, r.Root()); err != nil {
+		return nil, err
+	}
+	at := w.Commit
+	if at == "" {
+		at = w.Base
+	}
+	out, err := checkedOut(ctx, s, def, dir, r,
+		run.Workspace{Kind: "git", Source: w.Source, Base: at, Branch: repo.BranchPrefix + claim.RunID}, false)
+	if err == nil && !f.Delivered && at != w.Base {
+		out.Base, out.Commit = w.Base, at
+	}
+	return out, err
+}

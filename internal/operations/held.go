@@ -1,0 +1,67 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// transient is how often work on a directory may fail before it is reported: it fails once when a worker is replaced.
+const transient = 2
+
+// Held returns what blocks the open workflow of a run that is not paused: a full disk, a missing worker, or repeated
+// failures of work on the directory. The workflow is asked only if it is ahead of the directory. Nil: nothing blocks
+// it, or it is not known.
+func (o Operator) Held(ctx context.Context, runID string, effective run.EffectiveStatus) *run.Held {
+	if effective.Liveness != run.LiveOpen {
+		return nil
+	}
+	var said *run.Held
+	ahead := effective.Live != effective.Recorded
+	if ahead {
+		if said = o.queryHeld(ctx, runID); said != nil && said.DiskFull {
+			return said
+		}
+	}
+	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	if err != nil {
+		return nil
+	}
+	for _, p := range d.GetPendingActivities() {
+		// a working worker reports at once; a frozen one only accepts the task
+		if claimed, waits := contract.ClaimInActivityID(p.GetActivityId()); waits && p.GetHeartbeatDetails() == nil {
+			return &run.Held{Waits: true,
+				Cause: fmt.Sprintf("host %s may still be making the call, and no worker answers there; start one, "+
+					"or wait: the call is made elsewhere after %s", claimed.Host, claimed.Until)}
+		}
+	}
+	for _, p := range d.GetPendingActivities() {
+		if f := p.GetLastFailure(); f != nil && p.GetAttempt() > transient {
+			return &run.Held{Cause: p.GetActivityType().GetName() + " failed, last with: " + f.GetMessage()}
+		}
+	}
+	if missing := o.missing(ctx, d); missing != "" {
+		return &run.Held{Cause: missing}
+	}
+	// it may be waiting for a store
+	if len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil && effective.Status.Class() == run.Live {
+		if !ahead {
+			said = o.queryHeld(ctx, runID)
+		}
+		return said
+	}
+	return nil
+}
+
+// queryHeld queries the workflow, which needs a worker.
+func (o Operator) queryHeld(ctx context.Context, runID string) *run.Held {
+	var held workflows.HeldAnswer
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryHeld)
+	if err != nil || v.Get(&held) != nil || !held.Held && !held.Waiting {
+		return nil
+	}
+	return &run.Held{Cause: held.Message, DiskFull: held.Held}
+}

@@ -1,0 +1,291 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Row is one run of a list.
+type Row struct {
+	RunID           string              `json:"run_id"`
+	Pipeline        string              `json:"pipeline"`
+	Task            string              `json:"task"`      // empty: none, or not known
+	ThreadID        string              `json:"thread_id"` // of the first run of its lineage
+	EffectiveStatus run.EffectiveStatus `json:"standing"`
+	Stage           string              `json:"stage"`
+	Settled         int                 `json:"passes_settled"`
+	Passes          int                 `json:"passes_total"` // 0: not known, or the pipeline has no numbered passes
+	Rounds          int                 `json:"rounds"`
+	Progress        string              `json:"progress,omitempty"` // in stages and rounds; empty: in passes
+	CostUSD         float64             `json:"cost_usd"`
+	Unknown         int                 `json:"unknown_calls"` // calls that cost_usd lacks
+	CostKnown       string              `json:"cost_known"`    // exact, at_least or unknown
+	Score           *float64            `json:"score"`
+	StartedAt       string              `json:"started_at"`
+	// done, although its last loop did not meet its condition
+	NotApproved bool   `json:"not_approved"`
+	Directory   string `json:"directory"` // empty: removed, or on another host; then from Temporal
+	// why the directory could not be read, or the damage that the journal records
+	Damage string `json:"damage"`
+
+	Source     string `json:"source_run_id,omitempty"`        // from which this run was made
+	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
+	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
+	Schedule   string `json:"schedule,omitempty"`             // that started it
+
+	claim run.Claim
+	begun bool  // it has an event
+	why   error // of the damage
+}
+
+// Filter selects runs. A zero field selects all.
+type Filter struct {
+	Status   []run.Status
+	Pipeline string
+	Stage    string
+	ThreadID string // of the lineage
+	Since    time.Time
+	MinScore *float64
+	MaxScore *float64
+	Text     string // contained in id, pipeline, task, stage or directory, in any case
+}
+
+// Narrow reports whether the filter excludes runs.
+func (f Filter) Narrow() bool {
+	return len(f.Status) > 0 || f.Pipeline != "" || f.Stage != "" || f.ThreadID != "" || !f.Since.IsZero() ||
+		f.MinScore != nil || f.MaxScore != nil || f.Text != ""
+}
+
+func (f Filter) wants(r Row) bool {
+	named := (len(f.Status) == 0 || slices.Contains(f.Status,
+		r.EffectiveStatus.Status)) && (f.Pipeline == "" || f.Pipeline == r.Pipeline) &&
+		(f.Stage == "" || f.Stage == r.Stage) && (f.ThreadID == "" || f.ThreadID == r.ThreadID)
+	return named && f.wantsScore(r.Score) && (f.Since.IsZero() || r.StartedAt >= run.Time(f.Since)) && f.matchesText(r)
+}
+
+// wantsScore excludes runs without a score if a score is selected.
+func (f Filter) wantsScore(score *float64) bool {
+	if f.MinScore == nil && f.MaxScore == nil {
+		return true
+	}
+	return score != nil && (f.MinScore == nil || *score >= *f.MinScore) && (f.MaxScore == nil || *score <= *f.MaxScore)
+}
+
+func (f Filter) matchesText(r Row) bool {
+	want := strings.ToLower(f.Text)
+	return slices.ContainsFunc([]string{r.RunID, r.Pipeline, r.Task, r.Stage, r.Directory},
+		func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
+}
+
+// Listing is a list of runs, in no order.
+type Listing struct {
+	Runs      []Row    `json:"runs"`
+	Forgotten []string `json:"forgotten"` // runs that this machine has recorded, with neither directory nor workflow
+}
+
+// Here returns the runs of this host: those that it has recorded, and those in the folder for runs. lost are the ids
+// of recorded runs whose directory is missing or belongs to another run.
+func Here(stateDir, runRoot string) (rows []Row, lost []string, err error) {
+	byID := map[string]Row{}
+	remembered, err := indexed(stateDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for id, dir := range remembered {
+		if row, err := rowOf(projector.Dir{Dir: rundir.At(dir)}); err == nil && row.RunID == id {
+			byID[id] = row
+			continue
+		}
+		lost = append(lost, id)
+	}
+	folders, err := os.ReadDir(runRoot)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	for _, e := range folders {
+		dir := filepath.Join(runRoot, e.Name())
+		row, err := rowOf(projector.Dir{Dir: rundir.At(dir)})
+		if _, known := byID[row.RunID]; err == nil && !known {
+			byID[row.RunID] = row
+		}
+	}
+	lost = slices.DeleteFunc(lost, func(id string) bool { _, there := byID[id]; return there })
+	return slices.Collect(maps.Values(byID)), lost, nil
+}
+
+// indexed returns the directories that [Index] recorded, by run id.
+func indexed(stateDir string) (map[string]string, error) {
+	folder := filepath.Join(stateDir, "runs")
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		if durable.IsTemp(e.Name()) {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		out[e.Name()] = strings.TrimSpace(string(raw))
+	}
+	return out, nil
+}
+
+// Describe returns the row and the folded state of one run directory, with its status as Temporal knows it.
+func (o Operator) Describe(ctx context.Context, d projector.Dir) (Row, run.State, error) {
+	r, now, err := read(d)
+	if err != nil {
+		return Row{}, run.State{}, err
+	}
+	s := o.EffectiveStatus(ctx, r.claim, r.EffectiveStatus.Recorded)
+	s.Held, s.NoWorker = o.Held(ctx, r.RunID, s), o.NoWorker(ctx, r.claim, s)
+	r.setStatus(s)
+	return r, now.State, nil
+}
+
+// rowOf reads the row of a directory. The error is that of a directory without a run of Passbook.
+func rowOf(d projector.Dir) (Row, error) {
+	r, _, err := read(d)
+	return r, err
+}
+
+func read(d projector.Dir) (Row, rundir.Now, error) {
+	claim, err := d.Claim()
+	if err != nil {
+		return Row{}, rundir.Now{}, err
+	}
+	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt,
+		Directory: d.Root, claim: d.CurrentClaim(claim)}
+	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
+	r.Schedule = claim.Schedule.Name
+	now, err := d.Now()
+	if r.why = err; err == nil {
+		r.why = now.Why
+	}
+	if r.why != nil {
+		r.Damage = r.why.Error()
+	}
+	if len(now.Damage) > 0 && r.Damage == "" {
+		words := make([]string, len(now.Damage))
+		for i, d := range now.Damage {
+			words[i] = d.String()
+		}
+		r.Damage = strings.Join(words, "; ")
+	}
+	if p := now.Meta.Parent; p != nil {
+		r.Source, r.Mode = p.RunID, p.Mode
+	}
+	s := now.State
+	r.EffectiveStatus.Recorded, r.begun = s.Status, now.Tail.Seq > 0 || r.Damage != ""
+	if s.Task != s.Pipeline {
+		r.Task = s.Task
+	}
+	r.Stage, r.Settled, r.Passes, r.Rounds, r.CostUSD, r.Score = s.Phase, s.Passes.LastSettled, s.Passes.Total,
+		s.Rounds, s.Total(), s.Score
+	r.NotApproved = s.NotApproved()
+	r.Unknown, r.CostKnown = s.UnknownCalls(), string(s.CostKnown())
+	if s.Wording == run.WordingStages {
+		r.Progress = s.ShortProgress()
+	}
+	return r, now, nil
+}
+
+// Offline returns the runs of this host from their directories. why is the reason for which Temporal was not asked.
+func Offline(rows []Row, lost []string, f Filter, why string) Listing {
+	for i, r := range rows {
+		rows[i].setStatus(run.NewEffectiveStatus(r.EffectiveStatus.Recorded, run.LiveUnknown, why))
+	}
+	return chosen(rows, lost, f)
+}
+
+// setStatus sets the standing of a row. A run that is only claimed is pending, whatever Temporal reports. If a run is
+// open, a missing meta.json is no damage: it is about to be written.
+func (r *Row) setStatus(s run.EffectiveStatus) {
+	if r.EffectiveStatus = s; !r.begun {
+		r.EffectiveStatus.Status = run.Pending
+	}
+	if s.Liveness == run.LiveOpen && errors.Is(r.why, fs.ErrNotExist) {
+		r.Damage = ""
+	}
+}
+
+// List combines the runs of this host with those of Temporal, by their ids. Their statuses are those of `starter
+// status`.
+func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter) (Listing, error) {
+	there, err := o.executions(ctx, f)
+	if err != nil {
+		return Listing{}, err
+	}
+	lost = slices.DeleteFunc(lost, func(id string) bool { _, known := there[id]; return known })
+	queues := o.polled()
+	for i, r := range rows {
+		effective := o.rowStatus(ctx, r, there)
+		effective.NoWorker = queues.noWorker(ctx, effective, queuesOf(r.claim))
+		rows[i].setStatus(effective)
+		delete(there, r.RunID)
+	}
+	for id, v := range there {
+		row := elsewhere(id, v)
+		row.EffectiveStatus.NoWorker = queues.noWorker(ctx, row.EffectiveStatus,
+			[]taskQueue{{v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW}})
+		rows = append(rows, row)
+	}
+	return chosen(rows, lost, f), nil
+}
+
+// rowStatus asks for one run if the list lacks it: the list may be behind, or the filter hides the run.
+func (o Operator) rowStatus(ctx context.Context, r Row, there map[string]visible) run.EffectiveStatus {
+	recorded := r.EffectiveStatus.Recorded
+	if r.claim.Namespace != "" && r.claim.Namespace != o.Namespace {
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown,
+			fmt.Sprintf("its namespace is %s, and %s was asked", r.claim.Namespace, o.Namespace))
+	}
+	if v, listed := there[r.RunID]; listed {
+		if s := effectiveBy(recorded, v.status, v.shows); s.Status != run.Interrupted {
+			return s // otherwise its next epoch may have just begun
+		}
+	} else if recorded.Closed() {
+		return run.NewEffectiveStatus(recorded, run.LiveUnknown, "not asked: it has ended, according to its directory")
+	}
+	return o.EffectiveStatus(ctx, r.claim, recorded)
+}
+
+// elsewhere returns the row of a run without a directory on this host.
+func elsewhere(id string, v visible) Row {
+	return Row{
+		RunID: id, Pipeline: v.pipeline, ThreadID: v.thread, EffectiveStatus: effectiveBy(v.shows, v.status,
+			v.shows), Stage: v.stage, CostUSD: v.cost, Score: v.score,
+		StartedAt: run.Time(v.started), Source: v.source, Mode: v.mode,
+	}
+}
+
+// chosen filters rows. A filtered list cannot name forgotten runs.
+func chosen(rows []Row, lost []string, f Filter) Listing {
+	slices.Sort(lost)
+	if lost == nil || f.Narrow() {
+		lost = []string{}
+	}
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return !f.wants(r) })
+	if rows == nil {
+		rows = []Row{}
+	}
+	return Listing{Runs: rows, Forgotten: lost}
+}

@@ -1,0 +1,217 @@
+// Package operations starts and controls runs: what the command line does with a live run, as a library. Package
+// client is its public face. Each operation can be repeated. If the state of a run does not allow an operation, the
+// typed error names the commands that it allows.
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Definition is a valid definition with its plan.
+type Definition struct {
+	Folder fs.FS // of the definition
+	Source []byte
+	Parsed *pipeline.Definition
+	Plan   *pipeline.Plan
+	Home   string // the folder on disk; empty: embedded in the program
+	Task   string // of the run; empty: as in the pipeline
+	WorkOn string // the repository or folder to work on; empty: as in the definition
+	Follow *Follow
+
+	Changed Changed // what to do if the run of the directory was given something else
+
+	Schedule run.Scheduled // the occurrence that starts it; zero: an operator
+	// Warnings were found before the start. They are written to the run's log.
+	Warnings []string
+	// Found are the warnings that are errors. They are written to the run's error log.
+	Found []run.ErrorNoted
+}
+
+// Load reads the definition with that name in its folder; shown is the name in messages. The error contains all
+// problems, with file and line.
+func Load(folder fs.FS, name, shown string) (Definition, error) {
+	src, err := fs.ReadFile(folder, name)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		err = &fs.PathError{Op: "open", Path: shown, Err: path.Err} // the name that the caller used
+	}
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
+	}
+	parsed, problems := pipeline.Parse(shown, src, folder)
+	if len(problems) > 0 {
+		return Definition{}, problems
+	}
+	return Definition{Folder: folder, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// LoadFile reads a definition from disk. Files that it names are in its folder and cannot lead out of it.
+func LoadFile(name string) (Definition, error) {
+	root, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
+	}
+	def, err := Load(root.FS(), filepath.Base(name), name)
+	def.Home = filepath.Dir(name)
+	return def, err
+}
+
+// ErrNoWorkspace reports a source for a pipeline without a workspace.
+var ErrNoWorkspace = errors.New("--dirty and --source apply to a workspace, and the pipeline has none")
+
+// Ask sets the task of a run, its source, and how uncommitted changes there are treated. Empty: as in the definition.
+func (d *Definition) Ask(task, source, dirty string) error {
+	d.Task, d.WorkOn = task, source
+	if d.Plan.Workspace == nil && (source != "" || dirty != "") {
+		return ErrNoWorkspace
+	}
+	if dirty != "" {
+		d.Plan.Workspace.Dirty = dirty
+	}
+	return nil
+}
+
+// CheckWorkspace reports a workspace that does not exist, with file and line. A run can have another source.
+func (d Definition) CheckWorkspace() error {
+	w := d.Plan.Workspace
+	if w == nil || w.Dir == "" || d.Home == "" {
+		return nil
+	}
+	if fi, err := os.Stat(filepath.Join(d.Home, filepath.FromSlash(w.Dir))); err == nil && fi.IsDir() {
+		return nil
+	}
+	_, line := pipeline.Locate(d.Source, []string{"workspace", "dir"})
+	return pipeline.Problems{{File: d.Parsed.File, Line: line, What: fmt.Sprintf("workspace.dir names %s, and there "+
+		"is no such folder; create it, correct the path, or run with --source DIR", w.Dir)}}
+}
+
+// Stored are the digests of a run's inputs.
+type Stored struct {
+	Definition string
+	Plan       string
+	Inputs     string
+	Policy     string
+	Seed       *run.Blob
+	Workspace  *run.Workspace
+}
+
+// Upload stores all inputs of a run: the definition, the plan, prompts, files, the seed of the artifact.
+func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) {
+	var st Stored
+	source, err := s.Put(ctx, d.Source)
+	if err != nil {
+		return st, err
+	}
+	plan, err := s.PutJSON(ctx, d.Plan)
+	if err != nil {
+		return st, err
+	}
+	policy, err := s.PutJSON(ctx,
+		Policy{Version: 1, Agents: d.Plan.Agents, Budget: d.Plan.Budget, Definition: string(source)})
+	if err != nil {
+		return st, err
+	}
+	st.Definition, st.Plan, st.Policy = string(source), string(plan), string(policy)
+	return st, d.uploadFiles(ctx, s, &st)
+}
+
+func (d Definition) uploadFiles(ctx context.Context, s *store.Store, st *Stored) error {
+	manifest := rundir.Inputs{Version: 1}
+	files := d.files()
+	for i, name := range files {
+		report(ctx, "Storing the inputs", i, len(files))
+		data, err := fs.ReadFile(d.Folder, name)
+		if err != nil {
+			return err
+		}
+		digest, err := s.Put(ctx, data)
+		if err != nil {
+			return err
+		}
+		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: string(digest),
+			Size: int64(len(data))})
+		if d.Plan.Artifact != nil && d.Plan.Artifact.Seed == name {
+			if err := d.seed(ctx, s, data, st); err != nil {
+				return err
+			}
+		}
+	}
+	inputs, err := s.PutJSON(ctx, manifest)
+	st.Inputs = string(inputs)
+	return err
+}
+
+// seed stores the artifact with which the run starts, in the form of stored artifacts.
+func (d Definition) seed(ctx context.Context, s *store.Store, data []byte, st *Stored) error {
+	text := pass.Stored(string(data))
+	digest, err := s.Put(ctx, text)
+	if err != nil {
+		return err
+	}
+	st.Seed = &run.Blob{Digest: string(digest), Size: int64(len(text)), Chars: len([]rune(string(text)))}
+	return nil
+}
+
+// files lists the paths that the definition names, each once, relative to its folder.
+func (d Definition) files() []string {
+	var out []string
+	add := func(p string) {
+		if p != "" && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	if d.Plan.Artifact != nil {
+		add(d.Plan.Artifact.Seed)
+	}
+	for _, r := range d.Plan.Roles {
+		add(r.Prompt)
+	}
+	for _, f := range d.Plan.AlwaysRead {
+		add(f.Path)
+	}
+	for _, set := range d.Plan.Sets {
+		for _, f := range set.Files {
+			add(f.Path)
+		}
+	}
+	return out
+}
+
+// LoadRun reads the definition of a run from its directory: the one in force.
+func LoadRun(dir projector.Dir) (Definition, error) {
+	name, err := dir.InForce(layout.DefinitionFile)
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
+	}
+	src, err := os.ReadFile(dir.Path(name))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
+	}
+	inputs, err := dir.InForce(layout.InputsDir)
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	root, err := os.OpenRoot(dir.Path(inputs))
+	if err != nil {
+		return Definition{}, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	parsed, problems := pipeline.Parse(dir.Path(name), src, root.FS())
+	if len(problems) > 0 {
+		return Definition{}, problems
+	}
+	return Definition{Folder: root.FS(), Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}

@@ -1,0 +1,142 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/google/uuid"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// RefusedError reports that a run refused a message, with the run's reason. Nothing was changed.
+type RefusedError struct {
+	Verb, Why string
+	Conflict  *run.ConflictError // set if the status does not allow it
+	Undecided bool               // an operator has to decide a question first
+	Closed    bool               // the run has no open workflow
+
+	// the request is valid, but something else has to change first: the run's budget, its worker, its server
+	FailedPrecondition bool
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("%s refused: %s", e.Verb, e.Why) }
+
+func (e *RefusedError) Unwrap() error {
+	if e.Conflict == nil {
+		return nil
+	}
+	return e.Conflict
+}
+
+// Tell sends a message to the run of a directory, which may have been moved while the run was paused. If the run's
+// status does not allow it, the error contains a *run.ConflictError, even without a worker.
+func (o Operator) Tell(ctx context.Context, dir projector.Dir, verb string,
+	m workflows.Message) (workflows.Ack, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return workflows.Ack{}, err
+	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return workflows.Ack{}, err
+	}
+	if most := o.Settings.Policy.Budget; verb == workflows.VerbBudget && most > 0 && m.USD > most {
+		return workflows.Ack{},
+			&PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f",
+				m.USD, most)}}
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return workflows.Ack{}, err
+	}
+	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
+	begun := now.Tail.Seq > 0
+	if effective.Liveness == run.LiveOpen && begun || effective.Liveness == run.LiveUnknown {
+		if verb == workflows.VerbResume && claim.Host == o.Host { // on another host the folder may have another name
+			m.Dir = dir.Root
+		} else if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return workflows.Ack{}, err
+		}
+		return o.Send(ctx, claim.RunID, verb, m)
+	}
+	_, open := now.State.Asks()
+	c := run.Conflict(effective.Status, run.Operation(verb), run.Terms{Undecided: open})
+	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c}
+}
+
+// rehome reports the new place of a directory that was moved on this host to a paused run. A resume does this itself.
+func (o Operator) rehome(ctx context.Context, claim run.Claim, dir projector.Dir, status run.Status) error {
+	if claim.Host != o.Host || status.Class() != run.OperatorPause {
+		return nil
+	}
+	if err := o.attended(ctx, claim.RunID); err != nil {
+		return &RefusedError{Verb: workflows.VerbRehome, Why: err.Error(), FailedPrecondition: true}
+	}
+	var is workflows.DirectoryAnswer
+	v, err := o.Client.QueryWorkflow(ctx, claim.RunID, "", workflows.QueryDirectory)
+	if err != nil || v.Get(&is) != nil || is.Dir == dir.Root {
+		return nil //nolint:nilerr // a run that does not answer refuses the message too, with its reason
+	}
+	_, err = o.Send(ctx, claim.RunID, workflows.VerbRehome, workflows.Message{Dir: dir.Root})
+	return err
+}
+
+// Send sends a message as an Update and returns the run's answer. Each message has a new id: the run's state makes a
+// repetition harmless, not the id.
+func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Message) (workflows.Ack, error) {
+	if m.By == "" {
+		m.By = o.By
+	}
+	m = o.hidden(m)
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	if err := o.attended(ctx, runID); err != nil {
+		return workflows.Ack{}, &RefusedError{Verb: verb, Why: err.Error(), FailedPrecondition: true}
+	}
+	undo := nothing
+	if verb == workflows.VerbResume {
+		var err error
+		if undo, err = o.handOverResumed(ctx, runID); err != nil {
+			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
+		}
+	}
+	var ack workflows.Ack
+	h, err := o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		UpdateID: uuid.NewString(), WorkflowID: runID, UpdateName: verb, Args: []any{m},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(ctx, &ack)
+	}
+	err = said(runID, verb, err)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		err = errors.Join(err, undo())
+	}
+	return ack, err
+}
+
+func said(runID, verb string, err error) error {
+	var app *temporal.ApplicationError
+	var missing *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &app):
+		return &RefusedError{
+			Verb: verb, Why: app.Message(), Conflict: workflows.ConflictFrom(err),
+			FailedPrecondition: app.Type() == workflows.FailedPrecondition,
+		}
+	case errors.As(err, &missing):
+		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID),
+			Closed: true}
+	}
+	return fmt.Errorf("%s run %s: %w", verb, runID, err)
+}

@@ -1,0 +1,51 @@
+package operations
+
+import (
+	"context"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/history"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+// CheckRebuild refuses a directory that is not the run's and cannot become it. Nothing is written.
+func CheckRebuild(runID, dir string) error {
+	d := projector.At(dir)
+	if err := projector.MayTake(d.Dir, runID); err != nil {
+		return err
+	}
+	return projector.MayWrite(d.Dir)
+}
+
+// Remake rebuilds the derived files of a rebuilt directory that differ from what the run wrote.
+func (o Operator) Remake(ctx context.Context, d projector.Dir) error {
+	claim, err := d.Claim()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, o.storeOf(claim))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return fsck.Remake(ctx, d, blobs.Of(s), blobs.ReadTree)
+}
+
+// Rebuild rebuilds a lost run directory from the newest execution's history and the segments that it names.
+func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
+	src, err := history.Reader{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")
+	if err != nil {
+		return run.Tail{}, err
+	}
+	s, err := store.Open(ctx, o.storeAt(src.Store, src.Claim.Host))
+	if err != nil {
+		return run.Tail{}, err
+	}
+	defer s.Close()
+	report(ctx, "Writing the directory", 0, 0)
+	return projector.At(dir).Rebuild(ctx, blobs.Of(s), src)
+}

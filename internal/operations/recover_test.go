@@ -1,0 +1,123 @@
+package operations
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+// drop takes a blob out of a store.
+func drop(t *testing.T, s *store.Store, digest string) {
+	t.Helper()
+	require.NoError(t, s.Walk(t.Context(), func(o store.Object) error {
+		if string(o.Digest) != digest {
+			return nil
+		}
+		removed, err := s.Remove(t.Context(), o)
+		require.True(t, removed)
+		return err
+	}))
+}
+
+// TestRecoverListsWhatIsMissing takes one thing after another out of the store. What is left comes back; what was taken
+// is named, and nothing is put in its place.
+func TestRecoverListsWhatIsMissing(t *testing.T) {
+	const claimed = `{"version":1,"call":%q,"prompt":%q,"at":"2026-01-02T03:04:05.000Z"}`
+	const answered = `{"version":1,"call":%q,"stdout":{"digest":%q},"stderr":{"digest":""},"exit":{}}`
+	type world struct {
+		s             *store.Store
+		prompt, reply run.Blob
+		out           run.Blob
+		rows          []byte
+	}
+	build := func(t *testing.T) world {
+		w := world{s: testStore(t)}
+		require.NoError(t, os.RemoveAll(directoryOf(t, w.s, "r1",
+			entry{run.KindRunStart, run.RunStart{RunID: "r1", ThreadID: "r1", Epoch: 1,
+				Definition: blobOf(t, w.s, "stages: []").Digest,
+				Artifact:   &run.ArtifactRef{File: "page.html", Seed: blobOf(t, w.s, "seed")}}},
+			entry{run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1}},
+			entry{run.KindArtifactUpdated, run.ArtifactUpdated{Step: "001",
+				Artifact: blobOf(t, w.s, "<p>so far</p>")}}).Root))
+		w.prompt, w.reply = blobOf(t, w.s, "asked"), blobOf(t, w.s, "the reply")
+		w.out = blobOf(t, w.s,
+			`{"type":"result","is_error":false,"result":"the reply","total_cost_usd":0.25,"usage":{"input_tokens":1,"output_tokens":1}}`)
+		for name, data := range map[string]string{
+			"calls/r1/g0.001.1.-.1.abc/claim-001": fmt.Sprintf(claimed, "r1/g0.001.1.-.1.abc", w.prompt.Digest),
+			"calls/r1/g0.001.1.-.1.abc/result":    fmt.Sprintf(answered, "r1/g0.001.1.-.1.abc", w.out.Digest),
+			"calls/r1/g0.002.1.-.1.def/claim-001": fmt.Sprintf(claimed, "r1/g0.002.1.-.1.def", w.prompt.Digest),
+		} {
+			_, err := w.s.Create(t.Context(), name, []byte(data))
+			require.NoError(t, err)
+		}
+		w.rows = fmt.Appendf(nil, `{"seq":7,"call":"r1/g0.001.1.-.1","turn":"001","role":"builder","reply":%q}`+"\n"+
+			`{"half`, w.reply.Digest)
+		return w
+	}
+	always := []string{
+		"1 lines of the traces", "the journal, events 1 to 7 at least",
+		"the answer of call r1/g0.002.1.-.1.def: it was claimed, and its outcome is unknown",
+		"artifact, notes and workspace after events 2 to 7",
+	}
+	tests := []struct {
+		name  string
+		take  func(*testing.T, *world)
+		names string
+		files []string
+	}{
+		{"nothing", func(*testing.T, *world) {}, "",
+			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.001.1.-.1/reply.txt",
+				"calls/r1_g0.002.1.-.1.def/prompt.md", "page.html", "given/pipeline.yaml"}},
+		{"the reply", func(t *testing.T, w *world) { drop(t, w.s, w.reply.Digest) },
+			"the reply of call r1/g0.001.1.-.1: ",
+			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.002.1.-.1.def/prompt.md", "page.html",
+				"given/pipeline.yaml"}},
+		{"the prompt", func(t *testing.T, w *world) { drop(t, w.s, w.prompt.Digest) },
+			"the prompt of call r1/g0.001.1.-.1: ",
+			[]string{"calls/r1_g0.001.1.-.1/reply.txt", "page.html", "given/pipeline.yaml"}},
+		{"the output", func(t *testing.T, w *world) { drop(t, w.s, w.out.Digest) },
+			"call r1/g0.001.1.-.1.abc: the output: ",
+			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.001.1.-.1/reply.txt",
+				"calls/r1_g0.002.1.-.1.def/prompt.md", "page.html", "given/pipeline.yaml"}},
+		{"the call", func(_ *testing.T, w *world) {
+			w.rows = []byte(strings.ReplaceAll(string(w.rows), "g0.001",
+				"g0.003"))
+		},
+			"call r1/g0.003.1.-.1 (001, builder): the store has neither claim nor answer of it",
+			[]string{"calls/r1_g0.001.1.-.1.abc/prompt.md", "calls/r1_g0.001.1.-.1.abc/reply.txt",
+				"calls/r1_g0.002.1.-.1.def/prompt.md", "calls/r1_g0.003.1.-.1/reply.txt", "page.html",
+				"given/pipeline.yaml"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := build(t)
+			tt.take(t, &w)
+			dir := filepath.Join(t.TempDir(), "new")
+			out, err := Recover(t.Context(), w.s, Recovery{RunID: "r1", Traces: w.rows, Dir: dir})
+			require.NoError(t, err)
+			said := strings.Join(out.Missing, "\n")
+			for _, what := range always {
+				require.Contains(t, said, what)
+			}
+			require.Contains(t, said, tt.names)
+			if tt.names == "" {
+				require.Len(t, out.Missing, len(always), said)
+				require.Equal(t, 0.25, out.USD)
+				require.Equal(t, "the reply", laid(t, dir)["calls/r1_g0.001.1.-.1/reply.txt"])
+			}
+			require.ElementsMatch(t, tt.files, out.Files)
+			require.Equal(t, "seed", laid(t, dir)["page.html"], "as of the newest checkpoint")
+			require.NoFileExists(t, projector.At(dir).Path(layout.EventsFile))
+		})
+	}
+}

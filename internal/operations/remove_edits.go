@@ -1,0 +1,116 @@
+package operations
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/run"
+)
+
+// edits refuses to remove manual changes outside of git: in the copy of a folder, or in the artifact. All work of a
+// run is in the store; a file with other content is not the run's.
+func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed, _ []removed) error {
+	if !s.there || r.Discard {
+		return nil
+	}
+	blobs, err := store.Open(ctx, s.store)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	e := edits{store: blobs, known: map[store.Digest]bool{}}
+	if s.work != nil && s.work.Kind == run.WorkspaceDir {
+		e.expect(ctx, s)
+		err = e.below(ctx, s.dir.Path(layout.WorkspaceDir))
+	}
+	if start, ferr := s.dir.First(); err == nil && ferr == nil && start.Artifact != nil {
+		err = e.below(ctx, s.dir.Path(start.Artifact.File))
+	}
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, path := range e.found {
+		if rel, err := filepath.Rel(s.dir.Root, path); err == nil {
+			paths = append(paths, rel)
+		}
+	}
+	if slices.Sort(paths); len(paths) > 0 {
+		p.refuse("%s has changes that the run did not make (%s). To keep them, copy these files; to lose them: "+
+			"--discard",
+			s.dir.Root, few(paths))
+	}
+	return nil
+}
+
+// edits finds files whose content the store lacks.
+type edits struct {
+	store *store.Store
+	known map[store.Digest]bool
+	found []string
+}
+
+// expect loads the known content of the workspace, so that the store is asked about little else.
+func (e *edits) expect(ctx context.Context, s removed) {
+	if s.state.Tree == nil {
+		return
+	}
+	t, err := tree.Load(ctx, e.store, store.Digest(s.state.Tree.Digest))
+	if err != nil {
+		return // the store is asked about each file
+	}
+	for _, entry := range t.Entries {
+		e.known[entry.Digest] = true
+	}
+}
+
+// below checks the files of a folder, or one file.
+func (e *edits) below(ctx context.Context, root string) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		return e.file(ctx, path)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (e *edits) file(ctx context.Context, path string) error {
+	digest, err := digestOf(path)
+	if err != nil || e.known[digest] {
+		return err
+	}
+	has, err := e.store.Has(ctx, digest)
+	if err == nil && !has {
+		e.found = append(e.found, path)
+	}
+	return err
+}
+
+// digestOf reads a file once.
+func digestOf(path string) (d store.Digest, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return store.Digest(hex.EncodeToString(sum.Sum(nil))), nil
+}

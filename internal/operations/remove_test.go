@@ -1,0 +1,496 @@
+package operations
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// TestRemovablesListsEverything that a run has left, and changes nothing.
+func TestRemovablesListsEverything(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	before, stored, refs := laid(t, m.dir.Root), contents(t, m.s), m.git("for-each-ref")
+	p := m.list(Removal{})
+	require.Empty(t, p.Problems)
+	require.Equal(t, everything, whats(p))
+	require.Equal(t, Amount{Objects: 3}, p.Parts[0].Amount)
+	require.Equal(t, m.dir.Path(layout.WorkspaceDir), p.Parts[1].Where)
+	require.Equal(t, removedBranch+" in "+m.source, p.Parts[2].Where)
+	require.Equal(t, Amount{1, 5}, p.Parts[3].Amount)
+	require.Equal(t, m.dir.Root, p.Parts[6].Where)
+	require.Greater(t, p.Parts[6].Amount.Bytes, int64(1000))
+	require.Equal(t, m.entry, p.Parts[7].Where)
+	require.Empty(t, p.Kept)
+	require.Equal(t, before, laid(t, m.dir.Root))
+	require.Equal(t, stored, contents(t, m.s))
+	require.Equal(t, refs, m.git("for-each-ref"))
+	require.Len(t, m.f.executions, 3)
+}
+
+// TestRemove removes all of it, and a second time there is nothing to do.
+func TestRemove(t *testing.T) {
+	for _, status := range []run.Status{run.Done, run.Failed} {
+		t.Run(string(status), func(t *testing.T) {
+			m := newRemoval(t, status)
+			require.NoError(t, m.remove(Removal{}))
+			require.NoDirExists(t, m.dir.Root)
+			require.NoError(t, m.remove(Removal{}), "the store still knows of it")
+			m.gone()
+			var name *NameError
+			require.ErrorAs(t, m.remove(Removal{}), &name)
+		})
+	}
+}
+
+// TestRemoveRefuses what is live, and what would be lost; nothing is removed then.
+func TestRemoveRefuses(t *testing.T) {
+	open := func(m *removal) { m.f.executions[0].Status = isOpen }
+	commits := func(m *removal) {
+		m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	}
+	edits := func(m *removal) { lays(m.t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"}) }
+	for name, row := range map[string]struct {
+		status run.Status
+		hurt   func(*removal)
+		how    Removal
+		says   []string
+	}{
+		"running": {"", open, Removal{},
+			[]string{"run r1", "it is running. End it first: starter cancel r1"}},
+		"about to close": {run.Done, open, Removal{}, []string{"its workflow is about to close"}},
+		"no server": {run.Done,
+			func(m *removal) { m.f.down = serviceerror.NewUnavailable("connection refused") }, Removal{},
+			[]string{"whether it is live is unknown", "connection refused", "--offline"}},
+		"offline, and running": {"", func(*removal) {}, Removal{Offline: true},
+			[]string{"recorded as running", "without --offline"}},
+		"commits": {run.Done, commits, Removal{},
+			[]string{"Only here", "merge passbook/r1", "--keep-branch", "--discard"}},
+		"changes": {run.Done, edits, Removal{},
+			[]string{"in no commit (new.txt)", "--discard"}},
+		"changes, and the branch is kept": {run.Done, edits, Removal{KeepBranch: true},
+			[]string{"in no commit (new.txt)"}},
+		"both": {run.Done, func(m *removal) { commits(m); edits(m) }, Removal{}, []string{"Only here", "new.txt"}},
+		"another branch": {run.Done, func(m *removal) {
+			m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "-c", "mine")
+		}, Removal{}, []string{"another branch or commit checked out", "switch passbook/r1"}},
+		"checked out elsewhere": {run.Done, func(m *removal) {
+			m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "--detach")
+			m.git("switch", "-q", removedBranch)
+		}, Removal{}, []string{"is checked out at"}},
+		"the repository is gone": {run.Done, func(m *removal) {
+			require.NoError(m.t,
+				os.Rename(m.source, m.source+"-away"))
+		}, Removal{}, []string{"the repository", "is not found", "--discard"}},
+		"another host": {run.Done, func(m *removal) {
+			m.o.Host = "here"
+			raw := must(os.ReadFile(m.dir.Path(layout.ClaimFile)))(m.t)
+			raw = []byte(strings.Replace(string(raw), `"host": ""`, `"host": "there"`, 1))
+			require.NoError(m.t, os.WriteFile(m.dir.Path(layout.ClaimFile), raw, 0o600))
+		}, Removal{}, []string{"on another host (there)"}},
+		"the checkout is a link": {run.Done, func(m *removal) {
+			at := m.dir.Path(layout.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"-away"))
+			require.NoError(m.t, os.Symlink(at+"-away", at))
+		}, Removal{}, []string{"it is a symbolic link"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, row.status)
+			row.hurt(m)
+			before, stored := laid(t, m.dir.Root), contents(t, m.s)
+			err := m.remove(row.how)
+			var refused *RemoveError
+			require.ErrorAs(t, err, &refused)
+			for _, s := range append(row.says, "nothing was removed") {
+				require.ErrorContains(t, err, s)
+			}
+			require.Equal(t, before, laid(t, m.dir.Root))
+			require.Equal(t, stored, contents(t, m.s))
+			require.Len(t, m.f.executions, 3)
+			require.FileExists(t, m.entry)
+		})
+	}
+	t.Run("a conflict says what is allowed", func(t *testing.T) {
+		m := newRemoval(t, "")
+		open(m)
+		var c *run.ConflictError
+		require.ErrorAs(t, m.remove(Removal{}), &c)
+		require.Equal(t, run.Running, c.From)
+		require.Contains(t, c.Allowed, run.Cancel)
+	})
+	t.Run("no run", func(t *testing.T) {
+		m := newRemoval(t, run.Done)
+		_, err := m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		require.ErrorIs(t, err, rundir.ErrNoRun)
+		lays(t, m.source, map[string]string{layout.EventsFile: ""})
+		_, err = m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		require.ErrorContains(t, err, "another program")
+	})
+	t.Run("somebody writes there", func(t *testing.T) {
+		m := newRemoval(t, run.Done)
+		lock, err := durable.TryLock(m.dir.Path(layout.LockFile), durable.Self("rebuild", time.Now()))
+		require.NoError(t, err)
+		err = m.remove(Removal{})
+		require.ErrorContains(t, err, "is being written by rebuild")
+		require.ErrorContains(t, err, "nothing was removed")
+		require.Len(t, m.f.executions, 3)
+		require.DirExists(t, m.dir.Path(layout.WorkspaceDir))
+		require.NoError(t, lock.Unlock())
+		require.NoError(t, m.remove(Removal{}))
+		m.gone()
+	})
+}
+
+// TestRemoveChecksUnreadableRepositories: a checkout or a repository that is not as the run left it does not end the
+// removal of the rest, and nothing in it is lost without a word.
+func TestRemoveChecksUnreadableRepositories(t *testing.T) {
+	move := func(m *removal) {
+		to := filepath.Join(m.t.TempDir(), "moved")
+		require.NoError(m.t, os.Rename(m.dir.Root, to))
+		require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
+		m.dir = projector.At(to)
+	}
+	replaced := func(m *removal) {
+		require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
+		m.gitIn(filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
+	}
+	for name, row := range map[string]struct {
+		hurt   func(*removal)
+		says   string // without --discard; empty: it is removed
+		edited string // with a file that only the checkout has
+		mend   func(*removal)
+	}{
+		"moved": {move, "", "in no commit (new.txt)", nil},
+		"moved, and another run has its place": {func(m *removal) {
+			old := m.dir.Path(layout.WorkspaceDir)
+			move(m)
+			r, err := repo.Open(m.t.Context(), m.source)
+			require.NoError(m.t, err)
+			_, err = r.AddWorktree(m.t.Context(), old, "passbook/other", "HEAD")
+			require.NoError(m.t, err)
+			lays(m.t, old, map[string]string{"others.txt": "other\n"})
+		}, "", "in no commit (new.txt)", func(m *removal) {
+			list := strings.Split(m.git("worktree", "list"), "\n")
+			require.Len(m.t, list, 2)
+			other := strings.Fields(list[1])[0]
+			require.FileExists(m.t, filepath.Join(other, "others.txt"))
+			require.Equal(m.t, "passbook/other", m.gitIn(other, "branch", "--show-current"))
+			m.git("worktree", "remove", "--force", other)
+			m.git("branch", "-D", "passbook/other")
+		}},
+		"moved and pruned": {func(m *removal) { move(m); m.git("worktree", "prune") }, "", "in no commit (new.txt)",
+			nil},
+		"bare": {func(m *removal) { m.git("config", "core.bare", "true") }, "", "in no commit (new.txt)", nil},
+		"unborn": {func(m *removal) { m.git("symbolic-ref", "HEAD", "refs/heads/none") }, "",
+			"in no commit (new.txt)", nil},
+		"cloned again": {replaced, "git has no record of this checkout", "--discard", nil},
+		"no repository": {func(m *removal) {
+			require.NoError(m.t,
+				os.Rename(filepath.Join(m.source, ".git"), m.source+"-git"))
+		}, "not inside a git checkout", "--discard",
+			func(m *removal) {
+				require.NoError(m.t, os.Rename(m.source+"-git", filepath.Join(m.source, ".git")))
+				m.git("worktree", "prune")
+				m.git("branch", "-D", removedBranch)
+			}},
+		"another branch": {func(m *removal) { m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "-c", "mine") },
+			"another branch or commit checked out", "in no commit (new.txt)",
+			func(m *removal) { m.git("branch", "-D", "mine") }},
+		"detached": {func(m *removal) { m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "--detach") },
+			"another branch or commit checked out", "in no commit (new.txt)", nil},
+		"half removed": {func(m *removal) {
+			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), ".git")))
+		}, "", "in no commit (new.txt)", nil},
+		"removed but for .git": {func(m *removal) {
+			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), "a.txt")))
+		}, "", "in no commit (new.txt)", nil},
+		"set aside": {func(m *removal) {
+			at := m.dir.Path(layout.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"~1"))
+		}, "", "", nil},
+		"set aside, and git has forgotten it": {func(m *removal) {
+			at := m.dir.Path(layout.WorkspaceDir)
+			require.NoError(m.t, os.Rename(at, at+"~1"))
+			m.git("worktree", "prune")
+		}, "", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			row.hurt(m)
+			if row.says != "" {
+				require.ErrorContains(t, m.remove(Removal{}), row.says)
+			}
+			if row.edited != "" {
+				lays(t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+				require.ErrorContains(t, m.remove(Removal{}), row.edited)
+				require.FileExists(t, filepath.Join(m.dir.Path(layout.WorkspaceDir), "new.txt"))
+				require.NoError(t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), "new.txt")))
+			}
+			require.Len(t, m.f.executions, 3, "nothing was removed")
+			require.NoError(t, m.remove(Removal{Discard: row.says != ""}))
+			if row.mend != nil {
+				row.mend(m)
+			}
+			m.gone()
+		})
+	}
+}
+
+// TestRemoveReportsAFailedPart says what is removed and what is not, and the same command removes the rest.
+func TestRemoveReportsAFailedPart(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.git("worktree", "lock", m.dir.Path(layout.WorkspaceDir))
+	err := m.remove(Removal{})
+	var failed *RemovalError
+	require.ErrorAs(t, err, &failed)
+	require.Len(t, failed.Runs, 1)
+	require.False(t, failed.Runs[0].Removed())
+	require.Regexp(t, `(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not removed  registry .*\nFix the cause and run the same command again`, err.Error())
+	require.NotContains(t, err.Error(), "nothing was removed")
+	require.FileExists(t, filepath.Join(m.dir.Path(layout.WorkspaceDir), "a.txt"))
+	m.git("worktree", "unlock", m.dir.Path(layout.WorkspaceDir))
+	require.NoError(t, m.remove(Removal{}))
+	m.gone()
+}
+
+// TestRemoveKeepsEdits: what somebody has changed in the copy of a folder, or in the artifact, is no work of the run.
+func TestRemoveKeepsEdits(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	ctx := t.Context()
+	source := t.TempDir()
+	lays(t, source, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	saved, err := tree.Save(ctx, m.s, source, tree.Rules{}, nil)
+	require.NoError(t, err)
+	made := blobOf(t, m.s, "<!DOCTYPE html>\n")
+	d := directoryOf(t, m.s, "r2", entry{run.KindRunStart, run.RunStart{
+		RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page",
+		Artifact:  &run.ArtifactRef{File: "page.html", Seed: made},
+		Workspace: &run.Workspace{Kind: "dir", Source: source, Tree: workspace.Blob(saved)},
+	}}, entry{run.KindRunEnd, run.RunEnd{Status: run.Done}})
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", d.Root))
+	work := d.Path(layout.WorkspaceDir)
+	lays(t, work, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
+	remove := func(discard bool) error {
+		_, err := m.o.Remove(ctx, Removal{Runs: []string{"r2"}, Discard: discard})
+		return err
+	}
+	lays(t, d.Root, map[string]string{"page.html": "mine\n", "workspace/a.txt": "mine, too\n",
+		"workspace/new/deep.txt": "new\n"})
+	err = remove(false)
+	require.ErrorContains(t, err,
+		"changes that the run did not make (page.html, workspace/a.txt, workspace/new/deep.txt)")
+	require.ErrorContains(t, err, "--discard")
+	require.FileExists(t, filepath.Join(work, "new", "deep.txt"))
+	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n", "workspace/a.txt": "c\n"})
+	require.NoError(t, os.RemoveAll(filepath.Join(work, "new")))
+	require.NoError(t, os.RemoveAll(filepath.Join(work, "b"))) // a removal that was cut off has removed it
+	p, err := m.o.Removables(ctx, Removal{Runs: []string{"r2"}})
+	require.NoError(t, err)
+	require.Empty(t, p[0].Problems)
+	lays(t, work, map[string]string{"a.txt": "mine, too\n"})
+	require.NoError(t, remove(true))
+	require.NoDirExists(t, d.Root)
+}
+
+// TestRemoveDiscards: what only the checkout has is lost with --discard, and the branch stays with --keep-branch.
+func TestRemoveDiscards(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	at := m.git("rev-parse", removedBranch)
+	p := m.list(Removal{KeepBranch: true})
+	require.NotContains(t, whats(p), "branch")
+	require.Contains(t, p.Kept[0], removedBranch)
+	require.NoError(t, m.remove(Removal{KeepBranch: true}))
+	require.Equal(t, at, m.git("rev-parse", removedBranch))
+	require.NoDirExists(t, m.dir.Root)
+
+	m = newRemoval(t, run.Done)
+	m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	lays(t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+	require.NoError(t, m.remove(Removal{Discard: true}))
+	m.gone()
+}
+
+// TestRemoveCountsADelivery: the commits of a run whose result was delivered as one commit are not lost while that is
+// there.
+func TestRemoveCountsADelivery(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	work := m.dir.Path(layout.WorkspaceDir)
+	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "Only here")
+	at := m.git("rev-parse", removedBranch)
+	m.git("branch", "result")
+	s := removed{state: run.State{Commit: at, Delivery: &run.Delivered{Delivered: true, To: "branch", Target: "result",
+		Commit: m.git("rev-parse", "result")}}}
+	source, err := repo.Open(t.Context(), m.source)
+	require.NoError(t, err)
+	own, err := source.OwnWork(t.Context(), removedBranch)
+	require.NoError(t, err)
+	g := gitRemoval{p: &Removable{}, s: s, source: source, branch: removedBranch}
+	require.Contains(t, g.delivered(t.Context(), own, nil), "delivered to the branch result")
+
+	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "By hand")
+	later, err := source.OwnWork(t.Context(), removedBranch)
+	require.NoError(t, err)
+	require.Empty(t, g.delivered(t.Context(), later, nil), "a commit after the delivery")
+	g.s.state.Delivery.Commit = ""
+	require.Empty(t, g.delivered(t.Context(), own, nil), "files in a checkout may have been reset since")
+	g.s.state.Delivery.Commit = at
+	require.Empty(t, g.delivered(t.Context(), own, []string{removedBranch}), "what was delivered is gone")
+}
+
+// TestRemoveOffline leaves the executions, and nothing else.
+func TestRemoveOffline(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	m.o.Client = nil
+	p := m.list(Removal{Offline: true})
+	require.Equal(t, everything[1:], whats(p))
+	require.Contains(t, p.Kept[0], "until their retention ends")
+	require.NoError(t, m.remove(Removal{Offline: true}))
+	require.Len(t, m.f.executions, 3)
+	m.o.Client = m.f
+	require.NoError(t, m.remove(Removal{}), "later the rest")
+	m.gone()
+}
+
+// TestRemoveKeepsForeignFiles: other files in the directory are named and stay; what a link leads to is not touched.
+func TestRemoveKeepsForeignFiles(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	outside := t.TempDir()
+	lays(t, outside, map[string]string{"precious.txt": "mine\n"})
+	lays(t, m.dir.Root, map[string]string{"notes.txt": "mine\n", "_orchestrator/mine.md": "mine\n"})
+	for _, link := range []string{"link", "_orchestrator/passes/link"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(m.dir.Path(link)), 0o755))
+		require.NoError(t, os.Symlink(outside, m.dir.Path(link)))
+	}
+	require.NoError(t, os.RemoveAll(m.dir.Path("snapshots")))
+	require.NoError(t, os.Symlink(outside, m.dir.Path("snapshots")))
+	p := m.list(Removal{})
+	for i, name := range []string{"link", "notes.txt", "snapshots", "_orchestrator/mine.md"} {
+		require.Equal(t, m.dir.Path(name)+": the run did not create it", p.Kept[i])
+	}
+	require.NoError(t, m.remove(Removal{}))
+	require.Equal(t, map[string]string{"precious.txt": "mine\n"}, laid(t, outside))
+	left, err := os.ReadDir(m.dir.Root)
+	require.NoError(t, err)
+	require.Len(t, left, 4)
+	require.Equal(t, "_orchestrator", left[0].Name())
+	require.FileExists(t, m.dir.Path("_orchestrator/mine.md"))
+	require.NoFileExists(t, m.entry)
+}
+
+// TestRemoveCompletesAnInterruptedRemoval after it was cut off before any of its steps, or within the last one of them
+// that removes many things.
+func TestRemoveCompletesAnInterruptedRemoval(t *testing.T) {
+	for k := range everything {
+		t.Run("before "+everything[k], func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			cut := Reporting(ctx, func(p Progress) {
+				if strings.HasPrefix(p.What, "Removing") && p.Done == k {
+					stop()
+				}
+			})
+			_, err := m.o.Remove(cut, Removal{Runs: []string{removedRun}})
+			require.ErrorIs(t, err, context.Canceled)
+			require.NoError(t, m.remove(Removal{}))
+			m.gone()
+		})
+	}
+	for name, cut := range map[string]func(t *testing.T, m *removal){
+		"only the claim is left": func(t *testing.T, m *removal) {
+			c, err := projector.ReadContents(m.dir.Dir)
+			require.NoError(t, err)
+			for _, name := range c.Own[:len(c.Own)-1] {
+				require.NoError(t, os.RemoveAll(m.dir.Path(name)))
+			}
+			require.FileExists(t, m.dir.Path(layout.ClaimFile))
+		},
+		"the claim is gone, too": func(t *testing.T, m *removal) {
+			require.NoError(t, os.RemoveAll(m.dir.Root))
+			require.NoError(t, os.Mkdir(m.dir.Root, 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			p := m.list(Removal{})
+			for _, part := range p.Parts[:6] {
+				require.NoError(t, part.remove(t.Context()))
+			}
+			cut(t, m)
+			require.NoError(t, m.remove(Removal{}))
+			m.gone()
+		})
+	}
+}
+
+// TestRemoveAfterTheDirectory was deleted by hand: by id, or by where it was. Git still lists the checkout.
+func TestRemoveAfterTheDirectory(t *testing.T) {
+	for _, byPath := range []bool{false, true} {
+		m := newRemoval(t, run.Done)
+		require.NoError(t, os.RemoveAll(m.dir.Root))
+		name := removedRun
+		if byPath {
+			name = m.dir.Root
+		}
+		all, err := m.o.Removables(t.Context(), Removal{Runs: []string{name}})
+		require.NoError(t, err)
+		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "registry"},
+			whats(all[0]))
+		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
+		_, err = m.o.Remove(t.Context(), Removal{Runs: []string{name}})
+		require.NoError(t, err)
+		m.gone()
+	}
+}
+
+// TestRemoveKeepsSourcesOfRuns: a fork needs the source's calls and checkpoints. They stay until it is removed too.
+func TestRemoveKeepsSourcesOfRuns(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	fork := projector.At(filepath.Join(t.TempDir(), "r2"))
+	require.NoError(t, fork.Take(run.Claim{Version: 1, RunID: "r2", ThreadID: removedRun, SourceRun: removedRun,
+		Mode: run.ModeFork, Store: m.s.URL()}))
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", fork.Root))
+	require.Contains(t, m.list(Removal{}).Kept[0], "as long as these runs need them: r2 (fork)")
+	require.NoError(t, m.remove(Removal{}))
+	before := contents(t, m.s)
+	_, err := Collect(t.Context(), m.s, collecting(m.o.Settings.StateDir))
+	require.NoError(t, err)
+	require.Equal(t, before, contents(t, m.s))
+	_, err = m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}})
+	require.NoError(t, err)
+	m.gone()
+}
+
+// TestRemoveSeveral: of two runs one of which may not be removed, none is.
+func TestRemoveSeveral(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	other := page(t, m.s, "r2", "two", "")
+	require.NoError(t, Index(m.o.Settings.StateDir, "r2", other.Root))
+	m.f.executions = append(m.f.executions, &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: "r2", RunId: "z"},
+		Status:    enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
+	})
+	_, err := m.o.Remove(t.Context(), Removal{Runs: []string{removedRun, "r2"}})
+	require.ErrorContains(t, err, "run r2: remove refused: it is running")
+	require.DirExists(t, m.dir.Root)
+}

@@ -1,0 +1,32 @@
+package operations
+
+import (
+	"context"
+	"errors"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Resume continues a run (requirement 003 §6): a paused one where it paused, a closed one in a new epoch. Of several
+// concurrent calls one wins. If the run's status does not allow it, the error contains a *run.ConflictError.
+func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (Reopened, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Reopened{}, err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return Reopened{}, err
+	}
+	if effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status); effective.Liveness != run.LiveOpen {
+		return o.Reopen(ctx, dir, r)
+	}
+	_, err = o.Tell(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force, Reason: r.Reason})
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
+		return o.Reopen(ctx, dir, r)
+	}
+	return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err
+}

@@ -1,0 +1,246 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Reverting configures a revert.
+type Reverting struct {
+	To         string // checkpoint, or a boundary: pass-35, round-2
+	Note       string
+	StayPaused bool // stay paused there
+	Force      bool // revert a halted run
+	Reason     string
+}
+
+// Reverted is the place from which a run continues.
+type Reverted struct {
+	RunID      string `json:"run_id"`
+	Checkpoint string `json:"checkpoint"`
+	Pass       int    `json:"at_pass"`
+	Generation int    `json:"generation"` // that starts with the revert
+	Epoch      int    `json:"epoch"`
+
+	Warning string `json:"warning,omitempty"` // damage of the checkpoint that was repaired
+}
+
+// Revert returns a paused, failed, cancelled or interrupted run to a checkpoint (lifecycle.md): the same run, with
+// the next generation of calls. Nothing is lost: abandoned work stays in the journal and on disk, and its cost is
+// counted. If the status does not allow it, the error is a *run.ConflictError. A missing or damaged checkpoint
+// changes nothing.
+func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Reverted{}, err
+	}
+	now, effective, err := o.catchUp(ctx, dir, claim)
+	if err != nil {
+		return Reverted{}, err
+	}
+	if err := o.mayRevert(now.State, effective, r); err != nil {
+		return Reverted{}, err
+	}
+	c, warning, err := o.checkpoint(ctx, dir, claim, now, r.To)
+	if err != nil {
+		return Reverted{}, err
+	}
+	out := Reverted{Warning: warning, RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled,
+		Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
+	if effective.Liveness == run.LiveOpen {
+		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
+			return out, err
+		}
+		m := workflows.Message{To: c.ID, Note: r.Note, StayPaused: r.StayPaused}
+		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
+		return out, err
+	}
+	overruled, err := o.reevaluated(ctx, claim, dir, now, Reopening{Force: r.Force, Reason: r.Reason})
+	if err != nil {
+		return out, err
+	}
+	in, _, err := o.reopening(ctx, dir, claim, now, effective, Reopening{Force: r.Force, Reason: r.Reason, Note: r.Note})
+	if err != nil {
+		return out, err
+	}
+	in.Reopen.Overruled = overruled
+	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Note: r.Note, StayPaused: r.StayPaused}
+	out.Epoch = in.Reopen.Epoch
+	return out, o.openEpoch(ctx, dir, claim, now, effective, in, workflows.VerbRevert)
+}
+
+func (o Operator) mayRevert(s run.State, effective run.EffectiveStatus, r Reverting) error {
+	switch {
+	case effective.Liveness == run.LiveUnknown:
+		return &RefusedError{Verb: workflows.VerbRevert,
+			Why: fmt.Sprintf("whether the run is alive is unknown (%s)", effective.Detail), FailedPrecondition: true}
+	case effective.Status != run.Done && unexplained(Reopening{Force: r.Force, Reason: r.Reason}):
+		return &RefusedError{Verb: workflows.VerbRevert, Why: needsReason}
+	}
+	if r.Force {
+		if err := mayForce(o.Settings); err != nil {
+			return err
+		}
+	}
+	_, open := s.Asks()
+	return run.May(effective.Status, run.Revert, run.Terms{Forced: r.Force, Undecided: open})
+}
+
+// openEpoch starts the first execution of a closed run's next epoch, after the journal in its directory is complete.
+// Of several concurrent calls one wins.
+func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Claim, c fsck.Continuation,
+	effective run.EffectiveStatus, in workflows.Input, verb string) error {
+	if err := o.refill(ctx, dir, claim, c, effective); err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
+	}
+	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return err
+	}
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if effective.Status == run.Halted {
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
+	err := o.execute(ctx, in, reuse)
+	var there *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &there) {
+		return &RefusedError{Verb: verb,
+			Why:                fmt.Sprintf("run %s is already running: another process resumed it", claim.RunID),
+			FailedPrecondition: true}
+	}
+	if err != nil {
+		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
+	}
+	return nil
+}
+
+// checkpoint finds a checkpoint of a run and checks that all its data exists. A checkpoint that is missing or damaged
+// in the store is rebuilt from the journal, with a warning.
+func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.Claim, now fsck.Continuation,
+	id string) (c run.Checkpoint, warning string, err error) {
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return c, "", err
+	}
+	defer s.Close()
+	journal, start := now.Checkpoints, now.Start
+	if start.RunID == "" { // the run is open: its directory decides
+		journal = func() (projector.Names, error) { return projector.Checkpoints(dir.Dir) }
+		if start, err = dir.First(); err != nil {
+			return c, "", err
+		}
+	}
+	marks, err := journal()
+	if err != nil {
+		return c, "", err
+	}
+	c, warning, err = projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, claim.RunID, id)
+	if err != nil {
+		return c, "", err
+	}
+	if err := projector.VerifyCheckpoint(dir.Dir, c.ID); err != nil {
+		return c, "", fmt.Errorf("%w; restore it (starter repair-state %s --apply), then revert", err,
+			shell.Quote(dir.Root))
+	}
+	var lost *projector.MissingError
+	if _, err := projector.Import(ctx, dir.Dir, blobs.Of(s), start, c.State); err != nil && !errors.As(err,
+		&lost) { // the next line reports what is lost
+		return c, "", err
+	}
+	c, err = blobs.Checkpoint(ctx, s, claim.RunID, id)
+	return c, warning, err
+}
+
+// Cancel ends a live, paused or interrupted run (lifecycle.md): it ends the running call and writes a terminal event,
+// the last one. No workflow writes the journal of an interrupted run, so a new epoch does, without a call. A run that
+// was already cancelled stays unchanged.
+func (o Operator) Cancel(ctx context.Context, dir projector.Dir) error {
+	claim, err := dir.Claim()
+	if err != nil {
+		return err
+	}
+	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
+		return err
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return err
+	}
+	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
+	switch {
+	case effective.Status == run.Cancelled:
+		return nil
+	case effective.Liveness == run.LiveUnknown:
+		return &RefusedError{Verb: string(run.Cancel),
+			Why: fmt.Sprintf("whether the run is alive is unknown (%s)", effective.Detail), FailedPrecondition: true}
+	case effective.Liveness == run.LiveOpen && now.State.Status.Closed(): // its workflow is about to end
+		return &run.ConflictError{Operation: run.Cancel, From: now.State.Status,
+			Allowed: run.Operations(now.State.Status)}
+	case effective.Liveness == run.LiveOpen: // even before its first event
+	default:
+		_, open := now.State.Asks()
+		if err := run.May(effective.Status, run.Cancel, run.Terms{Undecided: open}); err != nil {
+			return err
+		}
+		return o.cancelInterrupted(ctx, dir, claim)
+	}
+	if err := o.Client.CancelWorkflow(ctx, claim.RunID, ""); err != nil {
+		return fmt.Errorf("cancel run %s: %w", claim.RunID, err)
+	}
+	return nil
+}
+
+// cancelInterrupted opens the epoch that closes an interrupted run as cancelled. The settings are not checked,
+// because no call is made.
+func (o Operator) cancelInterrupted(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+	now, effective, err := o.catchUp(ctx, dir, claim)
+	if err != nil {
+		return err
+	}
+	if effective.Status == run.Cancelled {
+		return nil
+	}
+	if err := run.May(effective.Status, run.Cancel, run.Terms{}); err != nil { // the history has more than the directory
+		return err
+	}
+	if now.State.Checkpoint == nil {
+		return &RefusedError{Verb: string(run.Cancel),
+			Why: "the run has no checkpoint to continue from: remove it (starter remove " + claim.RunID +
+				")",
+			FailedPrecondition: true}
+	}
+	in, _, err := o.reopening(ctx, dir, claim, now, effective, Reopening{})
+	if err != nil {
+		return err
+	}
+	in.Reopen.Cancel = true
+	if err := calls.EndAll(ctx, o.Settings.Scratch(), claim.RunID); err != nil {
+		return err
+	}
+	return o.openEpoch(ctx, dir, claim, now, effective, in, string(run.Cancel))
+}
+
+// refill writes the lines that the directory lacks or has otherwise.
+func (o Operator) refill(ctx context.Context, dir projector.Dir, claim run.Claim, c fsck.Continuation,
+	effective run.EffectiveStatus) error {
+	s, err := o.openStore(ctx, claim)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return fsck.Refill(ctx, dir, c, fsck.RepairOptions{EffectiveStatus: effective, Blobs: blobs.Of(s),
+		Now: time.Now(), By: o.By})
+}

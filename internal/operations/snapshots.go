@@ -1,0 +1,185 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/blame"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Snapshots are the trees of a run's workspace: their list is in the directory, their contents are in the store.
+type Snapshots struct {
+	Versions []rundir.Version // oldest first
+	dir      projector.Dir
+	store    *store.Store
+}
+
+// SnapshotError reports a request about snapshots that cannot be met. Nothing was changed.
+type SnapshotError struct{ Why string }
+
+func (e *SnapshotError) Error() string { return e.Why }
+
+// OpenSnapshots reads the versions of a run. For a run without a workspace the error is a [SnapshotError].
+func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
+	versions, err := d.Versions()
+	if err != nil {
+		return nil, err
+	}
+	if len(versions) == 0 {
+		return nil, &SnapshotError{"the run has no workspace, so there are no snapshots"}
+	}
+	claim, err := d.Claim()
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, claim.Store)
+	if err != nil {
+		return nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
+	}
+	return &Snapshots{Versions: versions, dir: d, store: s}, nil
+}
+
+// Close closes the store.
+func (s *Snapshots) Close() error { return s.store.Close() }
+
+// Turns returns the versions that turns left.
+func (s *Snapshots) Turns() []rundir.Version {
+	return slices.DeleteFunc(slices.Clone(s.Versions),
+		func(v rundir.Version) bool { return v.Cause != rundir.FromTurn })
+}
+
+// Turn returns the version that turn n left; turn 0 is the first one.
+func (s *Snapshots) Turn(n int) (rundir.Version, error) {
+	if n == 0 {
+		return s.Versions[0], nil
+	}
+	turns := s.Turns()
+	if n > 0 && n <= len(turns) {
+		return turns[n-1], nil
+	}
+	return rundir.Version{},
+		&SnapshotError{fmt.Sprintf("there is no turn %d: the run has had %d; turn 0 is its first tree", n, len(turns))}
+}
+
+// Tree returns the tree that turn n left, from its manifest. A changed manifest is an error; a missing one is read
+// from the store.
+func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
+	v, err := s.Turn(n)
+	if err != nil {
+		return tree.Tree{}, err
+	}
+	name := s.dir.Path(layout.SnapshotManifest(n))
+	raw, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tree.Load(ctx, s.store, store.Digest(v.Tree))
+	}
+	if err != nil {
+		return tree.Tree{}, err
+	}
+	t, err := tree.ReadManifest(raw)
+	if err == nil && string(t.Digest()) != v.Tree {
+		err = fmt.Errorf("it is of tree %s, and the run's events name %s", t.Digest(), v.Tree)
+	}
+	if err != nil {
+		return tree.Tree{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// Compare compares two trees, named by their digests. drop removes its temporary files.
+func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *repo.Comparison, drop func() error, err error) {
+	return compareStored(ctx, s.store, from, to)
+}
+
+// Blame returns for every file the version that last changed it: File.Tree is an index into the returned versions.
+func (s *Snapshots) Blame(ctx context.Context) ([]blame.File, []rundir.Version, error) {
+	trees, versions, err := s.inForce(ctx)
+	return blame.Files(trees), versions, err
+}
+
+// Lines does the same for every line of a file.
+func (s *Snapshots) Lines(ctx context.Context, path string) (blame.Text, []rundir.Version, error) {
+	trees, versions, err := s.inForce(ctx)
+	if err != nil {
+		return blame.Text{}, nil, err
+	}
+	text, err := blame.Lines(ctx, s.store, trees, path)
+	return text, versions, err
+}
+
+// inForce loads the trees that no revert has abandoned.
+func (s *Snapshots) inForce(ctx context.Context) ([]tree.Tree, []rundir.Version, error) {
+	versions := slices.DeleteFunc(slices.Clone(s.Versions), func(v rundir.Version) bool { return v.Abandoned })
+	var trees []tree.Tree
+	for i, v := range versions {
+		if i > 0 && v.Tree == versions[i-1].Tree {
+			trees = append(trees, trees[i-1])
+			continue
+		}
+		t, err := tree.Load(ctx, s.store, store.Digest(v.Tree))
+		if err != nil {
+			return nil, nil, err
+		}
+		trees = append(trees, t)
+	}
+	return trees, versions, nil
+}
+
+// Checkout makes the folder at dir contain exactly what turn n left. A folder with content is refused unless force
+// allows removing it. A run directory, or a folder that contains the run's directory or lies in it, is always
+// refused.
+func (s *Snapshots) Checkout(ctx context.Context, n int, dir string, force bool) (rundir.Version, error) {
+	v, err := s.Turn(n)
+	if err != nil {
+		return v, err
+	}
+	if err := s.mayHold(dir, force); err != nil {
+		return v, err
+	}
+	_, err = tree.Checkout(ctx, s.store, store.Digest(v.Tree), dir, tree.Rules{})
+	return v, err
+}
+
+// mayHold checks whether a tree may be written to a folder.
+func (s *Snapshots) mayHold(dir string, force bool) error {
+	if err := projector.Writable(dir); err != nil {
+		return err
+	}
+	place, err := resolved(dir)
+	if err != nil {
+		return err
+	}
+	run, err := resolved(s.dir.Root)
+	if err != nil {
+		return err
+	}
+	if contains(place, run) {
+		return &SnapshotError{fmt.Sprintf("%s contains the run directory %s: nothing was changed; choose another "+
+			"folder",
+			dir, s.dir.Root)}
+	}
+	if force {
+		return nil
+	}
+	return orForce(projector.Vacant(dir), "with --force, what the snapshot does not have is deleted there")
+}
+
+// orForce adds the effect of force to the fix of a target error.
+func orForce(err error, does string) error {
+	var refused *projector.TargetError
+	if errors.As(err, &refused) {
+		refused.Next += "; " + does
+	}
+	return err
+}

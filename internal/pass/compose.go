@@ -1,0 +1,87 @@
+package pass
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/pipeline/template"
+)
+
+// separator separates the sections of a prompt.
+const separator = "\n\n---\n\n"
+
+// Compose composes a prompt. The template is its last section. Parts that the template does not place come before
+// it, in the order of the pipeline's Part constants, then the operator's feedback.
+func Compose(r Request) string {
+	placed := placedParts(r.Template)
+	var sections []string
+	for _, part := range template.Parts() {
+		if slices.Contains(r.Gets, part) && !placed[part] {
+			sections = append(sections, r.part(part))
+		}
+	}
+	if !placed["task"] && r.Vars.Task != "" {
+		sections = append(sections, taskIntro+r.Vars.Task)
+	}
+	if !placed[template.Feedback] {
+		sections = append(sections, r.feedback())
+	}
+	sections = append(sections, strings.TrimSpace(r.task()))
+	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+	return strings.Join(sections, separator) + "\n"
+}
+
+func placedParts(src string) map[string]bool {
+	placed := map[string]bool{}
+	for _, p := range template.Scan(src) {
+		placed[p.Name] = true
+	}
+	return placed
+}
+
+// task expands the template in one pass.
+func (r Request) task() string {
+	var b strings.Builder
+	for _, p := range template.Scan(r.Template) {
+		b.WriteString(r.fill(p))
+	}
+	return b.String()
+}
+
+func (r Request) fill(p template.Piece) string {
+	switch {
+	case p.Name == "":
+		return p.Text
+	case p.Name == template.Feedback:
+		return r.feedback()
+	case slices.Contains(template.Parts(), p.Name):
+		return r.part(p.Name)
+	}
+	if text, known := r.Vars.lookup(p.Name); known {
+		return text
+	}
+	return p.Text
+}
+
+// part returns one part of the prompt as a section, or "" if it is empty.
+func (r Request) part(name string) string {
+	switch name {
+	case pipeline.PartContext:
+		return r.context()
+	case pipeline.PartReferences:
+		return fenced(r.References)
+	case pipeline.PartNotes:
+		return withIntro(r.Wording.Words().Notes, fenced(r.Notes))
+	case pipeline.PartReplies:
+		return withIntro(repliesIntro, fenced(r.Replies))
+	case pipeline.PartPictures:
+		return r.pictures()
+	case pipeline.PartArtifact:
+		return r.artifact()
+	case pipeline.PartFiles:
+		return r.files()
+	default:
+		return fenced(r.Content)
+	}
+}

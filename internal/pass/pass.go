@@ -1,0 +1,83 @@
+// Package pass composes prompts and reads replies. It is pure: text in, text and results out (requirement 002
+// §1.2, §4.3).
+//
+// Text that goes into a prompt is not expanded again, cannot break out of its fence, and a reply always has the
+// same result. The package does not count attempts, store files or decide what follows.
+package pass
+
+import "github.com/passbook-run/passbook/run"
+
+// Text is one labelled text of a prompt.
+type Text struct {
+	Label string
+	Body  string
+}
+
+// Request contains the parts of a prompt.
+type Request struct {
+	Template string   // the role's prompt file
+	Gets     []string // pipeline.Part…: parts of this step, in addition to those that the template places
+	Gives    string   // what to produce
+	Vars     Vars
+	Wording  run.Wording
+	// Empty parts are omitted.
+	References []Text   // always-read files except Content
+	Content    []Text   // the file labelled Content
+	Notes      []Text   // accumulated notes, by name
+	Replies    []Text   // of the steps it sees, by role or member
+	Files      []Text   // in reading order
+	Pictures   []string // paths relative to the working directory; without any, Artifact replaces them
+	Artifact   Text     // Label is the file name
+	Feedback   string   // the operator's feedback for an extra round
+}
+
+// Vars fill {{name}} in a template.
+type Vars struct {
+	Task        string // {{task}}: of the run; before the prompt if the template does not place it
+	Base        string // {{base}}: base commit of a git workspace
+	Description string // {{description}}
+	Role        string // {{role}}
+	Pass        int    // {{pass}}
+	Passes      int    // {{passes}}
+	Set         string // {{set}}
+	Theme       string // {{theme}}
+	Round       int    // {{n}}
+	Rounds      int    // {{max}}
+	With        []Text // {{with.KEY}}
+}
+
+// Reading is the content of a reply.
+type Reading struct {
+	// Only CategoryOK settles a pass, even if checks failed (see Validation). Other outcomes require another
+	// attempt.
+	Outcome    run.Category
+	Message    string // if Outcome is not CategoryOK
+	Artifact   []byte // if the role returns an artifact and Outcome is CategoryOK: trimmed, with one newline
+	Modified   bool   // it differs from the previous one, ignoring white space around it
+	Notes      []Text // the marked blocks found: Label is the note's name, Body trimmed
+	Validation Validation
+	Tally      []Count
+	Score      *float64 // nil: none found, or out of range
+	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
+	Verdict    string
+}
+
+// Count is one tallied heading; nil if the heading is missing.
+type Count struct {
+	Name  string `json:"name"`
+	Count *int   `json:"count"`
+}
+
+// Validation is requirement 002's ValidationResult.
+type Validation struct {
+	Passed   bool     `json:"passed"`
+	Checks   []Check  `json:"checks"`
+	Warnings []string `json:"warnings"`
+}
+
+// Check is the result of one named check.
+type Check struct {
+	Name   string `json:"name"`
+	Passed bool   `json:"passed"`
+	Detail string `json:"detail,omitempty"`
+}

@@ -1,0 +1,120 @@
+package pass
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+const (
+	repliesIntro  = "# What came before\n\nThe whole reply of the step before this one, as it was given."
+	picturesIntro = "# Pictures\n\nOpen and inspect each of these files:"
+	noPictures    = "# Pictures\n\nThere are no pictures of this round. Judge the page by its source instead."
+	taskIntro     = "# The task\n\n"
+	feedbackIntro = "# The operator's words for this round"
+	artifactIntro = "# The artifact as it is now"
+)
+
+// context describes the agent's role, position and task.
+func (r Request) context() string {
+	v := r.Vars
+	lines := []string{r.Wording.Words().Heading + " — " + strings.Join(strings.Fields(v.Description), " "), ""}
+	add := func(name, text string) {
+		if text != "" {
+			lines = append(lines, name+": "+text)
+		}
+	}
+	add("Role", v.Role)
+	add("Pass", progress(v.Pass, v.Passes))
+	add("Round", progress(v.Round, v.Rounds))
+	add("Set", strings.Trim(v.Set+" — "+v.Theme, " —"))
+	add("Produce", r.produce())
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+func progress(n, total int) string {
+	if n == 0 || total == 0 {
+		return numberOrEmpty(n)
+	}
+	return fmt.Sprintf("%d of %d", n, total)
+}
+
+func (r Request) produce() string {
+	switch r.Gives {
+	case pipeline.GivesArtifact:
+		file := r.Artifact.Label
+		if file == "" {
+			file = "the artifact"
+		}
+		return fmt.Sprintf(
+			"the whole of %s, revised, from its first line to its last: in your reply in one fence, or as the file "+
+				"of that "+
+				"name in your working directory", file,
+		)
+	case pipeline.GivesChanges:
+		return "changes to the files of your working directory, and a short report of them"
+	case pipeline.GivesReport:
+		return "a report, in words; change no files"
+	default:
+		return ""
+	}
+}
+
+// fenced returns a heading and a fence for each text.
+func fenced(texts []Text) string {
+	sections := make([]string, len(texts))
+	for i, t := range texts {
+		sections[i] = heading(t.Label) + "\n\n" + fence("", t.Body)
+	}
+	return strings.Join(sections, "\n\n")
+}
+
+func withIntro(intro, body string) string {
+	if body == "" {
+		return ""
+	}
+	return intro + "\n\n" + body
+}
+
+// files returns the set's files in reading order, with the first one marked.
+func (r Request) files() string {
+	sections := make([]string, len(r.Files))
+	for i, f := range r.Files {
+		primacy := ""
+		if i == 0 {
+			primacy = r.Wording.Words().First
+		}
+		sections[i] = heading(fmt.Sprintf("[%d/%d] %s", i+1, len(r.Files), f.Label)) + primacy + "\n\n" +
+			fence("", f.Body)
+	}
+	return strings.Join(sections, "\n\n")
+}
+
+func (r Request) artifact() string {
+	if r.Artifact.Body == "" {
+		return ""
+	}
+	return artifactIntro + "\n\n" + r.source()
+}
+
+func (r Request) source() string { return fence(language(r.Artifact.Label), r.Artifact.Body) }
+
+// pictures lists the screenshots, or contains the artifact's source instead.
+func (r Request) pictures() string {
+	switch {
+	case len(r.Pictures) > 0:
+		return picturesIntro + "\n\n- " + strings.Join(r.Pictures, "\n- ")
+	case r.Artifact.Body == "":
+		return ""
+	case slices.Contains(r.Gets, pipeline.PartArtifact) || placedParts(r.Template)[pipeline.PartArtifact]:
+		return noPictures // the source is already in the prompt
+	default:
+		return noPictures + "\n\n" + r.source()
+	}
+}
+
+func (r Request) feedback() string {
+	return withIntro(feedbackIntro, strings.TrimSpace(r.Feedback))
+}

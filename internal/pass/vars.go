@@ -1,0 +1,54 @@
+package pass
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/passbook-run/passbook/pipeline/template"
+)
+
+// lookup returns the value of a variable. Numbers that do not apply are empty.
+func (v Vars) lookup(name string) (text string, known bool) {
+	if key, ok := template.WithKey(name); ok {
+		return v.lookupWith(key)
+	}
+	switch name {
+	case "task":
+		return v.Task, true
+	case "base":
+		return v.Base, true
+	case "description":
+		return v.Description, true
+	case "role":
+		return v.Role, true
+	case "pass":
+		return numberOrEmpty(v.Pass), true
+	case "passes":
+		return numberOrEmpty(v.Passes), true
+	case "set":
+		return v.Set, true
+	case "theme":
+		return v.Theme, true
+	case "n":
+		return numberOrEmpty(v.Round), true
+	case "max":
+		return numberOrEmpty(v.Rounds), true
+	default:
+		return "", false
+	}
+}
+
+func (v Vars) lookupWith(key string) (string, bool) {
+	i := slices.IndexFunc(v.With, func(t Text) bool { return t.Label == key })
+	if i < 0 {
+		return "", false
+	}
+	return v.With[i].Body, true
+}
+
+func numberOrEmpty(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,126 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Archive moves a run to _orchestrator/archives/run-<id>-<start>: all files of Passbook, and a copy of the artifact.
+// The directory is then free. The claim is moved last, so that the next call finds and completes an interrupted
+// archive.
+func (d Dir) Archive(ctx context.Context) (string, error) {
+	claim, err := d.Claim()
+	if err != nil {
+		return "", err
+	}
+	lock, err := Lock(ctx, d.Dir, "archive")
+	if err != nil {
+		return "", err
+	}
+	defer lock.Unlock()
+	to, err := archiveName(d.Dir, claim)
+	if err != nil {
+		return "", err
+	}
+	if err := d.Disk.Mkdir(d.Path(to), layout.DirPerm); err != nil {
+		return "", err
+	}
+	if err := d.copyArtifact(to); err != nil {
+		return "", err
+	}
+	names, err := toArchive(d.Dir)
+	if err != nil {
+		return "", err
+	}
+	if err := moveLink(d.Dir, to); err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if err := d.move(name, path.Join(to, strings.TrimPrefix(name, layout.Orchestrator+"/"))); err != nil {
+			return "", err
+		}
+	}
+	return to, nil
+}
+
+// archiveName returns the destination of the run: that of an interrupted archive, if there is one.
+func archiveName(d rundir.Dir, claim run.Claim) (string, error) {
+	old, err := os.ReadDir(d.Path(layout.ArchivesDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	prefix := "run-" + claim.RunID + "-"
+	for _, e := range old {
+		if strings.HasPrefix(e.Name(), prefix) {
+			return path.Join(layout.ArchivesDir, e.Name()), nil
+		}
+	}
+	started := claim.CreatedAt
+	if b, err := records.State(d); err == nil && b.StartedAt != "" {
+		started = b.StartedAt
+	}
+	return path.Join(layout.ArchivesDir, prefix+strings.NewReplacer(":", "-", ".", "-").Replace(started)), nil
+}
+
+// copyArtifact leaves the artifact in place: a new run starts from the seed again.
+func (d Dir) copyArtifact(to string) error {
+	b, err := records.State(d.Dir)
+	if err != nil || b.CurrentArtifactPath == "" {
+		return nil //nolint:nilerr // nothing was written yet, or an interrupted archive has moved it
+	}
+	data, err := os.ReadFile(d.Path(b.CurrentArtifactPath))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.Disk.WriteFile(d.Path(path.Join(to, b.CurrentArtifactPath)), data, layout.FilePerm)
+}
+
+// toArchive lists the files of Passbook: the contents of _orchestrator except the archives, the files beside it, and
+// last the claim.
+func toArchive(d rundir.Dir) ([]string, error) {
+	entries, err := os.ReadDir(d.Path(layout.Orchestrator))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if name := path.Join(layout.Orchestrator, e.Name()); name != layout.ArchivesDir {
+			names = append(names, name)
+		}
+	}
+	return append(names, layout.WorkspaceDir, layout.SnapshotsDir, layout.DeliveryPatch, layout.RepairsDir,
+		layout.DecisionsDir, layout.EventsFile, layout.TracesFile, layout.ProvenanceFile, layout.ResultFile,
+		layout.PromotionsFile, layout.MetaFile, layout.ClaimFile), nil
+}
+
+// moveLink recreates the link to the cost log, whose target has moved.
+func moveLink(d rundir.Dir, to string) error {
+	if err := os.Remove(d.Path(layout.SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Symlink(strings.TrimPrefix(layout.CostLog, layout.Orchestrator+"/"),
+		d.Path(path.Join(to, layout.SpendFile)))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+func (d Dir) move(from, to string) error {
+	if _, err := os.Lstat(d.Path(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return d.Disk.Rename(d.Path(from), d.Path(to))
+}

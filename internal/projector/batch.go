@@ -1,0 +1,102 @@
+package projector
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+)
+
+// batchWriter collects whole files, so that each folder is synced once. Blobs are read when they are written, a few at
+// a time: a rebuild of a whole directory need not fit into memory.
+type batchWriter struct {
+	disk  durable.Disk
+	load  func(digest string) ([]byte, error)
+	files []wholeFile
+	index map[string]int
+	list  func(wholeFile) // if not nil, files are listed instead of written
+
+	spares bool // files whose bytes are lost stay unchanged
+}
+
+// wholeFile is a file to be written: a blob of the store, the result of load when it is written, or data.
+type wholeFile struct {
+	path   string
+	digest string
+	tree   string // listed by load
+	load   func() ([]byte, error)
+	data   []byte
+	verify *durable.Verify
+}
+
+// add queues a file and replaces an earlier one with the same path.
+func (w *batchWriter) add(f wholeFile) {
+	if w.index == nil {
+		w.index = map[string]int{}
+	}
+	if i, ok := w.index[f.path]; ok {
+		w.files[i] = f
+		return
+	}
+	w.index[f.path] = len(w.files)
+	w.files = append(w.files, f)
+}
+
+func (w *batchWriter) flush() error {
+	if w.list != nil {
+		for _, f := range w.files {
+			w.list(f)
+		}
+		w.files, w.index = nil, nil
+		return nil
+	}
+	const atOnce = 64 // all files of a call are open at the same time
+	for files := range slices.Chunk(w.files, atOnce) {
+		whole, err := w.read(files)
+		if err != nil {
+			return err
+		}
+		if err := w.write(whole); err != nil {
+			return err
+		}
+	}
+	w.files, w.index = nil, nil
+	return nil
+}
+
+// read returns the bytes of some files.
+func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
+	out := make([]durable.File, 0, len(files))
+	for _, f := range files {
+		data, err := f.data, error(nil)
+		switch {
+		case f.digest != "":
+			data, err = w.load(f.digest)
+		case f.load != nil:
+			data, err = f.load()
+		}
+		if w.spares && journal.Unreadable(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.path, err)
+		}
+		out = append(out, durable.File{Path: f.path, Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
+			Verify: f.verify})
+	}
+	return out, nil
+}
+
+// write replaces the files, and removes leftovers of attempts that a crash interrupted.
+func (w *batchWriter) write(files []durable.File) error {
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	if err := w.disk.CleanTempsOf(paths...); err != nil {
+		return err
+	}
+	return w.disk.WriteAll(files)
+}

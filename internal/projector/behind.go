@@ -1,0 +1,51 @@
+package projector
+
+import (
+	"os"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// fullRecords is the maximum number of records for which state.json is written after every batch. With more, it is
+// written at checkpoints, reverts, pauses and ends, so that the cost of a pass does not grow with the number of passes.
+const fullRecords = 200
+
+// written reads state.json, and notes if it differs from the file that meta.json records.
+func (p *Projector) written() (rundir.PipelineState, error) {
+	raw, err := os.ReadFile(p.Dir.Path(layout.StateFile))
+	if err != nil {
+		return rundir.PipelineState{}, err
+	}
+	mark := p.meta.Records
+	p.changed = mark != nil && *mark != *rundir.MarkOf(raw)
+	return p.Dir.Parse(raw)
+}
+
+// due reports whether this batch writes state.json.
+func (p *Projector) due() bool {
+	for _, e := range p.unseen {
+		switch e.Kind {
+		case run.KindRunStart, run.KindCheckpointCreated, run.KindRunReverted:
+			return true
+		}
+	}
+	s := p.state()
+	return s.Status != run.Running && s.Status != run.Replaying || s.Passes.LastSettled+s.Rounds <= p.Dir.fullRecords()
+}
+
+func (d Dir) fullRecords() int {
+	if d.FullRecords > 0 {
+		return d.FullRecords
+	}
+	return fullRecords
+}
+
+// light returns the records without the lists that grow.
+func light(b rundir.PipelineState) rundir.PipelineState {
+	bare := rundir.NewState()
+	b.PassRecords, b.PACycleRecords, b.ArtifactBackups = bare.PassRecords, bare.PACycleRecords, bare.ArtifactBackups
+	b.Checkpoints, b.ErrorHistory = bare.Checkpoints, bare.ErrorHistory
+	return b
+}

@@ -1,0 +1,53 @@
+package projector
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Take claims the directory for a run. The first claim wins; a later call returns a ClaimedError with the holder. A
+// directory with other files is a TargetError ([MayTake]), and nothing is written. On return the claim is on disk.
+func (d Dir) Take(c run.Claim) error {
+	if err := MayTake(d.Dir, c.RunID); err != nil {
+		return err
+	}
+	return d.take(c)
+}
+
+// take is Take without the check of the contents.
+func (d Dir) take(c run.Claim) error {
+	if err := d.Disk.Mkdir(d.Root, layout.DirPerm); err != nil {
+		return err
+	}
+	raw, err := layout.Marshal(c)
+	if err != nil {
+		return err
+	}
+	won, err := d.Disk.CreateExclusive(d.Path(layout.ClaimFile), raw, layout.FilePerm)
+	if err != nil {
+		return fmt.Errorf("claim %s: %w", d.Root, err)
+	}
+	if won {
+		return nil
+	}
+	holder, err := d.Claim()
+	if err != nil {
+		return err
+	}
+	if holder == c {
+		return nil
+	}
+	return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
+}
+
+// Unclaim removes the claim of a run that did not start. The claim of another run stays.
+func Unclaim(d rundir.Dir, c run.Claim) error {
+	if holder, err := d.Claim(); err != nil || holder.RunID != c.RunID {
+		return nil //nolint:nilerr // the run has no claim here
+	}
+	return os.Remove(d.Path(layout.ClaimFile))
+}

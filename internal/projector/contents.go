@@ -1,0 +1,220 @@
+package projector
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Contents lists what a run directory contains.
+type Contents struct {
+	Own      []string // files of the run, in the order of removal by [Remove]
+	Files    int      // files in Own; symbolic links count, their targets do not
+	Bytes    int64
+	Foreign  []string // files that the run did not create; they stay
+	Archived []string // folders of archived runs; they stay
+}
+
+// last are the files that identify the other files of a run. They are removed last, and the claim after all others, so
+// that an interrupted removal can continue.
+var last = []string{layout.MetaFile, layout.EventsFile, layout.LockFile, layout.ClaimFile}
+
+// ReadContents distinguishes what the run created in its directory from everything else. It uses the names in the
+// directory and in _orchestrator; a folder that the run created belongs to it with all its contents. A link in place of
+// such a folder is foreign. Nothing is written.
+func ReadContents(d rundir.Dir) (Contents, error) {
+	c := Contents{Foreign: []string{}}
+	top, err := os.ReadDir(d.Root)
+	if err != nil {
+		return c, fmt.Errorf("list %s: %w", d.Root, err)
+	}
+	if isArchived(d) {
+		c.sortArchived(d, top)
+	} else if err := c.sortAll(d, top); err != nil {
+		return c, err
+	}
+	slices.SortStableFunc(c.Own, func(a, b string) int { return slices.Index(last, a) - slices.Index(last, b) })
+	for _, name := range c.Own {
+		if err := c.measure(d.Path(name)); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// isArchived reports whether [Archive] created the directory.
+func isArchived(d rundir.Dir) bool {
+	return strings.HasSuffix(filepath.ToSlash(filepath.Dir(d.Root)), "/"+layout.ArchivesDir)
+}
+
+// sortArchived sorts the contents of an archive, in which the former contents of _orchestrator are at the top level.
+func (c *Contents) sortArchived(d rundir.Dir, top []fs.DirEntry) {
+	o := namesOf(d)
+	for _, e := range top {
+		if name := e.Name(); o.has(d, name, e) || o.has(d, path.Join(layout.Orchestrator, name), e) {
+			c.Own = append(c.Own, name)
+		} else {
+			c.Foreign = append(c.Foreign, name)
+		}
+	}
+}
+
+// sortAll sorts the contents of the directory and of _orchestrator.
+func (c *Contents) sortAll(d rundir.Dir, top []fs.DirEntry) error {
+	o := namesOf(d)
+	inner, err := os.ReadDir(d.Path(layout.Orchestrator))
+	if fi, lerr := os.Lstat(d.Path(layout.Orchestrator)); lerr == nil && !fi.IsDir() {
+		inner = nil // a link is foreign as a whole
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("list %s: %w", d.Path(layout.Orchestrator), err)
+	}
+	for _, e := range top {
+		if e.Name() != layout.Orchestrator || !e.IsDir() {
+			c.sort(d, o, e.Name(), e)
+		}
+	}
+	for _, e := range inner {
+		name := path.Join(layout.Orchestrator, e.Name())
+		if name != layout.ArchivesDir || !e.IsDir() {
+			c.sort(d, o, name, e)
+		} else if err := c.archives(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// archives lists the archived runs, and what else is beside them. An empty folder belongs to the run.
+func (c *Contents) archives(d rundir.Dir) error {
+	entries, err := os.ReadDir(d.Path(layout.ArchivesDir))
+	if err != nil {
+		return fmt.Errorf("list %s: %w", d.Path(layout.ArchivesDir), err)
+	}
+	for _, e := range entries {
+		name := path.Join(layout.ArchivesDir, e.Name())
+		if _, err := rundir.At(d.Path(name)).Claim(); err == nil {
+			c.Archived = append(c.Archived, name)
+		} else {
+			c.Foreign = append(c.Foreign, name)
+		}
+	}
+	if len(entries) == 0 {
+		c.Own = append(c.Own, layout.ArchivesDir)
+	}
+	return nil
+}
+
+// sort adds one entry to the list to which it belongs.
+func (c *Contents) sort(d rundir.Dir, o ownNames, name string, e fs.DirEntry) {
+	switch {
+	case o.has(d, name, e):
+		c.Own = append(c.Own, name)
+	default:
+		c.Foreign = append(c.Foreign, name)
+	}
+}
+
+func (c *Contents) measure(root string) error {
+	return filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		fi, err := e.Info()
+		if err != nil {
+			return err
+		}
+		c.Files++
+		if fi.Mode().IsRegular() {
+			c.Bytes += fi.Size()
+		}
+		return nil
+	})
+}
+
+// SupersededSuffix is the end of the name of superseded evidence.
+var SupersededSuffix = regexp.MustCompile(`~\d+$`)
+
+// ownNames are the names of the files and folders that a run creates.
+type ownNames struct {
+	files, folders []string
+}
+
+// namesOf reads the names of the run's files from the records. Entries that cannot be read are unknown, so their files
+// stay.
+func namesOf(d rundir.Dir) ownNames {
+	o := ownNames{
+		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile,
+			layout.DeliveryPatch, layout.DefinitionFile, layout.PlanFile, layout.InputsFile, layout.PolicyFile,
+			layout.StateFile, layout.OwnerFile}, last...),
+		folders: []string{layout.WorkspaceDir, layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
+			layout.InputsDir, layout.PassesDir, layout.Orchestrator + "/steps", layout.CheckpointsDir, layout.TornDir,
+			layout.LogsDir, layout.EditsDir},
+	}
+	events, _, err := d.Events()
+	if err != nil {
+		return o
+	}
+	for _, e := range events {
+		if e.Kind == run.KindRunStart {
+			o.start(e)
+		}
+		if e.Kind == run.KindRunAmended {
+			o.folders = append(o.folders, layout.AmendedDir(e.Seq))
+		}
+		var made struct {
+			Dir  string `json:"dir"`
+			Redo int    `json:"redo"`
+		}
+		e.Decode(&made)
+		if made.Dir == "" {
+			continue
+		}
+		first, _, _ := strings.Cut(made.Dir+layout.Redone(made.Redo), "/")
+		if !slices.Contains(o.folders, layout.Orchestrator+"/"+first) {
+			o.folders = append(o.folders, layout.Orchestrator+"/"+first)
+		}
+	}
+	return o
+}
+
+// start adds the names in the start event.
+func (o *ownNames) start(e run.Event) {
+	var p run.RunStart
+	e.Decode(&p)
+	if p.Artifact != nil {
+		o.files = append(o.files, p.Artifact.File)
+	}
+	for _, n := range p.Notes {
+		o.files = append(o.files, layout.NoteFile(n.File))
+	}
+}
+
+// has reports whether the run created an entry. The type counts too: a link is the run's only where the run creates a
+// link.
+func (o ownNames) has(d rundir.Dir, name string, e fs.DirEntry) bool {
+	base := path.Base(name)
+	switch {
+	case e.Type() == fs.ModeSymlink:
+		return name == layout.SpendFile
+	case e.IsDir():
+		return slices.Contains(o.folders, SupersededSuffix.ReplaceAllString(name, ""))
+	case !e.Type().IsRegular():
+		return false
+	case name == ".gitignore":
+		raw, err := os.ReadFile(d.Path(name))
+		return err == nil && bytes.Equal(raw, []byte(layout.HiddenFromGit))
+	}
+	return slices.Contains(o.files, name) || durable.IsTemp(base)
+}

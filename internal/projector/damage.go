@@ -1,0 +1,90 @@
+package projector
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+)
+
+// verify compares the lines on disk with their chain, and reads the segments up to head. It reports the differences and
+// changes nothing.
+func (p *Projector) verify(head string, truth journal.Truth) ([]run.JournalDamage, error) {
+	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	if err != nil {
+		return nil, err
+	}
+	var found []run.JournalDamage
+	stored, err := journal.Segments(p.Ctx, p.Blobs, head)
+	if journal.Unreadable(err) {
+		found = append(found, journal.SegmentDamage(head, err))
+	} else if err != nil {
+		return nil, err
+	}
+	if tail := p.tail(); int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
+		whole, err := p.Intact(tail, all.Lines, stored, truth)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, journal.LineDamage(all.Lines, whole, tail)...)
+	}
+	return found, nil
+}
+
+// Intact returns the lines up to a tail as they were written: those on disk; or those of the segments, followed by the
+// later lines on disk; or those of truth. It returns nil if none of them has the tail's chain.
+func (p *Projector) Intact(tail run.Tail, disk, stored []string, truth journal.Truth) ([]string, error) {
+	for _, lines := range [][]string{disk, slices.Concat(stored, journal.NumberedBehind(disk, int64(len(stored))))} {
+		if journal.Ends(lines, tail) {
+			return lines[:tail.Seq], nil
+		}
+	}
+	if truth == nil {
+		return nil, nil
+	}
+	lines, err := truth(p.Ctx)
+	switch {
+	case errors.As(err, new(*journal.HistoryGapError)) || journal.Unreadable(err):
+		return nil, nil // neither store nor history has all lines
+	case err != nil || !journal.Ends(lines, tail):
+		return nil, err
+	}
+	return lines[:tail.Seq], nil
+}
+
+// replaceLines rewrites events.jsonl after a copy of the existing file, and reads the lines back as unseen: everything
+// derived from them is rebuilt. On return both are on disk; a crash leaves either the old or the new file complete.
+// kept is the path of the copy in the directory.
+func (p *Projector) replaceLines(lines []string) (kept string, err error) {
+	old, err := layout.ReadRaw(p.Dir.Path(layout.EventsFile))
+	if err != nil {
+		return "", err
+	}
+	if len(old) > 0 {
+		if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+			return "", err
+		}
+		kept = path.Join(layout.TornDir, "events-damaged-"+layout.Digest(old)[:8]+".jsonl")
+		if err := p.Dir.Disk.WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
+			return "", err
+		}
+	}
+	if err := p.Dir.Disk.WriteFile(p.Dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
+		layout.FilePerm); err != nil {
+		return "", fmt.Errorf("write %s as it was: %w", layout.EventsFile, err)
+	}
+	return kept, p.StartOver()
+}
+
+// StartOver discards the progress of everything derived.
+func (p *Projector) StartOver() error {
+	p.meta, p.last, p.chain, p.size, p.torn, p.unseen, p.chains = records.Header{Meta: unfolded(p.meta.Meta)}, 0, "", 0,
+		nil, nil, nil
+	return p.readUnseen()
+}

@@ -1,0 +1,72 @@
+package projector
+
+import (
+	"os"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// decision queues the file of an accepted decision.
+func (p *Projector) decision(w *batchWriter, e run.Event) error {
+	d := p.meta.State.Decided
+	if p.meta.State.Illegal != "" || d == nil {
+		return nil
+	}
+	var a struct { // for a hand-off or another question
+		DecidedAt string `json:"decided_at"`
+		DecidedBy string `json:"decided_by"`
+	}
+	e.Decode(&a)
+	raw, err := layout.Marshal(rundir.Decision{
+		RunID: p.meta.RunID, HandoffID: d.ID, Phase: d.Phase, Action: d.Action, Feedback: d.Feedback, Note: d.Note,
+		DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy,
+	})
+	if err != nil {
+		return err
+	}
+	w.add(wholeFile{path: p.Dir.Path(layout.DecisionFile(d.ID)), data: raw})
+	return nil
+}
+
+// FileOf returns the file with the newest reply, or else the artifact or the diff of that digest, relative to the
+// directory, or "".
+func FileOf(d rundir.Dir, want string) (string, error) {
+	file, err := FileOfReply(d, want)
+	if err != nil || file != "" || want == "" {
+		return file, err
+	}
+	state, err := records.State(d)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{state.CurrentArtifactPath, layout.DeliveryPatch} {
+		raw, err := os.ReadFile(d.Path(name))
+		if name != "" && err == nil && layout.Digest(raw) == want {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// FileOfReply returns the file with the newest reply of that digest, relative to the directory, or "" if no pass
+// replied with it.
+func FileOfReply(d rundir.Dir, digest string) (string, error) {
+	events, _, err := d.Events()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Kind != run.KindPassEnd {
+			continue
+		}
+		var p run.PassEnd
+		if e.Decode(&p); p.Reply != nil && p.Reply.Digest == digest {
+			return layout.ReplyFile(p.Pass, layout.Scored(p)), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,68 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Dir is a run directory for writing.
+type Dir struct {
+	rundir.Dir
+	Disk durable.Disk // the zero value is the real disk
+
+	FullRecords int // maximum number of records for which state.json is written after every batch; 0: 200
+}
+
+// At returns the run directory at a path, for writing.
+func At(root string) Dir { return Dir{Dir: rundir.At(root)} }
+
+// Lock takes the directory's lock, and waits for its current holder.
+func Lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
+	l, err := durable.WaitLock(ctx, d.Path(layout.LockFile), durable.Self(what, time.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
+	}
+	return l, nil
+}
+
+// Blobs is the part of a store that the projector uses.
+type Blobs interface {
+	Trees
+	Get(ctx context.Context, digest string) ([]byte, error)
+	Put(ctx context.Context, data []byte) (string, error)
+	// Name stores data under a name. Existing data stays.
+	Name(ctx context.Context, name string, data []byte) error
+}
+
+// Trees is the part of a store for trees. The projector knows trees only by their digests.
+type Trees interface {
+	// Manifest lists a whole tree in the format of run directories.
+	Manifest(ctx context.Context, tree string) ([]byte, error)
+	// LayDown makes the folder at dir contain exactly a tree; it creates the folder if necessary. Nothing is synced.
+	LayDown(ctx context.Context, tree, dir string) error
+	// PutTree stores the entries of a manifest, except for the contents of its files. A changed manifest is [ErrDamaged].
+	PutTree(ctx context.Context, manifest []byte) error
+}
+
+// Strange returns an error if meta.json belongs to another run, because neither run.json nor the journal has its run
+// ID.
+func Strange(d rundir.Dir, m rundir.Meta) error {
+	claim, err := d.Claim()
+	if err != nil || m.RunID == "" || m.RunID == claim.RunID {
+		return nil //nolint:nilerr // an unreadable claim is reported by its own check
+	}
+	if first, err := d.First(); err != nil || first.RunID != claim.RunID {
+		return nil //nolint:nilerr // then run.json may be the one of another run
+	}
+	return fmt.Errorf("%s is %w: it is of run %s", d.Path(layout.MetaFile), layout.ErrDamaged, m.RunID)
+}
+
+// unfolded is meta.json before any event: it keeps the keys that do not follow from events.
+func unfolded(m rundir.Meta) rundir.Meta {
+	return rundir.Meta{SegmentHead: m.SegmentHead, Digests: m.Digests}
+}

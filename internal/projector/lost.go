@@ -1,0 +1,100 @@
+package projector
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// LostError reports that a run has written to a directory and that none of its events can be read (requirement 002
+// §3.1, the last resort).
+type LostError struct {
+	Dir        string
+	RunID      string
+	Checkpoint string // file of the newest undamaged artifact in a checkpoint; empty: none
+}
+
+func (e *LostError) Error() string {
+	page := "no checkpoint holds an undamaged artifact"
+	if e.Checkpoint != "" {
+		page = "the newest undamaged artifact is " + filepath.Join(e.Dir, filepath.FromSlash(e.Checkpoint))
+	}
+	return fmt.Sprintf("%s is damaged: no event of run %s can be read from its %s, and all other files are derived "+
+		"from it. Nothing was changed. If Temporal still has "+
+		"the run's history, `starter rebuild %s --output-dir OTHER` writes it into another directory. Otherwise "+
+		"manual recovery is needed: "+
+		"restore %s from a copy, then resume; %s", e.Dir, e.RunID, layout.EventsFile, e.RunID, layout.EventsFile,
+		page)
+}
+
+// Lost returns a *LostError if the directory contains files of a run but no event that starts one. s is the state after
+// its events.
+func Lost(d rundir.Dir, s run.State) error {
+	if s.Status != "" && s.Status != run.Unknown {
+		return nil
+	}
+	left, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	if err != nil {
+		return err
+	}
+	if len(left.Lines) == 0 && !layout.There(d.Path(layout.MetaFile)) && Remains(d) == "" {
+		return nil // claimed, but not started
+	}
+	claim, err := d.Claim()
+	if err != nil {
+		return err
+	}
+	return &LostError{Dir: d.Root, RunID: claim.RunID, Checkpoint: newestArtifact(d)}
+}
+
+// Remains names a file or folder that a run creates after its first event, or "".
+func Remains(d rundir.Dir) string {
+	for _, name := range []string{layout.StateFile, layout.ResultFile, layout.DefinitionFile, layout.LogsDir,
+		layout.PassesDir, layout.CheckpointsDir, layout.SnapshotsDir} {
+		if layout.There(d.Path(name)) {
+			return name
+		}
+	}
+	return ""
+}
+
+// newestArtifact is the file of the last checkpoint whose artifact matches its manifest.
+func newestArtifact(d rundir.Dir) string {
+	manifests, err := filepath.Glob(d.Path(path.Join(layout.CheckpointsDir, "*", "manifest.json")))
+	if err != nil {
+		return ""
+	}
+	newest, at := "", ""
+	for _, name := range manifests {
+		var c rundir.CheckpointRecord
+		raw, err := os.ReadFile(name)
+		if err != nil || json.Unmarshal(raw, &c) != nil || c.CreatedAt <= at {
+			continue
+		}
+		if file := validArtifact(d, filepath.Dir(name), c); file != "" {
+			newest, at = file, c.CreatedAt
+		}
+	}
+	return newest
+}
+
+// validArtifact is the artifact in a checkpoint's folder; empty if it is missing or differs.
+func validArtifact(d rundir.Dir, folder string, c rundir.CheckpointRecord) string {
+	files, err := filepath.Glob(filepath.Join(folder, "artifact.*"))
+	if err != nil {
+		return ""
+	}
+	for _, file := range files {
+		if raw, err := os.ReadFile(file); err == nil && layout.Digest(raw) == c.ArtifactHash {
+			return path.Join(layout.CheckpointsDir, filepath.Base(folder), filepath.Base(file))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,199 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Names is the part of a store that finds checkpoints: named objects.
+type Names interface {
+	ReadName(ctx context.Context, name string) ([]byte, error)
+	ListNames(ctx context.Context, prefix string) ([]string, error)
+}
+
+// checkpointFolder is the folder in the store for the checkpoints of a run.
+func checkpointFolder(runID string) string { return "checkpoints/" + runID + "/" }
+
+var plainID = regexp.MustCompile(`^[a-zA-Z0-9._~-]{1,100}$`)
+
+// checkpointName is the name of a checkpoint in the store: seq, digest of its bytes, ID. A journal that diverged may
+// have two with the same seq.
+func checkpointName(c run.Checkpoint, raw []byte) string {
+	return fmt.Sprintf("%s%012d.%.16s.%s", checkpointFolder(c.RunID), c.Seq, layout.Digest(raw), MarkID(c.ID))
+}
+
+// MarkID is a checkpoint's ID as part of a name.
+func MarkID(id string) string {
+	if plainID.MatchString(id) {
+		return id
+	}
+	return "id-" + layout.Digest([]byte(id))[:16]
+}
+
+// markHead adds the checkpoint of the i-th unseen event, unless the event after it belongs to the same step.
+func (p *Projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
+	c, ok := run.NewCheckpoint(p.meta.State.Clone(), p.chains[i])
+	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() && c.ID == run.UnnamedID(c.Seq) {
+		return list // the checkpoint comes after the next event
+	}
+	if ok && c.RunID != "" { // before the first event there is no checkpoint
+		if e := p.unseen[i]; e.Kind == run.KindRunStart {
+			c.Start = &run.RunStart{}
+			e.Decode(c.Start)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// keepMarks stores checkpoints: one small object each, whatever the length of the run.
+func (p *Projector) keepMarks(list []run.Checkpoint) error {
+	for _, c := range list {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		if err := p.Blobs.Name(p.Ctx, checkpointName(c, raw), raw); err != nil {
+			return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
+		}
+	}
+	return nil
+}
+
+// Mark is a listed checkpoint: its position in the journal, and its name.
+type Mark struct {
+	ID   string `json:"id"`
+	Seq  int64  `json:"seq"`
+	Name string
+	Sum  string // first 16 characters of its digest
+}
+
+// Marks lists the checkpoints of a run in the store, oldest first.
+func Marks(ctx context.Context, names Names, runID string) ([]Mark, error) {
+	list, err := names.ListNames(ctx, checkpointFolder(runID))
+	if err != nil {
+		return nil, fmt.Errorf("list the checkpoints of run %s: %w", runID, err)
+	}
+	var out []Mark
+	for _, name := range list {
+		part := strings.SplitN(path.Base(name), ".", 3)
+		if len(part) != 3 {
+			continue
+		}
+		seq, err := strconv.ParseInt(part[0], 10, 64)
+		if err != nil {
+			continue
+		}
+		out = append(out, Mark{ID: part[2], Seq: seq, Name: name, Sum: part[1]})
+	}
+	slices.SortFunc(out, func(a, b Mark) int { return int(a.Seq - b.Seq) })
+	return out, nil
+}
+
+// NoCheckpointError reports that a run has no checkpoint of that name.
+type NoCheckpointError struct {
+	RunID, ID string
+	Known     []string // the named checkpoints
+}
+
+func (e *NoCheckpointError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("run %s has no checkpoint %s, and no named one at all", e.RunID, e.ID)
+	}
+	return fmt.Sprintf("run %s has no checkpoint %s: there are %s (and cp-<seq> behind every step)", e.RunID, e.ID,
+		strings.Join(e.Known, ", "))
+}
+
+// LoadCheckpoint reads the newest checkpoint of that name from the store.
+func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	marks, err := Marks(ctx, names, runID)
+	if err != nil {
+		return run.Checkpoint{}, err
+	}
+	missing := &NoCheckpointError{RunID: runID, ID: id}
+	for _, m := range slices.Backward(marks) {
+		if m.ID == MarkID(id) {
+			return m.load(ctx, names, runID, id)
+		}
+		if m.ID != run.UnnamedID(m.Seq) && !slices.Contains(missing.Known, m.ID) {
+			missing.Known = append([]string{m.ID}, missing.Known...)
+		}
+	}
+	return run.Checkpoint{}, missing
+}
+
+func (m Mark) load(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	raw, err := names.ReadName(ctx, m.Name)
+	if err != nil {
+		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s: %w", id, runID, err)
+	}
+	if layout.Digest(raw)[:16] != m.Sum {
+		return run.Checkpoint{},
+			fmt.Errorf("checkpoint %s of run %s (%s in the store) is %w: its bytes are not those that were stored", id,
+				runID, m.Name, layout.ErrDamaged)
+	}
+	return run.ReadCheckpoint(raw, runID, id)
+}
+
+// FindCheckpoint finds a checkpoint by its name or its boundary: pass-35 is the state before that pass, round-2 (or
+// cycle-2) the state before that round of the repeated stage. If several match, the newest counts.
+func FindCheckpoint(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+	c, err := LoadCheckpoint(ctx, names, runID, id)
+	var none *NoCheckpointError
+	at, is := boundary(id)
+	if !errors.As(err, &none) || !is {
+		return c, err
+	}
+	marks, merr := Marks(ctx, names, runID)
+	if merr != nil {
+		return c, merr
+	}
+	for _, m := range slices.Backward(marks) {
+		if c, lerr := m.load(ctx, names, runID, m.ID); lerr == nil && at(c.State) {
+			return c, nil
+		}
+	}
+	return run.Checkpoint{}, err
+}
+
+// boundary parses a boundary between steps.
+func boundary(id string) (at func(run.State) bool, ok bool) {
+	what, number, _ := strings.Cut(id, "-")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 {
+		return nil, false
+	}
+	switch what {
+	case "pass":
+		return func(s run.State) bool { return s.Passes.LastSettled == n-1 && n <= s.Passes.Total }, true
+	case "cycle", "round":
+		return func(s run.State) bool {
+			return s.Rounds == n-1 && s.Passes.LastSettled == s.Passes.Total && !s.PhaseOpen
+		}, true
+	}
+	return nil, false
+}
+
+// VerifyStored returns an error unless the store has everything that a checkpoint refers to by digest, undamaged. Trees
+// are checked elsewhere.
+func VerifyStored(ctx context.Context, blobs Blobs, c run.Checkpoint) error {
+	for _, n := range needs(run.RunStart{}, c.State) {
+		if _, err := blobs.Get(ctx, n.digest); layout.Lost(err) {
+			return fmt.Errorf("checkpoint %s is %w: %s integrity check failed: %v", c.ID, layout.ErrDamaged,
+				strings.TrimPrefix(n.what, "the "), err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// folded are the checkpoints of a directory, folded from its events: the checkpoints of the store without the store.
+type folded struct {
+	runID string
+	names []string
+	data  map[string][]byte
+}
+
+// Checkpoints returns the checkpoints of a directory in the form of the store, folded from events.jsonl.
+func Checkpoints(d rundir.Dir) (Names, error) {
+	stream, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	if err != nil {
+		return nil, err
+	}
+	return CheckpointsOf(stream.Lines)
+}
+
+func CheckpointsOf(lines []string) (Names, error) {
+	f := folded{data: map[string][]byte{}}
+	err := EachCheckpoint(lines, func(c run.Checkpoint) error {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		name := checkpointName(c, raw)
+		f.runID, f.names, f.data[name] = c.RunID, append(f.names, name), raw
+		return nil
+	})
+	return f, err
+}
+
+// EachCheckpoint folds the lines of a journal and visits every checkpoint.
+func EachCheckpoint(lines []string, visit func(run.Checkpoint) error) error {
+	p := &Projector{}
+	p.extend(lines)
+	for i, e := range p.unseen {
+		p.meta.State = run.Apply(p.meta.State, e)
+		for _, c := range p.markHead(nil, i) {
+			if err := visit(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f folded) ListNames(_ context.Context, prefix string) ([]string, error) {
+	if prefix != checkpointFolder(f.runID) {
+		return nil, nil
+	}
+	return f.names, nil
+}
+
+func (f folded) ReadName(_ context.Context, name string) ([]byte, error) {
+	if raw, ok := f.data[name]; ok {
+		return raw, nil
+	}
+	return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+}
+
+// Replacer is the part of a store that replaces a damaged checkpoint.
+type Replacer interface {
+	Names
+	Replace(ctx context.Context, name string, data []byte) error
+}
+
+// KeepCheckpoint stores a checkpoint that the store has lost or has with other bytes.
+func KeepCheckpoint(ctx context.Context, names Replacer, c run.Checkpoint) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if err := names.Replace(ctx, checkpointName(c, raw), raw); err != nil {
+		return fmt.Errorf("store checkpoint %s again: %w", c.ID, err)
+	}
+	return nil
+}
+
+// RestoreCheckpoint finds a checkpoint in a store as [FindCheckpoint] does. A missing or damaged checkpoint is rebuilt
+// from journal, the checkpoints folded from the run's events (nil: none), and described in warning.
+func RestoreCheckpoint(ctx context.Context, names Replacer, journal Names, runID,
+	id string) (c run.Checkpoint, warning string, err error) {
+	c, err = FindCheckpoint(ctx, names, runID, id)
+	var none *NoCheckpointError
+	var wrong *run.CheckpointError
+	damaged := errors.As(err, &wrong) || errors.Is(err, layout.ErrDamaged)
+	if journal == nil || !damaged && !errors.As(err, &none) {
+		return c, "", err
+	}
+	again, ferr := FindCheckpoint(ctx, journal, runID, id)
+	switch {
+	case damaged && ferr != nil:
+		return c, "", errors.Join(err, ferr)
+	case ferr != nil:
+		return c, "", ferr
+	}
+	if werr := KeepCheckpoint(ctx, names, again); werr != nil {
+		return c, "", werr
+	}
+	was := "missing from"
+	if damaged {
+		was = "damaged in"
+	}
+	if c, err = FindCheckpoint(ctx, names, runID, id); err != nil {
+		return c, "", err
+	}
+	return c, fmt.Sprintf("checkpoint %s was %s the store and was rebuilt from the journal", c.ID, was), nil
+}
+
+// VerifyCheckpoint checks the directory form of a named checkpoint: artifact and state must match its manifest
+// (requirement 002 §5.4). A checkpoint without a manifest is valid.
+func VerifyCheckpoint(d rundir.Dir, id string) error {
+	dir := layout.CheckpointDir(id)
+	if strings.ContainsAny(id, "/\\") || !layout.There(d.Path(dir+"/manifest.json")) {
+		return nil
+	}
+	var rec rundir.CheckpointRecord
+	if err := layout.ReadJSON(d.Path(dir+"/manifest.json"), &rec); err != nil {
+		return fmt.Errorf("checkpoint %s: manifest integrity check failed: %w", id, err)
+	}
+	if rec.ArtifactHash != "" && validArtifact(d, d.Path(dir), rec) == "" {
+		return fmt.Errorf("checkpoint %s: artifact integrity check failed: the file in %s is not the one of its "+
+			"manifest (%.12s)", id, d.Path(dir), rec.ArtifactHash)
+	}
+	raw, err := os.ReadFile(d.Path(dir + "/" + layout.StateSnapshot))
+	if err != nil || layout.Digest(raw) != rec.StateHash {
+		return fmt.Errorf("checkpoint %s: state integrity check failed: %s is not the one of its manifest (%.12s)", id,
+			d.Path(dir+"/state-snapshot.json"), rec.StateHash)
+	}
+	return nil
+}
+
+// Listed is one checkpoint of a list, with the state of the work at that time (requirement 002 §5.5).
+type Listed struct {
+	ID                 string   `json:"id"`
+	CreatedAt          string   `json:"createdAt"`
+	AtPass             int      `json:"atPass"`
+	AtPACycle          int      `json:"atPACycle"`
+	CostUSD            float64  `json:"cost"`
+	Score              *float64 `json:"paScore"`
+	ValidationFailures int      `json:"validationFailures"`
+	Seq                int64    `json:"seq"`
+	Generation         int      `json:"generation"`
+	// false: superseded by a revert; a later revert to it is possible
+	InForce  bool   `json:"inForce"`
+	Artifact string `json:"artifactHash"`
+}
+
+// ListCheckpoints lists the checkpoints of a directory, oldest first; if all is false, only the named ones.
+func ListCheckpoints(d rundir.Dir, all bool) ([]Listed, error) {
+	out := []Listed{}
+	stream, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	if err != nil {
+		return nil, err
+	}
+	lines := stream.Lines
+	err = EachCheckpoint(lines, func(c run.Checkpoint) error {
+		if s, h := c.State, c.State.Checkpoint; all || c.ID != run.UnnamedID(c.Seq) {
+			out = append(out, Listed{
+				ID: c.ID, CreatedAt: h.TS, AtPass: h.AtPass, AtPACycle: h.AtRound, CostUSD: h.USD, Score: h.Score,
+				ValidationFailures: s.Passes.Invalid,
+				Seq:                c.Seq, Generation: s.Generation, Artifact: h.Artifact,
+			})
+		}
+		return nil
+	})
+	holds := journal.Seqs(journal.InForce(lines, int64(len(lines))))
+	for i := range out {
+		out[i].InForce = holds[out[i].Seq]
+	}
+	return out, err
+}

@@ -1,0 +1,235 @@
+package projector
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// supersedeReverted moves the evidence that a revert supersedes to separate folders, pass-025~1, pass-025~2, so that a
+// repeated pass overwrites nothing. The files of earlier events that are still in force stay in place. If it is called
+// again after a crash, it moves the remaining files; a superseded file stays as it is, unless everything is rebuilt
+// from the first event.
+func (p *Projector) supersedeReverted(w *batchWriter, e run.Event) error {
+	var r run.RunReverted
+	if e.Decode(&r); r.State == nil {
+		return nil
+	}
+	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	if err != nil {
+		return err
+	}
+	now, then := journal.InForce(all.Lines, e.Seq-1), journal.InForce(all.Lines, min(r.To, e.Seq-1))
+	abandoned, restored := journal.Without(now, then), journal.Without(then, now)
+	failed := map[string]int{}
+	for _, k := range journal.Without(then, restored) {
+		var a run.PassAttempt
+		if k.Kind == run.KindPassAttempt {
+			if k.Decode(&a); a.Output != nil && a.Late == 0 {
+				failed[records.FailedKey(a.Pass)]++
+			}
+		}
+	}
+	if err := p.supersede(abandoned, journal.Without(now, abandoned), failed); err != nil || len(restored) == 0 {
+		return err
+	}
+	return p.bringBack(w, then, restored)
+}
+
+// bringBack rewrites the evidence of events that an earlier revert superseded and that are in force again. The
+// superseded copy stays.
+func (p *Projector) bringBack(w *batchWriter, all, restored []run.Event) error {
+	again := journal.Seqs(restored)
+	past := &Projector{Ctx: p.Ctx, Dir: p.Dir, Blobs: p.Blobs, records: rundir.NewState(), shadow: p.shadow}
+	for _, e := range all {
+		before := past.meta.State
+		past.meta.Fold(e)
+		var c run.CheckpointCreated
+		e.Decode(&c)
+		switch {
+		case e.Kind == run.KindCheckpointCreated && (!again[e.Seq] || Lasting(c.ID)):
+			rec, _, err := past.name(e, before)
+			if err != nil {
+				return err
+			}
+			past.records.Checkpoints = append(past.records.Checkpoints, rec)
+		case again[e.Seq] && evident(e.Kind):
+			if err := past.evidence(w, e, before); err != nil {
+				return err
+			}
+		}
+		if err := past.foldRecords(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evident reports whether events of a kind leave files that a revert supersedes.
+func evident(k run.Kind) bool {
+	switch k {
+	case run.KindPassStart, run.KindPassAttempt, run.KindPassEnd, run.KindScreenshots, run.KindCheckpointCreated:
+		return true
+	}
+	return false
+}
+
+func (p *Projector) supersede(abandoned, kept []run.Event, then map[string]int) error {
+	files, err := p.evidenceFiles(abandoned, then)
+	if err != nil {
+		return err
+	}
+	stay, err := p.evidenceFiles(kept, nil)
+	if err != nil {
+		return err
+	}
+	number := map[string]int{}
+	for _, file := range files.names {
+		if stay.has[file] {
+			continue
+		}
+		dir := path.Dir(file)
+		if number[dir] == 0 {
+			p.records.Superseded[dir]++
+			number[dir] = p.records.Superseded[dir]
+		}
+		if err := p.moveSuperseded(file, path.Join(dir+"~"+strconv.Itoa(number[dir]), path.Base(file))); err != nil {
+			return fmt.Errorf("move %s aside: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func (p *Projector) moveSuperseded(from, to string) error {
+	if p.shadow != nil {
+		p.shadow.move(from, to)
+		return nil
+	}
+	if _, err := os.Lstat(p.Dir.Path(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(p.Dir.Path(to)); err == nil && !p.anew {
+		return nil
+	}
+	if err := p.Dir.Disk.Mkdir(p.Dir.Path(path.Dir(to)), layout.DirPerm); err != nil {
+		return err
+	}
+	return p.Dir.Disk.Rename(p.Dir.Path(from), p.Dir.Path(to))
+}
+
+// fileList is a list of distinct files.
+type fileList struct {
+	names []string
+	has   map[string]bool
+}
+
+func (l *fileList) add(name string) {
+	if !l.has[name] {
+		l.has[name] = true
+		l.names = append(l.names, name)
+	}
+}
+
+// evidenceFiles lists the files that some events have written, except artifact and notes. before is the number of
+// failed outputs that each folder already contains.
+func (p *Projector) evidenceFiles(events []run.Event, before map[string]int) (fileList, error) {
+	l := fileList{has: map[string]bool{}}
+	nth := map[string]int{}
+	for _, e := range events {
+		switch e.Kind {
+		case run.KindPassStart:
+			var s run.PassStart
+			e.Decode(&s)
+			l.add(layout.PromptFile(s.Pass))
+			if s.Gives == "artifact" {
+				l.add(layout.BackupFile(s.Pass, p.records.CurrentArtifactPath))
+			}
+		case run.KindPassAttempt:
+			var a run.PassAttempt
+			if e.Decode(&a); a.Output != nil {
+				key := records.FailedKey(a.Pass)
+				n := layout.AttemptNumber(a, before[key]+nth[key])
+				if a.Late == 0 {
+					nth[key]++
+				}
+				l.add(layout.FailedFile(a.Pass, n))
+				l.add(layout.FailedPrompt(a.Pass, n))
+				l.add(layout.FailedEnvelope(a.Pass, n))
+			}
+		case run.KindPassEnd:
+			var r run.PassEnd
+			e.Decode(&r)
+			l.add(layout.ReplyFile(r.Pass, layout.Scored(r)))
+			l.add(layout.EnvelopeFile(r.Pass))
+		case run.KindScreenshots:
+			if err := p.pictureFiles(&l, e); err != nil {
+				return l, err
+			}
+		case run.KindCheckpointCreated:
+			var c run.CheckpointCreated
+			if e.Decode(&c); Lasting(c.ID) {
+				continue
+			}
+			p.addFolder(&l, layout.CheckpointDir(c.ID))
+		}
+	}
+	return l, nil
+}
+
+func (p *Projector) pictureFiles(l *fileList, e run.Event) error {
+	var s run.Screenshots
+	if e.Decode(&s); s.Count == 0 {
+		return nil
+	}
+	raw, err := p.Blobs.Get(p.Ctx, s.Manifest.Digest)
+	if layout.Lost(err) {
+		return nil // without a manifest there is nothing to overwrite
+	}
+	if err != nil {
+		return err
+	}
+	var shots []run.Shot
+	if err := json.Unmarshal(raw, &shots); err != nil {
+		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
+	}
+	l.add(path.Join(layout.ShotsDir(s), layout.ShotsFile))
+	for _, shot := range shots {
+		l.add(path.Join(layout.ShotsDir(s), shot.Name))
+	}
+	return nil
+}
+
+// addFolder adds the files of a folder that belongs to one event.
+func (p *Projector) addFolder(l *fileList, folder string) {
+	if p.shadow != nil {
+		for _, name := range p.shadow.in(folder) {
+			l.add(name)
+		}
+		return
+	}
+	entries, err := os.ReadDir(p.Dir.Path(folder))
+	if err != nil {
+		return // nothing to keep
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.add(path.Join(folder, e.Name()))
+		}
+	}
+}
+
+// Lasting reports whether a checkpoint's name contains its time, so that no other checkpoint will have it.
+func Lasting(id string) bool {
+	return strings.HasPrefix(id, "cp-PAUSE-") || strings.HasPrefix(id, "cp-REVERT-")
+}

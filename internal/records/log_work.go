@@ -1,0 +1,75 @@
+package records
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+)
+
+func (l *Logbook) scored(e entry) {
+	var p run.ScoreRecorded
+	e.Decode(&p)
+	row := struct {
+		TS        string   `json:"ts"`
+		PACycle   int      `json:"paCycle"`
+		Type      string   `json:"type"`
+		Score     *float64 `json:"score"`
+		Threshold *float64 `json:"threshold"`
+		Auditors  int      `json:"auditorCount"`
+		Met       bool     `json:"metThreshold,omitempty"`
+		Why       string   `json:"why,omitempty"`
+		Seq       int64    `json:"seq"`
+	}{e.TS, p.Round, e.After.Wording.Words().Score, p.Score, p.Threshold, p.Auditors, p.Met, p.Why, e.Seq}
+	l.row(layout.QualityLog, row)
+}
+
+// artifact is one row of provenance.jsonl: which turn changed which file from what to what.
+func (l *Logbook) artifact(e entry) {
+	var p run.ArtifactUpdated
+	e.Decode(&p)
+	before := ""
+	if e.Before.Artifact != nil {
+		before = e.Before.Artifact.Digest
+	}
+	l.row(layout.ProvenanceFile, struct {
+		Seq    int64  `json:"seq"`
+		TS     string `json:"ts"`
+		Turn   string `json:"turn"`
+		Call   string `json:"call"`
+		Path   string `json:"path"`
+		Before string `json:"hash_before"`
+		After  string `json:"hash_after"`
+	}{e.Seq, e.TS, p.Step, p.Call, e.book.CurrentArtifactPath, before, p.Artifact.Digest})
+}
+
+// tree is one row of provenance.jsonl for each file that a turn changed, deletions and renames too (requirement 004).
+func (l *Logbook) tree(e entry) {
+	var p run.WorkspaceUpdated
+	e.Decode(&p)
+	files := p.Files
+	if p.List != nil {
+		raw, err := l.load(p.List.Digest)
+		if err == nil {
+			err = json.Unmarshal(raw, &files)
+		}
+		if err != nil {
+			l.Err = fmt.Errorf("list of changed files %s: %w", p.List.Digest, err)
+			return
+		}
+	}
+	for _, f := range files {
+		l.row(layout.ProvenanceFile, struct {
+			Seq    int64  `json:"seq"`
+			TS     string `json:"ts"`
+			Turn   string `json:"turn"`
+			Call   string `json:"call"`
+			Path   string `json:"path"`
+			Old    string `json:"old_path,omitempty"`
+			Kind   string `json:"kind"`
+			Before string `json:"hash_before"`
+			After  string `json:"hash_after"`
+		}{e.Seq, e.TS, p.Step, p.Call, f.Path, f.Old, f.Kind, f.Before, f.After})
+	}
+}

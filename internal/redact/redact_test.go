@@ -1,0 +1,269 @@
+package redact
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func redactor(t *testing.T, o Options) *Redactor {
+	t.Helper()
+	if o.Key == nil {
+		o.Key = func() ([]byte, error) { return []byte("a key"), nil }
+	}
+	r, err := New(o)
+	require.NoError(t, err)
+	return r
+}
+
+// secrets are one of every form, put together here so that no scanner takes this file for a leak.
+var secrets = []struct{ kind, before, secret, after string }{
+	{"anthropic-key", "key: ", "sk-" + "ant-api03-" + strings.Repeat("aB3_", 20) + "-AA", "\n"},
+	{"openai-key", "key=", "sk-" + strings.Repeat("aB3d", 12), ";"},
+	{"openai-key", `"`, "sk-" + "proj-" + strings.Repeat("aB3-", 12), `"`},
+	{"openai-key", "", "sk-" + "or-v1-" + strings.Repeat("0af3", 16), ""},
+	{"aws-access-key", "id ", "AKIA" + "IOSFODNN7EXAMPLE", " "},
+	{"aws-secret-key", "aws_secret_access_key = ", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY", "\n"},
+	{"aws-secret-key", "AWS_SECRET_ACCESS_KEY=", "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY", "\n"},
+	{"aws-secret-key", `"SecretAccessKey": "`, "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY", `"`},
+	{"github-token", "https://x:", "ghp_" + strings.Repeat("aB3d", 9), " "},
+	{"github-token", "", "gho_" + strings.Repeat("aB3d", 9), ""},
+	{"github-token", "", "ghs_" + strings.Repeat("aB3d", 9), ""},
+	{"github-token", "", "github_" + "pat_" + strings.Repeat("aB3_", 20), "."},
+	{"gitlab-token", "", "glpat-" + strings.Repeat("aB3d", 5), "\n"},
+	{"slack-token", "", "xoxb-" + "123456789012-" + strings.Repeat("aB3d", 6), " "},
+	{"slack-token", "", "xapp-" + "1-A0123456789-" + strings.Repeat("a3f0", 8), " "},
+	{"slack-webhook", "https://hooks.slack.com/services/", "T00000000/B00000000/" + strings.Repeat("aB3d", 6), "\n"},
+	{"google-key", "?key=", "AIza" + strings.Repeat("aB3d-", 7), "&x"},
+	{"google-token", "", "ya29." + strings.Repeat("aB3_", 10), " "},
+	{"google-secret", "", "GOCSPX-" + strings.Repeat("aB3_", 7), " "},
+	{"azure-key", "AccountName=a;AccountKey=", strings.Repeat("aB3d", 21) + "aB==", ";"},
+	{"stripe-key", "", "sk_" + "live_" + strings.Repeat("aB3d", 6), ","},
+	{"stripe-key", "", "rk_" + "test_" + strings.Repeat("aB3d", 6), ","},
+	{"stripe-secret", "", "whsec_" + strings.Repeat("aB3d", 8), ","},
+	{"npm-token", "//registry/:_authToken=", "npm_" + strings.Repeat("aB3d", 9), "\n"},
+	{"pypi-token", "", "pypi-" + "AgE" + strings.Repeat("aB3d", 20), "\n"},
+	{"huggingface-token", "", "hf_" + strings.Repeat("aBcD", 9), "\n"},
+	{"sendgrid-key", "", "SG." + strings.Repeat("aB3d", 5) + "." + strings.Repeat("aB3d", 11), "\n"},
+	{"jwt", "token ", "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0." + strings.Repeat("aB3-", 10), " end"},
+	{
+		"private-key", "a\n", "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEow+/=\nabcd\n-----END " +
+			"RSA PRIVATE KEY-----",
+		"\nb",
+	},
+	{
+		"private-key", `{"key":"`, "-----BEGIN " + `OPENSSH PRIVATE KEY-----\nMIIEow+/=\n-----END ` +
+			"OPENSSH PRIVATE KEY-----", `\n"}`,
+	},
+	{"private-key", "cut off: ", "-----BEGIN " + "PRIVATE KEY-----\nMIIEow+/=\nabcd", ""},
+	{"authorization", "Authorization: Basic ", "dXNlcjpwYXNz", "\r\n"},
+	{"authorization", `-H "authorization: Bearer `, "short-but-so-named", `"`},
+	{"bearer-token", "Bearer ", strings.Repeat("aB3.", 8), "\n"},
+	{"api-key-header", "x-api-key: ", "0123456789abcdef", "\n"},
+	{"url-password", "postgres://me:", "open-sesame", "@host/db"},
+}
+
+func TestEveryFormIsRedacted(t *testing.T) {
+	r := redactor(t, Options{})
+	seen := map[string]bool{}
+	for _, s := range secrets {
+		t.Run(s.kind, func(t *testing.T) {
+			got := r.Text(s.before + s.secret + s.after)
+			require.NotContains(t, got, s.secret)
+			require.Regexp(t, `\[redacted:[a-z-]+:[0-9a-f]{4}\]`, got)
+			require.True(t, strings.HasPrefix(got, s.before+"["), got)
+			require.True(t, strings.HasSuffix(got, "]"+s.after), got)
+			if s.kind != "github-token" { // one stands where a password does
+				require.Equal(t, []string{s.kind}, r.Kinds(s.before+s.secret+s.after))
+			}
+			require.Equal(t, got, r.Text(got), "what is hidden is not hidden again")
+		})
+		seen[s.kind] = true
+	}
+	for _, f := range forms {
+		require.True(t, seen[f.name], "%s has no row", f.name)
+	}
+}
+
+func TestSecretInJSONStringIsRedacted(t *testing.T) {
+	r := redactor(t, Options{})
+	for _, s := range secrets {
+		raw, err := json.Marshal(map[string]string{"result": "line\n" + s.before + s.secret + s.after + "\nline"})
+		require.NoError(t, err)
+		var back map[string]string
+		require.NoError(t, json.Unmarshal([]byte(r.Text(string(raw))), &back), "it stays JSON")
+		require.NotContains(t, back["result"], s.secret, s.kind)
+	}
+}
+
+func TestOtherTextIsUnchanged(t *testing.T) {
+	sum := sha256.Sum256([]byte("x"))
+	random := rand.New(rand.NewSource(1))
+	noise := make([]byte, 3<<20)
+	_, err := random.Read(noise)
+	require.NoError(t, err)
+	picture := image.NewRGBA(image.Rect(0, 0, 300, 300))
+	for i := range 300 * 300 {
+		picture.Set(i%300, i/300, color.RGBA{noise[i], noise[i+1], noise[i+2], 255})
+	}
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, picture))
+	r := redactor(t, Options{})
+	for name, text := range map[string]string{
+		"sha256":         "digest " + hex.EncodeToString(sum[:]) + " sha256:" + hex.EncodeToString(sum[:]),
+		"git commit":     "commit 83baae61804e65cc73a7201a7252750c76066a30\n",
+		"uuid":           "run 0d5f3c1e-8a55-4c38-9b44-9f4ad1f3f6a2",
+		"picture":        `<img src="data:image/png;base64,` + base64.StdEncoding.EncodeToString(b.Bytes()) + `">`,
+		"noise":          base64.StdEncoding.EncodeToString(noise),
+		"noise for URLs": base64.RawURLEncoding.EncodeToString(noise),
+		"noise in hex":   hex.EncodeToString(noise),
+		"classes":        `<div class="sk-folding-cube sk-spinner-double-bounce-animation"> disk-0123456789abcdef0123 task-sk`,
+		"prose": "The bearer of internationalization-certificates; basic authorization: a token bearer " +
+			"authentication. The secret key is love.",
+		"names": "ANTHROPIC_API_KEY, aws_secret_access_key, x-api-key and Authorization: Bearer $TOKEN",
+		"addresses": "http://127.0.0.1:8233/namespaces/default me@example.com git@github.com:a/b.git " +
+			"https://a:b/c file:///x",
+		"a certificate": "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+		"a public key": "-----BEGIN PUBLIC KEY-----\nMIID\n-----END PUBLIC KEY-----\nssh-ed25519 " +
+			"AAAAC3NzaC1lZDI1NTE5AAAAI",
+		"a call id":           "0d5f3c1e/g0.035.1.-.1.1a2b3c4d5e6f",
+		"JSON in base64":      base64.StdEncoding.EncodeToString([]byte(`{"version":3,"sources":["a.ts","b.ts"]}`)),
+		"a mark":              "[redacted:anthropic-key:1a2b] [redacted:env-GITHUB_TOKEN]",
+		"text that is no UTF": "\xff\xfe sk- \x80",
+	} {
+		require.True(t, text == r.Text(text), "%s: %v", name, r.Kinds(text))
+	}
+}
+
+func TestSameSecretHasSameMark(t *testing.T) {
+	r := redactor(t, Options{})
+	one, other := "sk-ant-"+strings.Repeat("a1", 20), "sk-ant-"+strings.Repeat("b2", 20)
+	a, b := r.Text(one), r.Text(other)
+	require.Equal(t, "x "+a+" y "+a+" z "+b, r.Text("x "+one+" y "+one+" z "+other))
+	require.NotEqual(t, a, b)
+	elsewhere := redactor(t, Options{Key: func() ([]byte, error) { return []byte("another key"), nil }})
+	require.NotEqual(t, a, elsewhere.Text(one), "without the key nobody can try secrets out")
+	keyless := redactor(t, Options{Key: func() ([]byte, error) { return nil, errors.New("the store is away") }})
+	require.Equal(t, "x [redacted:anthropic-key]", keyless.Text("x "+one))
+}
+
+func TestEnvironmentValues(t *testing.T) {
+	r := redactor(t, Options{
+		Environ: []string{
+			"DEPLOY_TOKEN=correct horse", "PIN_KEY=1234567", "HOME=/home/somebody", "DB_PASSWORD=a\"b\nc/d&e",
+			"EMPTY_KEY=",
+			"GITHUB_TOKEN=correct horse battery",
+		},
+		Names: []string{"*_TOKEN", "*_KEY", "*PASSWORD"},
+	})
+	require.Equal(t, []string{"PIN_KEY"}, r.Short())
+	got := r.Text("correct horse, 1234567, /home/somebody")
+	require.Regexp(t, `^\[redacted:env-DEPLOY_TOKEN:[0-9a-f]{4}\], 1234567, /home/somebody$`, got)
+	require.Equal(t, []string{"env-GITHUB_TOKEN"}, r.Kinds("correct horse battery"), "the longer one counts")
+	require.Equal(t, []string{"env-DB_PASSWORD"}, r.Kinds("is a\"b\nc/d&e plain"))
+	require.Equal(t, []string{"env-DB_PASSWORD"}, r.Kinds(`{"x":"a\"b\nc/d\u0026e"}`))
+	require.Equal(t, []string{"env-DB_PASSWORD"}, r.Kinds("?p=a%22b%0Ac%2Fd%26e"))
+}
+
+func TestUserPatterns(t *testing.T) {
+	r := redactor(t, Options{Patterns: []string{`badge (\d{4})`, `CASE-\d+`}})
+	require.Regexp(t, `^badge \[redacted:pattern:[0-9a-f]{4}\] of \[redacted:pattern:[0-9a-f]{4}\]$`,
+		r.Text("badge 1234 of CASE-77"))
+	_, err := New(Options{Patterns: []string{"fine", "(", "["}})
+	require.ErrorContains(t, err, `pattern "("`)
+	require.ErrorContains(t, err, `pattern "["`)
+}
+
+func TestOverlappingSecretsAreMerged(t *testing.T) {
+	key := "sk-ant-" + strings.Repeat("a1", 20)
+	r := redactor(t, Options{
+		Environ: []string{"THE_KEY=" + key + "/tail"}, Names: []string{"THE_KEY"},
+		Patterns: []string{"before sk-ant-a1"},
+	})
+	require.Equal(t, "x [redacted:pattern:", r.Text("x before " + key + "/tail")[:len("x [redacted:pattern:")])
+	require.NotContains(t, r.Text("x before "+key+"/tail"), "tail")
+}
+
+func TestWriter(t *testing.T) {
+	r := redactor(t, Options{
+		Environ: []string{"A_KEY=open-sesame"}, Names: []string{"A_KEY"},
+		Key: func() ([]byte, error) { return nil, nil },
+	})
+	var b bytes.Buffer
+	n, err := r.Writer(&b).Write([]byte("level=WARN msg=open-sesame\n"))
+	require.NoError(t, err)
+	require.Equal(t, 27, n, "what was given is what counts")
+	require.Equal(t, "level=WARN msg=[redacted:env-A_KEY]\n", b.String())
+}
+
+func TestZeroOptions(t *testing.T) {
+	var none *Redactor
+	require.Equal(t, "sk-ant-"+strings.Repeat("a1", 20), none.Text("sk-ant-"+strings.Repeat("a1", 20)))
+	require.Empty(t, none.Kinds("x"))
+	require.Empty(t, none.Short())
+}
+
+func TestRedactionIsLinear(t *testing.T) {
+	r := redactor(t, Options{})
+	const size = 3 << 20
+	for _, unit := range []string{
+		"sk-", "sk-ant-", "eyJ", "-eyJ", "eyJ.", "%20eyJaaaaaaaa", `\neyJaaaaaaaa`, "-----BEGIN PRIVATE KEY-----",
+		"-----BEGIN PRIVATE KEY-----\n-----END ", "://", "://a:", "SG.", "Authorization: Bearer ",
+		"uthorization ", "earer ", "AKIA", "secret_key", " AIza", "[redacted:", "ghp_", "-----BEGIN ",
+	} {
+		long := strings.Repeat(unit, size/len(unit))
+		require.NotEmpty(t, r.Text(long), unit)
+	}
+	secret := "sk-ant-" + strings.Repeat("a1", 20)
+	long := strings.Repeat("lorem ipsum ", size/12)
+	require.NotContains(t, r.Text(long[:1<<20]+secret+long[1<<20:]), secret, "wherever a reader would cut it")
+}
+
+func FuzzText(f *testing.F) {
+	for _, s := range secrets {
+		f.Add(s.before + s.secret + s.after)
+	}
+	r, err := New(Options{
+		Key: func() ([]byte, error) { return []byte("a key"), nil }, Environ: []string{"A_KEY=somewhat secret"},
+		Names: []string{"*_KEY"},
+	})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text string) {
+		once := r.Text(text)
+		require.NotContains(t, once, "somewhat secret")
+		if len(r.Kinds(text)) == 0 {
+			require.Equal(t, text, once)
+		}
+	})
+}
+
+func TestLearn(t *testing.T) {
+	r := redactor(t, Options{Environ: []string{"A_TOKEN=open-sesame"}, Names: []string{"*_TOKEN"}})
+	require.Equal(t, "another-one", r.Text("another-one"))
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { r.Text("another-one, open-sesame") })
+	}
+	require.Equal(t, []string{"C_TOKEN"}, r.Learn([]string{"B_TOKEN=another-one", "C_TOKEN=short",
+		"PATH=/usr/local/bin"}))
+	r.Learn([]string{"B_TOKEN=another-one"})
+	readers.Wait()
+	require.Regexp(
+		t, `^\[redacted:env-B_TOKEN:[0-9a-f]{4}\] and \[redacted:env-A_TOKEN:[0-9a-f]{4}\] in /usr/local/bin$`,
+		r.Text("another-one and open-sesame in /usr/local/bin"),
+	)
+	require.Len(t, *r.values.Load(), 2, "known already")
+	require.Empty(t, (*Redactor)(nil).Learn([]string{"B_TOKEN=another-one"}))
+}

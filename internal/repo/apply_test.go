@@ -1,0 +1,326 @@
+package repo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestApplyMatchesWorktree(t *testing.T) {
+	t.Parallel()
+	crlf := strings.ReplaceAll(tenLines, "\n", "\r\n")
+	for _, row := range []struct {
+		name   string
+		before files
+		config map[string]string
+		do     func(t *testing.T, dir string)
+	}{
+		{"changed, added, deleted, renamed", files{
+			"a.txt": tenLines, "gone/deep.txt": "g\n", "old.txt": tenLines + "11\n",
+		}, nil, func(t *testing.T, dir string) {
+			write(t, dir, files{"a.txt": tenLines + "11\n", "new/deep/file.txt": "n\n"})
+			erase(t, dir, "gone")
+			require.NoError(t, os.Rename(filepath.Join(dir, "old.txt"), filepath.Join(dir, "renamed.txt")))
+		}},
+		{"renamed and changed", files{"old.txt": tenLines}, nil, func(t *testing.T, dir string) {
+			erase(t, dir, "old.txt")
+			write(t, dir, files{"sub/new.txt": tenLines + "11\n"})
+		}},
+		{
+			"binary", files{"pic": "\x00\x01\x02"}, nil,
+			func(t *testing.T, dir string) { write(t, dir, files{"pic": "\x00\xff", "second": "\x00new"}) },
+		},
+		{
+			"without a last newline", files{"a.txt": "1\n2"}, nil,
+			func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "1\n2\n", "b.txt": "3"}) },
+		},
+		{"an empty file", files{"a.txt": "1\n"}, nil,
+			func(t *testing.T, dir string) { write(t, dir, files{"empty": ""}) }},
+		{"a symbolic link", files{"a.txt": "1\n", "to": "file\n"}, nil, func(t *testing.T, dir string) {
+			erase(t, dir, "to")
+			require.NoError(t, os.Symlink("a.txt", filepath.Join(dir, "to")))
+		}},
+		{"odd names", files{
+			"odd \"name\"\nline \xff ü.txt": "1\n", "[ab]*?.txt": "1\n", "-dash": "d\n",
+		}, nil, func(t *testing.T, dir string) {
+			write(t, dir, files{"odd \"name\"\nline \xff ü.txt": "2\n", "[ab]*?.txt": "2\n", "-dash": "d2\n",
+				" space ": "s\n"})
+		}},
+		{"trailing white space", files{"a.txt": "1\n"}, map[string]string{
+			"apply.whitespace": "error", "core.whitespace": "trailing-space",
+		}, func(t *testing.T, dir string) {
+			write(t, dir, files{"a.txt": "1  \n\t \n\n\n"})
+		}},
+		{"diff settings of the user", files{
+			"a.txt": tenLines, ".gitattributes": "* diff=odd\n",
+		}, map[string]string{"diff.noprefix": "true", "diff.context": "0", "color.ui": "always",
+			"diff.external":    "false",
+			"diff.odd.command": "false", "diff.odd.textconv": "wc -c",
+			"core.abbrev": "4", "diff.mnemonicPrefix": "true", "core.quotePath": "false"},
+			func(t *testing.T, dir string) {
+				write(t, dir, files{"a.txt": tenLines + "11\n", "ü\xff.txt": "1\n"})
+			}},
+		{"autocrlf", files{"a.txt": crlf, ".gitattributes": "* text=auto\r\n"}, map[string]string{
+			"core.autocrlf": "true", "core.safecrlf": "true",
+		}, func(t *testing.T, dir string) {
+			write(t, dir, files{"a.txt": crlf + "11\r\n", "new.txt": "x\r\ny\r\n"})
+		}},
+		{"a filter", files{".gitattributes": "*.up filter=up\n", "a.up": "STORED\n"}, map[string]string{
+			"filter.up.clean": "tr a-z A-Z", "filter.up.smudge": "tr A-Z a-z", "filter.up.required": "true",
+		},
+			func(t *testing.T, dir string) { write(t, dir, files{"a.up": "stored\nmore\n", "b.up": "new\n"}) }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx := t.Context()
+			dir := folder(t)
+			run(t, dir, "init", "-q", "-b", "main")
+			for name, value := range row.config {
+				run(t, dir, "config", name, value)
+			}
+			run(t, dir, "config", "core.safecrlf", "false")
+			write(t, dir, row.before)
+			run(t, dir, "add", "-A")
+			run(t, dir, "commit", "-q", "-m", "first")
+			erase(t, dir, "a.up") // written again by the filter
+			run(t, dir, "checkout", "-q", "--", ".")
+			if v := row.config["core.safecrlf"]; v != "" {
+				run(t, dir, "config", "core.safecrlf", v)
+			}
+			r, err := Open(ctx, dir)
+			require.NoError(t, err)
+			w, base := worktree(t, r)
+			row.do(t, w.Root())
+			patch, err := patchSince(ctx, w, base)
+			require.NoError(t, err)
+			require.NotEmpty(t, patch)
+
+			require.NoError(t, r.check(ctx, patch))
+			require.NoError(t, r.Apply(ctx, patch))
+			require.Equal(t, read(t, w.Root()), read(t, dir))
+			require.Empty(t, run(t, dir, "diff", "--cached", "--name-only"), "the index stays")
+			require.NoError(t, r.Apply(ctx, patch), "a second time")
+			require.Equal(t, read(t, w.Root()), read(t, dir))
+		})
+	}
+}
+
+func TestEmptyPatch(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	w, base := worktree(t, r)
+	patch, err := patchSince(t.Context(), w, base)
+	require.NoError(t, err)
+	require.Empty(t, patch)
+	require.NoError(t, r.Apply(t.Context(), patch))
+	overlaps, err := r.Overlaps(t.Context(), patch)
+	require.NoError(t, err)
+	require.Empty(t, overlaps)
+	require.Equal(t, files{"a.txt": "a\n"}, read(t, dir))
+}
+
+func TestPatchOfSomePaths(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n", "*.txt": "star\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "a2\n", "sub/b.txt": "b2\n", "sub/new.txt": "n\n", "*.txt": "star2\n"})
+	patch, err := patchSince(ctx, w, base, "sub", "*.txt")
+	require.NoError(t, err)
+	require.NoError(t, r.Apply(ctx, patch))
+	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b2\n", "sub/new.txt": "n\n", "*.txt": "star2\n"}, read(t, dir),
+		"a path is no pattern")
+}
+
+func TestPatchContainsBinaryFiles(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, files{"pic": "\x00\x01"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"pic": "\x00\x02"})
+	patch, err := patchSince(t.Context(), w, base)
+	require.NoError(t, err)
+	require.Contains(t, string(patch), "GIT binary patch\n", "it can be applied in another repository")
+}
+
+func TestApplyKeepsOtherChanges(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": tenLines, "b.txt": "b\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": tenLines + "11\n"})
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	write(t, dir, files{"a.txt": "0\n" + tenLines, "b.txt": "b2\n", "mine.txt": "m\n"})
+	require.NoError(t, r.Apply(ctx, patch))
+	require.Equal(t, files{"a.txt": "0\n" + tenLines + "11\n", "b.txt": "b2\n", "mine.txt": "m\n"}, read(t, dir))
+	require.NoError(t, r.Apply(ctx, patch), "a second time")
+	require.Equal(t, "0\n"+tenLines+"11\n", read(t, dir)["a.txt"])
+}
+
+func TestApplyAmbiguousPatch(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": strings.Repeat("a\n", 20)})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": strings.Repeat("a\n", 19)})
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, r.Apply(ctx, patch))
+		require.Equal(t, strings.Repeat("a\n", 19), read(t, dir)["a.txt"])
+	}
+	write(t, dir, files{"a.txt": strings.Repeat("a\n", 30)})
+	require.ErrorContains(t, r.Apply(ctx, patch), "it is unknown whether the patch is applied")
+	require.Equal(t, strings.Repeat("a\n", 30), read(t, dir)["a.txt"])
+}
+
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	const odd = "odd \"name\"\n[x].txt"
+	for _, row := range []struct {
+		name string
+		hurt func(t *testing.T, dir string)
+		want []string
+	}{
+		{
+			"changed in the same place", func(t *testing.T, dir string) { write(t, dir, files{"b.txt": "mine\n"}) },
+			[]string{"b.txt"},
+		},
+		{"deleted", func(t *testing.T, dir string) { erase(t, dir, "b.txt") }, []string{"b.txt"}},
+		{
+			"there already, untracked", func(t *testing.T, dir string) { write(t, dir, files{"new.txt": "mine\n"}) },
+			[]string{"new.txt"},
+		},
+		{"a binary file", func(t *testing.T, dir string) { write(t, dir, files{"pic": "\x00mine"}) }, []string{"pic"}},
+		{
+			"two with odd names", func(t *testing.T, dir string) {
+				write(t, dir,
+					files{odd: "mine\n", "b.txt": "mine\n"})
+			},
+			[]string{"b.txt", odd},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx := t.Context()
+			r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n", "pic": "\x00\x01", odd: "o\n"})
+			w, base := worktree(t, r)
+			write(t, w.Root(), files{"a.txt": "a2\n", "b.txt": "b2\n", "pic": "\x00\x02", "new.txt": "n\n",
+				odd: "o2\n"})
+			patch, err := patchSince(ctx, w, base)
+			require.NoError(t, err)
+			row.hurt(t, dir)
+			before := read(t, dir)
+			for name, do := range map[string]func() error{
+				"check": func() error { return r.check(ctx, patch) },
+				"apply": func() error { return r.Apply(ctx, patch) },
+			} {
+				var conflict *ConflictError
+				require.ErrorAs(t, do(), &conflict, name)
+				require.Equal(t, row.want, conflict.Paths, name)
+				require.NotEmpty(t, conflict.Message, name)
+				require.Equal(t, before, read(t, dir), name)
+			}
+		})
+	}
+}
+
+func TestInvalidPatchIsNoConflict(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, files{"a.txt": "a\n"})
+	for _, patch := range []string{"hello\n",
+		"diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n"} {
+		err := r.check(t.Context(), []byte(patch))
+		require.Error(t, err, patch)
+		var conflict *ConflictError
+		require.NotErrorAs(t, err, &conflict, patch)
+	}
+}
+
+func TestFailedApplyIsRestored(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	before := files{
+		".gitattributes": "*.bad filter=bad\n", "a.txt": "a\n" + tenLines, "gone/deep.txt": "g\n", "old.txt": tenLines,
+		"tool": "#!\n", "z.bad": "z\n",
+	}
+	r, dir := initial(t, before)
+	require.NoError(t, os.Chmod(filepath.Join(dir, "tool"), 0o755))
+	require.NoError(t, os.Symlink("a.txt", filepath.Join(dir, "link")))
+	run(t, dir, "add", "-A")
+	run(t, dir, "commit", "-q", "-m", "second")
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{
+		"a.txt": "a\n" + tenLines + "11\n", "new/deep/b.txt": "b\n", "tool": "#!2\n", "z.bad": "z2\n",
+	})
+	erase(t, w.Root(), "gone")
+	erase(t, w.Root(), "link")
+	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old.txt"), filepath.Join(w.Root(), "renamed.txt")))
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	write(t, dir, files{"a.txt": "mine\na\n" + tenLines, "mine.txt": "m\n"})
+	a, err := os.Stat(filepath.Join(dir, "a.txt"))
+	require.NoError(t, err)
+	all, status := read(t, dir), run(t, dir, "status", "--porcelain")
+
+	run(t, dir, "config", "filter.bad.clean", "cat")
+	run(t, dir, "config", "filter.bad.smudge", "ls '"+dir+"' >'"+dir+"/.git/seen'; false")
+	run(t, dir, "config", "filter.bad.required", "true")
+	require.ErrorContains(t, r.Apply(ctx, patch), "smudge filter bad failed")
+	seen, err := os.ReadFile(filepath.Join(dir, ".git", "seen"))
+	require.NoError(t, err)
+	require.Contains(t, string(seen), "renamed.txt", "git had written already")
+	require.NotContains(t, string(seen), "old.txt", "git had removed already")
+
+	require.Equal(t, all, read(t, dir))
+	require.Equal(t, status, run(t, dir, "status", "--porcelain"))
+	require.NoDirExists(t, filepath.Join(dir, "new"))
+	tool, err := os.Stat(filepath.Join(dir, "tool"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), tool.Mode().Perm())
+	now, err := os.Stat(filepath.Join(dir, "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, a.ModTime(), now.ModTime())
+
+	run(t, dir, "config", "filter.bad.smudge", "cat")
+	require.NoError(t, r.Apply(ctx, patch))
+	require.Equal(t, "mine\na\n"+tenLines+"11\n", read(t, dir)["a.txt"])
+}
+
+func TestApplyOverFolder(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n", "z.txt": "z\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "a2\n", "new.txt": "n\n", "z.txt": "z2\n"})
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	write(t, dir, files{"new.txt/mine": "mine\n"})
+	before := read(t, dir)
+	require.ErrorContains(t, r.Apply(ctx, patch), "new.txt")
+	require.Equal(t, before, read(t, dir))
+}
+
+func TestOverlaps(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n", "old.txt": tenLines, "c.txt": "c\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "a2\n", "b.txt": "b2\n", "new/x.txt": "n\n", "added.txt": "n\n"})
+	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old.txt"), filepath.Join(w.Root(), "renamed.txt")))
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	overlaps, err := r.Overlaps(ctx, patch)
+	require.NoError(t, err)
+	require.Empty(t, overlaps, "a clean source")
+
+	write(t, dir, files{
+		"a.txt": "mine\n", "c.txt": "mine\n", "new": "a file\n", "added.txt": "mine\n", "old.txt": "mine\n",
+		"newer": "mine\n",
+	})
+	run(t, dir, "add", "a.txt")
+	overlaps, err = r.Overlaps(ctx, patch)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.txt", "added.txt", "new", "old.txt"}, overlaps)
+}

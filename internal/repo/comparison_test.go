@@ -1,0 +1,63 @@
+package repo
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	before, after := folder(t), folder(t)
+	write(t, before, files{"page.html": "1\r\n2\r\n", "gone.txt": "g\n", "old.txt": tenLines, "pic": "\x00\x01"})
+	write(t, after, files{
+		"page.html": "1\r\n2\r\n3\n", "renamed.txt": tenLines, "pic": "\x00\x02",
+		".gitattributes": "*.html text=auto\n*.txt filter=none\n", ".gitignore": "*\n",
+	})
+	c, drop, err := Folders(ctx, before, after)
+	require.NoError(t, err)
+	defer drop()
+	changes, err := c.Changes(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []Change{
+		{Path: ".gitattributes", Kind: Added, Added: 2},
+		{Path: ".gitignore", Kind: Added, Added: 1},
+		{Path: "gone.txt", Kind: Removed, Removed: 1},
+		{Path: "page.html", Kind: Changed, Added: 1},
+		{Path: "pic", Kind: Changed, Binary: true},
+		{Path: "renamed.txt", OldPath: "old.txt", Kind: Renamed},
+	}, changes)
+	patch, err := c.Patch(ctx, "page.html")
+	require.NoError(t, err)
+	require.Contains(t, string(patch), "--- a/page.html\n+++ b/page.html\n@@ -1,2 +1,3 @@\n 1\r\n 2\r\n+3\n")
+	stat, err := c.Stat(ctx, "gone.txt", "page.html")
+	require.NoError(t, err)
+	require.Contains(t, stat, "2 files changed, 1 insertion(+), 1 deletion(-)")
+	require.Equal(t, "1\r\n2\r\n", read(t, before)["page.html"])
+
+	drop()
+	require.NoDirExists(t, c.git.dir)
+}
+
+func TestEqualFolders(t *testing.T) {
+	t.Parallel()
+	c, drop, err := Folders(t.Context(), folder(t), folder(t))
+	require.NoError(t, err)
+	defer drop()
+	changes, err := c.Changes(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+}
+
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	r, _, base, work := delivered(t)
+	c, err := r.Between(t.Context(), base, work)
+	require.NoError(t, err)
+	changes, err := c.Changes(t.Context(), "new.txt")
+	require.NoError(t, err)
+	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 1}}, changes)
+	_, err = r.Between(t.Context(), base, "nowhere")
+	require.ErrorContains(t, err, "find commit nowhere")
+}

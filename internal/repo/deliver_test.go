@@ -1,0 +1,289 @@
+package repo
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const trailer = "Passbook-Run: r1"
+
+// patched is a repository, and the patch of a run that works on it.
+func patched(t *testing.T) (r *Repo, dir, base string, patch []byte) {
+	t.Helper()
+	r, dir = initial(t, files{"a.txt": "a\n", "b.txt": "b\n", "old.txt": tenLines})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "a2\n", "new.txt": "n\n"})
+	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old.txt"), filepath.Join(w.Root(), "renamed.txt")))
+	patch, err := patchSince(t.Context(), w, base)
+	require.NoError(t, err)
+	return r, dir, base, patch
+}
+
+func TestCommitPatchOnNewBranch(t *testing.T) {
+	t.Parallel()
+	r, dir, base, patch := patched(t)
+	write(t, dir, files{"a.txt": "mine\n"})
+	id, err := r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n\n"+trailer+"\n", trailer)
+	require.NoError(t, err)
+	require.Equal(t, id+" "+base, run(t, dir, "log", "-1", "--format=%H %P", "feature"))
+	require.Equal(t, "M a.txt A new.txt R100 old.txt renamed.txt",
+		words(run(t, dir, "diff-tree", "-r", "-M", "--name-status", base, id)))
+	require.Equal(t, files{"a.txt": "mine\n", "b.txt": "b\n", "old.txt": tenLines}, read(t, dir),
+		"no checkout is touched")
+
+	again, err := r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n\n"+trailer+"\n", trailer)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
+	require.Equal(t, id, run(t, dir, "rev-parse", "feature"))
+}
+
+func TestCommitPatchOnAdvancedBranch(t *testing.T) {
+	t.Parallel()
+	r, dir, base, patch := patched(t)
+	run(t, dir, "checkout", "-q", "-b", "feature")
+	write(t, dir, files{"b.txt": "b2\n"})
+	run(t, dir, "commit", "-q", "-am", "mine")
+	mine := run(t, dir, "rev-parse", "HEAD")
+	run(t, dir, "checkout", "-q", "main")
+	id, err := r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n", trailer)
+	require.NoError(t, err)
+	require.Equal(t, mine, run(t, dir, "rev-parse", "feature^"))
+	require.Equal(t, "M a.txt A new.txt R100 old.txt renamed.txt",
+		words(run(t, dir, "diff-tree", "-r", "-M", "--name-status", mine, id)))
+}
+
+func TestCommitPatchConflict(t *testing.T) {
+	t.Parallel()
+	r, dir, base, patch := patched(t)
+	run(t, dir, "checkout", "-q", "-b", "feature")
+	write(t, dir, files{"a.txt": "other\n", "new.txt": "mine\n"})
+	run(t, dir, "add", "-A")
+	run(t, dir, "commit", "-q", "-m", "mine")
+	mine := run(t, dir, "rev-parse", "HEAD")
+	run(t, dir, "checkout", "-q", "main")
+	_, err := r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n", trailer)
+	var conflict *ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, []string{"a.txt", "new.txt"}, conflict.Paths)
+	require.Equal(t, mine, run(t, dir, "rev-parse", "feature"))
+}
+
+func TestCommitWith(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, nil)
+	for _, row := range []struct {
+		message string
+		has     bool
+	}{
+		{"Do it\n\n" + trailer, true},
+		{"Do it\n\n" + trailer + "23", false},
+		{"It is not " + trailer, false},
+	} {
+		run(t, dir, "commit", "-q", "--allow-empty", "-m", row.message)
+		id, err := r.CommitWith(t.Context(), trailer)
+		require.NoError(t, err)
+		if row.has {
+			require.Equal(t, run(t, dir, "rev-parse", "HEAD"), id, row.message)
+		} else {
+			require.Empty(t, id, row.message)
+		}
+	}
+}
+
+func TestApplied(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir, _, patch := patched(t)
+	for _, row := range []struct {
+		name string
+		do   func()
+		want bool
+	}{
+		{"not yet", func() {}, false},
+		{"now", func() { require.NoError(t, r.Apply(ctx, patch)) }, true},
+		{"and other changes", func() { write(t, dir, files{"b.txt": "b2\n", "renamed.txt": "0\n" + tenLines}) }, true},
+		{"in part", func() { write(t, dir, files{"a.txt": "a\n"}) }, false},
+		{"neither before nor after", func() { write(t, dir, files{"a.txt": "other\n"}) }, false},
+	} {
+		row.do()
+		applied, err := r.Applied(ctx, patch)
+		require.NoError(t, err, row.name)
+		require.Equal(t, row.want, applied, row.name)
+	}
+	applied, err := r.Applied(ctx, nil)
+	require.NoError(t, err)
+	require.True(t, applied, "an empty patch")
+	_, err = r.Applied(ctx, []byte("no patch\n"))
+	require.Error(t, err)
+}
+
+func TestAppliedAmbiguousPatch(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": strings.Repeat("a\n", 20)})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": strings.Repeat("a\n", 19)})
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		lines int
+		want  bool
+	}{{20, false}, {19, true}, {30, false}} {
+		write(t, dir, files{"a.txt": strings.Repeat("a\n", row.lines)})
+		applied, err := r.Applied(ctx, patch)
+		require.NoError(t, err)
+		require.Equal(t, row.want, applied, row.lines)
+	}
+}
+
+func TestCommitPaths(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir, base, patch := patched(t)
+	write(t, dir, files{"b.txt": "mine\n"})
+	run(t, dir, "add", "b.txt")
+	require.NoError(t, r.Apply(ctx, patch))
+	paths, err := r.Touched(ctx, patch)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.txt", "new.txt", "old.txt", "renamed.txt"}, paths)
+	id, err := r.CommitPaths(ctx, "Do it\n\n"+trailer+"\n", paths...)
+	require.NoError(t, err)
+	require.Equal(t, id+" "+base, run(t, dir, "log", "-1", "--format=%H %P", "main"))
+	require.Equal(t, "M b.txt", words(run(t, dir, "status", "--porcelain")), "what the user staged stays staged")
+
+	again, err := r.CommitPaths(ctx, "Do it\n", paths...)
+	require.NoError(t, err)
+	require.Empty(t, again)
+}
+
+func TestCommitPathsDuringMerge(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n"})
+	conflict(t, dir)
+	write(t, dir, files{"b.txt": "b2\n"})
+	_, err := r.CommitPaths(t.Context(), "Do it\n", "b.txt")
+	require.ErrorContains(t, err, "finish or abort it")
+}
+
+func TestScratch(t *testing.T) {
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"})
+	head, refs := run(t, dir, "rev-parse", "HEAD"), run(t, dir, "for-each-ref")
+	run(t, dir, "config", "remote.origin.url", "somewhere")
+	template := folder(t)
+	write(t, template, files{"hooks/post-checkout": "#!/bin/sh\nexit 1\n"})
+	t.Setenv("GIT_TEMPLATE_DIR", template)
+	scratch := folder(t)
+	write(t, scratch, files{"a.txt": "changed\n", "sub/b.txt": "b\n", "new.txt": "n\n"})
+
+	require.NoError(t, Scratch(ctx, scratch, filepath.Join(dir, "sub"), head))
+	require.Equal(t, files{"a.txt": "changed\n", "sub/b.txt": "b\n", "new.txt": "n\n"}, read(t, scratch))
+	require.Equal(t, "M a.txt ?? new.txt", words(run(t, scratch, "status", "--porcelain")))
+	require.Equal(t, head, run(t, scratch, "rev-parse", "HEAD"))
+	require.Equal(t, "first", run(t, scratch, "log", "--format=%s"))
+	require.Empty(t, run(t, scratch, "remote"))
+	require.NoDirExists(t, filepath.Join(scratch, ".git", "hooks"))
+
+	run(t, scratch, "checkout", "-q", "-b", "mine")
+	run(t, scratch, "commit", "-q", "-am", "mine")
+	run(t, scratch, "update-ref", "-d", "refs/heads/mine")
+	require.Equal(t, refs, run(t, dir, "for-each-ref"))
+	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"}, read(t, r.Root()))
+}
+
+func TestScratchWithoutSource(t *testing.T) {
+	t.Parallel()
+	require.ErrorIs(t, Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123"), fs.ErrNotExist)
+}
+
+func TestScratchGarbageCollection(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, files{"a.txt": "a\n"})
+	run(t, source, "branch", "feature")
+	refs, objects := run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")
+	dir, head := folder(t), run(t, source, "rev-parse", "HEAD")
+	write(t, dir, files{"a.txt": "a2\n"})
+	require.NoError(t, Scratch(t.Context(), dir, source, head))
+	run(t, dir, "commit", "-q", "-am", "mine")
+	run(t, dir, "reset", "-q", "--hard", head)
+	run(t, dir, "reflog", "expire", "--expire=now", "--all")
+	run(t, dir, "gc", "-q", "--prune=now")
+	require.Equal(t, []string{refs, objects},
+		[]string{run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")})
+	run(t, source, "fsck", "--full", "--strict")
+}
+
+func TestScratchOfLinkedWorktree(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, files{"a.txt": "a\n"})
+	linked, dir := filepath.Join(folder(t), "linked"), folder(t)
+	run(t, source, "worktree", "add", "-q", "-b", "feature", linked)
+	require.NoError(t, Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature")))
+	require.Equal(t, "a", run(t, dir, "show", "HEAD:a.txt"))
+}
+
+func TestScratchWithoutCommit(t *testing.T) {
+	t.Parallel()
+	_, source := initial(t, nil)
+	err := Scratch(t.Context(), folder(t), source, "0123456789012345678901234567890123456789")
+	require.ErrorContains(t, err, "at commit 0123456789012345678901234567890123456789 of "+source)
+	require.NotErrorIs(t, err, fs.ErrNotExist, "the source is there")
+}
+
+func TestCommitPatchOnCheckedOutBranch(t *testing.T) {
+	t.Parallel()
+	r, dir, base, patch := patched(t)
+	write(t, dir, files{"b.txt": "mine\n"})
+	id, err := r.CommitPatch(t.Context(), "main", base, patch, "Do it\n", trailer)
+	require.NoError(t, err)
+	require.Equal(t, id, run(t, dir, "rev-parse", "HEAD"))
+	require.Equal(t, files{"a.txt": "a2\n", "b.txt": "mine\n", "new.txt": "n\n", "renamed.txt": tenLines}, read(t, dir))
+	require.Equal(t, "M b.txt", run(t, dir, "status", "--porcelain"))
+}
+
+func TestCommitPatchRefuses(t *testing.T) {
+	for _, row := range []struct {
+		name, branch string
+		hurt         func(t *testing.T, dir string)
+		is           func(error) bool
+		says         string
+	}{
+		{
+			"uncommitted changes in its way", "main",
+			func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*RefusedError],
+			`has uncommitted changes in files to deliver: commit or stash them and retry: ["a.txt"]`,
+		},
+		{"a branch that is checked out elsewhere", "other", func(t *testing.T, dir string) {
+			run(t, dir, "worktree", "add", "-q", "-b", "other", filepath.Join(folder(t), "w"))
+		}, isA[*BranchError], "is checked out at"},
+		{"no name of a branch", "not a name", func(*testing.T, string) {}, isA[*RefusedError],
+			"not a valid branch name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r, dir, base, patch := patched(t)
+			row.hurt(t, dir)
+			before, refs := read(t, dir), run(t, dir, "for-each-ref")
+			_, err := r.CommitPatch(t.Context(), row.branch, base, patch, "Do it\n", trailer)
+			require.ErrorContains(t, err, row.says)
+			require.True(t, row.is(err), "%v", err)
+			require.Equal(t, before, read(t, dir))
+			require.Equal(t, refs, run(t, dir, "for-each-ref"))
+		})
+	}
+}
+
+func TestAppliedCancelled(t *testing.T) {
+	t.Parallel()
+	r, _, _, patch := patched(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Applied(ctx, patch)
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,145 @@
+package repo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/environ"
+)
+
+// settings override the user's configuration in every call: no hooks, signatures or file-system monitor, and the
+// same output on every machine.
+var settings = []string{
+	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.quotePath=true", "core.safecrlf=false",
+	"commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
+	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false", "apply.whitespace=nowarn", "apply.ignoreWhitespace=no",
+}
+
+// passedVariables are the GIT_* variables that are passed on. All others could select another repository or change the
+// output.
+var passedVariables = []string{
+	"GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES",
+}
+
+// grace is the time git has to remove its lock files after SIGTERM.
+const grace = 5 * time.Second
+
+// git runs the git program in one folder.
+type git struct {
+	dir string
+	env []string // in addition to the fixed environment
+}
+
+// Error is a failed git command.
+type Error struct {
+	Command string // subcommand
+	Dir     string // working directory
+	Message string // git's message
+	Err     error  // from os/exec, or the context
+}
+
+func (e *Error) Error() string {
+	said := e.Message
+	if said == "" {
+		said = e.Err.Error()
+	}
+	text := fmt.Sprintf("git %s in %s: %s", e.Command, e.Dir, clip(said, maxMessage))
+	if e.locked() {
+		text += " (if no other git process is running there, remove the lock file and retry)"
+	}
+	return text
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// locked reports whether git found a lock of another git process.
+func (e *Error) locked() bool { return strings.Contains(e.Message, ".lock': File exists") }
+
+// withEnv adds variables to the environment.
+func (g git) withEnv(env ...string) git {
+	g.env = append(slices.Clip(g.env), env...)
+	return g
+}
+
+// output runs git and returns its standard output.
+func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
+	return g.run(ctx, nil, args...)
+}
+
+// run runs git with standard input.
+func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	var full []string
+	for _, s := range settings {
+		full = append(full, "-c", s)
+	}
+	caller := environ.Merge(ctx, os.Environ())
+	cmd := exec.CommandContext(ctx, environ.Program("git", caller), append(full, args...)...)
+	cmd.Dir, cmd.Env = g.dir, append(environment(caller, g.dir), g.env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	if stdin != nil {
+		cmd.Stdin = bytes.NewReader(stdin)
+	}
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, &Error{Command: args[0], Dir: g.dir, Err: context.Cause(ctx)}
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%w: install git %s or later and add it to PATH", ErrNoGit, minVersion)
+	case err != nil:
+		return nil, &Error{Command: args[0], Dir: g.dir, Message: strings.TrimSpace(said.String()), Err: err}
+	}
+	return out.Bytes(), nil
+}
+
+// line returns the output without its last newline.
+func (g git) line(ctx context.Context, args ...string) (string, error) {
+	out, err := g.output(ctx, args...)
+	return strings.TrimSuffix(string(out), "\n"), err
+}
+
+// environment returns the caller's environment without variables that redirect git, and without prompts. Paths are
+// never patterns. Reads take no locks, so they do not change the checkout.
+func environment(caller []string, dir string) []string {
+	env := slices.DeleteFunc(slices.Clone(caller), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "GIT_") && !slices.Contains(passedVariables, name) ||
+			strings.HasPrefix(name, "LC_") || name == "PWD"
+	})
+	return append(env, "PWD="+dir, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GIT_EDITOR=:",
+		"GIT_PAGER=cat",
+		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1")
+}
+
+// exitCode returns the exit code of git; 0 if err is nil, -1 for other errors.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// splitNUL splits NUL-terminated fields.
+func splitNUL(out []byte) []string {
+	if len(out) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// joinNUL joins paths for git's -z --stdin.
+func joinNUL(paths []string) []byte { return []byte(strings.Join(paths, "\x00") + "\x00") }

@@ -1,0 +1,165 @@
+package repo
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// cutOff is a repository, its files before and after a patch, and the backup that an Apply of it has made.
+func cutOff(t *testing.T) (r *Repo, dir string, patch []byte, before, after files) {
+	t.Helper()
+	r, dir = initial(t, files{
+		"a.txt": tenLines, "gone/deep.txt": "g\n", "old \xff.txt": "old\n" + tenLines, "tool": "#!\n",
+	})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": tenLines + "11\n", "new/b.txt": "b\n", "tool": "#!2\n"})
+	erase(t, w.Root(), "gone")
+	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old \xff.txt"), filepath.Join(w.Root(), "renamed.txt")))
+	patch, err := patchSince(t.Context(), w, base)
+	require.NoError(t, err)
+	write(t, dir, files{"a.txt": "mine\n" + tenLines})
+	before, after = read(t, dir), read(t, w.Root())
+	after["a.txt"] = "mine\n" + tenLines + "11\n"
+	paths, err := r.touched(t.Context(), patch)
+	require.NoError(t, err)
+	made, err := r.contents(t.Context(), paths, patch)
+	require.NoError(t, err)
+	_, err = save(r.root, r.backupOf(patch), paths, made)
+	require.NoError(t, err)
+	return r, dir, patch, before, after
+}
+
+func TestInterruptedApplyIsRepeated(t *testing.T) {
+	t.Parallel()
+	removed := func(t *testing.T, dir string) {
+		for _, p := range []string{"a.txt", "gone", "old \xff.txt", "tool"} {
+			erase(t, dir, p)
+		}
+	}
+	for _, row := range []struct {
+		name string
+		did  func(t *testing.T, dir string)
+		done bool
+	}{
+		{"before its first step", func(*testing.T, string) {}, false},
+		{"when the old files were gone", removed, false},
+		{"in the middle of the new ones", func(t *testing.T, dir string) {
+			removed(t, dir)
+			write(t, dir, files{"a.txt": "mine\n" + tenLines + "11\n", "new/b.txt": ""})
+		}, false},
+		{"before its last one", func(t *testing.T, dir string) {
+			removed(t, dir)
+			write(t, dir, files{"a.txt": "mine\n" + tenLines + "11\n", "new/b.txt": "b\n",
+				"renamed.txt": "old\n" + tenLines})
+		}, false},
+		{"behind its last one", func(t *testing.T, dir string) {
+			removed(t, dir)
+			write(t, dir, files{
+				"a.txt": "mine\n" + tenLines + "11\n", "new/b.txt": "b\n", "renamed.txt": "old\n" + tenLines,
+				"tool": "#!2\n",
+			})
+		}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r, dir, patch, before, after := cutOff(t)
+			row.did(t, dir)
+			applied, err := r.Applied(t.Context(), patch)
+			require.NoError(t, err)
+			require.Equal(t, row.done, applied)
+			require.NoDirExists(t, r.backupOf(patch))
+			if !row.done {
+				require.Equal(t, before, read(t, dir), "put back")
+				require.NoDirExists(t, filepath.Join(dir, "new"))
+			}
+			require.NoError(t, r.Apply(t.Context(), patch))
+			require.Equal(t, after, read(t, dir))
+
+			r, dir, patch, _, after = cutOff(t)
+			row.did(t, dir)
+			require.NoError(t, r.Apply(t.Context(), patch), "without a look before")
+			require.Equal(t, after, read(t, dir))
+		})
+	}
+}
+
+func TestFileChangedAfterInterruptionIsKept(t *testing.T) {
+	t.Parallel()
+	r, dir, patch, before, _ := cutOff(t)
+	erase(t, dir, "gone")
+	write(t, dir, files{"tool": "#!edited\n"})
+	hurt := read(t, dir)
+	var conflict *ConflictError
+	require.ErrorAs(t, r.Apply(t.Context(), patch), &conflict)
+	require.Equal(t, []string{"tool"}, conflict.Paths)
+	require.ErrorContains(t, conflict, r.backupOf(patch))
+	require.Equal(t, hurt, read(t, dir))
+
+	write(t, dir, files{"tool": before["tool"]})
+	require.NoError(t, r.Apply(t.Context(), patch), "mended by hand")
+	require.NoFileExists(t, filepath.Join(dir, "gone", "deep.txt"))
+}
+
+func TestBackupWithoutListIsIgnored(t *testing.T) {
+	t.Parallel()
+	r, dir, patch, _, after := cutOff(t)
+	erase(t, r.backupOf(patch), listFile)
+	applied, err := r.Applied(t.Context(), patch)
+	require.NoError(t, err)
+	require.False(t, applied)
+	require.NoDirExists(t, r.backupOf(patch))
+	require.NoError(t, r.Apply(t.Context(), patch))
+	require.Equal(t, after, read(t, dir))
+}
+
+// applyAndDie is the process that [TestKilledApply] kills.
+func applyAndDie(dir string) {
+	patch, err := os.ReadFile(filepath.Join(dir, ".git", "patch"))
+	if err == nil {
+		err = os.Setenv("PASSBOOK_TEST_PID", strconv.Itoa(os.Getpid()))
+	}
+	if err == nil {
+		var r *Repo
+		if r, err = Open(context.Background(), dir); err == nil {
+			err = r.Apply(context.Background(), patch)
+		}
+	}
+	panic(err) // a filter kills us first
+}
+
+func TestKilledApply(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{
+		".gitattributes": "*.bad filter=bad\n", "a.txt": "a\n", "old.txt": tenLines, "z.bad": "z\n",
+	})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "a2\n", "z.bad": "z2\n"})
+	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old.txt"), filepath.Join(w.Root(), "renamed.txt")))
+	patch, err := patchSince(t.Context(), w, base)
+	require.NoError(t, err)
+	before := read(t, dir)
+	write(t, dir, files{".git/patch": string(patch)})
+	run(t, dir, "config", "filter.bad.clean", "cat")
+	run(t, dir, "config", "filter.bad.smudge", "kill -9 $PASSBOOK_TEST_PID $PPID")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), "PASSBOOK_TEST_APPLY="+dir)
+	out, err := cmd.CombinedOutput()
+	require.ErrorContains(t, err, "killed", string(out))
+	require.NotEqual(t, before, read(t, dir), "it was half done")
+
+	run(t, dir, "config", "filter.bad.smudge", "cat")
+	applied, err := r.Applied(t.Context(), patch)
+	require.NoError(t, err)
+	require.False(t, applied)
+	require.Equal(t, before, read(t, dir))
+	require.NoError(t, r.Apply(t.Context(), patch))
+	require.Equal(t, read(t, w.Root()), read(t, dir))
+}

@@ -1,0 +1,159 @@
+// Package repo works on git repositories with the git program: a separate checkout for each run, commits in it,
+// its changes as a patch, and the delivery of that patch or branch.
+//
+// Only [Repo.Apply], [Repo.FastForward] and [Repo.CommitAll] change the source checkout. Destructive operations
+// run only in a linked worktree on a branch under [BranchPrefix]. No hooks of the user run, and git never prompts.
+// The package does not access remotes.
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// BranchPrefix is the prefix of all branches of runs.
+const BranchPrefix = "passbook/"
+
+// Reasons why a folder cannot be the source of a run. Errors of Open wrap them.
+var (
+	ErrNoGit         = errors.New("no usable git program")
+	ErrNotRepository = errors.New("not inside a git checkout")
+	ErrBare          = errors.New("a bare repository has no checkout")
+	ErrUnborn        = errors.New("the repository has no commit yet")
+)
+
+// Repo is one checkout of a git repository. It is safe for concurrent use, also by several processes; because of
+// git's locks, one of two conflicting writers fails.
+type Repo struct {
+	git    git
+	root   string // of the checkout; absolute, without symbolic links
+	gitDir string // of this checkout
+	common string // shared by all checkouts
+}
+
+// Open opens the checkout that contains dir.
+func Open(ctx context.Context, dir string) (*Repo, error) {
+	doing := "open the git repository at " + dir
+	r, err := open(ctx, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	if _, err := r.git.output(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		return nil, fmt.Errorf("%s: %w: create a first commit there (git commit) and retry", doing, ErrUnborn)
+	}
+	return r, nil
+}
+
+// OpenRefs is Open for branches and the list of checkouts: the repository may be bare or without a commit.
+func OpenRefs(ctx context.Context, dir string) (*Repo, error) {
+	r, err := open(ctx, dir)
+	if errors.Is(err, ErrBare) {
+		r, err = openAt(ctx, dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the git repository at %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+func open(ctx context.Context, dir string) (*Repo, error) {
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	g := git{dir: dir}
+	if err := g.checkVersion(ctx); err != nil {
+		return nil, err
+	}
+	bare, err := g.line(ctx, "rev-parse", "--is-bare-repository")
+	if err != nil {
+		return nil, notRepository(err)
+	}
+	if bare == "true" {
+		return nil, fmt.Errorf("%w: use a clone with a checkout", ErrBare)
+	}
+	top, err := g.line(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotRepository, err)
+	}
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		return nil, err
+	}
+	return openAt(ctx, top)
+}
+
+// openAt returns the checkout whose root is top.
+func openAt(ctx context.Context, top string) (*Repo, error) {
+	g := git{dir: top}
+	own, err := g.line(ctx, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return nil, err
+	}
+	common, err := g.line(ctx, "rev-parse", "--git-common-dir") // the oldest supported git lacks --path-format=absolute
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(top, common)
+	}
+	if common, err = filepath.EvalSymlinks(common); err != nil {
+		return nil, err
+	}
+	return &Repo{git: g, root: top, gitDir: own, common: common}, nil
+}
+
+// notRepository identifies the error for a missing repository. Git has one exit code for all errors; LC_ALL=C
+// fixes the message.
+func notRepository(err error) error {
+	var e *Error
+	if errors.As(err, &e) && strings.Contains(e.Message, "not a git repository") {
+		return fmt.Errorf("%w: create a repository there (git init, git add, git commit) or use another folder",
+			ErrNotRepository)
+	}
+	return err
+}
+
+// Root returns the top folder of the checkout: absolute, without symbolic links.
+func (r *Repo) Root() string { return r.root }
+
+// Head returns the checked-out commit and its branch; the branch is "" if HEAD is detached.
+func (r *Repo) Head(ctx context.Context) (commit, branch string, err error) {
+	if commit, err = r.commit(ctx, "HEAD"); err != nil {
+		return "", "", err
+	}
+	branch, err = r.git.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exitCode(err) == 1 {
+		return commit, "", nil
+	}
+	return commit, strings.TrimPrefix(branch, "refs/heads/"), err
+}
+
+// commit resolves a name to a commit id.
+func (r *Repo) commit(ctx context.Context, name string) (string, error) {
+	id, err := r.git.line(ctx, "rev-parse", "--verify", "--end-of-options", name+"^{commit}")
+	if err != nil {
+		return "", fmt.Errorf("find commit %s in %s: %w", name, r.root, err)
+	}
+	return id, nil
+}
+
+// branchAt returns the commit of a branch, or "" if it does not exist.
+func (r *Repo) branchAt(ctx context.Context, branch string) (string, error) {
+	id, err := r.git.line(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
+	if exitCode(err) == 1 {
+		return "", nil
+	}
+	return id, err
+}
+
+// isAncestor reports whether old is reachable from young.
+func (r *Repo) isAncestor(ctx context.Context, old, young string) (bool, error) {
+	_, err := r.git.output(ctx, "merge-base", "--is-ancestor", old, young)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}

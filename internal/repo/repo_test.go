@@ -1,0 +1,119 @@
+package repo
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	_, dir := initial(t, files{"sub/deep/a.txt": "a\n"})
+	for _, from := range []string{"", "sub", "sub/deep"} {
+		r, err := Open(t.Context(), filepath.Join(dir, from))
+		require.NoError(t, err, from)
+		require.Equal(t, dir, r.Root(), from)
+	}
+}
+
+func TestOpenThroughSymlink(t *testing.T) {
+	t.Parallel()
+	_, dir := initial(t, files{"a.txt": "a\n"})
+	link := filepath.Join(folder(t), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	r, err := Open(t.Context(), link)
+	require.NoError(t, err)
+	require.Equal(t, dir, r.Root())
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	bare, unborn := folder(t), folder(t)
+	run(t, bare, "init", "-q", "--bare")
+	run(t, unborn, "init", "-q")
+	for _, row := range []struct {
+		name, dir string
+		want      error
+		says      string
+	}{
+		{"no repository", folder(t), ErrNotRepository, "create a repository there (git init"},
+		{"a bare one", bare, ErrBare, "use a clone with a checkout"},
+		{"no commit", unborn, ErrUnborn, "create a first commit"},
+		{"no folder", filepath.Join(unborn, "nowhere"), os.ErrNotExist, "nowhere"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Open(t.Context(), row.dir)
+			require.ErrorIs(t, err, row.want)
+			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, "open the git repository at "+row.dir)
+		})
+	}
+}
+
+func TestOpenWithoutGit(t *testing.T) {
+	_, dir := initial(t, nil)
+	t.Setenv("PATH", folder(t))
+	_, err := Open(t.Context(), dir)
+	require.ErrorIs(t, err, ErrNoGit)
+	require.ErrorContains(t, err, "install git 2.30 or later")
+}
+
+func TestCallerGitVariablesAreIgnored(t *testing.T) {
+	_, other := initial(t, files{"other.txt": "o\n"})
+	_, dir := initial(t, files{"a.txt": "a\n"})
+	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
+	t.Setenv("GIT_WORK_TREE", other)
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(other, "nowhere"))
+	r, err := Open(t.Context(), dir)
+	require.NoError(t, err)
+	require.Equal(t, dir, r.Root())
+	d, err := r.Dirt(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Dirt{}, d)
+}
+
+func TestCancelledCommand(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.Dirt(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	id := run(t, dir, "rev-parse", "HEAD")
+	commit, branch, err := r.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{id, "main"}, []string{commit, branch})
+
+	run(t, dir, "checkout", "-q", "--detach")
+	commit, branch, err = r.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{id, ""}, []string{commit, branch})
+}
+
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ said, wants string }{
+		{"git version 2.30.0", ""},
+		{"git version 2.39.5 (Apple Git-154)", ""},
+		{"git version 3.0.1", ""},
+		{"git version 2.29.9", "found git 2.29; install 2.30 or later"},
+		{"git version 1.99.9", "found git 1.99; install 2.30 or later"},
+		{"usage: gi", `unexpected output of git version: "usage: gi"`},
+	} {
+		err := checkVersion(row.said)
+		if row.wants == "" {
+			require.NoError(t, err, row.said)
+			continue
+		}
+		require.ErrorIs(t, err, ErrNoGit, row.said)
+		require.ErrorContains(t, err, row.wants)
+	}
+}

@@ -1,0 +1,244 @@
+package repo
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAddWorktree(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"})
+	path := filepath.Join(folder(t), "run", "workspace")
+	head := run(t, dir, "rev-parse", "HEAD")
+
+	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD")
+	require.NoError(t, err)
+	require.Equal(t, path, w.Root())
+	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"}, read(t, path))
+	require.Equal(t, "passbook/r1", run(t, path, "branch", "--show-current"))
+	require.Equal(t, "main", run(t, dir, "branch", "--show-current"))
+
+	write(t, path, files{"a.txt": "changed\n"})
+	again, err := r.AddWorktree(t.Context(), path, "passbook/r1", head)
+	require.NoError(t, err)
+	require.Equal(t, path, again.Root())
+	require.Equal(t, "changed\n", read(t, path)["a.txt"], "one that is there stays as it is")
+}
+
+func TestAddWorktreeAfterCommits(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, files{"a.txt": "a\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "b\n"})
+	_, err := w.Commit(t.Context(), "work", "a.txt")
+	require.NoError(t, err)
+	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	require.NoError(t, err)
+}
+
+func TestAddWorktreeRefuses(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	first := run(t, dir, "rev-parse", "HEAD")
+	run(t, dir, "branch", "passbook/taken")
+	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
+	second := run(t, dir, "rev-parse", "HEAD")
+	elsewhere := filepath.Join(folder(t), "elsewhere")
+	run(t, dir, "worktree", "add", "-q", "-b", "passbook/away", elsewhere)
+	full := folder(t)
+	write(t, full, files{"mine.txt": "mine\n"})
+	other, _ := initial(t, nil)
+	stranger, _ := worktree(t, other)
+
+	path := filepath.Join(folder(t), "workspace")
+	for _, row := range []struct{ name, path, branch, commit, says string }{
+		{"a branch that is not a run's", path, "main", first, "must start with passbook/"},
+		{
+			"a branch at another commit", path, "passbook/taken", second,
+			"branch passbook/taken already exists at commit " + first,
+		},
+		{
+			"a branch that is checked out elsewhere", path, "passbook/away", second,
+			"branch passbook/away is checked out at " + elsewhere,
+		},
+		{"a folder with something in it", full, "passbook/new", second, "already exists"},
+		{"the source itself", dir, "passbook/new", second, "it is a separate repository"},
+		{"a worktree on another branch", elsewhere, "passbook/new", second,
+			`it has branch "passbook/away" checked out`},
+		{"a worktree of another repository", stranger.Root(), "passbook/r1", second, "it belongs to the repository"},
+		{
+			"no such commit", path, "passbook/new", "0123456789012345678901234567890123456789",
+			"find commit 0123456789012345678901234567890123456789",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := r.AddWorktree(t.Context(), row.path, row.branch, row.commit)
+			require.ErrorContains(t, err, row.says)
+			require.NoDirExists(t, path)
+		})
+	}
+	require.Equal(t, files{"mine.txt": "mine\n"}, read(t, full))
+}
+
+func TestAddWorktreeAfterFolderRemoval(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ name, path string }{
+		{"same place", "workspace"}, {"another place", "elsewhere/workspace"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, dir := initial(t, files{"a.txt": "a\n"})
+			parent := folder(t)
+			_, err := r.AddWorktree(t.Context(), filepath.Join(parent, "workspace"), "passbook/r1", "HEAD")
+			require.NoError(t, err)
+			other, _ := filepath.Abs(filepath.Join(parent, "other"))
+			_, err = r.AddWorktree(t.Context(), other, "passbook/r2", "HEAD")
+			require.NoError(t, err)
+			erase(t, parent, "workspace")
+			erase(t, parent, "other")
+
+			w, err := r.AddWorktree(t.Context(), filepath.Join(parent, row.path), "passbook/r1", "HEAD")
+			require.NoError(t, err)
+			require.Equal(t, files{"a.txt": "a\n"}, read(t, w.Root()))
+			require.Contains(t, run(t, dir, "worktree", "list"), other, "the disk of another run may only be away")
+		})
+	}
+}
+
+func TestAddWorktreeInMovedDirectory(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	parent := folder(t)
+	_, err := r.AddWorktree(t.Context(), filepath.Join(parent, "old", "workspace"), "passbook/r1", "HEAD")
+	require.NoError(t, err)
+	write(t, filepath.Join(parent, "old", "workspace"), files{"a.txt": "kept\n"})
+	require.NoError(t, os.Rename(filepath.Join(parent, "old"), filepath.Join(parent, "new")))
+
+	w, err := r.AddWorktree(t.Context(), filepath.Join(parent, "new", "workspace"), "passbook/r1", "HEAD")
+	require.NoError(t, err)
+	require.Equal(t, files{"a.txt": "kept\n"}, read(t, w.Root()))
+	require.Contains(t, run(t, dir, "worktree", "list"), filepath.Join(parent, "new", "workspace"))
+	require.NotContains(t, run(t, dir, "worktree", "list"), filepath.Join(parent, "old"))
+}
+
+func TestAddWorktreeAfterInterruption(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n"})
+	w, base := worktree(t, r)
+	erase(t, w.Root(), "b.txt")
+	write(t, filepath.Join(dir, ".git", "worktrees", "workspace"), files{"locked": "initializing"})
+
+	w, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	require.NoError(t, err)
+	require.Equal(t, files{"a.txt": "a\n", "b.txt": "b\n"}, read(t, w.Root()))
+}
+
+func TestConcurrentAddWorktree(t *testing.T) {
+	t.Parallel()
+	r, _ := initial(t, files{"a.txt": "a\n"})
+	parent := folder(t)
+	var wait sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		wait.Go(func() {
+			_, errs[i] = r.AddWorktree(t.Context(), filepath.Join(parent, fmt.Sprint(i), "workspace"),
+				fmt.Sprintf("passbook/r%d", i), "HEAD")
+		})
+	}
+	wait.Wait()
+	for i, err := range errs {
+		require.NoError(t, err)
+		require.Equal(t, files{"a.txt": "a\n"}, read(t, filepath.Join(parent, fmt.Sprint(i), "workspace")))
+	}
+}
+
+func TestRemoveWorktree(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		hurt func(t *testing.T, w *Worktree)
+		keep bool
+		want string // the branches that are left
+	}{
+		{"with its branch", func(*testing.T, *Worktree) {}, false, "main"},
+		{"without its branch", func(*testing.T, *Worktree) {}, true, "main passbook/r1"},
+		{"dirty", func(t *testing.T, w *Worktree) { write(t, w.Root(), files{"new.txt": "n\n"}) }, false, "main"},
+		{"gone already", func(t *testing.T, w *Worktree) { require.NoError(t, os.RemoveAll(w.Root())) }, false, "main"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, dir := initial(t, files{"a.txt": "a\n"})
+			w, _ := worktree(t, r)
+			row.hurt(t, w)
+			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep))
+			require.NoDirExists(t, w.Root())
+			require.Equal(t, row.want, words(run(t, dir, "branch", "--format=%(refname:short)")))
+			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep), "a second time")
+		})
+	}
+}
+
+func TestRemoveWorktreeRefusesForeignCheckout(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	theirs := filepath.Join(folder(t), "theirs")
+	run(t, dir, "worktree", "add", "-q", "-b", "feature", theirs)
+	for _, path := range []string{theirs, dir} {
+		require.ErrorIs(t, r.RemoveWorktree(t.Context(), path, false), ErrNotOwned)
+		require.Equal(t, files{"a.txt": "a\n"}, read(t, path))
+	}
+}
+
+func TestAddWorktreeFromMovedSource(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	w, base := worktree(t, r)
+	write(t, w.Root(), files{"a.txt": "kept\n"})
+	moved := filepath.Join(folder(t), "moved")
+	require.NoError(t, os.Rename(dir, moved))
+	r, err := Open(t.Context(), moved)
+	require.NoError(t, err)
+	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	require.NoError(t, err)
+	require.Equal(t, "M a.txt", words(run(t, w.Root(), "status", "--porcelain")))
+}
+
+func TestSubmodule(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	submodule(t, dir)
+	write(t, dir, files{"a.txt": "mine\n"})
+	w, _ := worktree(t, r)
+	base, err := w.ImportChanges(ctx, r, true)
+	require.NoError(t, err)
+	require.Equal(t, "mine\n", read(t, w.Root())["a.txt"])
+	changes, err := w.Changes(ctx, base)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	write(t, w.Root(), files{"b.txt": "b\n"})
+	patch, err := patchSince(ctx, w, base)
+	require.NoError(t, err)
+	_, err = w.Commit(ctx, "work", "b.txt")
+	require.NoError(t, err)
+	require.Equal(t, ".gitmodules a.txt b.txt lib", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
+	require.NoError(t, r.Apply(ctx, patch))
+	require.Equal(t, "l\n", read(t, dir)["lib/l.txt"])
+	require.NoError(t, w.Reset(ctx, base))
+	require.NoError(t, r.RemoveWorktree(ctx, w.Root(), false))
+	require.NoDirExists(t, w.Root())
+}
+
+func TestAddWorktreeOfDetachedHead(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	run(t, dir, "checkout", "-q", "--detach")
+	w, base := worktree(t, r)
+	head, branch, err := w.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{base, "passbook/r1"}, []string{head, branch})
+}

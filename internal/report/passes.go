@@ -1,0 +1,204 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/run"
+)
+
+// group is a round of a stage, with its passes.
+type group struct {
+	Title string
+	Note  string
+	Bad   bool
+	Open  bool
+	Rows  []row
+	Texts []texts // prompts, replies and changed files; only of ordinary pipelines
+}
+
+// texts are the prompt and the reply of a pass, and the files that it changed.
+type texts struct {
+	Title, Prompt, Reply string
+	Changed              []string
+	Left                 string // why a text is missing or cut
+}
+
+// maxText is the maximum length of one text in bytes.
+const maxText = 32 << 10
+
+// textsOf reads the texts of a pass within the remaining space.
+func (s source) textsOf(p evidence.Pass, space *int) texts {
+	out := texts{Title: figures.Title(cmp.Or(p.Member, p.Role))}
+	if result := result(p); result != "" {
+		out.Title += ": " + result
+	}
+	for _, f := range p.Files {
+		name := f.Path
+		if f.Old != "" {
+			name = f.Old + " → " + f.Path
+		}
+		out.Changed = append(out.Changed, f.Kind+" "+name)
+	}
+	for _, part := range []struct {
+		file string
+		to   *string
+	}{{p.Reply, &out.Reply}, {p.Prompt, &out.Prompt}} {
+		if part.file == "" {
+			continue
+		}
+		raw, err := readLocal(s.dir, part.file)
+		switch {
+		case err != nil:
+			out.Left = "Not in the directory: " + part.file
+		case *space <= 0:
+			out.Left = "Left out for its size: " + part.file
+		default:
+			if len(raw) > maxText {
+				raw, out.Left = raw[:maxText], "Cut; the whole is in "+part.file
+			}
+			*part.to = strings.ToValidUTF8(string(raw), "?")
+			*space -= len(raw)
+		}
+	}
+	return out
+}
+
+// row is one pass.
+type row struct {
+	Name, Role, Result, Changes string
+	At                          string
+	DurationMS                  int64
+	Attempts                    int
+	Outcome                     run.Category
+	Bad                         bool
+	USD                         float64
+	Unknown                     int
+}
+
+// passesWith selects passes.
+func passesWith(e evidence.Evidence, selected func(evidence.Pass) bool) []evidence.Pass {
+	return slices.DeleteFunc(slices.Clone(e.Passes), func(p evidence.Pass) bool { return !selected(p) })
+}
+
+// groups groups the passes by round. If there are more than the page shows, the last are kept.
+func (v *view) groups(s source) []group {
+	passes := newest(v, s.found.Passes, s.opt.Rows, "pass")
+	var all []group
+	last, space := "", s.opt.Texts
+	for _, p := range passes {
+		if key := fmt.Sprint(p.Stage, "\x00", p.Round, "\x00", p.Set); key != last || len(all) == 0 {
+			all, last = append(all, group{Title: s.title(p)}), key
+		}
+		g := &all[len(all)-1]
+		r := rowOf(p)
+		if s.state.Wording == run.WordingStages {
+			g.Texts = append(g.Texts, s.textsOf(p, &space))
+		}
+		g.Rows, g.Bad = append(g.Rows, r), g.Bad || r.Bad
+	}
+	for i := range all {
+		all[i].sum()
+		all[i].Open = all[i].Bad || i == len(all)-1
+	}
+	return all
+}
+
+// words returns the vocabulary of the run.
+func (s source) words() run.Vocabulary { return s.state.Wording.Words() }
+
+// title names a round: a set with its theme, a round of a loop with its number.
+func (s source) title(p evidence.Pass) string {
+	if set := p.Set; set != "" {
+		for _, one := range s.figures.Sets {
+			if one.ID == set && one.Theme != "" {
+				return set + " · " + one.Theme
+			}
+		}
+		return set
+	}
+	stage := s.found.History.Stages[p.Stage]
+	name := cmp.Or(stage.Title, p.Stage, "Passes")
+	if stage.Repeats {
+		return fmt.Sprintf("%s · %s %d", name, s.words().Round, p.Round)
+	}
+	return name
+}
+
+// times names a round after the first.
+func times(round int) string {
+	if round < 1 {
+		return ""
+	}
+	return fmt.Sprintf("· round %d", round)
+}
+
+// sum summarizes the passes of a group.
+func (g *group) sum() {
+	var ms int64
+	cost, unknown, retries := 0.0, 0, 0
+	for _, r := range g.Rows {
+		ms += r.DurationMS
+		cost += r.USD
+		unknown += r.Unknown
+		retries += max(0, r.Attempts-1)
+	}
+	parts := []string{plural(len(g.Rows), "pass"), seconds(ms), costText(cost, unknown)}
+	if retries > 0 {
+		parts = append(parts, plural(retries, "retry"))
+	}
+	g.Note = strings.Join(parts, " · ")
+}
+
+func rowOf(p evidence.Pass) row {
+	r := row{
+		Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), At: p.StartedAt, DurationMS: p.DurationMS,
+		Attempts: p.Attempts, Outcome: p.Outcome, USD: p.USD, Unknown: p.Unknown,
+		Bad: p.Outcome != run.CategoryOK || !p.Checks.Passed && len(p.Checks.Checks) > 0 || p.Value == "failed",
+	}
+	if p.Number > 0 {
+		r.Name = fmt.Sprint(p.Number)
+	}
+	r.Result = result(p)
+	switch {
+	case p.Changed > 0:
+		r.Changes = plural(p.Changed, "file")
+	case p.Modified && p.Commit == "":
+		r.Changes = "artifact"
+	}
+	return r
+}
+
+// result summarizes the checks of a pass and its own judgement.
+func result(p evidence.Pass) string {
+	var parts []string
+	if p.Value != "" {
+		parts = append(parts, p.Value)
+	}
+	if p.Verdict != "" && p.Verdict != p.Value {
+		parts = append(parts, p.Verdict)
+	}
+	if p.Score != nil {
+		parts = append(parts, fmt.Sprintf("score %.1f", *p.Score))
+	}
+	passed := 0
+	for _, c := range p.Checks.Checks {
+		if c.Passed {
+			passed++
+		} else {
+			parts = append(parts, strings.TrimSuffix(c.Name+": "+c.Detail, ": "))
+		}
+	}
+	if n := len(p.Checks.Checks); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d/%d checks", passed, n))
+	}
+	parts = append(parts, p.Checks.Warnings...)
+	if p.Reused {
+		parts = append(parts, "reused")
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,65 @@
+// Package report writes one HTML page about a run: status, work, costs, results and questions, with charts and
+// pictures. The page is self-contained: no network, no script. It is made from the run directory alone, and judges
+// nothing. Text from a run directory is shown as text, never as markup.
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Options configure the page.
+type Options struct {
+	Next     []string // next commands
+	Pictures int64    // maximum bytes of pictures; 0: DefaultPictures; negative: none
+	Diffs    int      // maximum lines of differences; 0: DefaultDiffs
+	Texts    int      // maximum bytes of prompts and replies; 0: DefaultTexts
+	Rows     int      // maximum rows of passes; 0: DefaultRows
+}
+
+// Mark is at the start of every page, to identify pages of Passbook.
+const Mark = `<meta name="generator" content="Passbook">`
+
+// Limits of a page. Omitted parts are counted on the page.
+const (
+	DefaultPictures = 16 << 20
+	DefaultDiffs    = 20_000
+	DefaultTexts    = 4 << 20
+	DefaultRows     = 1000
+)
+
+func (o Options) filled() Options {
+	o.Pictures, o.Diffs = cmp.Or(o.Pictures, DefaultPictures), cmp.Or(o.Diffs, DefaultDiffs)
+	o.Texts = cmp.Or(o.Texts, DefaultTexts)
+	o.Rows = cmp.Or(o.Rows, DefaultRows)
+	return o
+}
+
+// Write writes the page of a run. Missing or damaged files are left out and listed on the page. An unreadable journal
+// is an error.
+func Write(to io.Writer, d rundir.Dir, o Options) error {
+	v, err := read(d, o.filled())
+	if err != nil {
+		return fmt.Errorf("report of %s: %w", d.Root, err)
+	}
+	return pages.ExecuteTemplate(to, "report", v)
+}
+
+//go:embed page.html
+var pageSource string
+
+//go:embed parts.html
+var partsSource string
+
+//go:embed page.css
+var styleSource string
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short, "tenths": tenths,
+	"style": func() template.CSS { return template.CSS(styleSource) },
+}).Parse(partsSource + pageSource + compareSource))

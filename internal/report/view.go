@@ -1,0 +1,303 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// view is the content of the page.
+type view struct {
+	evidence.Evidence
+	Manner      string // the tone of its status, a CSS class
+	StatusText  string
+	Means       string
+	Round       string // what the run calls a round
+	Judges      string
+	Advice      string
+	Next        []string
+	Question    *run.Question
+	Facts       []fact
+	Scores      *Chart
+	Auditors    []cycle
+	Depth       *Chart
+	Depths      depths
+	Money       money
+	Durations   *Chart
+	Groups      []group
+	Strips      []strip
+	More        []strip // other pictures
+	Changes     []difference
+	Patch       *difference // of the delivery
+	Errors      []rundir.ErrorRecord
+	Checkpoints []rundir.CheckpointRecord
+	Turns       []turn
+	Projection  string
+	Seq         int64
+	AsOf        string
+	Starts      []start
+	Origin      *origin
+	Left        []string // what is missing on the page, and why
+}
+
+// fact is one figure of the summary.
+type fact struct {
+	Name, Value, Note string
+	Share             int // percent of a bar; -1: none
+	Bad               bool
+}
+
+// source is the input of the page.
+type source struct {
+	dir   rundir.Dir
+	opt   Options
+	state run.State
+	book  rundir.PipelineState
+	found evidence.Evidence
+	whole bool // book could be read
+
+	figures figures.Figures
+}
+
+func read(d rundir.Dir, o Options) (*view, error) {
+	s, left, err := load(d, o)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{Evidence: s.found, Next: o.Next, Left: left}
+	return v, v.fill(s)
+}
+
+// load reads a run directory; left lists what cannot be read.
+func load(d rundir.Dir, o Options) (s source, left []string, err error) {
+	s = source{dir: d, opt: o}
+	var from figures.Source
+	var unread error
+	var parts errgroup.Group // each part takes time for a long run
+	parts.Go(func() (err error) {
+		s.found, err = evidence.Read(d)
+		return err
+	})
+	parts.Go(func() error {
+		from, unread = figures.Read(d)
+		return nil
+	})
+	if err := parts.Wait(); err != nil {
+		return s, nil, err
+	}
+	if unread != nil {
+		left = append(left, fmt.Sprintf("%s cannot be read (%v): its records are missing", layout.StateFile, unread))
+		now, err := d.Now()
+		if err != nil {
+			return s, left, err
+		}
+		from = figures.Source{State: now.State}
+	}
+	s.state, s.book, s.whole = from.State, from.Records, from.Records.RunID != ""
+	s.figures = figures.Of(from, when(from.State.TS))
+	if s.found.Damaged > 0 {
+		left = append(left, plural(s.found.Damaged, "line")+" of the journal cannot be read")
+	}
+	return s, left, nil
+}
+
+// origin is the run that this one was made from.
+type origin struct{ RunID, Mode, At string }
+
+// originOf returns the origin of a run; nil: none.
+func originOf(start run.RunStart) *origin {
+	id, mode := start.Origin()
+	if id == "" {
+		return nil
+	}
+	o := &origin{RunID: id, Mode: mode}
+	if s := start.Source; s != nil {
+		o.At = s.Checkpoint
+	}
+	return o
+}
+
+func (v *view) leave(format string, args ...any) {
+	v.Left = append(v.Left, fmt.Sprintf(format, args...))
+}
+
+// newest keeps the last elements of a list, and records how many are omitted.
+func newest[T any](v *view, all []T, most int, what string) []T {
+	more := len(all) - most
+	if more <= 0 {
+		return all
+	}
+	v.leave("the first %s (starter evidence --format json has all)", plural(more, what))
+	return all[more:]
+}
+
+// fill creates every part of the page.
+func (v *view) fill(s source) error {
+	st := s.state
+	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
+	v.StatusText = st.StatusText(st.Status)
+	v.Manner, v.Means, v.Advice = manner(st.Status), run.Means(st.Status, st.Reason), st.Advice()
+	if q, open := st.Asks(); open {
+		v.Question = &q
+	}
+	v.Seq, v.AsOf = st.Seq, st.TS
+	v.Facts, v.Origin = facts(s), originOf(s.found.History.Start)
+	v.Turns, v.Projection = newest(v, turns(s.found), most, "turn"), projection(s)
+	most := s.opt.Rows
+	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
+	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
+	v.Auditors = newest(v, cycles(s.book), most, s.words().Round)
+	v.Decisions = newest(v, s.found.Decisions, most, "question")
+	v.Actions = newest(v, s.found.Actions, most, "message from outside")
+	v.Groups = v.groups(s)
+	v.Starts = newest(v, starts(s.found), most, "start")
+	if err := v.draw(s); err != nil {
+		return err
+	}
+	v.gallery(s)
+	v.differences(s)
+	return nil
+}
+
+// manner returns the CSS class of a status.
+func manner(s run.Status) string {
+	return string(cmp.Or(s.Tone(), run.TonePaused))
+}
+
+// facts returns the figures of the summary.
+func facts(s source) []fact {
+	if !s.whole {
+		return nil
+	}
+	f := s.figures
+	all := []fact{progress(s), spent(f.Cost)}
+	if n := len(f.Trend); n > 0 {
+		all = append(all, score(s, f.Trend[n-1].Score))
+	}
+	all = append(all, elapsed(f.Timing))
+	q := f.Quality
+	if q.Judged > 0 {
+		all = append(all, fact{
+			Name: "Checks passed", Value: fmt.Sprintf("%d/%d", q.Passed, q.Judged), Share: -1, Bad: q.Passed < q.Judged,
+			Note: plural(q.Retries, "retry") + ", " + plural(q.Warnings, "warning"),
+		})
+	}
+	for _, n := range q.Notes {
+		all = append(all, fact{
+			Name: figures.Title(n.Name), Value: fmt.Sprint(n.Entries), Share: -1, Note: "entries in the notes",
+		})
+	}
+	return append(all, fact{
+		Name: "Errors", Value: fmt.Sprint(q.Recovered + q.Unrecovered), Share: -1, Bad: q.Unrecovered > 0,
+		Note: fmt.Sprintf("%d recovered, %d not", q.Recovered, q.Unrecovered),
+	})
+}
+
+func progress(s source) fact {
+	p := s.figures.Progress
+	if s.state.Wording == run.WordingStages {
+		return stagesFact(s)
+	}
+	f := fact{Name: "Passes", Value: fmt.Sprintf("%d/%d", p.Done, p.Total), Share: p.Percent}
+	if p.Total == 0 {
+		f.Value, f.Share = fmt.Sprint(len(s.found.Passes)), -1
+	}
+	if s.book.MaxPACycles > 0 {
+		f.Note = fmt.Sprintf("%s of at most %d", plural(s.book.CompletedPACycles, s.words().Round), s.book.MaxPACycles)
+	}
+	return f
+}
+
+// stagesFact shows the finished stages and rounds.
+func stagesFact(s source) fact {
+	done := 0
+	for _, stage := range s.figures.Stages {
+		if stage.Finished {
+			done++
+		}
+	}
+	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", done, len(s.figures.Stages)), Share: -1}
+	if len(s.figures.Stages) > 0 {
+		f.Share = figures.Percent(done, len(s.figures.Stages))
+	}
+	f.Note = plural(s.state.Rounds, "round") + ", " + plural(s.state.Spent.Calls, "call")
+	if s.state.Verdict != "" {
+		f.Note += ", verdict " + s.state.Verdict
+	}
+	return f
+}
+
+func spent(c figures.Cost) fact {
+	f := fact{Name: "Cost", Value: run.ShortCost(c.Total, c.Unknown), Share: -1}
+	if c.Unknown > 0 && c.Total > 0 {
+		f.Note = plural(c.Unknown, "call") + " unknown"
+	}
+	if c.Budget > 0 {
+		f.Share = min(100, c.Percent)
+		f.Note, f.Bad = fmt.Sprintf("%d%% of %s", c.Percent, figures.USD(c.Budget)), c.Total >= c.Budget
+	}
+	return f
+}
+
+func score(s source, v float64) fact {
+	f := fact{Name: "Score", Value: fmt.Sprintf("%.1f", v), Share: -1}
+	if t := s.book.PAScoreThreshold; t != nil {
+		f.Note = fmt.Sprintf("target %.1f", *t)
+		if v >= *t {
+			f.Note += ", met"
+		}
+	}
+	return f
+}
+
+func elapsed(t figures.Timing) fact {
+	f := fact{Name: "Time", Value: brief(t.Elapsed), Share: -1}
+	if t.Mean != nil {
+		f.Note = brief(*t.Mean) + " a pass"
+	}
+	if t.Remaining != nil {
+		f.Note += ", about " + brief(*t.Remaining) + " left"
+	}
+	return f
+}
+
+// projection describes the expected cost at the end of the run.
+func projection(s source) string {
+	c := s.figures.Cost
+	if c.Projected == nil || s.state.Status.Closed() {
+		return ""
+	}
+	return "If no loop ends early it will have cost " + figures.USD(*c.Projected) + " in the end."
+}
+
+// start is a start or resumption of the run.
+type start struct {
+	At, What, By, Note string
+}
+
+// starting reports whether an action starts, reverts or interrupts the run.
+func starting(what string) bool {
+	return slices.ContainsFunc([]string{"resumed", "went back", "interrupted"}, func(prefix string) bool {
+		return strings.HasPrefix(what, prefix)
+	})
+}
+
+// starts returns the starts, reverts and interruptions of the run.
+func starts(e evidence.Evidence) []start {
+	all := []start{{At: cmp.Or(e.StartedAt, e.CreatedAt), What: "started"}}
+	for _, a := range e.Actions {
+		if starting(a.What) {
+			all = append(all, start{At: a.At, What: a.What, By: a.By, Note: a.Note})
+		}
+	}
+	return all
+}

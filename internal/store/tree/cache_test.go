@@ -1,0 +1,264 @@
+package tree
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/store"
+)
+
+// openHooked is a store whose every step goes past hook first, one at a time.
+func openHooked(t *testing.T, hook func(durable.Step)) *store.Store {
+	t.Helper()
+	var one sync.Mutex
+	s, err := store.OpenOn(t.Context(), durable.Disk{Hook: func(st durable.Step) error {
+		one.Lock()
+		defer one.Unlock()
+		if hook != nil {
+			hook(st)
+		}
+		return nil
+	}}, "file://"+t.TempDir())
+	require.NoError(t, err)
+	return s
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+}
+
+// A cache that lies about a file's content is believed exactly as long as the
+// file is as the cache says: so one sees what was read.
+func TestOnlyWhatChangedIsReadAgain(t *testing.T) {
+	const lie = store.Digest("1111111111111111111111111111111111111111111111111111111111111111")
+	rows := []struct {
+		name   string
+		change func(t *testing.T, path string)
+		want   store.Digest
+	}{
+		{"nothing", func(*testing.T, string) {}, lie},
+		{"another size", func(t *testing.T, path string) { write(t, path, "longer") },
+			store.DigestOf([]byte("longer"))},
+		{"the same size and mtime", func(t *testing.T, path string) {
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			write(t, path, "edited")
+			require.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		}, store.DigestOf([]byte("edited"))},
+		{
+			"only the permissions", func(t *testing.T, path string) { require.NoError(t, os.Chmod(path, 0o600)) },
+			store.DigestOf([]byte("before")),
+		},
+		{"another file in its place", func(t *testing.T, path string) {
+			write(t, path+".new", "after!")
+			require.NoError(t, os.Rename(path+".new", path))
+		}, store.DigestOf([]byte("after!"))},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			s, dir := openHooked(t, nil), t.TempDir()
+			path := filepath.Join(dir, "f")
+			write(t, path, "before")
+			info, err := os.Lstat(path)
+			require.NoError(t, err)
+			cache := newCache(s)
+			cache.remember("f", stampOf(info), lie, info.ModTime().Add(time.Hour))
+			// the clock's next tick
+			require.Eventually(t, func() bool { return clockOf(t).After(info.ModTime()) }, time.Minute,
+				time.Millisecond)
+			row.change(t, path)
+			saved, err := Save(t.Context(), s, dir, Rules{}, cache)
+			require.NoError(t, err)
+			require.Equal(t, row.want, saved.Tree.Entries[0].Digest)
+		})
+	}
+}
+
+// clockOf is the file system's own idea of now.
+func clockOf(t *testing.T) time.Time {
+	t.Helper()
+	probe := filepath.Join(t.TempDir(), "probe")
+	write(t, probe, "")
+	info, err := os.Stat(probe)
+	require.NoError(t, err)
+	return info.ModTime()
+}
+
+func TestEveryPartOfAStampCounts(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	s := stamp{inode: 1, size: 2, mtime: now, ctime: now}
+	require.True(t, s.equal(stamp{inode: 1, size: 2, mtime: now.Local(), ctime: now}))
+	for name, o := range map[string]stamp{
+		"inode": {inode: 9, size: 2, mtime: now, ctime: now}, "size": {inode: 1, size: 9, mtime: now, ctime: now},
+		"mtime": {inode: 1, size: 2, mtime: now.Add(1), ctime: now}, "ctime": {
+			inode: 1, size: 2, mtime: now, ctime: now.Add(1),
+		},
+	} {
+		require.False(t, s.equal(o), name)
+	}
+}
+
+func TestAStampOfTheLastTickIsNotTrusted(t *testing.T) {
+	look := time.Date(2026, 11, 21, 12, 0, 0, 500e6, time.UTC)
+	rows := []struct {
+		name string
+		ago  time.Duration
+		want bool
+	}{
+		{"now", 0, false},
+		{"in the last tick", 10 * time.Millisecond, false},
+		{"long ago", 200 * time.Millisecond, true},
+		{"in the future", -time.Hour, false},
+		{"a second ago, on a clock of whole seconds", 1500 * time.Millisecond, false},
+		{"long ago, on a clock of whole seconds", 3500 * time.Millisecond, true},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, stamp{ctime: look.Add(-row.ago)}.settled(look))
+		})
+	}
+}
+
+func TestWhatTheStoreHasIsNotWritten(t *testing.T) {
+	var writes, syncs int
+	s := openHooked(t, func(st durable.Step) {
+		switch st.Op {
+		case durable.OpWrite:
+			writes++
+		case durable.OpSync:
+			syncs++
+		}
+	})
+	dir := t.TempDir()
+	write(t, dir+"/a", "a")
+	write(t, dir+"/b", "b")
+	first, err := Save(t.Context(), s, dir, Rules{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, writes, "two files and a manifest")
+	rows := []struct {
+		name  string
+		cache func(dir string) *Cache
+	}{
+		{"the cache of a save", func(string) *Cache { return first.Cache }},
+		{"the cache of a checkout", func(dir string) *Cache {
+			c, err := Checkout(t.Context(), s, first.Digest, dir, Rules{})
+			require.NoError(t, err)
+			return c
+		}},
+		{"a tree that is known", func(string) *Cache { return Known(s, first.Tree) }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir+"/a", "a")
+			write(t, dir+"/b", "b")
+			cache := row.cache(dir)
+			writes, syncs = 0, 0
+			again, err := Save(t.Context(), s, dir, Rules{}, cache)
+			require.NoError(t, err)
+			require.Equal(t, first.Digest, again.Digest)
+			require.Zero(t, writes+syncs)
+			write(t, dir+"/b", "B"+row.name)
+			_, err = Save(t.Context(), s, dir, Rules{}, again.Cache)
+			require.NoError(t, err)
+			require.Equal(t, 2, writes, "one file and the manifest")
+		})
+	}
+	other := openHooked(t, nil)
+	moved, err := Save(t.Context(), other, dir, Rules{}, first.Cache)
+	require.NoError(t, err)
+	_, err = Checkout(t.Context(), other, moved.Digest, t.TempDir(), Rules{})
+	require.NoError(t, err, "a cache of another store was believed")
+}
+
+func TestAFileThatChangesWhileItIsRead(t *testing.T) {
+	rows := []struct {
+		name    string
+		changes int
+		before  durable.Op // when it changes: before it is copied, or after
+		want    error
+	}{
+		{"in place, after", 1, durable.OpSync, nil},
+		{"once, before", 1, durable.OpCreate, nil},
+		{"twice, before", 2, durable.OpCreate, nil},
+		{"on and on, before", 100, durable.OpCreate, store.ErrChanged},
+		{"once, after", 1, durable.OpRename, nil},
+		{"twice, after", 2, durable.OpRename, nil},
+		{"on and on, after", 100, durable.OpRename, store.ErrChanged},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir, changed := t.TempDir(), 0
+			path := filepath.Join(dir, "log")
+			s := openHooked(t, func(st durable.Step) {
+				if st.Op != row.before || changed == row.changes {
+					return
+				}
+				changed++
+				info, err := os.Stat(path)
+				require.NoError(t, err)
+				if st.Op == durable.OpSync {
+					write(t, path, "LOG")
+				} else {
+					write(t, path, strings.Repeat("log..", 30)[:info.Size()+1])
+				}
+				// a clock that ticks at once
+				require.NoError(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Hour)))
+			})
+			write(t, path, "log")
+			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
+			require.ErrorIs(t, err, row.want)
+			if row.want != nil {
+				require.ErrorContains(t, err, ": log: ")
+				return
+			}
+			want := "log.."[:3+row.changes]
+			if row.before == durable.OpSync {
+				want = "LOG"
+			}
+			got, err := s.Get(t.Context(), saved.Tree.Entries[0].Digest)
+			require.NoError(t, err)
+			require.Equal(t, want, string(got))
+			require.Equal(t, int64(len(want)), saved.Tree.Entries[0].Size)
+		})
+	}
+}
+
+// A file is not in the tree when it vanished; when the store did, that is an error.
+func TestWhatVanishesMeanwhile(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		gone func(dir, blob string) string
+		want error
+	}{
+		{"the file", func(dir, _ string) string { return filepath.Join(dir, "a") }, nil},
+		{"a folder of the store", func(_, blob string) string { return filepath.Dir(blob) }, os.ErrNotExist},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			content := []byte("soon gone")
+			s := openHooked(t, func(st durable.Step) {
+				if st.Op == durable.OpCreate && strings.HasPrefix(filepath.Base(st.Path),
+					string(store.DigestOf(content))[2:]) {
+					require.NoError(t, os.RemoveAll(row.gone(dir, st.Path)))
+				}
+			})
+			write(t, dir+"/a", string(content))
+			write(t, dir+"/b", "stays")
+			saved, err := Save(t.Context(), s, dir, Rules{}, nil)
+			require.ErrorIs(t, err, row.want)
+			if row.want == nil {
+				require.Len(t, saved.Tree.Entries, 1)
+				require.Equal(t, "b", saved.Tree.Entries[0].Path)
+			}
+		})
+	}
+}

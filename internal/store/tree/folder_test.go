@@ -1,0 +1,62 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/store"
+)
+
+// TestWhatIsWrongWithTheFolder is told from what is wrong with the store.
+func TestWhatIsWrongWithTheFolder(t *testing.T) {
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	defer s.Close()
+	var folder *FolderError
+
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(dir, "hosts")))
+	_, err = Save(t.Context(), s, dir, Rules{}, nil)
+	require.ErrorAs(t, err, &folder)
+	require.ErrorContains(t, err, "hosts")
+
+	dir = t.TempDir()
+	deep(t, dir)
+	_, err = Save(t.Context(), s, dir, Rules{}, nil)
+	require.ErrorAs(t, err, &folder)
+	require.ErrorContains(t, err, "longer than 4096 bytes")
+
+	dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), nil, 0o600))
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_, err = Save(stopped, s, dir, Rules{}, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.False(t, errors.As(err, &folder))
+	require.False(t, errors.As(ofFolder(fmt.Errorf("read: %w", syscall.ENOSPC)), &folder), "the disk is full")
+	require.True(t, errors.As(ofFolder(fmt.Errorf("read: %w", syscall.EACCES)), &folder))
+}
+
+// deep makes folders in folders until their path is longer than a tree takes.
+func deep(t *testing.T, dir string) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	for range 21 {
+		name := strings.Repeat("d", 200)
+		require.NoError(t, root.Mkdir(name, 0o700))
+		next, err := root.OpenRoot(name)
+		require.NoError(t, err)
+		require.NoError(t, root.Close())
+		root = next
+	}
+	require.NoError(t, root.Close())
+}

@@ -1,0 +1,69 @@
+package tree
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/store"
+)
+
+func TestPathsAreLeftOutExactly(t *testing.T) {
+	s, err := Rules{Ignore: []string{"!again/"}, Paths: []string{"a*b?", "sub/[x]", " c:]", "out/", "again/"}}.compile()
+	require.NoError(t, err)
+	for path, want := range map[string]bool{
+		"a*b?": true, "aXbY": false, "sub/a*b?": false, "sub/[x]": true, "sub/x": false, " c:]": true, "out": false,
+		"out/deep/file": true, "outside/file": false,
+		"again/file": false,
+	} {
+		require.Equal(t, want, s.ignored(path, false), path)
+	}
+	require.True(t, s.ignored("out", true))
+	require.True(t, s.ignored("out/deep", true))
+	require.False(t, s.ignored("a*b?", true), "a folder of that name is none")
+	require.False(t, s.ignored("again", true), "a pattern takes it in again")
+}
+
+// TestManyPathsAreNoPatterns: each file is tried against every pattern, so their number must not grow with the paths.
+func TestManyPathsAreNoPatterns(t *testing.T) {
+	var paths []string
+	for i := range 20_000 {
+		paths = append(paths, fmt.Sprintf("out/%d.o", i))
+	}
+	s, err := Rules{Ignore: []string{"*.tmp"}, Paths: paths}.compile()
+	require.NoError(t, err)
+	require.Len(t, s.ignore, 1)
+	require.Len(t, s.secrets, len(secrets))
+	require.True(t, s.ignored("out/19999.o", false))
+	require.False(t, s.ignored("out/20000.o", false))
+}
+
+// TestTrackedFilesAreNoSecrets: also in a folder whose name is one, where all else still is.
+func TestTrackedFilesAreNoSecrets(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"config/tls.key", "config/other.key", ".aws/sub/known", ".aws/sub/new", ".aws/new/file", ".azure/file",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+	}
+	s, err := store.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	defer s.Close()
+	saved, err := Save(t.Context(), s, dir, Rules{Tracked: []string{"config/tls.key", ".aws/sub/known"}}, nil)
+	require.NoError(t, err)
+	var files []string
+	for _, e := range saved.Tree.Entries {
+		if e.IsFile() {
+			files = append(files, e.Path)
+		}
+	}
+	require.Equal(t, []string{".aws/sub/known", "config/tls.key"}, files)
+	require.Equal(t, []Skipped{
+		{".aws/new", true, ReasonSecret}, {".aws/sub/new", false, ReasonSecret}, {".azure", true, ReasonSecret},
+		{"config/other.key", false, ReasonSecret},
+	}, saved.Skipped)
+}

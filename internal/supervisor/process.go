@@ -1,0 +1,204 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/process"
+)
+
+// Process is a supervisor as its worker sees it: its own child, or one that another worker started.
+type Process struct {
+	id    process.Identity
+	dir   string
+	pipe  *os.File // nil once the agent may start
+	once  sync.Once
+	ended chan struct{}
+}
+
+// Argv returns the command of a supervisor: the small program beside the current one, or the current one with
+// [Verb].
+func Argv() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the supervisor of calls: %w", err)
+	}
+	small := filepath.Join(filepath.Dir(self), Program)
+	if fi, err := os.Stat(small); err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o111 != 0 {
+		return []string{small}, nil
+	}
+	return []string{self, Verb}, nil
+}
+
+// Start starts the supervisor of a delivery, which waits. Claim the delivery for it, then call [Process.Begin] or
+// [Process.Abandon].
+func Start(argv []string, dir string) (*Process, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the supervisor of a call: %w", err)
+	}
+	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], dir)...)
+	cmd.Dir, cmd.Env, cmd.Stdin = "/", supervisorEnv(), r
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if closed := r.Close(); err != nil {
+		return nil, fmt.Errorf("start the supervisor of a call: %w", errors.Join(err, closed, w.Close()))
+	}
+	p := &Process{dir: dir, pipe: w, ended: make(chan struct{})}
+	if p.id, err = process.Of(cmd.Process.Pid); err != nil { // not reaped: its pid is not reused
+		return nil, fmt.Errorf("start the supervisor of a call: %w", errors.Join(err, w.Close(), cmd.Wait()))
+	}
+	go func() {
+		defer close(p.ended)
+		if err := cmd.Wait(); err != nil {
+			return
+		}
+	}()
+	return p, nil
+}
+
+// supervisorEnv returns the environment of a supervisor: nothing of the worker's, which contains secrets, except for
+// coverage.
+func supervisorEnv() []string {
+	env := []string{"GOMAXPROCS=1"}
+	if cover, ok := os.LookupEnv("GOCOVERDIR"); ok {
+		env = append(env, "GOCOVERDIR="+cover)
+	}
+	return env
+}
+
+// Attach returns the supervisor of a delivery that another worker started.
+func Attach(dir string, id process.Identity) *Process {
+	p := &Process{id: id, dir: dir, ended: make(chan struct{})}
+	go func() {
+		const every = 50 * time.Millisecond // a process that is not a child can only be polled
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for id.Alive() {
+			<-tick.C
+		}
+		close(p.ended)
+	}()
+	return p
+}
+
+// StartAgent stores the call and lets the agent start. From then on the supervisor is independent of this process.
+func (p *Process) StartAgent(c Call, environ []string) error {
+	c.Version = Version
+	err := errors.Join(writeUnsynced(filepath.Join(p.dir, EnvironFile), environ),
+		writeUnsynced(filepath.Join(p.dir, CallFile), c))
+	if err == nil {
+		_, err = p.pipe.Write([]byte{1})
+	}
+	if err != nil {
+		return fmt.Errorf("start the agent of %s: %w", p.dir, errors.Join(err, p.Abandon()))
+	}
+	err = p.pipe.Close()
+	p.pipe = nil
+	return err
+}
+
+// Abandon ends a supervisor whose agent has not started, and waits for it.
+func (p *Process) Abandon() error {
+	err := p.pipe.Close()
+	<-p.ended
+	return err
+}
+
+// Stop ends the agent: SIGTERM now, SIGKILL after its grace period. It does not wait. The first cause counts.
+func (p *Process) Stop(cause string) (err error) {
+	p.once.Do(func() {
+		p.awaitRecord()
+		err = Stop(p.dir, p.id, cause)
+	})
+	return err
+}
+
+// awaitRecord waits until a new supervisor handles signals: before its record exists, SIGTERM would kill it. The
+// wait has a timeout, since an agent may have removed the record.
+func (p *Process) awaitRecord() {
+	const every, most = 2 * time.Millisecond, 5 * time.Second
+	late := time.After(most)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(p.dir, RecordFile)); err == nil {
+			return
+		}
+		select {
+		case <-p.ended:
+			return
+		case <-late:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop ends the call of a delivery and its descendants. It does not wait. It also ends the call if the cause
+// cannot be stored, as on a full disk.
+func Stop(dir string, id process.Identity, cause string) error {
+	if !id.Alive() {
+		return nil
+	}
+	var unwritten error
+	path := filepath.Join(dir, StopFile)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if err := writeUnsynced(path, stopRecord{Version: Version, Cause: cause}); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
+			unwritten = err
+		}
+	}
+	if err := id.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, process.ErrGone) {
+		return errors.Join(unwritten, err)
+	}
+	return unwritten
+}
+
+// Identity returns the identity of the supervisor.
+func (p *Process) Identity() process.Identity { return p.id }
+
+// Dir returns the directory of the delivery.
+func (p *Process) Dir() string { return p.dir }
+
+// Done is closed when the supervisor has ended. [ReadExit] returns how the agent ended.
+func (p *Process) Done() <-chan struct{} { return p.ended }
+
+// Running returns the running supervisors under a folder of deliveries (FOLDER/CALL/DELIVERY).
+func Running(folder string) ([]Record, error) {
+	files, err := filepath.Glob(
+		filepath.Join(strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(folder), "*", "*",
+			RecordFile),
+	)
+	if err != nil {
+		return nil, err
+	}
+	var out []Record
+	for _, f := range files {
+		if r, ok, err := ReadRecord(filepath.Dir(f)); err == nil && ok && r.Process.Alive() {
+			r.Delivery = filepath.Dir(f)
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// StopAll ends the calls under a folder of deliveries, waits for them, and returns their number.
+func StopAll(ctx context.Context, folder, cause string) (int, error) {
+	found, err := Running(folder)
+	for _, r := range found {
+		err = errors.Join(err, Stop(r.Delivery, r.Process, cause))
+	}
+	for _, r := range found {
+		err = errors.Join(err, r.Process.AwaitEnd(ctx))
+	}
+	return len(found), err
+}

@@ -1,0 +1,17 @@
+//go:build unix && !linux
+
+package supervisor
+
+import "syscall"
+
+// agentAttributes put the agent in its own group. Without a parent-death signal the agent outlives a killed supervisor.
+func agentAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// becomeSubreaper does nothing: there are no subreapers here.
+func becomeSubreaper() {}
+
+// killChildren kills the agent's group right after the agent was reaped. Processes in other groups are not killed.
+func (s *supervision) killChildren() int {
+	s.signal(syscall.SIGKILL)
+	return 0
+}

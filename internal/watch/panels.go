@@ -1,0 +1,441 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Scene is the content of the screen: a run at one moment.
+type Scene struct {
+	State    run.State
+	Figures  figures.Figures
+	Standing string // status as text
+	Status   run.Status
+	Task     string
+	Output   Output
+	Question *Question // open question
+	Why      string    // why it does not continue, and what to do
+	Now      time.Time
+}
+
+// Output is the end of the output of a running agent.
+type Output struct {
+	Who   string
+	Lines []string
+	Why   string // why there is none
+}
+
+// Question is the open question of a run.
+type Question struct {
+	run.Question
+	About   []string // the end of the judged files
+	Choices []Choice
+}
+
+// Choice is one answer.
+type Choice struct {
+	Action, Meaning string
+	Words           bool // requires feedback
+}
+
+// header returns the title, the id and the start (TM-02).
+func (t theme) header(s Scene, width int) []string {
+	title := strings.ToUpper(strings.ReplaceAll(s.State.Pipeline, "-", " "))
+	if s.State.RunID == "" && s.State.Seq > 0 {
+		return []string{
+			ends(" "+t.strong.Render(cut(run.OneLine(s.Task), width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ",
+				width),
+			fit(t.dim.Render(fmt.Sprintf(" Recorded by another program │ %d events", s.State.Seq)), width),
+		}
+	}
+	if s.Task != "" && s.Task != s.State.Pipeline {
+		title += t.dim.Render("  " + run.OneLine(s.Task))
+	}
+	second := fmt.Sprintf("Run %.8s │ Started %s", s.State.RunID, minute(s.State.StartedAt))
+	if s.State.Epoch > 1 {
+		second += fmt.Sprintf(" │ Epoch %d", s.State.Epoch)
+	}
+	if s.State.Generation > 0 {
+		second += fmt.Sprintf(" │ %d times gone back", s.State.Generation)
+	}
+	return []string{
+		ends(" "+t.strong.Render(cut(title, width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ", width),
+		fit(t.dim.Render(" "+second), width),
+	}
+}
+
+// status formats the status with its symbol.
+func (t theme) status(s Scene) string {
+	switch s.Status.Tone() {
+	case run.ToneLive:
+		return t.good.Render("▶ " + string(s.Status))
+	case run.TonePaused, run.ToneAsks:
+		return t.warn.Render("‖ " + string(s.Status))
+	case run.ToneDone:
+		if s.State.NotApproved() {
+			return t.warn.Render("! " + s.State.StatusText(s.Status))
+		}
+		return t.good.Render("✓ " + string(s.Status))
+	}
+	return t.bad.Render("✗ " + string(s.Status))
+}
+
+func minute(ts string) string {
+	m, err := time.Parse(run.TimeFormat, ts)
+	if err != nil {
+		return "–"
+	}
+	return m.Format("2006-01-02 15:04 UTC")
+}
+
+// panels returns the parts of the screen for a run, the most important first.
+func (t theme) panels(s Scene) []panel {
+	out := []panel{{title: "Progress", lines: func(w int) []string { return t.progress(s, w) }}}
+	add := func(ok bool, p panel) {
+		if ok {
+			out = append(out, p)
+		}
+	}
+	f := s.Figures
+	wait := s.Question != nil || s.Why != ""
+	tint := t.warn
+	switch s.Status.Tone() {
+	case run.ToneDone:
+		tint = t.good
+	case run.ToneBad:
+		tint = t.bad
+	}
+	add(wait, panel{
+		title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint,
+		wide: true,
+	})
+	add(len(f.InFlight) > 0 || s.Status == run.Running, panel{
+		title: currentTitle(f), short: "Current", lines: func(w int) []string { return t.current(s, w) },
+	})
+	add(f.Cycle != nil, panel{title: cycleTitle(f), short: figures.Title(f.Words.Round),
+		lines: func(w int) []string { return t.cycle(f, w) }})
+	ours := s.State.RunID != "" // otherwise another program recorded it
+	add(ours, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
+	add(ours, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
+	add(ours, panel{right: true, title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
+	add(len(f.Sets) > 0, panel{
+		right: true, title: setsTitle(f), short: setsTitle(f),
+		lines: func(w int) []string { return t.sets(nearby(f.Sets), w) },
+	})
+	add(len(f.Sets) == 0 && len(f.Stages) > 0, panel{
+		right: true, title: "Stages", lines: func(w int) []string { return t.stages(f.Stages, w) },
+	})
+	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{
+		right: true, title: "Last passes", short: "Last", lines: func(w int) []string { return t.last(f, w) },
+	})
+	add(len(f.Sets) == 0 && len(f.Settled) > 0, panel{
+		right: true, title: "Last steps", short: "Last", lines: func(w int) []string { return t.settled(f, w) },
+	})
+	add(s.Status == run.Running, panel{
+		right: true, title: outputTitle(s.Output), short: "Output",
+		lines: func(w int) []string { return t.output(s.Output, w) },
+		grows: true,
+	})
+	return out
+}
+
+// progress shows phase, progress bar and position in the plan.
+func (t theme) progress(s Scene, w int) []string {
+	p := s.Figures.Progress
+	phase := strings.ToUpper(p.Stage)
+	if phase == "" {
+		phase = strings.ToUpper(s.State.Phase)
+	}
+	switch {
+	case s.Status == run.Done:
+		phase = "COMPLETE"
+	case s.Status.Class() == run.OperatorPause:
+		phase = strings.TrimSpace(phase + t.warn.Render("  paused: "+reasonOf(s)))
+	}
+	out := []string{t.name("Phase") + phase}
+	if s.Status.Class() == run.Live {
+		for _, d := range s.State.Damage {
+			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-label)))
+		}
+	}
+	if s.State.Wording == run.WordingStages {
+		done, total := stagesDone(s.Figures.Stages)
+		p.Done, p.Total, p.Percent = done, total, figures.Percent(done, total)
+	}
+	if p.Total > 0 {
+		count := fmt.Sprintf("  %d/%d (%d%%)", p.Done, p.Total, p.Percent)
+		if s.State.Wording == run.WordingStages {
+			count = fmt.Sprintf("  %d of %s", p.Done, run.Plural(p.Total, "stage"))
+		}
+		width := max(10, min(w-label-lipgloss.Width(count), 100))
+		out = append(out, t.name("Progress")+t.bar(figures.Bar(p.Percent, width), width)+count)
+	}
+	if p.Max > 0 && !s.Status.Closed() {
+		p.Round = min(p.Round, p.Max) // behind the last round its question may be open
+		count := fmt.Sprintf("  %d of at most %d", p.Round, p.Max)
+		width := max(10, min(w-label-lipgloss.Width(count), 40))
+		if p.Total > 0 {
+			out = append(out, t.name(figures.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
+		} else {
+			out = append(out, t.name("Round")+t.bar(figures.Bar(figures.Percent(p.Round-1, p.Max), width), width)+count)
+		}
+	}
+	if p.Set == "" {
+		return out
+	}
+	set := t.name(figures.Title(s.Figures.Words.Set)) + p.Set + ifSaid(" (", p.Theme, ")")
+	order := t.name(figures.Title(s.Figures.Words.Order)) + p.Order + ifSaid(" (", p.OrderLabel, ")")
+	room := lipgloss.Width(set) // aligns both second columns
+	out = append(out, pair(set, t.dim.Render("Pass  ")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), w))
+	if p.Order != "" {
+		out = append(out, pair(fit(order, room), t.dim.Render("Role  ")+figures.Title(p.Role), w))
+	}
+	return out
+}
+
+// stagesDone counts the finished stages.
+func stagesDone(all []figures.Stage) (done, total int) {
+	for _, stage := range all {
+		if stage.Finished {
+			done++
+		}
+	}
+	return done, len(all)
+}
+
+func reasonOf(s Scene) string {
+	if s.State.Reason != "" {
+		return s.State.Reason
+	}
+	return strings.ReplaceAll(string(s.Status), "_", " ")
+}
+
+// label is the width of the names of values.
+const label = 11
+
+func (t theme) name(s string) string { return t.dim.Render(fmt.Sprintf("%-*s", label, s)) }
+
+func ifSaid(before, text, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
+func currentTitle(f figures.Figures) string {
+	if len(f.InFlight) > 1 {
+		return fmt.Sprintf("Current: %d calls", len(f.InFlight))
+	}
+	if len(f.InFlight) == 1 && f.InFlight[0].Command != "" {
+		return "Current command"
+	}
+	return "Current pass"
+}
+
+// current shows the running calls, their time and their inputs.
+func (t theme) current(s Scene, w int) []string {
+	f := s.Figures
+	if len(f.InFlight) == 0 {
+		return []string{t.dim.Render(between(f))}
+	}
+	if len(f.InFlight) > 1 {
+		var out []string
+		for _, fl := range f.InFlight {
+			who := figures.Title(nameOf(fl)) + attempt(fl)
+			out = append(out, ends(who, t.accent.Render("running ")+figures.Duration(fl.Elapsed), w))
+		}
+		return out
+	}
+	fl := f.InFlight[0]
+	head := figures.Title(nameOf(fl))
+	if fl.Number > 0 && s.State.Wording != run.WordingStages {
+		order := ifSaid(" "+figures.Title(f.Words.Order)+" ", fl.Order, "")
+		who := strings.TrimSpace(fl.Set + order + " " + figures.Title(fl.Role))
+		head = fmt.Sprintf("Pass %d/%d │ %s", fl.Number, f.Progress.Total, who)
+	}
+	elapsed := fmt.Sprintf("(%s elapsed)", figures.Duration(fl.Elapsed))
+	out := []string{head + attempt(fl), t.name("Status") + t.accent.Render("Running... ") + elapsed}
+	switch {
+	case fl.Command != "":
+		out = append(out, t.name("Command")+run.OneLine(fl.Command))
+	case len(fl.Files) > 0:
+		out = append(out, t.name("Files")+strings.Join(fl.Files, " → "))
+	}
+	return out
+}
+
+// between describes the work between calls.
+func between(f figures.Figures) string {
+	if f.Cycle != nil {
+		for _, step := range f.Cycle.Steps {
+			if step.At == figures.StepRunning {
+				return step.Name + " ▶"
+			}
+		}
+	}
+	return "No call is running: the next is being prepared, or waits for its attempt or for a free worker."
+}
+
+func nameOf(f figures.InFlightCall) string {
+	if f.Member != "" {
+		return f.Member
+	}
+	return f.Role
+}
+
+func attempt(f figures.InFlightCall) string {
+	if f.Attempt < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (attempt %d)", f.Attempt)
+}
+
+func (t theme) timing(f figures.Figures, w int) []string {
+	g := f.Timing
+	of := func(d *time.Duration) string {
+		if d == nil {
+			return t.dim.Render("–")
+		}
+		return figures.Duration(*d)
+	}
+	elapsed := figures.Duration(g.Elapsed)
+	if g.Paused >= time.Minute {
+		elapsed += t.dim.Render(" + " + figures.Duration(g.Paused) + " rested")
+	}
+	left := t.dim.Render("–")
+	if g.Remaining != nil {
+		left = "~" + figures.Duration(*g.Remaining) + t.dim.Render(" (est)")
+	}
+	set := ""
+	if len(f.Sets) > 0 {
+		set = t.wide("Avg/subset") + of(g.MeanSet)
+	}
+	return []string{
+		pair(t.name("Elapsed")+elapsed, t.wide("Avg/pass")+of(g.Mean), w),
+		pair(t.name("Remaining")+left, set, w),
+	}
+}
+
+// wide pads a name in the second column.
+func (t theme) wide(s string) string { return t.dim.Render(fmt.Sprintf("%-12s", s)) }
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// setsShown is the maximum number of sets.
+const setsShown = 21
+
+// nearby returns the sets around the current one, if there are too many.
+func nearby(sets []figures.Set) []figures.Set {
+	at := 0
+	for i, s := range sets {
+		if s.Done > 0 {
+			at = i
+		}
+	}
+	from := max(0, min(at-setsShown/2, len(sets)-setsShown))
+	return sets[from:min(len(sets), from+setsShown)]
+}
+
+func setsTitle(f figures.Figures) string {
+	name, sets := figures.Title(f.Words.Set)+"s", f.Sets
+	if len(sets) <= setsShown {
+		return name
+	}
+	done := 0
+	for _, s := range sets {
+		if s.Done == s.Total {
+			done++
+		}
+	}
+	return fmt.Sprintf("%s: %d of %d done", name, done, len(sets))
+}
+
+// sets shows the grid of sets: S1 ████████ done (TM-10).
+func (t theme) sets(sets []figures.Set, w int) []string {
+	idWidth := 0
+	for _, s := range sets {
+		idWidth = max(idWidth, lipgloss.Width(cut(s.ID, 12)))
+	}
+	cell := idWidth + 1 + 8 + 1 + 5
+	perRow := max(1, (w+3)/(cell+3))
+	var out []string
+	row := ""
+	for i, s := range sets {
+		word := t.dim.Render("—")
+		switch {
+		case s.Done == s.Total:
+			word = t.good.Render("done")
+		case s.Done > 0:
+			word = fmt.Sprintf("%d/%d", s.Done, s.Total)
+		}
+		if i%perRow > 0 {
+			row += t.frame.Render(" │ ")
+		}
+		row += fit(cut(s.ID, 12), idWidth) + " " + t.bar(s.Steps(8), 8) + " " + fit(word, 5)
+		if i%perRow == perRow-1 || i == len(sets)-1 {
+			out, row = append(out, row), ""
+		}
+	}
+	return out
+}
+
+// stages shows the progress of a run without sets.
+func (t theme) stages(stages []figures.Stage, w int) []string {
+	var out []string
+	for _, s := range stages {
+		sign, rounds := t.dim.Render("·"), ""
+		switch {
+		case s.Finished:
+			sign = t.good.Render("✓")
+		case s.Current:
+			sign = t.accent.Render("▶")
+		}
+		switch {
+		case s.Repeats && s.Current:
+			rounds = fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max)
+		case s.Repeats && !s.Finished:
+			rounds = fmt.Sprintf("at most %s", count(s.Max, "round", "rounds"))
+		}
+		out = append(out, pair(sign+" "+s.Title, t.dim.Render(rounds), w))
+	}
+	return out
+}
+
+// last shows the last and the running passes (TM-11): 33: S5/1A Builder  166s  $1.18  PASS.
+func (t theme) last(f figures.Figures, _ int) []string {
+	var out []string
+	for _, p := range f.Last {
+		verdict := t.good.Render("PASS")
+		if !p.Passed {
+			verdict = t.bad.Render("FAIL")
+		}
+		extra := ""
+		if p.Retries > 0 {
+			extra += t.warn.Render("  " + count(p.Retries, "retry", "retries"))
+		}
+		if p.Checkpoint != "" {
+			extra += t.dim.Render("  ← " + p.Checkpoint)
+		}
+		out = append(out, fmt.Sprintf("%3d: %-17s %5.0fs  %6s  %s%s", p.Number,
+			passName(p.Set, p.InSet, p.Order, p.Role),
+			p.Duration.Seconds(), run.ShortCost(p.USD, p.Unknown), verdict, extra))
+	}
+	for _, fl := range f.InFlight {
+		if fl.Number > 0 {
+			name := passName(fl.Set, f.Progress.InSet, fl.Order, fl.Role)
+			out = append(out, fmt.Sprintf("%3d: %-17s %s", fl.Number, name, t.accent.Render("...running...")))
+		}
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/run"
+)
+
+func (t theme) cost(f figures.Figures, w int) []string {
+	c := f.Cost
+	total := run.CostText(c.Total, c.Unknown)
+	if c.Estimated > 0 {
+		total += t.dim.Render(" (" + figures.USD(c.Estimated) + " estimated)")
+	}
+	budget := t.dim.Render("none")
+	if c.Budget > 0 {
+		used := fmt.Sprintf(" (%d%% used)", c.Percent)
+		style := t.good
+		switch {
+		case c.Total >= c.Budget:
+			style = t.bad
+		case c.Warn > 0 && c.Total >= c.Warn:
+			style = t.warn
+		}
+		budget = figures.USD(c.Budget) + style.Render(used)
+	}
+	var roles []string
+	for _, r := range c.Roles {
+		roles = append(roles, roleName(f, r.Name)+": "+run.ShortCost(r.USD, r.Unknown))
+	}
+	mean, projected := t.dim.Render("–"), t.dim.Render("–")
+	if c.Mean != nil {
+		mean = figures.USD(*c.Mean)
+	}
+	if c.Projected != nil {
+		projected = figures.USD(*c.Projected) + t.dim.Render(" (projected)")
+	}
+	out := []string{pair(t.name("Total")+total, t.wide("Budget")+budget, w)}
+	if len(roles) > 0 {
+		out = append(out, t.name("By role")+strings.Join(roles, "  "))
+	}
+	return append(out, pair(t.name("Avg/pass")+mean, t.wide("Est. total")+projected, w))
+}
+
+// roleName names a row of the costs.
+func roleName(f figures.Figures, name string) string {
+	switch {
+	case name != f.Words.OneRole:
+		return figures.Title(name)
+	case len(f.Sets) == 0:
+		return "In loops"
+	}
+	return strings.ToUpper(name)
+}
+
+func (t theme) quality(f figures.Figures, w int) []string {
+	q := f.Quality
+	passed := fmt.Sprintf("%d/%d passed", q.Passed, q.Judged)
+	if q.Passed < q.Judged {
+		passed = t.bad.Render(passed)
+	}
+	warnings := count(q.Warnings, "warning", "warnings")
+	if q.Warnings > 0 {
+		warnings = t.warn.Render(warnings)
+	}
+	first, second := "", ""
+	if len(q.Notes) > 0 {
+		first = t.name(cut(figures.Title(q.Notes[0].Name), label-1)) + count(q.Notes[0].Entries, "entry", "entries")
+	}
+	if len(q.Notes) > 1 {
+		second = t.wide(cut(figures.Title(q.Notes[1].Name), 11)) + count(q.Notes[1].Entries, "entry", "entries")
+	}
+	var out []string
+	if f.Words.OneRole != "" && (q.Judged > 0 || f.Progress.Total > 0) {
+		out = append(out, pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w))
+	}
+	if first != "" {
+		out = append(out, pair(first, second, w))
+	}
+	retries := fmt.Sprint(q.Retries)
+	if q.Unrecovered > 0 {
+		retries += t.bad.Render(fmt.Sprintf("  %d unrecovered", q.Unrecovered))
+	}
+	if f.Words.OneRole == "" { // numbered passes are not what its work is counted in
+		return append(out, pair(t.name("Warnings")+fmt.Sprint(q.Warnings), t.wide("Retries")+retries, w))
+	}
+	return append(out, pair(t.name("No-modify")+count(q.Unmodified, "pass", "passes"), t.wide("Retries")+retries, w))
+}

@@ -1,0 +1,258 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/run"
+)
+
+// settledShown is the maximum number of completed steps.
+const settledShown = 5
+
+// settled shows the last completed steps of a run without sets: turns, commands, reviews.
+func (t theme) settled(f figures.Figures, w int) []string {
+	var out []string
+	for _, s := range f.Settled[max(0, len(f.Settled)-settledShown):] {
+		out = append(out, t.settledLine(s, w))
+	}
+	return out
+}
+
+func (t theme) settledLine(s figures.Settled, w int) string {
+	who := s.Pass.Role
+	switch {
+	case s.As != "" && s.Value != "" && s.Pass.Role == "command":
+		who = s.As
+	case s.Pass.Member != "":
+		who = s.Pass.Member
+	}
+	if s.Failed {
+		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + t.bad.Render(string(s.Outcome)) + " " +
+			run.OneLine(s.Message)
+	}
+	sign := t.good.Render("✓ ")
+	if s.Outcome != run.CategoryOK || s.Value == "failed" || s.Verdict == "rejected" {
+		sign = t.bad.Render("✗ ")
+	}
+	var said []string
+	for _, word := range []string{verdictOf(s), changedOf(s)} {
+		if word != "" {
+			said = append(said, word)
+		}
+	}
+	if s.Outcome != run.CategoryOK {
+		said = append(said, string(s.Outcome))
+	}
+	round := ""
+	if s.Pass.Round > 0 {
+		round = fmt.Sprintf("%d", s.Pass.Round)
+	}
+	left := sign + fit(figures.Title(who), 14) + t.dim.Render(fmt.Sprintf("%3s ", round)) + strings.Join(said, ", ")
+	return ends(left, fmt.Sprintf("%s  %6s", figures.Duration(s.Duration), run.ShortCost(s.USD, s.Unknown)), w)
+}
+
+func verdictOf(s figures.Settled) string {
+	switch {
+	case s.Verdict != "":
+		return s.Verdict
+	case s.Score != nil:
+		return fmt.Sprintf("score %.1f", *s.Score)
+	}
+	return s.Value
+}
+
+func changedOf(s figures.Settled) string {
+	if s.Changed == nil {
+		return ""
+	}
+	return count(*s.Changed, "file changed", "files changed")
+}
+
+func cycleTitle(f figures.Figures) string {
+	if f.Cycle == nil || f.Cycle.Stage == "" {
+		return figures.Title(f.Words.Round) + "s"
+	}
+	return f.Cycle.Stage
+}
+
+// cycle shows the current cycle (requirement 002 §7.2, TM-12).
+func (t theme) cycle(f figures.Figures, w int) []string {
+	c := f.Cycle
+	score := t.dim.Render("no score yet")
+	switch {
+	case c.Score != nil && c.Previous != nil:
+		score = fmt.Sprintf("%.1f → %.1f", *c.Previous, *c.Score)
+	case c.Score != nil:
+		score = fmt.Sprintf("%.1f", *c.Score)
+	case c.Previous != nil:
+		score = fmt.Sprintf("%.1f → ?", *c.Previous)
+	}
+	if c.Met {
+		score = t.good.Render(score + " ✓")
+	}
+	if c.Target != nil {
+		score += t.dim.Render(fmt.Sprintf(" (target: %.1f)", *c.Target))
+	}
+	number := t.name(figures.Title(f.Words.Round)) + fmt.Sprintf("%d/%d", c.Number, c.Max)
+	out := []string{fit(fit(number, label+9)+t.dim.Render(scoreName(c)+"  ")+score, w)}
+	out = append(out, t.trend(f.Trend, c.Max)...)
+	if len(c.Steps) > 0 {
+		var steps []string
+		for _, s := range c.Steps {
+			steps = append(steps, s.Name+" "+t.sign(s.At))
+		}
+		out = append(out, t.name(fmt.Sprintf("%s %d", figures.Title(f.Words.Round), c.Number))+strings.Join(steps, "  "))
+	}
+	var scores []string
+	for _, a := range c.Auditors {
+		if a.Score != nil {
+			scores = append(scores, fmt.Sprintf("%s: %.1f", a.Name, *a.Score))
+		}
+	}
+	if len(scores) > 0 {
+		out = append(out, t.name(figures.Title(f.Words.Judges))+strings.Join(scores, "  "))
+	}
+	if c.Score != nil {
+		of := ""
+		if c.MaxScore > 0 {
+			of = fmt.Sprintf("/%g", c.MaxScore)
+		}
+		judge := t.name(cut(figures.Title(c.Judge), label-1))
+		out = append(out, judge+fmt.Sprintf("%s%.1f%s", ifSaid("", c.Name, ": "), *c.Score, of))
+	}
+	return out
+}
+
+func scoreName(c *figures.Cycle) string { return strings.TrimSpace(c.Name + " score") }
+
+func (t theme) sign(s figures.StepState) string {
+	switch s {
+	case figures.StepDone:
+		return t.good.Render("✓")
+	case figures.StepRunning:
+		return t.accent.Render("▶")
+	case figures.StepSkipped:
+		return t.dim.Render("–")
+	}
+	return t.dim.Render("·")
+}
+
+// trend draws a point for each cycle, filled if the cycle has a score, and the scores below.
+func (t theme) trend(points []figures.Point, most int) []string {
+	const step, shown = 6, 8
+	if len(points) == 0 {
+		return nil
+	}
+	if len(points) > shown {
+		points = points[len(points)-shown:]
+	}
+	line, scores := t.name("Trend"), strings.Repeat(" ", label-1)
+	for i, p := range points {
+		style := t.warn
+		if p.Met {
+			style = t.good
+		}
+		line += style.Render("●")
+		if i < len(points)-1 {
+			line += strings.Repeat("─", step-1)
+		}
+		scores += fmt.Sprintf("%-*s", step, fmt.Sprintf("%.1f", p.Score))
+	}
+	if n := min(most-points[len(points)-1].Cycle, shown-len(points)); n > 0 && !points[len(points)-1].Met {
+		line += t.dim.Render(strings.Repeat(" ─ ─ ○", n))
+	}
+	return []string{line, scores}
+}
+
+func outputTitle(o Output) string {
+	if o.Who == "" {
+		return "Agent's output"
+	}
+	return figures.Title(o.Who) + "'s output"
+}
+
+func (t theme) output(o Output, w int) []string {
+	if len(o.Lines) == 0 {
+		return []string{t.dim.Render(cut(o.Why, w))}
+	}
+	var out []string
+	for _, l := range o.Lines {
+		out = append(out, cut(l, w))
+	}
+	return out
+}
+
+func waitTitle(s Scene) string {
+	switch {
+	case s.Question != nil:
+		return "It waits for your decision"
+	case s.Status == run.Done:
+		return "Done"
+	case s.Status.Closed():
+		return "Finished: " + string(s.Status)
+	case s.Status.Class() == run.Live:
+		return "Held up"
+	}
+	return "Paused"
+}
+
+// wait shows the open question or the cause of a pause, and the next commands.
+func (t theme) wait(s Scene, w int) []string {
+	var out []string
+	if q := s.Question; q != nil {
+		out = append(out, t.strong.Render(cut(run.OneLine(q.Words()), w)))
+		facts := fmt.Sprintf("round %d, asked %s", max(q.Round, 1), minute(q.RequestedAt))
+		if q.Verdict != "" {
+			facts = "verdict " + q.Verdict + ", " + facts
+		}
+		for _, l := range wrapped(facts, w) {
+			out = append(out, t.dim.Render(l))
+		}
+		if q.ExpiresAt != "" {
+			out = append(out, t.warn.Render(fmt.Sprintf("Answer by %s; then: %s", minute(q.ExpiresAt), q.OnExpiry)))
+		}
+		for i, c := range q.Choices {
+			for k, l := range wrapped(c.Meaning, w-5-longest(q.Choices)) {
+				left := strings.Repeat(" ", 5+longest(q.Choices))
+				if k == 0 {
+					left = t.accent.Render(fmt.Sprintf("%d", i+1)) +
+						fmt.Sprintf("  %-*s  ", longest(q.Choices), c.Action)
+				}
+				out = append(out, left+t.dim.Render(l))
+			}
+		}
+		for _, l := range q.About { // below the choices, which are always visible
+			out = append(out, t.frame.Render("│ ")+cut(l, w-2))
+		}
+	}
+	for _, l := range strings.Split(s.Why, "\n") {
+		if l != "" {
+			out = append(out, wrapped(l, w)...)
+		}
+	}
+	return out
+}
+
+func longest(all []Choice) int {
+	n := 0
+	for _, c := range all {
+		n = max(n, lipgloss.Width(c.Action))
+	}
+	return n
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text string, w int) []string {
+	return strings.Split(lipgloss.Wrap(run.OneLine(text), max(10, w), " "), "\n")
+}
+
+func passName(set string, inSet int, order, role string) string {
+	if set == "" {
+		return figures.Title(role)
+	}
+	return fmt.Sprintf("%s/%d%s %s", set, inSet, order, figures.Title(role))
+}

@@ -1,0 +1,447 @@
+// Package watch shows a run live on a terminal: the figures of requirement 002 §7, its open question, and keys to
+// answer it.
+//
+// It shows the records in the run directory and needs no server; [Options] add what only a server knows or does.
+// Drawing is pure: [Render] returns the same screen for the same scene. The terminal is restored at the end, also after
+// a panic.
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Actions are the changes that a user can make to a run. Each returns the answer of the run.
+type Actions interface {
+	Pause(ctx context.Context, now bool) (string, error)
+	Resume(ctx context.Context, reason string) (string, error) // a reason forces it
+	Decide(ctx context.Context, question, action, words string) (string, error)
+	Budget(ctx context.Context, usd float64) (string, error)
+}
+
+// Options select the run and its connections.
+type Options struct {
+	Dir     rundir.Dir
+	In, Out *os.File // a terminal
+	Actions Actions
+
+	// Attached means that the run was started or resumed from here: Ctrl+C pauses it, and the screen ends with the run.
+	Attached  bool
+	Interrupt func(ctx context.Context, nth int) error // Ctrl+C; nil: it leaves
+
+	// Output returns the file with the output of a running call on this host, or an error to show.
+	Output func(call string) (string, error)
+	// Ask describes an open question: the judged content and the possible answers.
+	Ask func(q run.Question) ([]string, []Choice)
+	// Standing returns the status as recorded and as Temporal reports it. It may take some seconds.
+	Standing func(ctx context.Context, recorded run.Status) (run.Status, string)
+	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
+	Why func(s run.State, stands run.Status) string
+	// Look is called every few seconds while attached, to keep the processes alive; an error ends the screen.
+	Look func(ctx context.Context) (notice string, err error)
+}
+
+// Result is the end of a screen.
+type Result struct {
+	State      run.State
+	Interrupts int  // Ctrl+C while attached
+	Forced     bool // third Ctrl+C without an answer
+}
+
+// Run shows the run until the user leaves or, attached, until the run finishes.
+func Run(ctx context.Context, o Options) (Result, error) {
+	m := newModel(ctx, o)
+	sigs, done := make(chan os.Signal, 4), make(chan struct{})
+	signal.Notify(sigs, os.Interrupt) // from other processes, and before the terminal sends keys
+	defer signal.Stop(sigs)
+	defer close(done)
+	p := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	go relay(ctx, p, sigs, done)
+	end, err := p.Run()
+	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
+		err = nil // the terminal was closed, or the program has to end: the run continues
+	}
+	last, ok := end.(*model)
+	if !ok {
+		return Result{}, err
+	}
+	return Result{State: last.scene.State, Interrupts: last.interrupts, Forced: last.forced},
+		errors.Join(err, last.failed)
+}
+
+// relay forwards interrupts, and quits the program when ctx ends. Killing the program would close the terminal while it
+// is read.
+func relay(ctx context.Context, p *tea.Program, sigs <-chan os.Signal, done <-chan struct{}) {
+	ended := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case <-sigs:
+			p.Send(interruptMsg{})
+		case <-ended:
+			go p.Quit()
+			ended, late = nil, time.After(quitWithin)
+		case <-late:
+			p.Kill() // the terminal accepts no output
+		case <-done:
+			return
+		}
+	}
+}
+
+const (
+	quitWithin  = 2 * time.Second        // after which a screen that does not quit is killed
+	tick        = 250 * time.Millisecond // how often the directory is checked
+	clock       = time.Second            // how often times are updated
+	serverEvery = 5 * time.Second        // how often a server is asked
+	replies     = 15 * time.Second       // how long an answer is shown
+)
+
+// model is the state of the screen.
+type model struct {
+	ctx context.Context
+	o   Options
+
+	width, height int
+	theme         theme
+	offset, last  int // window on content that is too high, and its maximum offset
+	scene         Scene
+	reader        reader
+	ready         bool // something was read
+	reading       bool
+	unread        error
+	asked         time.Time // last request to a server
+	asks          bool
+	drawn         time.Time // last update of the clock
+
+	entry      *entry
+	notice     string
+	bad        bool // the notice is an error
+	noticed    time.Time
+	busy       bool // an action is under way
+	interrupts int
+	forced     bool
+	failed     error
+}
+
+func newModel(ctx context.Context, o Options) *model {
+	return &model{ctx: ctx, o: o, theme: newTheme(true), reader: reader{o: o}, reading: true}
+}
+
+// Messages of the screen.
+type (
+	tickMsg  time.Time
+	readMsg  struct{ shot shot }
+	stoodMsg struct {
+		status run.Status
+		words  string
+	}
+	lookedMsg struct {
+		notice string
+		err    error
+	}
+	interruptMsg struct{}
+	answeredMsg  struct {
+		said string
+		err  error
+	}
+)
+
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(tea.RequestBackgroundColor, m.read(), ticks())
+}
+
+func ticks() tea.Cmd { return tea.Tick(tick, func(t time.Time) tea.Msg { return tickMsg(t) }) }
+
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = cmp.Or(msg.Width, 80), cmp.Or(msg.Height, 24) // unknown on some terminals
+	case tea.BackgroundColorMsg:
+		m.theme = newTheme(msg.IsDark())
+	case tickMsg:
+		return m, m.ticked(time.Time(msg))
+	case readMsg:
+		return m, m.took(msg.shot)
+	case stoodMsg:
+		m.asks = false
+		m.reader.stands = &msg
+		m.stand()
+	case lookedMsg:
+		m.asks = false
+		if msg.err != nil {
+			m.failed = msg.err
+			return m, tea.Quit
+		}
+		if msg.notice != "" {
+			m.say(msg.notice, true)
+		}
+	case answeredMsg:
+		m.busy = false
+		if msg.err != nil {
+			m.say(msg.err.Error(), true)
+		} else {
+			m.say(msg.said, false)
+		}
+		m.asked = time.Time{}
+	case interruptMsg:
+		return m, m.interrupt()
+	case tea.KeyPressMsg:
+		return m, m.key(msg)
+	default:
+		if m.entry != nil {
+			var cmd tea.Cmd
+			m.entry.input, cmd = m.entry.input.Update(msg)
+			return m, cmd
+		}
+	}
+	return m, nil
+}
+
+// ticked checks the directory, updates the clock and asks the server, each at its interval.
+func (m *model) ticked(now time.Time) tea.Cmd {
+	cmds := []tea.Cmd{ticks()}
+	if !m.reading && (m.reader.changed() || now.Sub(m.drawn) >= clock-tick/2) {
+		m.reading = true
+		cmds = append(cmds, m.read())
+	}
+	if now.Sub(m.asked) >= serverEvery && !m.asks && m.ready {
+		m.asked, m.asks = now, true
+		cmds = append(cmds, m.ask())
+	}
+	if m.notice != "" && now.Sub(m.noticed) > replies && m.interrupts == 0 {
+		m.notice = ""
+	}
+	return tea.Batch(cmds...)
+}
+
+func (m *model) read() tea.Cmd {
+	r := m.reader
+	return func() tea.Msg { return readMsg{r.read(time.Now())} }
+}
+
+// ask asks the server in the background.
+func (m *model) ask() tea.Cmd {
+	recorded := m.scene.State.Status
+	if m.o.Attached && m.o.Look != nil {
+		return func() tea.Msg {
+			notice, err := m.o.Look(m.ctx)
+			return lookedMsg{notice, err}
+		}
+	}
+	if m.o.Standing == nil {
+		return func() tea.Msg { return stoodMsg{recorded, string(recorded)} }
+	}
+	return func() tea.Msg {
+		status, words := m.o.Standing(m.ctx, recorded)
+		return stoodMsg{status, words}
+	}
+}
+
+// took takes over new records, and ends an attached screen with its run.
+func (m *model) took(s shot) tea.Cmd {
+	stands := m.reader.stands
+	m.reading, m.reader, m.unread, m.drawn = false, s.reader, s.err, s.scene.Now
+	m.reader.stands = stands
+	if s.err != nil {
+		return nil
+	}
+	m.scene, m.ready = s.scene, true
+	m.stand()
+	st := m.scene.State
+	pausedHere := m.interrupts > 0 && st.Status == run.Paused
+	if m.o.Attached && (st.Status.Closed() && st.Status != "" || pausedHere) && s.committed {
+		return tea.Quit
+	}
+	return nil
+}
+
+// stand combines the answer of the server with the recorded status that it was given for.
+func (m *model) stand() {
+	m.scene.Status, m.scene.Standing = m.scene.State.Status, string(m.scene.State.Status)
+	if s := m.reader.stands; s != nil && !m.scene.State.Status.Closed() && m.scene.State.Status != "" {
+		if s.status.Closed() || s.status == m.scene.State.Status {
+			m.scene.Status, m.scene.Standing = s.status, s.words
+		}
+	}
+	if m.o.Why != nil {
+		m.scene.Why = m.o.Why(m.scene.State, m.scene.Status)
+	}
+}
+
+func (m *model) say(text string, bad bool) {
+	m.notice, m.bad, m.noticed = run.OneLine(text), bad, time.Now()
+}
+
+// do runs an action in the background.
+func (m *model) do(f func(ctx context.Context) (string, error)) tea.Cmd {
+	if m.busy {
+		m.say("One moment: the last one has not been answered yet.", false)
+		return nil
+	}
+	m.busy = true
+	m.say("…", false)
+	ctx := m.ctx
+	return func() tea.Msg {
+		said, err := f(ctx)
+		return answeredMsg{said, err}
+	}
+}
+
+func (m *model) View() tea.View {
+	v := tea.NewView(m.content())
+	v.AltScreen = true
+	v.WindowTitle = m.title()
+	return v
+}
+
+func (m *model) title() string {
+	if !m.ready {
+		return "passbook"
+	}
+	return run.OneLine(fmt.Sprintf("%s: %s", m.scene.State.Pipeline, m.scene.Status))
+}
+
+func (m *model) content() string {
+	switch {
+	case m.width == 0:
+		return ""
+	case m.unread != nil:
+		hint := m.theme.dim.Render("q leaves; it is read again.")
+		return "\n " + cut(run.OneLine(m.unread.Error()), m.width-2) + "\n\n " + hint
+	case !m.ready:
+		return ""
+	}
+	text, last := m.theme.screen(m.scene, m.foot(), m.offset, m.width, m.height)
+	m.last = last
+	m.offset = min(m.offset, last)
+	return text
+}
+
+// entry is the input line: text, or a confirmation.
+type entry struct {
+	prompt string
+	input  textinput.Model
+	typed  bool // it requires a text
+	send   func(text string) tea.Cmd
+}
+
+// Print writes one screen as text for a terminal of that width.
+func Print(w io.Writer, o Options, now time.Time, width int) error {
+	r := reader{o: o}
+	s := r.read(now)
+	if s.err != nil {
+		return s.err
+	}
+	s.scene.Status = s.scene.State.Status
+	_, err := io.WriteString(w, Render(s.scene, width, 1000, true)+"\n")
+	return err
+}
+
+// shot is what was read of the directory.
+type shot struct {
+	scene     Scene
+	committed bool // everything derived from the last event is on disk
+	err       error
+	reader    reader
+}
+
+// reader reads changes of the directory.
+type reader struct {
+	o       Options
+	mark    [2]mark
+	source  figures.Source
+	figures figures.Figures
+	lag     bool
+	stands  *stoodMsg
+	asked   string // id of the described question
+	about   []string
+	choices []Choice
+}
+
+// mark identifies a version of a file.
+type mark struct {
+	size int64
+	time time.Time
+}
+
+func (r *reader) marks() [2]mark {
+	var out [2]mark
+	for i, name := range []string{layout.EventsFile, layout.MetaFile} {
+		if fi, err := os.Stat(r.o.Dir.Path(name)); err == nil {
+			out[i] = mark{fi.Size(), fi.ModTime()}
+		}
+	}
+	return out
+}
+
+func (r *reader) changed() bool { return r.mark != r.marks() }
+
+func (r reader) read(now time.Time) shot {
+	if mark := r.marks(); mark != r.mark {
+		source, err := figures.Read(r.o.Dir)
+		if err != nil {
+			return shot{err: err, reader: r, scene: Scene{Now: now}}
+		}
+		r.mark, r.source, r.figures = mark, source, figures.Of(source, now)
+		meta, err := r.o.Dir.Meta()
+		r.lag = err != nil || meta.Events.Seq < source.State.Seq
+	}
+	s := r.source
+	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}
+	scene.Output = r.output(scene.Figures.InFlight)
+	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
+		if r.asked != q.ID && r.o.Ask != nil {
+			r.asked = q.ID
+			r.about, r.choices = r.o.Ask(q)
+		}
+		scene.Question = &Question{Question: q, About: r.about, Choices: r.choices}
+	}
+	return shot{scene: scene, committed: !r.lag, reader: r}
+}
+
+// output returns the output of a running call; of several calls, the latest output.
+func (r *reader) output(flights []figures.InFlightCall) Output {
+	out := Output{Why: "No call is running."}
+	var newest time.Time
+	for _, f := range flights {
+		file, err := "", error(nil)
+		if r.o.Output != nil {
+			file, err = r.o.Output(f.Call)
+		}
+		if err != nil {
+			out.Why = figures.Title(err.Error()) + "."
+			continue
+		}
+		fi, err := os.Stat(file)
+		if err != nil {
+			out.Why = "Nothing yet."
+			continue
+		}
+		if len(out.Lines) > 0 && fi.ModTime().Before(newest) {
+			continue
+		}
+		lines, err := Tail(file)
+		switch {
+		case err == nil && len(lines) > 0:
+			out, newest = Output{Who: nameOf(f), Lines: lines}, fi.ModTime()
+		case len(out.Lines) == 0:
+			out.Who, out.Why = nameOf(f), "Nothing yet. Many agents answer only at their end."
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+// Package workercmd is the command that runs a worker. The programs worker and starter share it, so the worker does not
+// import the command line.
+package workercmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Env is what the command needs from its program.
+type Env struct {
+	Settings config.Settings
+	Secrets  *redact.Redactor
+	Stderr   io.Writer
+	// Keep restarts the keeper of a background worker until ctx ends. It is nil in programs without a keeper.
+	Keep func(ctx context.Context)
+}
+
+// New returns the command. It calls env when it runs, after the flags were parsed.
+func New(env func() Env) *cobra.Command {
+	var background bool
+	var key string
+	cmd := &cobra.Command{
+		Use: "worker", Short: "Run a worker in the foreground", Args: cobra.NoArgs,
+		Long: `Run a worker against the Temporal server of TEMPORAL_ADDRESS or the profile, or against the embedded server of
+this machine. SIGTERM and SIGINT stop it within two seconds. Running calls continue, and the next worker of this host
+joins them. With PASSBOOK_DRAIN (such as 10m, in containers, where calls end with the worker) it waits for them first;
+a second signal ends them at once.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, now, stop := stopSignals(cmd.Context())
+			defer stop()
+			return env().serve(ctx, now, background, key)
+		},
+	}
+	cmd.Flags().BoolVar(&background, "background", false, "stop when there is no work and no starter is attached")
+	cmd.Flags().StringVar(&key, "key", "", "how the starter identifies the worker")
+	for _, f := range []string{"background", "key"} {
+		if err := cmd.Flags().MarkHidden(f); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return cmd
+}
+
+func (e Env) progress(line string) { fmt.Fprintln(e.Stderr, line) }
+
+func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, key string) error {
+	conn, err := connect.Find(e.Settings)
+	if err != nil {
+		return err
+	}
+	address, err := e.localAddress(ctx, conn, background)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(e.Secrets.Writer(e.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cl, err := conn.Dial(ctx, address, log)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	listed := true
+	if err := connect.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+		listed = false
+		log.Warn("runs cannot be listed by status", "error", err)
+	}
+	for _, name := range e.Secrets.Short() {
+		log.Warn("the value of this variable is too short to be redacted", "variable", name)
+	}
+	op, err := conn.Operator(cl, address, e.Settings, e.Secrets)
+	if err != nil {
+		return err
+	}
+	o, err := e.options(op)
+	if err != nil {
+		return err
+	}
+	o.Abort, o.Operator.Attributes = now, listed
+	o.Ready = func() error { return local.AnnounceReady(e.Settings.StateDir, key, time.Now()) }
+	if background {
+		o.Idle = hosting.IdleStop(cl, conn.Options.Namespace, e.Settings.StateDir, e.Settings.Idle)
+		if e.Keep != nil {
+			go e.Keep(ctx)
+		}
+	}
+	return hosting.Run(ctx, o)
+}
+
+func (e Env) options(op operations.Operator) (hosting.Options, error) {
+	self, err := os.Executable()
+	return hosting.Options{
+		Settings: e.Settings, Redact: e.Secrets, Converter: op.Converter, Client: op.Client, Host: op.Host,
+		Operator: op,
+		Scripted: []string{self, scripted.Verb}, Progress: e.progress,
+	}, err
+}
+
+// localAddress returns the address of the embedded server, or "" if the settings name another one. A worker in the
+// foreground starts the embedded server.
+func (e Env) localAddress(ctx context.Context, conn connect.Connection, background bool) (string, error) {
+	if conn.Explicit {
+		return "", nil
+	}
+	if !background {
+		srv, err := local.Ensure(ctx, ServerOptions(e.Settings), e.progress)
+		return srv.Address, err
+	}
+	st, err := local.Read(e.Settings.StateDir)
+	if err != nil || st.Server == nil {
+		return client.DefaultHostPort, err
+	}
+	return st.Server.Address, nil
+}
+
+// ServerOptions returns how the embedded server is started with these settings.
+func ServerOptions(s config.Settings) local.Options {
+	attributes := map[string]string{}
+	for name, kind := range workflows.SearchAttributes() {
+		attributes[name] = kind.String()
+	}
+	return local.Options{
+		StateDir: s.StateDir, Binary: s.Server, Namespace: client.DefaultNamespace,
+		SearchAttributes: attributes, Codec: s.Codec.Endpoint,
+	}
+}

@@ -1,0 +1,151 @@
+// Package workspace saves working trees: which files belong to a tree, and what was left out of it.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// RulesOf returns the rules of the workspace of a plan.
+func RulesOf(plan *pipeline.Plan) tree.Rules {
+	if plan.Workspace == nil {
+		return tree.Rules{}
+	}
+	return Rules(*plan.Workspace)
+}
+
+// Rules decide which files of a workspace belong to its tree.
+func Rules(w pipeline.Workspace) tree.Rules {
+	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true}
+}
+
+// WithGit adds what git knows of the files in dir. Ignored files are left out, such as build output. A file that is
+// tracked at the commit of the workspace, or in the index of dir, is not ignored. A file that is tracked where the run
+// started is no secret. On a host without the repository nothing is added.
+func WithGit(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
+	if of.Kind != run.WorkspaceGit {
+		return rules, nil
+	}
+	source, err := repo.Open(ctx, of.Source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, nil
+	}
+	if err != nil {
+		return rules, err
+	}
+	if rules.Paths, err = source.Ignored(ctx, dir, commitOf(of)); err != nil {
+		return rules, err
+	}
+	origin, err := source.Origin(ctx, of.Base)
+	if err != nil {
+		return rules, err
+	}
+	rules.Tracked, err = source.Tracked(ctx, origin)
+	return rules, err
+}
+
+// commitOf is the commit that a workspace is at.
+func commitOf(of run.Workspace) string {
+	if of.Commit != "" {
+		return of.Commit
+	}
+	return of.Base
+}
+
+// Current returns the workspace at its present tree and commit.
+func Current(t contract.Tree) run.Workspace {
+	of := t.Workspace
+	of.Tree = t.Tree
+	if t.Commit != "" {
+		of.Commit = t.Commit
+	}
+	return of
+}
+
+// Save stores the files below dir. A file that the tree of the workspace contains is no secret.
+func Save(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules,
+	cache *tree.Cache) (tree.Saved, error) {
+	rules, err := WithGit(ctx, rules, of, dir)
+	if err != nil {
+		return tree.Saved{}, err
+	}
+	if of.Tree.Digest != "" {
+		known, err := tree.Load(ctx, s, store.Digest(of.Tree.Digest))
+		if err != nil {
+			return tree.Saved{}, err
+		}
+		for _, e := range known.Entries {
+			if e.Mode != tree.ModeFolder {
+				rules.Tracked = append(rules.Tracked, e.Path)
+			}
+		}
+	}
+	return tree.Save(ctx, s, dir, rules, cache)
+}
+
+// Blob returns a tree as events record it: its digest, and the size of all its files.
+func Blob(saved tree.Saved) run.Blob {
+	b := run.Blob{Digest: string(saved.Digest)}
+	for _, e := range saved.Tree.Entries {
+		b.Size += e.Size
+	}
+	return b
+}
+
+// inlineSkipped is the maximum number of skipped paths in an event.
+const inlineSkipped = 20
+
+// Skipped returns the first paths that were left out of a tree, and the count of all. Ignored ones are last.
+func Skipped(saved tree.Saved) (first []run.LeftOut, count int) {
+	for _, s := range saved.Skipped {
+		if s.Reason == tree.ReasonGit {
+			continue
+		}
+		path := strings.ToValidUTF8(s.Path, "�")
+		if s.Folder {
+			path += "/"
+		}
+		first = append(first, run.LeftOut{Path: path, Reason: string(s.Reason)})
+	}
+	slices.SortStableFunc(first, func(a, b run.LeftOut) int { return rank(a) - rank(b) })
+	return first[:min(len(first), inlineSkipped)], len(first)
+}
+
+func rank(l run.LeftOut) int {
+	if l.Reason == string(tree.ReasonIgnored) {
+		return 1
+	}
+	return 0
+}
+
+// LeftOut describes what was left out of a tree although no rule of the user ignores it: secrets, symlinks that point
+// out of it, sockets and pipes.
+func LeftOut(saved tree.Saved) []string {
+	first, count := Skipped(saved)
+	return Describe(first, count, false)
+}
+
+// Describe describes what was left out of a tree; ignored adds what the user's rules ignore.
+func Describe(first []run.LeftOut, count int, ignored bool) []string {
+	var said []string
+	for _, l := range first {
+		if ignored || rank(l) == 0 {
+			said = append(said, fmt.Sprintf("left out of the tree: %s (%s)", l.Path, l.Reason))
+		}
+	}
+	if more := count - len(first); more > 0 && len(said) == len(first) {
+		said = append(said, fmt.Sprintf("left out of the tree: %d more", more))
+	}
+	return said
+}

@@ -1,0 +1,100 @@
+package passbook_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// kindSwitches are the functions outside package run that may distinguish kinds of events, and what each derives from
+// the few that it names. Whatever applies to every kind is a column of the table in package run.
+var kindSwitches = map[string]string{
+	"evidence":      "files of a run directory",
+	"evidenceFiles": "files that a revert moves away",
+	"evident":       "the same",
+	"fold":          "records of state.json",
+	"Fold":          "header of meta.json",
+	"decideErrors":  "error records",
+	"Log":           "rows that refer to files",
+	"due":           "when state.json is written",
+	"verifies":      "when the journal is verified",
+	"HasEnded":      "whether the last start has ended",
+	"note":          "what a check compares files with",
+	"take":          "versions of the working tree",
+	"history":       "charts of the report",
+	"settledOf":     "last steps of the live screen",
+	"add":           "tables of the evidence",
+}
+
+// TestKindsAreDistinguishedInTheirTable finds every switch over kinds of events outside package run.
+func TestKindsAreDistinguishedInTheirTable(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.go").Output()
+	require.NoError(t, err)
+	found := map[string]bool{}
+	for path := range strings.FieldsSeq(string(out)) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "run/") || strings.HasPrefix(path, "test/") {
+			continue
+		}
+		source, err := os.ReadFile(path)
+		if os.IsNotExist(err) || !bytes.Contains(source, []byte("run.Kind")) {
+			continue
+		}
+		require.NoError(t, err)
+		for _, name := range switchesOverKinds(t, path, source) {
+			found[name] = true
+			require.Contains(t, kindSwitches, name,
+				"%s: switch over kinds of events; add a column to the table in package run", path)
+		}
+	}
+	for name := range kindSwitches {
+		require.True(t, found[name], "%s has no switch over kinds: remove it from kindSwitches", name)
+	}
+}
+
+// The search reports a switch that is planted, and no other.
+func TestSwitchesOverKindsAreFound(t *testing.T) {
+	const source = `package p
+		func over(e run.Event) { switch e.Kind { case run.KindRunEnd: } }
+		func words(e run.Event) { switch string(e.Kind) { case "run.end": } }
+		func other(k pipeline.Kind) { switch k { case pipeline.KindRun: } }`
+	require.Equal(t, []string{"over"}, switchesOverKinds(t, "planted.go", []byte(source)))
+}
+
+// switchesOverKinds are the functions of a file that have a switch with a kind of event as a case.
+func switchesOverKinds(t *testing.T, path string, source []byte) []string {
+	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var found []string
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		over := false
+		ast.Inspect(f, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CaseClause); ok {
+				for _, value := range c.List {
+					over = over || isKind(value)
+				}
+			}
+			return true
+		})
+		if over {
+			found = append(found, f.Name.Name)
+		}
+	}
+	return found
+}
+
+func isKind(value ast.Expr) bool {
+	s, ok := value.(*ast.SelectorExpr)
+	return ok && fmt.Sprint(s.X) == "run" && strings.HasPrefix(s.Sel.Name, "Kind")
+}

@@ -1,0 +1,30 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestParseReportsBrokenDefinitions compares all problems of each definition of testdata/broken with its golden file.
+func TestParseReportsBrokenDefinitions(t *testing.T) {
+	paths, err := filepath.Glob("testdata/broken/*.yaml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(paths), 45)
+	folder := folderFor([]byte("prompts/writer.md prompts/judge.md seed.html world.md a.md b.md"))
+	folder["prompts/blank.md"] = file(" \n")
+	folder["prompts/bad.md"] = file("Judge.\n{{refrences}}\n{{with.focus}} {{content}}\n")
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			src, err := os.ReadFile(path)
+			require.NoError(t, err)
+			def, problems := Parse(name+".yaml", src, folder)
+			require.Nil(t, def)
+			golden(t, filepath.Join("broken", name+".golden"), problems.Error()+"\n")
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const runnable = `pipeline: p
+agent: {run: [claude, -p], reply: text, price: {input: 1, output: 1}}
+budget: {usd: 5}
+roles:
+  judge:
+    prompt: judge.md
+    gives: report
+    verdict: {find: 'VERDICT: (ok|again)'}
+stages:
+  - name: review
+    repeat: {max: 2, until: verdict == ok}
+    steps:
+      - {role: judge, as: view}
+      - {run: make test, as: tests}
+`
+
+// TestPlanFindsWhatWouldFail finds what a run would fail for, before it starts.
+func TestPlanFindsWhatWouldFail(t *testing.T) {
+	const own = "and a call runs in a separate folder"
+	for name, row := range map[string]struct {
+		old, new string
+		want     string // part of the only problem; empty: none
+	}{
+		"as it is":                      {},
+		"script beside the pipeline":    {"[claude, -p]", "[./agent.sh]", "x.yaml:2:15: agent.run names ./agent.sh, which is beside the pipeline, " + own},
+		"argument beside the pipeline":  {"[claude, -p]", "[python3, agent.sh]", "x.yaml:2:24: agent.run names agent.sh, which is beside"},
+		"relative path":                 {"[claude, -p]", "[bin/claude]", "x.yaml:2:15: agent.run begins with bin/claude, " + own},
+		"absolute path":                 {"[claude, -p]", "[/opt/agent.sh]", ""},
+		"in a workspace":                {"budget:", "workspace: {dir: .}\nbudget:", ""},
+		"script of a step":              {"run: make test", "run: ./agent.sh --all", "names ./agent.sh, which is beside the pipeline"},
+		"notice":                        {"budget:", "notify: [{run: [./agent.sh], on: [end]}]\nbudget:", "notify.run names ./agent.sh"},
+		"budget without a price":        {", price: {input: 1, output: 1}", "", "x.yaml:2:8: agent replies with text, which has no cost, and the budget is 5 USD"},
+		"no budget and no price":        {"text, price: {input: 1, output: 1}}\nbudget: {usd: 5}", "text}", ""},
+		"reply with a cost":             {"text, price: {input: 1, output: 1}", "claude-json", ""},
+		"impossible verdict":            {"verdict == ok", "verdict == okay", "x.yaml:11:29: stage \"review\".repeat.until waits for verdict == okay, and verdict is only ever again or ok"},
+		"impossible value of a role":    {"verdict == ok", "view == okay", "waits for view == okay"},
+		"impossible value of a command": {"verdict == ok", "tests == passed", "waits for tests == passed, and tests is only ever failed or ok"},
+		"impossible gate":               {"    steps:", "    quality_gate: verdict == fine\n    steps:", "quality_gate waits for verdict == fine"},
+		"possible in another case":      {"(ok|again)", "((?i)ok|again)", ""},
+		"any word":                      {"(ok|again)", "(\\w+)", ""},
+		"prefix in common":              {"(ok|again)", "(ok|okay)", ""},
+		"optional part":                 {"verdict: {find: 'VERDICT: (ok|again)'}", "verdict: {find: 'VERDICT: (ok(?:ay)?)'}", ""},
+		"not that":                      {"verdict == ok", "verdict != okay", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := strings.Replace(runnable, row.old, row.new, 1)
+			folder := folderFor([]byte(src))
+			folder["agent.sh"] = file("#!/bin/sh\n")
+			_, problems := Parse("x.yaml", []byte(src), folder)
+			if row.want == "" {
+				require.Empty(t, problems)
+				return
+			}
+			require.Len(t, problems, 1)
+			require.Contains(t, problems.Error(), row.want)
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// ask opens a question. A hand-off replaces one that an earlier epoch left undecided.
+func (f *folder) ask(e *Event, spec QuestionSpec) {
+	q := requested(e, spec.Kind)
+	f.count(q)
+	if f.become(spec.Status, "") {
+		f.open(e, q)
+	}
+}
+
+// count keeps the hand-offs that were ever requested.
+func (f *folder) count(q QuestionRequested) {
+	if q.Kind == QuestionHandoff {
+		f.recorder.request(q.ID)
+	}
+}
+
+// open adds an open question. It takes the place of those before it; only a hand-off stays undecided beside another
+// kind.
+func (f *folder) open(e *Event, p QuestionRequested) {
+	if p.Kind == QuestionHandoff && p.Phase == "" {
+		p.Phase = phaseName(e)
+	}
+	q := Question{
+		Kind: p.Kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger,
+		Actions: filledList(p.Actions), Artifacts: p.Artifacts, Type: p.Type, Verdict: p.Verdict, Approved: p.Approved,
+		LoopMaxRounds: p.LoopMaxRounds, LastOutput: p.LastOutput,
+		RequestedAt: e.TS, Deadlines: p.Deadlines,
+	}
+	var open []Question
+	if i := f.index(QuestionHandoff); i >= 0 && q.Kind != QuestionHandoff {
+		open = append(open, f.Questions[i])
+	}
+	f.Questions, f.Feedback = append(open, q), ""
+	f.head(e)
+}
+
+// remind counts a reminder of an open question.
+func (f *folder) remind(e *Event) {
+	var p QuestionReminded
+	e.Decode(&p)
+	if i := slices.IndexFunc(f.Questions, func(q Question) bool { return q.ID == p.ID }); i >= 0 {
+		f.Questions = list(f, f.Questions)
+		f.Questions[i].Reminded = p.Number
+	}
+}
+
+// decide folds an answer. One to another question than the open one is stale, and an action without a meaning decides
+// nothing.
+func (f *folder) decide(e *Event, spec QuestionSpec) {
+	d := decision(e, spec.Kind)
+	d.DecidedAt = cmp.Or(d.DecidedAt, e.TS)
+	asked, _ := f.Open(spec.Kind)
+	waiver := f.Markers.Waiver
+	if !f.take(AnswerQuestion(f.State, d, e.TS)) {
+		return
+	}
+	if f.Markers.Waiver != waiver {
+		f.waive(waiver)
+	}
+	if asked.Kind != "" || spec.Kind == QuestionHandoff {
+		f.remember(d, asked)
+	}
+	f.sendBack(d.Redo, d.Next)
+	f.move(d.Next)
+}
+
+// remember keeps a decision that counts.
+func (f *folder) remember(d QuestionDecided, asked Question) {
+	f.Decided = &Decided{Kind: d.Kind, ID: d.ID, Action: word(d.Action), Feedback: d.Feedback, Note: d.Note}
+	if asked.Kind != "" {
+		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
+	}
+	if asked.Kind == QuestionHandoff {
+		f.Decided.Digest = asked.Digest
+	}
+}
+
+// waive keeps a waiver whose place another one has taken.
+func (f *folder) waive(w *Waiver) {
+	const most, words = 8, 1000
+	if w == nil {
+		return
+	}
+	older := *w
+	if r := []rune(older.Feedback); len(r) > words {
+		older.Feedback = string(r[:words]) + " …"
+	}
+	older.Note = ""
+	f.Waivers = newest(append(list(f, f.Waivers), older), most)
+}
+
+// deliver folds what became of the delivery.
+func (f *folder) deliver(e *Event) {
+	var p DeliveryCompleted
+	e.Decode(&p)
+	f.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Message: p.Message}
+}
+
+// filledList keeps null out of JSON lists.
+func filledList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+func word(s string) string { return strings.ToLower(strings.TrimSpace(s)) }

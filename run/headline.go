@@ -1,0 +1,106 @@
+package run
+
+import "fmt"
+
+// Headline is one line about an event for those who watch a run; empty: none. It may hold control characters of agents
+// and people.
+func Headline(e Entry) string {
+	if r := kinds[e.Kind]; r != nil {
+		return r.headline(&e)
+	}
+	return ""
+}
+
+// quiet is the headline of events that have none.
+func quiet[P any](*Entry, P) string { return "" }
+
+func phaseHeadline(e *Entry, p PhaseStart) string {
+	if most := e.After.MaxRounds(); most > 0 {
+		return fmt.Sprintf("%s, %s %d of at most %d", p.Title, e.After.Wording.Words().Round, p.Round, most)
+	}
+	if p.Dir != "" {
+		return fmt.Sprintf("%s, %s %d", p.Title, e.After.Wording.Words().Round, p.Round)
+	}
+	return p.Title
+}
+
+func attemptHeadline(e *Entry, p PassAttempt) string {
+	return fmt.Sprintf("  ! %s attempt %d: %s — %s", p.Pass.label(), p.Attempt, p.Category.In(e.After.Wording),
+		p.Message)
+}
+
+func passHeadline(e *Entry, p PassEnd) string {
+	extra := ""
+	if p.Artifact != nil && !p.Modified {
+		extra = "  unchanged"
+	}
+	if p.Joined {
+		extra += "  joined"
+	}
+	if p.Reused {
+		extra += "  reused"
+	}
+	if p.Verdict != "" {
+		extra += "  verdict " + p.Verdict
+	}
+	if p.Value != "" && p.Verdict == "" && p.Role == "command" {
+		extra += "  " + p.Value
+	}
+	return fmt.Sprintf("  ✓ %-22s %6.1fs  %6s  %s  %s%s", p.Pass.label(), seconds(p.DurationMS), p.Spend.Text(),
+		PassOrFail(p.Validation.Passed), ShortCost(e.After.Total(), e.After.UnknownCalls()), extra)
+}
+
+// label names a pass in few characters.
+func (p Pass) label() string {
+	if p.Number > 0 {
+		place := ""
+		if p.Set != "" {
+			place = fmt.Sprintf("%s/%d%s ", p.Set, p.InRound, p.Order)
+		}
+		return fmt.Sprintf("%3d %s%s", p.Number, place, p.Role)
+	}
+	if p.Member != "" {
+		return p.Member
+	}
+	return p.Role
+}
+
+func picturesHeadline(e *Entry, p Screenshots) string {
+	if p.Degraded {
+		return "  ! no screenshots, the " + e.After.Wording.Words().Judges + " get the source instead: " + p.Message
+	}
+	return fmt.Sprintf("  ✓ %d screenshots %.1fs", p.Count, seconds(p.DurationMS))
+}
+
+func picturesFailedHeadline(_ *Entry, p ShotsAttempt) string {
+	return fmt.Sprintf("  ! screenshots attempt %d: %s", p.Attempt, p.Message)
+}
+
+func scoreHeadline(_ *Entry, p ScoreRecorded) string {
+	if p.Score == nil {
+		return fmt.Sprintf("  ! no %s score: %s", p.Name, p.Why)
+	}
+	target := ""
+	if p.Threshold != nil {
+		target = fmt.Sprintf(" (target %.1f)", *p.Threshold)
+	}
+	return fmt.Sprintf("  ◆ %s %.1f%s", p.Name, *p.Score, target)
+}
+
+func budgetHeadline(e *Entry, _ BudgetEvent) string {
+	return fmt.Sprintf("  ! %s of %s are spent", e.After.CostText(), dollars(e.After.Budget.CapUSD))
+}
+
+func checkpointHeadline(_ *Entry, p CheckpointCreated) string { return "  ● checkpoint " + p.ID }
+
+func errorHeadline(e *Entry, p ErrorNoted) string {
+	return fmt.Sprintf("  ! %s — %s", p.Category.In(e.After.Wording), p.Message)
+}
+
+func damageHeadline(_ *Entry, p JournalDamage) string { return "  ! journal damaged: " + p.String() }
+
+func revertHeadline(*Entry, RunReverted) string {
+	return "  ! the journal goes on behind lines that were abandoned"
+}
+
+func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }

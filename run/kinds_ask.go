@@ -1,0 +1,46 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kinds of other events about questions and the delivery. Those that ask and answer are beside the table of question
+// kinds.
+const (
+	KindDeliveryCompleted Kind = "delivery.completed"
+	KindQuestionReminded  Kind = "question.reminded"
+)
+
+const answered = "running, the question cleared; `halt`: halted; `approve` of a review: done"
+
+// askKinds are questions, their answers, and what becomes of a delivery. There are those of the table of question
+// kinds.
+func askKinds() []kindRow {
+	var asked, decided []kindRow
+	for _, q := range questionKinds {
+		row := kindRow{
+			kind: q.Requested, effect: cmp.Or(q.effect, string(q.Status)), traits: traits{started: true},
+			occasion: always("question"), fold: func(f *folder, e *Event) { f.ask(e, q) },
+			foreign: func(f *folder, e *Event) { f.askForeign(e, q) },
+			texts:   about((*Log).asked, quiet, untold),
+		}
+		if q.Kind == QuestionHandoff {
+			row.record = (*Recorder).handoffRequested
+		}
+		asked = append(asked, row)
+		decided = append(decided, kindRow{
+			kind: q.Decided, effect: answered, traits: traits{started: true},
+			fold:    func(f *folder, e *Event) { f.decide(e, q) },
+			foreign: func(f *folder, e *Event) { f.decideForeign(e, q) },
+			texts:   about((*Log).answered, quiet, answerStory),
+		})
+	}
+	return slices.Concat(asked, decided, []kindRow{
+		{
+			kind: KindQuestionReminded, fold: (*folder).remind, occasion: always("question"),
+			texts: about((*Log).reminded, quiet, untold),
+		},
+		{kind: KindDeliveryCompleted, fold: (*folder).deliver, texts: about((*Log).delivered, quiet, untold)},
+	})
+}

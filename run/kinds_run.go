@@ -1,0 +1,105 @@
+package run
+
+// Kinds of events about the run itself.
+const (
+	KindRunStart        Kind = "run.start"
+	KindRunStarted      Kind = "run.started" // read, never written
+	KindRunEnd          Kind = "run.end"
+	KindRunHalted       Kind = "run.halted" // read, never written
+	KindRunInterrupted  Kind = "run.interrupted"
+	KindRunReplaying    Kind = "run.replaying"
+	KindRunPaused       Kind = "run.paused"
+	KindRunResumed      Kind = "run.resumed"
+	KindRunReverted     Kind = "run.reverted"
+	KindRunRehomed      Kind = "run.rehomed"
+	KindRunAmended      Kind = "run.amended"
+	KindBudgetWarning   Kind = "budget.warning"
+	KindBudgetExceeded  Kind = "budget.exceeded"
+	KindBudgetRaised    Kind = "budget.raised"
+	KindDecisionRefused Kind = "decision.refused"
+	KindErrorNoted      Kind = "error.noted"
+	KindJournalDamaged  Kind = "journal.damaged"
+)
+
+// statusKinds change the status.
+func statusKinds() []kindRow {
+	return []kindRow{
+		{
+			kind: KindRunStart, effect: "running",
+			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
+			texts: about((*Log).started, quiet, untold),
+		},
+		{
+			kind: KindRunStarted, effect: "running; read, never written",
+			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
+			texts: about[RunStart](unlogged, quiet, untold),
+		},
+		{
+			kind: KindRunResumed, effect: "running", traits: traits{started: true},
+			fold: (*folder).resume, foreign: (*folder).resumeForeign,
+			texts: about((*Log).resumed, quiet, resumedStory),
+		},
+		{
+			kind: KindRunReplaying, effect: "replaying", traits: traits{started: true},
+			fold:    func(f *folder, _ *Event) { f.become(Replaying, "") },
+			foreign: func(f *folder, e *Event) { f.turn(e, Replaying) },
+			texts:   about[Source](unlogged, quiet, untold),
+		},
+		{
+			kind: KindRunPaused, effect: "paused, with its reason", traits: traits{started: true},
+			fold: (*folder).pause, foreign: (*folder).pauseForeign,
+			occasion: always("pause"), texts: about((*Log).paused, quiet, pausedStory),
+		},
+		{
+			kind: KindRunEnd, effect: "the status that it names; another word than the thirteen changes nothing",
+			traits: traits{started: true},
+			fold:   (*folder).end, foreign: (*folder).endForeign, across: (*CrossWork).finish, occasion: endOrFailure,
+			texts: about((*Log).ended, quiet, untold),
+		},
+		{
+			kind: KindRunHalted, effect: "halted; read, never written", traits: traits{started: true},
+			fold: (*folder).halt, foreign: (*folder).endForeign,
+			texts: about[RunEnd](unlogged, quiet, untold),
+		},
+		{
+			kind: KindRunInterrupted, effect: "interrupted", traits: traits{started: true},
+			fold: (*folder).interrupt, foreign: (*folder).interruptForeign,
+			across: (*CrossWork).interrupt, texts: about(unlogged, quiet, interruptedStory),
+		},
+		{
+			kind: KindRunReverted, effect: "the state that it carries",
+			fold: (*folder).revert, record: (*Recorder).reverted,
+			texts: about((*Log).reverted, revertHeadline, revertedStory),
+		},
+	}
+}
+
+// controlKinds are about the run and leave its status alone.
+func controlKinds() []kindRow {
+	return []kindRow{
+		{kind: KindRunRehomed, fold: unchanged, texts: about((*Log).rehomed, quiet, rehomedStory)},
+		{
+			kind: KindRunAmended, traits: traits{started: true}, fold: (*folder).amend,
+			texts: about((*Log).amended, amendedHeadline, amendedStory),
+		},
+		{
+			kind: KindBudgetWarning, fold: func(f *folder, _ *Event) { f.Warned = true }, occasion: always("budget"),
+			texts: about((*Log).budgetWarned, budgetHeadline, untold),
+		},
+		{kind: KindBudgetExceeded, fold: (*folder).exceedBudget, texts: about[BudgetEvent](unlogged, quiet, untold)},
+		{kind: KindBudgetRaised, fold: (*folder).raiseBudget, texts: about((*Log).budgetRaised, quiet, budgetStory)},
+		{kind: KindDecisionRefused, fold: (*folder).countRefused, texts: about((*Log).refused, quiet, refusedStory)},
+		{kind: KindErrorNoted, fold: (*folder).noteError, texts: about((*Log).noted, errorHeadline, untold)},
+		{kind: KindJournalDamaged, fold: (*folder).noteDamage, texts: about((*Log).damaged, damageHeadline, untold)},
+	}
+}
+
+// always is the occasion of an event that is always one.
+func always(word string) func(State) string { return func(State) string { return word } }
+
+func endOrFailure(after State) string {
+	if after.Status == Failed {
+		return "failure"
+	}
+	return "end"
+}

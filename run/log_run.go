@@ -1,0 +1,102 @@
+package run
+
+import "fmt"
+
+func (l *Log) started(_ *Entry, p RunStart) {
+	l.info("Pipeline started. Run ID: %s", p.RunID)
+	l.info("Config hash: %s", p.ConfigHash)
+	reason := "no run was here"
+	for _, w := range p.Warnings {
+		l.warn("%s", w)
+		reason = p.Warnings[0]
+	}
+	l.decide(LogDecision{Decision: "fresh-start", Reason: reason})
+}
+
+// resumed records where the run continues, and every pass that is not done again.
+func (l *Log) resumed(e *Entry, p RunResumed) {
+	next := e.After.Passes.LastSettled + 1
+	reason := "resumed after " + string(p.From)
+	if e.Before.Reason != "" {
+		reason += " (" + e.Before.Reason + ")"
+	}
+	l.info("Resuming from pass %d/%d (%s)", min(next, e.After.Passes.Total), e.After.Passes.Total, reason)
+	l.decide(LogDecision{Decision: "resume", Reason: reason, PassNumber: next, By: p.By})
+	for n := 1; n < next; n++ {
+		l.decide(LogDecision{Decision: "skip-pass", Reason: "pass already completed", PassNumber: n})
+	}
+}
+
+func (l *Log) paused(e *Entry, p RunPaused) {
+	level, text := LevelWarn, fmt.Sprintf("Pipeline paused: %s. %s", p.Reason, p.Detail)
+	if p.Reason == UserRequested {
+		level, text = LevelInfo, "Pipeline paused by user. Resume with the same configuration."
+	}
+	if p.Reason == PassFailed || p.Reason == ConsecutiveFailures {
+		level = LevelError
+	}
+	l.line(level, "%s", text)
+	d := LogDecision{Decision: "pause-pipeline", Reason: p.Reason, By: p.By}
+	total := e.After.Total()
+	d.Cost = &total
+	if p.Reason == BudgetThreshold {
+		d.Threshold = &e.After.Budget.CapUSD
+	}
+	l.decide(d)
+}
+
+func (l *Log) ended(e *Entry, _ RunEnd) {
+	s := e.After
+	l.info("═══════════════════════════════════════")
+	if s.Wording == WordingStages {
+		l.info("Pipeline %s: %s, %s", s.Status, s.Progress(), s.CostWords())
+	} else {
+		l.info("Pipeline %s: %d/%d passes, %d PA cycles, %s",
+			s.Status, s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.CostWords())
+	}
+	if t := e.Threshold; t != nil && s.Score != nil && *s.Score < *t {
+		l.warn("Score threshold not met (%.1f of %.1f)", *s.Score, *t)
+	}
+	l.decide(LogDecision{Decision: "end-pipeline", Reason: string(s.Status)})
+}
+
+func (l *Log) reverted(e *Entry, p RunReverted) {
+	l.warn("Went back to event %d (%s): events %d to %d are abandoned",
+		p.To, p.Cause, p.Abandoned.First, p.Abandoned.Last)
+	l.decide(LogDecision{Decision: "revert", Reason: p.Cause, PassNumber: e.After.Passes.LastSettled})
+}
+
+func (l *Log) budgetRaised(_ *Entry, p BudgetEvent) {
+	l.info("Budget set to $%.2f by %s", p.CapUSD, p.By)
+	l.decide(LogDecision{Decision: "set-budget", Reason: "asked for", Threshold: &p.CapUSD, By: p.By})
+}
+
+func (l *Log) budgetWarned(e *Entry, p BudgetEvent) {
+	l.warn("Budget warning: %s of $%.2f are spent (%s)",
+		CostText(p.TotalUSD, e.After.UnknownCalls()), p.CapUSD, breakdown(*e.After))
+}
+
+func breakdown(s State) string {
+	text := ""
+	for i, r := range s.ByRole {
+		if i > 0 {
+			text += ", "
+		}
+		text += r.Name + " " + ShortCost(r.USD, r.Unknown)
+	}
+	return text
+}
+
+func (l *Log) refused(_ *Entry, p DecisionRefused) {
+	if p.Count > 1 {
+		l.warn("%d more messages refused, the last one %s: %s", p.Count, p.Verb, p.Reason)
+	} else {
+		l.warn("Message %s refused: %s", p.Verb, p.Reason)
+	}
+	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By})
+}
+
+func (l *Log) rehomed(_ *Entry, p RunRehomed) {
+	l.info("Directory moved from %s to %s", p.From, p.To)
+	l.decide(LogDecision{Decision: "rehome", Reason: "moved from " + p.From + " to " + p.To, By: p.By})
+}

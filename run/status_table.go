@@ -1,0 +1,162 @@
+package run
+
+// statusRow is all that the program knows of one status. TestEveryStatusHasARow names what is missing.
+type statusRow struct {
+	status  Status
+	class   Class
+	rfc     string // the status in the words of RFC-0002 (requirement 003 §2)
+	tone    Tone
+	means   string // a sentence; of a paused run its reason follows
+	advice  string // what may be done, in a sentence
+	becomes []Status
+	allows  allowed
+}
+
+// allowed are the operations that a status allows (requirements 001 and 003), besides those that every status does.
+type allowed struct {
+	always    []Operation
+	forced    []Operation // with force and a reason
+	undecided []Operation // where a question is open, or was left undecided when the run ended
+	decided   []Operation // only where none is: a question is decided first, and that opens the epoch
+}
+
+// Tone is how a status is set off where it is shown: a colour or a sign.
+type Tone string
+
+// Tones.
+const (
+	ToneNone   Tone = ""      // nothing is known
+	ToneLive   Tone = "live"  // the run works
+	TonePaused Tone = "rests" // it is paused
+	ToneAsks   Tone = "waits" // it waits for a decision
+	ToneDone   Tone = "done"
+	ToneBad    Tone = "bad" // it ended, and is not done
+)
+
+// anyStatus are the operations that every status allows, also one that is no word of the table.
+func anyStatus() []Operation { return []Operation{Observe, Diagnose} }
+
+var (
+	work   = allowed{always: []Operation{Pause, Cancel, Replay, Fork}, undecided: []Operation{Decide}}
+	asking = statusRow{
+		class: OperatorPause, rfc: "waiting_for_human", tone: ToneAsks,
+		advice: "Decide, and the run continues; or cancel it.",
+		allows: allowed{always: []Operation{Decide, Cancel, Replay, Fork, Repair}},
+	}
+)
+
+// statuses is the table, in the order in which statuses are listed. It never changes.
+var statuses = []statusRow{
+	{
+		status: Unknown, class: Diagnostic, rfc: "pending", tone: ToneNone,
+		means:   "No event records the status of the run yet.",
+		advice:  "Diagnose it.",
+		becomes: []Status{Pending, Running},
+		allows:  allowed{always: []Operation{Repair, Remove}},
+	},
+	{
+		status: Pending, class: Live, rfc: "pending", tone: ToneLive,
+		means:   "The run is claimed and has not begun.",
+		advice:  "Watch it, or cancel it.",
+		becomes: []Status{Running, Cancelled},
+		allows:  allowed{always: []Operation{Cancel}},
+	},
+	{
+		status: Running, class: Live, rfc: "running", tone: ToneLive,
+		means:  "The pipeline works. Without a worker it continues from the last settled pass when a worker starts.",
+		advice: "Watch it, pause it or cancel it; there is nothing to decide.",
+		becomes: []Status{
+			Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Replaying, Done, Halted,
+			Cancelled, Failed, Interrupted,
+		},
+		allows: work,
+	},
+	{
+		status: Replaying, class: Live, rfc: "replaying", tone: ToneLive,
+		means:   "The run repeats the recorded part of another run, then it continues with new calls.",
+		advice:  "Watch it, pause it or cancel it; there is nothing to decide.",
+		becomes: []Status{Running, Paused, Failed, Cancelled, Interrupted},
+		allows:  work,
+	},
+	{
+		status: Paused, class: OperatorPause, rfc: "waiting_for_signal", tone: TonePaused,
+		means:   "The run is paused: ",
+		advice:  "resume it; or revert it, or cancel it.",
+		becomes: []Status{Running, Halted, Cancelled, Failed, Interrupted},
+		allows: allowed{
+			always: []Operation{Resume, Cancel, Revert, Replay, Fork, Repair}, undecided: []Operation{Decide},
+		},
+	},
+	asking.of(AwaitingPhaseHandoff, "A phase is finished and waits for your decision.",
+		Running, Halted, Cancelled, Failed, Interrupted),
+	asking.of(AwaitingGateDecision, "A check or the delivery waits for your decision.",
+		Running, Halted, Cancelled, Failed, Interrupted),
+	asking.of(AwaitingHumanReview, "The result waits for your review.",
+		Running, Done, Halted, Cancelled, Failed, Interrupted),
+	{
+		status: Done, class: SettledTerminal, rfc: "completed", tone: ToneDone,
+		means:  "The run is completed.",
+		advice: "Read the results; follow it up, fork it, replay it or promote it again. It is never resumed.",
+		allows: allowed{always: []Operation{Replay, Fork, FollowUp, Promote, Repair, Remove}},
+	},
+	{
+		status: Halted, class: SettledTerminal, rfc: "canceled", tone: ToneBad,
+		means:   "An operator or a policy ended the run.",
+		advice:  "Inspect it, then follow it up; it is resumed or reverted only by force and with a reason.",
+		becomes: []Status{Running}, // only forced, with a new epoch
+		allows: allowed{
+			always: []Operation{Replay, Fork, FollowUp, Repair, Remove}, forced: []Operation{Resume, Revert},
+		},
+	},
+	{
+		status: Cancelled, class: SettledTerminal, rfc: "canceled", tone: ToneBad,
+		means:   "The run was cancelled.",
+		advice:  "Follow it up or fork it; or resume it in a new epoch.",
+		becomes: []Status{Running}, // only through run.resumed with a new epoch
+		allows:  allowed{always: []Operation{Resume, Revert, Replay, Fork, FollowUp, Repair, Remove}},
+	},
+	{
+		status: Failed, class: Terminal, rfc: "failed", tone: ToneBad,
+		means: "The run failed. An undecided question stays open.",
+		advice: "Inspect it and decide what is undecided; then resume it in a new epoch, revert it or " +
+			"follow it up.",
+		becomes: []Status{Running}, // only through run.resumed with a new epoch
+		allows: allowed{
+			always:  []Operation{Revert, Replay, Fork, FollowUp, Repair, Remove},
+			decided: []Operation{Resume}, undecided: []Operation{Decide},
+		},
+	},
+	{
+		status: Interrupted, class: Torn, rfc: "failed", tone: ToneBad,
+		means: "The workflow of the run ended without an end of the run. An undecided question stays open.",
+		advice: "Decide what is undecided; then resume it in a new epoch, or cancel it. Repair its state if a check " +
+			"finds it torn.",
+		becomes: []Status{Running}, // only through run.resumed with a new epoch
+		allows: allowed{
+			always:  []Operation{Cancel, Revert, Replay, Fork, Repair, Remove},
+			decided: []Operation{Resume}, undecided: []Operation{Decide},
+		},
+	},
+}
+
+// of is the row of a status in which a run waits for a decision.
+func (r statusRow) of(s Status, means string, becomes ...Status) statusRow {
+	r.status, r.means, r.becomes = s, means, becomes
+	return r
+}
+
+// noStatus is the row of a word that is not in the table.
+var noStatus = statusRow{
+	class: Diagnostic, rfc: "pending", means: statuses[0].means, advice: statuses[0].advice,
+	allows: allowed{always: []Operation{Repair}},
+}
+
+// row finds the row of a status.
+func (s Status) row() *statusRow {
+	for i := range statuses {
+		if statuses[i].status == s {
+			return &statuses[i]
+		}
+	}
+	return &noStatus
+}

@@ -1,0 +1,81 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Story is one sentence about something that was done to a run from outside of its pipeline. The evidence of a run
+// lists them.
+type Story struct {
+	What string // empty: nothing was done
+	By   string
+	Note string // of who did it
+}
+
+// StoryOf is what an event adds to the evidence of its run.
+func StoryOf(e Entry) Story {
+	if r := kinds[e.Kind]; r != nil {
+		return r.story(&e)
+	}
+	return Story{}
+}
+
+// untold is the story of events of the pipeline itself.
+func untold[P any](*Entry, P) Story { return Story{} }
+
+func pausedStory(_ *Entry, p RunPaused) Story {
+	return Story{What: "paused: " + p.Reason, By: p.By, Note: strings.TrimSpace(p.Detail)}
+}
+
+func resumedStory(_ *Entry, p RunResumed) Story {
+	note := strings.TrimSpace(strings.TrimSpace(p.Note) + " " + p.Why)
+	return Story{What: fmt.Sprintf("resumed (epoch %d)", p.Epoch), By: p.By, Note: note}
+}
+
+func interruptedStory(_ *Entry, p RunInterrupted) Story {
+	return Story{What: "interrupted: " + p.Reason}
+}
+
+func revertedStory(_ *Entry, p RunReverted) Story {
+	return Story{What: fmt.Sprintf("went back to event %d (%s)", p.To, p.Cause)}
+}
+
+func rehomedStory(_ *Entry, p RunRehomed) Story {
+	what := fmt.Sprintf("directory moved from %s to %s", p.From, p.To)
+	return Story{What: what, By: p.By, Note: strings.TrimSpace(p.Note)}
+}
+
+func budgetStory(_ *Entry, p BudgetEvent) Story {
+	return Story{What: fmt.Sprintf("budget raised to $%.2f", p.CapUSD), By: p.By, Note: strings.TrimSpace(p.Note)}
+}
+
+func refusedStory(_ *Entry, p DecisionRefused) Story {
+	if p.Count > 1 {
+		return Story{What: fmt.Sprintf("refused %d messages, the last one %s: %s", p.Count, p.Verb, p.Reason), By: p.By}
+	}
+	return Story{What: "refused " + p.Verb + ": " + p.Reason, By: p.By}
+}
+
+// artifactStory is about an artifact that no call has changed: it was edited by hand.
+func artifactStory(_ *Entry, p ArtifactUpdated) Story {
+	if p.Cause == "" {
+		return Story{}
+	}
+	return Story{What: "artifact " + p.Cause + " by hand"}
+}
+
+func workspaceStory(_ *Entry, p WorkspaceUpdated) Story {
+	if p.Cause == "" {
+		return Story{}
+	}
+	return Story{What: fmt.Sprintf("workspace %s by hand: %d files", p.Cause, p.Changed)}
+}
+
+// answerStory is about an answer that did not count. Those that do stand with their questions.
+func answerStory(e *Entry, p QuestionDecided) Story {
+	if e.After.Illegal == "" {
+		return Story{}
+	}
+	return Story{What: "an answer that did not count: " + p.Action, By: p.DecidedBy, Note: p.Feedback}
+}

@@ -1,0 +1,117 @@
+// Command bench measures what the engine adds to a pass, with an agent that answers at once: the real worker on the
+// embedded server, or on the cluster in TEMPORAL_ADDRESS, compared with a plain loop that starts the same agent and
+// does the same durable writes.
+//
+// Times of passes are read from the journals, sizes of histories from Temporal. It prints Markdown: the tables of
+// docs/performance.md. It writes only to a temporary folder, and ends every process that it starts.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// size is one row of the table.
+type size struct{ Runs, Passes int }
+
+// settings are the flags.
+type settings struct {
+	Root  string // the checkout
+	Temp  string // parent of the temporary folder
+	Reps  int
+	Sizes []size
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := bench(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(ctx context.Context, args []string, out io.Writer) (err error) {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	h, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	bare, err := h.bare(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s, medians of %d. The agent alone takes %s from start to end.\n", h.where(), s.Reps, ms(bare))
+	rows, err := h.table(ctx, out)
+	histories(out, rows) // also for an interrupted measurement
+	if err != nil {
+		return err
+	}
+	return h.dissect(ctx, out, s.Sizes[0].Passes)
+}
+
+// table measures all rows, and writes each row when it is measured.
+func (h *env) table(ctx context.Context, out io.Writer) ([]measured, error) {
+	fmt.Fprintln(out, "\n| runs at once | passes of each | pass to pass: median | p95 | first hundred | last "+
+		"hundred | one of all passes | plain loop: pass to pass | one of all passes | ratio |")
+	fmt.Fprintln(out, "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	var rows []measured
+	for _, row := range h.Sizes {
+		m, err := h.measure(ctx, row)
+		if err != nil {
+			return rows, fmt.Errorf("%d runs of %d passes: %w", row.Runs, row.Passes, err)
+		}
+		fmt.Fprintln(out, m.times())
+		rows = append(rows, m)
+	}
+	return rows, nil
+}
+
+func parse(args []string) (settings, error) {
+	s := settings{}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&s.Root, "root", ".", "the checkout")
+	flags.StringVar(&s.Temp, "temp", "", "parent of the temporary folder; it should be on a disk, not in memory")
+	flags.IntVar(&s.Reps, "reps", 3, "number of measurements of each row; the table has medians")
+	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if s.Reps < 1 {
+		return s, fmt.Errorf("-reps is %d; it must be at least 1", s.Reps)
+	}
+	var err error
+	s.Sizes, err = parseSizes(*sizes)
+	return s, err
+}
+
+func parseSizes(text string) ([]size, error) {
+	var out []size
+	for part := range strings.SplitSeq(text, ",") {
+		runs, passes, _ := strings.Cut(part, "x")
+		r, errRuns := strconv.Atoi(runs)
+		p, errPasses := strconv.Atoi(passes)
+		if errRuns != nil || errPasses != nil || r < 1 || p < perSet || p%perSet != 0 {
+			return nil, fmt.Errorf("-sizes: %q is not a size; write runs x passes, as in 16x56, with passes in sets of %d",
+				part, perSet)
+		}
+		out = append(out, size{r, p})
+	}
+	return out, nil
+}
+
+// ms writes a time in milliseconds.
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }

@@ -1,0 +1,182 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	failingRun = &shared{make: makeFailing}
+	slowRun    = &shared{make: makeSlow}
+)
+
+// part is one pass of a pipeline that is made of plays.
+type part struct {
+	play  string
+	gives string // report, artifact
+	more  string // of the role, in YAML
+}
+
+// failing are the parts of the run in which most goes wrong.
+var failing = []part{
+	{"crash", "report", ""},
+	{"counted", "report", ""},
+	{"limited", "report", ""},
+	{"weary", "report", "limits: {attempts: 7}"},
+	{"cut", "artifact", ""},
+	{"rest", "artifact", ""},
+	{"ellipsis", "artifact", ""},
+	{"same", "artifact", "notes: [conviction, discovery]"},
+	{"wide", "artifact", "checks: [{name: html-complete}, {name: container-width, between: [940, 960]}]"},
+	{"quoting", "report", "checks: [{name: has-observations, any: [ABSENT]}]"},
+	{"exhausted", "report", ""},
+	{"late", "report", "agent: late"},
+	{"hopeless", "report", ""},
+	{"cutall", "artifact", "checks: [{name: html-complete}]"},
+	{"nopage", "artifact", ""},
+	{"sections", "report", "checks: [{name: has-observations, any: [DEEPLY INTEGRATED, SURFACE-LEVEL, ABSENT]}]"},
+	{"next", "artifact", ""},
+}
+
+// passOf is the number of the pass with that play.
+func passOf(t *testing.T, parts []part, play string) int {
+	t.Helper()
+	for i, p := range parts {
+		if p.play == play {
+			return i + 1
+		}
+	}
+	require.FailNow(t, "no part plays "+play)
+	return 0
+}
+
+// stopped is a run that rests, as somebody sees it who started it.
+type stopped struct {
+	said, status string
+	code         int
+	state        object
+}
+
+var (
+	stops   []stopped // of the failing run, in order
+	refused []stopped // what `resume` said to it that was not allowed
+)
+
+// makeFailing meets every failure of an agent once. It rests where one lasts; the cause is mended each time.
+func makeFailing(t *testing.T) result {
+	spoil(t, "[]")
+	aside, slow := slowPipeline(t)
+	starter(t, "run", "--config", aside, "--output-dir", slow.dir, "--detach")
+	config := writePlays(t, "failing", failing, "")
+	r := result{dir: filepath.Join(base, "failing")}
+	attach := func() int {
+		said, code := try(t, "run", "--config", config, "--output-dir", r.dir)
+		stops = append(stops, stopped{said, lookAt(t, r.dir), code, r.state(t)})
+		return code
+	}
+	forced := func() {
+		said, code := try(t, "resume", r.dir)
+		refused = append(refused, stopped{said: said, code: code, state: r.state(t)})
+		starter(t, "resume", r.dir, "--force", "--reason", "the cause is mended")
+	}
+	require.Equal(t, 3, attach(), "exhausted")
+	starter(t, "resume", r.dir)
+	require.Equal(t, 3, attach(), "late")
+	script := "#!/bin/sh\nexec claude \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(base, "bin", "latecomer"), []byte(script), 0o700))
+	starter(t, "resume", r.dir)
+	for range 2 {
+		require.Equal(t, 3, attach(), "hopeless")
+		starter(t, "resume", r.dir)
+	}
+	require.Equal(t, 3, attach(), "hopeless, for the third time")
+	forced()
+	require.Equal(t, 3, attach(), "three in a row that were given up")
+	forced()
+	require.Zero(t, attach(), "the end")
+	r.said = stops[len(stops)-1].said
+	return r
+}
+
+// lookAt is what `status` says, whatever its code.
+func lookAt(t *testing.T, dir string) string {
+	t.Helper()
+	said, _ := try(t, "status", dir)
+	return said
+}
+
+// writePlays writes a pipeline whose passes are plays, with the default limits, and a stage after them, and gives its
+// file.
+func writePlays(t *testing.T, name string, parts []part, after string) string {
+	t.Helper()
+	folder := filepath.Join(base, name+"-pipeline")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	files := map[string]string{"seed.html": pageSays("seed", 950)}
+	var roles, steps strings.Builder
+	for _, p := range parts {
+		files[p.play+".md"] = "PLAY: " + p.play + "\n"
+		role := strings.ReplaceAll(p.play, "_", "-")
+		fmt.Fprintf(&roles, "  %s:\n    prompt: %s.md\n    gives: %s\n", role, p.play, p.gives)
+		if !strings.Contains(p.more, "agent:") {
+			roles.WriteString("    agent: claude\n")
+		}
+		if p.more != "" {
+			fmt.Fprintf(&roles, "    %s\n", p.more)
+		}
+		if !strings.Contains(after, role) {
+			fmt.Fprintf(&steps, "      - role: %s\n", role)
+		}
+	}
+	files[name+".yaml"] = "pipeline: " + name + `
+wording: corpus
+agents:
+  claude: {run: [claude, -p, --output-format, json], reply: claude-json, price: {input: 15, output: 75}, env: [FAKE_CLAUDE_DIR]}
+  late: {run: [latecomer, -p], reply: claude-json, env: [FAKE_CLAUDE_DIR]}
+limits: {time_scale: 0.001}
+artifact: {file: page.html, seed: seed.html}
+notes:
+  conviction: {file: conviction-layer.md, marker: CONVICTION_ADDITION}
+  discovery: {file: discovery-log.md, marker: DISCOVERY_LOG}
+roles:
+` + roles.String() + "stages:\n  - name: ask\n    steps:\n" + steps.String() + after
+	for file, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	return filepath.Join(folder, name+".yaml")
+}
+
+// slowTimeout is how long an attempt of the slow run may take, in seconds. Measured times are compared with multiples
+// of it, so it is much longer than what a busy machine adds to an attempt.
+const slowTimeout = 6.0
+
+// slowly are the parts of the run that meets its timeouts.
+var slowly = []part{
+	{"slowpoke", "report", fmt.Sprintf("limits: {timeout: %vs}", slowTimeout)},
+	{"stubborn", "report", fmt.Sprintf("limits: {timeout: %vs}", slowTimeout)},
+}
+
+// exhaustedByTime is how the slow run rested.
+var exhaustedByTime stopped
+
+// slowPipeline is the file of the slow run, and the run. It is begun beside the failing one, which does not wait for
+// anything.
+func slowPipeline(t *testing.T) (config string, r result) {
+	return writePlays(t, "slow", slowly, ""), result{dir: filepath.Join(base, "slow")}
+}
+
+// makeSlow asks two agents who take longer than they may.
+func makeSlow(t *testing.T) result {
+	failingRun.get(t)
+	config, r := slowPipeline(t)
+	said, code := try(t, "run", "--config", config, "--output-dir", r.dir)
+	require.Equal(t, 3, code, said)
+	exhaustedByTime = stopped{said, lookAt(t, r.dir), code, r.state(t)}
+	starter(t, "resume", r.dir)
+	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
+	return r
+}

@@ -1,0 +1,211 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// exits CODE ARG...: the starter ends with this code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec("starter", args[1:]...); err != nil {
+		exit, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("starter: %v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// faults [FILE]: what goes wrong from now on, counted afresh; without a file nothing does.
+func setFaults(ts *testscript.TestScript, _ bool, args []string) {
+	raw := "[]\n"
+	if len(args) > 0 {
+		raw = ts.ReadFile(args[0])
+	}
+	ts.Check(envOf(ts).setFaults(raw))
+}
+
+// change FILE OLD NEW: the text is there, and is another one now; \n in the new one begins a line.
+func change(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s does not contain %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1],
+		strings.ReplaceAll(args[2], `\n`, "\n"), 1)), 0o600))
+}
+
+// damage FILE TEXT: the file holds only this text now.
+func damage(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]+"\n"), 0o600))
+}
+
+// awaits FILE PATTERN: some line of the file matches, soon.
+func awaits(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	soon(ts, "a line of "+args[0]+" matches "+args[1], func() bool {
+		raw, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && pattern.Match(raw)
+	})
+}
+
+// mid CALL: the call of that name (002, weaver-1) has begun.
+func mid(ts *testscript.TestScript, _ bool, args []string) {
+	soon(ts, "call "+args[0]+" has begun", func() bool { return begunCalls(ts, args[0]) > 0 })
+}
+
+// calls CALL N: it was made so many times since the script began.
+func countCalls(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if got := begunCalls(ts, args[0]); got != want {
+		ts.Fatalf("call %s was made %d times, not %d", args[0], got, want)
+	}
+}
+
+func begunCalls(ts *testscript.TestScript, at string) int { return started(callsOf(ts), at) }
+
+func callsOf(ts *testscript.TestScript) []object {
+	calls, err := envOf(ts).calls()
+	ts.Check(err)
+	return calls
+}
+
+// noagents: nothing is left of any agent, nor of what it has started: each leads a process group of its own.
+func noAgents(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, c := range callsOf(ts) {
+		pid, ok := c["pid"].(float64)
+		if !ok || pid <= 1 {
+			ts.Fatalf("the call log has no process id: %v", c)
+		}
+		if err := syscall.Kill(-int(pid), 0); !errors.Is(err, syscall.ESRCH) {
+			ts.Fatalf("agent %v of call %v, or a child of it, is still running (%v)", pid, c["at"], err)
+		}
+	}
+}
+
+// soon is waitFor for scripts.
+func soon(ts *testscript.TestScript, what string, holds func() bool) {
+	ts.Check(waitFor(what, holds))
+}
+
+// killworker: the worker is killed.
+func killWorkerOf(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).killWorker()) }
+
+// noworker: the worker is gone, soon.
+func noWorker(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).awaitNoWorker()) }
+
+// disk DIR SIZE: the folder is a disk of that size until the script ends.
+func disk(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(mount("-t", "tmpfs", "-o", "size="+args[1], "passbook-script", dir))
+	ts.Defer(func() { ts.Check(exec.Command("umount", "-l", dir).Run()) })
+}
+
+// fill FILE: it takes all the room that its disk has left.
+func fillDisk(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	for size := 1 << 16; size > 0; size /= 2 {
+		for err = nil; err == nil; _, err = f.Write(make([]byte, size)) {
+			continue
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		ts.Fatalf("fill %s: %v", args[0], err)
+	}
+}
+
+// readonly DIR on|off: nothing can be written to the disk, or it can again.
+func readonly(ts *testscript.TestScript, _ bool, args []string) {
+	mode := map[string]string{"on": "ro", "off": "rw"}[args[1]]
+	// a file may be open for a moment
+	soon(ts, args[0]+" is "+mode, func() bool { return mount("-o", "remount,"+mode, ts.MkAbs(args[0])) == nil })
+}
+
+// says PATTERN ARG...: what the starter prints matches, soon.
+func says(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	soon(ts, "starter says "+args[0], func() bool {
+		_ = ts.Exec("starter", args[1:]...) // its code is another matter
+		return pattern.MatchString(ts.ReadFile("stdout"))
+	})
+}
+
+// workersays PATTERN: the worker has logged that since the script began.
+func workerSays(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	soon(ts, "the worker says "+args[0], func() bool {
+		raw, err := os.ReadFile(envOf(ts).workerLog())
+		return err == nil && pattern.Match(raw[min(envOf(ts).logSize, len(raw)):])
+	})
+}
+
+// loseblob DIR KEY: the store loses what the run's first event names under that key.
+func loseBlob(ts *testscript.TestScript, _ bool, args []string) {
+	first, _, _ := strings.Cut(ts.ReadFile(filepath.Join(args[0], "events.jsonl")), "\n")
+	_, digest, ok := strings.Cut(first, `"`+args[1]+`":"`)
+	if !ok || len(digest) < 64 {
+		ts.Fatalf("the first event names no %s", args[1])
+	}
+	removed := 0
+	ts.Check(filepath.WalkDir(filepath.Join(envOf(ts).state(), "store"),
+		func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(path, digest[48:64]) {
+				return err
+			}
+			removed++
+			return os.Remove(path)
+		}))
+	if removed != 1 {
+		ts.Fatalf("%d blobs of the store end like %s", removed, digest[:64])
+	}
+}
+
+// listing DIR FILE: the names and digests of all files of a folder are written to a file, to be compared.
+func listing(ts *testscript.TestScript, _ bool, args []string) {
+	var text strings.Builder
+	root := ts.MkAbs(args[0])
+	ts.Check(filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(root, path)
+		fmt.Fprintf(&text, "%s %s\n", rel, digest(raw))
+		return err
+	}))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text.String()), 0o600))
+}
+
+// undisturbed DIR: the run there is through, and its page is that of a run to which nothing happened.
+func undisturbed(ts *testscript.TestScript, _ bool, args []string) {
+	if ts.ReadFile(filepath.Join(args[0], "artifact.html")) != untouched {
+		ts.Fatalf("%s/artifact.html is not the page of an undisturbed run", args[0])
+	}
+	if !strings.Contains(ts.ReadFile(filepath.Join(args[0], "_orchestrator", "state.json")),
+		`"currentPhase": "complete"`) {
+		ts.Fatalf("the run in %s is not through", args[0])
+	}
+}

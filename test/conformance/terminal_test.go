@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// screen is a starter that somebody watches in a terminal.
+type screen struct {
+	cmd  *exec.Cmd
+	keys *os.File
+	mu   sync.Mutex
+	out  bytes.Buffer
+	end  chan struct{}
+}
+
+// open runs the starter in a terminal. It is killed if it does not end in time.
+func open(t *testing.T, args ...string) *screen {
+	t.Helper()
+	ours, theirs := openTerminal(t)
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	cmd := rowsEnv.command(ctx, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = theirs, theirs, theirs, inTerminal()
+	cmd.Env = append(cmd.Env, "TERM=xterm")
+	s := &screen{cmd: cmd, keys: ours, end: make(chan struct{})}
+	require.NoError(t, cmd.Start())
+	require.NoError(t, theirs.Close())
+	go func() {
+		defer cancel()
+		defer close(s.end)
+		s.read() // until nobody has the other end any more
+		_ = cmd.Wait()
+	}()
+	return s
+}
+
+func (s *screen) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.keys.Read(buf)
+		s.mu.Lock()
+		s.out.Write(buf[:n])
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// said is everything that was drawn so far.
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+// shows waits until a text has been drawn.
+func (s *screen) shows(t *testing.T, text string) {
+	t.Helper()
+	until(t, "the screen shows "+text+" in\n"+s.text(), func() bool { return strings.Contains(s.text(), text) })
+}
+
+// interrupt presses Ctrl+C.
+func (s *screen) interrupt(t *testing.T) {
+	t.Helper()
+	s.press(t, "\x03")
+}
+
+func (s *screen) press(t *testing.T, keys string) {
+	t.Helper()
+	_, err := s.keys.Write([]byte(keys))
+	require.NoError(t, err)
+}
+
+// ends waits for the end and gives the exit code.
+func (s *screen) ends(t *testing.T) int {
+	t.Helper()
+	until(t, "the starter ends", func() bool {
+		select {
+		case <-s.end:
+			return true
+		default:
+			return false
+		}
+	})
+	require.NoError(t, s.keys.Close())
+	return s.cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,198 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// keyring is what the tests' keys are, by the variable that holds them.
+var keyring = map[string]string{
+	"KEY_ONE": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("1", 32))),
+	"KEY_TWO": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("2", 32))),
+}
+
+// encrypting sets the keys of all that is started from now on; current and the others are their ids.
+func (h *environment) encrypting(current string, ids ...string) {
+	h.t.Helper()
+	var keys []string
+	for _, id := range ids {
+		keys = append(keys, id+"=env:KEY_"+strings.ToUpper(id))
+	}
+	h.env = append(h.env, "PASSBOOK_CODEC_KEY="+current, "PASSBOOK_CODEC_KEYS="+strings.Join(keys, ","))
+	for name, key := range keyring {
+		h.env = append(h.env, name+"="+key)
+	}
+}
+
+// rawHistory is a run's history as the server keeps it.
+func (h *environment) rawHistory(id string) *historypb.History {
+	h.t.Helper()
+	all := &historypb.History{}
+	it := h.dial().GetWorkflowHistory(h.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		ev, err := it.Next()
+		require.NoError(h.t, err)
+		all.Events = append(all.Events, ev)
+	}
+	return all
+}
+
+// TestWhatTemporalKeepsIsEncrypted runs with a key, looks at what the server has, answers without one, and goes on when
+// the key was changed.
+func TestWhatTemporalKeepsIsEncrypted(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.encrypting("one", "one")
+	dir := h.asksAboutThePlan("asked")
+	id := metaOf(t, dir).RunID
+	words := []string{"Is this the right plan?", dir, "plan.md", "planner", "KEY_ONE"}
+	h.holdsNone(id, words)
+	h.cli(dir).do("workflow", "signal", "--name", "decide", "--input",
+		`{"action":"retry_feedback","feedback":"say it louder"}`)
+	h.asked(dir, 2)
+	require.Equal(t, "say it louder", metaOf(t, dir).State.Decided.Feedback,
+		"a message that nobody has encrypted is read")
+
+	h.starter("server", "stop")
+	h.encrypting("two", "two")
+	h.starter("server", "start")
+	h.cli(dir).do("workflow", "signal", "--name", "decide", "--input", `{"action":"say what"}`)
+	until(t, "a worker without the key has tried", func() bool {
+		return slices.ContainsFunc(h.rawHistory(id).Events, func(ev *historypb.HistoryEvent) bool {
+			return ev.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED
+		})
+	})
+	h.agreeOpen(id)
+
+	h.starter("server", "stop")
+	h.encrypting("two", "two", "one")
+	h.starter("server", "start")
+	h.starter("decide", dir, "--action", "continue", "--note", "with the new key")
+	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	require.Len(t, of[run.DecisionRefused](eventsOf(t, dir), run.KindDecisionRefused), 1, "no signal is lost")
+	h.sound(dir)
+	h.holdsNone(id, append(words, "with the new key"))
+	h.replays(id)
+	h.rebuildsEncrypted(dir, id)
+}
+
+// agreeOpen wants the workflow to be open.
+func (h *environment) agreeOpen(id string) {
+	h.t.Helper()
+	d, err := h.dial().DescribeWorkflow(h.t.Context(), id, "")
+	require.NoError(h.t, err)
+	require.Equal(h.t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.Status)
+}
+
+// holdsNone wants none of the words in a run's history, nor in the server's list of runs.
+func (h *environment) holdsNone(id string, words []string) {
+	h.t.Helper()
+	d, err := h.dial().DescribeWorkflowExecution(h.t.Context(), id, "")
+	require.NoError(h.t, err)
+	shown, err := proto.Marshal(d)
+	require.NoError(h.t, err)
+	places := map[string][]byte{"what the server says of it": shown}
+	for _, ev := range h.rawHistory(id).Events {
+		raw, err := proto.Marshal(ev)
+		require.NoError(h.t, err)
+		places[fmt.Sprintf("event %d (%s)", ev.EventId, ev.EventType)] = raw
+	}
+	for name, raw := range places {
+		for _, word := range words {
+			require.NotContains(h.t, string(raw), word, name)
+		}
+	}
+}
+
+// replays runs the workflow's code over the history, with the keys and without.
+func (h *environment) replays(id string) {
+	h.t.Helper()
+	replay := func(keys ...string) error {
+		c, err := codec.Load(config.Codec{Keys: keys}, func(name string) string { return keyring[name] })
+		require.NoError(h.t, err)
+		r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: c.Converter(),
+			FailureConverter: c.Failures()})
+		require.NoError(h.t, err)
+		workflows.Register(r, nil)
+		return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h.rawHistory(id))
+	}
+	require.NoError(h.t, replay("one=env:KEY_ONE", "two=env:KEY_TWO"))
+	require.ErrorContains(h.t, replay("two=env:KEY_TWO"), `key "one"`)
+}
+
+// rebuildsEncrypted writes a lost directory again; without the retired key it says which one it needs.
+func (h *environment) rebuildsEncrypted(dir, id string) {
+	h.t.Helper()
+	events := read(h.t, filepath.Join(dir, layout.EventsFile))
+	require.NoError(h.t, os.RemoveAll(dir))
+	all := h.env
+	h.encrypting("two", "two")
+	said, code := h.try("rebuild", id, "--output-dir", dir)
+	require.NotZero(h.t, code)
+	require.Contains(h.t, said, `key "one" is not in codec.keys (two)`)
+	h.env = all
+	h.starter("rebuild", id, "--output-dir", dir)
+	require.Equal(h.t, string(events), string(read(h.t, filepath.Join(dir, layout.EventsFile))))
+	h.sound(dir)
+}
+
+// TestWebUIReadsWhatIsEncrypted shows an encrypted run in the Web UI, with a codec endpoint beside it.
+func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().String()
+	require.NoError(t, l.Close())
+	h.encrypting("one", "one")
+	h.env = append(h.env, "PASSBOOK_CODEC_ENDPOINT=http://"+at)
+	dir := h.asksAboutThePlan("asked")
+	w := h.webUI()
+	closed := w.page(t, h.tab("asked", "timeline"), "RunPass", "")
+	require.NotContains(t, closed, dir)
+
+	ctx, stop := context.WithCancel(t.Context())
+	serve := h.command(ctx, "codec", "serve", "--listen", at)
+	require.NoError(t, serve.Start())
+	t.Cleanup(func() {
+		stop()
+		_ = serve.Wait() // it was ended
+	})
+	until(t, "the endpoint answers", func() bool {
+		res, err := http.Post("http://"+at+"/decode", "application/json", strings.NewReader(`{"payloads":[]}`))
+		if err != nil {
+			return false
+		}
+		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+	})
+	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision", "")
+	for _, text := range []string{"Is this the right plan?", "asks in " + dir} {
+		require.Contains(t, page, text)
+	}
+	w.page(t, h.tab("asked", "timeline"), dir, "") // the input
+	said := h.cli(dir).do("workflow", "query", "--name", "status", "--codec-endpoint", "http://"+at)
+	require.Contains(t, said, "awaiting_phase_handoff")
+}

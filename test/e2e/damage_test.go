@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestAChangedLineIsNamedAndRepaired changes one byte of an old line while a run is paused. The run records it, comes
+// to its end, and its workflow closes; every verb names the damage; a repair writes the line again from the store.
+func TestAChangedLineIsNamedAndRepaired(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.spoil(slow("3", "2"))
+	dir := h.dir("run")
+	a := h.attach("run", "--config", tiny(), "--output-dir", dir)
+	h.mid("003")
+	a.interrupt()
+	require.Zero(t, a.wait(), a.said())
+
+	path := filepath.Join(dir, layout.EventsFile)
+	whole := read(t, path)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	lines[2] = bytes.Replace(lines[2], []byte(`"kind":"p`), []byte(`"kind":"q`), 1)
+	require.NotEqual(t, whole, bytes.Join(lines, nil))
+	require.NoError(t, os.WriteFile(path, bytes.Join(lines, nil), 0o600))
+
+	const damage = "events.jsonl, line 3, is not what was written"
+	require.Contains(t, h.starter("resume", dir), damage)
+	h.finish(dir)
+	until(t, "its workflow closes", func() bool {
+		said, _ := h.try("status", "--json", dir)
+		return strings.Contains(said, `"liveness": "closed"`)
+	})
+	events := eventsOf(t, dir)
+	recorded := of[run.JournalDamage](events, run.KindJournalDamaged)
+	require.Len(t, recorded, 1)
+	require.EqualValues(t, 3, recorded[0].Line)
+	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
+	for _, verb := range []string{"status", "diagnose", "check", "watch", "logs"} {
+		said, _ := h.try(verb, dir)
+		require.Contains(t, said, damage, verb)
+	}
+	require.Contains(t, h.starter("list"), damage)
+	require.Contains(t, h.starter("report", dir, "--out", "-"), damage)
+
+	said, code := h.try("repair-state", "--apply", dir)
+	require.Zero(t, code, said)
+	require.True(t, bytes.HasPrefix(read(t, path), whole), "the line is what it was")
+	h.undisturbed(dir, 1)
+	said, code = h.try("status", dir)
+	require.Zero(t, code, said)
+	require.Contains(t, said, "; repaired")
+}

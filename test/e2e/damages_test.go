@@ -1,0 +1,198 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+// liveCells is how many cells of the table are run in CI; -walk.all runs all of them, -walk.seed chooses others.
+const liveCells = 20
+
+// damage is a way to damage a file; other is the same file of another run. It gives nil where there is nothing to
+// damage.
+type damage struct {
+	name string
+	of   func(raw, other []byte) []byte // what the file holds then
+}
+
+func damages() []damage {
+	return []damage{
+		{"deleted", nil},
+		{"cut", func(raw, _ []byte) []byte { return raw[:len(raw)/2] }},
+		{"one byte changed", func(raw, _ []byte) []byte {
+			out := bytes.Clone(raw)
+			for i := len(out) / 2; i < len(out); i++ {
+				if c := out[i]; c >= 'a' && c <= 'y' || c >= '0' && c <= '8' {
+					out[i]++
+					return out
+				}
+			}
+			return nil
+		}},
+		{"another run's", func(raw, other []byte) []byte {
+			if bytes.Equal(raw, other) {
+				return nil
+			}
+			return other
+		}},
+		{"duplicated", func(raw, _ []byte) []byte { return append(bytes.Clone(raw), raw...) }},
+	}
+}
+
+// TestWalkDamages damages one file of a cancelled run, and resumes it: either it is refused, and nothing has changed,
+// or the run comes to its end. A rebuild of a damaged copy, and a repair at the end, leave what a check finds nothing
+// wrong with, unless the file is one that no event gives.
+func TestWalkDamages(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	o := h.operator(h.dial())
+	first := cancelled(t, h, o)
+	other, names := first.dir, []string{}
+	for name := range tree(t, other.Root) {
+		if name != layout.SpendFile && len(read(t, other.Path(name))) > 1 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	type place struct {
+		name string
+		how  damage
+	}
+	var cells []place
+	for _, name := range names {
+		for _, how := range damages() {
+			cells = append(cells, place{name, how})
+		}
+	}
+	random := rand.New(rand.NewSource(*walkSeed))
+	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+	if !*walkAll {
+		cells = cells[:liveCells]
+	}
+	gate := make(chan struct{}, 4)
+	for _, c := range cells {
+		t.Run(c.name+"/"+c.how.name, func(t *testing.T) {
+			t.Parallel()
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			l := cancelled(t, h.within(t), o)
+			if l.damage(c.name, c.how, other) {
+				l.survives(c.name)
+			}
+		})
+	}
+}
+
+// cancelled is a run of which two passes have settled, and the third was out.
+func cancelled(t *testing.T, h *environment, o operations.Operator) *subject {
+	t.Helper()
+	l := h.subject(t, o).steerAgents("hold-end").start().called(3)
+	require.NoError(t, o.Cancel(t.Context(), l.dir))
+	l.is(run.Cancelled).closed()
+	return l.steerAgents("-hold-end")
+}
+
+// damage damages a file, and says whether there was something to damage.
+func (l *subject) damage(name string, how damage, other projector.Dir) bool {
+	l.t.Helper()
+	path := l.dir.Path(name)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false // it has another name in every run
+	}
+	require.NoError(l.t, err)
+	if how.of == nil {
+		require.NoError(l.t, os.Remove(path))
+		if name == layout.CostLog {
+			require.NoError(l.t, os.Remove(l.dir.Path(layout.SpendFile))) // a link to it
+		}
+		return true
+	}
+	theirs, err := os.ReadFile(other.Path(name))
+	require.NoError(l.t, err)
+	now := how.of(raw, theirs)
+	if now == nil {
+		return false
+	}
+	require.NoError(l.t, os.WriteFile(path, now, 0o600))
+	return true
+}
+
+// survives runs the verbs that need a server on a damaged directory.
+func (l *subject) survives(name string) {
+	t := l.t
+	// no event gives it, or it is what events are read from
+	given := slices.Contains([]string{layout.ClaimFile, layout.OwnerFile, layout.EventsFile, layout.MetaFile}, name)
+	copied := projector.At(filepath.Join(filepath.Dir(l.dir.Root), "copy"))
+	require.NoError(t, exec.Command("cp", "-a", l.dir.Root, copied.Root).Run()) // with a link to a file that was lost
+	_, err := l.o.Rebuild(t.Context(), l.id, copied.Root)
+	if err == nil {
+		err = l.o.Remake(t.Context(), copied)
+	}
+	switch {
+	case name == layout.ClaimFile, name == layout.EventsFile: // history never shortens a directory
+	case err != nil:
+		require.True(t, given, "rebuild: %v", err)
+	default:
+		l.sound(copied)
+	}
+
+	before := tree(t, l.dir.Root)
+	_, err = l.o.Resume(t.Context(), l.dir, operations.Reopening{})
+	if err != nil {
+		require.True(t, given, "resume: %v", err)
+		now := tree(t, l.dir.Root)
+		for file, sum := range before {
+			require.Equal(t, sum, now[file], "a resume that is refused (%v) changes nothing: %s", err, file)
+		}
+		return
+	}
+	l.is(run.Done).closed()
+	if name == layout.ClaimFile || name == layout.EventsFile {
+		return // neither is made again
+	}
+	s, err := store.Open(t.Context(), l.o.Settings.Store)
+	require.NoError(t, err)
+	defer s.Close()
+	opts := fsck.RepairOptions{Apply: true, Blobs: blobs.Of(s), Now: time.Now(), By: "tests", ReadTree: blobs.ReadTree}
+	_, err = fsck.Repair(t.Context(), l.dir, opts)
+	require.NoError(t, err)
+	l.sound(l.dir)
+}
+
+// sound wants both checks of a directory to find nothing but the damage that its journal records.
+func (l *subject) sound(d projector.Dir) {
+	l.t.Helper()
+	s, err := store.Open(l.t.Context(), l.o.Settings.Store)
+	require.NoError(l.t, err)
+	defer s.Close()
+	r, err := fsck.Check(l.t.Context(), d.Dir, fsck.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
+	require.NoError(l.t, err)
+	var said []string
+	for _, i := range r.Issues {
+		if i.Severity != fsck.SeverityInfo {
+			said = append(said, string(i.Code)+": "+i.Message)
+		}
+	}
+	require.Empty(l.t, said, strings.Join(said, "\n"))
+}

@@ -1,0 +1,165 @@
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/records"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return raw
+}
+
+// artifactOf is the digest of the run's artifact on disk.
+func artifactOf(t *testing.T, dir string) string {
+	t.Helper()
+	return sum(read(t, filepath.Join(dir, "artifact.html")))
+}
+
+// eventsOf reads events.jsonl strictly: every line is JSON, seq runs from 1 without gaps, times never go back, nothing
+// is left unterminated.
+func eventsOf(t *testing.T, dir string) []run.Event {
+	t.Helper()
+	raw := read(t, filepath.Join(dir, layout.EventsFile))
+	require.True(t, bytes.HasSuffix(raw, []byte("\n")), "an unterminated tail: %q", raw[max(0, len(raw)-80):])
+	out, err := eventsIn(raw)
+	require.NoError(t, err)
+	return out
+}
+
+// of gives the payloads of one kind of event.
+func of[P any](events []run.Event, kind run.Kind) []P {
+	var out []P
+	for _, e := range events {
+		if e.Kind == kind {
+			var p P
+			e.Decode(&p)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func metaOf(t *testing.T, dir string) rundir.Meta {
+	t.Helper()
+	m, err := projector.At(dir).Meta()
+	require.NoError(t, err)
+	return m
+}
+
+func stateOf(t *testing.T, dir string) rundir.PipelineState {
+	t.Helper()
+	s, err := records.State(projector.At(dir).Dir)
+	require.NoError(t, err)
+	return s
+}
+
+// statusIs says whether the run on disk is of that status.
+func statusIs(dir string, want run.Status) bool {
+	m, err := projector.At(dir).Meta()
+	return err == nil && m.Status == string(want)
+}
+
+// tree is every file of a directory by its digest; run.lock, which is no record, is left out.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out, err := digests(dir)
+	require.NoError(t, err)
+	return out
+}
+
+// digests is what [tree] is made of. Temporary files, which nobody reads, and a directory that is not there yet are
+// nothing.
+func digests(dir string) (map[string]string, error) {
+	out := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if path == dir && errors.Is(err, fs.ErrNotExist) {
+			return fs.SkipDir
+		}
+		if err != nil || e.IsDir() || e.Name() == layout.LockFile || durable.IsTemp(e.Name()) {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		out[filepath.ToSlash(name)] = sum(raw)
+		return err
+	})
+	return out, err
+}
+
+// sameTree wants two directories to hold the same files, byte for byte, and names those that differ.
+func sameTree(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	require.NoError(t, differences(want, got))
+}
+
+// complete wants a run that is done and whose files agree on it: invariants 1, 2, 3, 6 and 10 of recovery.
+func complete(t *testing.T, dir string) []run.Event {
+	t.Helper()
+	events := eventsOf(t, dir)
+	meta, state := metaOf(t, dir), stateOf(t, dir)
+	require.Equal(t, string(run.Done), meta.Status)
+	require.Equal(t, "complete", state.CurrentPhase)
+	last := events[len(events)-1]
+	require.Equal(t, run.KindRunEnd, last.Kind)
+	ended := len(of[run.RunEnd](events, run.KindRunEnd)) + len(of[run.RunInterrupted](events, run.KindRunInterrupted))
+	require.Equal(t, meta.Epoch, ended, "one terminal event for each epoch")
+	require.Equal(t, last.Seq, meta.Events.Seq)
+	require.Equal(t, last.Seq, state.LastSeq)
+	require.Equal(t, artifactOf(t, dir), meta.State.Artifact.Digest)
+	require.Equal(t, artifactOf(t, dir), state.CurrentArtifactHash)
+	require.InDelta(t, spentIn(inForce(events)), meta.State.Spent.USD+meta.State.SunkUSD, 0.005)
+	return events
+}
+
+// inForce leaves out the lines that a revert abandoned.
+func inForce(events []run.Event) []run.Event {
+	gone := map[int64]bool{}
+	for _, r := range of[run.RunReverted](events, run.KindRunReverted) {
+		for seq := r.Abandoned.First; seq <= r.Abandoned.Last; seq++ {
+			gone[seq] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return gone[e.Seq] })
+}
+
+// spentIn adds up what the journal says every call has cost.
+func spentIn(events []run.Event) float64 {
+	total := 0.0
+	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
+		total += p.Spend.USD
+	}
+	for _, p := range of[run.PassAttempt](events, run.KindPassAttempt) {
+		if p.Spend != nil {
+			total += p.Spend.USD
+		}
+	}
+	return run.Cents(total)
+}

@@ -1,0 +1,312 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+// deadline is how long anything may take that should happen soon.
+const deadline = 90 * time.Second
+
+// environment is one machine of a test: its state directory with server and worker, the agent's call log and its faults.
+type environment struct {
+	t      *testing.T
+	root   string
+	log    string
+	faults string
+	env    []string
+	mu     sync.Mutex
+	met    map[int]process.Identity // servers and workers seen, to be ended
+}
+
+// newEnv returns an empty environment; extra are settings such as PASSBOOK_IDLE=2s. Its processes end with the test.
+func newEnv(t *testing.T, extra ...string) *environment {
+	t.Helper()
+	root := t.TempDir()
+	h := &environment{t: t, root: root, log: filepath.Join(root, "calls.jsonl"), faults: filepath.Join(root, "faults.yaml"),
+		met: map[int]process.Identity{}}
+	h.spoil("[]\n")
+	h.env = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s",
+		"PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
+		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
+	h.env = append(h.env, extra...)
+	t.Cleanup(h.clear)
+	return h
+}
+
+func (h *environment) state() string { return filepath.Join(h.root, "state") }
+
+// settings is an empty file, so that those of whoever runs the tests do not count.
+func (h *environment) settings() string {
+	name := filepath.Join(h.root, "settings.yaml")
+	require.NoError(h.t, os.WriteFile(name, []byte("{}\n"), 0o600))
+	return name
+}
+
+// spoil sets the faults of the agent.
+func (h *environment) spoil(faults string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(h.faults, []byte(faults), 0o600))
+}
+
+// dir is a run directory of that name.
+func (h *environment) dir(name string) string { return filepath.Join(h.root, name) }
+
+// tiny is the small example in the checkout.
+func tiny() string { return filepath.Join(project, "examples", "corpus", "corpus-tiny.yaml") }
+
+// command is a starter that has not begun.
+func (h *environment) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "starter"), args...)
+	cmd.Dir, cmd.Env = project, h.env
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// try runs the starter to its end.
+func (h *environment) try(args ...string) (said string, code int) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
+	defer cancel()
+	out, err := h.command(ctx, args...).CombinedOutput()
+	require.NoError(h.t, ctx.Err(), "starter %s does not end:\n%s", strings.Join(args, " "), out)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(h.t, err)
+	}
+	h.meet()
+	if exit != nil {
+		return string(out), exit.ExitCode()
+	}
+	return string(out), 0
+}
+
+// starter runs the starter and wants it to be fine.
+func (h *environment) starter(args ...string) string {
+	h.t.Helper()
+	said, code := h.try(args...)
+	require.Zero(h.t, code, "starter %s:\n%s", strings.Join(args, " "), said)
+	return said
+}
+
+// attached is a starter that stays attached in the background.
+type attached struct {
+	h   *environment
+	cmd *exec.Cmd
+	mu  sync.Mutex
+	out bytes.Buffer
+	end chan struct{}
+}
+
+func (a *attached) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.out.Write(p)
+}
+
+func (a *attached) said() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.out.String()
+}
+
+// attach starts the starter and leaves it at work.
+func (h *environment) attach(args ...string) *attached {
+	h.t.Helper()
+	a := &attached{h: h, end: make(chan struct{})}
+	a.cmd = h.command(h.t.Context(), args...)
+	a.cmd.Stdout, a.cmd.Stderr = a, a
+	require.NoError(h.t, a.cmd.Start())
+	go func() {
+		defer close(a.end)
+		_ = a.cmd.Wait() // how it ended is asked for in wait
+	}()
+	return a
+}
+
+// wait gives the exit code.
+func (a *attached) wait() int {
+	a.h.t.Helper()
+	select {
+	case <-a.end:
+	case <-time.After(deadline):
+		require.FailNow(a.h.t, "the starter does not end", a.said())
+	}
+	a.h.meet()
+	return a.cmd.ProcessState.ExitCode()
+}
+
+// interrupt is Ctrl+C.
+func (a *attached) interrupt() {
+	a.h.t.Helper()
+	require.NoError(a.h.t, a.cmd.Process.Signal(syscall.SIGINT))
+}
+
+// running asks the starter for the processes of the environment.
+func (h *environment) running() local.Status {
+	h.t.Helper()
+	out, err := h.command(context.Background(), "server", "status", "--json").Output()
+	require.NoError(h.t, err)
+	var st local.Status
+	require.NoError(h.t, json.Unmarshal(out, &st))
+	return st
+}
+
+// meet records running processes, so that they are ended even if the state directory loses them.
+func (h *environment) meet() local.Status {
+	st := h.running()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if st.Server != nil {
+		h.met[st.Server.Process.PID] = st.Server.Process
+	}
+	if st.Worker != nil {
+		h.met[st.Worker.Process.PID] = st.Worker.Process
+	}
+	if st.Keeper != nil {
+		h.met[st.Keeper.Process.PID] = st.Keeper.Process
+	}
+	return st
+}
+
+// worker is the background worker, which must be there.
+func (h *environment) worker() process.Identity {
+	h.t.Helper()
+	st := h.meet()
+	require.NotNil(h.t, st.Worker, "no worker runs")
+	return st.Worker.Process
+}
+
+// server is the embedded server, which must be there.
+func (h *environment) server() process.Identity {
+	h.t.Helper()
+	st := h.meet()
+	require.NotNil(h.t, st.Server, "no server runs")
+	return st.Server.Process
+}
+
+// kill ends a process the hard way and waits until it is gone.
+func (h *environment) kill(id process.Identity) {
+	h.t.Helper()
+	require.NoError(h.t, id.Signal(syscall.SIGKILL))
+	ctx, cancel := context.WithTimeout(h.t.Context(), deadline)
+	defer cancel()
+	require.NoError(h.t, id.AwaitEnd(ctx))
+}
+
+// crash ends a worker and the supervisors of its calls, and the agents with them: what a machine that stops does to
+// them.
+func (h *environment) crash(worker process.Identity) {
+	h.t.Helper()
+	h.kill(worker)
+	h.endSupervisors()
+}
+
+// endSupervisors kills the supervisors of all calls that run, and waits until they are gone.
+func (h *environment) endSupervisors() {
+	h.t.Helper()
+	require.NoError(h.t, endSupervisors(filepath.Join(h.state(), "scratch")))
+}
+
+func endSupervisors(scratch string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	living, err := supervisor.Running(scratch)
+	for _, r := range living {
+		if gone := r.Process.Signal(syscall.SIGKILL); !errors.Is(gone, process.ErrGone) {
+			err = errors.Join(err, gone)
+		}
+		err = errors.Join(err, r.Process.AwaitEnd(ctx))
+	}
+	return err
+}
+
+// signal sends a signal to a process.
+func (h *environment) signal(id process.Identity, sig syscall.Signal) {
+	h.t.Helper()
+	require.NoError(h.t, id.Signal(sig))
+}
+
+// dial returns a client of the environment's server.
+func (h *environment) dial() client.Client {
+	h.t.Helper()
+	st := h.running()
+	require.NotNil(h.t, st.Server, "no server runs")
+	c, err := client.Dial(client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace})
+	require.NoError(h.t, err)
+	h.t.Cleanup(c.Close)
+	return c
+}
+
+// clear ends all processes of the environment. A frozen process is ended too: SIGKILL does not wait for SIGCONT.
+func (h *environment) clear() {
+	h.meet()
+	if h.t.Failed() {
+		h.logBackground()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	if _, err := local.StopKeeper(ctx, h.state(), deadline); err != nil { // before what it would restart
+		h.t.Errorf("clean up: %v", err)
+	}
+	for _, id := range h.met {
+		if !id.Alive() {
+			continue
+		}
+		if err := id.KillGroup(); err != nil && !errors.Is(err, process.ErrGone) {
+			h.t.Errorf("clean up: %v", err)
+		}
+		if err := id.AwaitEnd(ctx); err != nil {
+			h.t.Errorf("clean up: %v", err)
+		}
+	}
+	if err := endSupervisors(filepath.Join(h.state(), "scratch")); err != nil {
+		h.t.Errorf("clean up: %v", err)
+	}
+	endAgents(h.t, h.calls())
+}
+
+// logBackground logs the output of background processes.
+func (h *environment) logBackground() {
+	for _, name := range []string{"worker/worker.log", "server/server.log", "keeper/keeper.log"} {
+		raw, err := os.ReadFile(filepath.Join(h.state(), name))
+		if err != nil {
+			continue
+		}
+		h.t.Logf("%s:\n%s", name, raw[max(0, len(raw)-4000):])
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(deadline)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			require.FailNow(t, "waited in vain until "+what)
+		}
+	}
+}

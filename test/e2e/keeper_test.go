@@ -1,0 +1,201 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/run"
+)
+
+const withKeeper = "PASSBOOK_KEEPER=true"
+
+// back waits for a process that replaces the one that was killed, and returns it.
+func (h *environment) back(what string, killed process.Identity,
+	get func(local.Status) (process.Identity, bool)) process.Identity {
+	h.t.Helper()
+	var now process.Identity
+	begun := time.Now()
+	until(h.t, what+" is restarted", func() bool {
+		id, runs := get(h.meet())
+		now = id
+		return runs && id != killed
+	})
+	h.t.Logf("%s is back after %s", what, time.Since(begun).Round(10*time.Millisecond))
+	return now
+}
+
+func workerOf(st local.Status) (process.Identity, bool) {
+	if st.Worker == nil {
+		return process.Identity{}, false
+	}
+	return st.Worker.Process, true
+}
+
+func serverOf(st local.Status) (process.Identity, bool) {
+	if st.Server == nil {
+		return process.Identity{}, false
+	}
+	return st.Server.Process, true
+}
+
+func keeperOf(st local.Status) (process.Identity, bool) {
+	if st.Keeper == nil {
+		return process.Identity{}, false
+	}
+	return st.Keeper.Process, true
+}
+
+// TestKeeperKeepsADetachedRunAlive kills worker, server and keeper of a run that nobody is attached to. Then all of
+// them stop because nobody needs them, and nothing restarts them.
+func TestKeeperKeepsADetachedRunAlive(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, withKeeper, "PASSBOOK_IDLE=2s")
+	dir := h.dir("run")
+	h.spoil(slow("2", "6") + slow("3", "20"))
+	h.begin(dir)
+	h.mid("002")
+	worker, server := h.worker(), h.server()
+	keeper, runs := keeperOf(h.meet())
+	require.True(t, runs, "no keeper runs")
+
+	h.kill(worker)
+	worker = h.back("the worker", worker, workerOf)
+	h.mid("003")
+	h.kill(keeper)
+	keeper = h.back("the keeper", keeper, keeperOf)
+	h.kill(server)
+	server = h.back("the server", server, serverOf)
+	until(t, "the restart is reported", func() bool {
+		return strings.Contains(h.starter("server", "status"),
+			"server restarted 1 time")
+	})
+	h.kill(h.worker())
+	worker = h.back("the worker", worker, workerOf)
+	until(t, "the run finishes by itself", func() bool { return statusIs(dir, run.Done) })
+
+	until(t, "all of it stops", func() bool { return !worker.Alive() && !server.Alive() && !keeper.Alive() })
+	st := h.running()
+	require.Equal(t, local.Status{}, st)
+}
+
+// TestKeeperOfAnotherBuild replaces the programs under a running keeper, first by another build, then by one that does
+// not start.
+func TestKeeperOfAnotherBuild(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, withKeeper)
+	program := filepath.Join(h.root, "starter")
+	install := func(from string) {
+		raw, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(program+".new", raw, 0o755))
+		require.NoError(t, os.Rename(program+".new", program))
+	}
+	starter := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir, cmd.Env = project, h.env
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		h.meet()
+		return string(out)
+	}
+	install(filepath.Join(programs, "starter"))
+
+	both := []*attached{h.attach("server", "start"), h.attach("server", "start")} // at once
+	for _, a := range both {
+		require.Zero(t, a.wait(), a.said())
+		require.Contains(t, a.said(), "Keeper    pid ")
+	}
+	first := h.meet()
+	starter("server", "start") // another build: a copy has another time
+	second := h.meet()
+	require.NotEqual(t, first.Keeper.Process, second.Keeper.Process)
+	require.NotEqual(t, first.Worker.Process, second.Worker.Process)
+	require.Equal(t, first.Server.Process, second.Server.Process)
+	require.False(t, first.Keeper.Process.Alive())
+
+	install(filepath.Join(programs, "starter")) // and nobody runs it yet
+	h.kill(second.Worker.Process)
+	worker := h.back("the worker", second.Worker.Process, workerOf)
+	require.Equal(t, second.Keeper.Process, h.meet().Keeper.Process)
+
+	broken := filepath.Join(h.root, "broken")
+	require.NoError(t, os.WriteFile(broken, []byte("#!/bin/sh\necho of another system >&2\nexit 1\n"), 0o755))
+	install(broken)
+	h.kill(worker)
+	until(t, "the failed restart is reported", func() bool {
+		return strings.Contains(h.starter("server", "status"), "worker restart 2 failed at ")
+	})
+	require.Contains(t, h.starter("server", "status"), "of another system")
+
+	stopped := h.meet()
+	require.Contains(t, h.starter("server", "stop"), "Stopped.")
+	require.False(t, stopped.Keeper.Process.Alive())
+	require.Equal(t, local.Status{}, h.running())
+	require.Contains(t, h.starter("server", "stop"), "Nothing was running.")
+}
+
+// TestKeeperRunByAnotherUser leaves the processes of the owner alone.
+func TestKeeperRunByAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run a program as another user")
+	}
+	h := newEnv(t, withKeeper)
+	h.starter("server", "start")
+	before := h.meet()
+	cmd := h.command(t.Context(), "server", "keep")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, string(out))
+	require.Equal(t, before, h.running())
+}
+
+// TestRunWithoutAWorker is reported by everything that shows a run, with the time, until a worker is back.
+func TestRunWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t) // no keeper
+	dir := h.dir("run")
+	h.spoil(slow("2", "600"))
+	h.begin(dir)
+	h.mid("002")
+	require.NotContains(t, h.starter("status", dir), "no worker")
+	h.crash(h.worker()) // and its call, which would take ten minutes
+
+	var none *run.NoWorker
+	until(t, "status names the queues", func() bool { none = h.status(dir).EffectiveStatus.NoWorker; return none != nil })
+	require.Len(t, none.Queues, 1)
+	require.Contains(t, none.Queues[0], "passbook-dir-")
+	at, err := time.Parse(run.TimeFormat, none.Since)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), at, deadline)
+
+	said := h.starter("status", dir)
+	require.Contains(t, said, "running (waits for a worker)")
+	require.Contains(t, said, "none: no worker polls passbook-dir-")
+	require.Contains(t, said, "server start, then ")
+	said = h.starter("list")
+	require.Contains(t, said, "running, no worker")
+	require.Contains(t, said, "1 open run waits for a worker: no worker polls passbook-dir-")
+	w := h.attach("watch", dir)
+	until(t, "watch reports it", func() bool {
+		return strings.Contains(w.said(),
+			"Held up: no worker polls passbook-dir-")
+	})
+	w.interrupt()
+	w.wait()
+
+	h.spoil("[]\n")
+	h.starter("server", "start")
+	require.NotContains(t, h.starter("status", dir), "no worker")
+	until(t, "the run finishes by itself", func() bool { return statusIs(dir, run.Done) })
+}

@@ -1,0 +1,43 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+// programs is the folder with the built starter and worker; project is the checkout.
+var programs, project string
+
+func TestMain(m *testing.M) {
+	code, err := withPrograms(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// withPrograms finds or builds the programs for all tests.
+func withPrograms(tests func() int) (int, error) {
+	if err := testenv.UseMemory(); err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "passbook-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if project, err = filepath.Abs("../.."); err != nil {
+		return 1, err
+	}
+	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./internal/supervisor/passbook-call",
+		"./test/e2e/victim", "./test/e2e/agent"); err != nil {
+		return 1, err
+	}
+	defer testenv.HoldPorts()()
+	return tests(), nil
+}

@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/layout"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+)
+
+// forgets ends server and worker, and takes Temporal's database away.
+func (h *environment) forgets() {
+	h.t.Helper()
+	h.starter("server", "stop")
+	databases, err := filepath.Glob(filepath.Join(h.state(), "server", "temporal-*"))
+	require.NoError(h.t, err)
+	require.NotEmpty(h.t, databases)
+	for _, f := range databases {
+		require.NoError(h.t, os.Remove(f))
+	}
+}
+
+// TestFromTraces loses the directory and Temporal's history of a run in its middle. Traces and store give every prompt
+// and every reply to the byte, the page as it stood, and what it cost; what is missing is named, and a fork goes on
+// from there to the end that the run would have come to.
+func TestFromTraces(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.spoil(slow("9", "600"))
+	dir, saved, out := h.dir("run"), h.dir("traces.jsonl"), h.dir("recovered")
+	h.begin(dir)
+	h.mid("009")
+	h.crash(h.worker())
+	id, events := metaOf(t, dir).RunID, int64(len(eventsOf(t, dir)))
+	require.NoError(t, os.WriteFile(saved, read(t, filepath.Join(dir, layout.TracesFile)), 0o600))
+	before := tree(t, dir)
+	require.NoError(t, os.RemoveAll(dir))
+	h.forgets()
+
+	said, code := h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
+	require.Equal(t, 3, code, said)
+	require.Contains(t, said, "the journal, events 1 to ")
+	require.Contains(t, said, "the store contains no segment")
+	require.NoFileExists(t, filepath.Join(out, layout.EventsFile), "it is no run directory")
+	require.NoFileExists(t, filepath.Join(out, layout.ClaimFile))
+	var report operations.Recovered
+	require.NoError(t, json.Unmarshal(read(t, filepath.Join(out, operations.RecoveredFile)), &report))
+	require.Equal(t, 8, report.Replies)
+	require.Equal(t, 9, report.Prompts, "that of the call that was out is known too")
+	require.LessOrEqual(t, report.AsOf, events)
+	require.Contains(t, strings.Join(report.Missing, "\n"), "it was claimed, and its outcome is unknown")
+	require.Equal(t, report.State.Spent.USD, report.USD)
+	again := tree(t, out)
+	for _, n := range []string{"001", "004", "008"} {
+		folder := ""
+		for name := range again {
+			if strings.HasPrefix(name, "calls/") && strings.Contains(name, "g0."+n+".") {
+				folder = filepath.Dir(name)
+			}
+		}
+		require.NotEmpty(t, folder, n)
+		require.NotEmpty(t, again[folder+"/prompt.md"])
+		require.NotEmpty(t, again[folder+"/reply.txt"])
+		require.Equal(t, before["_orchestrator/passes/pass-"+n+"/prompt.md"], again[folder+"/prompt.md"])
+		require.Equal(t, before["_orchestrator/passes/pass-"+n+"/raw-output.txt"], again[folder+"/reply.txt"])
+	}
+	require.NotEmpty(t, again["artifact.html"])
+	require.Equal(t, before["artifact.html"], again["artifact.html"])
+	require.Equal(t, before["_orchestrator/pipeline.yaml"], again["given/pipeline.yaml"])
+
+	require.Contains(t, said, "fork "+id+" --from "+report.Checkpoint)
+	fork := h.dir("fork")
+	h.starter("fork", id, "--from", report.Checkpoint, "--output-dir", fork)
+	require.True(t, statusIs(fork, run.Done))
+	require.Equal(t, foretell(t, tiny()).artifact(), artifactOf(t, fork))
+
+	said, code = h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
+	require.Equal(t, 2, code)
+	require.Contains(t, said, "is not empty")
+	said, code = h.try("rebuild", "no-such-run", "--from-traces", h.settings(), "--output-dir", h.dir("nothing"))
+	require.Equal(t, 2, code)
+	require.Contains(t, said, "mention run no-such-run")
+}
+
+// TestFromTracesWhole loses the directory and the history of a run that was over: its journal is in the store, and so
+// the directory is written again as it was.
+func TestFromTracesWhole(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, "PASSBOOK_CONTINUE_AFTER=5")
+	dir, saved := h.dir("run"), h.dir("traces.jsonl")
+	h.begin(dir)
+	h.finish(dir)
+	until(t, "its workflow has ended", func() bool { return h.status(dir).EffectiveStatus.Liveness == run.LiveClosed })
+	whole, id := tree(t, dir), metaOf(t, dir).RunID
+	require.NoError(t, os.WriteFile(saved, read(t, filepath.Join(dir, layout.TracesFile)), 0o600))
+	require.NoError(t, os.RemoveAll(dir))
+	h.forgets()
+	require.Contains(t, h.starter("rebuild", id, "--from-traces", saved, "--output-dir", dir),
+		"The store has the whole journal")
+	sameTree(t, whole, tree(t, dir))
+	h.sound(dir)
+	h.starter("promote", dir, "--to", h.dir("out.html"))
+}

@@ -1,0 +1,154 @@
+package e2e_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestRemove takes runs on git repositories through what their removal may meet, with the programs that people have.
+// All share one environment.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	t.Run("whole", func(t *testing.T) { testRemoveWhole(t, h.within(t)) })
+	t.Run("interrupted", func(t *testing.T) { testRemoveInterrupted(t, h.within(t)) })
+	t.Run("deleted by hand", func(t *testing.T) { testRemoveDeletedByHand(t, h.within(t)) })
+}
+
+// removable runs a trial to its end and gives its id.
+func (tr *trial) removable() string {
+	tr.t.Helper()
+	tr.begin()
+	tr.over(run.Done)
+	id := metaOf(tr.t, tr.dir).RunID
+	require.NoError(tr.t, tr.dial().GetWorkflow(tr.t.Context(), id, "").Get(tr.t.Context(), nil))
+	require.Contains(tr.t, tr.git("branch", "--list", "passbook/*"), id)
+	return id
+}
+
+// removed wants nothing of a run to be left but its delivery, nor anything in the store that no other run needs.
+func (tr *trial) removed(id string) {
+	tr.t.Helper()
+	require.NoDirExists(tr.t, tr.dir)
+	require.NotContains(tr.t, tr.git("branch", "--list", "--all"), "passbook/")
+	require.Len(tr.t, strings.Split(tr.git("worktree", "list"), "\n"), 1)
+	began := time.Now()
+	until(tr.t, "the run is no longer listed", func() bool {
+		return !strings.Contains(tr.starter("list", "--json"),
+			id)
+	})
+	tr.t.Logf("it was listed for %s", time.Since(began).Round(time.Millisecond))
+	_, err := tr.dial().DescribeWorkflowExecution(tr.t.Context(), id, "")
+	var gone *serviceerror.NotFound
+	require.ErrorAs(tr.t, err, &gone)
+	for range 2 {
+		tr.starter("store", "gc", "--older-than", "0s", "--delete")
+	}
+	require.NoError(tr.t, filepath.WalkDir(filepath.Join(tr.state(), "store"),
+		func(path string, e os.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				require.NotContains(tr.t, path, id)
+			}
+			return err
+		}))
+	require.Contains(tr.t, tr.starter("store", "gc", "--older-than", "0s"), "Not needed: 0 objects")
+}
+
+// testRemoveWhole lists what is removed, is killed within the checkout and before the branch, and continues.
+func testRemoveWhole(t *testing.T, h *environment) {
+	tr := h.trial(t)
+	id := tr.removable()
+	said := tr.starter("remove", tr.dir)
+	for _, part := range []string{"workflow ", "checkout ", "branch ", "store ", "directory ", "registry ",
+		"delivered to the branch result", "Nothing was changed"} {
+		require.Contains(t, said, part)
+	}
+	require.DirExists(t, tr.dir)
+	require.Regexp(t, `only these runs need [1-9]\d* objects`, said)
+
+	bin := filepath.Join(tr.folder, "bin")
+	git, err := exec.LookPath("git")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(bin, 0o700))
+	for _, at := range []string{
+		`*' worktree remove '*) for last; do :; done; rm -f "$last/.git"; `, // git has begun, and is ended too
+		`*' update-ref -d '*) `,
+	} {
+		text := "#!/bin/sh\ncase \" $* \" in " + at + "kill -9 $PPID; exit 1;; esac\nexec " + git + " \"$@\"\n"
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(text), 0o700)) //nolint:gosec // a program
+		cmd := h.command(t.Context(), "remove", id, "--yes")
+		cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+		var killed *exec.ExitError
+		require.ErrorAs(t, cmd.Run(), &killed)
+		require.Equal(t, -1, killed.ExitCode(), "it was killed")
+		require.NotEmpty(t, tr.git("branch", "--list", "passbook/*"))
+		require.NoDirExists(t, filepath.Join(tr.dir, "workspace"))
+	}
+
+	require.Contains(t, tr.starter("remove", id, "--yes"), "Run "+id+" is removed.")
+	tr.removed(id)
+	tr.untouched("result")
+	said, code := tr.try("remove", id)
+	require.Equal(t, 2, code, said)
+}
+
+// testRemoveInterrupted refuses a run at work, cancels it when its workflow is gone, and removes it.
+func testRemoveInterrupted(t *testing.T, h *environment) {
+	tr := h.trial(t)
+	tr.steerAgents("hold-reviewer", "")
+	tr.begin()
+	until(t, "the reviewer is asked", func() bool { return tr.heldReviewer() })
+	id := metaOf(t, tr.dir).RunID
+	said, code := tr.try("remove", tr.dir, "--yes")
+	require.Equal(t, 5, code, said)
+	require.Contains(t, said, "it is running. End it first: ")
+	require.DirExists(t, tr.dir)
+
+	require.NoError(t, tr.dial().TerminateWorkflow(t.Context(), id, "", "test"))
+	until(t, "the run is interrupted", func() bool { return tr.status(tr.dir).EffectiveStatus.Status == run.Interrupted })
+	calls := tr.calls()
+	agent, err := strconv.Atoi(strings.TrimSpace(string(read(t, filepath.Join(tr.steer, "held-reviewer")))))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(agent, 0), "a lost workflow leaves its agent at work")
+	require.Contains(t, tr.starter("cancel", tr.dir), "is cancelled")
+	until(t, "its agent is gone", func() bool { return errors.Is(syscall.Kill(agent, 0), syscall.ESRCH) })
+	require.Equal(t, string(run.Cancelled), metaOf(t, tr.dir).Status)
+	require.Equal(t, calls, tr.calls(), "an agent was called")
+	require.Contains(t, tr.starter("cancel", tr.dir), "is cancelled", "twice")
+	closed := tr.dial().GetWorkflow(t.Context(), id, "").Get(t.Context(), nil)
+	require.Error(t, closed)
+
+	said, code = tr.try("remove", tr.dir)
+	require.Equal(t, 2, code, said)
+	require.Contains(t, said, "has commits that nothing else leads to")
+	tr.starter("remove", tr.dir, "--yes", "--discard")
+	tr.removed(id)
+	tr.untouched()
+}
+
+// testRemoveDeletedByHand collects and removes although the directory is gone.
+func testRemoveDeletedByHand(t *testing.T, h *environment) {
+	tr := h.trial(t)
+	id := tr.removable()
+	require.NoError(t, os.RemoveAll(tr.dir))
+	said := tr.starter("store", "gc", "--older-than", "0s", "--delete")
+	require.Contains(t, said, "not found: run "+id)
+	require.Contains(t, said, "remove "+id)
+	require.Contains(t, tr.starter("remove", tr.dir), "its folder is gone")
+	tr.starter("remove", tr.dir, "--yes")
+	tr.removed(id)
+	tr.untouched("result")
+}

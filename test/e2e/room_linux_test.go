@@ -1,0 +1,136 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// smallDisk is a run directory on a disk of its own, which only root can make.
+func smallDisk(t *testing.T, h *environment) string {
+	t.Helper()
+	dir := h.dir("small")
+	mountSmall(t, dir, "3m")
+	return filepath.Join(dir, "run")
+}
+
+// mountSmall mounts a disk of that size.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("making a small disk needs root")
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "passbook-e2e",
+		dir).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be mounted here: %s", out)
+	}
+	t.Cleanup(func() {
+		out, err := exec.Command("umount", "-l", dir).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	})
+}
+
+// fill uses up what room there is, and gives the file to be removed.
+func fill(t *testing.T, folder string, nth int) string {
+	t.Helper()
+	name := filepath.Join(folder, fmt.Sprintf("filler-%d", nth))
+	f, err := os.Create(name)
+	require.NoError(t, err)
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	require.True(t, errors.Is(err, syscall.ENOSPC) || errors.Is(err, io.ErrShortWrite), err)
+	require.NoError(t, f.Close())
+	return name
+}
+
+// TestAFullDisk fills the disk of the directory in the middle of a call: the run pauses, everybody who can be told is
+// told which file system is full and what to do, and after a resume that came too early the next one counts at once.
+// With space again the run ends as if nothing had been.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, "PASSBOOK_HEARTBEAT=3s")
+	dir := smallDisk(t, h)
+	mounted := filepath.Dir(dir)
+	h.spoil(slow("3", "4"))
+	h.begin(dir)
+	h.mid("003")
+	at := h.attach("attach", dir)
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.said(), "Attached to run") })
+	before := read(t, dir+"/events.jsonl")
+	filler := fill(t, mounted, 0)
+	until(t, "the workflow says that it rests, and why its directory does not", func() bool {
+		s := h.status(dir).EffectiveStatus
+		return s.Live == run.Paused && s.Held != nil
+	})
+	calls := h.count("start", "")
+	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
+	status := h.starter("status", dir)
+	require.Contains(t, status,
+		"running (as recorded; its workflow is paused, and the directory follows when it can be written)")
+	require.Regexp(t, `Held up: .*`+regexp.QuoteMeta(full), status)
+	require.Regexp(t, `Next: free space on the disk, then .*resume `+dir, status)
+	until(t, "the attached terminal says it", func() bool { return strings.Contains(at.said(), full) })
+	require.Regexp(t, `Paused, a disk is full: .* Nothing is lost\. Free space there, then run: .*resume `+dir,
+		at.said())
+	require.Contains(t, h.starter("resume", dir), full, "it came too early")
+	whole(t, dir, before)
+	require.Equal(t, calls, h.count("start", ""), "something was called on a full disk")
+
+	require.NoError(t, os.Remove(filler))
+	require.NotContains(t, h.starter("resume", dir), full)
+	require.Positive(t, pausesFor(t, dir, run.DiskFull), "the directory follows at once")
+	h.finish(dir)
+	require.Zero(t, at.wait(), at.said())
+	h.undisturbed(dir, 0)
+}
+
+// pausesFor counts the pauses of a reason that are on disk.
+func pausesFor(t *testing.T, dir, reason string) (n int) {
+	t.Helper()
+	for _, p := range of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused) {
+		if p.Reason == reason {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAFullStateDirectory: the server cannot write its database then, so no workflow can say anything; the attached
+// terminal says it, and with space again the run continues by itself.
+func TestAFullStateDirectory(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, "PASSBOOK_HEARTBEAT=3s")
+	mountSmall(t, h.state(), "64m")
+	dir := h.dir("run")
+	h.spoil(slow("3", "6"))
+	h.begin(dir)
+	h.mid("003")
+	at := h.attach("attach", dir)
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.said(), "Attached to run") })
+	says := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
+		` \(file system ` + h.state() + `: .* of 64\.0 MiB free\)`)
+	var fillers []string
+	until(t, "the attached terminal says it", func() bool {
+		// again and again: the server may give back what it had
+		fillers = append(fillers, fill(t, h.state(), len(fillers)))
+		return says.MatchString(at.said())
+	})
+	for _, f := range fillers {
+		require.NoError(t, os.Remove(f))
+	}
+	require.Zero(t, at.wait(), at.said())
+	complete(t, dir)
+}

@@ -1,0 +1,281 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+)
+
+// quick is a pipeline of one call; asking waits for a decision first.
+const (
+	quick = "pipeline: scheduled\nagent: {run: [the-agent], reply: text, env: [DEPLOY_KEY, OUT]}\nroles:\n  " +
+		"worker: {prompt: prompt.md, gives: report}\nstages:\n  - name: work\n    steps:\n      - role: worker\n"
+	asking = "pipeline: scheduled\nagent: {run: [scripted]}\nroles:\n  worker: {prompt: prompt.md, gives: " +
+		"report}\nstages:\n  - name: work\n    steps:\n      - ask: Shall we?\n      - role: worker\n"
+)
+
+// schedules is a machine with a definition.
+type schedules struct {
+	*environment
+	config string
+}
+
+func newSchedules(t *testing.T, definition string, settings ...string) schedules {
+	t.Helper()
+	s := schedules{environment: newEnv(t, settings...)}
+	s.config = filepath.Join(s.dir("p"), "pipeline.yaml")
+	require.NoError(t, os.Mkdir(s.dir("p"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir("p"), "prompt.md"), []byte("Work.\n"), 0o600))
+	s.define(definition)
+	return s
+}
+
+func (s schedules) define(definition string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(s.config, []byte(definition), 0o600))
+}
+
+// list gives the schedules that the starter lists, by name.
+func (s schedules) list() map[string]operations.ScheduleRow {
+	s.t.Helper()
+	var r struct{ Schedules []operations.ScheduleRow }
+	require.NoError(s.t, json.Unmarshal([]byte(s.starter("schedule", "list", "--json")), &r))
+	out := map[string]operations.ScheduleRow{}
+	for _, row := range r.Schedules {
+		out[row.Name] = row
+	}
+	return out
+}
+
+// awaits polls a schedule until it is so.
+func (s schedules) awaits(name, what string, holds func(operations.ScheduleRow) bool) operations.ScheduleRow {
+	s.t.Helper()
+	var row operations.ScheduleRow
+	until(s.t, what, func() bool {
+		row = s.list()[name]
+		return row.Name != "" && holds(row)
+	})
+	return row
+}
+
+// TestSchedule starts runs every second, one at a time, through an open run, a broken definition, a stopped server and
+// a pause. It takes about 17 s.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	s := newSchedules(t, asking, "PASSBOOK_IDLE=1s")
+	said := s.starter("schedule", "create", "often", "--every", "1s", "--config", s.config)
+	require.Contains(t, said, "Created schedule often")
+	require.Contains(t, said, "It keeps the server and the worker of this host running")
+
+	row := s.awaits("often", "times are skipped while the run is open", func(r operations.ScheduleRow) bool {
+		return r.Skipped >= 2 && r.Recent[0].Status == string(run.AwaitingPhaseHandoff)
+	})
+	require.Equal(t, 1, row.Starts)
+	first := row.Recent[0]
+	require.True(t, first.Open)
+	require.Contains(t, row.Problem, "nothing starts until it ends (overlap skip)")
+	due, err := time.Parse(run.TimeFormat, first.At)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(s.dir("runs"), "often-"+due.Format("20060102-150405")), first.Directory)
+	claim, err := projector.At(first.Directory).Claim()
+	require.NoError(t, err)
+	require.Equal(t, "often", claim.Schedule.Name)
+	require.Equal(t, first.At, claim.Schedule.At)
+	require.NotEmpty(t, claim.Schedule.Execution)
+	require.Contains(t, s.starter("list", "--json"), `"schedule": "often"`)
+	said, code := s.try("schedule", "trigger", "often")
+	require.Equal(t, 3, code, said)
+	require.Contains(t, said, "a run of schedule often is open")
+
+	s.define(asking + "stages: []\n")
+	s.starter("decide", first.Directory, "--action", "halt")
+	row = s.awaits("often", "a start is refused",
+		func(r operations.ScheduleRow) bool { return r.Recent[0].Status == operations.OccurrenceFailed })
+	require.Contains(t, row.Recent[0].Problem, "pipeline.yaml:10")
+	require.Contains(t, row.Problem, "pipeline.yaml:10")
+	s.define(asking)
+	row = s.awaits("often", "the next run waits",
+		func(r operations.ScheduleRow) bool { return r.Recent[0].Status == string(run.AwaitingPhaseHandoff) })
+	second := row.Recent[0]
+	require.NotEqual(t, first.RunID, second.RunID)
+
+	require.Contains(t, s.starter("server", "status"), "Schedules often keep server and worker running")
+	require.Contains(t, s.starter("server", "stop"), "Schedules start nothing until")
+	said, code = s.try("schedule", "list")
+	require.Equal(t, 3, code, said)
+	s.starter("server", "start")
+	s.starter("decide", second.Directory, "--action", "halt")
+	row = s.awaits("often", "the next run waits", func(r operations.ScheduleRow) bool {
+		return r.Recent[0].RunID != second.RunID && r.Recent[0].Status == string(run.AwaitingPhaseHandoff)
+	})
+	third := row.Recent[0]
+
+	s.starter("schedule", "pause", "often", "--note", "enough")
+	row = s.list()["often"]
+	require.True(t, row.Paused)
+	require.Equal(t, "enough", row.Note)
+	server, starts := s.server(), row.Starts
+	s.starter("decide", third.Directory, "--action", "halt") // nothing is left to list then: the server stops
+	until(t, "nothing is left to do", func() bool { return !server.Alive() })
+	require.Contains(t, s.starter("schedule", "unpause", "often"), "Next run: ")
+	row = s.awaits("often", "it starts again", func(r operations.ScheduleRow) bool {
+		return r.Starts > starts && r.Recent[0].Status == string(run.AwaitingPhaseHandoff)
+	})
+	require.Equal(t, starts+1, row.Starts, "what passed while it was paused is not caught up")
+
+	last := row.Recent[0].Directory
+	require.Contains(t, s.starter("schedule", "delete", "often"), "Its runs continue")
+	require.Empty(t, s.list())
+	require.NoFileExists(t, filepath.Join(s.state(), "schedules", "environ", "often.json"))
+	require.True(t, statusIs(last, run.AwaitingPhaseHandoff))
+	s.starter("decide", last, "--action", "halt")
+}
+
+// TestScheduleCatchesUpOnce ends the server the hard way for several times of a schedule: one run makes up for all of
+// them. It takes about 7 s.
+func TestScheduleCatchesUpOnce(t *testing.T) {
+	t.Parallel()
+	s := newSchedules(t, asking)
+	s.starter("schedule", "create", "laptop", "--every", "2s", "--config", s.config, "--paused")
+	laptop := s.dial().ScheduleClient().GetHandle(t.Context(), "laptop")
+	until(t, "a time has just passed", func() bool { return time.Now().UnixMilli()%2000 < 300 })
+	require.NoError(t, laptop.Unpause(t.Context(), client.ScheduleUnpauseOptions{}))
+	until(t, "it is unpaused", func() bool {
+		d, err := laptop.Describe(t.Context())
+		return err == nil && !d.Schedule.State.Paused
+	})
+	s.kill(s.server())
+	off := time.Now()
+	until(t, "two times pass", func() bool { return time.Since(off) > 4*time.Second })
+	on := time.Now()
+	s.starter("server", "start")
+	row := s.awaits("laptop", "the run that was missed waits, and the other time is skipped",
+		func(r operations.ScheduleRow) bool {
+			return len(r.Recent) > 0 && r.Recent[0].Status == string(run.AwaitingPhaseHandoff) && r.Skipped > 0
+		})
+	require.Equal(t, 1, row.Starts)
+	due, err := time.Parse(run.TimeFormat, row.Recent[0].At)
+	require.NoError(t, err)
+	require.WithinRange(t, due, off, on, "a time that was missed")
+	s.starter("schedule", "delete", "laptop")
+}
+
+// TestScheduleIsRefused creates nothing, and says why. It takes about 3 s.
+func TestScheduleIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSchedules(t, asking)
+	create := func(name string, more ...string) (string, int) {
+		return s.try(append([]string{"schedule", "create", name, "--config", s.config}, more...)...)
+	}
+	said, code := create("one", "--cron", "0 2 * * *", "--time-zone", "Europe/Berlin", "--jitter", "5m", "--overlap",
+		"buffer-one", "--catch-up-window", "7d", "--task", "Look.")
+	require.Zero(t, code, said)
+	one := s.list()["one"]
+	require.Equal(t, []string{"0 2 * * *"}, one.Times)
+	require.Equal(t, []any{"Europe/Berlin", int64(300), "buffer-one", int64(7 * 24 * 3600), "Look."},
+		[]any{one.TimeZone, one.JitterS, one.Overlap, one.CatchUpWindowS, one.Task})
+	require.Len(t, one.Next, 10)
+	next, err := time.Parse(run.TimeFormat, one.Next[0])
+	require.NoError(t, err)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	require.Equal(t, 2, next.In(berlin).Hour())
+
+	for _, row := range []struct {
+		want string
+		args []string
+	}{
+		{"it exists already", []string{"one", "--every", "1h"}},
+		{"CronString does not have 5-7 fields", []string{"two", "--cron", "0 2 * *"}},
+		{"unknown time zone Mars/North", []string{"two", "--cron", "0 2 * * *", "--time-zone", "Mars/North"}},
+		{"its times never come", []string{"two", "--cron", "0 2 31 2 *"}},
+	} {
+		said, code := create(row.args[0], row.args[1:]...)
+		require.Equal(t, 2, code, said)
+		require.Contains(t, said, row.want)
+	}
+	said, code = s.try("schedule", "pause", "ome")
+	require.Equal(t, 2, code, said)
+	require.Contains(t, said, "schedule ome: not found; did you mean one?")
+	require.Len(t, s.list(), 1)
+	require.Equal(t, one, s.list()["one"], "nothing was changed")
+	left, err := os.ReadDir(filepath.Join(s.state(), "schedules", "environ"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
+// TestScheduleHandsOverItsEnvironment: the runs of a schedule find the agent and the key of who created it, though the
+// worker has neither; past times are backfilled one after another, each in its own directory. What no worker has
+// started yet is cancelled with the schedule. It takes about 3 s.
+func TestScheduleHandsOverItsEnvironment(t *testing.T) {
+	t.Parallel()
+	s := newSchedules(t, quick)
+	s.starter("server", "start")
+	bin, out := s.dir("bin"), s.dir("out")
+	for _, dir := range []string{bin, out} {
+		require.NoError(t, os.Mkdir(dir, 0o700))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "the-agent"), []byte(lateAgent), 0o700)) //nolint:gosec // it is a program
+	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "OUT="+out, "DEPLOY_KEY=correct-horse-battery")
+	s.starter("schedule", "create", "hourly", "--every", "1h", "--config", s.config, "--paused")
+	info, err := os.Stat(filepath.Join(s.state(), "schedules", "environ", "hourly.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	s.starter("schedule", "backfill", "hourly", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z")
+	row := s.awaits("hourly", "three runs are done", func(r operations.ScheduleRow) bool {
+		done := 0
+		for _, x := range r.Recent {
+			if x.Status == string(run.Done) && !x.Open {
+				done++
+			}
+		}
+		return done == 3
+	})
+	require.Equal(t, 3, row.Starts)
+	for hour, x := range []int{2, 1, 0} {
+		require.Equal(t, filepath.Join(s.dir("runs"), fmt.Sprintf("hourly-20260101-%02d0000", x)),
+			row.Recent[hour].Directory)
+	}
+	keys, err := os.ReadFile(filepath.Join(out, "keys"))
+	require.NoError(t, err)
+	require.Equal(t, "correct-horse-battery\ncorrect-horse-battery\ncorrect-horse-battery\n", string(keys))
+	require.Contains(t, s.starter("schedule", "trigger", "hourly"), "Started run ")
+
+	s.awaits("hourly", "the fourth run is over", func(r operations.ScheduleRow) bool {
+		return len(r.Recent) == 4 && !slices.ContainsFunc(r.Recent, func(x operations.Occurrence) bool { return x.Open })
+	})
+	runs, err := os.ReadDir(s.dir("runs"))
+	require.NoError(t, err)
+	s.kill(s.worker())
+	require.NoError(t, s.dial().ScheduleClient().GetHandle(t.Context(), "hourly").Trigger(t.Context(),
+		client.ScheduleTriggerOptions{}))
+	s.awaits("hourly", "what waits for a worker is named", func(r operations.ScheduleRow) bool {
+		return strings.Contains(r.Problem, "no worker of its host takes it")
+	})
+	require.Contains(t, s.starter("schedule", "delete", "hourly"), "Due starts that were cancelled: 1.")
+	s.starter("server", "start")
+	var waiting *workflowservice.CountWorkflowExecutionsResponse
+	until(t, "it is cancelled", func() bool {
+		waiting, err = s.dial().CountWorkflow(t.Context(),
+			&workflowservice.CountWorkflowExecutionsRequest{Query: "WorkflowType = 'Scheduled' AND ExecutionStatus " +
+				"= 'Canceled'"})
+		return err == nil && waiting.GetCount() == 1
+	})
+	now, err := os.ReadDir(s.dir("runs"))
+	require.NoError(t, err)
+	require.Len(t, now, len(runs), "no run was started")
+}

@@ -1,0 +1,82 @@
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// spent is what the agents' own log says of the calls of a run.
+type spent struct {
+	started, answered int
+	repeated          int      // starts of a call that had its answer, and answers of one that had another
+	again             int      // starts of a call whose agent had ended without an answer
+	repeats           []string // the former, one text each
+}
+
+// judge counts. A call is a place in the run, whatever attempt and delivery it is: a fault-free run asks each place
+// once.
+func judge(calls []callLine) spent {
+	s, starts, answers, after := spent{}, map[string]int{}, map[string]int{}, map[string]int{}
+	for _, c := range calls {
+		switch {
+		case c.Event == "answered":
+			answers[c.At]++
+		case answers[c.At] > 0:
+			after[c.At]++
+			starts[c.At]++
+			s.repeats = append(s.repeats, fmt.Sprintf("%s was answered, and started again as %s", c.At, delivery(c)))
+		default:
+			starts[c.At]++
+		}
+	}
+	for at, n := range starts {
+		repeated := max(after[at], answers[at]-1)
+		s.started, s.answered, s.repeated, s.again = s.started+n, s.answered+answers[at], s.repeated+repeated,
+			s.again+n-1-repeated
+		if after[at] < repeated {
+			s.repeats = append(s.repeats, fmt.Sprintf("%s was answered %d times", at, answers[at]))
+		}
+	}
+	return s
+}
+
+// delivery names a call and its delivery, by the directory that the agent worked in.
+func delivery(c callLine) string {
+	dir := filepath.Dir(c.Dir)
+	return filepath.Base(filepath.Dir(dir)) + ", delivery " + filepath.Base(dir)
+}
+
+func (s spent) plus(o spent) spent {
+	return spent{s.started + o.started, s.answered + o.answered, s.repeated + o.repeated, s.again + o.again,
+		append(s.repeats, o.repeats...)}
+}
+
+func TestRepeatedCallsAreCounted(t *testing.T) {
+	start := func(at string) callLine {
+		return callLine{Event: "start", At: at, Dir: "/s/scratch/run_" + at + "/2/work"}
+	}
+	answered := func(at string) callLine { return callLine{Event: "answered", At: at} }
+	again := []string{"a was answered, and started again as run_a, delivery 2"}
+	for name, row := range map[string]struct {
+		calls []callLine
+		want  spent
+	}{
+		"none": {nil, spent{}},
+		"two calls at once": {[]callLine{start("a"), start("b"), answered("b"), answered("a")},
+			spent{started: 2, answered: 2}},
+		"one whose agent was ended": {[]callLine{start("a"), start("a"), answered("a")},
+			spent{started: 2, answered: 1, again: 1}},
+		"one that was ended and continues": {[]callLine{start("a"), start("a")}, spent{started: 2, again: 1}},
+		"one that was answered": {[]callLine{start("a"), answered("a"), start("a"), answered("a")},
+			spent{2, 2, 1, 0, again}},
+		"one that was answered, and ended": {[]callLine{start("a"), answered("a"), start("a")},
+			spent{2, 1, 1, 0, again}},
+		"two deliveries at once": {[]callLine{start("a"), start("a"), answered("a"), answered("a")},
+			spent{2, 2, 1, 0, []string{"a was answered 2 times"}}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, row.want, judge(row.calls)) })
+	}
+}

@@ -1,0 +1,76 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/passbook-run/passbook/internal/projector"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestTwoStartsOnOneDirectory starts two programs at once, over and over: of one pipeline, and of two. One run comes of
+// it. The other start attaches to it, if it is the same, or is refused with the holder's name; it writes nothing.
+func TestTwoStartsOnOneDirectory(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	const asks = "pipeline: %s\nagent: {run: [scripted]}\nroles:\n  worker: {prompt: prompt.md, gives: " +
+		"report}\nstages:\n  - name: wait\n    steps:\n      - ask: Shall we?\n      - role: worker\n"
+	require.NoError(t, os.WriteFile(h.dir("prompt.md"), []byte("Work."), 0o600))
+	for name, more := range map[string]string{"one": "", "two": "      - role: worker\n"} {
+		require.NoError(t, os.WriteFile(h.dir(name+".yaml"), []byte(fmt.Sprintf(asks, name)+more), 0o600))
+	}
+	for round := range 20 {
+		second := []string{"one", "two"}[round%2]
+		dir := h.dir(fmt.Sprint("run-", round))
+		said, codes := make([]string, 2), make([]int, 2)
+		var both sync.WaitGroup
+		for i, name := range []string{"one", second} {
+			both.Go(func() {
+				said[i], codes[i] = h.try("run", "--config", h.dir(name+".yaml"), "--output-dir", dir, "--detach")
+			})
+		}
+		both.Wait()
+		claim, err := projector.At(dir).Claim()
+		require.NoError(t, err)
+		told := fmt.Sprintf("round %d, of %s:\n%s\n%s", round, claim.Pipeline, said[0], said[1])
+		winners := 0
+		for i, name := range []string{"one", second} {
+			require.Contains(t, said[i], claim.RunID, "who lost is told the holder; %s", told)
+			if codes[i] == 0 {
+				require.Equal(t, claim.Pipeline, name, told)
+				winners++
+				continue
+			}
+			if codes[i] == 2 { // it came late enough to be compared with the run
+				require.NotEqual(t, claim.Pipeline, name, told)
+				require.Contains(t, said[i], "has another definition; nothing was changed", told)
+				continue
+			}
+			require.Equal(t, 5, codes[i], told)
+		}
+		require.Positive(t, winners, told)
+		until(t, "it asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
+		start := of[run.RunStart](eventsOf(t, dir), run.KindRunStart)
+		require.Len(t, start, 1, told)
+		require.Equal(t, claim.RunID, start[0].RunID, told)
+		require.NoDirExists(t, filepath.Join(dir, "_orchestrator", "archives"), told)
+	}
+	var list struct {
+		Runs []struct {
+			Directory string `json:"directory"`
+		} `json:"runs"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(h.starter("list", "--json")), &list))
+	require.Len(t, list.Runs, 20, "a run for each directory, and no other workflow")
+	for _, r := range list.Runs {
+		require.NotEmpty(t, r.Directory)
+	}
+}

@@ -1,0 +1,261 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+var pictures = flag.Bool("pictures", false, "take the pictures of Temporal's Web UI for docs/images")
+
+// pausedQuery is the query of docs/operating.md for paused runs.
+const pausedQuery = `WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "paused"`
+
+// webUI is a real browser that opens the environment's Web UI.
+type webUI struct {
+	ctx  context.Context
+	base string
+}
+
+func (h *environment) webUI() webUI {
+	h.t.Helper()
+	program, err := browser.Find("")
+	if err != nil {
+		h.t.Skip(err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.WindowSize(1400, 1000),
+		chromedp.Flag("disable-background-networking", true))
+	alloc, stop := chromedp.NewExecAllocator(h.t.Context(), opts...)
+	h.t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(alloc)
+	h.t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	h.t.Cleanup(cancel)
+	return webUI{ctx: ctx, base: h.running().Server.UI}
+}
+
+// pageText is all that a page shows. Markdown stands in frames of its own.
+const pageText = `[document.body?.innerText ?? '', ...[...document.querySelectorAll('svg text')].map(x => x.textContent), ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument?.body?.innerText ?? '')].join('\\n')`
+
+// page opens a page, waits until a text is on it, and gives all of its text. With -pictures it is kept as a picture.
+func (w webUI) page(t *testing.T, path, wait, name string) string {
+	t.Helper()
+	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+path)))
+	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`,
+		chromedp.WithPollingTimeout(deadline)))
+	require.NoError(t, err, "%s does not show %q", path, wait)
+	said, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
+	require.NoError(t, err)
+	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	if *pictures && name != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
+	}
+	return said
+}
+
+func quoted(s string) string { return "'" + s + "'" }
+
+// TestWebUI reads the runs in Temporal's Web UI alone: a list that can be filtered, and a page that says what a run
+// waits for and what to type.
+func TestWebUI(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.spoil("- {at: 3, do: slow, seconds: 3, attempt: 1-9}\n")
+	w := h.prepareRuns()
+	query := "/namespaces/default/workflows?query=" +
+		url.QueryEscape(`PassbookPipeline = "corpus-tiny" AND `+pausedQuery)
+	list := w.page(t, query, h.id("paused"), "webui-list")
+	require.NotContains(t, list, h.id("done"), "the list is not filtered")
+
+	page := w.page(t, h.tab("paused", "user-metadata"), "budget-threshold", "webui-run")
+	for _, text := range []string{"corpus-tiny in " + h.dir("paused"), run.Next(run.Paused, run.BudgetThreshold),
+		"starter budget " + h.dir("paused")} {
+		require.Contains(t, page, text)
+	}
+	attributes := w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus", "")
+	require.Contains(t, attributes, "paused")
+	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "RunPass", ""), "Rotation")
+}
+
+// tab is a page of the Web UI about a run.
+func (h *environment) tab(name, tab string) string {
+	h.t.Helper()
+	d, err := h.dial().DescribeWorkflow(h.t.Context(), h.id(name), "")
+	require.NoError(h.t, err)
+	return "/namespaces/default/workflows/" + h.id(name) + "/" + d.WorkflowExecution.RunID + "/" + tab
+}
+
+// prepareRuns makes a run that is done, and one that rests because its budget is spent.
+func (h *environment) prepareRuns() webUI {
+	h.t.Helper()
+	h.finish(h.dir("done"))
+	h.begin(h.dir("paused"))
+	until(h.t, "the third pass is out", func() bool { return h.count("start", "003") == 2 })
+	h.starter("budget", h.dir("paused"), "--usd", "0.3")
+	until(h.t, "the budget is spent", func() bool { return statusIs(h.dir("paused"), run.Paused) })
+	w := h.webUI()
+	c := h.dial()
+	until(h.t, "the list knows", func() bool {
+		n, err := c.CountWorkflow(h.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: pausedQuery})
+		return err == nil && n.Count == 1
+	})
+	return w
+}
+
+// id is the ID of the run in a directory of the environment.
+func (h *environment) id(name string) string { return metaOf(h.t, h.dir(name)).RunID }
+
+// TestWebUIAnswers answers an open question in the Web UI alone: its page says what is asked, and its own form sends
+// the signal.
+func TestWebUIAnswers(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	dir := h.asksAboutThePlan("asked")
+	w := h.webUI()
+	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision", "webui-question")
+	for _, text := range []string{"Is this the right plan?", "starter decide " + dir, "--name decide --input"} {
+		require.Contains(t, page, text)
+	}
+	w.page(t, h.tab("asked", "timeline"), "More Actions", "")
+	w.click(t, "button", "More Actions")
+	w.click(t, "[data-testid=signal-button]", "Send a Signal")
+	w.click(t, "dialog[open] [data-testid=signal-select-button]", "")
+	w.click(t, "dialog[open] li", "decide")
+	w.do(t, `(() => { const e = `+shown(`dialog[open] .cm-content`, "")+
+		`; e.focus(); return document.execCommand('insertText', false, '{"action":"continue","by":"web"}') })()`)
+	w.keep(t, "webui-signal")
+	w.click(t, "dialog[open] [data-testid=confirm-modal-button]", "Submit")
+	until(t, "the run goes on", func() bool { return statusIs(dir, run.Done) })
+	decided := metaOf(t, dir).State.Decided
+	require.NotNil(t, decided)
+	require.Equal(t, run.ActionContinue, decided.Action)
+}
+
+// asksAboutThePlan begins a run that asks at once, and gives its directory.
+func (h *environment) asksAboutThePlan(name string) string {
+	h.t.Helper()
+	folder := filepath.Join(h.root, "asks")
+	require.NoError(h.t, os.MkdirAll(folder, 0o700))
+	for file, text := range map[string]string{"plan.md": "Plan it.\n", "pipeline.yaml": `pipeline: asks
+agent: {run: [sh, -c, "cat >/dev/null; echo Greet the world."], reply: text}
+roles: {planner: {prompt: plan.md, gives: report}}
+stages:
+  - name: plan
+    steps:
+      - role: planner
+      - ask: Is this the right plan?
+`} {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	dir := h.dir(name)
+	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	h.asked(dir, 1)
+	return dir
+}
+
+// shown is the first element that can be seen, and that begins with a text.
+func shown(selector, text string) string {
+	return `[...document.querySelectorAll(` + quoted(selector) +
+		`)].find(e => e.checkVisibility() && (e.innerText ?? '').trim().startsWith(` + quoted(text) + `))`
+}
+
+// click waits until an element can be seen, and clicks it.
+func (w webUI) click(t *testing.T, selector, text string) {
+	t.Helper()
+	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`!!(`+shown(selector, text)+`)`,
+		chromedp.WithPollingTimeout(deadline)))
+	require.NoError(t, err, "there is no %s %s", selector, text)
+	w.do(t, `(() => { `+shown(selector, text)+`.click(); return true })()`)
+}
+
+func (w webUI) do(t *testing.T, script string) {
+	t.Helper()
+	ok, err := chromedp.Run(w.ctx, chromedp.Evaluate[bool](script))
+	require.NoError(t, err)
+	require.True(t, ok, script)
+}
+
+// keep takes a picture with -pictures.
+func (w webUI) keep(t *testing.T, name string) {
+	t.Helper()
+	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	if *pictures {
+		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
+	}
+}
+
+// TestWebUIFiftyRuns finds the runs that matter among fifty, by status, stage and score, with the queries that
+// docs/operating.md shows.
+func TestWebUIFiftyRuns(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	fifty := map[string]int{} // by query: how many it finds
+	stages := []string{"corpus-integration", "pa-hardening"}
+	statuses := []run.Status{run.Running, run.Paused, run.AwaitingPhaseHandoff, run.Done, run.Failed}
+	c := h.dial()
+	for i := range 50 {
+		status, stage, score := statuses[i%5], stages[i/5%2], float64(i%8)/2
+		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+			ID: fmt.Sprintf("run-%02d", i), TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(
+				temporal.NewSearchAttributeKeyKeyword("PassbookPipeline").ValueSet("corpus"),
+				temporal.NewSearchAttributeKeyKeyword("PassbookStatus").ValueSet(string(status)),
+				temporal.NewSearchAttributeKeyKeyword("PassbookStage").ValueSet(stage),
+				temporal.NewSearchAttributeKeyFloat64("PassbookScore").ValueSet(score),
+			),
+		}, workflows.Name, workflows.Input{})
+		require.NoError(t, err)
+	}
+	page := string(read(t, filepath.Join(project, "docs", "operating.md")))
+	_, table, ok := strings.Cut(page, "\n## In the Web UI\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n## ")
+	for query, found := range map[string]int{
+		pausedQuery: 10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus STARTS_WITH "awaiting"`:                         10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "running" AND PassbookStage = "pa-hardening"`: 5,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStage = "pa-hardening" AND PassbookScore < 3`:          18,
+		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") AND StartTime > "2026-01-01T00:00:00Z"`:  10,
+	} {
+		require.Contains(t, table, query)
+		fifty[query] = found
+	}
+	until(t, "the list knows all of them", func() bool {
+		n, err := c.CountWorkflow(t.Context(),
+			&workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Pipeline"`})
+		return err == nil && n.Count == 50
+	})
+	w := h.webUI()
+	for query, found := range fifty {
+		name := ""
+		if found == 18 {
+			name = "webui-query"
+		}
+		said := w.page(t, "/namespaces/default/workflows?query="+url.QueryEscape(query), fmt.Sprintf("of %d", found),
+			name)
+		shown := map[string]bool{}
+		for _, id := range regexp.MustCompile(`run-\d\d`).FindAllString(said, -1) {
+			shown[id] = true
+		}
+		require.Len(t, shown, found, query)
+	}
+}

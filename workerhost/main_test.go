@@ -1,0 +1,46 @@
+package workerhost_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+// TestMain starts an embedded server. It builds the server if the cache does not contain it.
+func TestMain(m *testing.M) {
+	code, err := withServer(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func withServer(tests func() int) (code int, err error) {
+	if err := testenv.UseMemory(); err != nil {
+		return 1, err
+	}
+	root, err := os.MkdirTemp("", "passbook-workerhost-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
+	state, err := testenv.Isolate(root)
+	if err != nil {
+		return 1, err
+	}
+	if _, err := local.Ensure(context.Background(), local.Options{StateDir: state, SourceDir: ".."}, nil); err != nil {
+		return 1, err
+	}
+	defer func() {
+		_, serr := local.StopServer(context.Background(), state, 20*time.Second)
+		err = errors.Join(err, serr)
+	}()
+	return tests(), nil
+}

@@ -1,0 +1,195 @@
+package workflows_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// given stores a plan of a definition, and a prompt with some text.
+func (w *harness) given(src, prompt string) run.PlanRef {
+	w.t.Helper()
+	s, err := store.Open(context.Background(), w.store)
+	require.NoError(w.t, err)
+	defer s.Close()
+	plan, err := s.PutJSON(context.Background(), parse(w.t, src))
+	require.NoError(w.t, err)
+	inputs, err := s.PutJSON(context.Background(), rundir.Inputs{Version: 1, Files: []rundir.InputFile{
+		{Path: "prompt.md", Digest: string(store.DigestOf([]byte(prompt)))},
+	}})
+	require.NoError(w.t, err)
+	return run.PlanRef{Plan: string(plan), Inputs: string(inputs)}
+}
+
+// amendable is a harness whose run can be amended.
+func amendable(t *testing.T, src string) *harness {
+	t.Helper()
+	w := newHarness(t, src)
+	w.in.Start.Inputs = w.given(src, "first").Inputs
+	return w
+}
+
+// plans are those that calls were composed with, in order.
+func (w *harness) plans() (all []string) {
+	for _, in := range w.agent.inputs {
+		all = append(all, in.At.Plan)
+	}
+	return all
+}
+
+func TestAmendCountsFromTheNextStep(t *testing.T) {
+	w := amendable(t, fourPasses)
+	first := w.in.Start.Plan
+	next := w.given(strings.Replace(strings.Replace(fourPasses, "usd: 3", "usd: 10", 1), "timeout: 10m",
+		"timeout: 20m", 1), "second")
+	var answer *reply
+	w.onPause(func() {
+		w.dir.when(run.KindRunAmended, func() { w.signal("resume", nil) })
+		answer = w.update("amend", message{"plan": next, "by": "ada", "note": "more"})
+	})
+	w.done()
+	require.NoError(t, answer.err)
+	require.Equal(t, "amended; in force for the next step", answer.ack.Message)
+	require.Equal(t, []string{first, first, first, next.Plan}, w.plans())
+	require.Equal(t, w.agent.times[0]*2, w.agent.times[3], "the limit of the new plan")
+	require.Equal(t, run.Budget{CapUSD: 10, WarnUSD: 5}, w.dir.state(t).Budget)
+	ev := payloads[run.RunAmended](w, run.KindRunAmended)[0]
+	require.Equal(t, []string{first, next.Plan, next.Inputs, "ada", "more"},
+		[]string{ev.Old.Plan, ev.New.Plan, ev.New.Inputs, ev.By, ev.Note})
+	require.Contains(t, ev.Differences, run.Amendable{Name: "budget.usd", Old: "3", New: "10"})
+	require.Contains(t, ev.Differences, run.Amendable{Name: "roles.builder.limits.timeout", Old: "10m0s", New: "20m0s"})
+	require.Equal(t, &run.Place{Round: 1, Step: 3}, w.dir.state(t).Plan.From)
+}
+
+// TestRunningPassKeepsItsPlan: also in its further attempts, until the step begins again.
+func TestRunningPassKeepsItsPlan(t *testing.T) {
+	w := amendable(t, twoPasses)
+	first, next := w.in.Start.Plan, w.given(strings.Replace(twoPasses, "[scripted]", "[scripted, better]", 1), "second")
+	w.agent.will(call(1, 1), func(contract.PassResult) (contract.PassResult, error) {
+		amended := make(chan struct{})
+		w.dir.when(run.KindRunAmended, func() { close(amended) })
+		w.signal("amend", message{"plan": next})
+		<-amended
+		return contract.PassResult{Outcome: "unknown", Message: "not today"}, nil
+	})
+	w.agent.will(call(1, 2), goes(contract.PassResult{Outcome: "config-mismatch", Message: "never", Permanent: true}))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, []string{first, first, next.Plan, next.Plan}, w.plans())
+	require.Equal(t, &run.Place{Round: 1}, w.dir.state(t).Plan.From)
+}
+
+func TestAmendedMaximumDropsTheCachedRound(t *testing.T) {
+	w := amendable(t, aLoop)
+	next := w.given(strings.Replace(aLoop, "max: 3", "max: 1", 1), "first")
+	w.agent.will("g0.polish/3.1.-.1", after(func() {
+		amended := make(chan struct{})
+		w.dir.when(run.KindRunAmended, func() { close(amended) })
+		w.signal("amend", message{"plan": next})
+		<-amended
+	}))
+	w.done()
+	require.Equal(t, 1, w.dir.state(t).Rounds)
+}
+
+func TestAmendmentsAreRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		old, new, want string
+	}{
+		"structure": {"{role: builder}, {role: builder}]", "{role: builder}]",
+			"the run cannot adopt the definition: stages.build.steps: it changes what the plan consists of"},
+		"budget that is spent": {"usd: 3", "usd: 1", "a budget of 1.00 USD is below the current cost (3.00)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := amendable(t, fourPasses)
+			next := w.given(strings.Replace(fourPasses, row.old, row.new, 1), "first")
+			w.onPause(func() {
+				w.dir.when(run.KindDecisionRefused, func() {
+					w.signal("budget", message{"usd": 10})
+					w.signal("resume", nil)
+				})
+				w.signal("amend", message{"plan": next})
+			})
+			w.done()
+			require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, row.want)
+			require.Empty(t, w.story(run.KindRunAmended))
+			require.EqualValues(t, 0, w.dir.state(t).Plan.Seq)
+		})
+	}
+}
+
+func TestAmendWithoutPlanIsRefused(t *testing.T) {
+	w := amendable(t, twoPasses)
+	var empty *reply
+	w.agent.will(call(1, 1), after(func() { empty = w.update("amend", nil) }))
+	w.done()
+	require.ErrorContains(t, empty.refused, "the plan is missing")
+}
+
+// TestAmendmentSurvivesContinueAsNew: each execution of one step goes by the plan in force.
+func TestAmendmentSurvivesContinueAsNew(t *testing.T) {
+	w := amendable(t, fourPasses)
+	w.in.Options.ContinueAfter = 1
+	first, next := w.in.Start.Plan, w.given(strings.Replace(fourPasses, "usd: 3", "usd: 10", 1), "second")
+	w.agent.will(call(2, 1), after(func() {
+		amended := make(chan struct{})
+		w.dir.when(run.KindRunAmended, func() { close(amended) })
+		w.signal("amend", message{"plan": next})
+		<-amended
+	}))
+	w.chain(func(workflows.Input) {})
+	require.Equal(t, []string{first, first, next.Plan, next.Plan}, w.plans())
+}
+
+func TestReopenAmends(t *testing.T) {
+	w := amendable(t, twoPasses)
+	next := w.given(twoPasses, "second")
+	w.cutOff()
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, Amend: &workflows.Message{By: "ada", Plan: &next}})
+	w.done()
+	require.Equal(t, []string{w.in.Start.Plan, next.Plan}, w.plans())
+	require.Equal(t, "ada", payloads[run.RunAmended](w, run.KindRunAmended)[0].By)
+}
+
+func TestRevertKeepsTheAmendment(t *testing.T) {
+	w := amendable(t, twoPasses)
+	first, next := w.in.Start.Plan, w.given(twoPasses, "second")
+	next.Definition = "another text"
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() {
+		w.dir.when(run.KindRunAmended, func() { w.signal("revert", message{"to": "cp-1"}) })
+		w.signal("amend", message{"plan": next})
+	})
+	w.done()
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	require.Equal(t, []string{first, next.Plan, next.Plan}, w.plans())
+	require.Equal(t, next, w.dir.state(t).Plan.PlanRef)
+	require.Equal(t, &run.Place{Round: 1}, w.dir.state(t).Plan.From)
+}
+
+// TestReplayRepeatsAmendments puts the source's amendments in force at the places where they were there.
+func TestReplayRepeatsAmendments(t *testing.T) {
+	w := amendable(t, fourPasses)
+	second := w.given(strings.Replace(fourPasses, "usd: 3", "usd: 10", 1), "second")
+	third := w.given(strings.Replace(fourPasses, "usd: 3", "usd: 11", 1), "third")
+	branched(w, run.ModeReplay, run.Reexecute)
+	w.in.Start.Budget = run.Budget{CapUSD: 20, WarnUSD: 19}
+	for i, ref := range []run.PlanRef{second, third} {
+		w.in.Start.Amendments = append(w.in.Start.Amendments, run.Amendment{
+			At: run.Place{Round: 1, Step: 1 + 2*i}, RunAmended: run.RunAmended{New: ref, Budget: &run.Budget{CapUSD: 1}},
+		})
+	}
+	w.in.Options.ContinueAfter = 1
+	w.chain(func(workflows.Input) {})
+	require.Equal(t, []string{second.Plan, second.Plan, third.Plan}, w.plans(), "it begins with the second step")
+	require.Equal(t, run.Budget{CapUSD: 20, WarnUSD: 19}, w.dir.state(t).Budget, "a replay has its own budget")
+	require.Equal(t, w.in.Start.Source.RunID, payloads[run.RunAmended](w, run.KindRunAmended)[1].Source)
+}

@@ -1,0 +1,137 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+)
+
+// showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
+func (e *engine) showDetails(ctx workflow.Context) {
+	text := details(e.j.state, e.in)
+	if e.held.Held {
+		text += fmt.Sprintf("\nA disk is full: %s. The next attempt is at %s, or at once after a resume.\n",
+			run.OneLine(e.held.Message), e.held.RetryAt)
+	}
+	if e.held.Waiting {
+		text += fmt.Sprintf("\nWaiting: %s. The next attempt is at %s.\n", run.OneLine(e.held.Message), e.held.RetryAt)
+	}
+	workflow.SetCurrentDetails(ctx, text)
+}
+
+// details returns the summary of a run: status, progress, cost, what it waits for, and the commands to run next.
+func details(s run.State, in Input) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
+	fmt.Fprintf(&b, "| progress | cost | score | stage |\n|---|---|---|---|\n| %s | %s | %s | %s |\n\n", progress(s),
+		cost(s), score(s), stage(s))
+	for _, f := range s.InFlight {
+		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
+			f.Attempt, f.StartedAt)
+	}
+	if f := s.Failure; f != nil {
+		fmt.Fprintf(&b, "- failed: **%s** in %d starts, last with %s: %s\n", f.Step, f.Starts, f.Category, f.Message)
+	}
+	if p := s.Problem; p != nil {
+		attempt := ""
+		if p.Attempt > 0 {
+			attempt = fmt.Sprintf(" in attempt %d", p.Attempt)
+		}
+		fmt.Fprintf(&b, "- last error, %s: **%s** %s%s: %s\n", p.TS, p.Context, p.Category, attempt,
+			run.OneLine(p.Message))
+	}
+	if s.Checkpoint != nil && s.Status != run.Done {
+		fmt.Fprintf(&b, "- continues from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)
+	}
+	fmt.Fprintf(&b, "- directory `%s`\n\n", in.Target.Dir)
+	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", nextSteps(s), strings.Join(commands(s, in), "\n"))
+	return b.String()
+}
+
+func parenthesized(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func progress(s run.State) string {
+	if s.Wording == run.WordingStages {
+		return s.Progress()
+	}
+	text := fmt.Sprintf("pass %d of %d", s.Passes.LastSettled, s.Passes.Total)
+	if s.Rounds > 0 {
+		text += fmt.Sprintf("; rounds finished: %d", s.Rounds)
+	}
+	return text
+}
+
+func cost(s run.State) string {
+	if s.Budget.CapUSD <= 0 {
+		return s.CostText()
+	}
+	return fmt.Sprintf("%s of $%.2f (%.0f%%)", s.CostText(), s.Budget.CapUSD, 100*s.Total()/s.Budget.CapUSD)
+}
+
+func score(s run.State) string {
+	if s.Score == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", *s.Score)
+}
+
+func stage(s run.State) string {
+	text := s.Phase
+	if s.Set != "" {
+		text += ", " + s.Set
+	}
+	if s.Round > 1 {
+		text += fmt.Sprintf(", round %d", s.Round)
+	}
+	return text
+}
+
+// nextSteps describes what the run waits for and what to do.
+func nextSteps(s run.State) string {
+	q, undecided := s.Asks()
+	switch {
+	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
+		return "Fix the cause of the failures, then resume with force and a reason:"
+	case undecided && s.Status.Closed():
+		return "The run ended with an open question. Decide it to continue the run:"
+	case undecided:
+		return fmt.Sprintf("**%s** Waiting for a decision (%s)%s:", q.Words(), strings.Join(q.Actions, ", "), expiry(q))
+	}
+	return run.Means(s.Status, s.Reason) + " " + s.NextStep()
+}
+
+// expiry describes what happens without an answer.
+func expiry(q run.Question) string {
+	if q.ExpiresAt == "" {
+		return ""
+	}
+	return fmt.Sprintf(" until %s, then %s", q.ExpiresAt, q.OnExpiry)
+}
+
+// nextCommands returns the commands for a run whose workflow is open or has just ended.
+func nextCommands(s run.State, in Input) []run.Command {
+	at := run.Situation{EffectiveStatus: run.NewEffectiveStatus(s.Status, run.LiveOpen, ""), Dir: in.Target.Dir}
+	if s.Status.Closed() {
+		at.EffectiveStatus = run.NewEffectiveStatus(s.Status, run.LiveClosed, "")
+	}
+	return run.NextCommands(s, at)
+}
+
+// commands returns what to run next, with starter and with the Temporal CLI.
+func commands(s run.State, in Input) []string {
+	all := nextCommands(s, in)
+	texts := append(shell.Script("starter", all), shell.Temporal(shell.Update, in.Target.RunID, all)...)
+	if _, asks := run.Offers(all, run.Decide); asks {
+		texts = append(texts, shell.Temporal(shell.Signal, in.Target.RunID, all)...)
+	}
+	return texts
+}

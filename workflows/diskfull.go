@@ -1,0 +1,75 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+type targetSetter interface{ SetTarget(to contract.Target) }
+
+// runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
+func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
+	if err := e.checkAfterReset(ctx); err != nil {
+		return err
+	}
+	defer e.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
+	for {
+		asked := e.control.retryRequests
+		err := e.withDirectory(ctx, func() error {
+			in.SetTarget(e.in.Target)
+			return workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
+		})
+		if isType(err, contract.ErrFinal) {
+			return errors.Join(err, e.checkFinal(ctx))
+		}
+		if !isType(err, contract.ErrDiskFull) {
+			e.diskFullTries = 0
+			return err
+		}
+		if err := e.awaitDiskSpace(ctx, err, asked); err != nil {
+			return err
+		}
+	}
+}
+
+// Backoff for a full disk: each retry adds to the history.
+const (
+	diskRetryMin = 15 * time.Second
+	diskRetryMax = 10 * time.Minute
+)
+
+// awaitDiskSpace pauses the run for a full disk. The pause itself cannot be written yet: queries, the Web UI and
+// search attributes show it at once, the files once there is space. It returns when it is time to retry, or when
+// an operator asks for a retry. asked is the number of such requests when the failed attempt began, so that none
+// is missed.
+func (e *engine) awaitDiskSpace(ctx workflow.Context, full error, asked int) error {
+	if e.active() {
+		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{
+			Reason: run.DiskFull, Detail: errorMessage(full),
+		}); err != nil {
+			return err
+		}
+	}
+	wait := time.Duration(float64(min(diskRetryMin<<min(e.diskFullTries, 10), diskRetryMax)) * e.in.Options.TimeScale)
+	e.diskFullTries++
+	e.held = HeldAnswer{Held: true, Message: errorMessage(full), RetryAt: run.Time(workflow.Now(ctx).Add(wait))}
+	e.showDetails(ctx)
+	opts := workflow.AwaitOptions{
+		Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "before the next attempt at writing to a full disk"},
+	}
+	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.retryRequests != asked })
+	return err
+}
+
+// clearDiskFull ends the message that a full disk holds the run up.
+func (e *engine) clearDiskFull(ctx workflow.Context) {
+	if e.held.Held {
+		e.held = HeldAnswer{}
+		e.showDetails(ctx)
+	}
+}

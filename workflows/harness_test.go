@@ -1,0 +1,238 @@
+package workflows_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// harness is one execution in Temporal's test environment: the real workflow on a real plan, with a fake directory
+// and a fake agent.
+type harness struct {
+	t     *testing.T
+	env   *testsuite.TestWorkflowEnvironment
+	plan  *pipeline.Plan
+	in    workflows.Input
+	dir   *fakeDirectory
+	agent *fakeAgent
+	shots *fakeCamera
+	trees *fakeTrees
+	told  *fakeReceivers
+	waits []time.Duration // timers, in order
+	mu    sync.Mutex
+	trace []string // what was asked of the world, in order
+
+	store string  // where the plan is, whatever the run's input says
+	away  []error // what opening the store fails with, before it can be opened
+
+	composing func(contract.ComposeInput)
+	secret    string // redacted as <hidden> where the workflow hides
+	start     time.Time
+	memo      map[string]any // as it was set last
+}
+
+type activityInfo = activity.Info
+
+var startTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// parse makes a plan of a definition whose files are all there.
+func parse(t *testing.T, src string) *pipeline.Plan {
+	t.Helper()
+	folder := fstest.MapFS{
+		"a.md": {Data: []byte("a")}, "b.md": {Data: []byte("b")}, "prompt.md": {Data: []byte("Do it.\n")},
+		"seed.html": {
+			Data: []byte("<!DOCTYPE html>\n"),
+		},
+	}
+	def, problems := pipeline.Parse("small.yaml", []byte(src), folder)
+	require.Empty(t, problems)
+	return pipeline.Expand(def)
+}
+
+func newHarness(t *testing.T, src string) *harness {
+	t.Helper()
+	plan := parse(t, src)
+	url := "file://" + t.TempDir()
+	s, err := store.Open(context.Background(), url)
+	require.NoError(t, err)
+	stored, err := s.PutJSON(context.Background(), plan)
+	require.NoError(t, err)
+	w := &harness{
+		t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, told: &fakeReceivers{}, trees: &fakeTrees{
+			found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1},
+		},
+	}
+	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
+	w.store, w.in = url, input(plan, url, string(stored))
+	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
+	w.fresh()
+	return w
+}
+
+func input(plan *pipeline.Plan, url, stored string) workflows.Input {
+	start := run.RunStart{
+		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: stored, TotalPasses: plan.Total,
+		Budget:   run.Budget{CapUSD: plan.Budget.USD, WarnUSD: run.Cents(plan.Budget.USD * plan.Budget.WarnAt)},
+		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
+	}
+	for _, s := range plan.Stages {
+		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: string(s.Kind)})
+	}
+	start.Kind, start.Delivers, start.Judged = plan.Kind, plan.Delivery != nil, plan.JudgedFrom(0)
+	start.Waits = run.Waits{
+		RemindMS: plan.Questions.Remind.Milliseconds(), ExpiresMS: plan.Questions.Expires.Milliseconds(),
+		OnExpiry: plan.Questions.OnExpiry,
+	}
+	for _, n := range plan.Notify {
+		start.Receivers = append(start.Receivers, run.Receiver{
+			Name: n.Who(), On: n.On, TimeoutMS: n.Timeout.Milliseconds(), GiveUpMS: n.GiveUp.Milliseconds(),
+		})
+	}
+	if plan.Workspace != nil {
+		start.Artifact = nil
+		start.Workspace = &run.Workspace{
+			Kind: "git", Source: "/source", Base: "base", Branch: "passbook/run-1",
+			Tree: run.Blob{Digest: "first tree"},
+		}
+	}
+	q := contract.HostQueues("passbook", "here")
+	return workflows.Input{
+		Target: contract.Target{RunID: "run-1", Dir: "/runs/1", Store: url}, Claim: run.Claim{
+			RunID: "run-1", TaskQueue: "passbook", Host: "here",
+		},
+		Start: start, DirQueue: q.Dir, Calls: "passbook-calls",
+	}
+}
+
+// fresh makes a new execution on the same directory, with the same agent.
+func (w *harness) fresh() {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(
+		log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr,
+			&slog.HandlerOptions{Level: slog.LevelError + 4}))),
+	)
+	w.env = suite.NewTestWorkflowEnvironment()
+	if w.start.IsZero() {
+		w.start = startTime
+	}
+	w.env.SetStartTime(w.start)
+	w.env.SetTestTimeout(time.Minute)
+	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
+	workflows.Register(w.env, w.hidden)
+	acts := activities.New(activities.Config{OpenStore: func(ctx context.Context, _ string) (*store.Store, error) {
+		if len(w.away) > 0 {
+			err := w.away[0]
+			w.away = w.away[1:]
+			return nil, err
+		}
+		return store.Open(ctx, w.store)
+	}})
+	for name, f := range map[string]any{
+		contract.Open: w.dir.Open, contract.Project: w.dir.Project, contract.Rebuild: w.dir.Rebuild,
+		contract.ArchiveSegment: w.dir.Seal, contract.Inspect: w.dir.Inspect,
+		contract.ReadRound: acts.ReadRound, contract.Amend: acts.Amend, contract.Compose: w.compose, contract.RunPass: w.agent.RunPass,
+		contract.TakeScreenshots: w.shots.TakeScreenshots,
+		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
+		contract.Deliver: w.trees.Deliver, contract.Notify: w.told.Notify,
+		contract.Rehome: w.dir.Rehome,
+	} {
+		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+func (w *harness) hidden(text string) string {
+	if w.secret == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, w.secret, "<hidden>")
+}
+
+func (w *harness) compose(_ context.Context, in contract.ComposeInput) (contract.ComposeResult, error) {
+	if w.composing != nil {
+		w.composing(in)
+	}
+	return contract.ComposeResult{Prompt: run.Blob{Digest: "prompt", Chars: 8}}, nil
+}
+
+func (w *harness) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace = append(w.trace, what)
+}
+
+// execute runs the workflow to its end.
+func (w *harness) execute() (workflows.Result, error) {
+	w.t.Helper()
+	w.env.ExecuteWorkflow(workflows.Name, w.in)
+	require.True(w.t, w.env.IsWorkflowCompleted())
+	var r workflows.Result
+	if err := w.env.GetWorkflowError(); err != nil {
+		return r, err
+	}
+	return r, w.env.GetWorkflowResult(&r)
+}
+
+// done runs the workflow to its end, which must be a good one.
+func (w *harness) done() workflows.Result {
+	w.t.Helper()
+	r, err := w.execute()
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.Done, r.Status)
+	return r
+}
+
+// story is the kinds of events on disk, one word each, without what no test of order is about.
+func (w *harness) story(kinds ...run.Kind) []string {
+	var out []string
+	for _, e := range w.dir.events(w.t) {
+		for _, k := range kinds {
+			if e.Kind == k {
+				out = append(out, strings.TrimSpace(string(e.Kind)+" "+about(e)))
+			}
+		}
+	}
+	return out
+}
+
+// about says which pass or round an event speaks of.
+func about(e run.Event) string {
+	var p run.Pass
+	e.Decode(&p)
+	var c run.CheckpointCreated
+	e.Decode(&c)
+	if p.Step == "" {
+		return c.ID
+	}
+	return strings.TrimSuffix(p.Step+" "+p.Member, " ")
+}
+
+// payloads decodes every event of a kind.
+func payloads[T any](w *harness, kind run.Kind) []T {
+	w.t.Helper()
+	var out []T
+	for _, e := range w.dir.events(w.t) {
+		if e.Kind == kind {
+			var p T
+			e.Decode(&p)
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,165 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// pauseIfRequested is the boundary between steps: budget warning, then pause. It returns when the run may
+// continue. resumable: the next execution can continue the wait, since this one holds no other state.
+func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
+	if err := e.warnBudget(ctx); err != nil {
+		return err
+	}
+	if e.control.Pause && e.active() {
+		if err := e.pause(ctx, run.UserRequested, e.control.Note, e.control.PauseBy); err != nil {
+			return err
+		}
+	}
+	for e.j.state.Status == run.Paused { // back, if the disk was full when the resume was to be written down
+		if err := e.waitForResume(ctx, resumable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warnBudget journals once that most of the budget is spent.
+func (e *engine) warnBudget(ctx workflow.Context) error {
+	s := e.j.state
+	if s.Budget.WarnUSD <= 0 || s.Total() < s.Budget.WarnUSD || s.Warned {
+		return nil
+	}
+	return e.j.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
+}
+
+// budgetSpent reports whether the cap is reached.
+func (e *engine) budgetSpent() bool {
+	s := e.j.state
+	return s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD
+}
+
+// pauseOverBudget pauses the run before its next call.
+func (e *engine) pauseOverBudget(ctx workflow.Context) error {
+	s := e.j.state
+	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, run.BudgetEvent{
+		Budget: s.Budget, TotalUSD: s.Total(),
+	}); err != nil {
+		return err
+	}
+	return e.pause(ctx, run.BudgetThreshold,
+		fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD), "")
+}
+
+// pause journals a pause, with a checkpoint if an operator requested it. A paused run stays paused.
+func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
+	if e.j.state.Status == run.Paused {
+		return nil
+	}
+	phase := e.j.state.Phase
+	if err := e.j.emit(ctx, run.KindRunPaused, phase,
+		run.RunPaused{Reason: reason, Detail: detail, By: by}); err != nil {
+		return err
+	}
+	if reason != run.UserRequested {
+		return nil
+	}
+	return e.checkpoint(ctx, "cp-PAUSE-"+workflow.Now(ctx).UTC().Format("20060102T150405Z"))
+}
+
+func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
+	e.control.Pause, e.control.Now = false, false
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	e.showDetails(ctx)
+	continues := func() bool { return e.control.Resume || e.control.Revert != nil || e.control.err != nil }
+	if err := workflow.Await(ctx,
+		func() bool { return continues() || resumable && e.continueSuggested(ctx) }); err != nil {
+		return err
+	}
+	if err := e.control.err; err != nil {
+		return err
+	}
+	if !continues() {
+		return errContinueAsNew
+	}
+	if e.control.Revert != nil {
+		return e.revert(ctx)
+	}
+	c := e.control.Control
+	e.control.Control = Control{}
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
+		Why: c.Reason}
+	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	if err := e.j.flush(ctx); err != nil { // the directory is current before an operator's edits are read
+		return err
+	}
+	if err := e.adoptEdits(ctx); err != nil {
+		return err
+	}
+	return e.j.flush(ctx) // the directory shows at once that the run continues
+}
+
+// adoptEdits takes over edits of the artifact made while the run was paused: no call was in progress, so any
+// difference is an operator's.
+func (e *engine) adoptEdits(ctx workflow.Context) error {
+	if t := e.workspace(); t != nil {
+		return e.adoptWorkspaceEdits(ctx, t)
+	}
+	known := e.j.state.Artifact
+	if known == nil || e.in.Start.Artifact == nil {
+		return nil
+	}
+	in := contract.InspectInput{Target: e.in.Target, File: e.in.Start.Artifact.File, Digest: known.Digest}
+	var res contract.InspectResult
+	if err := e.runDirectoryActivity(ctx, "inspect the artifact", contract.Inspect, &in, &res); err != nil {
+		return fmt.Errorf("inspect %s: %w", in.File, err)
+	}
+	switch {
+	case res.Edited != nil:
+		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{
+			Artifact: *res.Edited, Cause: "edited",
+		})
+	case res.Restored:
+		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{
+			Artifact: *known, Cause: "restored",
+		})
+	}
+	return nil
+}
+
+// adoptWorkspaceEdits does the same for the run's checkout.
+func (e *engine) adoptWorkspaceEdits(ctx workflow.Context, t *contract.Tree) error {
+	in := contract.InspectInput{Target: e.in.Target, Tree: t}
+	var res contract.InspectResult
+	if err := e.runCheckoutActivity(ctx, "inspect the workspace", contract.Inspect, &in, &res); err != nil {
+		return fmt.Errorf("inspect the workspace: %w", err)
+	}
+	if res.Workspace == nil {
+		return nil
+	}
+	return e.j.emit(ctx, run.KindWorkspaceUpdated, e.j.state.Phase, *res.Workspace)
+}
+
+// checkpoint journals a named checkpoint of the current state.
+func (e *engine) checkpoint(ctx workflow.Context, id string) error {
+	s := e.j.state
+	return e.j.emit(ctx, run.KindCheckpointCreated, s.Phase, run.CheckpointCreated{
+		ID: id, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score,
+	})
+}
+
+// sleepUnlessPaused is a durable timer that a pause cuts short; why is shown in the Web UI.
+func (e *engine) sleepUnlessPaused(ctx workflow.Context, d time.Duration, why string) (completed bool, err error) {
+	opts := workflow.AwaitOptions{Timeout: d, TimerOptions: workflow.TimerOptions{Summary: why}}
+	cut, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.Pause })
+	return !cut, err
+}

@@ -1,0 +1,40 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// journalRecovered journals errors that an activity recovered from. attempt is that of errors without one; 0: no
+// retry was needed. Nothing is journaled after the end of the run.
+func (e *engine) journalRecovered(ctx workflow.Context, context string, all []contract.RecoveredError,
+	attempt int) error {
+	if e.j.state.Status.Closed() {
+		return nil
+	}
+	for _, t := range all {
+		ev := run.ErrorNoted{
+			Context: context, Category: t.Category, Message: t.Message, Diagnostics: t.Diagnostics, Recovered: true,
+			Attempt: cmp.Or(t.Attempt, attempt),
+		}
+		if err := e.j.emit(ctx, run.KindErrorNoted, e.j.state.Phase, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorMessage returns an activity's own error message without Temporal's wrapping.
+func errorMessage(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	return err.Error()
+}

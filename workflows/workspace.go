@@ -1,0 +1,97 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// workspace returns the current workspace, or nil for a run without one.
+func (e *engine) workspace() *contract.Tree {
+	w, s := e.in.Start.Workspace, e.j.state
+	if w == nil || s.Tree == nil {
+		return nil
+	}
+	return &contract.Tree{Plan: e.in.Start.Plan, Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
+}
+
+// syncWorkspace updates the run's checkout to what a pass left, and returns the event to journal. It runs before
+// the pass settles, so that the journal has both events or none and the sync can be repeated.
+func (p *pass) syncWorkspace(ctx workflow.Context, res *contract.PassResult) (*run.WorkspaceUpdated, error) {
+	if res.Changes == nil || res.Outcome != run.CategoryOK {
+		return nil, nil
+	}
+	ev := *res.Changes
+	ev.Step, ev.Call = p.step.Key, p.callID
+	in := contract.SyncWorkspaceInput{Target: p.e.in.Target, Tree: *p.e.workspace(), Message: p.commitMessage()}
+	in.Tree.Tree, in.Previous = ev.Tree, p.e.j.state.Tree
+	var out contract.SyncWorkspaceResult
+	if err := p.e.runCheckoutActivity(ctx, "sync the changes of "+p.title()+" to the checkout", contract.SyncWorkspace,
+		&in, &out); err != nil {
+		return nil, fmt.Errorf("sync the changes of %s to the checkout: %w", p.title(), err)
+	}
+	ev.Commit = out.Commit
+	return &ev, p.e.journalRecovered(ctx, "", out.Recovered, 0)
+}
+
+func (p *pass) commitMessage() string {
+	return fmt.Sprintf("%s\n\nPassbook-Run: %s\nPassbook-Step: %s\n", p.step.DescriptionOf(p.member, p.at.Round),
+		p.e.in.Target.RunID, p.step.Key)
+}
+
+// value returns what `until` compares: a command's outcome, a role's score or verdict.
+func (p *pass) value(res *contract.PassResult) string {
+	switch {
+	case p.step.As == "":
+		return ""
+	case p.step.Kind == pipeline.KindRun:
+		return res.Value
+	case p.role.Score != "" && res.Score != nil:
+		return strconv.FormatFloat(*res.Score, 'f', -1, 64)
+	case p.role.Score != "":
+		return "null"
+	}
+	return res.Verdict
+}
+
+// runCheckoutActivity runs an activity on a checkout. After six failed attempts the run pauses; a resume tries
+// again.
+func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
+	if err := e.checkAfterReset(ctx); err != nil {
+		return err
+	}
+	for away := 0; ; {
+		asked := e.control.retryRequests
+		err := e.withDirectory(ctx, func() error {
+			in.SetTarget(e.in.Target)
+			return workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
+		})
+		switch {
+		case isType(err, contract.ErrFinal):
+			return errors.Join(err, e.checkFinal(ctx))
+		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput), isType(err, contract.ErrStale),
+			isType(err, contract.ErrClaimed):
+			return err
+		case isType(err, contract.ErrNoStore):
+			err = e.awaitRetry(ctx, away, summary+": "+errorMessage(err), never)
+			away++
+		case isType(err, contract.ErrNoSlot):
+			continue
+		case isType(err, contract.ErrDiskFull):
+			err = e.awaitDiskSpace(ctx, err, asked)
+		default:
+			if err = e.pause(ctx, run.PassFailed, summary+": "+errorMessage(err), ""); err == nil {
+				err = e.pauseIfRequested(ctx, false)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

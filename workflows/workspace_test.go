@@ -1,0 +1,95 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// fakeTrees are the run's own checkout and the target of its delivery.
+type fakeTrees struct {
+	mu       sync.Mutex
+	broken   int                    // so many attempts of Carry fail
+	busy     int                    // so many find no slot
+	found    contract.DeliverResult // what a look finds
+	dirty    int                    // so many deliveries find the target changed
+	full     int                    // so many calls of Deliver find the disk full
+	looks    []contract.DeliverInput
+	delivers []contract.DeliverInput
+	carries  []contract.SyncWorkspaceInput
+	note     func(string)
+	carrying func(contract.SyncWorkspaceInput)
+}
+
+func (f *fakeTrees) Carry(_ context.Context, in contract.SyncWorkspaceInput) (contract.SyncWorkspaceResult, error) {
+	if f.carrying != nil {
+		f.carrying(in)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.busy > 0 {
+		f.busy--
+		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("wait for one of 2 slots",
+			contract.ErrNoSlot)
+	}
+	if f.broken > 0 {
+		f.broken--
+		return contract.SyncWorkspaceResult{}, errors.New("the branch is checked out elsewhere")
+	}
+	f.note("Carry " + in.Tree.Tree.Digest)
+	f.carries = append(f.carries, in)
+	return contract.SyncWorkspaceResult{Commit: "commit of " + in.Tree.Tree.Digest}, nil
+}
+
+func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contract.DeliverResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full > 0 {
+		f.full--
+		return contract.DeliverResult{}, errFull
+	}
+	res := f.found
+	if in.DryRun {
+		f.looks = append(f.looks, in)
+		return res, nil
+	}
+	f.note("Deliver")
+	f.delivers = append(f.delivers, in)
+	if f.dirty > 0 {
+		f.dirty--
+		res.Reason, res.Dirty = "the target has changes of its own in a.txt", []string{"a.txt"}
+		return res, nil
+	}
+	res.Delivered, res.To, res.Location, res.Commit = true, "branch", "result", "delivered"
+	return res, nil
+}
+
+func TestCheckoutWithoutSlotUsesNoAttempt(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.busy = 10
+	w.ends(run.Done, "")
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Len(t, w.trees.carries, 1)
+}
+
+func TestFailedCheckoutPausesAndRetries(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.broken = 6
+	w.onPause(func() { w.signal("resume", nil) })
+	s := w.ends(run.Done, "")
+	require.Empty(t, s.Illegal)
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "the branch is checked out elsewhere")
+	require.Len(t, w.trees.carries, 1)
+	require.Len(t, payloads[run.PassEnd](w, run.KindPassEnd), 2)
+	require.Len(t, w.agent.ids, 2, "nobody is asked twice")
+}
