@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -131,5 +132,24 @@ func TestAnotherProgramsClaimIsNone(t *testing.T) {
 		_, err := d.Claim()
 		require.ErrorIs(t, err, rundir.ErrNoRun, text)
 		require.ErrorContains(t, d.Take(claim()), "in the way: run.json", text)
+	}
+}
+
+// TestAClaimMadeMeanwhileDecides: a start that another one overtakes between its reads is refused with the holder.
+func TestAClaimMadeMeanwhileDecides(t *testing.T) {
+	root := t.TempDir()
+	for round := range 300 {
+		d := projector.At(filepath.Join(root, strconv.Itoa(round)))
+		claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
+		taken := make(chan error, 1)
+		go func() { taken <- d.Take(claim) }()
+		for checked := false; !checked; {
+			err := projector.MayTake(d.Dir, "run-2")
+			checked = err != nil
+			if checked {
+				require.ErrorAs(t, err, new(*rundir.ClaimedError), "round %d", round)
+			}
+		}
+		require.NoError(t, <-taken)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -89,18 +90,35 @@ func MayTake(d rundir.Dir, runID string) error { return mayTake(d, runID) }
 // that the directory was lost.
 func MayContinue(d rundir.Dir, runID string) error { return mayTake(d, runID, layout.WorkspaceDir+"/") }
 
-// mayTake is MayTake, and ignores files with the names in besides.
+// mayTake is MayTake, and ignores files with the names in besides. Where another start claims the directory between its
+// reads, the claim decides.
 func mayTake(d rundir.Dir, runID string, besides ...string) error {
 	holder, unread := d.Claim()
-	switch {
-	case unread == nil && holder.RunID == runID:
-		return nil
-	case unread == nil:
-		return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
+	if unread == nil {
+		return heldBy(d, holder, runID)
 	}
 	if !errors.Is(unread, rundir.ErrNoRun) && runID != "" && leftBy(d) == runID {
 		return unreadableClaim(d, runID, unread)
 	}
+	err := unclaimed(d, unread, runID, besides)
+	if err == nil || !errors.Is(unread, rundir.ErrNoRun) {
+		return err
+	}
+	if holder, unread := d.Claim(); unread == nil {
+		return heldBy(d, holder, runID)
+	}
+	return err
+}
+
+func heldBy(d rundir.Dir, holder run.Claim, runID string) error {
+	if holder.RunID == runID {
+		return nil
+	}
+	return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
+}
+
+// unclaimed is mayTake for a directory whose claim could not be read.
+func unclaimed(d rundir.Dir, unread error, runID string, besides []string) error {
 	t, err := look(d.Root)
 	if err != nil {
 		return err
