@@ -14,15 +14,15 @@ type Redone struct {
 // reaches for the first time.
 func (s State) Redo() int {
 	for _, r := range s.Redone {
-		if r.Stage == s.Next.Stage && s.Next.before(r.Until) {
+		if r.Stage == s.Next.Stage && s.Next.Before(r.Until) {
 			return r.Times
 		}
 	}
 	return 0
 }
 
-// before reports whether a run that is never sent back reaches p first.
-func (p Place) before(q Place) bool {
+// Before reports whether a run that is never sent back reaches p first.
+func (p Place) Before(q Place) bool {
 	return cmp.Or(cmp.Compare(p.Stage, q.Stage), cmp.Compare(p.Round, q.Round), cmp.Compare(p.Step, q.Step)) < 0
 }
 
@@ -53,7 +53,7 @@ func (f *folder) sendBack(redo string, to *Place) {
 func (f *folder) redoStage(stage int, until Place) {
 	for i := range f.Redone {
 		if r := &f.Redone[i]; r.Stage == stage {
-			if r.Times++; r.Until.before(until) {
+			if r.Times++; r.Until.Before(until) {
 				r.Until = until
 			}
 			return

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -18,7 +19,8 @@ func (a *app) replay() *cobra.Command {
 	cmd := a.branch(&cobra.Command{
 		Use: "replay RUN", Short: "Repeat the work of a run in a new run, from a checkpoint",
 		Long: `Repeat the work of a run in a new run, from a checkpoint or step boundary. The original run does not change.
-By default recorded results are used: a call is made only if no answer to the same question is recorded.`,
+By default it starts from the first checkpoint, and recorded results are used: a call is made only if no answer to the
+same question is recorded.`,
 		Example: "  starter replay RUN --from cp-S5\n  starter replay RUN --from pass-35 --policy reexecute",
 	}, &b)
 	cmd.Flags().StringVar(&b.Policy, "policy",
@@ -32,7 +34,9 @@ func (a *app) fork() *cobra.Command {
 	cmd := a.branch(&cobra.Command{
 		Use: "fork RUN", Short: "Start a new run from a checkpoint, with another model, budget or pipeline",
 		Long: `Start a new run from a checkpoint of another run. The other run does not change, and both share the store.
-Approvals are not inherited, and costs start at zero. The setting policy.forbid lists what a fork must not change.`,
+Without --from it starts from the newest checkpoint. A completed run has no step left after that one, so --from is
+required: without it, the error lists the checkpoints and their commands. Approvals are not inherited, and costs start
+at zero. The setting policy.forbid lists what a fork must not change.`,
 		Example: "  starter fork RUN --from cp-S3 --model claude-sonnet-5 --budget 50\n" +
 			"  starter fork RUN --from cp-S7 --config other-tail.yaml",
 	}, &b)
@@ -71,9 +75,24 @@ func (a *app) branch(cmd *cobra.Command, b *operations.Branching) *cobra.Command
 	cmd.Flags().StringVar(&b.Request, "request", "", "a name for this request; repeated, it starts no second run")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not stay attached")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		b.Command = asTyped(cmd, args)
 		return a.asJSON(*asJSON, func() error { return a.startBranch(cmd.Context(), args[0], *b, detach) })
 	}
 	return cmd
+}
+
+// asTyped returns the words of a command without the program, flags last.
+func asTyped(cmd *cobra.Command, args []string) []string {
+	words := append([]string{cmd.Name()}, args...)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch value := f.Value.String(); {
+		case f.Value.Type() != "bool":
+			words = append(words, "--"+f.Name, value)
+		case value == "true":
+			words = append(words, "--"+f.Name)
+		}
+	})
+	return words
 }
 
 func (a *app) startBranch(ctx context.Context, what string, b operations.Branching, detach bool) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/projector"
@@ -28,7 +29,8 @@ func TestBranchTwiceIsOneRun(t *testing.T) {
 		t.Run(row.verb, func(t *testing.T) {
 			dir := filepath.Join(w.root, row.verb)
 			call := func(more ...string) (string, int) {
-				return w.here(append([]string{row.verb, "1234-page", "--output-dir", dir, "--detach"}, more...)...)
+				return w.here(append([]string{row.verb, "1234-page", "--from", "cp-1", "--output-dir", dir, "--detach"},
+					more...)...)
 			}
 			said, code := call(row.first...)
 			require.Equal(t, 0, code, said)
@@ -48,4 +50,33 @@ func TestBranchTwiceIsOneRun(t *testing.T) {
 			require.Contains(t, said, claim.RunID, "the same one again is that run")
 		})
 	}
+}
+
+// TestForkOfCompletedRunAsksForCheckpoint refuses a fork that has nothing to do, and prints commands that run as
+// printed.
+func TestForkOfCompletedRunAsksForCheckpoint(t *testing.T) {
+	w := newTargetWorld(t)
+	before, started := w.digests(t), w.temporal.count()
+	args := []string{"fork", "1234-page", "--task", "it's new", "--detach", "--output-dir", filepath.Join(w.root, "a b")}
+	said, code := w.here(args...)
+	require.Equal(t, 2, code, said)
+	require.Contains(t, said, "fork refused: run 1234-page is done and has no step left")
+	require.Contains(t, said, "All checkpoints: starter checkpoints 1234-page --all")
+	require.Equal(t, before, w.digests(t))
+	require.Equal(t, started, w.temporal.count())
+	_, command, is := strings.Cut(said, "from stage build: starter ")
+	require.True(t, is, said)
+	command, _, _ = strings.Cut(command, "\n")
+	require.Equal(t, "fork 1234-page --detach --output-dir '"+w.root+"/a b' --task 'it'\\''s new' --from cp-1", command)
+	said, code = w.here(append(args, "--from", "cp-1")...)
+	require.Equal(t, 0, code, said)
+	require.Equal(t, started+1, w.temporal.count())
+
+	t.Run("a replay starts from the first checkpoint", func(t *testing.T) {
+		said, code := w.here("replay", "1234-page", "--detach", "--output-dir", "again")
+		require.Equal(t, 0, code, said)
+		claim, err := projector.At("again").Claim()
+		require.NoError(t, err)
+		require.Equal(t, "cp-1", claim.SourceCheckpoint)
+	})
 }

@@ -104,7 +104,7 @@ func notInStatus(err error) bool {
 func isUsage(err error) bool {
 	for _, matches := range []func(error) bool{
 		is[usageError], is[pipeline.Problems], is[*codec.SettingsError],
-		is[*operations.CopyError], is[*operations.DifferentError], is[*operations.NameError],
+		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError], is[*operations.NameError],
 		is[*operations.MissingError],
 		is[*operations.PolicyError], is[*operations.RefusedError],
 		is[*operations.RemoveError], is[*operations.ScheduleError], is[*operations.SnapshotError],

@@ -102,7 +102,8 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 			"--detach", "--output-dir", "new/run"}, status.Error(codes.PermissionDenied, "not yours"), "not yours"},
 		"the server refuses a follow-up": {append(follow, "new/run", "--config", "folder.yaml"),
 			status.Error(codes.InvalidArgument, "no such queue"), "no such queue"},
-		"the server refuses a fork": {[]string{"fork", "1234-page", "--request", "k", "--detach"},
+		"the server refuses a fork": {[]string{"fork", "1234-page", "--from", "cp-1", "--request", "k",
+			"--detach"},
 			status.Error(codes.InvalidArgument, "no such queue"), "no such queue"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +156,7 @@ func (w *targetWorld) folders(t *testing.T) (all []string) {
 func TestRepeatedRequestIsOneRun(t *testing.T) {
 	w := newTargetWorld(t)
 	call := func(more ...string) (string, int) {
-		return w.here(append([]string{"fork", "1234-page", "--request", "k", "--detach"}, more...)...)
+		return w.here(append([]string{"fork", "1234-page", "--from", "cp-1", "--request", "k", "--detach"}, more...)...)
 	}
 	said, code := call("--budget", "3")
 	require.Equal(t, 0, code, said)

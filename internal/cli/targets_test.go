@@ -72,8 +72,7 @@ var targetVerbs = [8]struct {
 		return []string{"run", "--config", "small.yaml", "--output-dir", to, "--detach"}
 	}},
 	{"fork", "`fork`", func(to string) []string {
-		return []string{"fork", "1234-page", "--output-dir", to,
-			"--detach"}
+		return []string{"fork", "1234-page", "--from", "cp-1", "--output-dir", to, "--detach"}
 	}},
 	{"replay", "`replay`", func(to string) []string {
 		return []string{"replay", "1234-page", "--output-dir", to,

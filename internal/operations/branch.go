@@ -26,7 +26,7 @@ import (
 // may continue with something else (requirement 003 §7, §8).
 type Branching struct {
 	Mode    string // run.ModeReplay or run.ModeFork
-	From    string // checkpoint or boundary; empty: the first for a replay, the newest for a fork
+	From    string // checkpoint or boundary; empty: the first for a replay, the newest for a fork of an unfinished run
 	Policy  string // of a replay, for side effects; empty: use_recorded_result
 	Request string // id of the request: repeated, it starts one run; empty: each call starts another
 
@@ -36,6 +36,8 @@ type Branching struct {
 	Model  string      // another model for every agent
 	Agent  []string    // another command for every agent
 	Def    *Definition // another definition, the same up to the checkpoint
+
+	Command []string // how the operator asks for it with starter, for messages
 
 	Warn func(text string) // reports repaired damage; nil: it is not reported
 }
@@ -199,12 +201,18 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 	if err != nil {
 		return run.Checkpoint{}, run.Source{}, err
 	}
+	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
+		return run.Checkpoint{}, run.Source{}, err
+	}
 	id := b.From
 	switch {
 	case id == "" && b.Mode == run.ModeReplay:
 		id = run.UnnamedID(1)
 	case id == "":
 		id = newest.ID
+		if err := choose(ctx, s, from, marks, newest, b); err != nil {
+			return run.Checkpoint{}, run.Source{}, err
+		}
 	}
 	c, warning, err := projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
 	if err != nil {
@@ -217,9 +225,6 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 		return c, run.Source{}, err
 	}
 	if c, err = blobs.Checkpoint(ctx, s, from.RunID, id); err != nil {
-		return c, run.Source{}, err
-	}
-	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
 		return c, run.Source{}, err
 	}
 	src := run.Source{

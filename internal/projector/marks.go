@@ -123,7 +123,7 @@ func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 	missing := &NoCheckpointError{RunID: runID, ID: id}
 	for _, m := range slices.Backward(marks) {
 		if m.ID == MarkID(id) {
-			return m.load(ctx, names, runID, id)
+			return m.Load(ctx, names, runID, id)
 		}
 		if m.ID != run.UnnamedID(m.Seq) && !slices.Contains(missing.Known, m.ID) {
 			missing.Known = append([]string{m.ID}, missing.Known...)
@@ -132,7 +132,7 @@ func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 	return run.Checkpoint{}, missing
 }
 
-func (m Mark) load(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
+func (m Mark) Load(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
 	raw, err := names.ReadName(ctx, m.Name)
 	if err != nil {
 		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s: %w", id, runID, err)
@@ -159,7 +159,7 @@ func FindCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 		return c, merr
 	}
 	for _, m := range slices.Backward(marks) {
-		if c, lerr := m.load(ctx, names, runID, m.ID); lerr == nil && at(c.State) {
+		if c, lerr := m.Load(ctx, names, runID, m.ID); lerr == nil && at(c.State) {
 			return c, nil
 		}
 	}

@@ -192,10 +192,14 @@ func (l *subject) branch(mode string) (*subject, error) {
 	l.t.Helper()
 	from, err := l.o.Origin(l.t.Context(), l.dir.Root)
 	require.NoError(l.t, err)
-	st, err := l.o.Branch(l.t.Context(), from, operations.Branching{Mode: mode})
-	b := *l
-	b.dir, b.id = st.Dir, st.RunID
-	return &b, err
+	b := operations.Branching{Mode: mode}
+	if now, err := l.dir.Now(); err == nil && mode == run.ModeFork && now.State.Status == run.Done {
+		b.From = "cp-1"
+	}
+	st, err := l.o.Branch(l.t.Context(), from, b)
+	next := *l
+	next.dir, next.id = st.Dir, st.RunID
+	return &next, err
 }
 
 func (l *subject) followUp() (*subject, error) {
