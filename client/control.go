@@ -35,7 +35,7 @@ func (c *Client) send(ctx context.Context, name, verb string, m workflows.Messag
 	if err != nil {
 		return public(err)
 	}
-	_, err = c.op.Tell(ctx, projector.Dir{Dir: dir}, verb, m)
+	_, err = c.op.SendUpdate(ctx, projector.Dir{Dir: dir}, verb, m)
 	return public(err)
 }
 

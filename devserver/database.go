@@ -44,7 +44,7 @@ func openDatabase(ctx context.Context, o options) (*database, error) {
 	return db, nil
 }
 
-// Close gives the file to the next server.
+// Close releases the file to the next server.
 func (db *database) Close() error {
 	if db.lock == nil {
 		return nil

@@ -20,7 +20,7 @@ var dynamicDefaults = map[string]any{
 	// One process has nothing to partition; forwarding between partitions only costs time.
 	"matching.numTaskqueueReadPartitions":  1,
 	"matching.numTaskqueueWritePartitions": 1,
-	// Nothing over 64 KiB belongs into a history: a run that is flooded with big signals cannot be saved any more.
+	// Nothing over 64 KiB belongs into a history: a run that is flooded with big signals can no longer be saved.
 	"limit.blobSize.error": 128 * 1024,
 	"limit.blobSize.warn":  64 * 1024,
 	// No outbound call.

@@ -2,10 +2,10 @@
 //
 // It understands the command line of `temporal server start-dev`, so either can stand in for the other. It promises
 // more: every commit is on disk before it is acknowledged (WAL, synchronous=full), so kill -9 loses nothing; closed
-// runs are kept for 90 days; and one JSON line on stdout says when, and where, it answers. It listens on loopback, and
-// calls nobody.
+// runs are kept for 90 days; and one JSON line on stdout reports its address when it is ready. It listens on
+// loopback, and makes no outgoing connections.
 //
-// It is a module and a process of its own: workers and the CLI stay small, and its crash is not theirs.
+// It is a separate module and process: workers and the CLI stay small, and survive its crash.
 package main
 
 import (

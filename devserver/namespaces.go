@@ -86,7 +86,7 @@ func updateNamespace(ctx context.Context, db sqlplugin.DB, row sqlplugin.Namespa
 	return err
 }
 
-// want sets the retention and adds the search attributes that are missing. Attributes nobody asked for stay.
+// want sets the retention and adds the search attributes that are missing. Other attributes stay.
 func want(c *persistencespb.NamespaceConfig, attributes map[string]enumspb.IndexedValueType, keep time.Duration) error {
 	c.Retention = durationpb.New(keep)
 	if c.CustomSearchAttributeAliases == nil {
@@ -100,7 +100,7 @@ func want(c *persistencespb.NamespaceConfig, attributes map[string]enumspb.Index
 	return nil
 }
 
-// addAttribute gives the attribute one of the table's prepared columns of its type.
+// addAttribute assigns the attribute one of the table's prepared columns of its type.
 func addAttribute(aliases map[string]string, name string, t enumspb.IndexedValueType) error {
 	columns := sadefs.GetDBIndexSearchAttributes(nil).CustomSearchAttributes
 	for column, alias := range aliases {

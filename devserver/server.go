@@ -117,10 +117,10 @@ func (s *server) startUI(o options, port int) {
 		HideLogs:            true,
 		Codec:               uiconfig.Codec{Endpoint: o.uiCodec},
 	}))
-	go s.ui.Start() // it ends the process itself if it cannot listen, and says why
+	go s.ui.Start() // it ends the process itself if it cannot listen, and prints why
 }
 
-// ports of this process. Only the first two are anybody else's business.
+// ports of this process. Only the first two are for clients.
 type ports struct{ frontend, ui, history, matching, worker int }
 
 func (p ports) services() map[primitives.ServiceName]int {
@@ -132,7 +132,7 @@ func (p ports) services() map[primitives.ServiceName]int {
 	}
 }
 
-// choosePorts finds the free ones, all held until all are found, and says early which of the wanted is taken.
+// choosePorts finds the free ones, all held until all are found, and reports early which requested port is in use.
 func choosePorts(o options) (p ports, err error) {
 	var held []net.Listener
 	defer func() {

@@ -2,39 +2,39 @@ package run
 
 import "slices"
 
-// Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because nobody keeps the
-// states in between.
+// Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because the states in
+// between are not kept.
 type Fold struct {
 	state   folder
-	illegal Illegal
-	unusual Illegal
+	illegal Irregular
+	unusual Irregular
 }
 
-// Illegal are the events of a stream that the table of transitions refuses.
-type Illegal struct {
-	Count int64          `json:"count"`
-	First []IllegalEvent `json:"first"` // at most a hundred; never nil
+// Irregular are events of a stream that are out of order: how many, and the first of them.
+type Irregular struct {
+	Count int64            `json:"count"`
+	First []IrregularEvent `json:"first"` // at most a hundred; never nil
 }
 
-// IllegalEvent is one of them.
-type IllegalEvent struct {
+// IrregularEvent is one of them.
+type IrregularEvent struct {
 	Seq     int64  `json:"seq"`
 	Message string `json:"message"`
 }
 
 const keptIllegal = 100
 
-func (i *Illegal) note(seq int64, message string) {
+func (i *Irregular) note(seq int64, message string) {
 	if message == "" {
 		return
 	}
 	i.Count++
 	if len(i.First) < keptIllegal {
-		i.First = append(i.First, IllegalEvent{Seq: seq, Message: message})
+		i.First = append(i.First, IrregularEvent{Seq: seq, Message: message})
 	}
 }
 
-// Snapshot is what a stream says, in one flat object: every key is always there, lists are never null.
+// Snapshot is the result of a stream, in one flat object: every key is always there, lists are never null.
 type Snapshot struct {
 	Status Status `json:"status"`
 	Seq    int64  `json:"seq"`
@@ -49,11 +49,11 @@ type Snapshot struct {
 	SeenHandoffIDs     []string `json:"seen_handoff_ids"`
 }
 
-// NewFold goes on from a state and a history, which it does not change. Both are zero for a stream that is read from
+// NewFold continues from a state and a history, which it does not change. Both are zero for a stream that is read from
 // its beginning.
 func NewFold(s State, h History) *Fold {
 	return &Fold{state: folder{State: s.Clone(), own: true, recorder: NewRecorder(h)},
-		illegal: Illegal{First: []IllegalEvent{}}, unusual: Illegal{First: []IllegalEvent{}}}
+		illegal: Irregular{First: []IrregularEvent{}}, unusual: Irregular{First: []IrregularEvent{}}}
 }
 
 // Apply folds one event.
@@ -61,7 +61,7 @@ func (f *Fold) Apply(e Event) { f.add(&e) }
 
 func (f *Fold) add(e *Event) {
 	f.state.apply(e)
-	f.illegal.note(e.Seq, f.state.Illegal)
+	f.illegal.note(e.Seq, f.state.InvalidTransition)
 	f.unusual.note(e.Seq, f.state.foreign.unusual)
 }
 
@@ -74,18 +74,18 @@ func (f *Fold) State() State { return f.state.State.Clone() }
 // History is what only grows. Later events do not change it.
 func (f *Fold) History() History { return f.state.recorder.History() }
 
-// Illegal names the events that the table of transitions refused.
-func (f *Fold) Illegal() Illegal {
-	return Illegal{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
+// InvalidTransitions lists the events that the table of transitions refused.
+func (f *Fold) InvalidTransitions() Irregular {
+	return Irregular{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
 }
 
 // Unusual names the events of another program's stream that stand in an order which the table of transitions does not
 // hold. They were folded.
-func (f *Fold) Unusual() Illegal {
-	return Illegal{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
+func (f *Fold) Unusual() Irregular {
+	return Irregular{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
 }
 
-// Snapshot is what the stream says so far.
+// Snapshot is the result of the stream so far.
 func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.state.recorder.History()) }
 
 // Snapped puts a state and the history up to the same event into one flat object.

@@ -299,11 +299,11 @@ func TestRunEndTakesEveryWord(t *testing.T) {
 	for _, status := range statuses() {
 		got := fold(running(t), []run.Event{event(t, run.KindRunEnd, "", run.RunEnd{Status: status, Reason: "r"})})
 		if refused[status] {
-			require.NotEmpty(t, got.Illegal, status)
+			require.NotEmpty(t, got.InvalidTransition, status)
 			require.Equal(t, run.Running, got.Status)
 			continue
 		}
-		require.Empty(t, got.Illegal, status)
+		require.Empty(t, got.InvalidTransition, status)
 		require.Equal(t, status, got.Status)
 		require.Equal(t, "r", got.Reason)
 		require.Equal(t, status.Closed(), got.FinishedAt != "", status)

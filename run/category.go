@@ -29,7 +29,7 @@ const (
 	CategorySuperseded       Category = "superseded"
 )
 
-// Nature says whether a category is an error, and whether another attempt can help.
+// Nature is whether a category is an error, and whether another attempt can help.
 type Nature string
 
 // Natures.
@@ -39,7 +39,7 @@ const (
 	Permanent Nature = "permanent" // no further attempt is made, unless the classifier of this error knows better
 )
 
-// RetryClass says how many attempts an error is given, in the words of a role's limits.
+// RetryClass is the key of a role's limits that bounds the attempts after an error.
 type RetryClass string
 
 // Retry classes.
@@ -127,7 +127,7 @@ var categories = []CategoryInfo{
 	}, {
 		Name: CategoryFileIO, Nature: Transient, Retry: RetryAttempts, Exit: ExitNeedsAttention,
 		Meaning: "The disk is full, or a file or working directory cannot be stored.",
-		Advice:  "Make room on the disk, or fix the file that the message names",
+		Advice:  "Free space on the disk, or fix the file in the message",
 	}, {
 		Name: CategoryStateCorruption, Nature: Transient, Retry: RetryNever,
 		Meaning: "A file of the run directory was damaged; derived files are rebuilt.",

@@ -104,8 +104,7 @@ func TestAdviceNamesWhatClearsTheCause(t *testing.T) {
 		},
 		"a full disk": {
 			run.State{Status: run.Paused, Reason: run.DiskFull}, run.CategoryFileIO,
-			"Make room on the disk, or fix the file that the message names, then resume it; or revert it, or cancel " +
-				"it.",
+			"Free space on the disk, or fix the file in the message, then resume it; or revert it, or cancel it.",
 		},
 		"an operator": {
 			run.State{Status: run.Paused, Reason: run.UserRequested, Failure: failed, Problem: noted}, "",

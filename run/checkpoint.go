@@ -10,7 +10,7 @@ import (
 const CheckpointVersion = 1
 
 // Checkpoint is a place to go back to (requirement 003 §4): the small state behind event Seq, with the chain over all
-// lines up to there. What is big is in it by digest, so it takes the same room however long the run is.
+// lines up to there. Large values are in it by digest, so its size does not grow with the run.
 type Checkpoint struct {
 	Version int    `json:"version"`
 	RunID   string `json:"run_id"`
@@ -22,12 +22,12 @@ type Checkpoint struct {
 	Start *RunStart `json:"start,omitempty"` // only in a run's first one: all that it was given
 }
 
-// CheckpointError says that what lies under a checkpoint's name is none that this program can go back to.
+// CheckpointError reports that a stored checkpoint is not one that this program can revert to.
 type CheckpointError struct{ ID, Why string }
 
 func (e *CheckpointError) Error() string { return fmt.Sprintf("checkpoint %s: %s", e.ID, e.Why) }
 
-// ReadCheckpoint reads a stored checkpoint, upgrades it, and sees that it is what its name says.
+// ReadCheckpoint reads a stored checkpoint, upgrades it, and checks that its content belongs to its name.
 func ReadCheckpoint(raw []byte, runID, id string) (Checkpoint, error) {
 	var c Checkpoint
 	if err := json.Unmarshal(raw, &c); err != nil {
@@ -40,7 +40,7 @@ func ReadCheckpoint(raw []byte, runID, id string) (Checkpoint, error) {
 	case c.Version < 1:
 		return c, &CheckpointError{id, "it is damaged: it has no version"}
 	case c.RunID != runID || c.State.RunID != runID || c.Seq != c.State.Seq:
-		return c, &CheckpointError{id, fmt.Sprintf("it is not what it says: it holds event %d of run %s", c.State.Seq,
+		return c, &CheckpointError{id, fmt.Sprintf("it does not belong to its name: it holds event %d of run %s", c.State.Seq,
 			c.State.RunID)}
 	}
 	return c, nil
@@ -55,17 +55,17 @@ func NewCheckpoint(s State, chain Chain) (Checkpoint, bool) {
 	return Checkpoint{Version: CheckpointVersion, RunID: s.RunID, ID: h.ID, Seq: h.Seq, Chain: chain, State: s}, true
 }
 
-// UnnamedID is the name of a checkpoint that has none of its own.
+// UnnamedID is the name of a checkpoint that was not given one.
 func UnnamedID(seq int64) string { return "cp-" + strconv.FormatInt(seq, 10) }
 
 // Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact,
 // notes and counters are those of the checkpoint. What happened all the same stays: epoch, money spent, the budget as
-// it was set last, the plan as it was amended last. Answers of the other side do not count any more, so what was asked
-// there is asked again.
+// it was set last, the plan as it was amended last. Answers of the abandoned part no longer count, so its questions
+// are asked again.
 func (c Checkpoint) Reverted(now State) State {
 	s := c.State.Clone()
 	s.InFlight, s.Questions, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, "", "", nil, ""
-	s.Status, s.Reason, s.FinishedAt, s.Illegal = Running, "", "", ""
+	s.Status, s.Reason, s.FinishedAt, s.InvalidTransition = Running, "", "", ""
 	s.Markers = s.Markers.reopened()
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// CostKnown says how an amount relates to what was spent.
+// CostKnown is how an amount relates to what was spent.
 type CostKnown string
 
 // Amounts.
@@ -82,7 +82,7 @@ func (t *Totals) Add(c Spend) {
 	}
 }
 
-// KnownOf says whether an amount that lacks the cost of a number of calls is all that was spent.
+// KnownOf reports whether an amount that lacks the cost of a number of calls is all that was spent.
 func KnownOf(usd float64, unknown int) CostKnown {
 	switch {
 	case unknown == 0:

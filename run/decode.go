@@ -170,7 +170,7 @@ func (f *fieldDecoder) of(v reflect.Value) reflect.Value {
 	return v
 }
 
-// find returns the field of a name. It looks at a few from the likely one on first.
+// find returns the field of a name. It compares a few from the likely one on first.
 func (d *decoder) find(name []byte, likely int) (int, bool) {
 	const few = 4
 	for i := likely; i < len(d.fields) && i < likely+few; i++ {

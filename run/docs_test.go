@@ -63,7 +63,7 @@ func TestOperatingListsEveryStatus(t *testing.T) {
 	}
 }
 
-// pauses are the reasons for which a run rests.
+// pauses are the reasons for which a run pauses.
 func pauses() []string {
 	return []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
 		run.ConsecutiveFailures, run.DiskFull}
@@ -72,18 +72,25 @@ func pauses() []string {
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 func statusTable() string {
-	out := tableRow("status", "class", "`rfc_status`", "what it means", "what to do") + "|---|---|---|---|---|\n"
+	out := tableRow("status", "class", "`rfc_status`", "what it means", "what to do", "then, or instead") +
+		"|---|---|---|---|---|---|\n"
 	for _, s := range statuses() {
 		if s != run.Paused {
-			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""), run.Next(s, ""))
+			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""), nextCells(s, ""))
 			continue
 		}
 		for _, reason := range pauses() {
 			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason),
-				run.Next(s, reason))
+				nextCells(s, reason))
 		}
 	}
 	return out
+}
+
+// nextCells splits the advice for a status into two cells: what to do, and what else can be done.
+func nextCells(s run.Status, reason string) string {
+	first, other, _ := strings.Cut(strings.TrimSuffix(run.Next(s, reason), "."), "; ")
+	return first + ". | " + strings.TrimPrefix(strings.TrimPrefix(other, "or "), "then ")
 }
 
 func categoryTable() string {

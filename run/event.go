@@ -37,7 +37,7 @@ func (e Event) At(seq int64) Event {
 	return e
 }
 
-// Clone returns the event with a payload of its own.
+// Clone returns the event with a copy of its payload.
 func (e Event) Clone() Event {
 	e.Payload, e.decoded = slices.Clone(e.Payload), nil
 	return e

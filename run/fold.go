@@ -11,7 +11,7 @@ func Apply(s State, e Event) State {
 // folder is a state that events are folded into, one after another.
 type folder struct {
 	State
-	own      bool      // nobody else holds the state's slices: they are changed in place
+	own      bool      // the state's slices are not shared: they are changed in place
 	recorder *Recorder // of the second layer, so that a payload is read once for both; nil: only the state is folded
 }
 
@@ -29,7 +29,7 @@ func (f *folder) apply(e *Event) {
 }
 
 func (f *folder) applyOne(e *Event, r *kindRow) {
-	f.Seq, f.Illegal = max(f.Seq, e.Seq), ""
+	f.Seq, f.InvalidTransition = max(f.Seq, e.Seq), ""
 	if e.TS > f.TS {
 		f.TS = e.TS
 	}
@@ -43,7 +43,7 @@ func (f *folder) applyOne(e *Event, r *kindRow) {
 // take goes over to the state that an owner of owners.go made. What the table refuses is named and changes nothing.
 func (f *folder) take(s State, err error) bool {
 	if err != nil {
-		f.Illegal = err.Error()
+		f.InvalidTransition = err.Error()
 		return false
 	}
 	f.State = s
@@ -53,7 +53,7 @@ func (f *folder) take(s State, err error) bool {
 // become changes the status if the table allows it. A closed run changes only through the events that open an epoch.
 func (f *folder) become(to Status, reason string) bool {
 	if err := f.mayBecome(to); err != nil {
-		f.Illegal = err.Error()
+		f.InvalidTransition = err.Error()
 		return false
 	}
 	f.Status, f.Reason = to, reason
@@ -64,7 +64,7 @@ func (f *folder) start(e *Event) {
 	var p RunStart
 	e.Decode(&p)
 	if !f.mayStart(p.Epoch) {
-		f.Illegal = f.refusal(Running).Error()
+		f.InvalidTransition = f.refusal(Running).Error()
 		return
 	}
 	if p.State != nil {
@@ -119,7 +119,7 @@ func (f *folder) begin(p *RunStart) {
 	}
 }
 
-// mayStart says whether run.start may open an epoch here.
+// mayStart reports whether run.start may open an epoch here.
 func (s *State) mayStart(epoch int) bool {
 	from := s.standing()
 	return Transition(from, Running) == nil && (!from.Closed() || epoch > s.Epoch)
@@ -154,12 +154,12 @@ func (s *State) failedAgain(p RunPaused) *Failure {
 	return &f
 }
 
-// resume goes on in place, or opens an epoch, from the state that it carries.
+// resume continues in place, or opens an epoch, from the state that it carries.
 func (f *folder) resume(e *Event) {
 	var p RunResumed
 	e.Decode(&p)
 	if p.State == nil && !f.Status.Closed() {
-		replayed := f.Status == Replaying // its recorded part is over: no start of anything
+		replayed := f.Status == Replaying // its recorded part is complete: this starts nothing
 		if f.become(Running, "") && !replayed {
 			f.Starts++
 		}
@@ -170,7 +170,7 @@ func (f *folder) resume(e *Event) {
 		return
 	}
 	if f.Status == Done || p.Epoch <= f.Epoch {
-		f.Illegal = f.refusal(Running).Error()
+		f.InvalidTransition = f.refusal(Running).Error()
 		return
 	}
 	if p.State != nil {
@@ -200,10 +200,10 @@ func (f *folder) adopt(carried *State) {
 	f.State = *carried
 	f.foreign = foreign
 	// damage is of the directory, which going back does not repair
-	f.Seq, f.TS, f.Illegal, f.Damage = seq, ts, "", damage
+	f.Seq, f.TS, f.InvalidTransition, f.Damage = seq, ts, "", damage
 }
 
-// end folds run.end. A program that leaves while a run waits says so with the status that the run has already.
+// end folds run.end. A program that exits while a run waits writes one with the current status.
 func (f *folder) end(e *Event) {
 	var p RunEnd
 	e.Decode(&p)
@@ -231,7 +231,7 @@ func (f *folder) end(e *Event) {
 	}
 }
 
-// approved says that an approved review has ended the run already: like a halt, it is its decision and one run.end.
+// approved reports that an approved review has already ended the run: like a halt, it is its decision and one run.end.
 func (s *State) approved() bool { return s.Status == Done && s.Reason == ReasonReviewApproved }
 
 // halt folds run.halted of other programs. A halt is its decision and one end, so halted may be said twice.

@@ -45,8 +45,8 @@ func check(t *testing.T, r row) {
 		r.want(&want)
 	}
 	if r.illegal {
-		require.NotEmpty(t, got.Illegal)
-		want.Illegal = got.Illegal
+		require.NotEmpty(t, got.InvalidTransition)
+		want.InvalidTransition = got.InvalidTransition
 	}
 	require.Equal(t, picture(t, want), picture(t, got))
 }
@@ -67,7 +67,7 @@ func halted(s *run.State, reason string) {
 }
 
 func TestFoldOfStatuses(t *testing.T) {
-	flying := func(s *run.State) { s.InFlight = []run.Flight{{Step: "001"}} }
+	flying := func(s *run.State) { s.InFlight = []run.InFlightCall{{Step: "001"}} }
 	question := func(to run.Status) func(*run.State) {
 		return func(s *run.State) { s.Status, s.Questions = to, []run.Question{{Kind: run.QuestionHandoff, ID: "h1"}} }
 	}
@@ -193,7 +193,7 @@ func TestFoldOfWork(t *testing.T) {
 	builder := run.Pass{Step: "002", Number: 2, InRound: 2, Set: "S1", Role: "builder", Gives: "artifact"}
 	auditor := run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Round: 1}
 	flying := func(s *run.State) {
-		s.InFlight = []run.Flight{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}}
+		s.InFlight = []run.InFlightCall{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}}
 	}
 	count := func(s *run.State, role string) {
 		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}},
@@ -221,7 +221,7 @@ func TestFoldOfWork(t *testing.T) {
 			}},
 		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2},
 			want: func(s *run.State) {
-				s.Set, s.InFlight = "S1", []run.Flight{{Step: "002", Role: "builder", Call: "c", Attempt: 2,
+				s.Set, s.InFlight = "S1", []run.InFlightCall{{Step: "002", Role: "builder", Call: "c", Attempt: 2,
 					StartedAt: now}}
 			}},
 		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write",
@@ -297,7 +297,8 @@ func TestFoldOfWork(t *testing.T) {
 
 func TestFoldOfAPassThatEnds(t *testing.T) {
 	before := running(t)
-	before.InFlight, before.Failure = []run.Flight{{Step: "002"}}, &run.Failure{FailedPass: run.FailedPass{Step: "002"}}
+	before.InFlight, before.Failure = []run.InFlightCall{{Step: "002"}},
+		&run.Failure{FailedPass: run.FailedPass{Step: "002"}}
 	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
 	end := run.PassEnd{
 		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok", DurationMS: 12, Verdict: "APPROVED",

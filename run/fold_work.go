@@ -24,7 +24,7 @@ func phaseName(e *Event) string {
 	return *e.Phase
 }
 
-// list gives a slice that may be changed: the one at hand if nobody else holds it, else a copy.
+// list returns a slice that may be changed: s itself if it is not shared, else a copy.
 func list[T any](f *folder, s []T) []T {
 	if f.own {
 		return s
@@ -70,14 +70,14 @@ func (f *folder) startPass(e *Event) {
 	p := decoded[PassStart](e)
 	f.Set = p.Set
 	f.land(p.Step, p.Member)
-	f.InFlight = append(f.InFlight, Flight{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
+	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
 		Attempt: p.Attempt, StartedAt: e.TS})
 }
 
-// land takes one flight out of those under way. The slice that is left may be appended to.
+// land removes one call from those in flight. The remaining slice may be appended to.
 func (f *folder) land(step, member string) {
 	f.InFlight = slices.DeleteFunc(list(f, f.InFlight),
-		func(l Flight) bool { return l.Step == step && l.Member == member })
+		func(l InFlightCall) bool { return l.Step == step && l.Member == member })
 }
 
 func (f *folder) attemptPass(e *Event) {
@@ -186,7 +186,7 @@ func newest[T any](s []T, n int) []T {
 // keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to
 // see.
 func (f *folder) keepReply(p *PassEnd, phase string) {
-	if p.Reply == nil || p.Outcome != CategoryOK { // what cannot be used is no answer to anybody
+	if p.Reply == nil || p.Outcome != CategoryOK { // a reply that cannot be used answers nothing
 		return
 	}
 	kept := slices.DeleteFunc(list(f, f.Replies), func(r Reply) bool {
@@ -310,7 +310,7 @@ func (f *folder) checkpoint(e *Event) {
 	f.Checkpoints = newest(append(list(f, f.Checkpoints), ref), keptCheckpoints)
 }
 
-// head makes the state after this event the one that a resume starts from. It has no name of its own but its sequence
+// head makes the state after this event the one that a resume starts from. Its name is its sequence
 // number.
 func (f *folder) head(e *Event) {
 	ref := CheckpointRef{
@@ -323,8 +323,7 @@ func (f *folder) head(e *Event) {
 	f.Checkpoint = &ref
 }
 
-// succeeded says that a phase with this outcome is a completed checkpoint. Words that are not listed are not, until
-// they are added.
+// succeeded reports whether a phase with this outcome is a completed checkpoint. Outcomes that are not listed are not.
 func succeeded(outcome string) bool {
 	outcome = word(outcome)
 	return outcome == "ok" || strings.HasPrefix(outcome, "skipped")

@@ -16,7 +16,7 @@ type foreignStream struct {
 	alias    string // of the run, if it is a child itself
 	children int    // starts of children whose end has not come
 	ended    Status // the last end of the run
-	phase    string // name of the phase that is open, as its line gives it
+	phase    string // name of the phase that is open, as in its line
 	unusual  string // what is out of order in the last event
 }
 
@@ -112,7 +112,7 @@ func (f *folder) startForeign(e *Event) {
 	f.head(e)
 }
 
-// startsChild says that a start is that of a child, which stands in the stream of its parent.
+// startsChild reports whether a start is that of a child, which is recorded in the stream of its parent.
 func (s *State) startsChild(kind, alias string) bool {
 	byAlias := alias != "" && alias != s.foreign.alias
 	byKind := s.foreign.cross && kind != "" && !strings.HasPrefix(kind, "cross")
@@ -190,7 +190,7 @@ func (f *folder) startForeignPhase(e *Event) {
 }
 
 // endForeignPhase folds the end of a phase. One that never started has been there all the same. An end without a key
-// may bear another title than its start did: then the name in the line says which phase it is.
+// may bear another title than its start did: then the name in the line identifies the phase.
 func (f *folder) endForeignPhase(e *Event) {
 	p := decoded[PhaseEnd](e)
 	key := phaseKey(p.Key, p.Title, e.Phase)
@@ -214,7 +214,7 @@ func (f *folder) askForeign(e *Event, spec QuestionSpec) {
 	open, there := f.Open(QuestionHandoff)
 	if there && spec.Kind == QuestionHandoff && f.Status == spec.Status {
 		if f.passesOn(q.ID, open.ID) {
-			f.foreign.children = 0 // the child has stopped, and says no end
+			f.foreign.children = 0 // the child has stopped without an end
 		} else {
 			f.unusual("hand-off %s is requested while %s is open", q.ID, open.ID)
 		}
@@ -225,12 +225,12 @@ func (f *folder) askForeign(e *Event, spec QuestionSpec) {
 	}
 }
 
-// passesOn says that a parent asks what one of its children has asked.
+// passesOn reports whether a parent asks what one of its children has asked.
 func (s *State) passesOn(id, child string) bool {
 	return strings.HasPrefix(id, "project:") && strings.HasSuffix(id, ":"+child)
 }
 
-// decideForeign folds an answer. Of other questions than hand-offs another program may have actions of its own: the run
+// decideForeign folds an answer. Of other questions than hand-offs another program may define other actions: the run
 // continues with them.
 func (f *folder) decideForeign(e *Event, spec QuestionSpec) {
 	d := decision(e, spec.Kind)

@@ -145,7 +145,7 @@ func TestForeignStreams(t *testing.T) {
 				said = append(said, fmt.Sprintf("%d: %s", u.Seq, u.Message))
 			}
 			require.Equal(t, r.unusual, said)
-			require.Zero(t, fold.Illegal().Count, "nothing is refused")
+			require.Zero(t, fold.InvalidTransitions().Count, "nothing is refused")
 		})
 	}
 }
@@ -184,7 +184,7 @@ func TestOwnStreamsKeepTheTable(t *testing.T) {
 			Payload: []byte(`{"handoff_id":"h-1","phase_key":"plan","outcome":"ok","status":"done"}`)})
 	}
 	require.Equal(t, run.Unknown, fold.Snapshot().Status)
-	require.EqualValues(t, 2, fold.Illegal().Count)
+	require.EqualValues(t, 2, fold.InvalidTransitions().Count)
 	require.Empty(t, fold.Snapshot().SeenPhases)
 	require.Zero(t, fold.Unusual().Count)
 }

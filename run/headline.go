@@ -100,7 +100,7 @@ func errorHeadline(e *Entry, p ErrorNoted) string {
 func damageHeadline(_ *Entry, p JournalDamage) string { return "  ! journal damaged: " + p.String() }
 
 func revertHeadline(*Entry, RunReverted) string {
-	return "  ! the journal goes on behind lines that were abandoned"
+	return "  ! the journal continues after lines that were abandoned"
 }
 
 func dollars(v float64) string { return fmt.Sprintf("$%.2f", v) }

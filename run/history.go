@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// History is what only grows: the phases and hand-offs that a run has been through. It is folded from the same events
+// History is what only grows: the phases and hand-offs of a run. It is folded from the same events
 // as State, but stays on disk: it does not travel. A phase stands in the list of each kind of end that it has had; the
 // newest of them, by seq, is the one that counts.
 type History struct {
@@ -15,7 +15,7 @@ type History struct {
 	Handoffs  []string    `json:"seen_handoff_ids"` // every hand-off ever requested, a revert or not
 }
 
-// PhaseMark says in which event something became of a phase.
+// PhaseMark is the event in which a phase started, completed or failed.
 type PhaseMark struct {
 	Phase string `json:"phase"`
 	Seq   int64  `json:"seq"`
@@ -38,7 +38,7 @@ type Recorder struct {
 	handoffs map[string]bool
 }
 
-// NewRecorder goes on from h, which it does not change.
+// NewRecorder continues from h, which it does not change.
 func NewRecorder(h History) *Recorder {
 	return &Recorder{h: History{
 		Seen: kept(h.Seen), Completed: kept(h.Completed), Failed: kept(h.Failed), Handoffs: kept(h.Handoffs),
@@ -51,7 +51,7 @@ func (r *Recorder) History() History {
 	return History{Seen: kept(h.Seen), Completed: kept(h.Completed), Failed: kept(h.Failed), Handoffs: kept(h.Handoffs)}
 }
 
-// kept gives a list that later appends do not reach, and never null.
+// kept returns a list that later appends do not reach, and never null.
 func kept[T any](list []T) []T { return filledList(slices.Clip(list)) }
 
 // Apply folds one event.
@@ -91,7 +91,7 @@ func (r *Recorder) begin(phase string, seq int64) {
 	}
 }
 
-// has says that a phase has begun. To a nil recorder none has.
+// has reports whether a phase has begun. In a nil recorder none has.
 func (r *Recorder) has(phase string) bool {
 	if r == nil {
 		return false
@@ -107,8 +107,8 @@ func newestOf(marks []PhaseMark) int64 {
 	return marks[len(marks)-1].Seq
 }
 
-// end records an end only if it makes another thing of the phase than the end before, so rounds that all end well take
-// no room. The marks of all ends count upwards, even in a damaged stream that repeats a seq: which one is the newest
+// end records an end only if it makes another thing of the phase than the end before, so rounds that all succeed take
+// no space. The marks of all ends count upwards, even in a damaged stream that repeats a seq: which one is the newest
 // never depends on where a fold was taken up.
 func (r *Recorder) end(phase, outcome string, seq int64) {
 	if r == nil {
@@ -147,8 +147,8 @@ func (r *Recorder) revert(to int64) {
 	r.ends = nil
 }
 
-// upTo cuts off the marks after an event. What is appended to the rest goes into memory of its own: others may still
-// hold the list.
+// upTo cuts off the marks after an event. Later appends go to new memory: the list may still be
+// shared.
 func upTo(marks []PhaseMark, to int64) []PhaseMark {
 	n := len(marks)
 	for n > 0 && marks[n-1].Seq > to {

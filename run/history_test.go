@@ -109,10 +109,10 @@ func TestIllegalEventsAreNamed(t *testing.T) {
 		s.add(run.KindHandoffRequested, "", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "late"})
 	}
 	f := gather(run.State{}, run.History{}, s.events)
-	require.Equal(t, int64(150), f.Illegal().Count)
-	require.Len(t, f.Illegal().First, 100)
-	require.Equal(t, run.IllegalEvent{Seq: 3,
-		Message: "a run that is done cannot become awaiting_phase_handoff (allowed: none)"}, f.Illegal().First[0])
+	require.Equal(t, int64(150), f.InvalidTransitions().Count)
+	require.Len(t, f.InvalidTransitions().First, 100)
+	require.Equal(t, run.IrregularEvent{Seq: 3,
+		Message: "a run that is done cannot become awaiting_phase_handoff (allowed: none)"}, f.InvalidTransitions().First[0])
 	require.Equal(t, run.Done, f.State().Status)
 	require.Equal(t, []string{"late"}, f.Snapshot().SeenHandoffIDs)
 }

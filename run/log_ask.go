@@ -14,7 +14,7 @@ func (l *Log) asked(e *Entry, _ QuestionRequested) {
 // answered logs an accepted answer.
 func (l *Log) answered(e *Entry, p QuestionDecided) {
 	d := e.After.Decided
-	if d == nil || e.After.Illegal != "" {
+	if d == nil || e.After.InvalidTransition != "" {
 		return
 	}
 	l.info("Decided by %s: %s", p.DecidedBy, strings.TrimSpace(d.Action+" "+d.Feedback))

@@ -81,9 +81,9 @@ func (l *Log) passEnded(_ *Entry, p PassEnd) {
 // givenUp is a pass that settles without an answer that can be used. Of a group the others suffice.
 func (l *Log) givenUp(p PassEnd) {
 	if p.Member != "" {
-		l.warn("  %s given up (%s); the run goes on with the other reports", p.Context(l.wording), p.Outcome.In(l.wording))
+		l.warn("  %s given up (%s); the run continues with the other reports", p.Context(l.wording), p.Outcome.In(l.wording))
 	} else {
-		l.line(LevelError, "  %s given up (%s); the artifact stays as it was and the run goes on",
+		l.line(LevelError, "  %s given up (%s); the artifact is unchanged and the run continues",
 			passWords(p.Pass, l.wording), p.Outcome.In(l.wording))
 	}
 	d := LogDecision{Decision: "continue-after-failure", Reason: string(p.Outcome.In(l.wording))}

@@ -107,7 +107,7 @@ func (l *Log) workspace(_ *Entry, p WorkspaceUpdated) {
 }
 
 func (l *Log) acceptEdit(of Blob) {
-	const reason = "nothing was in flight, so it is somebody's edit"
+	const reason = "nothing was in flight, so it is an edit from outside"
 	l.decide(LogDecision{Decision: "accept-edit", Reason: reason, ArtifactHash: of.Digest})
 }
 

@@ -29,12 +29,12 @@ func DigestOf(b *Blob) string {
 
 // Place is where in the plan a run stands: what it does next.
 type Place struct {
-	Stage int `json:"stage"` // index into the plan's stages; their number when the run is through
+	Stage int `json:"stage"` // index into the plan's stages; their number when the run is complete
 	Round int `json:"round"` // 1-based
-	Step  int `json:"step"`  // index into the round's steps; their number when the round is through
+	Step  int `json:"step"`  // index into the round's steps; their number when the round is complete
 }
 
-// ArtifactRef says where a run's artifact is and what it was seeded from.
+// ArtifactRef is where a run's artifact is and what it was seeded from.
 type ArtifactRef struct {
 	File string `json:"file"`
 	Seed Blob   `json:"seed"`
@@ -55,7 +55,7 @@ type Budget struct {
 // MaxBudgetUSD is the largest budget of a run; that of a definition too.
 const MaxBudgetUSD = 1e9
 
-// ValidBudget says whether an amount can be a budget: a number from 0 to [MaxBudgetUSD]. NaN is none.
+// ValidBudget reports whether an amount can be a budget: a number from 0 to [MaxBudgetUSD]. NaN is none.
 func ValidBudget(usd float64) bool { return usd >= 0 && usd <= MaxBudgetUSD }
 
 // RunStart opens a run: all that the directory's header needs. Digests name blobs of the store.
@@ -79,12 +79,12 @@ type RunStart struct {
 	Project string `json:"project,omitempty"`
 	// of the workspace at the end of each turn: full, or empty for manifests only
 	Snapshots string `json:"snapshots,omitempty"`
-	Kind      string `json:"kind,omitempty"` // planning or research: a person reviews the result
+	Kind      string `json:"kind,omitempty"` // planning or research: an operator reviews the result
 	Delivers  bool   `json:"delivers,omitempty"`
-	// a role gives a verdict on the work; also false where an earlier version started the run
+	// a role returns a verdict on the work; also false where an earlier version started the run
 	Judged    bool       `json:"judged,omitempty"`
 	Waits     Waits      `json:"waits,omitzero"`
-	Receivers []Receiver `json:"receivers,omitempty"` // who is told of the run
+	Receivers []Receiver `json:"receivers,omitempty"` // who is notified
 	Parent    *Parent    `json:"parent,omitempty"`    // the run that this one follows up
 	Source    *Source    `json:"source,omitempty"`    // the run that this one replays, or was forked from
 	State     *State     `json:"state,omitempty"`     // what it begins with, where it has a source
@@ -111,7 +111,7 @@ type RunStart struct {
 // SnapshotsFull has the tree of each turn laid down beside its manifest.
 const SnapshotsFull = "full"
 
-// Receiver is somebody who is told of a run. How stands in the plan, in the same order.
+// Receiver is who is notified of a run. The plan has how, in the same order.
 type Receiver struct {
 	Name      string   `json:"name"` // for people; no secret
 	On        []string `json:"on"`   // question, pause, budget, failure, end
@@ -119,7 +119,7 @@ type Receiver struct {
 	GiveUpMS  int64    `json:"give_up_ms"` // after this long of tries
 }
 
-// WorkspaceKind says what a workspace was made from.
+// WorkspaceKind is what a workspace was made from.
 type WorkspaceKind string
 
 // Kinds of workspaces.
@@ -198,7 +198,7 @@ type RunEnd struct {
 	Outcome Outcome `json:"outcome,omitempty"` // what became of the work, where done or halted does not say it
 }
 
-// RunPaused says why a run rests.
+// RunPaused is why a run is paused.
 type RunPaused struct {
 	Reason string      `json:"reason"`
 	Detail string      `json:"detail,omitempty"`
@@ -206,14 +206,14 @@ type RunPaused struct {
 	Failed *FailedPass `json:"failed,omitempty"` // the pass that the pause is about
 }
 
-// FailedPass says which pass failed, and what with.
+// FailedPass is the pass that failed, and its error.
 type FailedPass struct {
 	Step     string   `json:"step"`
 	Member   string   `json:"member,omitempty"`
 	Category Category `json:"category"`
 }
 
-// RunResumed goes on after a pause, or opens an epoch after a close; then it carries the state that holds from there.
+// RunResumed continues after a pause, or opens an epoch after a close; then it carries the state that holds from there.
 type RunResumed struct {
 	Epoch int    `json:"epoch"`
 	From  Status `json:"from"`
@@ -229,7 +229,7 @@ type RunResumed struct {
 	Overruled []string `json:"overruled,omitempty"`
 }
 
-// RunInterrupted says that the run's workflow ended without a word of its own. It is journaled by the next epoch.
+// RunInterrupted reports that the run's workflow ended without an end of the run. It is journaled by the next epoch.
 type RunInterrupted struct {
 	Reason string `json:"reason"`
 	At     string `json:"interrupted_at"`
@@ -273,7 +273,7 @@ type PhaseEnd struct {
 	Next    *Place `json:"next,omitempty"`
 }
 
-// ArtifactUpdated says which artifact is current now.
+// ArtifactUpdated is the artifact that is current now.
 type ArtifactUpdated struct {
 	Step     string `json:"step"`
 	Call     string `json:"call,omitempty"`
@@ -281,7 +281,7 @@ type ArtifactUpdated struct {
 	Artifact Blob   `json:"artifact"`
 }
 
-// WorkspaceUpdated says which tree is current now, and what of it has changed.
+// WorkspaceUpdated is the tree that is current now, and what has changed in it.
 type WorkspaceUpdated struct {
 	Step    string       `json:"step,omitempty"`
 	Call    string       `json:"call,omitempty"`
@@ -323,7 +323,7 @@ type NoteAppended struct {
 	Whole   Blob   `json:"whole"`
 }
 
-// Screenshots says which pictures were taken. The manifest in the store lists them.
+// Screenshots are the pictures that were taken. The manifest in the store lists them.
 type Screenshots struct {
 	Step       string `json:"step"`
 	Round      int    `json:"round"`
@@ -374,7 +374,7 @@ type ScoreRecorded struct {
 type CheckpointCreated struct {
 	ID      string   `json:"id"`
 	AtPass  int      `json:"at_pass"`
-	AtRound int      `json:"at_round"` // rounds of the last repeated stage that are through
+	AtRound int      `json:"at_round"` // completed rounds of the last repeated stage
 	USD     float64  `json:"usd"`
 	Score   *float64 `json:"score"`
 }
@@ -387,7 +387,7 @@ type BudgetEvent struct {
 	Note     string  `json:"note,omitempty"`
 }
 
-// Exceeded says what a budget.exceeded is about.
+// Exceeded is the subject of a budget.exceeded.
 func (b BudgetEvent) Exceeded() string {
 	return fmt.Sprintf("%.2f USD are spent, the budget is %.2f", b.TotalUSD, b.CapUSD)
 }
@@ -397,7 +397,7 @@ type DecisionRefused struct {
 	Verb   string `json:"verb"` // of the last one
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
-	Count  int    `json:"count,omitempty"` // so many since the last such event; 0: one
+	Count  int    `json:"count,omitempty"` // number since the last such event; 0: one
 }
 
 // RunRehomed is payload of run.rehomed: the directory was moved. The event is the first one at the new place.

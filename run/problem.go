@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Problem is the newest thing that went wrong in a run, whatever became of it: what somebody who looks at the run is
-// told first.
+// Problem is the newest thing that went wrong in a run, whatever came of it: what a reader of
+// the run sees first.
 type Problem struct {
 	TS       string   `json:"ts"`
 	Context  string   `json:"context"` // pass-34, pa-cycle-2-auditor-B, or the stage
@@ -44,8 +44,8 @@ func (t Wording) ShotsContext(dir string, round int) string {
 	return fmt.Sprintf("%s-%d-screenshot", t.Words().Context, round)
 }
 
-// Counts says whether an attempt is one of the errors: a worker that was lost, a person's word and a second answer are
-// none.
+// Counts reports whether an attempt is one of the errors: a lost worker, an operator's decision and a second answer are
+// not.
 func (a PassAttempt) Counts() bool {
 	return a.Category.IsError()
 }

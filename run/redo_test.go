@@ -45,7 +45,7 @@ func TestRedoCountsRepeatedPasses(t *testing.T) {
 				raw, err := run.Payload(run.QuestionDecided{ID: "q", Action: run.ActionRetry, Next: d.to, Redo: d.redo})
 				require.NoError(t, err)
 				s = run.Apply(s, run.Event{Kind: run.KindGateDecided, Payload: raw})
-				require.Empty(t, s.Illegal)
+				require.Empty(t, s.InvalidTransition)
 			}
 			for place, want := range row.places {
 				s.Next = place

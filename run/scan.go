@@ -4,12 +4,12 @@ import "math/bits"
 
 // This file finds its way through JSON without decoding it. encoding/json reads every byte twice and makes a value of
 // each; of an event the fold needs a few members. What is out of the ordinary is left to encoding/json, so there is one
-// opinion on what a line says.
+// interpretation of a line.
 
 // maxDepth is encoding/json's: deeper nesting is an error there too.
 const maxDepth = 10000
 
-// scanValue checks the JSON value at i and gives the index behind it, or -1 if there is none. depth counts the values
+// scanValue checks the JSON value at i and returns the index behind it, or -1 if there is none. depth counts the values
 // around it.
 func scanValue(b []byte, i, depth int) int {
 	if i >= len(b) {
@@ -73,7 +73,7 @@ func scanMember(b []byte, i, depth int) (s span) {
 	return s
 }
 
-// scanKey checks a key and its colon, and gives where the value begins.
+// scanKey checks a key and its colon, and returns where the value begins.
 func scanKey(b []byte, i int) (s span) {
 	i = skipSpace(b, i)
 	if i >= len(b) || b[i] != '"' {
@@ -126,7 +126,7 @@ const (
 	slashes = '\\' * ones
 )
 
-// eight gives the eight bytes at i, the first lowest: one load.
+// eight returns the eight bytes at i, the first lowest: one load.
 func eight(b []byte, i int) uint64 {
 	w := b[i : i+8 : i+8]
 	return uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
@@ -233,7 +233,7 @@ func skipSpace(b []byte, i int) int {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// plain gives the inside of a string that stands for itself: ASCII without escapes.
+// plain returns the inside of a string that stands for itself: ASCII without escapes.
 func plain(value []byte) ([]byte, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return nil, false

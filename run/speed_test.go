@@ -136,8 +136,8 @@ func readAndFold(b *testing.B, journal []byte, distinct int) (*run.Fold, *run.Re
 		}
 		f.Apply(line.Event)
 	}
-	if f.Illegal().Count > 0 || len(f.History().Handoffs) != distinct {
-		b.Fatal(f.Illegal(), len(f.History().Handoffs))
+	if f.InvalidTransitions().Count > 0 || len(f.History().Handoffs) != distinct {
+		b.Fatal(f.InvalidTransitions(), len(f.History().Handoffs))
 	}
 	return f, r
 }

@@ -8,7 +8,7 @@ const (
 	keptCheckpoints = 16
 )
 
-// State is the small state: what a run needs to know to go on, under 64 KiB however long it gets. It travels through
+// State is the small state: what a run needs to continue, under 64 KiB however long it gets. It travels through
 // continue-as-new, stands in meta.json, and is carried by the events that go back or open an epoch.
 type State struct {
 	Version    int     `json:"version"`
@@ -34,25 +34,25 @@ type State struct {
 	Set        string  `json:"set,omitempty"`
 	Next       Place   `json:"next"`
 	// of the plan; none where an earlier version started the run
-	Stages   []StageRef `json:"stages,omitempty"`
-	Unmet    string     `json:"unmet,omitempty"`   // condition of the last loop, which ended without meeting it
-	Redone   []Redone   `json:"redone,omitempty"`  // the stages that a decision has sent the run back into
-	Settled  []string   `json:"settled,omitempty"` // members of the group at Next that are through
-	Tries    []Tries    `json:"tries,omitempty"`   // judged calls of the step at Next
-	InFlight []Flight   `json:"in_flight,omitempty"`
-	Artifact *Blob      `json:"artifact,omitempty"`
-	Tree     *Blob      `json:"tree,omitempty"`   // manifest of the workspace's tree
-	Commit   string     `json:"commit,omitempty"` // of the run's branch
-	Notes    []Notes    `json:"notes,omitempty"`
-	Pictures *Blob      `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
+	Stages   []StageRef     `json:"stages,omitempty"`
+	Unmet    string         `json:"unmet,omitempty"`   // condition of the last loop, which ended without meeting it
+	Redone   []Redone       `json:"redone,omitempty"`  // the stages that a decision has sent the run back into
+	Settled  []string       `json:"settled,omitempty"` // completed members of the group at Next
+	Tries    []Tries        `json:"tries,omitempty"`   // judged calls of the step at Next
+	InFlight []InFlightCall `json:"in_flight,omitempty"`
+	Artifact *Blob          `json:"artifact,omitempty"`
+	Tree     *Blob          `json:"tree,omitempty"`   // manifest of the workspace's tree
+	Commit   string         `json:"commit,omitempty"` // of the run's branch
+	Notes    []Notes        `json:"notes,omitempty"`
+	Pictures *Blob          `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
 	// the last reply of each step of this round and of each stage
 	Replies []Reply `json:"replies,omitempty"`
-	Values  []Value `json:"values,omitempty"`  // what `until` may look at in this round
+	Values  []Value `json:"values,omitempty"`  // what `until` may read in this round
 	Verdict string  `json:"verdict,omitempty"` // the last one, of whatever round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Approved    *bool           `json:"approved,omitempty"`
 	Passes      PassCount       `json:"passes"`
-	Rounds      int             `json:"rounds"` // rounds of the last repeated stage that are through
+	Rounds      int             `json:"rounds"` // completed rounds of the last repeated stage
 	Score       *float64        `json:"score"`
 	Budget      Budget          `json:"budget"`
 	Raised      bool            `json:"budget_raised,omitempty"` // since the pause for it
@@ -70,19 +70,19 @@ type State struct {
 	Damage      []JournalDamage `json:"damage,omitempty"`      // the last four that the journal names
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
-	// what the run has yet to rest for: it was cut off at the end of a set
+	// what the run has yet to pause for: it was cut off at the end of a set
 	Review   string   `json:"review,omitempty"`
 	Decided  *Decided `json:"decided,omitempty"`
 	Again    string   `json:"again,omitempty"`    // the decision that wants the step at Next done once more
 	Feedback string   `json:"feedback,omitempty"` // the operator's words for the round that is done again
 	// open, or undecided when the run failed: the newest last, behind at most a hand-off
-	Questions []Question `json:"questions,omitempty"`
-	Delivery  *Delivered `json:"delivery,omitempty"`
-	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
-	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
-	Reused    int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
-	Refused   int        `json:"refused,omitempty"` // messages that could not be acted on
-	Illegal   string     `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+	Questions         []Question `json:"questions,omitempty"`
+	Delivery          *Delivered `json:"delivery,omitempty"`
+	Waivers           []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
+	Markers           Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Reused            int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
+	Refused           int        `json:"refused,omitempty"` // messages that could not be acted on
+	InvalidTransition string     `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 
 	foreign foreignStream // set only while the stream of another program is folded
 }
@@ -96,8 +96,8 @@ type Delivered struct {
 	Message   string `json:"message,omitempty"`
 }
 
-// Flight is a call that has started and not settled.
-type Flight struct {
+// InFlightCall is a call that has started and not settled.
+type InFlightCall struct {
 	Step      string `json:"step"`
 	Member    string `json:"member,omitempty"`
 	Role      string `json:"role"`
@@ -154,7 +154,7 @@ type Failure struct {
 	Starts  int    `json:"starts"`
 }
 
-// Same says whether another failure is of the same pass.
+// Same reports whether another failure is of the same pass.
 func (f Failure) Same(other FailedPass) bool { return f.Step == other.Step && f.Member == other.Member }
 
 // CheckpointRef names a place to go back to.
@@ -198,7 +198,7 @@ func (s State) CostWords() string {
 	return s.CostText()
 }
 
-// CostKnown says whether Total is all that was spent.
+// CostKnown reports whether Total is all that was spent.
 func (s State) CostKnown() CostKnown { return KnownOf(s.Total(), s.UnknownCalls()) }
 
 // Value looks up what `until` compares.
@@ -221,7 +221,7 @@ func (s State) Try(member string) int {
 	return 1
 }
 
-// Note gives one notes file.
+// Note returns one notes file.
 func (s State) Note(name string) (Notes, bool) {
 	for _, n := range s.Notes {
 		if n.Name == name {

@@ -54,7 +54,7 @@ func TestStatesOfVersion1AreUpgraded(t *testing.T) {
 		e, err := run.ParseEvent(line)
 		require.NoError(t, err)
 		now = run.Apply(now, e)
-		require.Empty(t, now.Illegal)
+		require.Empty(t, now.InvalidTransition)
 		var old run.State
 		require.NoError(t, json.Unmarshal(states[i], &old))
 		require.Equal(t, run.StateVersion, old.Version)

@@ -63,7 +63,7 @@ var statuses = []statusRow{
 	},
 	{
 		status: Running, class: Live, rfc: "running", tone: ToneLive,
-		means:  "The pipeline works. Without a worker it continues from the last settled pass when a worker starts.",
+		means:  "The pipeline works, or waits for a worker to continue from the last settled pass.",
 		advice: "Watch it, pause it or cancel it; there is nothing to decide.",
 		becomes: []Status{
 			Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Replaying, Done, Halted,
@@ -128,9 +128,8 @@ var statuses = []statusRow{
 	},
 	{
 		status: Interrupted, class: Torn, rfc: "failed", tone: ToneBad,
-		means: "The workflow of the run ended without an end of the run. An undecided question stays open.",
-		advice: "Decide what is undecided; then resume it in a new epoch, or cancel it. Repair its state if a check " +
-			"finds it torn.",
+		means:   "The workflow ended without an end of the run. An undecided question stays open.",
+		advice:  "Decide what is undecided and repair what a check finds; then resume it in a new epoch, or cancel it.",
 		becomes: []Status{Running}, // only through run.resumed with a new epoch
 		allows: allowed{
 			always:  []Operation{Cancel, Revert, Replay, Fork, Repair, Remove},

@@ -74,7 +74,7 @@ func workspaceStory(_ *Entry, p WorkspaceUpdated) Story {
 
 // answerStory is about an answer that did not count. Those that do stand with their questions.
 func answerStory(e *Entry, p QuestionDecided) Story {
-	if e.After.Illegal == "" {
+	if e.After.InvalidTransition == "" {
 		return Story{}
 	}
 	return Story{What: "an answer that did not count: " + p.Action, By: p.DecidedBy, Note: p.Feedback}

@@ -109,7 +109,7 @@ func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Cl
 	artifact, ended := "", false
 	for i, line := range all.Lines {
 		chain = chain.Then(line)
-		e := journal.Lenient(line)
+		e := journal.ParseAny(line)
 		e.Seq = int64(i + 1)
 		s = run.Apply(s, e)
 		if e.Kind == run.KindRunStart {

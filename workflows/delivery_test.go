@@ -319,7 +319,7 @@ func TestFullDiskDuringDelivery(t *testing.T) {
 			}
 			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 10*time.Minute)
 			s := w.ends(run.Done, "")
-			require.Empty(t, s.Illegal)
+			require.Empty(t, s.InvalidTransition)
 			require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 			require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
 			require.Len(t, w.trees.delivers, 1)

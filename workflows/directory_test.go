@@ -293,7 +293,7 @@ func (d *fakeDirectory) state(t *testing.T) run.State {
 	var s run.State
 	for _, e := range d.events(t) {
 		s = run.Apply(s, e)
-		require.Empty(t, s.Illegal, "event %d (%s)", e.Seq, e.Kind)
+		require.Empty(t, s.InvalidTransition, "event %d (%s)", e.Seq, e.Kind)
 	}
 	return s
 }

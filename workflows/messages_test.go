@@ -217,7 +217,7 @@ func TestDetails(t *testing.T) {
 
 	s = run.State{
 		Pipeline: "page", Status: run.Running, Phase: "write",
-		InFlight: []run.Flight{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}},
+		InFlight: []run.InFlightCall{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}},
 	}
 	require.Contains(t, workflows.Details(s, in),
 		"- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")

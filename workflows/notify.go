@@ -77,7 +77,7 @@ type notices struct {
 // queueNotices queues the notices of an event that is now on disk. after is the state after it. Events from
 // another run's record are skipped.
 func (e *engine) queueNotices(ev run.Event, after run.State) {
-	if len(e.in.Start.Receivers) == 0 || after.Illegal != "" {
+	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
 		return
 	}
 	occasion := run.Occasion(ev.Kind, after)

@@ -84,7 +84,7 @@ func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 	w.trees.broken = 6
 	w.onPause(func() { w.signal("resume", nil) })
 	s := w.ends(run.Done, "")
-	require.Empty(t, s.Illegal)
+	require.Empty(t, s.InvalidTransition)
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)
 	require.Equal(t, run.PassFailed, paused[0].Reason)

@@ -66,7 +66,7 @@ func (a *app) speak(
 	if err != nil {
 		before = rundir.Meta{} // the directory follows as soon as it can be read
 	}
-	ack, err := s.Tell(ctx, projector.Dir{Dir: d}, verb, m)
+	ack, err := s.SendUpdate(ctx, projector.Dir{Dir: d}, verb, m)
 	if err != nil {
 		return alreadyRunning(d, verb, err)
 	}

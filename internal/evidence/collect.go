@@ -210,7 +210,7 @@ func (c *collector) ask(e run.Event) {
 // decide records a valid answer.
 func (c *collector) decide(e run.Event) {
 	d, _ := e.Decision()
-	if c.fold.Current().Illegal != "" {
+	if c.fold.Current().InvalidTransition != "" {
 		return
 	}
 	c.answer(rundir.Decision{

@@ -65,7 +65,7 @@ func settled(t *testing.T, n int) figures.Source {
 		}, Passes: run.PassCount{Unmodified: 2, Retries: 1},
 		Notes:  []run.Notes{{Name: "conviction"}, {Name: "discovery"}},
 		ByRole: []run.Named{{Name: "builder"}, {Name: "verifier"}},
-		InFlight: []run.Flight{{
+		InFlight: []run.InFlightCall{{
 			Step: fmt.Sprintf("%03d", n+1), Role: "builder", Attempt: 1,
 			StartedAt: run.Time(noon.Add(-134 * time.Second)),
 		}},
@@ -177,7 +177,7 @@ func inCycle2(t *testing.T) figures.Source {
 		}},
 	}
 	s.State.Next = run.Place{Stage: 1, Round: 2, Step: 3}
-	s.State.InFlight = []run.Flight{{
+	s.State.InFlight = []run.InFlightCall{{
 		Step: "pa-hardening/4", Role: "refine", Attempt: 1, StartedAt: run.Time(noon.Add(-time.Minute)),
 	}}
 	return s

@@ -105,7 +105,7 @@ func (x *examined) judgeEvidence(c called, name, want string, holds bool) error 
 		return err
 	}
 	if !holds {
-		if there, err := setAsideAs(x.dir.Dir, name, want, c.failed); there || err != nil {
+		if there, err := supersededAs(x.dir.Dir, name, want, c.failed); there || err != nil {
 			return err
 		}
 	}
@@ -120,9 +120,9 @@ func (x *examined) judgeEvidence(c called, name, want string, holds bool) error 
 	return nil
 }
 
-// setAsideAs looks for a file among those of its folder that reverts have set aside. numbered: under the name of any
+// supersededAs looks for a file among those of its folder that reverts have set aside. numbered: under the name of any
 // attempt.
-func setAsideAs(d rundir.Dir, name, want string, numbered bool) (bool, error) {
+func supersededAs(d rundir.Dir, name, want string, numbered bool) (bool, error) {
 	folder, base := path.Split(name)
 	folders, err := layout.Entries(d.Path(path.Dir(path.Clean(folder))))
 	if err != nil {

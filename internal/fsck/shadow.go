@@ -53,7 +53,7 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 	if strings.Contains(name, "~") { // after a repeated revert there may be another superseded copy
 		original := path.Join(path.Dir(path.Dir(name)),
 			projector.SupersededSuffix.ReplaceAllString(path.Base(path.Dir(name)), ""), path.Base(name))
-		if there, err := setAsideAs(x.dir.Dir, original, f.Digests[0], false); there || err != nil {
+		if there, err := supersededAs(x.dir.Dir, original, f.Digests[0], false); there || err != nil {
 			return err
 		}
 	}

@@ -126,7 +126,7 @@ func (s *story) add(kind run.Kind, payload any) {
 		e.Phase = &s.phase
 	}
 	s.state = run.Apply(s.state, e)
-	require.Empty(s.t, s.state.Illegal)
+	require.Empty(s.t, s.state.InvalidTransition)
 	line, err := e.Line()
 	require.NoError(s.t, err)
 	s.lines = append(s.lines, line)

@@ -21,7 +21,7 @@ func Ends(lines []string, tail run.Tail) bool {
 
 // NumberedBehind returns the lines whose seq is greater than that of an event.
 func NumberedBehind(lines []string, seq int64) []string {
-	first := slices.IndexFunc(lines, func(l string) bool { return Lenient(l).Seq == seq+1 })
+	first := slices.IndexFunc(lines, func(l string) bool { return ParseAny(l).Seq == seq+1 })
 	if first < 0 {
 		return nil
 	}

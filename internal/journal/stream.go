@@ -103,8 +103,8 @@ func Split(raw []byte, from int64) stream {
 	}
 }
 
-// Lenient parses a line as an event. Other lines become an event that changes nothing.
-func Lenient(line string) run.Event {
+// ParseAny parses a line as an event. Other lines become an event that changes nothing.
+func ParseAny(line string) run.Event {
 	e, err := run.ParseEvent([]byte(line))
 	if err != nil {
 		return run.Event{}
@@ -115,7 +115,7 @@ func Lenient(line string) run.Event {
 // HasEnded reports whether the last start of a run has ended.
 func HasEnded(lines []string) bool {
 	for _, line := range slices.Backward(lines) {
-		switch Lenient(line).Kind {
+		switch ParseAny(line).Kind {
 		case run.KindRunEnd:
 			return true
 		case run.KindRunStart, run.KindRunResumed, run.KindRunReverted:
@@ -145,7 +145,7 @@ func InForce(lines []string, last int64) []run.Event {
 	n := min(last, int64(len(lines)))
 	events := make([]run.Event, n)
 	for i := range events {
-		events[i] = Lenient(lines[i])
+		events[i] = ParseAny(lines[i])
 		events[i].Seq = int64(i) + 1
 	}
 	return run.InForce(events)

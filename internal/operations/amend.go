@@ -57,7 +57,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, 
 	if err != nil {
 		return out, err
 	}
-	ack, err := o.Tell(ctx, dir, workflows.VerbAmend, m)
+	ack, err := o.SendUpdate(ctx, dir, workflows.VerbAmend, m)
 	if err != nil {
 		return out, err
 	}

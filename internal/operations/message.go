@@ -37,9 +37,9 @@ func (e *RefusedError) Unwrap() error {
 	return e.Conflict
 }
 
-// Tell sends a message to the run of a directory, which may have been moved while the run was paused. If the run's
-// status does not allow it, the error contains a *run.ConflictError, even without a worker.
-func (o Operator) Tell(ctx context.Context, dir projector.Dir, verb string,
+// SendUpdate sends a message to the run of a directory, which may have been moved while the run was paused. If the
+// run's status does not allow it, the error contains a *run.ConflictError, even without a worker.
+func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string,
 	m workflows.Message) (workflows.Ack, error) {
 	claim, err := dir.Claim()
 	if err != nil {

@@ -24,7 +24,8 @@ func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status); effective.Liveness != run.LiveOpen {
 		return o.Reopen(ctx, dir, r)
 	}
-	_, err = o.Tell(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force, Reason: r.Reason})
+	_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
+		Reason: r.Reason})
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
 		return o.Reopen(ctx, dir, r)
 	}

@@ -13,7 +13,7 @@ import (
 // decision queues the file of an accepted decision.
 func (p *Projector) decision(w *batchWriter, e run.Event) error {
 	d := p.meta.State.Decided
-	if p.meta.State.Illegal != "" || d == nil {
+	if p.meta.State.InvalidTransition != "" || d == nil {
 		return nil
 	}
 	var a struct { // for a hand-off or another question

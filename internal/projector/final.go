@@ -36,7 +36,7 @@ func (e *End) Holds(first int64, prev run.Chain, lines []string) bool {
 		return false
 	}
 	return n > 0 || !slices.ContainsFunc(lines,
-		func(l string) bool { return journal.Lenient(l).Kind != run.KindDecisionRefused })
+		func(l string) bool { return journal.ParseAny(l).Kind != run.KindDecisionRefused })
 }
 
 // end returns the end of a final journal, or nil if it is not final. If lines of events.jsonl are lost, the commit in

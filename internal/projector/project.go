@@ -109,7 +109,7 @@ func (p *Projector) project(b Batch) (Projected, error) {
 // new lines.
 func verifies(lines []string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool {
-		switch journal.Lenient(l).Kind {
+		switch journal.ParseAny(l).Kind {
 		case run.KindRunEnd, run.KindRunResumed:
 			return true
 		}

@@ -143,7 +143,7 @@ func (p *Projector) extend(lines []string) {
 	for _, line := range lines {
 		p.last++
 		p.chain = p.chain.Then(line)
-		e := journal.Lenient(line)
+		e := journal.ParseAny(line)
 		e.Seq = p.last
 		p.unseen, p.chains = append(p.unseen, e), append(p.chains, p.chain)
 	}

@@ -45,7 +45,7 @@ func (p *Projector) recordsAt(last int64) (rundir.PipelineState, error) {
 	}
 	past := &Projector{Dir: p.Dir, records: rundir.NewState()}
 	for i := int64(0); i < min(last, int64(len(all.Lines))); i++ {
-		e := journal.Lenient(all.Lines[i]).At(i + 1).Decoded()
+		e := journal.ParseAny(all.Lines[i]).At(i + 1).Decoded()
 		before := past.meta.State
 		past.meta.Fold(e)
 		if e.Kind == run.KindCheckpointCreated {

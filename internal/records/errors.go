@@ -13,7 +13,7 @@ import (
 const maxDiagnostics = 2000
 
 // outcome is what an event decides about errors. Whether an attempt's error was recovered from is only known later, so
-// it stays pending until its pass settles or rests.
+// it stays pending until its pass settles or pauses.
 type outcome struct {
 	lines []rundir.ErrorRecord // of errors.jsonl: every error
 	// of errorHistory: the same, but one for all attempts of a start in which none succeeded
@@ -21,7 +21,7 @@ type outcome struct {
 	pending []rundir.ErrorRecord
 }
 
-// decideErrors says what one event makes of the errors: those that were pending before it, and its own.
+// decideErrors returns what one event decides about the errors that were pending, and its own.
 func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outcome {
 	o := outcome{pending: pending}
 	switch e.Kind {
@@ -107,8 +107,8 @@ func (o *outcome) settle(of string, recovered bool, attempt int) {
 	o.records = append(o.records, mine...)
 }
 
-// exhausted makes one record of the attempts of a start none of which succeeded: it is one failure of the pass. What
-// each of them failed with stands in its diagnostics, and has a line of its own in errors.jsonl.
+// exhausted makes one record of the attempts of a start none of which succeeded: it is one failure of the pass. Its
+// diagnostics list the error of each attempt; each also has its own line in errors.jsonl.
 func exhausted(attempts []rundir.ErrorRecord) rundir.ErrorRecord {
 	r := attempts[len(attempts)-1]
 	if len(attempts) == 1 {
@@ -130,7 +130,7 @@ func clip(s string, n int) string {
 	return s
 }
 
-// giveUp settles what nobody will recover any more.
+// giveUp settles the errors that can no longer be recovered from.
 func (o *outcome) giveUp() {
 	for len(o.pending) > 0 {
 		o.settle(o.pending[0].Context, false, 0)
@@ -180,7 +180,7 @@ func noted(e run.Event, p run.ErrorNoted) rundir.ErrorRecord {
 	return r
 }
 
-// reverted is the record of a revert that somebody asked for (requirement 002 §5.4).
+// reverted is the record of a revert by an operator (requirement 002 §5.4).
 func reverted(e run.Event, p run.RunReverted, t run.Wording) rundir.ErrorRecord {
 	return rundir.ErrorRecord{
 		Timestamp: e.TS, Context: "revert-to-" + p.Checkpoint, Category: run.CategoryUnknown, Recovered: true,

@@ -74,7 +74,7 @@ func (l *Logbook) summary(e entry, p run.PassEnd) {
 		p.Validation.Passed, p.Attempts - 1, r.HasConvictionAddition, r.HasDiscoveryAddition, chars, e.TS, e.Seq})
 }
 
-// quality is what a pass says about the quality of the work (requirement 002 §2.6).
+// quality is what a pass reports about the quality of the work (requirement 002 §2.6).
 func (l *Logbook) quality(e entry, p run.PassEnd) {
 	l.row(layout.QualityLog, struct {
 		TS       string   `json:"ts"`

@@ -103,7 +103,7 @@ func (m *Header) head(e run.Event) {
 	}
 }
 
-// traceID derives a 16-byte trace id from the run's id, so that every tool finds the same without being told.
+// traceID derives a 16-byte trace id from the run's id, so that every tool computes the same one.
 func traceID(runID string) string {
 	sum := sha256.Sum256([]byte("passbook trace " + runID))
 	return hex.EncodeToString(sum[:16])

@@ -63,14 +63,14 @@ func (b ledger) start(e run.Event) {
 	}
 }
 
-// amend takes over what the plan in force says. The hash of the start stays: the directory belongs to it.
+// amend copies the plan in force. The hash of the start stays: the directory belongs to it.
 func (b ledger) amend(e run.Event) {
 	var a run.RunAmended
 	e.Decode(&a)
 	b.TotalCorpusPasses, b.MaxPACycles, b.PAScoreThreshold = a.Terms.TotalPasses, a.Terms.MaxRounds, a.Terms.Threshold
 }
 
-// refresh copies what the small state says into the fields that mirror it.
+// refresh copies the small state into the fields that mirror it.
 func (b ledger) refresh(s *run.State) {
 	b.LastSeq, b.LastSavedAt = s.Seq, s.TS
 	if !s.Status.Closed() {
@@ -95,7 +95,7 @@ func (b ledger) refresh(s *run.State) {
 	b.costs(s)
 }
 
-// phase gives requirement 002's currentPhase: the stage's name while the run lives, else complete, paused or failed.
+// phase returns requirement 002's currentPhase: the stage's name while the run lives, else complete, paused or failed.
 func (b ledger) phase(s *run.State) {
 	b.PhaseReason, b.PausedFrom = nil, nil
 	switch {

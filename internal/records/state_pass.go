@@ -91,7 +91,7 @@ func (b ledger) record(p run.PassEnd, t run.Wording) rundir.PassRecord {
 	return r
 }
 
-// added says which of the first two notes a pass added to: conviction and discovery in the words of requirement 002.
+// added reports which of the first two notes a pass added to: conviction and discovery in the words of requirement 002.
 func (b ledger) added(notes []run.Added) (first, second bool) {
 	for _, n := range notes {
 		first = first || layout.NoteFile(n.File) == b.ConvictionLayerPath
@@ -222,7 +222,7 @@ func (b ledger) closeCycle(e run.Event) {
 	b.OpenCycle, b.InFlightPACycle = nil, nil
 }
 
-// between gives the milliseconds from one time of our format to another; 0 where one of them is of a foreign format.
+// between returns the milliseconds from one time of our format to another; 0 where one of them is of a foreign format.
 func between(from, to string) int64 {
 	a, err1 := time.Parse(run.TimeFormat, from)
 	b, err2 := time.Parse(run.TimeFormat, to)

@@ -281,7 +281,7 @@ func cycleRows() rows {
 			require.Equal(t, false, lost[0]["recovered"])
 			require.Equal(t, 1,
 				count(r.text(t),
-					`\[WARN\]    pa-cycle-1-auditor-B given up \(claude-p-exit-nonzero\); the run goes on with the other reports$`))
+					`\[WARN\]    pa-cycle-1-auditor-B given up \(claude-p-exit-nonzero\); the run continues with the other reports$`))
 			score := where(where(r.log(t, "quality.jsonl"), "type", "pa-score"), "paCycle", 1.0)
 			require.EqualValues(t, 2, score[0].number(t, "auditorCount"))
 			require.NotRegexp(t, regexp.MustCompile(`auditor-B-report`), string(r.file(t, folder+"weaver-prompt.md")))

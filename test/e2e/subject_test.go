@@ -139,7 +139,7 @@ func (l *subject) stands() run.Status {
 // send tells the run something, which it must take.
 func (l *subject) send(verb string, m workflows.Message) *subject {
 	l.t.Helper()
-	_, err := l.o.Tell(l.t.Context(), l.dir, verb, m)
+	_, err := l.o.SendUpdate(l.t.Context(), l.dir, verb, m)
 	require.NoError(l.t, err)
 	return l
 }
@@ -150,7 +150,7 @@ func (l *subject) ask(op run.Operation) error {
 	ctx := l.t.Context()
 	switch op {
 	case run.Pause:
-		_, err := l.o.Tell(ctx, l.dir, workflows.VerbPause, workflows.Message{})
+		_, err := l.o.SendUpdate(ctx, l.dir, workflows.VerbPause, workflows.Message{})
 		return err
 	case run.Resume:
 		_, err := l.o.Resume(ctx, l.dir, operations.Reopening{})

@@ -1,7 +1,5 @@
 // Prose checks the texts of the project with vale and the word list in tools/vale: pages, the generated help, and the
 // comments and string literals of Go code. It prints PATH:LINE:COLUMN of each finding and exits with 1 if there is one.
-//
-// Paths in tools/vale/pending.txt are not checked yet. With -prune it removes the paths that need no fix any longer.
 package main
 
 import (
@@ -18,10 +16,9 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "folder to check")
-	tools := flag.String("tools", "tools/vale", "folder with the vale module, its word list and pending.txt")
-	prune := flag.Bool("prune", false, "remove the paths from pending.txt that have no finding")
+	tools := flag.String("tools", "tools/vale", "folder with the vale module and its word list")
 	flag.Parse()
-	found, err := check(*root, *tools, *prune, os.Stdout)
+	found, err := check(*root, *tools, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 		os.Exit(2)
@@ -33,25 +30,14 @@ func main() {
 }
 
 // check prints the findings in the checked files of a folder and returns their number.
-func check(root, tools string, prune bool, out io.Writer) (int, error) {
-	pending, err := readPending(filepath.Join(tools, pendingFile))
-	if err != nil {
-		return 0, err
-	}
+func check(root, tools string, out io.Writer) (int, error) {
 	paths, err := texts(root)
 	if err != nil {
 		return 0, err
 	}
-	checked := paths
-	if !prune {
-		checked = slices.DeleteFunc(slices.Clone(paths), pending.has)
-	}
-	findings, err := lint(root, tools, checked)
+	findings, err := lint(root, tools, paths)
 	if err != nil {
 		return 0, err
-	}
-	if prune {
-		return 0, pending.prune(findings)
 	}
 	for _, f := range findings {
 		fmt.Fprintln(out, f)

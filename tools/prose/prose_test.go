@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,19 +29,4 @@ func TestBlankCodeKeepsTextInPlace(t *testing.T) {
 	for i, line := range strings.Split(string(got), "\n") {
 		require.Equal(t, want[i], strings.TrimRight(line, " "), "line %d", i+1)
 	}
-}
-
-func TestPendingPathsAreSkippedUntilFixed(t *testing.T) {
-	list := filepath.Join(t.TempDir(), pendingFile)
-	require.NoError(t, os.WriteFile(list, []byte("# why\ndocs/a.md\ngone.go\nnew/\n"), 0o600))
-	p, err := readPending(list)
-	require.NoError(t, err)
-	for path, want := range map[string]bool{"docs/a.md": true, "a.md": false, "new/x.go": true, "docs/a.md.go": false,
-		"docs/b.md": false} {
-		require.Equal(t, want, p.has(path), path)
-	}
-	require.NoError(t, p.prune([]finding{{Path: "docs/b.md"}, {Path: "new/x.go"}}))
-	left, err := os.ReadFile(list)
-	require.NoError(t, err)
-	require.Equal(t, "# why\nnew/\n", string(left))
 }
