@@ -31,7 +31,7 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 	}
 	if in.Tail.Seq == 0 {
 		tail, err := d.Tail()
-		return contract.OpenResult{Tail: tail, Host: a.cfg.Host}, err
+		return contract.OpenResult{Tail: tail, Host: a.cfg.Host, Task: in.Task}, err
 	}
 	owner := rundir.Owner{
 		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,

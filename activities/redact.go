@@ -49,6 +49,8 @@ func (a *Activities) redactResult(result any) {
 		for i := range r.Validation.Warnings {
 			a.redactAll(&r.Validation.Warnings[i])
 		}
+	case *contract.OpenResult:
+		a.redactAll(&r.Task)
 	case *contract.ShotsResult:
 		a.redactAll(&r.Message)
 		a.redactErrors(r.Recovered)

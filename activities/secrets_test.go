@@ -161,7 +161,9 @@ func TestResultsAreRedacted(t *testing.T) {
 	round.Steps[0].Run, round.Steps[0].Ask, round.Steps[0].Description, round.Steps[0].LogTitle = sesame, sesame,
 		sesame, sesame
 	h.acts.redactResult(&round)
-	for _, r := range []any{res, shots, project, deliver, round} {
+	opened := contract.OpenResult{Task: sesame}
+	h.acts.redactResult(&opened)
+	for _, r := range []any{res, opened, shots, project, deliver, round} {
 		raw, err := json.Marshal(r)
 		require.NoError(t, err)
 		require.NotContains(t, string(raw), sesame)

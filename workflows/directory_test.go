@@ -89,7 +89,7 @@ func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract
 		return contract.OpenResult{},
 			temporal.NewNonRetryableApplicationError("it does not end there", contract.ErrStale, nil)
 	}
-	return contract.OpenResult{Host: "here"}, d.taken
+	return contract.OpenResult{Host: "here", Task: strings.ReplaceAll(in.Task, "open-sesame", "<hidden>")}, d.taken
 }
 
 func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {

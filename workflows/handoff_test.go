@@ -269,3 +269,16 @@ func TestMessagesAreRedacted(t *testing.T) {
 		require.NotContains(t, line, w.secret)
 	}
 }
+
+// TestTaskIsRedactedByTheWorker: the worker knows secrets that the terminal in which the task was typed does not.
+func TestTaskIsRedactedByTheWorker(t *testing.T) {
+	w := newHarness(t, anAsk)
+	w.in.Start.Task = "use open-sesame"
+	w.agent.scores = []float64{3}
+	var tasks []string
+	w.composing = func(in contract.ComposeInput) { tasks = append(tasks, in.Context.Task) }
+	w.asks(message{"action": "continue"})
+	w.done()
+	require.Equal(t, "use <hidden>", payloads[run.RunStart](w, run.KindRunStart)[0].Task)
+	require.Equal(t, "use <hidden>", tasks[0])
+}

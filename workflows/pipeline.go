@@ -126,12 +126,16 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 	// a run that is cancelled before it starts still journals start and end
 	begun, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	if err := e.acquireOwnership(begun, contract.OpenInput{
-		Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded,
-	}); err != nil {
+	opened, err := e.acquireOwnership(begun, contract.OpenInput{
+		Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded, Task: e.in.Start.Task,
+	})
+	if err != nil {
 		return err
 	}
 	e.open = true
+	if opened.Task != "" { // empty: from a worker of an earlier release
+		e.in.Start.Task = opened.Task
+	}
 	if err := e.j.emit(ctx, run.KindRunStart, "", e.in.Start); err != nil {
 		return err
 	}
@@ -139,13 +143,13 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 }
 
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
-func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) error {
+func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.tail, workflow.GetInfo(ctx).FirstRunID
 	var res contract.OpenResult
 	if err := e.runDirectoryActivity(ctx, "open the run directory", contract.Open, &in, &res); err != nil {
-		return fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
+		return res, fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
 	}
-	return nil
+	return res, nil
 }
 
 // reopen begins a new epoch of a closed run: it acquires the directory, archives what is not archived yet, and
@@ -153,7 +157,7 @@ func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) e
 func (e *engine) reopen(ctx workflow.Context) error {
 	r := *e.in.Reopen
 	e.in.Reopen = nil
-	if err := e.acquireOwnership(ctx, contract.OpenInput{
+	if _, err := e.acquireOwnership(ctx, contract.OpenInput{
 		Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded, Address: r.Address,
 	}); err != nil {
 		return err

@@ -53,12 +53,14 @@ type OpenInput struct {
 	Cluster   string    `json:"cluster"`           // id of the Temporal cluster
 	Embedded  bool      `json:"embedded"`          // the cluster is the embedded server of its host
 	Address   string    `json:"address,omitempty"` // of that server
+	Task      string    `json:"task,omitempty"`    // task of a new run
 }
 
 // OpenResult describes the directory.
 type OpenResult struct {
 	Tail run.Tail `json:"tail"`
 	Host string   `json:"host"`
+	Task string   `json:"task,omitempty"` // of the input, without the secrets that the worker knows
 }
 
 // RehomeInput checks whether the target's directory is that of a run that was somewhere else. Nothing is written.

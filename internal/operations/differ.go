@@ -14,6 +14,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
@@ -148,7 +149,7 @@ func (o Operator) Differences(ctx context.Context, def Definition, dir projector
 	if err != nil {
 		return nil, err
 	}
-	if task := o.Redact.Text(def.Task); task != "" && task != s.Task {
+	if task := o.Redact.Text(def.Task); task != "" && !redact.CanBe(s.Task, task) {
 		all = append(all, Difference{Name: "task", Old: s.Task, New: task, Refused: "a run has one task"})
 	}
 	d, err := otherSource(ctx, def, start)

@@ -81,6 +81,30 @@ var forms = []form{
 		wordStart: true,
 	},
 	{
+		name: "vault-token", prefixes: []string{"hvs.", "hvb.", "hvr."}, re: compileAt(`hv[sbr]\.[A-Za-z0-9_-]{24,}`),
+		wordStart: true,
+	},
+	{
+		name: "digitalocean-token", prefixes: []string{"dop_v1_", "doo_v1_", "dor_v1_"},
+		re: compileAt(`do[opr]_v1_[0-9a-f]{64}`), wordStart: true,
+	},
+	{
+		name: "discord-webhook", prefixes: []string{"discord.com/api/", "discordapp.com/api/"},
+		re: compileAt(`discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,22}/([A-Za-z0-9_-]{40,})`),
+	},
+	{
+		name: "discord-token", prefixes: []string{"M", "N", "O"},
+		re:        compileAt(`[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}`),
+		wordStart: true, wordEnd: true, digit: true,
+	},
+	{
+		name: "twilio-key", prefixes: []string{"SK"}, re: compileAt(`SK[0-9a-f]{32}`), wordStart: true, wordEnd: true,
+	},
+	{
+		name: "twilio-token", prefixes: []string{"wilio", "WILIO"},
+		re: compileAt(`(?i)wilio_?auth_?token["'\\]*\s*[:=]\s*["'\\]*([0-9a-f]{32})`), wordEnd: true,
+	},
+	{
 		name: "jwt", prefixes: []string{"eyJ"},
 		re: compileAt(`eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}\.[A-Za-z0-9_-]{8,}`), wordStart: true,
 	},

@@ -193,6 +193,18 @@ var markPattern = regexp.MustCompile(
 	`\[redacted:(?:` + strings.Join(names(), "|") + `|pattern|env-[A-Z_][A-Z0-9_]{0,60})(?::[0-9a-f]{4})?\]`,
 )
 
+// CanBe reports whether a redacted text can be the redaction of another one, whatever secrets were known.
+func CanBe(redacted, text string) bool {
+	var expr strings.Builder
+	at := 0
+	for _, m := range markPattern.FindAllStringIndex(redacted, -1) {
+		expr.WriteString(regexp.QuoteMeta(redacted[at:m[0]]) + "(?s:.+)")
+		at = m[1]
+	}
+	re, err := regexp.Compile(`\A` + expr.String() + regexp.QuoteMeta(redacted[at:]) + `\z`)
+	return err == nil && re.MatchString(text)
+}
+
 // names returns the names of the forms.
 func names() []string {
 	var out []string

@@ -57,6 +57,16 @@ var secrets = []struct{ kind, before, secret, after string }{
 	{"pypi-token", "", "pypi-" + "AgE" + strings.Repeat("aB3d", 20), "\n"},
 	{"huggingface-token", "", "hf_" + strings.Repeat("aBcD", 9), "\n"},
 	{"sendgrid-key", "", "SG." + strings.Repeat("aB3d", 5) + "." + strings.Repeat("aB3d", 11), "\n"},
+	{"vault-token", "token ", "hvs." + strings.Repeat("aB3_", 8), "\n"},
+	{"vault-token", "X-Vault-Token: ", "hvb." + strings.Repeat("aB3d", 30), "\n"},
+	{"digitalocean-token", "", "dop_" + "v1_" + strings.Repeat("0af3", 16), " "},
+	{
+		"discord-webhook", "https://discord.com/api/webhooks/" + "123456789012345678/", strings.Repeat("aB3_", 17),
+		"\n",
+	},
+	{"discord-token", "Bot ", "MTk4NjIyNDgzNDcxOTI1" + "MjQ4.Cl2FMQ." + strings.Repeat("aB3", 9), "\n"},
+	{"twilio-key", "sid=", "SK" + strings.Repeat("0af3", 8), " "},
+	{"twilio-token", "TWILIO_AUTH_TOKEN=", strings.Repeat("0af3", 8), "\n"},
 	{"jwt", "token ", "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0." + strings.Repeat("aB3-", 10), " end"},
 	{
 		"private-key", "a\n", "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEow+/=\nabcd\n-----END " +
@@ -266,4 +276,40 @@ func TestLearn(t *testing.T) {
 	)
 	require.Len(t, *r.values.Load(), 2, "known already")
 	require.Empty(t, (*Redactor)(nil).Learn([]string{"B_TOKEN=another-one"}))
+}
+
+// TestEncodedValues finds a value inside of larger data in Base64 and hexadecimal, wherever it begins.
+func TestEncodedValues(t *testing.T) {
+	const secret = "correct horse battery"
+	r := redactor(t, Options{Environ: []string{"API_KEY=" + secret}, Names: []string{"*_KEY"}})
+	for _, before := range []string{"", "a", "ab", "abc", "user:"} {
+		for _, after := range []string{"", "x", "xy"} {
+			data := []byte(before + secret + after)
+			for name, text := range map[string]string{
+				"base64": base64.StdEncoding.EncodeToString(data), "base64 for URLs": base64.URLEncoding.EncodeToString(data),
+				"without padding": base64.RawStdEncoding.EncodeToString(data), "hex": hex.EncodeToString(data),
+				"capital hex": strings.ToUpper(hex.EncodeToString(data)),
+			} {
+				got := r.Text("it is " + text + ".")
+				require.Regexp(t, `^it is .{0,12}\[redacted:env-API_KEY:[0-9a-f]{4}\].{0,7}\.$`, got, "%s of %q", name, data)
+			}
+		}
+	}
+}
+
+func TestCanBe(t *testing.T) {
+	for _, c := range []struct {
+		redacted, text string
+		want           bool
+	}{
+		{"do it", "do it", true},
+		{"do it", "do it now", false},
+		{"use [redacted:env-A_KEY:1a2b] (now)", "use secret\nkey (now)", true},
+		{"use [redacted:env-A_KEY] (now)", "use  (now)", false},
+		{"use [redacted:env-A_KEY:1a2b]", "do not use key", false},
+		{"[redacted:jwt:1a2b] and [redacted:pattern:1a2b]", "a and b", true},
+		{"[redacted:jwt:1a2b]", "[redacted:jwt:1a2b]", true},
+	} {
+		require.Equal(t, c.want, CanBe(c.redacted, c.text), "%q and %q", c.redacted, c.text)
+	}
 }
