@@ -138,14 +138,15 @@ func (a *Activities) await(ctx context.Context, in contract.PassInput, st *runni
 		if st.ans != nil {
 			return st.ans, nil // it had answered: the answer counts
 		}
+		unknown := run.Spend{Known: run.CostUnknown}
 		if temporal.IsCanceledError(cause) {
-			return nil, temporal.NewCanceledError("the call was cancelled")
+			return nil, temporal.NewCanceledError(unknown)
 		}
 		kind := contract.ErrForced
 		if errors.Is(cause, activity.ErrActivityPaused) {
 			kind = contract.ErrPaused
 		}
-		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause)
+		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause, unknown)
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		a.cancelCall(ctx, in.Call, "the worker stops")
 		<-st.done

@@ -82,7 +82,11 @@ func TestCancelEndsChild(t *testing.T) {
 		check func(t *testing.T, err error)
 	}{
 		{"a person", temporal.NewCanceledError(), func(t *testing.T, err error) {
-			require.True(t, temporal.IsCanceledError(err), "%v", err)
+			var cancelled *temporal.CanceledError
+			require.ErrorAs(t, err, &cancelled)
+			var cost run.Spend
+			require.NoError(t, cancelled.Details(&cost))
+			require.Equal(t, run.Spend{Known: run.CostUnknown}, cost, "the agent had started")
 		}},
 		{"the worker's stop", worker.ErrWorkerShutdown, func(t *testing.T, err error) {
 			var app *temporal.ApplicationError
@@ -115,6 +119,7 @@ func TestMissingProgramIsOutcome(t *testing.T) {
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
 	require.True(t, res.Permanent)
 	require.Equal(t, 127, res.ExitCode)
+	require.Zero(t, res.Spend, "nothing was called")
 	require.Contains(t, res.Message, "no-such-agent")
 	h.noScratch()
 }

@@ -37,7 +37,10 @@ func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract
 			failure.Category == run.CategoryOutputTruncated) {
 		failure = bad
 	}
-	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply))}
+	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply, failure))}
+	if step.Kind == pipeline.KindRun { // a command asks no agent
+		r.Spend = run.Spend{}
+	}
 	if failure != nil {
 		return r, nil
 	}
@@ -150,16 +153,18 @@ func artifacts(ctx context.Context, s *store.Store, in contract.PassInput,
 	return file, before, err
 }
 
-func spend(r agent.Reply) run.Spend {
+// spend is what a call cost. An agent that failed and reported nothing may have cost something, unless it did not
+// start.
+func spend(r agent.Reply, failure *agent.Failure) run.Spend {
 	t := run.Tokens{
 		Input: int64(r.Tokens.Input), Output: int64(r.Tokens.Output), CacheRead: int64(r.Tokens.CacheRead),
 		CacheWrite: int64(r.Tokens.CacheWrite),
 	}
 	known := run.CostExact
 	switch {
-	case t == run.Tokens{} && r.CostUSD == 0 && r.Text == "":
-		known = "" // nothing came back
-	case !r.Known:
+	case failure != nil && failure.Category == run.CategorySpawnFailed:
+		known = ""
+	case t == run.Tokens{} && r.CostUSD == 0 && r.Text == "", !r.Known:
 		known = run.CostUnknown
 	}
 	return run.Spend{Tokens: t, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known}

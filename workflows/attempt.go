@@ -98,7 +98,7 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		ev.RetryInMS = delay.Milliseconds()
 	}
 	lastStructural := p.attempt >= maxAttempts && res.Structural
-	if paid(res.Spend) && !lastStructural {
+	if counts(res.Spend) && !lastStructural {
 		ev.Spend = &res.Spend
 	}
 	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
@@ -144,7 +144,25 @@ func (p *pass) attemptsIn(class run.RetryClass) int {
 	return l.AttemptsFor(class == run.RetryRateLimit)
 }
 
-func paid(s run.Spend) bool { return s.USD > 0 || s.Tokens != (run.Tokens{}) }
+// counts reports whether an attempt has a cost, or an unknown one.
+func counts(s run.Spend) bool {
+	return s.USD > 0 || s.Tokens != (run.Tokens{}) || s.Known == run.CostUnknown
+}
+
+// spendOf returns the cost of a call that an operator ended. It is nil if no agent was started.
+func spendOf(err error) *run.Spend {
+	var spend run.Spend
+	var app *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
+	switch {
+	case errors.As(err, &app) && app.HasDetails() && app.Details(&spend) == nil:
+	case errors.As(err, &cancelled) && cancelled.HasDetails() && cancelled.Details(&spend) == nil:
+	}
+	if !counts(spend) {
+		return nil
+	}
+	return &spend
+}
 
 // random returns a number that is recorded in history, so that a replay waits the same time.
 func random(ctx workflow.Context) float64 {
@@ -236,7 +254,9 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 // full, or no worker can make it.
 func (p *pass) stopped(ctx, calls workflow.Context, err error) (done bool, _ error) {
 	attempt := func(category run.Category, message string) error {
-		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent(category, message))
+		ev := p.attemptEvent(category, message)
+		ev.Spend = spendOf(err)
+		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev)
 	}
 	switch {
 	case calls.Err() != nil || isType(err, contract.ErrForced):

@@ -120,12 +120,13 @@ func TestCallIsRepeatedAfterFullDisk(t *testing.T) {
 func TestPausedActivityPausesRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity paused", contract.ErrPaused,
-		nil)))
+		nil, run.Spend{Known: run.CostUnknown})))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	require.Equal(t, run.UserRequested, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
 	require.Equal(t, run.CategoryCancelled, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
 	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+	require.Equal(t, 1, w.dir.state(t).UnknownCalls(), "the ended call cost something")
 }
 
 func TestResetActivityIsRepeated(t *testing.T) {

@@ -115,6 +115,22 @@ func TestPermanentFailurePausesAtOnce(t *testing.T) {
 		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed, run.KindPassEnd))
 }
 
+func TestFailureWithoutReportHasUnknownCost(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	silent := func(ok contract.PassResult) (contract.PassResult, error) {
+		return contract.PassResult{Outcome: transient.Outcome, Message: "exit 1", ExitCode: 1, StartedAt: ok.StartedAt,
+			Spend: run.Spend{Known: run.CostUnknown}}, nil
+	}
+	w.agent.will(call(1, 1), silent)
+	w.agent.will(call(1, 2), silent)
+	w.done()
+	s := w.dir.state(t)
+	require.InDelta(t, 2, s.Total(), 1e-9, "two answers")
+	require.Equal(t, 2, s.UnknownCalls())
+	require.Equal(t, "≥ $2.00 (2 calls unknown)", s.CostText())
+	require.Equal(t, run.CostAtLeast, s.CostKnown())
+}
+
 func TestTimeScaleAppliesToWaitsOnly(t *testing.T) {
 	w := failing(t, 1, transient)
 	w.in.Options.TimeScale = 0.01

@@ -87,6 +87,9 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 				Seq: e.Seq, TS: e.TS, Pass: p.Pass, Duration: time.Duration(p.DurationMS) * time.Millisecond,
 				Outcome: p.Category.In(w), Failed: true, Message: p.Message,
 			})
+			if p.Spend != nil {
+				out[len(out)-1].USD, out[len(out)-1].Unknown = p.Spend.USD, p.Spend.UnknownCalls()
+			}
 		case run.KindWorkspaceUpdated:
 			var p run.WorkspaceUpdated
 			e.Decode(&p)

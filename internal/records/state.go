@@ -158,14 +158,14 @@ func (b ledger) costs(s *run.State) {
 	}
 }
 
-// addCost counts one call in one row of a breakdown.
-func addCost(rows map[string]rundir.RoleCost, name string, c run.Spend) {
+// addCost counts one pass in one row of a breakdown; unknown counts its calls without a known cost.
+func addCost(rows map[string]rundir.RoleCost, name string, c run.Spend, unknown int) {
 	r := rows[name]
 	r.InputTokens += c.Tokens.Input
 	r.OutputTokens += c.Tokens.Output
 	r.CostUSD = run.Cents(r.CostUSD + c.USD)
 	r.PassCount++
-	r.UnknownCalls += c.UnknownCalls()
+	r.UnknownCalls += unknown
 	rows[name] = r
 }
 

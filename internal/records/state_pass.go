@@ -39,9 +39,10 @@ func (b ledger) addBackup(number int, file string) {
 func (b ledger) endPass(e run.Event, s *run.State) {
 	var p run.PassEnd
 	e.Decode(&p)
-	p.Spend = b.takeSpend(p.Context(s.Wording), p.Spend)
+	var unknown int
+	p.Spend, unknown = b.takeSpend(p.Context(s.Wording), p.Spend)
 	if p.Number > 0 {
-		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p, s.Wording)
+		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p, unknown, s.Wording)
 		b.InFlightPass = nil
 	}
 	b.countPass(s.Wording.CountedAs(p.Pass))
@@ -49,10 +50,10 @@ func (b ledger) endPass(e run.Event, s *run.State) {
 		b.Turns++
 	}
 	if p.Set != "" {
-		addCost(b.Cost.BySubset, p.Set, p.Spend)
+		addCost(b.Cost.BySubset, p.Set, p.Spend, unknown)
 	}
 	if b.OpenCycle != nil && p.Number == 0 {
-		b.cycleCall(p)
+		b.cycleCall(p, unknown)
 	}
 }
 
@@ -63,7 +64,7 @@ func (b ledger) countPass(role string) {
 	b.Cost.ByRole[role] = r
 }
 
-func (b ledger) record(p run.PassEnd, t run.Wording) rundir.PassRecord {
+func (b ledger) record(p run.PassEnd, unknown int, t run.Wording) rundir.PassRecord {
 	r := rundir.PassRecord{
 		GlobalPassNumber: p.Number, SubsetPassNumber: p.InRound, SubsetID: p.Set, Rotation: p.Order, AgentRole: p.Role,
 		Description: p.Description, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
@@ -74,7 +75,7 @@ func (b ledger) record(p run.PassEnd, t run.Wording) rundir.PassRecord {
 			InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output,
 			CacheReadTokens:  p.Spend.Tokens.CacheRead,
 			CacheWriteTokens: p.Spend.Tokens.CacheWrite, EstimatedCostUSD: p.Spend.USD, Estimated: p.Spend.Estimated,
-			UnknownCalls: p.Spend.UnknownCalls(),
+			UnknownCalls: unknown,
 		},
 		CorpusFilesLoaded: list(p.Files), ReferenceFilesLoaded: list(p.References), Outcome: p.Outcome.In(t),
 	}
@@ -119,9 +120,10 @@ func (b ledger) attempt(e run.Event, t run.Wording) {
 }
 
 // takeSpend adds what earlier attempts of a pass have cost to what its last call cost: the total is the sum of the
-// records.
-func (b ledger) takeSpend(of string, last run.Spend) run.Spend {
+// records. unknown counts the calls whose cost the total lacks.
+func (b ledger) takeSpend(of string, last run.Spend) (all run.Spend, unknown int) {
 	rest := []rundir.PendingSpend{}
+	unknown = last.UnknownCalls()
 	for _, w := range b.PendingSpend {
 		if w.Context != of {
 			rest = append(rest, w)
@@ -133,12 +135,10 @@ func (b ledger) takeSpend(of string, last run.Spend) run.Spend {
 		last.Tokens.CacheWrite += w.Spend.Tokens.CacheWrite
 		last.USD = run.Cents(last.USD + w.Spend.USD)
 		last.Estimated = last.Estimated || w.Spend.Estimated
-		if w.Spend.Known == run.CostUnknown {
-			last.Known = run.CostUnknown
-		}
+		unknown += w.Spend.UnknownCalls()
 	}
 	b.PendingSpend = rest
-	return last
+	return last, unknown
 }
 
 func FailedKey(p run.Pass) string { return layout.FailedFile(p, 1) }
@@ -165,12 +165,12 @@ func (b ledger) pictures(e run.Event) {
 	b.InFlightPACycle.Done["screenshots"] = true
 }
 
-func (b ledger) cycleCall(p run.PassEnd) {
+func (b ledger) cycleCall(p run.PassEnd, unknown int) {
 	c := b.OpenCycle
 	tokens := rundir.CallTokens{InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output,
 		EstimatedCostUSD: p.Spend.USD}
 	c.TotalCycleCostUSD = run.Cents(c.TotalCycleCostUSD + p.Spend.USD)
-	addCost(b.Cost.ByPACycle, strconv.Itoa(c.CycleNumber), p.Spend)
+	addCost(b.Cost.ByPACycle, strconv.Itoa(c.CycleNumber), p.Spend, unknown)
 	b.InFlightPACycle.Done[layout.Member(p.Pass)] = true
 	switch {
 	case p.Member != "":
