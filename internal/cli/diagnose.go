@@ -67,7 +67,7 @@ func (s inspection) urgency() error {
 	if err := s.undecided(); err != nil {
 		return err
 	}
-	if s.effective.Status == run.Interrupted || unrepaired(s.now.Damage) {
+	if s.effective.Status == run.Interrupted || s.now.Why != nil || unrepaired(s.now.Damage) {
 		return quiet(exitAttention)
 	}
 	if s.effective.Status.Class() == run.Live {
