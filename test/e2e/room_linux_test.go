@@ -83,8 +83,8 @@ func TestAFullDisk(t *testing.T) {
 	require.Regexp(t, `Held up: .*`+regexp.QuoteMeta(full), status)
 	require.Regexp(t, `Next: free space on the disk, then .*resume `+dir, status)
 	until(t, "the attached terminal says it", func() bool { return strings.Contains(at.said(), full) })
-	require.Regexp(t, `Paused, a disk is full: .* Nothing is lost\. Free space there, then run: .*resume `+dir,
-		at.said())
+	require.Regexp(t, shownOutput(t, "docs/operating.md", "  ! Paused, a disk is full", "/data/run",
+		regexp.QuoteMeta(dir), "/data:", regexp.QuoteMeta(mounted)+":", `20\.0 GiB`, `3\.0 MiB`, "starter resume", ".*starter resume"), at.said())
 	require.Contains(t, h.starter("resume", dir), full, "it came too early")
 	whole(t, dir, before)
 	require.Equal(t, calls, h.count("start", ""), "something was called on a full disk")

@@ -1,0 +1,156 @@
+package e2e_test
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shellBlock says how a block of commands in a page is run. Its lines are run by one shell, and each line must succeed.
+type shellBlock struct {
+	page, begins string   // the block, by the beginning of its first line
+	before       string   // commands that make what the block takes for granted
+	replace      []string // pairs of texts in the block: placeholders, and what a test cannot do
+	exits        string   // the exit codes of the lines, if one is not 0
+	between      string   // a command before every line
+	after        string   // commands that check the effect
+	want         []string // what is printed, in this order
+	notRun       string   // why it is not run; the pages' commands and flags are parsed by internal/cli
+}
+
+// asks is a pipeline that asks three questions. Each call numbers its reply.
+const asks = `mkdir -p asks; echo "Write." > asks/p.md; cat > asks/pipeline.yaml <<'END'
+pipeline: asks
+agent: {run: [sh, -c, 'echo reply'], reply: text}
+roles: {writer: {prompt: p.md, gives: report}}
+stages:
+  - name: draft
+    steps: [{role: writer}, {ask: "First?"}, {role: writer}, {ask: "Second?"}, {role: writer}, {ask: "Third?"}]
+END
+id() { sed -n 's/.*"run_id": *"\([^"]*\)".*/\1/p'; }
+`
+
+// shellBlocks has a row for each block of commands in the pages that is not "console test".
+var shellBlocks = []shellBlock{
+	{page: "README.md", begins: "make demo-review", replace: []string{"make ", "make -n "},
+		want: []string{"examples/review/demo.sh"}}, // examples/README.md runs it
+	{page: "README.md", begins: "bin/starter plan examples/review",
+		before: `mkdir -p ~/src && cp -R examples/review/repository ~/src/app && cd ~/src/app && git init -q &&
+			git add . && git commit -qm Begin && cd "$OLDPWD"; PATH=$PWD/examples/review/scripted:$PATH`,
+		exits: "0 4 0", after: `test -s app-report.html; test -z "$(git -C ~/src/app status --short)"`,
+		want: []string{"planner", "Started run", "It waits for a decision: Is this the right plan?", "Report:"}},
+
+	{page: "docs/getting-started.md", begins: "git clone",
+		replace: []string{"make build server", "ln -s ../bin . && make -n build server"},
+		want:    []string{"server build", "problems: 0"}},
+	{page: "docs/getting-started.md", begins: "make demo", replace: []string{"make ", "make -n "},
+		want: []string{"bin/starter demo"}}, // TestDemo runs it
+	{page: "docs/getting-started.md", begins: "bin/starter run", before: `chmod +x fake/claude; PATH=$PWD/fake:$PATH`,
+		replace: []string{"runs/notice", "runs/paid"}, want: []string{"verdict good, 2 calls, $0.02"}},
+
+	{page: "docs/operating.md", begins: "  ! Paused, a disk is full", notRun: "output: TestAFullDisk compares it"},
+	{page: "docs/operating.md", begins: "starter list", before: asks + `starter run asks/pipeline.yaml || test $? = 4`,
+		want: []string{"asks"}},
+	{page: "docs/operating.md", begins: "starter decide RUN",
+		before:  asks + `RUN=$(starter run asks/pipeline.yaml --output-dir runs/decide --json 2>/dev/null | id)`,
+		replace: []string{"RUN", `"$RUN"`},
+		between: `until ID=$(starter decide --show "$RUN" | sed -n 's/^Id: *//p') && test "$ID" && test "$ID" != "$LAST"
+			do sleep 0.05; done; LAST=$ID`,
+		want: []string{"decided: retry_feedback", "Third?"}},
+	{page: "docs/operating.md", begins: "starter pause RUN --now", before: `echo "Write." > p.md; cat > pipeline.yaml <<'END'
+pipeline: amended
+agent: {run: [sh, -c, 'echo > PWD/begun; sleep 600'], reply: text}
+roles: {writer: {prompt: p.md, gives: report}}
+stages: [{name: draft, steps: [{role: writer}]}]
+END
+			sed -i.bak "s|PWD|$PWD|" pipeline.yaml; starter run pipeline.yaml --output-dir runs/amended --detach
+			until test -e begun; do sleep 0.05; done; sed -i.bak 's/sleep 600/echo done/' pipeline.yaml`,
+		replace: []string{"RUN", "runs/amended"}, after: "starter watch runs/amended", want: []string{"Done: 1 stage"}},
+
+	{page: "docs/schedules.md", begins: "starter schedule create nightly", before: asks + "cp asks/* .",
+		after: "starter schedule delete hourly; starter list --json",
+		want:  []string{"Created schedule nightly", "Started run", "Paused schedule nightly", `"schedule": "nightly"`}},
+
+	{page: "docs/security.md", begins: "mkdir -p ~/.config/passbook",
+		after: `sed -i.bak "s|/home/me|$HOME|" codec.yaml; starter config --settings codec.yaml
+			starter config --settings redact.yaml; ls -l ~/.config/passbook/key-2026`,
+		want: []string{"codec.keys", "DATABASE_URL", "badge", "-rw-------"}},
+	{page: "docs/security.md", begins: "starter codec serve",
+		before: asks + `RUN=$(starter run asks/pipeline.yaml --output-dir runs/codec --json 2>/dev/null | id)`,
+		replace: []string{"starter codec serve ", `starter codec serve --settings codec.yaml --listen 127.0.0.1:0 > served &
+			SERVE=$!; trap "kill $SERVE" EXIT
+			until URL=$(grep -o 'http://127[0-9.:]*' served | head -n 1 | grep .); do sleep 0.05; done `,
+			"http://127.0.0.1:8234 --w", `"$URL" --w`, "…", `"$RUN"`},
+		want: []string{"awaiting_phase_handoff"}},
+
+	{page: "docs/cluster.md", begins: "docker compose", notRun: "needs Docker"},
+	{page: "docs/cluster.md", begins: "make cluster ", replace: []string{"make ", "make -n "}, // minutes
+		want: []string{"cluster start", "cluster -kill demo", "cluster stop"}},
+	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=127.0.0.1:17233", before: asks + "cp asks/* .",
+		replace: []string{"127.0.0.1:17233", "$SERVER", "/var/tmp/passbook-cluster-1000/state", "$PASSBOOK_STATE_DIR"},
+		exits:   "4", want: []string{"First?"}},
+	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=eu-central-1", notRun: "needs an account"},
+	{page: "docs/cluster.md", begins: "tcld namespace", notRun: "needs an account; docs_test.go compares the names"},
+
+	{page: "docs/conformance.md", begins: "go test", notRun: "runs the tests"},
+	{page: "docs/api.md", begins: "go get", notRun: "needs the network"},
+}
+
+// shownOutput is a pattern of the output in a block: pairs replace what differs from run to run.
+func shownOutput(t *testing.T, page, begins string, pairs ...string) string {
+	t.Helper()
+	blocks, err := blocksOf(page, string(read(t, filepath.Join(project, page))), shellBlocks)
+	require.NoError(t, err)
+	for _, b := range blocks {
+		if b.row != nil && b.row.begins == begins {
+			return strings.NewReplacer(pairs...).Replace(regexp.QuoteMeta(strings.TrimSpace(b.text)))
+		}
+	}
+	require.FailNow(t, "no such block", begins)
+	return ""
+}
+
+// script is what the shell runs for a block.
+func (s shellBlock) script(text string) (string, error) {
+	for i := 0; i < len(s.replace); i += 2 {
+		if !strings.Contains(text, s.replace[i]) {
+			return "", fmt.Errorf("%s: the block %q has no %q", s.page, s.begins, s.replace[i])
+		}
+		text = strings.ReplaceAll(text, s.replace[i], s.replace[i+1])
+	}
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\\\n", " ")), "\n")
+	exits := strings.Fields(cmp.Or(s.exits, strings.Repeat("0 ", len(lines))))
+	if len(exits) != len(lines) {
+		return "", fmt.Errorf("%s: the block %q has %d lines and %d exit codes", s.page, s.begins, len(lines), len(exits))
+	}
+	script := "set -e\n" + s.before + "\nset +e\n"
+	for i, line := range lines {
+		script += fmt.Sprintf("%s\n%s\ncode=$?; test $code = %s || { echo \"line %d: exit code $code\"; exit 99; }\n",
+			s.between, line, exits[i], i+1)
+	}
+	return script + "set -e\n" + s.after, nil
+}
+
+func TestBlocksWithoutARowAreFound(t *testing.T) {
+	table := []shellBlock{{page: "p.md", begins: "starter a"}}
+	for text, want := range map[string]string{
+		"```sh\nstarter a\n```\n":                             "",
+		"```sh\nstarter a\n```\n```yaml\na: b\n```\n":         "",
+		"```sh\nstarter a\n```\n```sh\nstarter b\n```\n":      `no row of shellBlocks runs the block "starter b"`,
+		"```sh\nstarter a\n```\n```\nstarter b\n```\n":        `no row of shellBlocks runs the block "starter b"`,
+		"```console test\n$ starter a\n```\n":                 `0 blocks begin with "starter a"`,
+		"```sh\nstarter a\n```\n\n```sh\nstarter a\nb\n```\n": `2 blocks begin with "starter a"`,
+	} {
+		_, err := blocksOf("p.md", text, table)
+		if want == "" {
+			require.NoError(t, err, text)
+			continue
+		}
+		require.ErrorContains(t, err, want, text)
+	}
+}
