@@ -66,9 +66,12 @@ needs nothing else, so it can be sent to others. It is made from the run directo
 	}
 	o.flags(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
-	return a.onRun(cmd, func(_ context.Context, d rundir.Dir) error {
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) (err error) {
 		options := o.options()
 		options.Next = a.recordedNext(d)
+		s := openContents(ctx, d)
+		defer func() { err = errors.Join(err, s.close()) }()
+		options.Contents = s.copy
 		var page bytes.Buffer
 		if err := report.Write(&page, d, options); err != nil {
 			return err

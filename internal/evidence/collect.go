@@ -16,6 +16,7 @@ type collector struct {
 	fold    *run.Fold
 	reverts run.Reverts
 	total   float64
+	turns   int
 	failed  map[string]run.Totals // cost of attempts whose pass has not completed, by step, round and member
 }
 
@@ -170,6 +171,10 @@ func (c *collector) pass(e run.Event) {
 		Reused: p.Reused, Modified: p.Modified,
 		Checks:  p.Validation,
 		Verdict: p.Verdict, Score: p.Score, Value: p.Value,
+	}
+	if p.Turn() && c.Workspace != nil {
+		c.turns++
+		r.Turn = c.turns
 	}
 	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, layout.PromptFile(p.Pass)
 	if p.Reply != nil {

@@ -114,6 +114,7 @@ type Pass struct {
 	Value       string           `json:"value"` // of a command: ok or failed
 
 	Set    string      `json:"-"`
+	Turn   int         `json:"-"` // number of the turn; 0: the pass is none
 	Tally  []run.Count `json:"-"` // of a verifier
 	Prompt string      `json:"-"` // file in the run directory
 	Reply  string      `json:"-"` // file; "": the pass was given up

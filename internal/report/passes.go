@@ -24,7 +24,7 @@ type group struct {
 // texts are the prompt and the reply of a pass, and the files that it changed.
 type texts struct {
 	Title, Prompt, Reply string
-	Changed              []string
+	Changed              changedFiles
 	Left                 string // why a text is missing or cut
 }
 
@@ -33,16 +33,9 @@ const maxText = 32 << 10
 
 // textsOf reads the texts of a pass within the remaining space.
 func (s source) textsOf(p evidence.Pass, space *int) texts {
-	out := texts{Title: figures.Title(cmp.Or(p.Member, p.Role))}
+	out := texts{Title: figures.Title(cmp.Or(p.Member, p.Role, p.Title))}
 	if result := result(p); result != "" {
 		out.Title += ": " + result
-	}
-	for _, f := range p.Files {
-		name := f.Path
-		if f.Old != "" {
-			name = f.Old + " → " + f.Path
-		}
-		out.Changed = append(out.Changed, f.Kind+" "+name)
 	}
 	for _, part := range []struct {
 		file string
@@ -89,7 +82,8 @@ func passesWith(e evidence.Evidence, selected func(evidence.Pass) bool) []eviden
 func (v *view) groups(s source) []group {
 	passes := newest(v, s.found.Passes, s.opt.Rows, "pass")
 	var all []group
-	last, space := "", s.opt.Texts
+	last, left := "", s.opt.Texts
+	room := newSpace(s.opt)
 	for _, p := range passes {
 		if key := fmt.Sprint(p.Stage, "\x00", p.Round, "\x00", p.Set); key != last || len(all) == 0 {
 			all, last = append(all, group{Title: s.title(p)}), key
@@ -97,10 +91,13 @@ func (v *view) groups(s source) []group {
 		g := &all[len(all)-1]
 		r := rowOf(p)
 		if s.state.Wording == run.WordingStages {
-			g.Texts = append(g.Texts, s.textsOf(p, &space))
+			texts := s.textsOf(p, &left)
+			texts.Changed = s.filesOf(p, &room)
+			g.Texts = append(g.Texts, texts)
 		}
 		g.Rows, g.Bad = append(g.Rows, r), g.Bad || r.Bad
 	}
+	room.cut(v)
 	for i := range all {
 		all[i].sum()
 		all[i].Open = all[i].Bad || i == len(all)-1

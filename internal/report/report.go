@@ -20,6 +20,7 @@ type Options struct {
 	Diffs    int      // maximum lines of differences; 0: DefaultDiffs
 	Texts    int      // maximum bytes of prompts and replies; 0: DefaultTexts
 	Rows     int      // maximum rows of passes; 0: DefaultRows
+	Contents Contents // of the workspace's files; nil: they cannot be read
 }
 
 // Mark is at the start of every page, to identify pages of Passbook.

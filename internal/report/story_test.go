@@ -92,13 +92,16 @@ func (s *story) add(kind run.Kind, payload any) {
 }
 
 // dir returns the run directory of the journal.
-func (s *story) dir() projector.Dir {
+func (s *story) dir() projector.Dir { return s.project(treeless{fakeBlobs: s.blobs}) }
+
+// project writes the run directory with a store.
+func (s *story) project(from projector.Blobs) projector.Dir {
 	s.t.Helper()
 	d := projector.At(filepath.Join(s.t.TempDir(), "run"))
 	const piece = 1000
 	for first := 0; first < len(s.lines); first += piece {
 		last := min(first+piece, len(s.lines))
-		p, err := d.Project(s.t.Context(), treeless{fakeBlobs: s.blobs},
+		p, err := d.Project(s.t.Context(), from,
 			projector.Batch{Epoch: 1, First: int64(first + 1), Prev: run.Chain("").Over(s.lines[:first]),
 				Lines: s.lines[first:last]})
 		require.NoError(s.t, err)
