@@ -27,8 +27,7 @@ func (e *engine) showDetails(ctx workflow.Context) {
 func details(s run.State, in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
-	fmt.Fprintf(&b, "| progress | cost | score | stage |\n|---|---|---|---|\n| %s | %s | %s | %s |\n\n", progress(s),
-		cost(s), score(s), stage(s))
+	b.WriteString(figures(s))
 	for _, f := range s.InFlight {
 		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
 			f.Attempt, f.StartedAt)
@@ -59,6 +58,19 @@ func parenthesized(text string) string {
 	return " (" + text + ")"
 }
 
+// figures is a table of one row. The progress of a pipeline of stages names the stage; only loops with a score have one.
+func figures(s run.State) string {
+	names, values := []string{"progress", "cost"}, []string{progress(s), cost(s)}
+	if s.Wording != run.WordingStages || s.Score != nil {
+		names, values = append(names, "score"), append(values, score(s))
+	}
+	if s.Wording != run.WordingStages {
+		names, values = append(names, "stage"), append(values, stage(s))
+	}
+	row := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+	return row(names) + "|" + strings.Repeat("---|", len(names)) + "\n" + row(values) + "\n"
+}
+
 func progress(s run.State) string {
 	if s.Wording == run.WordingStages {
 		return s.Progress()
@@ -70,11 +82,18 @@ func progress(s run.State) string {
 	return text
 }
 
+// cost writes amounts without the dollar sign, which begins a formula in the Web UI's Markdown.
 func cost(s run.State) string {
-	if s.Budget.CapUSD <= 0 {
-		return s.CostText()
+	text := strings.ReplaceAll(run.ShortCost(s.Total(), s.UnknownCalls()), "$", "")
+	if s.Budget.CapUSD > 0 {
+		text += fmt.Sprintf(" of %.2f USD (%.0f%%)", s.Budget.CapUSD, 100*s.Total()/s.Budget.CapUSD)
+	} else if text != string(run.CostUnknown) {
+		text += " USD"
 	}
-	return fmt.Sprintf("%s of $%.2f (%.0f%%)", s.CostText(), s.Budget.CapUSD, 100*s.Total()/s.Budget.CapUSD)
+	if n := s.UnknownCalls(); n > 0 && s.Total() > 0 {
+		text += ", " + run.Plural(n, "call") + " unknown"
+	}
+	return text
 }
 
 func score(s run.State) string {

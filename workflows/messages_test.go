@@ -206,14 +206,22 @@ func TestDetails(t *testing.T) {
 	}
 	in := workflows.Input{Target: contract.Target{RunID: "r1", Dir: "/runs/1"}}
 	require.Equal(t, "### page: paused (budget-threshold)\n\n"+
-		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds finished: 1 | $100.40 of "+
-		"$100.00 "+
+		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds finished: 1 | 100.40 of "+
+		"100.00 USD "+
 		"(100%) | 2.5 | write, S2 |\n\n"+
 		"- continues from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
 		run.Means(run.Paused, run.BudgetThreshold)+" "+run.Next(run.Paused, run.BudgetThreshold)+"\n\n```\n"+
 		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
 		"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n"+
 		"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n", workflows.Details(s, in))
+
+	s = run.State{
+		Wording: run.WordingStages, Pipeline: "fix", Status: run.Running, Phase: "review", Round: 2,
+		Stages: []run.StageRef{{Name: "plan"}, {Name: "review", Rounds: 3}}, Spent: run.Totals{USD: 1.5, Unknown: 2},
+	}
+	require.Contains(t, workflows.Details(s, in), "| progress | cost |\n|---|---|\n"+
+		"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls unknown |\n\n")
+	require.NotContains(t, workflows.Details(s, in), "$", "it begins a formula in the Web UI")
 
 	s = run.State{
 		Pipeline: "page", Status: run.Running, Phase: "write",

@@ -211,9 +211,10 @@ func workWords(s run.State) string {
 	case s.Wording == run.WordingStages:
 		return s.Progress()
 	case s.Passes.Total == 0:
-		return fmt.Sprintf("%d rounds", s.Rounds)
+		return run.Plural(s.Rounds, s.Wording.Words().Round)
 	}
-	return fmt.Sprintf("%d of %d passes, %d rounds", s.Passes.LastSettled, s.Passes.Total, s.Rounds)
+	return fmt.Sprintf("%d of %d passes, %s", s.Passes.LastSettled, s.Passes.Total,
+		run.Plural(s.Rounds, s.Wording.Words().Round))
 }
 
 // reusedWords counts the results that a replay took from the record.

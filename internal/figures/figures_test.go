@@ -251,3 +251,16 @@ func TestSettledOfTurnLoop(t *testing.T) {
 	require.Equal(t, "failed", f.Settled[2].Value)
 	require.Nil(t, f.Settled[2].Changed, "the edit was nobody's turn")
 }
+
+func TestFiguresOfStages(t *testing.T) {
+	s := settled(t, 2)
+	s.State.Wording, s.State.DurationsMS = run.WordingStages, []int64{1000, 5000, 6000}
+	s.State.Rounds, s.State.Unmet, s.State.Next = 3, "verdict == good", run.Place{Stage: 2}
+	f := figures.Of(s, noon)
+	require.Equal(t, 4*time.Second, *f.Timing.Mean, "of all passes, not of the numbered ones")
+	last := f.Stages[len(f.Stages)-1]
+	require.True(t, last.Repeats)
+	require.Equal(t, 3, last.Rounds)
+	require.Equal(t, "verdict == good", last.Unmet)
+	require.Empty(t, f.Stages[0].Unmet)
+}

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +145,8 @@ type Stage struct {
 	Max      int // number or maximum of rounds
 	Repeats  bool
 	Current  bool
-	Finished bool // the run is in a later stage, or finished
+	Finished bool   // the run is in a later stage, or finished
+	Unmet    string // condition that the loop ended without; known of the last loop
 }
 
 func stagesOf(s Source) []Stage {
@@ -164,6 +166,12 @@ func stagesOf(s Source) []Stage {
 			st.Rounds = st.Max
 		}
 		out = append(out, st)
+	}
+	for i := range slices.Backward(out) { // the state knows the last finished loop
+		if out[i].Finished && out[i].Repeats {
+			out[i].Rounds, out[i].Unmet = s.State.Rounds, s.State.Unmet
+			break
+		}
 	}
 	return out
 }

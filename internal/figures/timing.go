@@ -74,16 +74,17 @@ func record(b rundir.PipelineState, number int) rundir.PassRecord {
 	return b.PassRecords[strconv.Itoa(number)]
 }
 
-// durations returns those of the numbered passes, oldest first, or of the last eight passes of a pipeline without
-// numbered ones.
+// durations returns those of the numbered passes, oldest first, or of the last eight passes of a pipeline that is
+// reported by its stages, or has no numbered passes.
 func durations(s Source) []time.Duration {
 	var out []time.Duration
 	for _, n := range numbered(s.Records) {
 		out = append(out, time.Duration(record(s.Records, n).DurationMS)*time.Millisecond)
 	}
-	if s.Records.TotalCorpusPasses > 0 || len(out) > 0 {
+	if s.State.Wording != run.WordingStages && (s.Records.TotalCorpusPasses > 0 || len(out) > 0) {
 		return out
 	}
+	out = nil
 	for _, ms := range s.State.DurationsMS {
 		out = append(out, time.Duration(ms)*time.Millisecond)
 	}

@@ -373,7 +373,7 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		WorkflowIDReusePolicy:    reuse,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		StaticSummary:            summary(o.hiddenInput(in)),
-		StaticDetails: fmt.Sprintf("%d passes; directory `%s`; store `%s`", in.Start.TotalPasses, in.Target.Dir,
+		StaticDetails: fmt.Sprintf("%s; directory `%s`; store `%s`", sizeOf(in.Start), in.Target.Dir,
 			config.Masked(in.Target.Store)),
 	}
 	opts.Memo = map[string]any{
@@ -398,6 +398,17 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		return errors.Join(err, undo()) // the environment of the faster call is used
 	}
 	return err
+}
+
+// sizeOf counts what a run has to do, in its words.
+func sizeOf(s run.RunStart) string {
+	if s.Wording == run.WordingStages {
+		return run.Plural(len(s.Stages), "stage")
+	}
+	if s.TotalPasses == 1 {
+		return "1 pass"
+	}
+	return fmt.Sprintf("%d passes", s.TotalPasses)
 }
 
 // summary recognises a run in the list of the Web UI: its pipeline, directory and task. Temporal allows 400 bytes.

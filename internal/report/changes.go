@@ -172,7 +172,8 @@ type turn struct {
 }
 
 // turns returns the changes and verdicts of a run that works on a tree.
-func turns(e evidence.Evidence) []turn {
+func turns(s source) []turn {
+	e := s.found
 	if e.Workspace == nil {
 		return nil
 	}
@@ -184,8 +185,7 @@ func turns(e evidence.Evidence) []turn {
 		}
 		r := rowOf(p)
 		t := turn{
-			Name: strings.TrimSpace(r.Name + " " + times(p.Round)), Role: r.Role, Verdict: cmp.Or(p.Verdict, p.Value),
-			Commit: p.Commit,
+			Name: s.title(p), Role: r.Role, Verdict: cmp.Or(p.Verdict, p.Value), Commit: p.Commit,
 		}
 		t.Files = p.Files[:min(shown, len(p.Files))]
 		t.More = max(0, p.Changed-len(t.Files))

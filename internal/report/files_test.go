@@ -44,7 +44,7 @@ func workspaceStory(t testing.TB) *story {
 		Workspace: &run.Workspace{Kind: "folder", Source: "/src", Tree: s.blobs.keep([]byte("tree 0"))},
 	})
 	s.phase = "fix"
-	s.add(run.KindPhaseStart, run.PhaseStart{Key: "fix", Title: "Fix", Round: 1, Dir: "steps/fix-round-1"})
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "fix", Title: "Fix", Round: 1})
 	return s
 }
 

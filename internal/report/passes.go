@@ -126,14 +126,6 @@ func (s source) title(p evidence.Pass) string {
 	return name
 }
 
-// times names a round after the first.
-func times(round int) string {
-	if round < 1 {
-		return ""
-	}
-	return fmt.Sprintf("· round %d", round)
-}
-
 // sum summarizes the passes of a group.
 func (g *group) sum() {
 	var ms int64

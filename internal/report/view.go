@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -47,6 +48,8 @@ type view struct {
 	Starts      []start
 	Origin      *origin
 	Left        []string // what is missing on the page, and why
+
+	stages bool // it is reported by its stages
 }
 
 // fact is one figure of the summary.
@@ -73,7 +76,7 @@ func read(d rundir.Dir, o Options) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{Evidence: s.found, Next: o.Next, Left: left}
+	v := &view{Evidence: s.found, Next: o.Next, Left: left, stages: s.state.Wording == run.WordingStages}
 	return v, v.fill(s)
 }
 
@@ -151,7 +154,7 @@ func (v *view) fill(s source) error {
 	}
 	v.Seq, v.AsOf = st.Seq, st.TS
 	v.Facts, v.Origin = facts(s), originOf(s.found.History.Start)
-	v.Turns, v.Projection = newest(v, turns(s.found), most, "turn"), projection(s)
+	v.Turns, v.Projection = newest(v, turns(s), most, "turn"), projection(s)
 	most := s.opt.Rows
 	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
 	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
@@ -183,8 +186,8 @@ func facts(s source) []fact {
 	if n := len(f.Trend); n > 0 {
 		all = append(all, score(s, f.Trend[n-1].Score))
 	}
-	all = append(all, elapsed(f.Timing))
-	q := f.Quality
+	all = append(all, s.elapsed())
+	q := s.quality()
 	if q.Judged > 0 {
 		all = append(all, fact{
 			Name: "Checks passed", Value: fmt.Sprintf("%d/%d", q.Passed, q.Judged), Share: -1, Bad: q.Passed < q.Judged,
@@ -259,10 +262,43 @@ func score(s source, v float64) fact {
 	return f
 }
 
-func elapsed(t figures.Timing) fact {
+// quality counts the passes with checks: of stages every pass, else the numbered ones.
+func (s source) quality() figures.Quality {
+	q := s.figures.Quality
+	if s.state.Wording != run.WordingStages {
+		return q
+	}
+	q.Judged, q.Passed, q.Warnings = 0, 0, 0
+	for _, p := range s.found.Passes {
+		q.Warnings += len(p.Checks.Warnings)
+		if len(p.Checks.Checks) == 0 {
+			continue
+		}
+		q.Judged++
+		if p.Checks.Passed {
+			q.Passed++
+		}
+	}
+	return q
+}
+
+// meanPass returns the mean duration of a pass: of stages of all of them, else of the numbered ones.
+func (s source) meanPass() *time.Duration {
+	if s.state.Wording != run.WordingStages {
+		return s.figures.Timing.Mean
+	}
+	var all []time.Duration
+	for _, p := range s.found.Passes {
+		all = append(all, time.Duration(p.DurationMS)*time.Millisecond)
+	}
+	return figures.Mean(all)
+}
+
+func (s source) elapsed() fact {
+	t := s.figures.Timing
 	f := fact{Name: "Time", Value: brief(t.Elapsed), Share: -1}
-	if t.Mean != nil {
-		f.Note = brief(*t.Mean) + " a pass"
+	if mean := s.meanPass(); mean != nil {
+		f.Note = brief(*mean) + " a pass"
 	}
 	if t.Remaining != nil {
 		f.Note += ", about " + brief(*t.Remaining) + " left"
@@ -300,4 +336,20 @@ func starts(e evidence.Evidence) []start {
 		}
 	}
 	return all
+}
+
+// About describes a question by its place. Runs with the words of requirement 002 show its kind and trigger too.
+func (v *view) About(d evidence.Decision) string {
+	round := fmt.Sprintf("round %d", d.Round)
+	if !v.stages {
+		parts := slices.DeleteFunc([]string{d.Kind, d.Phase}, func(s string) bool { return s == "" })
+		return strings.Join(parts, " · ") + ", " + round + " · " + d.Trigger
+	}
+	stage, known := v.History.Stages[d.Phase]
+	switch place := cmp.Or(stage.Title, d.Phase, d.Kind); {
+	case known && stage.Repeats:
+		return place + ", " + round
+	default:
+		return figures.Title(place)
+	}
 }

@@ -306,7 +306,7 @@ func (t theme) timing(f figures.Figures, w int) []string {
 	}
 	elapsed := figures.Duration(g.Elapsed)
 	if g.Paused >= time.Minute {
-		elapsed += t.dim.Render(" + " + figures.Duration(g.Paused) + " rested")
+		elapsed += t.dim.Render(" + " + figures.Duration(g.Paused) + " paused")
 	}
 	left := t.dim.Render("–")
 	if g.Remaining != nil {
@@ -396,6 +396,8 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 	for _, s := range stages {
 		sign, rounds := t.dim.Render("·"), ""
 		switch {
+		case s.Unmet != "":
+			sign = t.warn.Render("!")
 		case s.Finished:
 			sign = t.good.Render("✓")
 		case s.Current:
@@ -406,6 +408,10 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 			rounds = fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max)
 		case s.Repeats && !s.Finished:
 			rounds = fmt.Sprintf("at most %s", count(s.Max, "round", "rounds"))
+		case s.Unmet != "":
+			rounds = fmt.Sprintf("%s without %s", count(s.Rounds, "round", "rounds"), s.Unmet)
+		case s.Repeats && s.Rounds > 0:
+			rounds = count(s.Rounds, "round", "rounds")
 		}
 		out = append(out, pair(sign+" "+s.Title, t.dim.Render(rounds), w))
 	}

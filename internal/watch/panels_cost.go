@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
 )
@@ -35,13 +37,33 @@ func (t theme) cost(f figures.Figures, w int) []string {
 		mean = figures.USD(*c.Mean)
 	}
 	if c.Projected != nil {
-		projected = figures.USD(*c.Projected) + t.dim.Render(" (projected)")
+		projected = figures.USD(*c.Projected)
+		if *c.Projected > c.Total {
+			projected += t.dim.Render(" (projected)")
+		}
 	}
 	out := []string{pair(t.name("Total")+total, t.wide("Budget")+budget, w)}
-	if len(roles) > 0 {
-		out = append(out, t.name("By role")+strings.Join(roles, "  "))
+	for i, line := range joined(roles, "  ", w-label) {
+		name := ""
+		if i == 0 {
+			name = "By role"
+		}
+		out = append(out, t.name(name)+line)
 	}
 	return append(out, pair(t.name("Avg/pass")+mean, t.wide("Est. total")+projected, w))
+}
+
+// joined puts as many parts into each line as fit.
+func joined(parts []string, between string, w int) []string {
+	var out []string
+	for _, p := range parts {
+		if n := len(out) - 1; n >= 0 && lipgloss.Width(out[n]+between+p) <= w {
+			out[n] += between + p
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // roleName names a row of the costs.

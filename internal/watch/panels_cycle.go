@@ -47,12 +47,11 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 	if s.Outcome != run.CategoryOK {
 		said = append(said, string(s.Outcome))
 	}
-	round := ""
-	if s.Pass.Round > 0 {
-		round = fmt.Sprintf("%d", s.Pass.Round)
+	if s.Pass.Number == 0 && s.Pass.Round > 0 {
+		said = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, said...)
 	}
-	left := sign + fit(figures.Title(who), 14) + t.dim.Render(fmt.Sprintf("%3s ", round)) + strings.Join(said, ", ")
-	return ends(left, fmt.Sprintf("%s  %6s", figures.Duration(s.Duration), run.ShortCost(s.USD, s.Unknown)), w)
+	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(said, ", ")
+	return ends(left, fmt.Sprintf("%s  %8s", figures.Duration(s.Duration), run.ShortCost(s.USD, s.Unknown)), w)
 }
 
 func verdictOf(s figures.Settled) string {
@@ -204,7 +203,9 @@ func waitTitle(s Scene) string {
 func (t theme) wait(s Scene, w int) []string {
 	var out []string
 	if q := s.Question; q != nil {
-		out = append(out, t.strong.Render(cut(run.OneLine(q.Words()), w)))
+		for _, l := range wrapped(q.Words(), w) {
+			out = append(out, t.strong.Render(l))
+		}
 		facts := fmt.Sprintf("round %d, asked %s", max(q.Round, 1), minute(q.RequestedAt))
 		if q.Verdict != "" {
 			facts = "verdict " + q.Verdict + ", " + facts

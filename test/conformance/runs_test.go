@@ -56,7 +56,7 @@ func makeDemo(t *testing.T) result {
 	s.holdCalls(t, rowsEnv.faults())
 	r.said = starter(t, "demo", "--output-dir", r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
-	require.Contains(t, r.said, "Done: 56 of 56 passes, 3 rounds, 70 calls")
+	require.Contains(t, r.said, "Done: 56 of 56 passes, 3 cycles, 70 calls")
 	return r
 }
 

@@ -23,7 +23,7 @@ func TestDemo(t *testing.T) {
 	h := newEnv(t)
 	dir := h.dir("demo")
 	said := h.starter("demo", "--output-dir", dir)
-	require.Contains(t, said, "Done: 56 of 56 passes, 3 rounds, 70 calls")
+	require.Contains(t, said, "Done: 56 of 56 passes, 3 cycles, 70 calls")
 	events := complete(t, dir)
 	t.Run("calls", func(t *testing.T) { testDemoCalls(t, h, dir, events) })
 	t.Run("records", func(t *testing.T) { testDemoRecords(t, h, dir, events) })

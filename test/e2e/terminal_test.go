@@ -226,7 +226,7 @@ func TestTerminalPictures(t *testing.T) {
 	p.keep("narrow", "watch-cycle-2-80", false)
 	p.keep("attached", "watch-cycle-2-140", false)
 
-	p.sees("attached", "Done: 56 of 56 passes, 3 rounds, 70 calls", "and try: ")
+	p.sees("attached", "Done: 56 of 56 passes, 3 cycles, 70 calls", "and try: ")
 	p.sees("narrow", "✓ done", "56/56 passed", "3.0 → 3.5")
 	p.tmux("set-option", "-g", "window-style", "default")
 	p.open("wide", 140, 40, starter+" watch "+dir)

@@ -1,0 +1,54 @@
+package report_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/run"
+)
+
+// stagesStory is a run of two stages: a plan with a question, and a loop of two rounds that is not approved.
+func stagesStory(t testing.TB) *story {
+	s := workspaceStory(t)
+	review := func(round int, verdict string, passed bool) {
+		s.add(run.KindPhaseStart, run.PhaseStart{Key: "review", Title: "Review", Round: round,
+			Dir: "steps/review"})
+		p := run.Pass{Step: "review/1", Role: "reviewer", Gives: "report", Round: round, Title: "Reviewer",
+			Description: "reviews", Dir: "steps/review"}
+		end := s.settle(p, 1, 0.25, 5000)
+		end.Verdict, end.Validation.Passed, end.Validation.Checks[0].Passed = verdict, passed, passed
+		s.add(run.KindPassEnd, end)
+		s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "review", Title: "Review", Outcome: "ok", Round: round, Repeats: true})
+	}
+	s.changes(1, 0, change{kind: "added", path: "a.txt", after: []byte("a\n")})
+	s.add(run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h-1", Phase: "fix",
+		Type: run.HandoffFeedbackAlways, Trigger: "rejected", Round: 1, Question: "Is this right?",
+		Actions: []string{"continue", "halt"}})
+	s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h-1", Action: "continue",
+		DecidedBy: "op", DecidedAt: moment(s.state.Seq + 1)})
+	s.phase = "review"
+	review(1, "rejected", true)
+	review(2, "rejected", false)
+	s.phase = ""
+	s.add(run.KindDeliveryCompleted, run.DeliveryCompleted{Message: "an operator decided not to deliver"})
+	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	return s
+}
+
+func TestPageReportsStagesInTheirWords(t *testing.T) {
+	s := stagesStory(t)
+	page := write(t, s.workspaceDir().Dir, report.Options{Contents: s.blobs.copy})
+	for _, row := range []struct{ section, want string }{
+		{"summary", "3.7s a pass"}, // (1 + 5 + 5) / 3
+		{"summary", "Checks passed 2/3"},
+		{"changes", "Fix fixer a.txt added"},
+		{"changes", "Review · round 2 reviewer rejected"},
+		{"changes", "Nothing was delivered: an operator decided not to deliver."},
+		{"decisions", "Is this right? Fix · asked"},
+	} {
+		require.Contains(t, section(t, page, row.section), row.want)
+	}
+	require.NotContains(t, section(t, page, "decisions"), "rejected", "a plain question is no rejection")
+}
