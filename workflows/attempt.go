@@ -111,7 +111,8 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		return false, nil
 	}
 	if p.attempt >= maxAttempts {
-		p.failure, p.detail = res, fmt.Sprintf("%s failed %d times: %s", p.title(), p.attempt, res.Message)
+		p.failure, p.detail = res, fmt.Sprintf("%s failed in %s: %s", p.title(), run.Plural(p.attempt, "attempt"),
+			res.Message)
 		return false, nil
 	}
 	return p.e.sleepUnlessPaused(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale),

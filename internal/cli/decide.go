@@ -138,7 +138,9 @@ func (a *app) showQuestion(s inspection, say bool) (run.Question, bool) {
 func (a *app) printQuestion(d rundir.Dir, q run.Question) {
 	a.row("Question", "%s", q.Words())
 	a.row("Id", "%s", q.ID)
-	a.row("Round", "%d", max(q.Round, 1))
+	if q.Kind != run.QuestionDelivery {
+		a.row("Round", "%d", max(q.Round, 1))
+	}
 	if q.Verdict != "" {
 		a.row("Verdict", "%s", q.Verdict)
 	}

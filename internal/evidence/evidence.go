@@ -99,7 +99,7 @@ type Pass struct {
 	Attempts    int              `json:"attempts"`
 	StartedAt   string           `json:"started_at"`
 	CompletedAt string           `json:"completed_at"`
-	DurationMS  int64            `json:"duration_ms"` // of the last attempt
+	DurationMS  int64            `json:"duration_ms"` // with all attempts
 	USD         float64          `json:"cost_usd"`    // of all attempts
 	Unknown     int              `json:"unknown_calls"`
 	CostKnown   run.CostKnown    `json:"cost_known"`

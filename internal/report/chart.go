@@ -124,7 +124,7 @@ func (d drawing) plot() *plot.Plot {
 		axis.Tick.Label.Font.Variant = "Sans"
 		axis.Tick.Label.Font.Size = 10
 	}
-	p.X.Padding, p.Y.Padding, p.X.Tick.Length = 0, 4, 12
+	p.X.Padding, p.Y.Padding, p.X.Tick.Length = 6, 4, 7
 	x, y := d.x, d.y
 	if len(d.bars) > 0 { // counts, and numbers of what is counted
 		if x == nil {

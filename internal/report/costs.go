@@ -166,6 +166,14 @@ func axisUSD(v float64) string {
 	return fmt.Sprintf("$%.0f", v)
 }
 
+// axisTime formats milliseconds.
+func axisTime(ms float64) string {
+	if ms == 0 {
+		return "0"
+	}
+	return seconds(int64(ms + 0.5))
+}
+
 // spendDrawing draws the total cost over time, with the budget.
 func spendDrawing(s source) *drawing {
 	points := thin(s.found.History.Costs)
@@ -181,7 +189,7 @@ func spendDrawing(s source) *drawing {
 		spent.points = append(spent.points, plotter.XY{X: when(p.At).Sub(from).Seconds(), Y: p.USD})
 	}
 	d := &drawing{title: "Cost over time", y: axisUSD, lines: []line{spent}}
-	d.x = func(v float64) string { return seconds(int64(v * 1000)) }
+	d.x = func(v float64) string { return axisTime(v * 1000) }
 	if p := s.figures.Cost.Projected; p != nil && !s.state.Status.Closed() && *p < 5*s.found.Spend.USD {
 		points := plotter.XYs{{X: 0, Y: *p}, {X: to.Sub(from).Seconds(), Y: *p}}
 		d.lines = append(d.lines, line{name: "projected", ink: 4, dashed: true, points: points})
@@ -336,7 +344,7 @@ func durationDrawing(s source) *drawing {
 		return nil
 	}
 	per := (len(passes) + most - 1) / most
-	d := &drawing{title: "How long each pass took", y: func(v float64) string { return seconds(int64(v + 0.5)) }}
+	d := &drawing{title: "How long each pass took", y: axisTime}
 	if per > 1 {
 		d.title = fmt.Sprintf("How long the passes took: each bar is the mean of %d", per)
 	}

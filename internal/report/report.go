@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -61,6 +62,6 @@ var partsSource string
 var styleSource string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short, "tenths": tenths,
+	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short, "title": figures.Title, "tenths": tenths,
 	"style": func() template.CSS { return template.CSS(styleSource) },
 }).Parse(partsSource + pageSource + compareSource))

@@ -29,6 +29,8 @@ func stagesStory(t testing.TB) *story {
 	s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h-1", Action: "continue",
 		DecidedBy: "op", DecidedAt: moment(s.state.Seq + 1)})
 	s.phase = "review"
+	s.add(run.KindPassEnd, s.unknownCost(run.Pass{Step: "judge", Role: "judge", Gives: "report", Round: 1,
+		Title: "Judge", Description: "judges", Dir: "steps/judge"}))
 	review(1, "rejected", true)
 	review(2, "rejected", false)
 	s.phase = ""
@@ -37,12 +39,21 @@ func stagesStory(t testing.TB) *story {
 	return s
 }
 
+// unknownCost is a pass whose cost is not known.
+func (s *story) unknownCost(p run.Pass) run.PassEnd {
+	end := s.settle(p, 1, 0, 1000)
+	end.Spend.Known = run.CostUnknown
+	return end
+}
+
 func TestPageReportsStagesInTheirWords(t *testing.T) {
 	s := stagesStory(t)
 	page := write(t, s.workspaceDir().Dir, report.Options{Contents: s.blobs.copy})
 	for _, row := range []struct{ section, want string }{
-		{"summary", "3.7s a pass"}, // (1 + 5 + 5) / 3
-		{"summary", "Checks passed 2/3"},
+		{"summary", "3.0s a pass"}, // (1 + 1 + 5 + 5) / 4
+		{"summary", "Checks passed 3/4"},
+		{"cost", "Role Passes In Out Cost Share"},
+		{"cost", "judge 1 100 20 unknown –"},
 		{"changes", "Fix fixer a.txt added"},
 		{"changes", "Review · round 2 reviewer rejected"},
 		{"changes", "Nothing was delivered: an operator decided not to deliver."},

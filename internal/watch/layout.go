@@ -75,13 +75,14 @@ const lowest = 34
 // body lays out the panels. The size of the terminal alone decides on frames and columns, so that a panel keeps its
 // place while the run proceeds. What does not fit can be scrolled.
 func (t theme) body(panels []panel, width, height int) []string {
-	switch {
-	case height < lowest-5 && width < twoColumns:
-		return t.column(panels, t.labelled, width, height)
-	case width >= twoColumns:
-		return t.columns(panels, width, height)
+	draw := t.boxed
+	if height < lowest-5 {
+		draw = t.labelled
 	}
-	return t.column(panels, t.boxed, width, height)
+	if width >= twoColumns {
+		return t.columns(panels, draw, width, height)
+	}
+	return t.column(panels, draw, width, height)
 }
 
 type drawer func(p panel, width, most int) []string
@@ -107,14 +108,14 @@ func (t theme) column(panels []panel, draw drawer, width, height int) []string {
 }
 
 // columns puts each panel into its column; the first panel and wide panels are above both.
-func (t theme) columns(panels []panel, width, height int) []string {
+func (t theme) columns(panels []panel, draw drawer, width, height int) []string {
 	if len(panels) == 0 {
 		return nil
 	}
-	out := t.boxed(panels[0], width, fewestGrown)
+	out := draw(panels[0], width, fewestGrown)
 	rest := panels[1:]
 	for len(rest) > 0 && rest[0].wide {
-		out, rest = append(out, t.boxed(rest[0], width, fewestGrown)...), rest[1:]
+		out, rest = append(out, draw(rest[0], width, fewestGrown)...), rest[1:]
 	}
 	var left, right []panel
 	for _, p := range rest {
@@ -125,7 +126,7 @@ func (t theme) columns(panels []panel, width, height int) []string {
 		}
 	}
 	room, w := height-len(out), (width-1)/2
-	a, b := t.column(left, t.boxed, w, room), t.column(right, t.boxed, width-1-w, room)
+	a, b := t.column(left, draw, w, room), t.column(right, draw, width-1-w, room)
 	for i := 0; i < max(len(a), len(b)); i++ {
 		x, y := "", ""
 		if i < len(a) {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,6 +187,10 @@ func (t theme) progress(s Scene, w int) []string {
 			out = append(out, t.name("Round")+t.bar(figures.Bar(figures.Percent(p.Round-1, p.Max), width), width)+count)
 		}
 	}
+	if p.Max == 0 && s.State.Wording == run.WordingStages && !s.Status.Closed() &&
+		slices.ContainsFunc(s.Figures.Stages, func(st figures.Stage) bool { return st.Repeats }) {
+		out = append(out, t.name(figures.Title(s.Figures.Words.Round))+t.dim.Render("–"))
+	}
 	if p.Set == "" {
 		return out
 	}
@@ -242,7 +247,7 @@ func currentTitle(f figures.Figures) string {
 func (t theme) current(s Scene, w int) []string {
 	f := s.Figures
 	if len(f.InFlight) == 0 {
-		return []string{t.dim.Render(between(f))}
+		return []string{t.dim.Render(between(f)), ""} // as high as a call, so that the next panels keep their place
 	}
 	if len(f.InFlight) > 1 {
 		var out []string

@@ -31,7 +31,7 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 		who = s.Pass.Member
 	}
 	if s.Failed {
-		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + t.bad.Render(string(s.Outcome)) + " " +
+		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + " " + t.bad.Render(string(s.Outcome)) + " " +
 			run.OneLine(s.Message)
 	}
 	sign := t.good.Render("✓ ")
@@ -206,7 +206,10 @@ func (t theme) wait(s Scene, w int) []string {
 		for _, l := range wrapped(q.Words(), w) {
 			out = append(out, t.strong.Render(l))
 		}
-		facts := fmt.Sprintf("round %d, asked %s", max(q.Round, 1), minute(q.RequestedAt))
+		facts := "asked " + minute(q.RequestedAt)
+		if q.Kind != run.QuestionDelivery { // it is asked once the rounds are over
+			facts = fmt.Sprintf("round %d, %s", max(q.Round, 1), facts)
+		}
 		if q.Verdict != "" {
 			facts = "verdict " + q.Verdict + ", " + facts
 		}

@@ -92,3 +92,44 @@ func TestScreenAlignsLastSteps(t *testing.T) {
 func plainly(s Scene, width, height int) string {
 	return codes.ReplaceAllString(Render(s, width, height, true), "")
 }
+
+// TestPanelsKeepTheirPlace compares the first lines of the panels while a call runs, between two calls, and in a loop.
+func TestPanelsKeepTheirPlace(t *testing.T) {
+	calls := []figures.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
+	for _, size := range [][2]int{{80, 24}, {80, 50}, {140, 24}, {140, 30}, {140, 40}} {
+		var places [][]int
+		for _, row := range []struct {
+			calls []figures.InFlightCall
+			round int
+		}{{calls, 0}, {nil, 0}, {calls, 2}, {nil, 2}} {
+			s := delivering()
+			s.Status, s.State.Status, s.Question = run.Running, run.Running, nil
+			s.Figures.InFlight, s.Figures.Progress.Round = row.calls, row.round
+			if row.round > 0 {
+				s.Figures.Progress.Max = 3
+			}
+			var at []int
+			for i, line := range strings.Split(plainly(s, size[0], size[1]), "\n") {
+				for _, title := range []string{"Current", "Timing", "Cost", "Quality", "Stages"} {
+					if strings.Contains(line, title) {
+						at = append(at, i)
+					}
+				}
+			}
+			places = append(places, at)
+		}
+		for _, at := range places {
+			require.Equal(t, places[0], at, "%v", size)
+		}
+	}
+}
+
+func TestLowScreenShowsOutput(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {110, 24}, {140, 24}} {
+		s := delivering()
+		s.Status, s.State.Status, s.Question = run.Running, run.Running, nil
+		s.Figures.InFlight = []figures.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
+		s.Output = Output{Who: "writer", Lines: []string{"line 1", "line 2", "line 3"}}
+		require.Contains(t, plainly(s, size[0], size[1]), "line 3", "%v", size)
+	}
+}
