@@ -58,7 +58,7 @@ func parenthesized(text string) string {
 	return " (" + text + ")"
 }
 
-// figures is a table of one row. The progress of a pipeline of stages names the stage; only loops with a score have one.
+// figures is a table of one row. The progress of a pipeline of stages names the stage. Only some loops have a score.
 func figures(s run.State) string {
 	names, values := []string{"progress", "cost"}, []string{progress(s), cost(s)}
 	if s.Wording != run.WordingStages || s.Score != nil {

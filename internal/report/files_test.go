@@ -146,7 +146,8 @@ func TestPageNamesDifferencesItLacks(t *testing.T) {
 					}
 					return s.blobs.copy(digest, to)
 				}
-			}, "lost added Its content cannot be read.", "the differences of 1 file, whose contents cannot be read: blob is missing"},
+			}, "lost added Its content cannot be read.",
+			"the differences of 1 file, whose contents cannot be read: blob is missing"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := workspaceStory(t)

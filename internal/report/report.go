@@ -62,6 +62,7 @@ var partsSource string
 var styleSource string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short, "title": figures.Title, "tenths": tenths,
+	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
+	"title": figures.Title, "tenths": tenths,
 	"style": func() template.CSS { return template.CSS(styleSource) },
 }).Parse(partsSource + pageSource + compareSource))

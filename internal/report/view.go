@@ -48,8 +48,7 @@ type view struct {
 	Starts      []start
 	Origin      *origin
 	Left        []string // what is missing on the page, and why
-
-	stages bool // it is reported by its stages
+	Asked       []asked
 }
 
 // fact is one figure of the summary.
@@ -76,7 +75,7 @@ func read(d rundir.Dir, o Options) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{Evidence: s.found, Next: o.Next, Left: left, stages: s.state.Wording == run.WordingStages}
+	v := &view{Evidence: s.found, Next: o.Next, Left: left}
 	return v, v.fill(s)
 }
 
@@ -159,7 +158,7 @@ func (v *view) fill(s source) error {
 	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
 	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
 	v.Auditors = newest(v, cycles(s.book), most, s.words().Round)
-	v.Decisions = newest(v, s.found.Decisions, most, "question")
+	v.Asked = v.asked(s)
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.Groups = v.groups(s)
 	v.Starts = newest(v, starts(s.found), most, "start")
@@ -338,14 +337,28 @@ func starts(e evidence.Evidence) []start {
 	return all
 }
 
-// About describes a question by its place. Runs with the words of requirement 002 show its kind and trigger too.
-func (v *view) About(d evidence.Decision) string {
+// asked is a question with its place.
+type asked struct {
+	evidence.Decision
+	About string
+}
+
+func (v *view) asked(s source) []asked {
+	var all []asked
+	for _, d := range newest(v, s.found.Decisions, s.opt.Rows, "question") {
+		all = append(all, asked{d, s.about(d)})
+	}
+	return all
+}
+
+// about describes a question by its place. Runs with the words of requirement 002 show its kind and trigger too.
+func (s source) about(d evidence.Decision) string {
 	round := fmt.Sprintf("round %d", d.Round)
-	if !v.stages {
+	if s.state.Wording != run.WordingStages {
 		parts := slices.DeleteFunc([]string{d.Kind, d.Phase}, func(s string) bool { return s == "" })
 		return strings.Join(parts, " · ") + ", " + round + " · " + d.Trigger
 	}
-	stage, known := v.History.Stages[d.Phase]
+	stage, known := s.found.History.Stages[d.Phase]
 	switch place := cmp.Or(stage.Title, d.Phase, d.Kind); {
 	case known && stage.Repeats:
 		return place + ", " + round
