@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -77,6 +78,17 @@ func (c Category) canonical() Category {
 		}
 	}
 	return c
+}
+
+// categoryField is the field of an event that has a category which another wording renames.
+var categoryField = regexp.MustCompile(`"(category|outcome)":"(claude-p-[a-z-]+)"`)
+
+// Line returns a line of events.jsonl with the names of categories in a wording. On disk they are the same in all.
+func (t Wording) Line(line []byte) []byte {
+	return categoryField.ReplaceAllFunc(line, func(field []byte) []byte {
+		m := categoryField.FindSubmatch(field)
+		return fmt.Appendf(nil, "%q:%q", m[1], Category(m[2]).In(t))
+	})
 }
 
 // CountedAs returns the role that a pass is counted under in breakdowns of costs.

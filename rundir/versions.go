@@ -26,6 +26,7 @@ type Version struct {
 	Call      string
 	Outcome   run.Category // ok, or the category that it was given up with
 	USD       float64      // of the turn with all its attempts
+	Unknown   int          // calls that USD lacks
 	Changed   int          // files and folders
 	Tree      string       // digest
 	Before    string       // digest of the tree before it
@@ -35,7 +36,7 @@ type Version struct {
 // Versions returns the trees that the workspace of the run has had, oldest first, from events.jsonl alone; none for a
 // run without a workspace.
 func (d Dir) Versions() ([]Version, error) {
-	h := lineage{pending: map[string]float64{}}
+	h := lineage{pending: map[string]run.Totals{}}
 	var reverts run.Reverts
 	for line, err := range d.Lines(0) {
 		if err != nil {
@@ -57,7 +58,8 @@ type lineage struct {
 	all     []Version
 	tree    string // as it stands
 	turns   int
-	pending map[string]float64 // USD of attempts, by the pass that has not ended
+	wording run.Wording
+	pending map[string]run.Totals // of attempts, by the pass that has not ended
 }
 
 func (h *lineage) take(e run.Event) {
@@ -65,14 +67,16 @@ func (h *lineage) take(e run.Event) {
 	case run.KindRunStart:
 		var p run.RunStart
 		e.Decode(&p)
-		if p.Workspace != nil {
+		if h.wording = p.Wording; p.Workspace != nil {
 			h.add(e, Version{Cause: FromStart, Tree: p.Workspace.Tree.Digest})
 		}
 	case run.KindPassAttempt:
 		var p run.PassAttempt
 		e.Decode(&p)
 		if p.Spend != nil {
-			h.pending[p.Context("")] += p.Spend.USD
+			sum := h.pending[p.Context("")]
+			sum.Add(*p.Spend)
+			h.pending[p.Context("")] = sum
 		}
 	case run.KindPassEnd:
 		h.pass(e)
@@ -92,14 +96,15 @@ func (h *lineage) add(e run.Event, v Version) {
 func (h *lineage) pass(e run.Event) {
 	var p run.PassEnd
 	e.Decode(&p)
-	usd := run.Cents(p.Spend.USD + h.pending[p.Context("")])
+	sum := h.pending[p.Context("")]
+	sum.Add(p.Spend)
 	delete(h.pending, p.Context(""))
 	if !p.Turn() || len(h.all) == 0 {
 		return
 	}
 	h.turns++
 	v := Version{Cause: FromTurn, Step: p.Step, Round: p.Round, Role: layout.Member(p.Pass), Call: p.Call,
-		Outcome: p.Outcome, USD: usd, Tree: h.tree}
+		Outcome: p.Outcome.In(h.wording), USD: sum.USD, Unknown: sum.Unknown, Tree: h.tree}
 	if p.Tree != nil {
 		v.Tree = p.Tree.Digest
 	}

@@ -116,7 +116,7 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		return false, nil
 	}
 	return p.e.sleepUnlessPaused(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale),
-		fmt.Sprintf("before attempt %d of %s: %s", p.attempt+1, p.title(), res.Outcome))
+		fmt.Sprintf("before attempt %d of %s: %s", p.attempt+1, p.title(), res.Outcome.In(p.e.j.state.Wording)))
 }
 
 // retryClass returns how a failure is retried. It reads the recorded result and not the table of categories, so

@@ -30,7 +30,8 @@ type SnapshotLine struct {
 	Changed   int          `json:"changed"` // files and folders
 	Tree      string       `json:"tree"`
 	USD       float64      `json:"usd"`
-	Abandoned bool         `json:"abandoned"` // reverted
+	Unknown   int          `json:"unknown_calls"` // calls that usd lacks
+	Abandoned bool         `json:"abandoned"`     // reverted
 }
 
 // SnapshotReport is the output of `snapshot show --json`. Bytes that are not UTF-8 are shown as U+FFFD.
@@ -79,7 +80,8 @@ func readSnapshots(d rundir.Dir) ([]SnapshotLine, error) {
 	for _, v := range versions {
 		if v.Cause == rundir.FromTurn {
 			lines = append(lines, SnapshotLine{
-				v.Turn, v.TS, v.Step, v.Round, v.Role, v.Call, v.Outcome, v.Changed, v.Tree, v.USD, v.Abandoned,
+				v.Turn, v.TS, v.Step, v.Round, v.Role, v.Call, v.Outcome, v.Changed, v.Tree, v.USD, v.Unknown,
+				v.Abandoned,
 			})
 		}
 	}
@@ -99,7 +101,7 @@ func (a *app) printSnapshots(lines []SnapshotLine) {
 			outcome += ", reverted"
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%.12s\t%s\t%s\n",
-			l.Turn, l.Role, callOf(l.Call), l.Changed, l.Tree, usd(l.USD), outcome)
+			l.Turn, l.Role, callOf(l.Call), l.Changed, l.Tree, run.ShortCost(l.USD, l.Unknown), outcome)
 	}
 	w.Flush()
 }

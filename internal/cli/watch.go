@@ -111,7 +111,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 				continue // damage; check names it
 			}
 			fold.Apply(line.Event)
-			fmt.Fprintf(a.out, "%s\n", line.Bytes)
+			fmt.Fprintf(a.out, "%s\n", fold.Current().Wording.Line(line.Bytes))
 		}
 		return final(fold.State()), nil
 	})

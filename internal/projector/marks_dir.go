@@ -153,6 +153,7 @@ type Listed struct {
 	AtPass             int      `json:"atPass"`
 	AtPACycle          int      `json:"atPACycle"`
 	CostUSD            float64  `json:"cost"`
+	Unknown            int      `json:"unknownCalls"` // calls that cost lacks
 	Score              *float64 `json:"paScore"`
 	ValidationFailures int      `json:"validationFailures"`
 	Seq                int64    `json:"seq"`
@@ -174,6 +175,7 @@ func ListCheckpoints(d rundir.Dir, all bool) ([]Listed, error) {
 		if s, h := c.State, c.State.Checkpoint; all || c.ID != run.UnnamedID(c.Seq) {
 			out = append(out, Listed{
 				ID: c.ID, CreatedAt: h.TS, AtPass: h.AtPass, AtPACycle: h.AtRound, CostUSD: h.USD, Score: h.Score,
+				Unknown:            s.UnknownCalls(),
 				ValidationFailures: s.Passes.Invalid,
 				Seq:                c.Seq, Generation: s.Generation, Artifact: h.Artifact,
 			})

@@ -29,6 +29,7 @@ func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outc
 		var p run.RunStart
 		e.Decode(&p)
 		for _, found := range p.Found {
+			found.Category = found.Category.In(t)
 			o.add(noted(e, found))
 		}
 	case run.KindPassAttempt:
@@ -63,6 +64,7 @@ func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outc
 	case run.KindErrorNoted:
 		var p run.ErrorNoted
 		e.Decode(&p)
+		p.Category = p.Category.In(t)
 		o.add(noted(e, p))
 	case run.KindJournalDamaged:
 		var p run.JournalDamage
