@@ -82,19 +82,6 @@ func (d *decoder) agentAt(a Agent) location {
 	return location{"agents", a.Name}
 }
 
-// checkPossible reports values of a condition that no step of the stage can return.
-func (d *decoder) checkPossible(at location, s Stage, u Until) {
-	for _, group := range u.groups {
-		for _, c := range group {
-			words, known := d.possible(s, c.name)
-			if c.op == "==" && known && !slices.Contains(words, c.value) {
-				d.wrong(at, "waits for %s, and %s is only ever %s; write one of them", c, c.name,
-					strings.Join(words, " or "))
-			}
-		}
-	}
-}
-
 // possible lists the values that a name of a condition can have in a stage, if they can be listed.
 func (d *decoder) possible(s Stage, name string) (words []string, known bool) {
 	for _, p := range s.Steps {

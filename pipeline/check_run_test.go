@@ -50,6 +50,11 @@ func TestPlanFindsWhatWouldFail(t *testing.T) {
 		"prefix in common":              {"(ok|again)", "(ok|okay)", ""},
 		"optional part":                 {"verdict: {find: 'VERDICT: (ok|again)'}", "verdict: {find: 'VERDICT: (ok(?:ay)?)'}", ""},
 		"not that":                      {"verdict == ok", "verdict != okay", ""},
+		"words that exclude each other": {"verdict == ok", "verdict == ok and tests == ok and verdict == again", `x.yaml:11:29: stage "review".repeat.until waits for verdict == ok and verdict == again, which exclude each other`},
+		"a word and its opposite":       {"verdict == ok", "verdict == ok and verdict != ok", "waits for verdict == ok and verdict != ok, which exclude"},
+		"all words excluded":            {"verdict == ok", "verdict != ok and verdict != again", "waits for verdict != ok and verdict != again, which exclude"},
+		"one word excluded":             {"verdict == ok", "verdict == ok and verdict != again", ""},
+		"either word":                   {"verdict == ok", "verdict == ok or verdict == again", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := strings.Replace(runnable, row.old, row.new, 1)
@@ -62,6 +67,53 @@ func TestPlanFindsWhatWouldFail(t *testing.T) {
 			}
 			require.Len(t, problems, 1)
 			require.Contains(t, problems.Error(), row.want)
+		})
+	}
+}
+
+const scored = `pipeline: p
+agent: {run: [claude, -p], reply: claude-json}
+roles:
+  judge:
+    prompt: judge.md
+    gives: report
+    score: {find: 'SCORE: ([0-9.]+)', range: [0, 4]}
+stages:
+  - name: review
+    repeat: {max: 2, until: CONDITION}
+    steps:
+      - {role: judge, as: mark}
+      - {run: make test, as: tests}
+`
+
+// TestPlanFindsUnreachableScores compares the numbers of a condition with the range of the score.
+func TestPlanFindsUnreachableScores(t *testing.T) {
+	for condition, want := range map[string]string{
+		"score >= 4":                         "",
+		"score > 3.9999":                     "",
+		"score > 4":                          `x.yaml:10:29: stage "review".repeat.until waits for score > 4, and score is only ever from 0 to 4`,
+		"score >= 4.5":                       "waits for score >= 4.5, and score is only ever from 0 to 4",
+		"score < 0":                          "waits for score < 0, and",
+		"score == -1 or tests == ok":         "waits for score == -1, and",
+		"mark >= 5":                          "waits for mark >= 5, and mark is only ever from 0 to 4",
+		"score >= 3 and score < 3":           "waits for score >= 3 and score < 3, which exclude each other",
+		"score > 3 and score < 3.01":         "",
+		"score >= 3 and score <= 3":          "",
+		"score != 3 and tests == ok":         "",
+		"score >= 2 and mark >= 3":           "",
+		"score == 3 and score == 3.5":        "waits for score == 3 and score == 3.5, which exclude each other",
+		"score >= 0":                         "",
+		"score > 1 and score < 2 or score>3": "",
+	} {
+		t.Run(condition, func(t *testing.T) {
+			src := strings.Replace(scored, "CONDITION", "'"+condition+"'", 1)
+			_, problems := Parse("x.yaml", []byte(src), folderFor([]byte(src)))
+			if want == "" {
+				require.Empty(t, problems)
+				return
+			}
+			require.Len(t, problems, 1)
+			require.Contains(t, problems.Error(), want)
 		})
 	}
 }
