@@ -73,9 +73,9 @@ func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error 
 		n++
 	}
 	if n == 0 {
-		return fmt.Errorf("run %s has not completed the first stage of this pipeline, %s: there is no plan to start "+
-			"with",
-			f.Claim.RunID, def.Plan.Stages[0].Name)
+		return &SourceError{Source: "run " + f.Claim.RunID,
+			Why: fmt.Sprintf("it has not completed the first stage of this pipeline, %s: there is no plan to start with",
+				def.Plan.Stages[0].Name)}
 	}
 	f.From = &run.Place{Stage: n, Round: 1}
 	for _, r := range replies {
