@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/layout"
 )
 
 // inspect runs Inspect with a slot of its kind: file or checkout.
@@ -39,7 +40,7 @@ func (a *Activities) Inspect(ctx context.Context, in contract.InspectInput) (con
 	found, err := os.ReadFile(d.Path(in.File))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return contract.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, 0o644)
+		return contract.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, layout.FilePerm)
 	case err != nil || bytes.Equal(found, known):
 		return contract.InspectResult{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -23,6 +24,27 @@ type ClaimedError struct {
 func (e *ClaimedError) Error() string {
 	return fmt.Sprintf("%s belongs to run %s (%s, started %s); nothing was written. Name another directory", e.Dir,
 		e.Holder.RunID, e.Holder.Pipeline, e.Holder.CreatedAt)
+}
+
+// AccessError means that this process may not read a run directory. Run directories are readable only by their owner.
+type AccessError struct {
+	Dir   string
+	Owner string // name of the user that it belongs to; empty: this one
+	Err   error
+}
+
+func (e *AccessError) Unwrap() error { return e.Err }
+
+func (e *AccessError) Error() string {
+	why := e.Err
+	if cause := errors.Unwrap(why); cause != nil {
+		why = cause // without the file's name once more
+	}
+	if e.Owner == "" {
+		return fmt.Sprintf("open run directory %s: %v; make it readable, or name another directory", e.Dir, why)
+	}
+	return fmt.Sprintf("open run directory %s: %v; it belongs to user %s: run the command as %s, or name another "+
+		"directory", e.Dir, why, e.Owner, e.Owner)
 }
 
 // UnreadableError means that a file that is required before any write to the run directory cannot be read. Nothing was
@@ -50,6 +72,9 @@ func (d Dir) Claim() (run.Claim, error) {
 	raw, err := os.ReadFile(d.Path(layout.ClaimFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("%s: %w (it has no %s)", d.Root, ErrNoRun, layout.ClaimFile)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return c, &AccessError{Dir: d.Root, Owner: durable.OtherOwner(d.Root), Err: err}
 	}
 	if err != nil {
 		return c, err

@@ -109,7 +109,7 @@ func isUsage(err error) bool {
 		is[*operations.PolicyError], is[*operations.RefusedError],
 		is[*operations.RemoveError], is[*operations.ScheduleError], is[*operations.SnapshotError],
 		is[*operations.SourceError],
-		is[*rundir.ClaimedError], is[*projector.NoCheckpointError], is[*projector.TargetError],
+		is[*rundir.AccessError], is[*rundir.ClaimedError], is[*projector.NoCheckpointError], is[*projector.TargetError],
 	} {
 		if matches(err) {
 			return true

@@ -29,7 +29,7 @@ func (e *ErrHeld) Error() string {
 // owner's record while the lock is held. Another open lock of this process counts as another holder. The record of a
 // dead holder is overwritten.
 func TryLock(path string, owner Owner) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

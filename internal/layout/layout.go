@@ -13,9 +13,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// Modes of what a run directory contains: prompts and replies are for its owner only.
 const (
-	FilePerm = 0o644
-	DirPerm  = 0o755
+	FilePerm = 0o600
+	DirPerm  = 0o700
 )
 
 // Names of the files of a run directory, relative to it.

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -124,6 +122,10 @@ func unclaimed(d rundir.Dir, unread error, runID string, besides []string) error
 		return err
 	}
 	if !errors.Is(unread, rundir.ErrNoRun) {
+		var denied *rundir.AccessError
+		if errors.As(unread, &denied) {
+			return t.refused(unread, nameAnother, "%v%s", denied.Err, ownerOf(d.Root))
+		}
 		return t.refused(unread, nameAnother, "%v", unread)
 	}
 	if err := errors.Join(t.outsideOfRuns(), t.writable()); err != nil {
@@ -253,17 +255,9 @@ func (t target) writable() error {
 
 // ownerOf names the owner of a directory of another user.
 func ownerOf(path string) string {
-	fi, err := os.Stat(path)
-	if err != nil {
+	name := durable.OtherOwner(path)
+	if name == "" {
 		return ""
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok || int(st.Uid) == os.Geteuid() {
-		return ""
-	}
-	name := strconv.Itoa(int(st.Uid))
-	if u, err := user.LookupId(name); err == nil {
-		name = u.Username
 	}
 	return fmt.Sprintf(" (it belongs to %s)", name)
 }

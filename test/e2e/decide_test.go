@@ -1,10 +1,12 @@
 package e2e_test
 
 import (
+	"io/fs"
 	"path/filepath"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
@@ -96,6 +98,25 @@ func (h *environment) sound(dir string) {
 	r, err := fsck.Check(h.t.Context(), projector.At(dir).Dir, fsck.CheckOptions{})
 	require.NoError(h.t, err)
 	require.Empty(h.t, r.Issues)
+	private(h.t, dir)
+}
+
+// private requires that only the owner can read a run directory. The workspace is the user's tree, with its own modes.
+func private(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if path == filepath.Join(dir, layout.WorkspaceDir) {
+			return fs.SkipDir
+		}
+		info, err := e.Info()
+		if err == nil && e.Type()&fs.ModeSymlink == 0 {
+			require.Zero(t, info.Mode().Perm()&0o077, "%s has mode %v", path, info.Mode())
+		}
+		return err
+	}))
 }
 
 // TestAPreservedHandoff loses the workflow while the run waits. Deciding lets it go on in a new epoch; resuming without
