@@ -84,7 +84,7 @@ func (e *engine) registerQueries(ctx workflow.Context) error {
 		}},
 		{
 			QueryCheckpoints, "The last named checkpoints.",
-			func() ([]run.CheckpointRef, error) { return e.j.state.Checkpoints, nil },
+			func() ([]run.CheckpointRef, error) { return listed(e.j.state.Checkpoints), nil },
 		},
 	}
 	for _, q := range queries {
