@@ -87,6 +87,18 @@ func TestUpdateReturnsAtOnce(t *testing.T) {
 	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Paused, Message: "resuming"}, resume.ack)
 }
 
+// TestPauseNowTellsWhatItDoes answers the two kinds of pauses differently.
+func TestPauseNowTellsWhatItDoes(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	var pause *reply
+	ended := make(chan struct{})
+	w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
+	w.agent.will(call(1, 1), after(func() { pause = w.update("pause", message{"now": true}); <-ended }))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, "ending the running call and pausing; resume repeats its pass", pause.ack.Message)
+}
+
 func TestInvalidMessagesAreRefused(t *testing.T) {
 	tests := []struct {
 		name, verb string

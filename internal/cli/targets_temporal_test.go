@@ -14,8 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
@@ -34,7 +36,9 @@ type fakeTemporal struct {
 	histories map[string][]*historypb.HistoryEvent
 	mu        sync.Mutex
 	started   int
-	refuse    error // the error of a start
+	last      workflows.Input // of a start
+	open      []string        // runs with an open workflow
+	refuse    error           // the error of a start
 }
 
 func (f *fakeTemporal) serve() string {
@@ -51,6 +55,13 @@ func (f *fakeTemporal) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.started
+}
+
+// input returns what the last run was started with.
+func (f *fakeTemporal) input() workflows.Input {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
 }
 
 // remember adds the history of a run directory.
@@ -97,8 +108,14 @@ func (f *fakeTemporal) GetClusterInfo(context.Context,
 	return &workflowservice.GetClusterInfoResponse{ClusterId: "this"}, nil
 }
 
-func (f *fakeTemporal) DescribeWorkflowExecution(context.Context,
-	*workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
+	r *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if slices.Contains(f.open, r.Execution.WorkflowId) {
+		return &workflowservice.DescribeWorkflowExecutionResponse{
+			ExecutionConfig: &workflowpb.WorkflowExecutionConfig{},
+			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Execution: r.Execution,
+				SearchAttributes: &commonpb.SearchAttributes{}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}}, nil
+	}
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
 }
 
@@ -118,7 +135,7 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 	f.started++
 	var in workflows.Input
 	err := converter.GetDefaultDataConverter().FromPayloads(r.Input, &in)
-	if err == nil && in.Reopen != nil {
+	if f.last = in; err == nil && in.Reopen != nil {
 		err = f.reopen(ctx, in)
 	}
 	return &workflowservice.StartWorkflowExecutionResponse{RunId: "1"}, err

@@ -66,7 +66,10 @@ func LoadFile(name string) (Definition, error) {
 		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
 	}
 	def, err := Load(root.FS(), filepath.Base(name), name)
-	def.Home = filepath.Dir(name)
+	if err != nil {
+		return def, err
+	}
+	def.Home, err = filepath.Abs(filepath.Dir(name))
 	return def, err
 }
 
