@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/url"
@@ -82,17 +83,32 @@ func TestWebUI(t *testing.T) {
 	w := h.prepareRuns()
 	query := "/namespaces/default/workflows?query=" +
 		url.QueryEscape(`PassbookPipeline = "corpus-tiny" AND `+pausedQuery)
+	w.columns(t, "Status", "PassbookPipeline", "PassbookStatus", "PassbookStage", "PassbookCostUSD", "Workflow ID")
 	list := w.page(t, query, h.id("paused"), "webui-list")
 	require.NotContains(t, list, h.id("done"), "the list is not filtered")
+	require.Regexp(t, `(?s)corpus-tiny\s+paused\s+corpus-integration\s+0\.\d+\s+`+h.id("paused"), list)
 
 	page := w.page(t, h.tab("paused", "user-metadata"), "budget-threshold", "webui-run")
 	for _, text := range []string{"corpus-tiny in " + h.dir("paused"), run.Next(run.Paused, run.BudgetThreshold),
-		"starter budget " + h.dir("paused")} {
+		"starter budget " + h.dir("paused"), " of 0.30 USD ("} {
 		require.Contains(t, page, text)
 	}
 	attributes := w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus", "")
 	require.Contains(t, attributes, "paused")
 	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "RunPass", ""), "Rotation")
+}
+
+// columns chooses the columns of the list, as Configure Columns below it does; the browser keeps them.
+func (w webUI) columns(t *testing.T, labels ...string) {
+	t.Helper()
+	var all []map[string]string
+	for _, l := range labels {
+		all = append(all, map[string]string{"label": l})
+	}
+	raw, err := json.Marshal(map[string]any{"default": all})
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+"/namespaces/default/workflows")))
+	w.do(t, `(localStorage.setItem('namespace-workflow-table-columns', `+quoted(string(raw))+`), true)`)
 }
 
 // tab is a page of the Web UI about a run.
