@@ -62,7 +62,8 @@ func (a *app) report() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report [RUN]", Short: "Write an HTML report of a run",
 		Long: `Write one HTML file that shows the work, costs, results, quality, decisions and errors of a run. The file
-needs nothing else, so it can be sent to others. It is made from the run directory alone; no server is needed.`,
+needs nothing else, so it can be sent to others. It is made from the run directory, and the lines that changed in
+files of a workspace are read from the run's store. No server is needed.`,
 	}
 	o.flags(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
