@@ -226,13 +226,20 @@ func pauseReason(s run.State, effective run.Status) string {
 	case effective == run.Paused:
 		return pausedFor(s)
 	case effective == run.Halted:
-		return "An operator halted the run" + prefixed(": ", s.Reason) + "."
+		return run.Means(effective, s.Reason) + reasonWords(s) + " Press r to resume it, with a reason."
 	}
-	why := fmt.Sprintf("The run is %s%s.", effective, prefixed(": ", s.Reason))
+	why := run.Means(effective, s.Reason) + reasonWords(s)
 	if p := s.Problem; p != nil {
 		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
 	}
 	return why + "\nPress r to resume it in a new epoch; answered calls are not paid for again."
+}
+
+func reasonWords(s run.State) string {
+	if s.Reason == "" {
+		return ""
+	}
+	return " Reason: " + s.Reason + "."
 }
 
 // doneWords describes the result of a finished run.
@@ -262,26 +269,27 @@ func deliveryWords(s run.State) string {
 }
 
 func pausedFor(s run.State) string {
+	means := run.Means(run.Paused, s.Reason)
 	switch s.Reason {
-	case run.UserRequested:
-		return "Paused by an operator. Press r to resume."
 	case run.BudgetThreshold:
 		if s.Raised {
 			return fmt.Sprintf("The budget is now %s. Press r to resume.", usd(s.Budget.CapUSD))
 		}
-		return fmt.Sprintf("%s are spent and the budget is %s. Press b to raise it, then r to resume.",
-			s.CostText(), usd(s.Budget.CapUSD))
+		return fmt.Sprintf("%s %s of %s are spent. Press b to raise it, then r to resume.", means, s.CostText(),
+			usd(s.Budget.CapUSD))
 	case run.DiskFull:
-		return "A disk is full" + problemWords(s) + ".\nFree space there, then press r to resume."
+		return strings.TrimSuffix(means, ".") + problemWords(s) + ".\nFree space there, then press r to resume."
 	case run.PassFailed, run.ConsecutiveFailures:
-		why := "A pass was given up."
+		if s.Failure == nil && s.Problem != nil {
+			means = strings.TrimSuffix(means, ".") + problemWords(s)
+		}
 		if f := s.Failure; f != nil {
-			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s",
+			means += fmt.Sprintf("\n%s failed in %d starts, last with %s: %s",
 				strings.TrimSpace(f.Step+" "+f.Member), f.Starts, f.Category, f.Message)
 		}
-		return why + "\nFix the cause, then press r to resume."
+		return means + "\nFix the cause, then press r to resume."
 	}
-	return fmt.Sprintf("Paused (%s). Press r to resume.", s.Reason)
+	return means + " Press r to resume."
 }
 
 // actions are the verbs of the screen. Without a session they use a running server; they start none.
