@@ -207,7 +207,7 @@ func (t theme) wait(s Scene, w int) []string {
 			out = append(out, t.strong.Render(l))
 		}
 		facts := "asked " + minute(q.RequestedAt)
-		if q.Kind != run.QuestionDelivery { // it is asked once the rounds are over
+		if q.Kind != run.QuestionDelivery { // it is asked after all rounds
 			facts = fmt.Sprintf("round %d, %s", max(q.Round, 1), facts)
 		}
 		if q.Verdict != "" {

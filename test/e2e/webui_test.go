@@ -261,6 +261,7 @@ func TestWebUIFiftyRuns(t *testing.T) {
 		return err == nil && n.Count == 50
 	})
 	w := h.webUI()
+	w.columns(t, "Status", "Workflow ID", "PassbookPipeline", "PassbookStatus", "PassbookStage", "PassbookScore", "Start")
 	for query, found := range fifty {
 		name := ""
 		if found == 18 {
