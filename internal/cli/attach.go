@@ -255,8 +255,8 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		if s.NotApproved() {
 			title = "Done, not approved"
 		}
-		fmt.Fprintf(a.out, "\n%s: %s, %d calls, %s.%s\n%s", title,
-			workWords(s), s.Spent.Calls, reusedWords(s)+s.CostWords(), scoreWords(s), unmetWords(s))
+		fmt.Fprintf(a.out, "\n%s: %s, %s, %s.%s\n%s", title,
+			workWords(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), scoreWords(s), unmetWords(s))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:

@@ -249,7 +249,7 @@ func doneWords(s run.State) string {
 		parts = append(parts, workWords(s))
 	}
 	if s.Spent.Calls > 0 {
-		parts = append(parts, fmt.Sprintf("%d calls", s.Spent.Calls), s.CostWords())
+		parts = append(parts, ofCalls(s.Spent.Calls), s.CostWords())
 	}
 	if len(parts) == 0 {
 		return "Finished."
