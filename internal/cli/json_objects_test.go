@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestJSONObjectsAreDocumented compares the objects that docs/operating.md lists with their types.
+func TestJSONObjectsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	for row, object := range map[string]any{
+		"`list`: `standing`":    run.EffectiveStatus{},
+		"`diff`: file":          DiffFile{},
+		"`store gc`: `objects`": operations.GarbageItem{},
+		"`doctor`: check":       doctor.Check{},
+		"`config`: setting":     config.Setting{},
+		"`compare`: run":        report.Side{},
+		"`compare`: pass":       report.PassPair{},
+		"`compare`: pass side":  report.PassSide{},
+		"`compare`: score":      report.ScorePair{},
+		"`compare`: artifact":   report.ArtifactPair{},
+	} {
+		_, cell, found := strings.Cut(string(page), "| "+row+" | ")
+		require.True(t, found, row)
+		cell, _, _ = strings.Cut(cell, " |\n")
+		cell = regexp.MustCompile(`\([^)]*\)|;[^;]* are \x60[^;]*`).ReplaceAllString(cell, "") // values of keys
+		var listed []string
+		for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(cell, -1) {
+			listed = append(listed, m[1])
+		}
+		var keys []string
+		for i := range reflect.TypeOf(object).NumField() {
+			key, _, _ := strings.Cut(reflect.TypeOf(object).Field(i).Tag.Get("json"), ",")
+			keys = append(keys, key)
+		}
+		require.ElementsMatch(t, keys, listed, row)
+	}
+}
