@@ -5,17 +5,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
-// lanes is the number of scripts and pages that run at once, each in its own environment.
+// lanes is the number of scripts that run at once, each in its own environment.
 const lanes = 4
 
 var (
 	rowsEnv *env      // TestRows and the other tests that look at its runs
 	lostEnv *env      // loses its state directory
-	free    chan *env // environments that no script or page is using
+	free    chan *env // environments that no script is using
 )
 
 // createEnvs creates all environments and returns them. Their servers start when a test needs them.
@@ -66,13 +64,4 @@ func giveBack(t testing.TB, e *env) {
 			t.Errorf("reset environment %s: %v", e.dir, err)
 		}
 	}
-}
-
-// borrowEnv is takeEnv for a test that returns the environment when it ends.
-func borrowEnv(t *testing.T) *env {
-	t.Helper()
-	e, err := takeEnv()
-	t.Cleanup(func() { giveBack(t, e) })
-	require.NoError(t, err)
-	return e
 }
