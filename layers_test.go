@@ -18,6 +18,7 @@ type layer struct {
 
 // packageLayers is the table of docs/architecture.md, bottom up. A package imports only from layers below its own.
 var packageLayers = []layer{
+	{"pure", []string{"internal/terminal"}},
 	{"pure", []string{"run", "pipeline"}},
 	{"pure", []string{"internal/pass", "activities/contract"}},
 	{"storage", []string{"internal/build", "internal/durable", "internal/process", "internal/redact", "internal/shell",

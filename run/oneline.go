@@ -1,15 +1,15 @@
 package run
 
 import (
-	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/passbook-run/passbook/internal/terminal"
 )
 
-// OneLine puts a text of an agent or an operator on one line and makes it safe for a terminal: line feeds, escapes and
-// other control characters are written as in Go, \n and \x1b. Empty lines at the end are left out.
+// OneLine puts a text of an agent or an operator on one line and makes it safe for a terminal: line feeds and the
+// characters that [terminal.Unsafe] lists are written as in Go, \n and \x1b. Empty lines at the end are left out.
 func OneLine(text string) string {
-	control := func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+	control := func(r rune) bool { return r == '\n' || terminal.Unsafe(r) }
 	text = strings.TrimRight(text, "\r\n")
 	if !strings.ContainsFunc(text, control) {
 		return text
@@ -17,7 +17,7 @@ func OneLine(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if control(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			b.WriteString(terminal.Escape(r))
 		} else {
 			b.WriteRune(r)
 		}

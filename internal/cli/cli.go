@@ -23,13 +23,15 @@ import (
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/internal/volume"
 )
 
 // app is one invocation.
 type app struct {
 	in       io.Reader
-	out      io.Writer
+	out      io.Writer // for text: escapes what could control a terminal
+	raw      io.Writer // for patches, pages and logs: unchanged unless it is a terminal
 	err      *outlet
 	settings config.Settings
 	read     sync.Once // starts the one reader of in
@@ -47,13 +49,20 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if len(args) > 0 && args[0] == supervisor.Verb { // without the program passbook-call
 		return supervisor.Main(args[1:])
 	}
-	a := &app{in: in, out: out, err: &outlet{to: errw}}
+	safe := terminal.NewWriter(out)
+	a := &app{in: in, out: safe, raw: out, err: &outlet{to: errw}}
+	if widthOf(out) > 0 {
+		a.raw = safe
+	}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
+	if flushed := safe.Flush(); err == nil {
+		err = flushed
+	}
 	if err != nil && !errors.As(err, new(quiet)) {
 		text := a.secrets.Text(volume.Explain(err).Error()) + hint(err)
-		fmt.Fprintf(errw, "Error: %s\n", asCalled(text, program(), root.Commands()))
+		fmt.Fprintf(errw, "Error: %s\n", terminal.Safe(asCalled(text, program(), root.Commands())))
 	}
 	return exitCode(err)
 }

@@ -95,7 +95,7 @@ func (a *app) printDiff(text string, err error) error {
 		fmt.Fprintln(a.err, "Nothing has changed.")
 	}
 	if err == nil {
-		_, err = fmt.Fprint(a.out, text)
+		_, err = fmt.Fprint(a.raw, text)
 	}
 	return err
 }

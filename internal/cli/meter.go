@@ -35,7 +35,7 @@ func (a *app) metered(ctx context.Context, what string, f func(ctx context.Conte
 	if !ok || widthOf(file) == 0 {
 		return f(ctx)
 	}
-	m := &meter{out: a.err, width: widthOf(file), began: time.Now(), at: operations.Progress{What: what}}
+	m := &meter{out: controls{a.err}, width: widthOf(file), began: time.Now(), at: operations.Progress{What: what}}
 	done := make(chan struct{})
 	var drawing sync.WaitGroup
 	drawing.Go(func() {

@@ -105,7 +105,7 @@ func (a *app) recordedNext(d rundir.Dir) []string {
 // deliver writes a page and opens it on request.
 func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if o.out == "-" {
-		_, err := a.out.Write(page)
+		_, err := a.raw.Write(page)
 		return err
 	}
 	if o.out != "" {

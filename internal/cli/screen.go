@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/internal/watch"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -27,7 +28,7 @@ import (
 // terminal returns the terminal of the user; false if input or output is not a terminal, or the terminal is dumb.
 func (a *app) terminal() (in, out *os.File, ok bool) {
 	in, okIn := a.in.(*os.File)
-	out, okOut := a.out.(*os.File)
+	out, okOut := unwrapped(a.out).(*os.File)
 	ok = okIn && okOut && term.IsTerminal(int(in.Fd())) && widthOf(out) > 0
 	return in, out, ok
 }
@@ -380,7 +381,18 @@ type outlet struct {
 	kept bytes.Buffer
 }
 
+// Write escapes what could control a terminal.
 func (o *outlet) Write(p []byte) (int, error) {
+	_, err := o.control([]byte(terminal.Safe(string(p))))
+	return len(p), err
+}
+
+// controls is an outlet for output that moves the cursor.
+type controls struct{ *outlet }
+
+func (c controls) Write(p []byte) (int, error) { return c.control(p) }
+
+func (o *outlet) control(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.held {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -28,12 +29,12 @@ type view struct {
 }
 
 func newView(out io.Writer, dir rundir.Dir) *view {
-	return &view{out: out, dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
+	return &view{out: unwrapped(out), dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
 }
 
 // widthOf returns the width of the terminal; 0: not a terminal.
 func widthOf(out io.Writer) int {
-	f, ok := out.(*os.File)
+	f, ok := unwrapped(out).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
 		return 0
 	}
@@ -41,6 +42,14 @@ func widthOf(out io.Writer) int {
 		return w
 	}
 	return 80
+}
+
+// unwrapped returns the writer below the one that escapes text, for output that moves the cursor.
+func unwrapped(out io.Writer) io.Writer {
+	if w, ok := out.(*terminal.Writer); ok {
+		return w.Unwrap()
+	}
+	return out
 }
 
 // update reads and prints new events. It returns true if the run is paused or finished.
@@ -80,7 +89,7 @@ func (v *view) say(text string) {
 
 func (v *view) print(text string) {
 	v.wipe()
-	fmt.Fprintln(v.out, text)
+	fmt.Fprintln(v.out, terminal.Safe(text))
 }
 
 func (v *view) clear() {
@@ -114,7 +123,7 @@ func (v *view) bar(now time.Time) {
 	if r := []rune(line); len(r) >= v.width {
 		line = string(r[:v.width-1])
 	}
-	fmt.Fprint(v.out, "\r\x1b[K"+line)
+	fmt.Fprint(v.out, "\r\x1b[K"+terminal.Safe(line))
 	v.live = true
 }
 

@@ -128,7 +128,7 @@ func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
 		if m, err := d.Meta(); err == nil {
 			closed = m.State.Status.Closed()
 		}
-		if _, err := io.Copy(a.out, f); err != nil {
+		if _, err := io.Copy(a.raw, f); err != nil {
 			return false, err
 		}
 		return !follow || closed, nil
