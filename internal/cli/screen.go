@@ -227,7 +227,7 @@ func pauseReason(s run.State, effective run.Status) string {
 	case effective == run.Paused:
 		return pausedFor(s)
 	case effective == run.Halted:
-		return run.Means(effective, s.Reason) + reasonWords(s) + " Press r to resume it, with a reason."
+		return run.Means(effective, s.Reason) + reasonWords(s) + "\nPress r to resume it, with a reason."
 	}
 	why := run.Means(effective, s.Reason) + reasonWords(s)
 	if p := s.Problem; p != nil {
@@ -276,7 +276,7 @@ func pausedFor(s run.State) string {
 		if s.Raised {
 			return fmt.Sprintf("The budget is now %s. Press r to resume.", usd(s.Budget.CapUSD))
 		}
-		return fmt.Sprintf("%s %s of %s are spent. Press b to raise it, then r to resume.", means, s.CostText(),
+		return fmt.Sprintf("%s %s of %s are spent.\nPress b to raise it, then r to resume.", means, s.CostText(),
 			usd(s.Budget.CapUSD))
 	case run.DiskFull:
 		return strings.TrimSuffix(means, ".") + problemWords(s) + ".\nFree space there, then press r to resume."
@@ -290,7 +290,7 @@ func pausedFor(s run.State) string {
 		}
 		return means + "\nFix the cause, then press r to resume."
 	}
-	return means + " Press r to resume."
+	return means + "\nPress r to resume."
 }
 
 // actions are the verbs of the screen. Without a session they use a running server; they start none.

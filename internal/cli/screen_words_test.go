@@ -17,11 +17,11 @@ func TestScreenExplainsStatusInTheSameWords(t *testing.T) {
 	}{
 		{run.Paused, run.UserRequested, "Press r to resume."},
 		{run.Paused, run.UserReview, "Press r to resume."},
-		{run.Paused, run.BudgetThreshold, "$0.00 of $1.00 are spent. Press b to raise it, then r to resume."},
+		{run.Paused, run.BudgetThreshold, "$0.00 of $1.00 are spent.\nPress b to raise it, then r to resume."},
 		{run.Paused, run.QualityGate, "Press r to resume."},
 		{run.Paused, run.PassFailed, ": agent exited with code 1\nFix the cause, then press r to resume."},
 		{run.Paused, run.DiskFull, ": agent exited with code 1.\nFree space there, then press r to resume."},
-		{run.Halted, "handoff-halt", "Reason: handoff-halt. Press r to resume it, with a reason."},
+		{run.Halted, "handoff-halt", "Reason: handoff-halt.\nPress r to resume it, with a reason."},
 		{run.Failed, "", "Press r to resume it in a new epoch"},
 		{run.Cancelled, "", "Press r to resume it in a new epoch"},
 		{run.Interrupted, "", "Press r to resume it in a new epoch"},
