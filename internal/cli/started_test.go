@@ -68,3 +68,49 @@ func TestRaisedBudgetIsNotAdvisedAgain(t *testing.T) {
 		require.NotRegexp(t, advice, text, name)
 	}
 }
+
+// TestSourceOfFollowUpIsCompared refuses another source, which a follow-up could only ignore.
+func TestSourceOfFollowUpIsCompared(t *testing.T) {
+	w := newTargetWorld(t)
+	w.workspaces(t)
+	next := []string{"run", "--follow-up", "5678-tree", "--config", "folder.yaml", "--task", "More", "--detach",
+		"--output-dir", "next"}
+	before := w.digests(t)
+	for name, row := range map[string]struct {
+		args []string
+		says string
+	}{
+		"another source": {[]string{"--source", "source"}, "which worked on " + filepath.Join(w.root, "files")},
+		"dirty":          {[]string{"--dirty", "include"}, "--dirty include: a follow-up begins with the result of run"},
+	} {
+		said, code := w.here(append(next[:len(next):len(next)], row.args...)...)
+		require.Equal(t, 2, code, said)
+		require.Contains(t, said, row.says, name)
+		require.Equal(t, before, w.digests(t), name)
+	}
+	said, code := w.here(append(next, "--source", "files")...)
+	require.Equal(t, 0, code, said)
+}
+
+// TestDirtyIsComparedWithRun refuses a start that takes the source over differently from the run in the directory.
+func TestDirtyIsComparedWithRun(t *testing.T) {
+	w := newTargetWorld(t)
+	w.workspaces(t)
+	dir := filepath.Join(w.root, "new run")
+	call := func(more ...string) (string, int) {
+		return w.here(append([]string{"run", "git.yaml", "--source", "source", "--output-dir", dir, "--detach"}, more...)...)
+	}
+	said, code := call("--dirty", "include")
+	require.Equal(t, 0, code, said)
+	w.begin(t, dir)
+	w.temporal.open = []string{w.temporal.input().Claim.RunID}
+	said, code = call("--dirty", "exclude")
+	require.Equal(t, 2, code, said)
+	require.Contains(t, said, `dirty is "exclude", the run has "include" (a run takes its source over when it starts)`)
+	require.Contains(t, said, "starter run --config git.yaml --source source --dirty exclude --output-dir OTHER")
+	for _, same := range [][]string{{"--dirty", "include"}, {}} {
+		said, code = call(same...)
+		require.Equal(t, 0, code, said)
+		require.Contains(t, said, "Attached to run")
+	}
+}

@@ -69,7 +69,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, 
 func (o Operator) different(def Definition, dir projector.Dir, claim run.Claim, status run.Status, live bool,
 	all []Difference) *DifferentError {
 	return &DifferentError{Dir: dir.Root, RunID: claim.RunID, Status: status, Live: live, Differences: all,
-		config: def.Parsed.File, task: def.Task}
+		config: def.Parsed.File, task: def.Task, source: def.WorkOn, dirty: def.Dirty}
 }
 
 // amendment stores what a run is given and returns the message that names it.

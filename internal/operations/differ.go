@@ -69,7 +69,7 @@ type DifferentError struct {
 	Live        bool
 	Differences []Difference
 
-	config, task string // as given
+	config, task, source, dirty string // as given
 }
 
 // Amendable reports whether the run can adopt all differences.
@@ -109,6 +109,12 @@ func (e *DifferentError) Choices() []Choice {
 		args := []string{"run"}
 		if e.config != "" {
 			args = append(args, "--config", e.config)
+		}
+		if e.source != "" {
+			args = append(args, "--source", e.source)
+		}
+		if e.dirty != "" {
+			args = append(args, "--dirty", e.dirty)
 		}
 		return append(task(append(args, "--output-dir", dir)...), flags...)
 	}
@@ -156,6 +162,14 @@ func (o Operator) Differences(ctx context.Context, def Definition, dir projector
 	if d != nil {
 		all = append(all, *d)
 	}
+	if err != nil || def.Dirty == "" || start.Workspace == nil {
+		return all, err
+	}
+	begun := givenTo{o: o, dir: dir, claim: claim, ref: start.PlanRef()}
+	d, err = begun.otherDirty(ctx, def.Dirty)
+	if d != nil {
+		all = append(all, *d)
+	}
 	return all, err
 }
 
@@ -164,21 +178,34 @@ func otherSource(ctx context.Context, def Definition, start run.RunStart) (*Diff
 	if def.WorkOn == "" || start.Workspace == nil || def.Plan.Workspace == nil {
 		return nil, nil
 	}
-	source, err := sourceOf(def)
-	if err != nil {
+	source, err := givenSource(ctx, def)
+	if err != nil || source == start.Workspace.Source {
 		return nil, err
 	}
-	if def.Plan.Workspace.Git != "" {
-		r, err := repo.Open(ctx, source)
-		if err != nil {
-			return nil, &SourceError{Source: source, Why: err.Error()}
-		}
-		source = r.Root()
-	}
-	if source == start.Workspace.Source {
-		return nil, nil
-	}
 	return &Difference{Name: "source", Old: start.Workspace.Source, New: source, Refused: "a run has one source"}, nil
+}
+
+// givenSource returns the folder or the root of the repository that a run is to work on.
+func givenSource(ctx context.Context, def Definition) (string, error) {
+	source, err := sourceOf(def)
+	if err != nil || def.Plan.Workspace.Git == "" {
+		return source, err
+	}
+	r, err := repo.Open(ctx, source)
+	if err != nil {
+		return "", &SourceError{Source: source, Why: err.Error()}
+	}
+	return r.Root(), nil
+}
+
+// otherDirty compares how the run took over uncommitted changes of its source.
+func (g givenTo) otherDirty(ctx context.Context, dirty string) (*Difference, error) {
+	old, err := g.version(ctx)
+	if err != nil || old.Plan.Workspace == nil || old.Plan.Workspace.Dirty == dirty {
+		return nil, err
+	}
+	return &Difference{Name: "dirty", Old: old.Plan.Workspace.Dirty, New: dirty,
+		Refused: "a run takes its source over when it starts"}, nil
 }
 
 // givenTo reads what a run was given: from its directory, or from the store if a file there was changed.

@@ -86,6 +86,25 @@ func (f *Follow) skip(def Definition, h run.History, replies []run.Reply) error 
 	return nil
 }
 
+// sameSource refuses another source: a follow-up begins with the result of the earlier run.
+func (f *Follow) sameSource(ctx context.Context, def Definition) error {
+	const begins = "a follow-up begins with the result of run %s, which worked on %s: "
+	w := f.Workspace
+	if def.Dirty != "" {
+		return &SourceError{Source: "--dirty " + def.Dirty,
+			Why: fmt.Sprintf(begins+"drop --dirty", f.Claim.RunID, w.Source)}
+	}
+	if def.WorkOn == "" {
+		return nil
+	}
+	source, err := givenSource(ctx, def)
+	if err != nil || source == w.Source {
+		return err
+	}
+	return &SourceError{Source: source, Why: fmt.Sprintf(begins+"drop --source, or start a run without --follow-up",
+		f.Claim.RunID, w.Source)}
+}
+
 // check reports why a follow-up cannot start with the earlier run's result, before anything is changed.
 func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 	w := f.Workspace

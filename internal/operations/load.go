@@ -31,6 +31,7 @@ type Definition struct {
 	Home   string // the folder on disk; empty: embedded in the program
 	Task   string // of the run; empty: as in the pipeline
 	WorkOn string // the repository or folder to work on; empty: as in the definition
+	Dirty  string // how uncommitted changes there are treated; empty: as in the definition
 	Follow *Follow
 
 	Changed Changed // what to do if the run of the directory was given something else
@@ -78,7 +79,7 @@ var ErrNoWorkspace = errors.New("--dirty and --source apply to a workspace, and 
 
 // Ask sets the task of a run, its source, and how uncommitted changes there are treated. Empty: as in the definition.
 func (d *Definition) Ask(task, source, dirty string) error {
-	d.Task, d.WorkOn = task, source
+	d.Task, d.WorkOn, d.Dirty = task, source, dirty
 	if d.Plan.Workspace == nil && (source != "" || dirty != "") {
 		return ErrNoWorkspace
 	}

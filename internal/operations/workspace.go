@@ -74,6 +74,9 @@ func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 		return nil
 	}
 	if f := def.Follow; f != nil && f.Workspace != nil {
+		if err := f.sameSource(ctx, def); err != nil {
+			return err
+		}
 		return f.check(ctx, *w)
 	}
 	source, err := sourceOf(def)
