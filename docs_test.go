@@ -9,10 +9,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -178,4 +180,17 @@ func closedOnly(query string) bool {
 		}
 	}
 	return true
+}
+
+// TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists.
+func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
+	_, table, ok := strings.Cut(read(t, "docs/run-directory.md"), "\n## Files\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(strings.TrimSpace(table), "\n\n")
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_.]+)/?[`/]").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(rows), 12)
+	for _, m := range rows {
+		_, problems := pipeline.Parse("p.yaml", []byte("pipeline: p\nartifact: {file: "+m[1]+"}\n"), fstest.MapFS{})
+		require.Contains(t, problems.Error(), "is a file that the run directory keeps for itself", m[1])
+	}
 }

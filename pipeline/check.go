@@ -92,6 +92,8 @@ func (d *decoder) existing(at location) (string, bool) {
 		d.wrong(at, "names %s, which cannot be checked: %v; correct the path or its permissions", clean, err)
 	case info.IsDir():
 		d.wrong(at, "names %s, which is a folder; name a file", clean)
+	case !info.Mode().IsRegular():
+		d.wrong(at, "names %s, which is not a regular file; name one", clean)
 	default:
 		return clean, true
 	}

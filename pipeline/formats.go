@@ -23,8 +23,9 @@ const nameAdvice = "cannot be a name; use letters, digits, dots, dashes and unde
 
 // taken lists names that a run directory reserves for its own files.
 var taken = []string{
-	"events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json", "pipeline.yaml",
-	"plan.json",
+	"run.json", "run.lock", "events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json",
+	"pipeline.yaml", "plan.json", "delivery.patch", "result.json", "promotions.jsonl", "_orchestrator", "workspace",
+	"snapshots", "phase_handoff_decisions", "run_state_repairs",
 }
 
 // formats are the kinds of values that the schema names and only Go can check. If the schema has a message, that

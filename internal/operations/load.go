@@ -46,7 +46,7 @@ type Definition struct {
 // Load reads the definition with that name in its folder; shown is the name in messages. The error contains all
 // problems, with file and line.
 func Load(folder fs.FS, name, shown string) (Definition, error) {
-	src, err := fs.ReadFile(folder, name)
+	src, err := readRegular(folder, name)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = &fs.PathError{Op: "open", Path: shown, Err: path.Err} // the name that the caller used
 	}
@@ -58,6 +58,18 @@ func Load(folder fs.FS, name, shown string) (Definition, error) {
 		return Definition{}, problems
 	}
 	return Definition{Folder: folder, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// readRegular reads a regular file. A pipe would block the command.
+func readRegular(folder fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(folder, name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(folder, name)
 }
 
 // LoadFile reads a definition from disk. Files that it names are in its folder and cannot lead out of it.
