@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+const threeSteps = `pipeline: three
+agent: {run: [scripted], reply: claude-json}
+budget: {usd: 5}
+roles:
+  writer: {prompt: prompt.md, gives: report}
+stages:
+  - name: write
+    steps: [{role: writer}, {role: writer}, {role: writer}]
+`
+
+// TestReplayAmendsAtTheSamePlace replays a run that was amended between two checkpoints, from before and from after.
+func TestReplayAmendsAtTheSamePlace(t *testing.T) {
+	w := newTargetWorld(t)
+	s, err := store.Open(t.Context(), "file://"+filepath.Join(w.state, "store"))
+	require.NoError(t, err)
+	defer s.Close()
+	stored := func(text string) (ref run.PlanRef) {
+		require.NoError(t, os.WriteFile("three.yaml", []byte(text), 0o644))
+		def, err := operations.LoadFile("three.yaml")
+		require.NoError(t, err)
+		up, err := def.Upload(t.Context(), s)
+		require.NoError(t, err)
+		return run.PlanRef{Definition: up.Definition, Plan: up.Plan, Inputs: up.Inputs, Policy: up.Policy,
+			ConfigHash: def.Plan.ConfigHash}
+	}
+	first, next := stored(threeSteps), stored(strings.Replace(threeSteps, "usd: 5", "usd: 9", 1))
+	id, dir := "cccc-amended", filepath.Join(w.root, "runs", "amended")
+	d := projector.At(dir)
+	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
+		Pipeline: "three", Store: s.URL()}))
+	require.NoError(t, operations.Index(w.state, id, dir))
+	terms := run.PlanTerms{TotalPasses: 3, Stages: []run.StageRef{{Name: "write", Kind: "once"}}}
+	start := run.RunStart{Pipeline: "three", RunID: id, ThreadID: id, Epoch: 1, Wording: run.WordingStages}
+	var lines []string
+	add := func(kind run.Kind, payload any) {
+		text, err := line(int64(len(lines)+1), kind, payload)
+		require.NoError(t, err)
+		lines = append(lines, text)
+	}
+	step := func(n int) {
+		p := writing
+		p.Number = n
+		add(run.KindPassStart, run.PassStart{Pass: p, Attempt: 1})
+		add(run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOK, Attempts: 1,
+			Next: &run.Place{Round: 1, Step: n}})
+	}
+	add(run.KindRunStart, start.Under(first, terms))
+	step(1)
+	add(run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1})
+	add(run.KindRunAmended, run.RunAmended{Old: first, New: next, Terms: terms, Running: true})
+	step(2)
+	step(3)
+	add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionWritten, p.Outcome)
+
+	for from, at := range map[string]*run.Place{"cp-1": {Round: 1, Step: 2}, "pass-2": {Round: 1, Step: 2},
+		"pass-3": nil} {
+		said, code := w.here("replay", id, "--from", from, "--output-dir", filepath.Join(w.root, "of-"+from), "--detach")
+		require.Equal(t, 0, code, said)
+		start := w.temporal.input().Start
+		if at == nil {
+			require.Equal(t, next.Plan, start.Plan, "it begins with the amended plan")
+			require.Empty(t, start.Amendments)
+			continue
+		}
+		require.Equal(t, first.Plan, start.Plan, from)
+		require.Len(t, start.Amendments, 1, from)
+		require.Equal(t, *at, start.Amendments[0].At, from)
+		require.Equal(t, next, start.Amendments[0].New, from)
+	}
+}
