@@ -1,0 +1,20 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestErrorEnvelopeIsNoSuccess describes an error that the agent reported with the subtype success.
+func TestErrorEnvelopeIsNoSuccess(t *testing.T) {
+	const out = `{"type":"result","subtype":"success","is_error":true,"result":"the model is not available"}`
+	for code, want := range map[int]string{
+		0: "agent reported an error: the model is not available",
+		1: "agent reported an error and exited with code 1: the model is not available",
+	} {
+		_, failure := ReadReply(KindJSON, []byte(out), Exit{Code: code}, "", nil, 0)
+		require.NotNil(t, failure)
+		require.Equal(t, want, failure.Message)
+	}
+}
