@@ -64,10 +64,10 @@ func afterDiagnosis(s inspection) []string {
 
 // urgency returns the exit code of a diagnosis.
 func (s inspection) urgency() error {
-	if err := s.undecided(); err != nil {
+	if err := s.attention(); err != nil {
 		return err
 	}
-	if s.effective.Status == run.Interrupted || s.now.Why != nil || unrepaired(s.now.Damage) {
+	if s.effective.Status == run.Interrupted {
 		return quiet(exitAttention)
 	}
 	if s.effective.Status.Class() == run.Live {

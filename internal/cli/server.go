@@ -83,8 +83,12 @@ func (a *app) stop(ctx context.Context, now bool) error {
 			calls = fmt.Sprintf(" %s ended.", ofCalls(ended))
 		}
 	} else if living, err := supervisor.Running(a.settings.Scratch()); err == nil && len(living) > 0 {
-		calls = fmt.Sprintf(" %s still running; the next worker joins them. To end them: %s server stop --now",
-			ofCalls(len(living)), program())
+		them := "them"
+		if len(living) == 1 {
+			them = "it"
+		}
+		calls = fmt.Sprintf(" %s still running; the next worker joins %s. To end %s: %s server stop --now",
+			ofCalls(len(living)), them, them, program())
 	}
 	if was.Server == nil && was.Worker == nil && was.Keeper == nil && ended == 0 {
 		fmt.Fprintln(a.out, "Nothing was running."+calls)

@@ -37,7 +37,7 @@ shown as interrupted.`,
 			if err := a.json(s.report()); err != nil {
 				return err
 			}
-			return s.undecided()
+			return s.attention()
 		}
 		a.printStatus(s, time.Now())
 		if verbose {
@@ -45,17 +45,17 @@ shown as interrupted.`,
 				return err
 			}
 		}
-		if s.now.Why != nil || s.lost != nil || unrepaired(s.now.Damage) {
-			return quiet(exitAttention)
-		}
-		return s.undecided()
+		return s.attention()
 	})
 }
 
-// undecided returns the exit code of an interrupted run with an open question.
-func (s inspection) undecided() error {
+// attention returns the exit code of a damaged run, and of an interrupted one with an open question.
+func (s inspection) attention() error {
 	if _, open := s.now.State.Asks(); open && s.claim.RunID != "" && s.effective.Status == run.Interrupted {
 		return quiet(exitOperator)
+	}
+	if s.now.Why != nil || s.lost != nil || unrepaired(s.now.Damage) {
+		return quiet(exitAttention)
 	}
 	return nil
 }

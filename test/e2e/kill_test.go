@@ -86,7 +86,7 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 		says   string
 		starts int
 	}{
-		"stop":       {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins them.", 1},
+		"stop":       {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins it.", 1},
 		"stop --now": {[]string{"server", "stop", "--now"}, "Stopped. 1 call ended.", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
