@@ -46,7 +46,11 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("cannot %s a run that is %s (allowed: %s)", e.Operation, e.From, verbsOf(e.Allowed))
+	what := string(e.Operation) + " a run"
+	if e.Operation == "budget" { // a message that is no operation of the table
+		what = "raise the budget of a run"
+	}
+	return fmt.Sprintf("cannot %s that is %s (allowed: %s)", what, e.From, verbsOf(e.Allowed))
 }
 
 // verbsOf lists the commands for operations: "starter status, starter pause".

@@ -194,3 +194,8 @@ func TestWords(t *testing.T) {
 	}
 	require.Len(t, said, len(reasons))
 }
+
+func TestConflictOfABudgetIsASentence(t *testing.T) {
+	require.ErrorContains(t, run.Conflict(run.Done, "budget", run.Terms{}), "cannot raise the budget of a run that is done (")
+	require.ErrorContains(t, run.Conflict(run.Done, run.Pause, run.Terms{}), "cannot pause a run that is done (")
+}
