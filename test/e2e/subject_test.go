@@ -193,7 +193,8 @@ func (l *subject) branch(mode string) (*subject, error) {
 	from, err := l.o.Origin(l.t.Context(), l.dir.Root)
 	require.NoError(l.t, err)
 	b := operations.Branching{Mode: mode}
-	if now, err := l.dir.Now(); err == nil && mode == run.ModeFork && now.State.Status == run.Done {
+	if now, err := l.dir.Now(); err == nil && mode == run.ModeFork &&
+		(now.State.Status == run.Done || now.State.Status == run.AwaitingHumanReview) {
 		b.From = "cp-1"
 	}
 	st, err := l.o.Branch(l.t.Context(), from, b)

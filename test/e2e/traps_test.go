@@ -137,7 +137,7 @@ const loop = "{max: 4, until: verdict == done and tests == ok}"
 
 // testNothingChanged: the plan has two turns; in the third the agent has nothing to do.
 func testNothingChanged(t *testing.T, g *grounds) {
-	v := g.variant(t, loop, "{max: 3, until: verdict == done and verdict == more}")
+	v := g.variant(t, loop, "{max: 3, until: verdict == done and tests == failed}")
 	s, err := v.newSite("nothing")
 	require.NoError(t, err)
 	require.NoError(t, s.start(t.Context()))
@@ -229,7 +229,7 @@ func testTornFiles(t *testing.T, g *grounds) {
 // testNoFreshTurns ends the workflow in turn 2 of 3, and resumes from the directory: there is one turn left, and not
 // three.
 func testNoFreshTurns(t *testing.T, g *grounds) {
-	v := g.variant(t, loop, "{max: 3, until: verdict == done and verdict == more}")
+	v := g.variant(t, loop, "{max: 3, until: verdict == done and tests == failed}")
 	s := v.cutInTurn2(t, "fresh")
 	require.NoError(t, s.op.Client.TerminateWorkflow(t.Context(), s.runID, "", "the server is gone for good"))
 	st, err := s.op.Start(t.Context(), s.def, projector.At(s.dir))
