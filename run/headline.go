@@ -46,8 +46,15 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if p.Value != "" && p.Verdict == "" && p.Role == "command" {
 		extra += "  " + p.Value
 	}
-	return fmt.Sprintf("  ✓ %-22s %6.1fs  %6s  %s  %s%s", p.Pass.label(), seconds(p.DurationMS), p.Spend.Text(),
-		PassOrFail(p.Validation.Passed), ShortCost(e.After.Total(), e.After.UnknownCalls()), extra)
+	cost := p.Spend.Text()
+	if p.Spend.UnknownCalls() > 0 {
+		cost = "cost " + cost
+	}
+	if total := e.After.Total(); total > 0 || e.After.UnknownCalls() == 0 {
+		extra = "  " + ShortCost(total, e.After.UnknownCalls()) + extra
+	}
+	return fmt.Sprintf("  ✓ %-22s %6.1fs  %6s  %s%s", p.Pass.label(), seconds(p.DurationMS), cost,
+		PassOrFail(p.Validation.Passed), extra)
 }
 
 // label names a pass in few characters.

@@ -1,5 +1,7 @@
 package run
 
+import "fmt"
+
 // StateVersion is the version of State. A reader upgrades older ones and refuses newer ones.
 const StateVersion = 2
 
@@ -152,6 +154,15 @@ type Failure struct {
 	FailedPass
 	Message string `json:"message"`
 	Starts  int    `json:"starts"`
+}
+
+// Text describes the failure in the words of a pipeline.
+func (f Failure) Text(w Wording) string {
+	text := fmt.Sprintf("%s (%s)", f.Message, f.Category.In(w))
+	if f.Starts > 1 {
+		return fmt.Sprintf("failed in %d starts, the last time: %s", f.Starts, text)
+	}
+	return text
 }
 
 // Same reports whether another failure is of the same pass.

@@ -71,7 +71,8 @@ func (d Dir) Claim() (run.Claim, error) {
 	var c run.Claim
 	raw, err := os.ReadFile(d.Path(layout.ClaimFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("%s: %w (it has no %s)", d.Root, ErrNoRun, layout.ClaimFile)
+		return c, fmt.Errorf("%s: %w (it has no %s); name a run, as listed by \"starter list\"", d.Root,
+			ErrNoRun, layout.ClaimFile)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return c, &AccessError{Dir: d.Root, Owner: durable.OtherOwner(d.Root), Err: err}

@@ -33,7 +33,7 @@ func details(s run.State, in Input) string {
 			f.Attempt, f.StartedAt)
 	}
 	if f := s.Failure; f != nil {
-		fmt.Fprintf(&b, "- failed: **%s** in %d starts, last with %s: %s\n", f.Step, f.Starts, f.Category, f.Message)
+		fmt.Fprintf(&b, "- failed: **%s** %s\n", f.Step, run.OneLine(f.Text(s.Wording)))
 	}
 	if p := s.Problem; p != nil {
 		attempt := ""

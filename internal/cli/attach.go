@@ -222,7 +222,7 @@ func reusedWords(s run.State) string {
 	if s.Reused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of all from the record, ", s.Reused)
+	return fmt.Sprintf("%d from the record, ", s.Reused)
 }
 
 // nextAfter returns the next command for a run that was watched; empty if another program records it.
@@ -265,7 +265,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		why := fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
 		if f := s.Failure; f != nil {
-			why = fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category, f.Message)
+			why = f.Text(s.Wording)
 		}
 		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(why), nextLine(next))
 	case s.Status == run.Paused && s.Reason == run.DiskFull:

@@ -121,8 +121,7 @@ func causes(s inspection) []string {
 		out = append(out, st.Reason)
 	}
 	if f := st.Failure; f != nil {
-		out = append(out, fmt.Sprintf("%s failed in %d starts, last with %s: %s", f.Step, f.Starts, f.Category,
-			f.Message))
+		out = append(out, f.Text(st.Wording))
 	}
 	if q, undecided := st.Asks(); undecided {
 		out = append(out, fmt.Sprintf("the question %s (%s) waits for a decision", q.ID, q.Phase))

@@ -121,7 +121,7 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if err := (durable.Disk{}).WriteFile(path, page, 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "Report: %s (%.1f MB)\n", path, float64(len(page))/1e6)
+	fmt.Fprintf(a.out, "Report: %s (%d KB)\n", path, (len(page)+999)/1000)
 	if !o.open {
 		return nil
 	}

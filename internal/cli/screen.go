@@ -285,8 +285,7 @@ func pausedFor(s run.State) string {
 			means = strings.TrimSuffix(means, ".") + problemWords(s)
 		}
 		if f := s.Failure; f != nil {
-			means += fmt.Sprintf("\n%s failed in %d starts, last with %s: %s",
-				strings.TrimSpace(f.Step+" "+f.Member), f.Starts, f.Category, f.Message)
+			means += "\n" + f.Text(s.Wording)
 		}
 		return means + "\nFix the cause, then press r to resume."
 	}

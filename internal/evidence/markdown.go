@@ -131,11 +131,9 @@ func (e Evidence) done(p *page) {
 	e.interventions(p)
 }
 
-// cost returns what the attempt cost; – if the agent reported nothing.
+// cost returns what the attempt cost.
 func (f Failure) cost() string {
 	switch {
-	case f.CostKnown == run.CostUnknown && f.USD == 0:
-		return "–"
 	case f.CostKnown == run.CostUnknown:
 		return run.ShortCost(f.USD, 1)
 	}

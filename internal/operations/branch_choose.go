@@ -95,10 +95,23 @@ func (b Branching) plan(old *pipeline.Plan) *pipeline.Plan {
 
 // continues reports whether the new run has a step to do after a checkpoint.
 func (b Branching) continues(old *pipeline.Plan, c run.Checkpoint) bool {
-	if c.State.Next.Stage >= len(b.plan(old).Stages) || c.State.Status == run.Done && b.Def == nil {
+	stages := b.plan(old).Stages
+	at := c.State.Next
+	if at.Stage >= len(stages) || c.State.Status == run.Done && b.Def == nil {
+		return false
+	}
+	last := stages[len(stages)-1]
+	if at.Stage == len(stages)-1 && last.Kind != pipeline.StageRepeat && at.Round >= last.MaxRounds() &&
+		roundEnded(last, at) {
 		return false
 	}
 	return b.Def == nil || sameUpTo(old, b.Def.Plan, c.State.Next) == nil
+}
+
+// roundEnded reports whether no step is left in the round of a place.
+func roundEnded(s pipeline.PlanStage, at run.Place) bool {
+	steps := len(s.RoundAt(at.Round).Steps)
+	return steps > 0 && at.Step >= steps
 }
 
 // before adds an older checkpoint to a list, newest first, if it is at an earlier place: those that a revert has undone
@@ -130,7 +143,9 @@ func points(plan *pipeline.Plan, all []run.Checkpoint) (out []BranchPoint) {
 		if at.Round > 1 {
 			place += fmt.Sprintf(", round %d", at.Round)
 		}
-		if at.Step > 0 {
+		if roundEnded(stage, at) {
+			place += ", after its last step"
+		} else if at.Step > 0 {
 			place += fmt.Sprintf(", step %d", at.Step+1)
 		}
 		out = append(out, BranchPoint{ID: c.ID, Place: place})

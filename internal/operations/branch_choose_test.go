@@ -35,6 +35,11 @@ func TestCheckpointsToChooseFrom(t *testing.T) {
 	for i := range 20 {
 		all = append(all, at(int64(30+i), "cp-round", 1, 2+i, i%2))
 	}
+	plan.Stages[0].Rounds = []pipeline.PlanRound{{Steps: make([]pipeline.PlanStep, 2)}}
+	plan.Stages[1].Rounds = []pipeline.PlanRound{{Steps: make([]pipeline.PlanStep, 1)}}
+	require.Equal(t, "from stage build, after its last step", points(plan, []run.Checkpoint{at(5, "cp-5", 0, 1, 2)})[0].Place)
+	require.False(t, Branching{}.continues(plan, at(23, "cp-23", 1, 1, 1)), "the last step of the last stage is done")
+	plan.Stages[0].Rounds, plan.Stages[1].Rounds = nil, nil
 	list := points(plan, all)
 	require.Len(t, list, 12, "only starts of stages and rounds")
 	require.Equal(t, BranchPoint{"cp-round", "from stage review, round 2"}, list[2])

@@ -108,6 +108,7 @@ func testCheckpointList(t *testing.T) {
 			"paScore":            c.at(t, "qualitySnapshot.lastPAScore"),
 			"validationFailures": c.at(t, "qualitySnapshot.validationFailureCount"),
 			"artifactHash":       c["artifactHash"], "generation": 0.0, "inForce": true, "seq": listed[i]["seq"],
+			"unknownCalls": 0.0,
 		}, listed[i])
 		require.Positive(t, listed[i].number(t, "seq"))
 		require.Regexp(t, fmt.Sprintf(`(?m)^%s +\S.* UTC +%v +%v +\$%.2f `, c["id"], c["atPassNumber"], c["atPACycle"],
