@@ -10,9 +10,6 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// maxDifferences bounds the journaled list of an amendment.
-const maxDifferences = 100
-
 // Amend compares the plan of a run with another one.
 func (a *Activities) Amend(ctx context.Context, in contract.AmendInput) (contract.AmendResult, error) {
 	s, err := a.store(ctx, in.Store)
@@ -36,14 +33,14 @@ func (a *Activities) Amend(ctx context.Context, in contract.AmendInput) (contrac
 		b := contract.BudgetOf(next.Plan)
 		res.Budget = &b
 	}
-	for _, d := range pipeline.Compare(old, next, pipeline.Position(in.At)) {
+	all := pipeline.Compare(old, next, pipeline.Position(in.At))
+	for _, d := range all {
 		if d.Refused != "" {
 			res.Refused = append(res.Refused, d.Name()+": "+d.Refused)
 		}
-		res.Differences = append(res.Differences, run.Amendable{Name: d.Name(), File: d.File, Old: d.Old, New: d.New})
 	}
-	res.Differences = res.Differences[:min(len(res.Differences), maxDifferences)]
-	res.Refused = res.Refused[:min(len(res.Refused), maxDifferences)]
+	res.Differences = contract.AmendablesOf(all)
+	res.Refused = res.Refused[:min(len(res.Refused), contract.MaxDifferences)]
 	return res, nil
 }
 

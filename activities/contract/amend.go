@@ -49,3 +49,15 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 func BudgetOf(p *pipeline.Plan) run.Budget {
 	return run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)}
 }
+
+// MaxDifferences is the maximum number of differences that an amendment journals.
+const MaxDifferences = 100
+
+// AmendablesOf is the journaled list of what an amendment changes.
+func AmendablesOf(all []pipeline.Difference) []run.Amendable {
+	var out []run.Amendable
+	for _, d := range all[:min(len(all), MaxDifferences)] {
+		out = append(out, run.Amendable{Name: d.Name(), File: d.File, Old: d.Old, New: d.New})
+	}
+	return out
+}

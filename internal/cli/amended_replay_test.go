@@ -86,5 +86,6 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 		require.Len(t, start.Amendments, 1, from)
 		require.Equal(t, *at, start.Amendments[0].At, from)
 		require.Equal(t, next, start.Amendments[0].New, from)
+		require.Equal(t, []run.Amendable{{Name: "budget.usd", Old: "5", New: "9"}}, start.Amendments[0].Differences, from)
 	}
 }

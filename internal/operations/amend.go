@@ -192,9 +192,31 @@ func (o Operator) amendments(ctx context.Context, s *store.Store, from Origin,
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, run.Amendment{At: *p.From, RunAmended: run.RunAmended{Old: last, New: p.PlanRef,
-			Terms: terms, Differences: []run.Amendable{{Name: "plan", Old: last.Plan, New: p.Plan}}}})
+		old, err := readVersion(ctx, s, last)
+		if err != nil {
+			return nil, err
+		}
+		amended, err := readVersion(ctx, s, p.PlanRef)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, run.Amendment{At: *p.From, RunAmended: run.RunAmended{Old: last, New: p.PlanRef, Terms: terms,
+			Differences: contract.AmendablesOf(pipeline.Compare(old, amended, pipeline.Position(*p.From)))}})
 		last = p.PlanRef
 	}
 	return out, nil
+}
+
+// readVersion reads a plan and the digests of the files that it names.
+func readVersion(ctx context.Context, s *store.Store, ref run.PlanRef) (pipeline.Version, error) {
+	v := pipeline.Version{Plan: &pipeline.Plan{}}
+	if err := s.GetJSON(ctx, store.Digest(ref.Plan), v.Plan); err != nil {
+		return v, fmt.Errorf("read a plan of the run: %w", err)
+	}
+	var given rundir.Inputs
+	if err := s.GetJSON(ctx, store.Digest(ref.Inputs), &given); err != nil {
+		return v, fmt.Errorf("read the inputs of the run: %w", err)
+	}
+	v.Files = given.Digests()
+	return v, nil
 }
