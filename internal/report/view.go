@@ -231,7 +231,10 @@ func stagesFact(s source) fact {
 	if len(s.figures.Stages) > 0 {
 		f.Share = figures.Percent(done, len(s.figures.Stages))
 	}
-	f.Note = plural(s.state.Rounds, "round") + ", " + plural(s.state.Spent.Calls, "call")
+	f.Note = plural(s.state.Spent.Calls, "call")
+	if s.state.Rounds > 0 {
+		f.Note = plural(s.state.Rounds, "round") + ", " + f.Note
+	}
 	if s.state.Verdict != "" {
 		f.Note += ", verdict " + s.state.Verdict
 	}
