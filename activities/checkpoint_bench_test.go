@@ -18,8 +18,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// BenchmarkCheckpoint holds what one checkpoint costs behind so many passes against one that copies the whole
-// state, put into the same store in the same way: bytes and time of one checkpoint.
+// BenchmarkCheckpoint compares a checkpoint after a number of passes with one that copies the whole state, in bytes and
+// time. Both are stored in the same way.
 func BenchmarkCheckpoint(b *testing.B) {
 	for _, passes := range []int{1, 100, 500, 1000} {
 		ctx := context.Background()

@@ -64,7 +64,7 @@ func TestCallSurvivesActivity(t *testing.T) {
 	h.awaitStart(1)
 	lose() // the server is away
 	require.Error(t, <-done)
-	require.True(t, h.acts.isRunning(callID(h.in)), "the child goes on")
+	require.True(t, h.acts.isRunning(callID(h.in)), "the child continues")
 
 	h.letGo()
 	res, err := h.pass(context.Background())

@@ -336,7 +336,7 @@ func TestOnlyAcceptedChangesAreDelivered(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mended.txt"), []byte("m\n"), 0o600))
 	ev := h.inspect(known).Workspace
 	require.Equal(t, 1, ev.Changed)
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "late.txt"), []byte("nobody has seen it\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "late.txt"), []byte("not seen yet\n"), 0o600))
 	require.True(t, h.deliver("", false).Delivered)
 	require.Equal(t, "a.txt\ngone.txt\nmended.txt\nnew.txt",
 		h.git("diff", "--name-only", "--no-renames", "main", "result"))
@@ -355,7 +355,7 @@ func TestInspectAdoptsCheckoutEdits(t *testing.T) {
 	h := onTree(t, "answer")
 	known, carried := h.carry(edited)
 	known.Commit = carried.Commit
-	require.Equal(t, contract.InspectResult{}, h.inspect(known), "nobody was there")
+	require.Equal(t, contract.InspectResult{}, h.inspect(known), "the file is unchanged")
 
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mine.txt"), []byte("m\n"), 0o600))
@@ -392,7 +392,7 @@ func TestUnjournaledSyncIsReset(t *testing.T) {
 
 	h.carry(edited)
 	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
-	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "somebody was at work on it")
+	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "an operator edited it")
 }
 
 func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
