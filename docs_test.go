@@ -182,7 +182,8 @@ func closedOnly(query string) bool {
 	return true
 }
 
-// TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists.
+// TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists, neither in
+// a definition nor in an event.
 func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
 	_, table, ok := strings.Cut(read(t, "docs/run-directory.md"), "\n## Files\n")
 	require.True(t, ok)
@@ -192,5 +193,7 @@ func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
 	for _, m := range rows {
 		_, problems := pipeline.Parse("p.yaml", []byte("pipeline: p\nartifact: {file: "+m[1]+"}\n"), fstest.MapFS{})
 		require.Contains(t, problems.Error(), "is a file that the run directory keeps for itself", m[1])
+		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + m[1] + `"}}}`))
+		require.ErrorContains(t, err, "is no name of a file in a run directory", m[1])
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
@@ -25,33 +27,45 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Config contains the dependencies of the activities.
 type Config struct {
 	Host         string                                // id of this host
-	Worker       process.Identity                      // this process
 	Scratch      string                                // folder for scratch directories
 	Scripted     []string                              // argv of the built-in agent
-	Supervisor   []string                              // argv of the call supervisor; nil: supervisor.Argv
-	Browser      browser.Options                       // how to start a browser
+	Supervisor   []string                              // argv of the call supervisor; nil: the program beside this one
+	Browser      string                                // path or name of the browser; empty: it is searched for
 	Redact       func(string) string                   // redacts every persisted text; nil keeps it
 	LearnSecrets func(environ []string)                // teaches Redact the secrets of an environment; may be nil
 	StateDir     string                                // folder with the environments of runs; empty: none
-	History      History                               // source for rebuilding a lost directory
+	Client       client.Client                         // reads histories to rebuild a lost directory
+	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
+	Sandbox      config.Sandbox                        // what restricts agents and commands
 	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
-	Open         func(root string) projector.Dir       // nil: projector.At
 	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
 	Now          func() time.Time
+	Grants       Grants // checks every input; nil in tests only: everything is allowed
 
-	Getenv    func(string) string                                         // nil: os.Getenv
-	OpenStore func(ctx context.Context, url string) (*store.Store, error) // nil: store.Open
-	// called at each Point; set by tests that stop the worker there
-	OnPoint func(p Point, call string)
+	Getenv  func(string) string        // nil: os.Getenv
+	OnPoint func(p Point, call string) // called at each Point; set by tests that stop the worker there
+	OnStep  func(Step) error           // called before each Step; set by tests that fail it
+}
+
+// Step is one change of a run directory or of a store in a folder.
+type Step struct {
+	Op   string // "write", "sync", "rename"
+	Path string
+	Data []byte // of a write
 }
 
 // Point is a place between two writes where a call can be interrupted.
@@ -68,14 +82,20 @@ const (
 	PointNotified Point = "told" // the receiver has the notice; the workflow does not know
 )
 
-// History returns what an execution has projected so far.
-type History interface {
-	Source(ctx context.Context, workflowID, runID string) (projector.Source, error)
+// Grants checks what inputs use, and signs uses.
+type Grants interface {
+	Check(in contract.Granted) error
+	Sign(use contract.Permission) string
 }
 
 // Activities are the activities of one worker process.
 type Activities struct {
 	cfg          Config
+	worker       process.Identity // this process
+	browser      browser.Options
+	history      history.Reader
+	open         func(root string) projector.Dir
+	openStore    func(ctx context.Context, url string) (*store.Store, error)
 	slots        slotPools
 	inFlight     agent.InFlightCalls
 	handover     chan struct{} // closed when this worker leaves its calls to the next one
@@ -85,10 +105,16 @@ type Activities struct {
 	plans        map[string]*pipeline.Plan
 	running      map[string]*runningCall
 	warned       map[string]bool // runs without an environment that a warning was logged for
+	offers       func() sandbox.Host
+	unconfined   bool // a warning was logged that calls run without a sandbox
 }
 
-// New returns the activities of a worker.
-func New(cfg Config) *Activities {
+// New returns the activities of a worker, which is this process.
+func New(cfg Config) (*Activities, error) {
+	self, err := process.Self()
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Redact == nil {
 		cfg.Redact = func(s string) string { return s }
 	}
@@ -98,8 +124,8 @@ func New(cfg Config) *Activities {
 	if cfg.Needs == nil {
 		cfg.Needs = func(string, []string) {}
 	}
-	if cfg.Open == nil {
-		cfg.Open = projector.At
+	if cfg.Grants == nil {
+		cfg.Grants = (*grants.Key)(nil)
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -107,18 +133,30 @@ func New(cfg Config) *Activities {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}
-	if cfg.OpenStore == nil {
-		cfg.OpenStore = store.Open
-	}
 	if cfg.OnPoint == nil {
 		cfg.OnPoint = func(Point, string) {}
 	}
 	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
+	disk := diskOf(cfg)
 	return &Activities{
-		cfg: cfg, handover: make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
-		stores: map[string]*store.Store{},
-		plans:  map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
+		cfg: cfg, worker: self, browser: browser.Options{Exec: cfg.Browser},
+		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
+		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
+		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
+		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
+		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
+		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
+	}, nil
+}
+
+// diskOf returns the disk of run directories and stores.
+func diskOf(cfg Config) durable.Disk {
+	if cfg.OnStep == nil {
+		return durable.Disk{}
 	}
+	return durable.Disk{Hook: func(s durable.Step) error {
+		return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})
+	}}
 }
 
 // RegisterDirectory registers the activities on directories. Each kind has its own slots: a queue full of
@@ -151,12 +189,31 @@ func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 	register(r, contract.TakeScreenshots, redactingInterceptor(a, withSlot(a, a.slots.screenshots, a.TakeScreenshots)))
 }
 
-// redactingInterceptor runs an activity with the environment of its run, marks the errors that the workflow
-// handles (full disk, unreachable store, lost or damaged blob), and redacts secrets in its result and error.
-func redactingInterceptor[In, Out any](a *Activities, f func(context.Context, In) (Out, error)) func(context.Context,
-	In) (Out, error) {
+// Allowed returns an error if a use of an input is not granted. Without a grant no attempt can succeed; with one of
+// another key, a worker with that key can do it.
+func (a *Activities) Allowed(in contract.Granted) error {
+	err := a.cfg.Grants.Check(in)
+	var refused *grants.RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.Missing:
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrBadInput, err)
+	case err != nil:
+		return temporal.NewApplicationErrorWithOptions(err.Error(), contract.ErrNotGranted,
+			temporal.ApplicationErrorOptions{Cause: err, Details: []any{contract.Heartbeat{Host: a.cfg.Host}}})
+	}
+	return nil
+}
+
+// redactingInterceptor checks the grants of an input, runs its activity with the environment of its run, marks the
+// errors that the workflow handles (full disk, unreachable store, lost or damaged blob), and redacts secrets in its
+// result and error.
+func redactingInterceptor[In contract.Granted, Out any](a *Activities,
+	f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		var out Out
+		if err := a.Allowed(in); err != nil {
+			return out, a.redactError(err)
+		}
 		ctx, err := a.withRunEnvironment(ctx, in)
 		if err == nil {
 			out, err = f(ctx, in)
@@ -223,7 +280,7 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 	if s, ok := a.stores[url]; ok {
 		return s, nil
 	}
-	s, err := a.cfg.OpenStore(context.WithoutCancel(ctx), url)
+	s, err := a.openStore(context.WithoutCancel(ctx), url)
 	if errors.Is(err, store.ErrNoDriver) {
 		return nil, badInput("%v", err)
 	}

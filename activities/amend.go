@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/pipeline"
-	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // Amend compares the plan of a run with another one.
@@ -16,11 +14,11 @@ func (a *Activities) Amend(ctx context.Context, in contract.AmendInput) (contrac
 	if err != nil {
 		return contract.AmendResult{}, err
 	}
-	old, err := a.version(ctx, s, in.Old)
+	old, err := blobs.Version(in.Old, blobs.FromStore(ctx, s))
 	if err != nil {
 		return contract.AmendResult{}, err
 	}
-	next, err := a.version(ctx, s, in.New)
+	next, err := blobs.Version(in.New, blobs.FromStore(ctx, s))
 	if err != nil {
 		return contract.AmendResult{}, err
 	}
@@ -42,17 +40,4 @@ func (a *Activities) Amend(ctx context.Context, in contract.AmendInput) (contrac
 	res.Differences = contract.AmendablesOf(all)
 	res.Refused = res.Refused[:min(len(res.Refused), contract.MaxDifferences)]
 	return res, nil
-}
-
-// version reads a plan and the digests of the files that it names.
-func (a *Activities) version(ctx context.Context, s *store.Store, ref run.PlanRef) (pipeline.Version, error) {
-	plan, err := a.plan(ctx, s, ref.Plan)
-	if err != nil {
-		return pipeline.Version{}, err
-	}
-	var given rundir.Inputs
-	if err := s.GetJSON(ctx, store.Digest(ref.Inputs), &given); err != nil {
-		return pipeline.Version{}, err
-	}
-	return pipeline.Version{Plan: plan, Files: given.Digests()}, nil
 }

@@ -75,17 +75,17 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 		says string
 	}{
 		{
-			"file", contract.StepRef{Plan: inputs.Plan, Inputs: string(nothing), Round: 1},
+			"file", contract.StepRef{PlanUse: contract.PlanUse{Plan: inputs.Plan, Inputs: string(nothing)}, Round: 1},
 			"read input builder.md: not among the run's inputs",
 		},
 		{
-			"stage", contract.StepRef{Plan: inputs.Plan, Inputs: inputs.Inputs, Stage: 7, Round: 1},
+			"stage", contract.StepRef{PlanUse: inputs.PlanUse, Stage: 7, Round: 1},
 			"read the plan: no stage 8",
 		},
-		{"step", contract.StepRef{Plan: inputs.Plan, Inputs: inputs.Inputs, Round: 1, Step: 9},
+		{"step", contract.StepRef{PlanUse: inputs.PlanUse, Round: 1, Step: 9},
 			"stage build has no step 10"},
 		{
-			"role", contract.StepRef{Plan: inputs.Plan, Inputs: inputs.Inputs, Stage: 1, Round: 1, Step: 1,
+			"role", contract.StepRef{PlanUse: inputs.PlanUse, Stage: 1, Round: 1, Step: 1,
 				Member: "nobody"},
 			`no role "nobody"`,
 		},
@@ -105,7 +105,7 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 
 func TestMissingBrowserReturnsNoScreenshots(t *testing.T) {
 	h := newHarness(t, "answer")
-	h.acts.cfg.Browser = browser.Options{Exec: filepath.Join(h.dir, "no-browser")}
+	h.acts.browser = browser.Options{Exec: filepath.Join(h.dir, "no-browser")}
 	e := env(context.Background())
 	e.RegisterActivity(h.acts.TakeScreenshots)
 	shots := pipeline.Screenshots{Sizes: []pipeline.Size{{Width: 800, Height: 600}}, Kinds: []string{"full"}}

@@ -32,8 +32,8 @@ func (a *Activities) Deliver(ctx context.Context, in contract.DeliverInput) (con
 	if plan.Delivery == nil {
 		return contract.DeliverResult{}, badInput("read the plan: no delivery")
 	}
-	at := contract.Tree{Plan: in.Plan, Workspace: in.Workspace, Commit: in.Commit}
-	w, err := openCheckout(ctx, at, a.cfg.Open(in.Dir).Path(layout.WorkspaceDir))
+	at := contract.Tree{PlanUse: in.PlanUse, Workspace: in.Workspace, Commit: in.Commit}
+	w, err := openCheckout(ctx, at, a.open(in.Dir).Path(layout.WorkspaceDir))
 	if err != nil {
 		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}

@@ -25,7 +25,7 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 	if _, err := a.store(ctx, in.Store); err != nil { // before anything is written
 		return contract.OpenResult{}, err
 	}
-	d := a.cfg.Open(in.Dir)
+	d := a.open(in.Dir)
 	if err := d.Take(in.Claim); err != nil {
 		return contract.OpenResult{}, nonRetryable(err)
 	}
@@ -110,7 +110,7 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 	if err != nil {
 		return contract.ProjectResult{}, err
 	}
-	d := a.cfg.Open(in.Dir)
+	d := a.open(in.Dir)
 	if err := projector.MayContinue(d.Dir, in.RunID); err != nil {
 		return contract.ProjectResult{}, nonRetryable(err)
 	}
@@ -141,7 +141,7 @@ func (a *Activities) ArchiveSegment(ctx context.Context,
 	if err != nil {
 		return contract.ArchiveSegmentResult{}, err
 	}
-	done, err := a.cfg.Open(in.Dir).Seal(ctx, blobs.Of(s), projector.Sealing{
+	done, err := a.open(in.Dir).Seal(ctx, blobs.Of(s), projector.Sealing{
 		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
 	if errors.Is(err, journal.ErrShorter) {
@@ -154,7 +154,7 @@ func (a *Activities) ArchiveSegment(ctx context.Context,
 func (a *Activities) journalSource(s blobs.Store, head string) journal.Truth {
 	return func(ctx context.Context) ([]string, error) {
 		exec := activity.GetInfo(ctx).WorkflowExecution
-		src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
+		src, err := a.history.Source(ctx, exec.ID, exec.RunID)
 		if err != nil {
 			return nil, err
 		}
@@ -171,12 +171,12 @@ func (a *Activities) Rebuild(ctx context.Context, in contract.RebuildInput) (con
 		return contract.RebuildResult{}, err
 	}
 	exec := activity.GetInfo(ctx).WorkflowExecution
-	src, err := a.cfg.History.Source(ctx, exec.ID, exec.RunID)
+	src, err := a.history.Source(ctx, exec.ID, exec.RunID)
 	if err != nil {
 		return contract.RebuildResult{}, err
 	}
 	src.Claim, src.Head = in.Claim, in.Head
-	r, err := a.cfg.Open(in.Dir).Restore(ctx, blobs.Of(s), src)
+	r, err := a.open(in.Dir).Restore(ctx, blobs.Of(s), src)
 	return contract.RebuildResult{Tail: r.Tail, Damage: r.Damage}, nonRetryable(err)
 }
 
@@ -187,7 +187,7 @@ func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (contr
 	if err != nil {
 		return contract.RehomeResult{}, err
 	}
-	err = projector.MayMoveHere(ctx, a.cfg.Open(in.Dir).Dir, projector.Moving{
+	err = projector.MayMoveHere(ctx, a.open(in.To).Dir, projector.Moving{
 		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail,
 		Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
@@ -195,5 +195,6 @@ func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (contr
 	if errors.As(err, &refused) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirNotFound, err)
 	}
-	return contract.RehomeResult{Host: a.cfg.Host}, err
+	moved := contract.Target{RunID: in.RunID, Dir: in.To, Store: in.Store}
+	return contract.RehomeResult{Host: a.cfg.Host, Grant: a.cfg.Grants.Sign(moved.Permission())}, err
 }

@@ -243,11 +243,11 @@ func TestErrorContainsFileSystem(t *testing.T) {
 		{syscall.EACCES, false, "open " + path + ": permission denied"},
 	} {
 		t.Run(row.errno.Error(), func(t *testing.T) {
-			f := redactingInterceptor(h.acts, func(context.Context, struct{}) (struct{}, error) {
+			f := redactingInterceptor(h.acts, func(context.Context, contract.Target) (struct{}, error) {
 				return struct{}{}, fmt.Errorf("append events 4 to 6: %w",
 					&fs.PathError{Op: "open", Path: path, Err: row.errno})
 			})
-			_, err := f(t.Context(), struct{}{})
+			_, err := f(t.Context(), contract.Target{})
 			require.ErrorContains(t, err, row.says)
 			var app *temporal.ApplicationError
 			require.Equal(t, row.pauses, errors.As(err, &app) && app.Type() == contract.ErrDiskFull)

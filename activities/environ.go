@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
@@ -97,8 +97,10 @@ func (a *Activities) LearnAllSecrets() error {
 // learnDeliverySecrets learns the environment of a delivery from its scratch directory: the run may have another
 // one by now. A truncated file belongs to an agent that never started.
 func (a *Activities) learnDeliverySecrets(dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, supervisor.EnvironFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	const limit = 8 << 20
+	raw, err := regular.ReadFile(filepath.Join(dir, supervisor.EnvironFile), limit)
+	var other *regular.KindError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 		return nil
 	}
 	if err != nil {

@@ -177,7 +177,7 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the run's\n", string(raw))
 
-	a := New(Config{Getenv: func(string) string { return "the worker's" }})
+	a := newActivities(t, Config{Getenv: func(string) string { return "the worker's" }})
 	got, err := a.lookupVariable(ctx, "MAY_SEE", "")
 	require.NoError(t, err)
 	require.Equal(t, "the run's", got)

@@ -41,7 +41,7 @@ func requireUnfinished[I interface{ GetTarget() contract.Target }, O any](a *Act
 		if err != nil {
 			return none, err
 		}
-		end, err := projector.ReadEnd(ctx, a.cfg.Open(at.Dir).Dir, blobs.Of(s))
+		end, err := projector.ReadEnd(ctx, a.open(at.Dir).Dir, blobs.Of(s))
 		if err != nil {
 			return none, err
 		}

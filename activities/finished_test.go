@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
@@ -91,8 +93,15 @@ var oddArtifacts = []odd{
 		"page.html is not UTF-8",
 	},
 	{
-		"too large", "sh " + page + "> page.html; truncate -s 65M page.html; echo Done.", "output-no-artifact",
-		"page.html is larger than 64 MiB",
+		"too large", "sh " + page + "> page.html; truncate -s 33M page.html; echo Done.", "output-no-artifact",
+		"page.html is larger than 32MB",
+	},
+	{
+		"sparse", "sh truncate -s 3G page.html; echo Done.", "output-no-artifact", "page.html is larger than 32MB",
+	},
+	{
+		"of another user", "sh chown 12345 page.html; echo Done.", "output-no-artifact",
+		"page.html is a file of another user (uid 12345)",
 	},
 	{"missing", "sh rm page.html; echo Done.", "output-no-artifact", "no whole page"},
 	{"missing, with its directory", `sh rm -rf "$PWD"; echo Done.`, "output-no-artifact", "no whole page"},
@@ -119,11 +128,20 @@ var oddReplies = []odd{
 		"the output is a symlink", "sh rm ../stdout; ln -s /etc/passwd ../stdout; echo Done.", "output-empty",
 		"stdout: path escapes",
 	},
-	{"more output than is read", "sh head -c 68000000 /dev/zero", "output-truncated", "printed more than 64 MiB"},
+	{
+		"the output is another file", "sh rm ../stdout; echo Forged. > ../stdout; echo Done.", "output-empty",
+		"stdout is another file",
+	},
+	{
+		"the records are named pipes",
+		"sh cd ..; rm worker.json supervisor.json environ.json call.json room; mkfifo worker.json supervisor.json " +
+			"environ.json call.json room stop.json stop.json.new exit.json worker.json.new; echo Done.", "ok", "",
+	},
+	{"more output than is read", "sh head -c 34000000 /dev/zero", "output-truncated", "printed more than 32MB"},
 	{"output that is not UTF-8", `sh printf 'caf\351\n'`, "ok", ""},
 	{"no error output", "sh rm ../stderr; echo Done.", "ok", ""},
 	{"error output is a named pipe", "sh rm ../stderr; mkfifo ../stderr; echo Done.", "ok", ""},
-	{"more error output than is read", "sh head -c 68000000 /dev/zero >&2; echo Done.", "ok", ""},
+	{"more error output than is read", "sh head -c 34000000 /dev/zero >&2; echo Done.", "ok", ""},
 	{
 		"nothing is left", `sh d=$(dirname "$(dirname "$PWD")"); rm -rf "$d"; echo Done.`, "output-empty",
 		"stdout: no such file",
@@ -135,10 +153,11 @@ func TestAgentFilesDetermineOutcome(t *testing.T) {
 	for what, rows := range map[string][]odd{"artifact": oddArtifacts, "reply": oddReplies} {
 		for _, row := range rows {
 			t.Run(what+"/"+row.name, func(t *testing.T) {
-				if strings.Contains(row.play, "mknod") && os.Geteuid() != 0 {
-					t.Skip("making a device needs root")
+				if regexp.MustCompile("mknod|chown").MatchString(row.play) && os.Geteuid() != 0 {
+					t.Skip("making a device and changing an owner need root")
 				}
 				h := plain(t, row.play)
+				h.acts.cfg.Sandbox.Mode = sandbox.None // agents in a sandbox cannot do most of this
 				if what == "artifact" {
 					h.builder()
 				}
@@ -289,6 +308,15 @@ var oddWorkspaces = []odd{
 		"a pipe, a socket's name and names that are no text",
 		`sh mkfifo pipe; touch "$(printf 'a\377')"; mkdir "$(printf 'b\nb')"; echo Done.`, "ok", "",
 	},
+	{"a file of another repository is a named pipe", "sh mkdir -p sub/.git; mkfifo sub/.git/HEAD; echo Done.", "ok", ""},
+	{
+		"its configuration includes a named pipe",
+		"sh mkfifo pipe; git config include.path ../pipe; echo Done.", "ok", "",
+	},
+	{
+		"a sparse file", "sh truncate -s 3G sparse.bin; echo Done.", "file-io",
+		"sparse.bin (3GiB)",
+	},
 	{"a file that cannot be read", "sh echo x > secret; chmod 000 secret; echo Done.", rootReads("file-io"), ""},
 }
 
@@ -296,6 +324,7 @@ func TestInvalidWorkspaceIsOutcome(t *testing.T) {
 	for _, row := range oddWorkspaces {
 		t.Run(row.name, func(t *testing.T) {
 			h := onTree(t, row.play, "claude-json", "text")
+			h.acts.cfg.Sandbox.Mode = sandbox.None // agents in a sandbox cannot replace their directory
 			res, err := h.pass(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
@@ -311,7 +340,7 @@ func TestInvalidWorkspaceIsOutcome(t *testing.T) {
 }
 
 func TestFaultAtEveryStepAfterExit(t *testing.T) {
-	h := plain(t, `sh printf '<!DOCTYPE html>\n<html>%s</html>\n' $$ > page.html; echo Done $$.`)
+	h := plain(t, `sh n=$(date +%s%N); printf '<!DOCTYPE html>\n<html>%s</html>\n' $n > page.html; echo Done $n.`)
 	h.builder()
 	first := h.in.Call
 	for k := 0; ; k++ {
@@ -325,7 +354,7 @@ func TestFaultAtEveryStepAfterExit(t *testing.T) {
 				n = 0
 			}
 		}
-		worker.cfg.OpenStore = func(ctx context.Context, url string) (*store.Store, error) {
+		worker.openStore = func(ctx context.Context, url string) (*store.Store, error) {
 			return store.OpenOn(ctx, durable.Disk{Hook: func(durable.Step) error {
 				mu.Lock()
 				defer mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
@@ -38,6 +39,7 @@ type harness struct {
 
 	secret string // hidden as <hidden>; empty: nothing is
 	reply  string // form of the agent's replies; empty: claude-json
+	limits string // of the definition
 }
 
 const definition = `
@@ -94,10 +96,20 @@ func (h *harness) worker() *Activities {
 
 // workerAs makes the activities of a worker process of that identity.
 func (h *harness) workerAs(id process.Identity) *Activities {
-	return New(Config{
-		Redact: h.redact, Host: "here", Worker: id, Scratch: filepath.Join(h.dir, "scratch"),
+	acts := newActivities(h.t, Config{
+		Redact: h.redact, Host: "here", Scratch: filepath.Join(h.dir, "scratch"),
 		Supervisor: []string{filepath.Join(programs, supervisor.Program)},
+		Sandbox:    config.Sandbox{Write: config.Words{h.dir}},
 	})
+	acts.worker = id
+	return acts
+}
+
+func newActivities(t testing.TB, c Config) *Activities {
+	t.Helper()
+	acts, err := New(c)
+	require.NoError(t, err)
+	return acts
 }
 
 func (h *harness) redact(text string) string {
@@ -125,7 +137,7 @@ func (h *harness) lay(program string) {
 	seed := h.put(files["seed.html"])
 	h.in = contract.PassInput{
 		Store: h.s.URL(), Call: "run-1/g0.002.1.-.1", Attempt: 1, At: contract.StepRef{
-			Plan: h.plan, Inputs: string(inputs), Round: 1, Step: 1,
+			PlanUse: contract.PlanUse{Plan: h.plan, Inputs: string(inputs)}, Round: 1, Step: 1,
 		},
 		Prompt: h.put("Do it.\n"), Artifact: &seed, TimeoutMS: time.Minute.Milliseconds(), HeartbeatMS: 10_000,
 	}
@@ -197,7 +209,7 @@ func (h *harness) definition(agent string) string {
 	if h.reply != "" {
 		text = strings.Replace(text, "claude-json", h.reply, 1)
 	}
-	return text
+	return text + h.limits
 }
 
 // plain is a harness whose agent answers in plain text.

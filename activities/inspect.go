@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
@@ -36,11 +35,11 @@ func (a *Activities) Inspect(ctx context.Context, in contract.InspectInput) (con
 	if err != nil {
 		return contract.InspectResult{}, err
 	}
-	d := a.cfg.Open(in.Dir)
-	found, err := os.ReadFile(d.Path(in.File))
+	d := a.open(in.Dir)
+	found, err := d.ReadFile(in.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return contract.InspectResult{Restored: true}, d.Disk.WriteFile(d.Path(in.File), known, layout.FilePerm)
+		return contract.InspectResult{Restored: true}, d.Inside().WriteFile(d.Path(in.File), known, layout.FilePerm)
 	case err != nil || bytes.Equal(found, known):
 		return contract.InspectResult{}, err
 	}

@@ -23,7 +23,7 @@ const installTimeout = 120 * time.Second
 // recovered contains the error that this fixed.
 func (a *Activities) takeShots(ctx context.Context, page browser.Page, req browser.Request,
 	install []string) (taken browser.Result, recovered []contract.RecoveredError, err error) {
-	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
+	taken, err = browser.Shoot(ctx, a.browser, page, req)
 	if !errors.Is(err, browser.ErrNotFound) || len(install) == 0 {
 		return taken, nil, err
 	}
@@ -34,7 +34,7 @@ func (a *Activities) takeShots(ctx context.Context, page browser.Page, req brows
 		Category: run.CategoryScreenshotFailed, Message: oneLine(err),
 		Diagnostics: "installed one with: " + strings.Join(install, " "),
 	}
-	taken, err = browser.Shoot(ctx, a.cfg.Browser, page, req)
+	taken, err = browser.Shoot(ctx, a.browser, page, req)
 	return taken, []contract.RecoveredError{missing}, err
 }
 

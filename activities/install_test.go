@@ -27,7 +27,7 @@ func TestMissingBrowserIsInstalled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			program, mark := filepath.Join(t.TempDir(), "chromium"), filepath.Join(t.TempDir(), "mark")
-			a := New(Config{Browser: browser.Options{Exec: program}})
+			a := newActivities(t, Config{Browser: program})
 			page, req := browser.Page{HTML: []byte("<p>"), Name: "page.html"}, browser.Request{
 				Kinds: []string{"full"}, Sizes: []browser.Size{{W: 100, H: 100}},
 			}

@@ -47,7 +47,9 @@ func TestMain(m *testing.M) {
 		os.Exit(runTests(m))
 	}
 	dir := os.Getenv(folder)
-	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("started-%d", os.Getpid())), nil, 0o600); err != nil {
+	// the process id is the same in every sandbox
+	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("started-%d-%d", os.Getpid(), time.Now().UnixNano())), nil,
+		0o600); err != nil {
 		panic(err)
 	}
 	if command, ok := strings.CutPrefix(play, "sh "); ok {

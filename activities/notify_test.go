@@ -35,9 +35,9 @@ func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	}
 	plan, err := s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}})
 	require.NoError(t, err)
-	a := New(Config{Getenv: func(name string) string { return env[name] }})
+	a := newActivities(t, Config{Getenv: func(name string) string { return env[name] }})
 	_, err = a.Notify(ctx, contract.NotifyInput{
-		Target: contract.Target{RunID: "run-1", Store: url}, Plan: string(plan), Notice: notice,
+		Target: contract.Target{RunID: "run-1", Store: url}, PlanUse: contract.PlanUse{Plan: string(plan)}, Notice: notice,
 	})
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -20,90 +21,97 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
-// maxOutputFile is the maximum number of bytes read from a file that an agent wrote.
-const maxOutputFile = 64 << 20
-
-// outputs is the output of a finished child. odd describes why stdout is incomplete.
+// outputs is the output of a finished child. problem describes why stdout is incomplete.
 type outputs struct {
 	stdout, stderr []byte
 	problem        string
 }
 
-func outputsOf(dir string) (out outputs, err error) {
-	if out.stdout, out.problem, err = readOutputFile(dir, calls.StdoutFile); errors.Is(err, fs.ErrNotExist) {
+// outputsOf reads the output of a finished child, at most limit bytes of each file.
+func outputsOf(dir string, limit int64) (out outputs, err error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		out.problem = calls.StdoutFile + ": no such file"
+		return out, nil
+	}
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	out.stdout, out.problem, err = readOutputFile(root, calls.StdoutFile, limit)
+	if errors.Is(err, fs.ErrNotExist) {
 		out.problem, err = calls.StdoutFile+": no such file", nil
 	}
 	if err != nil {
 		return out, err
 	}
-	out.stderr, _, err = readOutputFile(dir, stderrFile)
+	out.stderr, _, err = readOutputFile(root, stderrFile, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return out, err
 }
 
-// readOutputFile reads a file that an agent wrote below dir, without blocking on a pipe or following a symlink out of
-// dir. odd describes a problem with the file; data is what could be read. err is fs.ErrNotExist or a problem of
-// the host.
-func readOutputFile(dir, name string) (data []byte, problem string, err error) {
-	root, err := os.OpenRoot(dir)
-	if err == nil {
-		defer func() { _ = root.Close() }()
-		data, problem, err = readInRoot(root, name)
+// outputSlot waits until no other large output is read, if that of the call is large.
+func (a *Activities) outputSlot(ctx context.Context, st *runningCall) (free func(), err error) {
+	const large = 1 << 20
+	size := int64(0)
+	for _, path := range []string{
+		filepath.Join(st.dir, calls.StdoutFile), filepath.Join(st.dir, stderrFile), st.file,
+	} {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			size = max(size, info.Size())
+		}
 	}
+	if size <= large {
+		return func() {}, nil
+	}
+	return a.slots.outputs.acquire(ctx)
+}
+
+// readOutputFile reads a file that an agent wrote below root, without blocking on a pipe or following a symlink out of
+// root. problem describes why it cannot be used; data is what could be read. err is fs.ErrNotExist or a problem of the
+// host.
+func readOutputFile(root *os.Root, name string, limit int64) (data []byte, problem string, err error) {
+	data, problem, err = readBounded(root, name, limit)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || tree.Passing(err) {
 		return data, problem, err
+	}
+	if other := (*regular.KindError)(nil); errors.As(err, &other) {
+		return nil, other.Error(), nil
 	}
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = path.Err
 	}
-	return data, name + ": " + err.Error(), nil
+	return nil, name + ": " + err.Error(), nil
 }
 
-func readInRoot(root *os.Root, name string) (data []byte, problem string, err error) {
-	fi, err := root.Stat(name)
+func readBounded(root *os.Root, name string, limit int64) (data []byte, problem string, err error) {
+	f, err := regular.Open(root, name)
 	if err != nil {
 		return nil, "", err
 	}
-	if !fi.Mode().IsRegular() {
-		return nil, name + " is " + fileKind(fi.Mode()), nil
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
 	if err != nil {
 		return nil, "", err
 	}
-	data, err = io.ReadAll(io.LimitReader(f, maxOutputFile+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, "", err
+	if info.Size() > limit {
+		problem = fmt.Sprintf("%s is larger than %s (limits.output)", name, pipeline.Bytes(limit))
 	}
-	if len(data) > maxOutputFile {
-		data, problem = data[:maxOutputFile], fmt.Sprintf("%s is larger than %d MiB", name, maxOutputFile>>20)
+	data = make([]byte, min(info.Size(), limit))
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // another process truncated it
 	}
-	return data, problem, nil
-}
-
-func fileKind(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a file"
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeSymlink != 0:
-		return "a symlink"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	default:
-		return "a device"
-	}
+	return data[:n], problem, err
 }
 
 // checkWorkDir describes a problem with the agent's working directory; empty: none. err is fs.ErrNotExist or a
@@ -116,7 +124,7 @@ func checkWorkDir(dir string) (problem string, err error) {
 	case err != nil:
 		return "", err
 	case !fi.IsDir():
-		return "the working directory is not a directory: it is " + fileKind(fi.Mode()), nil
+		return "the working directory is not a directory: it is " + regular.Kind(fi.Mode()), nil
 	}
 	return "", nil
 }
@@ -129,7 +137,7 @@ func (st *runningCall) storeFile(ctx context.Context, ans *calls.Answer) error {
 	problem, err := checkWorkDir(st.dir)
 	var now []byte
 	if problem == "" && err == nil {
-		now, problem, err = readOutputFile(filepath.Join(st.dir, workDir), filepath.Base(st.file))
+		now, problem, err = st.readArtifact()
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -150,12 +158,22 @@ func (st *runningCall) storeFile(ctx context.Context, ans *calls.Answer) error {
 	return err
 }
 
+// readArtifact reads the artifact file in the working directory.
+func (st *runningCall) readArtifact() (data []byte, problem string, err error) {
+	root, err := os.OpenRoot(filepath.Join(st.dir, workDir))
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return readOutputFile(root, filepath.Base(st.file), int64(st.limits.Output))
+}
+
 // removePipes removes pipes and devices that git would block on in ignore rules and in .git: they are no part of a
 // tree. Unreadable folders are reported when the tree is stored.
 func removePipes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		below := strings.TrimPrefix(path, dir+"/")
-		if err != nil || e.Name() != ".gitignore" && below != ".git" && !strings.HasPrefix(below, ".git/") {
+		if err != nil || e.Name() != ".gitignore" && !slices.Contains(strings.Split(below, "/"), ".git") {
 			return nil
 		}
 		if fi, err := os.Stat(path); err == nil && !fi.IsDir() && !fi.Mode().IsRegular() {

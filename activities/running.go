@@ -16,6 +16,8 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
@@ -34,6 +36,7 @@ type runningCall struct {
 	file   string         // path of the artifact in the scratch directory, if the agent gets it
 	before []byte         // content of the artifact before the call
 	kind   string         // of replies
+	limits pipeline.Limits
 
 	recovered bool // read from the output of an earlier delivery
 }
@@ -140,8 +143,10 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	st.dir = filepath.Join(a.cfg.Scratch, calls.FolderName(in.Call), strconv.Itoa(delivery))
 	cmd := agent.Command{
 		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
-		Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
+		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
+		Output: int64(plan.RoleLimits(step, role.Name).Output),
 	}
+	held := a.confine(ctx, &cmd, ag, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +154,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.claim(ctx, st, in, cmd, p.Identity()); err != nil {
+	if err := a.claim(ctx, st, in, cmd, held, p.Identity()); err != nil {
 		return nil, nil, errors.Join(err, p.Abandon())
 	}
 	if err := a.prepareScratch(ctx, st, in, plan, step, role); err != nil {
@@ -158,7 +163,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, calls.StdoutFile),
 		filepath.Join(st.dir, stderrFile)
-	if err := writeIdentity(st.dir, workerFile, a.cfg.Worker); err != nil {
+	if err := writeIdentity(st.dir, workerFile, a.worker); err != nil {
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
 	}
 	a.cfg.OnPoint(PointPrepared, in.Call)
@@ -189,7 +194,10 @@ func (st *runningCall) endDelivery(ctx context.Context, cause error) error {
 // agentOf returns the agent of a step, or the shell.
 func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
 	if step.Kind == pipeline.KindRun {
-		return pipeline.Agent{Run: []string{pipeline.Shell, "-c", step.Run}, Reply: agent.KindText}, true
+		return pipeline.Agent{
+			Run: []string{pipeline.Shell, "-c", step.Run}, Reply: agent.KindText, Env: step.Env,
+			Confinement: step.Confinement,
+		}, true
 	}
 	return plan.Agent(role.Agent)
 }
@@ -224,7 +232,7 @@ func (a *Activities) agentEnv(ag pipeline.Agent) []string {
 const claimGrace = 5 * time.Minute
 
 func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.PassInput, cmd agent.Command,
-	by process.Identity) error {
+	held sandbox.Held, by process.Identity) error {
 	request, err := json.Marshal(struct {
 		Prompt, Artifact string
 		Argv, Env        []string
@@ -235,7 +243,7 @@ func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.Pas
 	now := a.cfg.Now()
 	return st.l.Claim(ctx, calls.Claim{
 		Version: calls.Version, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest,
-		Host: a.cfg.Host, Worker: a.cfg.Worker,
+		Host: a.cfg.Host, Worker: a.worker, Sandbox: held,
 		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by,
 		Deadline: run.Time(now.Add(cmd.Timeout + claimGrace)),
 	}, st.number)
@@ -246,7 +254,7 @@ func writeIdentity(dir, name string, id process.Identity) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name), raw, 0o600)
+	return regular.WriteFile(filepath.Join(dir, name), raw)
 }
 
 // handleSpawnFailure stores a failed start as the answer.
@@ -339,9 +347,17 @@ func (a *Activities) recoverLost(ctx context.Context, in contract.PassInput, st 
 // only if its output is complete.
 func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contract.PassInput,
 	exit agent.Exit) (*calls.Answer, error) {
-	out, err := outputsOf(st.dir)
+	free, err := a.outputSlot(ctx, st)
 	if err != nil {
 		return nil, err
+	}
+	defer free()
+	out, err := outputsOf(st.dir, int64(st.limits.Output))
+	if err != nil {
+		return nil, err
+	}
+	if exit.Replaced && out.problem == "" {
+		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
 		return nil, &noAnswerError{"the agent was stopped: " + exit.KillCause}

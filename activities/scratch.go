@@ -24,7 +24,7 @@ import (
 func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
 	step pipeline.PlanStep, role pipeline.Role) error {
 	dir := filepath.Join(st.dir, workDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := createScratch(st.dir, dir); err != nil {
 		return err
 	}
 	prompt, err := a.prompt(ctx, st.l.Store, in)
@@ -51,6 +51,24 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 		return nil
 	}
 	return writePictures(ctx, st.l.Store, in.Pictures, filepath.Join(dir, picturesDir))
+}
+
+// createScratch creates the directories of a claimed delivery. Whatever has their names is removed: an agent may have
+// left something there that blocks the next delivery or leads it elsewhere.
+func createScratch(delivery, work string) error {
+	call := filepath.Dir(delivery)
+	if info, err := os.Lstat(call); err == nil && !info.IsDir() {
+		if err := os.Remove(call); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(call, 0o700); err != nil {
+		return err
+	}
+	if err := removeAll(delivery); err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(delivery, 0o700), os.Mkdir(work, 0o700))
 }
 
 // removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
@@ -113,7 +131,8 @@ func (a *Activities) prompt(ctx context.Context, s *store.Store, in contract.Pas
 	return []byte(text), nil
 }
 
-// describeCall sets the reply format, the path of the artifact if the step gets it, and its content before the call.
+// describeCall sets the reply format, the limits, the path of the artifact if the step gets it, and its content before
+// the call.
 func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contract.PassInput) error {
 	plan, err := a.plan(ctx, st.l.Store, in.At.Plan)
 	if err != nil {
@@ -124,7 +143,7 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 		return err
 	}
 	ag, _ := agentOf(plan, step, role)
-	st.kind = replyKind(ag)
+	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
 	st.tree = workspaceCopyOf(plan, role, in)
 	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err

@@ -114,11 +114,11 @@ func TestChangedSecretChangesCallID(t *testing.T) {
 func TestResultsAreRedacted(t *testing.T) {
 	h := newHarness(t, "answer")
 	h.secret = sesame
-	say := func(out any, err error) func(context.Context, struct{}) (any, error) {
-		return func(context.Context, struct{}) (any, error) { return out, err }
+	say := func(out any, err error) func(context.Context, contract.Target) (any, error) {
+		return func(context.Context, contract.Target) (any, error) { return out, err }
 	}
 	tells := func(err error) error {
-		_, err = redactingInterceptor(h.acts, say(nil, err))(context.Background(), struct{}{})
+		_, err = redactingInterceptor(h.acts, say(nil, err))(context.Background(), contract.Target{})
 		return err
 	}
 	for _, row := range []struct {

@@ -32,7 +32,7 @@ func (h *trees) beginWith(files map[string]string) {
 	saved, err := workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
 	require.NoError(h.t, err)
 	of.Tree = workspace.Blob(saved)
-	h.tree = contract.Tree{Plan: h.tree.Plan, Workspace: of, Tree: of.Tree, Commit: h.base}
+	h.tree = contract.Tree{PlanUse: h.tree.PlanUse, Workspace: of, Tree: of.Tree, Commit: h.base}
 }
 
 // settled makes the pass, and brings the checkout to what it left.

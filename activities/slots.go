@@ -19,12 +19,14 @@ type slots chan struct{}
 // slotPools are the slots of each kind of work, for all queues.
 type slotPools struct {
 	projections, segments, checkouts, screenshots, notices slots
+
+	outputs slots // one: reading a large output needs several times its memory
 }
 
 func newSlotPools(c config.Concurrency) slotPools {
 	return slotPools{
 		projections: make(slots, c.Projections), segments: make(slots, c.Segments), checkouts: make(slots, c.Checkouts),
-		screenshots: make(slots, c.Screenshots), notices: make(slots, c.Notices),
+		screenshots: make(slots, c.Screenshots), notices: make(slots, c.Notices), outputs: make(slots, 1),
 	}
 }
 

@@ -36,7 +36,7 @@ func TestActivitiesWaitForSlot(t *testing.T) {
 		{contract.TakeScreenshots, contract.ShotsInput{}, func(k slotPools) slots { return k.screenshots }},
 	} {
 		t.Run(row.activity, func(t *testing.T) {
-			a := New(Config{
+			a := newActivities(t, Config{
 				Concurrency: config.Concurrency{Projections: 2, Segments: 2, Checkouts: 2, Screenshots: 2, Notices: 2},
 				Scratch:     t.TempDir(),
 			})

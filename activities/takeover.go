@@ -72,7 +72,7 @@ func (a *Activities) resolveClaim(ctx context.Context, l calls.Ledger, in contra
 		owner = last // it joined the call of a dead worker
 	}
 	// this worker's child has ended, or was started just now by a delivery that is about to be joined
-	mine := owner == a.cfg.Worker
+	mine := owner == a.worker
 	if !mine && owner.Alive() {
 		if ans, err := a.awaitOtherWorker(ctx, l, number, owner, c.Supervisor, dir); ans != nil || err != nil {
 			return ans, nil, err
@@ -136,7 +136,7 @@ func (a *Activities) joinSupervisor(ctx context.Context, l calls.Ledger, in cont
 		return nil, nil, err
 	}
 	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir}
-	if err := errors.Join(a.describeCall(ctx, st, in), writeIdentity(dir, workerFile, a.cfg.Worker)); err != nil {
+	if err := errors.Join(a.describeCall(ctx, st, in), writeIdentity(dir, workerFile, a.worker)); err != nil {
 		return nil, nil, err
 	}
 	return st, agent.Join(dir, id), nil
@@ -194,7 +194,7 @@ func (a *Activities) recoverOutput(ctx context.Context, l calls.Ledger, in contr
 	case errors.As(err, &spawn):
 		return a.storeSpawnFailure(ctx, st, spawn.Err)
 	case errors.Is(err, supervisor.ErrNoExit):
-		out, err := outputsOf(dir)
+		out, err := outputsOf(dir, int64(st.limits.Output))
 		if err != nil || !agent.Complete(st.kind, out.stdout) {
 			return nil, err
 		}

@@ -91,7 +91,9 @@ func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *c
 		return fmt.Errorf("store the workspace: %w", err)
 	}
 	defer free()
-	saved, err := workspace.Save(ctx, st.l.Store, filepath.Join(st.dir, workDir), workspace.Current(c.of), c.rules,
+	rules := c.rules
+	rules.Limits = workspace.Limits(st.limits.Tree)
+	saved, err := workspace.Save(ctx, st.l.Store, filepath.Join(st.dir, workDir), workspace.Current(c.of), rules,
 		c.cache)
 	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
 		ans.TreeError = wrong.Error()
@@ -179,7 +181,7 @@ func (a *Activities) syncWorkspace(ctx context.Context,
 	if err != nil {
 		return contract.SyncWorkspaceResult{}, err
 	}
-	dir := a.cfg.Open(in.Dir).Path(layout.WorkspaceDir)
+	dir := a.open(in.Dir).Path(layout.WorkspaceDir)
 	if in.Tree.Workspace.Kind != run.WorkspaceGit {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return contract.SyncWorkspaceResult{}, err
@@ -221,7 +223,7 @@ func (a *Activities) checkoutOver(ctx context.Context, s *store.Store, in contra
 	for _, e := range was.Entries {
 		ours[e.Path] = true
 	}
-	d := a.cfg.Open(in.Dir)
+	d := a.open(in.Dir)
 	var moved []string
 	_, err = tree.CheckoutOver(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules, func(path string) (bool, error) {
 		if ours[path] {
@@ -291,13 +293,9 @@ func commitTree(ctx context.Context, s *store.Store, w *repo.Worktree, in contra
 // openCheckout opens the run's checkout, and recreates it if it is missing. Its branch may be ahead of the journal
 // after a crash.
 func openCheckout(ctx context.Context, t contract.Tree, dir string) (*repo.Worktree, error) {
-	w, err := repo.OpenWorktree(ctx, dir)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	w, source, err := existingCheckout(ctx, t, dir)
+	if source == nil || err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return w, err
-	}
-	source, err := repo.Open(ctx, t.Workspace.Source)
-	if err != nil {
-		return nil, err
 	}
 	at := t.Commit
 	if at == "" {
@@ -310,6 +308,25 @@ func openCheckout(ctx context.Context, t contract.Tree, dir string) (*repo.Workt
 	return w, err
 }
 
+// existingCheckout opens the run's checkout, which must be one of the run's source: an agent may have replaced its
+// .git. source is nil if the repository is not at its recorded place; then the checkout finds it.
+func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
+	w *repo.Worktree, source *repo.Repo, err error,
+) {
+	source, err = repo.Open(ctx, t.Workspace.Source)
+	if errors.Is(err, fs.ErrNotExist) {
+		w, werr := repo.OpenWorktree(ctx, dir)
+		if errors.Is(werr, fs.ErrNotExist) {
+			werr = err // the source is what is missing
+		}
+		return w, nil, werr
+	}
+	if err == nil {
+		w, err = source.Worktree(ctx, dir)
+	}
+	return w, source, err
+}
+
 // stepTrailer is in every commit of a pass.
 const stepTrailer = "Passbook-Step: "
 
@@ -319,7 +336,7 @@ func resetUnjournaled(ctx context.Context, t *contract.Tree, dir string) (bool, 
 	if t.Workspace.Kind != run.WorkspaceGit || t.Commit == "" {
 		return false, nil
 	}
-	w, err := repo.OpenWorktree(ctx, dir)
+	w, _, err := existingCheckout(ctx, *t, dir)
 	if err != nil {
 		return false, err
 	}
@@ -345,7 +362,7 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 	if err != nil {
 		return contract.InspectResult{}, err
 	}
-	dir := a.cfg.Open(in.Dir).Path(layout.WorkspaceDir)
+	dir := a.open(in.Dir).Path(layout.WorkspaceDir)
 	carry := contract.SyncWorkspaceInput{Target: in.Target, Tree: *in.Tree, Message: "Restore the workspace\n"}
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		_, err := a.SyncWorkspace(ctx, carry)

@@ -24,8 +24,8 @@ func (h *trees) delivery(action string, look bool) contract.DeliverInput {
 	h.t.Helper()
 	return contract.DeliverInput{
 		Target: h.target(), Workspace: h.tree.Workspace, Commit: h.git("rev-parse", "passbook/run-1"),
-		Plan:   h.tree.Plan,
-		Action: action, DryRun: look,
+		PlanUse: h.tree.PlanUse,
+		Action:  action, DryRun: look,
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}
 }

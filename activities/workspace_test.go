@@ -77,9 +77,9 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 	saved, err := workspace.Save(t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
 	require.NoError(t, err)
 	of.Tree = workspace.Blob(saved)
-	h.tree = contract.Tree{Plan: string(stored), Workspace: of, Tree: of.Tree, Commit: h.base}
+	h.tree = contract.Tree{PlanUse: contract.PlanUse{Plan: string(stored)}, Workspace: of, Tree: of.Tree, Commit: h.base}
 	h.in.Artifact, h.in.Tree, h.in.At = nil, &h.tree, contract.StepRef{
-		Plan: string(stored), Inputs: h.in.At.Inputs, Round: 1,
+		PlanUse: contract.PlanUse{Plan: string(stored), Inputs: h.in.At.Inputs}, Round: 1,
 	}
 	h.in.Call = "run-1/g0.001.1.-.1"
 	return h

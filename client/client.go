@@ -83,6 +83,6 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 func (c *Client) Close() error { return c.release() }
 
 func (c *Client) find(name string) (rundir.Dir, error) {
-	d, err := operations.Find(c.op.Settings.StateDir, name)
+	d, err := operations.Find(c.op.Settings.StateDir, name, false)
 	return d.Dir, err
 }

@@ -48,15 +48,51 @@ type Settings struct {
 
 	Concurrency Concurrency `mapstructure:"concurrency"` // limits of one worker
 
-	Policy Policy `mapstructure:"policy"` // restrictions of runs on this host
-	Redact Redact `mapstructure:"redact"`
-	Codec  Codec  `mapstructure:"codec"`
+	Policy  Policy  `mapstructure:"policy"`  // restrictions of runs on this host
+	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
+	Redact  Redact  `mapstructure:"redact"`
+	Codec   Codec   `mapstructure:"codec"`
+	Grant   Grant   `mapstructure:"grant"`
+	Decide  Decide  `mapstructure:"decide"`
+}
+
+// Decide configures whose messages to runs a worker accepts.
+type Decide struct {
+	// allow or deny messages that are not signed, such as those of the temporal CLI, tctl and the Web UI
+	Unsigned string `mapstructure:"unsigned"`
+	// NAME=KEY of further users, as `starter identity` prints it
+	Identities Words `mapstructure:"identities"`
+}
+
+// Values of decide.unsigned.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// Grant configures which work a worker accepts.
+type Grant struct {
+	// file of the key that the hosts of a cluster share; empty: this host's own
+	KeyFile string `mapstructure:"key_file"`
+	// grants are not checked: all who may start workflows in the namespace command the worker
+	Disable bool `mapstructure:"disable"`
+	// with disable: further stores that a worker uses, and the folders of run directories (empty: all)
+	Stores Words `mapstructure:"stores"`
+	Roots  Words `mapstructure:"roots"`
 }
 
 // Redact configures redaction. Well-known forms of keys are always redacted.
 type Redact struct {
 	Env      Words `mapstructure:"env"`      // names of variables with secret values; * matches any characters
 	Patterns Lines `mapstructure:"patterns"` // RE2; the first group is the secret, or the whole match
+}
+
+// Sandbox configures the sandboxes of calls. Paths are absolute or begin with ~/.
+type Sandbox struct {
+	// mode of agents and steps that name none: none, workspace or strict; empty: workspace where it is possible
+	Mode  string `mapstructure:"mode"`
+	Read  Words  `mapstructure:"read"`  // additional paths that calls can read
+	Write Words  `mapstructure:"write"` // additional paths that calls can write
 }
 
 // Codec configures the encryption of Temporal payloads. Without a key they are not encrypted.
@@ -93,7 +129,10 @@ func defaults() map[string]any {
 		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
+		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
+		"grant.key_file": "", "grant.disable": false, "grant.stores": []string{}, "grant.roots": []string{},
+		"decide.unsigned": Allow, "decide.identities": []string{},
 	}
 	for _, b := range Bounds() {
 		all[b.Setting] = 0
@@ -260,6 +299,16 @@ func (s Settings) complete() (Settings, error) {
 		}
 		*p = abs
 	}
+	for _, p := range append([]*string{&s.Grant.KeyFile}, pointers(s.Grant.Roots)...) {
+		if *p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(*p)
+		if err != nil {
+			return s, err
+		}
+		*p = abs
+	}
 	if s.Store == "" {
 		folder := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(s.StateDir, "store"))}
 		s.Store = folder.String() // the path may contain characters that need escaping
@@ -277,13 +326,38 @@ func (s Settings) complete() (Settings, error) {
 	if s.Drain < 0 {
 		errs = append(errs, fmt.Errorf("settings: drain is %s; it must be at least 0s", s.Drain))
 	}
+	if s.Decide.Unsigned != Allow && s.Decide.Unsigned != Deny {
+		errs = append(errs, fmt.Errorf("settings: decide.unsigned is %q; it must be allow or deny", s.Decide.Unsigned))
+	}
 	if !run.ValidBudget(s.Policy.Budget) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.Concurrency.check())
+	errs = append(errs, s.Sandbox.check(), s.Concurrency.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
+}
+
+func pointers(all Words) []*string {
+	var out []*string
+	for i := range all {
+		out = append(out, &all[i])
+	}
+	return out
+}
+
+func (s Sandbox) check() error {
+	var errs []error
+	if !slices.Contains([]string{"", "none", "workspace", "strict"}, s.Mode) {
+		errs = append(errs, fmt.Errorf("settings: sandbox.mode is %q; it must be none, workspace or strict", s.Mode))
+	}
+	for _, path := range slices.Concat(s.Read, s.Write) {
+		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {
+			errs = append(errs, fmt.Errorf("settings: sandbox.read and sandbox.write: %s must be absolute or begin "+
+				"with ~/", path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Scratch returns the folder in which agents work.

@@ -78,12 +78,24 @@ var every = map[string]struct {
 
 	"redact.env":      {"A_KEY,*_B", func(s Settings) any { return s.Redact.Env }, Words{"A_KEY", "*_B"}},
 	"redact.patterns": {`badge \d{2,4}`, func(s Settings) any { return s.Redact.Patterns }, Lines{`badge \d{2,4}`}},
+	"sandbox.mode":    {"strict", func(s Settings) any { return s.Sandbox.Mode }, "strict"},
+	"sandbox.read":    {"/a,~/b", func(s Settings) any { return s.Sandbox.Read }, Words{"/a", "~/b"}},
+	"sandbox.write":   {"/c", func(s Settings) any { return s.Sandbox.Write }, Words{"/c"}},
 	"codec.key":       {"2026-11", func(s Settings) any { return s.Codec.Key }, "2026-11"},
 	"codec.keys": {"2026-11=env:CODEC_A,old=file:/key", func(s Settings) any { return s.Codec.Keys },
 		Words{"2026-11=env:CODEC_A", "old=file:/key"}},
 	"codec.endpoint": {"http://127.0.0.1:8234", func(s Settings) any { return s.Codec.Endpoint },
 		"http://127.0.0.1:8234"},
 	"codec.token": {"env:CODEC_TOKEN", func(s Settings) any { return s.Codec.Token }, "env:CODEC_TOKEN"},
+
+	"grant.key_file": {"/keys/grant", func(s Settings) any { return s.Grant.KeyFile }, "/keys/grant"},
+	"grant.disable":  {"true", func(s Settings) any { return s.Grant.Disable }, true},
+	"grant.stores":   {"s3://a,s3://b", func(s Settings) any { return s.Grant.Stores }, Words{"s3://a", "s3://b"}},
+	"grant.roots":    {"/runs,/more", func(s Settings) any { return s.Grant.Roots }, Words{"/runs", "/more"}},
+
+	"decide.unsigned": {"deny", func(s Settings) any { return s.Decide.Unsigned }, "deny"},
+	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },
+		Words{"ada=a2V5", "bob=a2V5"}},
 }
 
 func TestTableCoversEverySetting(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 
 // child is a running server process and what its ready line said.
 type child struct {
-	cmd *exec.Cmd
+	cmd       *exec.Cmd
+	authority *authority // of a secure server
 	ready
 }
 
@@ -50,6 +52,9 @@ func launch(t *testing.T, args ...string) *child {
 		}
 	})
 	c := &child{cmd: cmd}
+	if at := slices.Index(args, "--tls-dir"); at >= 0 {
+		c.authority = &authority{t: t, dir: certFolder(args[at+1])}
+	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	require.NoError(t, err, "the server ended without a ready line")
 	require.NoError(t, json.Unmarshal(line, &c.ready))
@@ -66,7 +71,11 @@ func (c *child) stop(sig syscall.Signal) int {
 
 func (c *child) dial(t *testing.T) client.Client {
 	t.Helper()
-	cl, err := client.Dial(client.Options{HostPort: c.Address, Namespace: c.Namespace, Logger: quiet{}})
+	o := client.Options{HostPort: c.Address, Namespace: c.Namespace, Logger: quiet{}}
+	if c.authority != nil {
+		o.ConnectionOptions.TLS = c.authority.client(nameCLI)
+	}
+	cl, err := client.Dial(o)
 	require.NoError(t, err)
 	t.Cleanup(cl.Close)
 	return cl
@@ -91,9 +100,12 @@ func testContext(t *testing.T) context.Context {
 // fresh starts a server on free ports with a database in its own folder.
 func fresh(t *testing.T, more ...string) (c *child, args []string) {
 	t.Helper()
+	a := newAuthority(t)
 	args = append([]string{"--port", "0", "--db-filename", filepath.Join(t.TempDir(), "temporal.db"), "--namespace",
-		"book"}, more...)
-	return launch(t, args...), args
+		"book", "--tls-dir", string(a.dir), "--ui-login-dir", filepath.Join(t.TempDir(), "ui")}, more...)
+	c = launch(t, args...)
+	c.authority = a
+	return c, args
 }
 
 func TestReadyLineNamesWhatAnswers(t *testing.T) {
@@ -117,7 +129,7 @@ func TestADatabaseInAFolderWithAnOddName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a #1, 50% of? it", "temporal.db")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	for range 2 { // made, and found again
-		c := launch(t, "--port", "0", "--headless", "--db-filename", file, "--namespace", "book")
+		c := launch(t, "--insecure", "--port", "0", "--headless", "--db-filename", file, "--namespace", "book")
 		_, err := c.dial(t).CheckHealth(testContext(t), nil)
 		require.NoError(t, err)
 		require.Zero(t, c.stop(syscall.SIGTERM))
@@ -126,7 +138,7 @@ func TestADatabaseInAFolderWithAnOddName(t *testing.T) {
 }
 
 func TestInMemoryAndHeadless(t *testing.T) {
-	c := launch(t, "--port", "0", "--headless")
+	c := launch(t, "--insecure", "--port", "0", "--headless")
 	require.Empty(t, c.DB)
 	require.Empty(t, c.UI)
 	require.Equal(t, "default", c.Namespace)

@@ -32,6 +32,11 @@ type options struct {
 	logLevel    string
 	logFormat   string
 	allowRemote bool
+	certs       certFolder // empty: insecure
+	insecure    bool
+	login       string // folder of the Web UI's login; empty: none
+	// env:NAME or file:PATH of the codec endpoint's token
+	uiCodecToken string
 }
 
 func parse(args []string, usage io.Writer) (options, error) {
@@ -55,6 +60,13 @@ func parse(args []string, usage io.Writer) (options, error) {
 	fs.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn, error or never")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text (or pretty), or json")
 	fs.BoolVar(&o.allowRemote, "allow-remote", false, "allow an --ip that other machines can reach; there is no login")
+	fs.Func("tls-dir", "folder with the certificates of the server (required, or --insecure)", func(s string) error {
+		o.certs = certFolder(s)
+		return nil
+	})
+	fs.StringVar(&o.login, "ui-login-dir", "", "folder of the Web UI's login (required with --tls-dir, or --headless)")
+	fs.StringVar(&o.uiCodecToken, "ui-codec-token", "", "env:NAME or file:PATH of the codec endpoint's token")
+	fs.BoolVar(&o.insecure, "insecure", false, "no TLS: every user of this machine may do everything, for tests")
 	if err := fs.Parse(withoutVerb(args)); err != nil {
 		return o, err
 	}
@@ -82,7 +94,7 @@ func (o *options) settle() error {
 	if o.uiIP == "" {
 		o.uiIP = o.ip
 	}
-	var errs []error
+	errs := []error{o.checkSecurity()}
 	for _, f := range []struct {
 		name string
 		ip   *string
@@ -106,6 +118,22 @@ func (o *options) reachable(name, ip string) error {
 	case !parsed.IsLoopback() && !o.allowRemote:
 		return fmt.Errorf("%s %s: other machines could reach this server, which has no login; use 127.0.0.1, or say "+
 			"--allow-remote", name, ip)
+	}
+	return nil
+}
+
+// checkSecurity wants one of TLS and the request for none: a forgotten flag must not open the server.
+func (o *options) checkSecurity() error {
+	switch {
+	case o.version || o.insecure && o.certs == "":
+		return nil
+	case o.insecure:
+		return errors.New("--insecure and --tls-dir exclude each other")
+	case o.certs == "":
+		return errors.New("--tls-dir is missing: without certificates every user of this machine could run commands as " +
+			"you; name the folder, or say --insecure")
+	case o.login == "" && !o.headless:
+		return errors.New("--ui-login-dir is missing: the Web UI needs a login; name a folder, or say --headless")
 	}
 	return nil
 }

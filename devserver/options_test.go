@@ -18,7 +18,7 @@ func TestCommandLine(t *testing.T) {
 		"--namespace", "a",
 		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
 		"--sqlite-pragma", "synchronous=extra", "--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format",
-		"pretty", "--log-level", "never"}, io.Discard)
+		"pretty", "--log-level", "never", "--insecure"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", o.ip)
 	require.Equal(t, 8000, uiPort(o))
@@ -56,7 +56,7 @@ func TestBadCommandLine(t *testing.T) {
 }
 
 func TestRemoteIsAllowedOnRequest(t *testing.T) {
-	_, err := parse([]string{"--ip", "0.0.0.0", "--allow-remote"}, io.Discard)
+	_, err := parse([]string{"--ip", "0.0.0.0", "--allow-remote", "--insecure"}, io.Discard)
 	require.NoError(t, err)
 }
 
@@ -67,7 +67,7 @@ func TestATakenPortIsSaid(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	var stderr bytes.Buffer
-	require.Equal(t, exitFault, run(context.Background(), []string{"--port", port}, io.Discard, &stderr))
+	require.Equal(t, exitFault, run(context.Background(), []string{"--port", port, "--insecure"}, io.Discard, &stderr))
 	require.Contains(t, stderr.String(), "address already in use")
 	require.Contains(t, stderr.String(), "--port "+port)
 }

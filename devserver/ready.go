@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/headers"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
@@ -63,7 +64,11 @@ func (s *server) announce(stdout io.Writer, db string) error {
 func (s *server) awaitHealth(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	trust, err := s.credentials()
+	if err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(trust))
 	if err != nil {
 		return fmt.Errorf("reach the frontend: %w", err)
 	}
@@ -78,6 +83,18 @@ func (s *server) awaitHealth(ctx context.Context) error {
 		return fmt.Errorf("the Web UI on %s did not answer: %w", s.uiAddress, err)
 	}
 	return nil
+}
+
+// credentials are those of a client in this process.
+func (s *server) credentials() (credentials.TransportCredentials, error) {
+	if s.certs == "" {
+		return insecure.NewCredentials(), nil
+	}
+	pool, err := s.certs.pool()
+	if err != nil {
+		return nil, err
+	}
+	return credentials.NewTLS(s.certs.client(nameSystem, pool)), nil
 }
 
 func (s *server) frontendHealth(ctx context.Context, conn *grpc.ClientConn) error {

@@ -22,6 +22,7 @@ func TestTheSDKStartsIt(t *testing.T) {
 		LogLevel:      "error",
 		LogFormat:     "pretty",
 		UIPort:        unusedPort(t),
+		ExtraArgs:     []string{"--insecure"},
 	})
 	require.NoError(t, err)
 	_, err = s.Client().CheckHealth(testContext(t), nil)

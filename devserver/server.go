@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	uiserver "github.com/temporalio/ui-server/v2/server"
-	uiconfig "github.com/temporalio/ui-server/v2/server/config"
-	uioptions "github.com/temporalio/ui-server/v2/server/server_options"
+	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/membership/static"
@@ -26,11 +25,12 @@ const (
 // server is the four Temporal services in this process, and the Web UI.
 type server struct {
 	temporal   temporal.Server
-	ui         *uiserver.Server // nil: headless
+	ui         *http.Server // nil: headless
 	address    string
 	uiAddress  string
 	namespaces []string
 	log        *levelled
+	certs      certFolder // empty: insecure
 }
 
 // start binds every port and starts the services; it returns before they answer.
@@ -44,13 +44,18 @@ func start(o options, db *database) (*server, error) {
 	for name, port := range p.services() {
 		hosts[name] = static.SingleLocalHost(join(o.ip, port))
 	}
-	s.temporal, err = temporal.NewServer(
+	security, err := o.security()
+	if err != nil {
+		return nil, err
+	}
+	s.certs = o.certs
+	s.temporal, err = temporal.NewServer(append(security,
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
 		temporal.WithLogger(s.log),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("set up the server: %w", err)
 	}
@@ -58,15 +63,35 @@ func start(o options, db *database) (*server, error) {
 		return nil, fmt.Errorf("start the server on %s: %w", s.address, err)
 	}
 	if !o.headless {
-		s.startUI(o, p.ui)
+		if err := s.startUI(o, p.ui); err != nil {
+			return nil, errors.Join(err, s.stop())
+		}
 	}
 	return s, nil
+}
+
+// security returns what keeps others out; nothing with --insecure.
+func (o options) security() ([]temporal.ServerOption, error) {
+	if o.certs == "" {
+		return nil, nil
+	}
+	provider, err := o.certs.provider()
+	if err != nil {
+		return nil, err
+	}
+	return []temporal.ServerOption{
+		temporal.WithTLSConfigFactory(provider),
+		temporal.WithAuthorizer(newByRole()),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return byCommonName{} }),
+	}, nil
 }
 
 func (s *server) stop() error {
 	s.log.hush()
 	if s.ui != nil {
-		s.ui.Stop()
+		if err := s.ui.Close(); err != nil {
+			return errors.Join(fmt.Errorf("stop the Web UI: %w", err), s.temporal.Stop())
+		}
 	}
 	if err := s.temporal.Stop(); err != nil {
 		return fmt.Errorf("stop the server: %w", err)
@@ -103,21 +128,23 @@ func serverConfig(o options, db *config.SQL, p ports) *config.Config {
 	return c
 }
 
-func (s *server) startUI(o options, port int) {
+// startUI serves the Web UI.
+func (s *server) startUI(o options, port int) error {
 	s.uiAddress = join(o.uiIP, port)
-	s.ui = uiserver.NewServer(uioptions.WithConfigProvider(&uiconfig.Config{
-		Host:                urlHost(o.uiIP),
-		Port:                port,
-		TemporalGRPCAddress: s.address,
-		EnableUI:            true,
-		DefaultNamespace:    o.namespaces[0],
-		CORS:                uiconfig.CORS{CookieInsecure: true},
-		DisableNewsFetch:    true,
-		NotifyOnNewVersion:  false,
-		HideLogs:            true,
-		Codec:               uiconfig.Codec{Endpoint: o.uiCodec},
-	}))
-	go s.ui.Start() // it ends the process itself if it cannot listen, and prints why
+	var err error
+	if s.ui, err = s.newUI(o); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", s.uiAddress)
+	if err != nil {
+		return fmt.Errorf("start the Web UI: %w", err)
+	}
+	go func() {
+		if err := s.ui.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the Web UI ended: " + err.Error())
+		}
+	}()
+	return nil
 }
 
 // ports of this process. Only the first two are for clients.
@@ -173,11 +200,3 @@ func uiPort(o options) int {
 }
 
 func join(ip string, port int) string { return net.JoinHostPort(ip, strconv.Itoa(port)) }
-
-// urlHost brackets an IPv6 address.
-func urlHost(ip string) string {
-	if net.ParseIP(ip).To4() == nil {
-		return "[" + ip + "]"
-	}
-	return ip
-}

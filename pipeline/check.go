@@ -74,6 +74,7 @@ func (d *decoder) check() {
 	}
 	d.checkStages()
 	d.checkCommands()
+	d.checkNetworks()
 	d.checkBudget()
 }
 

@@ -61,6 +61,24 @@ func (d *decoder) beside(word string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// checkNetworks reports networks that need a sandbox where there is none.
+func (d *decoder) checkNetworks() {
+	check := func(at location, c Confinement) {
+		if c.Sandbox == SandboxNone && len(c.Network) > 0 && c.Network[0] != NetworkOpen {
+			d.wrong(at.key("network"), "is %s, and without a sandbox the network is open; write sandbox: workspace, or "+
+				"network: open", strings.Join(c.Network, ", "))
+		}
+	}
+	for _, a := range d.def.Agents {
+		check(d.agentAt(a), a.Confinement)
+	}
+	for si, s := range d.def.Stages {
+		for pi, p := range s.Steps {
+			check(d.steps(location{"stages"}.item(si), s).item(pi), p.Confinement)
+		}
+	}
+}
+
 // checkBudget reports agents whose cost nothing reports: a budget in USD would never stop them.
 func (d *decoder) checkBudget() {
 	if d.def.Budget.USD <= 0 {

@@ -93,11 +93,11 @@ func (c *comparer) workspace(p *Plan) *Workspace {
 	return &w
 }
 
-// roles leaves out what follows from the texts of the prompts.
+// roles leaves out what follows from the texts of the prompts, and adds limits that no definition sets.
 func (c *comparer) roles(p *Plan) []Role {
 	all := slices.Clone(p.Roles)
 	for i := range all {
-		all[i].Places = nil
+		all[i].Places, all[i].Limits = nil, all[i].Limits.Complete()
 	}
 	return all
 }
@@ -157,7 +157,18 @@ func (c *comparer) step(at []string, a, b PlanStep) {
 	c.values(under(at, "as"), a.As, b.As)
 	c.values(under(at, "order"), a.Order, b.Order)
 	c.values(under(at, "see"), a.Sees+a.SeesStage, b.Sees+b.SeesStage)
-	c.values(under(at, "limits"), a.Limits, b.Limits)
+	c.values(under(at, "limits"), completed(a.Limits), completed(b.Limits))
+	c.values(under(at, "env"), a.Env, b.Env)
+	c.values(under(at, "sandbox"), a.Sandbox, b.Sandbox)
+	c.values(under(at, "network"), a.Network, b.Network)
+}
+
+// completed returns the limits of a step with their defaults.
+func completed(l *Limits) *Limits {
+	if l == nil {
+		return nil
+	}
+	return new(l.Complete())
 }
 
 // files compares contents. A file whose path differs is a difference of the definition.
@@ -228,6 +239,9 @@ func (c *comparer) refusedRole(at []string) string {
 	return RefusedStructure
 }
 
+// amendableOfStep are the keys of a step that a run can adopt until the step has completed.
+var amendableOfStep = []string{"run", "ask", "questions", "env", "sandbox", "network"}
+
 func (c *comparer) refusedStage(at []string) string {
 	if len(at) < 3 {
 		return RefusedStructure
@@ -239,7 +253,7 @@ func (c *comparer) refusedStage(at []string) string {
 			return RefusedCompleted
 		}
 		return ""
-	case at[2] == "steps" && len(at) > 4 && slices.Contains([]string{"run", "ask", "questions"}, at[4]):
+	case at[2] == "steps" && len(at) > 4 && slices.Contains(amendableOfStep, at[4]):
 		n, _ := strconv.Atoi(at[3])
 		return c.completedIn(i, func(j int, _ PlanStep) bool { return j == n })
 	}

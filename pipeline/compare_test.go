@@ -64,6 +64,8 @@ func TestCompare(t *testing.T) {
 		"budget":              {reviewing, "usd: 5", "usd: 9", nil, []string{"6 budget.usd"}},
 		"budget at the end":   {over, "usd: 5", "usd: 9", nil, []string{"6 budget.usd"}},
 		"limits of all roles": {writing, "timeout: 30m", "timeout: 1h", nil, []string{"5 limits.timeout"}},
+		"output of all roles": {writing, "{timeout: 30m}", "{timeout: 30m, output: 1MB}", nil, []string{"5 limits.output"}},
+		"tree of all roles":   {writing, "{timeout: 30m}", "{timeout: 30m, tree: {files: 9}}", nil, []string{"5 limits.tree.files"}},
 		"notices":             {reviewing, "on: [end]", "on: [pause]", nil, []string{"7 notify.0.on"}},
 		"default agent":       {reviewing, "[claude, -p]", "[/opt/claude, -p]", nil, []string{"2 agent.run"}},
 		"named agent":         {reviewing, "[codex, exec]", "[codex]", nil, []string{"4 agents.cheap.run"}},

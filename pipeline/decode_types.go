@@ -60,6 +60,15 @@ func (v *Delivery) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
+// UnmarshalYAML reads a word or a list of addresses.
+func (v *Network) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*v = Network{n.Value}
+		return nil
+	}
+	return n.Decode((*[]string)(v))
+}
+
 // UnmarshalYAML reads a mapping with one entry: label: path.
 func (f *File) UnmarshalYAML(n *yaml.Node) error {
 	if len(n.Content) == 2 {

@@ -35,7 +35,25 @@ type Agent struct {
 	Reply string   `json:"reply"`           // claude-json or text
 	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
 	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
+
+	Confinement `yaml:",inline"`
 }
+
+// Confinement restricts the processes of a call on its host.
+type Confinement struct {
+	Sandbox string  `json:"sandbox,omitempty"` // none, workspace or strict; empty: the default of the host
+	Network Network `json:"network,omitempty"` // empty: the default of the mode
+}
+
+// Network is [NetworkOpen], [NetworkNone], or the addresses that a call may reach: HOST, HOST:PORT, *.DOMAIN.
+type Network []string
+
+// Modes of a sandbox, and networks.
+const (
+	SandboxNone = "none"
+	NetworkOpen = "open"
+	NetworkNone = "none"
+)
 
 // Price is in USD per million tokens.
 type Price struct {
@@ -50,6 +68,9 @@ type Limits struct {
 	Structural int           `json:"structural"` // attempts when a reply has no artifact or no sections: 2
 	Backoff    Backoff       `json:"backoff"`
 	RateLimit  RateLimit     `json:"rate_limit" yaml:"rate_limit"`
+	// of stdout, of stderr and of the artifact file; 0: 32MB, see Complete
+	Output Bytes      `json:"output,omitempty"`
+	Tree   TreeLimits `json:"tree,omitzero"`
 	// multiplies real waits, not the logged waits; default 1, demos 0.01
 	TimeScale float64 `json:"time_scale" yaml:"time_scale"`
 }
@@ -67,6 +88,12 @@ type RateLimit struct {
 	Attempts int           `json:"attempts"`
 	First    time.Duration `json:"first"`
 	Max      time.Duration `json:"max"`
+}
+
+// TreeLimits bound the workspace that a pass leaves.
+type TreeLimits struct {
+	Size  Bytes `json:"size,omitempty"`  // apparent size of all files; 0: 2GB
+	Files int   `json:"files,omitempty"` // files, symlinks and folders; 0: 100,000
 }
 
 // Budget bounds what a run may spend, in USD. Zero means no bound.
@@ -294,7 +321,10 @@ type Step struct {
 	As          string
 	See         string // last, a stage's or step's name, or ""
 	Order       string
-	Limits      *Limits `yaml:"-"`
+	Limits      *Limits  `yaml:"-"`
+	Env         []string // of run: names of additional environment variables that the command may read
+
+	Confinement `yaml:",inline"` // of run
 }
 
 // Screenshots configures which pictures of the artifact to take.

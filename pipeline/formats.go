@@ -36,6 +36,7 @@ var formats = map[string]func(any) error{
 	"local-path":  text(checkLocalPath),
 	"file-name":   text(checkFileName),
 	"go-duration": text(checkDuration),
+	"byte-size":   text(checkSize),
 	"one-group":   text(checkExpression),
 	"condition":   text(func(s string) error { _, err := ParseUntil(s); return err }),
 	"branch":      text(checkBranch),

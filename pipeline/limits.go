@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -34,4 +35,43 @@ func (l Limits) TimeoutFor(attempt int) time.Duration {
 		return l.Timeout + l.Timeout/2
 	}
 	return l.Timeout
+}
+
+// Defaults of the limits of what a pass leaves.
+const (
+	defaultOutput    Bytes = 32e6
+	defaultTreeSize  Bytes = 2e9
+	defaultTreeFiles       = 100_000
+)
+
+// Complete returns the limits with the defaults of what a pass may leave. A plan has only those that its definition
+// sets: plans of releases without these limits are the same.
+func (l Limits) Complete() Limits {
+	l.Output = cmp.Or(l.Output, defaultOutput)
+	l.Tree.Size = cmp.Or(l.Tree.Size, defaultTreeSize)
+	l.Tree.Files = cmp.Or(l.Tree.Files, defaultTreeFiles)
+	return l
+}
+
+// TreeLimits returns the strictest limits of the workspace that a pass leaves. Zero: no pass changes the workspace.
+func (p *Plan) TreeLimits() (strictest TreeLimits) {
+	for _, stage := range p.Stages {
+		for _, round := range stage.Rounds {
+			for _, step := range round.Steps {
+				for _, name := range append([]string{step.Role}, step.Members...) {
+					if r, ok := p.Role(name); ok && r.Gives == GivesChanges {
+						strictest = strictest.and(p.RoleLimits(step, name).Tree)
+					}
+				}
+			}
+		}
+	}
+	return strictest
+}
+
+func (l TreeLimits) and(other TreeLimits) TreeLimits {
+	if l == (TreeLimits{}) {
+		return other
+	}
+	return TreeLimits{Size: min(l.Size, other.Size), Files: min(l.Files, other.Files)}
 }

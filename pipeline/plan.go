@@ -90,7 +90,10 @@ type PlanStep struct {
 	Description string `json:"description"`
 	LogTitle    string `json:"log_title"` // the shorter form of 002 §2.2
 	// complete, if the step overrides its role's, and for kind run; see Plan.RoleLimits
-	Limits *Limits `json:"limits,omitempty"`
+	Limits *Limits  `json:"limits,omitempty"`
+	Env    []string `json:"env,omitempty"` // kind run: names of additional environment variables
+
+	Confinement // kind run
 }
 
 // Parts of a prompt, in their order when the template does not place them.

@@ -202,7 +202,7 @@ func (s *shapeErrors) add(e *jsonschema.ValidationError) {
 
 // unquoted reports a text without quotes that YAML reads as another type.
 func (s *shapeErrors) unquoted(r rule, n *yaml.Node) bool {
-	text := r.text("type") == "string" && r.text("format") != "go-duration"
+	text := r.text("type") == "string" && r.text("format") != "go-duration" && r.text("format") != "byte-size"
 	return text && n.Kind == yaml.ScalarNode && n.Tag != "!!null"
 }
 
@@ -276,6 +276,9 @@ func (r rule) wants() string {
 	case "string":
 		if r.text("format") == "go-duration" {
 			return "a duration with its unit, such as 5s, 10m or 1h30m"
+		}
+		if r.text("format") == "byte-size" {
+			return "a size with its unit, such as 500KB, 32MB or 2GB"
 		}
 		return "a text"
 	default:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -18,6 +19,7 @@ func WriteTable(w io.Writer, p *Plan) error {
 		s.writeSteps(&out)
 	}
 	fmt.Fprintf(&out, "\n%s\n", p.sentence())
+	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
 	_, err := w.Write(out.Bytes())
 	return err
 }
@@ -127,6 +129,46 @@ func (p *Plan) sentence() string {
 		parts = append(parts, fmt.Sprintf("up to %s of %s", count(s.Repeat.Max, round), strings.Join(subjects, ", ")))
 	}
 	return strings.Join(parts, "; then ")
+}
+
+// confinements summarizes the sandboxes: "default of the host (builder); strict, network none (reviewer, run: make)".
+func (p *Plan) confinements() string {
+	var order []string
+	members := map[string][]string{}
+	add := func(c Confinement, name string) {
+		what := c.String()
+		if !slices.Contains(order, what) {
+			order = append(order, what)
+		}
+		if !slices.Contains(members[what], name) {
+			members[what] = append(members[what], name)
+		}
+	}
+	for _, a := range p.Agents {
+		add(a.Confinement, cmp.Or(a.Name, "agent"))
+	}
+	for _, s := range p.Stages {
+		for _, r := range s.Rounds {
+			for _, step := range r.Steps {
+				if step.Kind == KindRun {
+					add(step.Confinement, step.subject())
+				}
+			}
+		}
+	}
+	for i, what := range order {
+		order[i] = fmt.Sprintf("%s (%s)", what, strings.Join(members[what], ", "))
+	}
+	return strings.Join(order, "; ")
+}
+
+// String describes a confinement in a few words.
+func (c Confinement) String() string {
+	text := cmp.Or(c.Sandbox, "default of the host")
+	if len(c.Network) > 0 {
+		text += ", network " + strings.Join(c.Network, " ")
+	}
+	return text
 }
 
 // byRole counts the numbered passes of each role, in the order of the first pass.

@@ -46,13 +46,27 @@ func (p *Plan) Programs() []string {
 	return out
 }
 
+// CommandEnv lists the variables that commands of steps may read besides the usual ones.
+func (p *Plan) CommandEnv() []string {
+	var names []string
+	for _, stage := range p.Stages {
+		for _, round := range stage.Rounds {
+			for _, step := range round.Steps {
+				names = append(names, step.Env...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // RoleLimits returns the limits of a role's call in a step: those of the step if it has any, else those of the role.
 func (p *Plan) RoleLimits(step PlanStep, role string) Limits {
 	if step.Limits != nil {
-		return *step.Limits
+		return step.Limits.Complete()
 	}
 	r, _ := p.Role(role)
-	return r.Limits
+	return r.Limits.Complete()
 }
 
 // PartsOf lists the parts of a role's prompt in a step. In a group, a member can have more parts than step.Gets: those

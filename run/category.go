@@ -100,7 +100,7 @@ var categories = []CategoryInfo{
 	}, {
 		Name: CategoryOutputTruncated, Nature: Transient, Retry: RetryAttempts,
 		Unusable: RetryAttempts, Exit: ExitNeedsAttention,
-		Meaning: "The answer breaks off, or is larger than 64 MiB.",
+		Meaning: "The answer breaks off, or exceeds `limits.output`.",
 		Advice:  "Ask for a shorter answer",
 	}, {
 		Name: CategoryNoArtifact, Nature: Transient, Retry: RetryAttempts,

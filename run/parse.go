@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// ParseEvent reads one line. Only something that is not a JSON object is an error; fields of a wrong type stay empty.
+// ParseEvent reads one line. Only something that is not a JSON object is an error, and a name that leads out of a run
+// directory ([NameError]); fields of a wrong type stay empty.
 func ParseEvent(line []byte) (Event, error) {
 	var e Event
 	err := e.parse(line, nil)
@@ -17,7 +18,7 @@ func ParseEvent(line []byte) (Event, error) {
 // parse reads a line. The payload is a piece of the line, not a copy. r, unless nil, decodes it on the way.
 func (e *Event) parse(line []byte, r *Reader) error {
 	if e.parsePlain(line, r) {
-		return nil
+		return e.checkNames()
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
@@ -31,7 +32,7 @@ func (e *Event) parse(line []byte, r *Reader) error {
 	loose(object["ts"], &e.TS)
 	loose(object["kind"], &e.Kind)
 	loose(object["phase"], &e.Phase)
-	return nil
+	return e.checkNames()
 }
 
 var errNull = fmt.Errorf("not a JSON object: null")

@@ -203,6 +203,7 @@ type RunPaused struct {
 	Reason string      `json:"reason"`
 	Detail string      `json:"detail,omitempty"`
 	By     string      `json:"by,omitempty"`
+	Auth   string      `json:"auth,omitempty"`   // who signed the message: "key NAME" or "none"; empty: there was none
 	Failed *FailedPass `json:"failed,omitempty"` // the pass that the pause is about
 }
 
@@ -218,6 +219,7 @@ type RunResumed struct {
 	Epoch int    `json:"epoch"`
 	From  Status `json:"from"`
 	By    string `json:"by,omitempty"`
+	Auth  string `json:"auth,omitempty"`
 	Note  string `json:"note,omitempty"`
 	Force bool   `json:"force,omitempty"`  // failures counted so far are forgiven
 	Why   string `json:"reason,omitempty"` // of a forced resume
@@ -244,6 +246,7 @@ type RunReverted struct {
 
 	Checkpoint string  `json:"checkpoint,omitempty"` // of a revert: what it goes back to
 	By         string  `json:"by,omitempty"`
+	Auth       string  `json:"auth,omitempty"`
 	Note       string  `json:"note,omitempty"`
 	WasUSD     float64 `json:"was_usd,omitempty"` // what had been spent until then
 }
@@ -384,6 +387,7 @@ type BudgetEvent struct {
 	Budget
 	TotalUSD float64 `json:"total_usd"`
 	By       string  `json:"by,omitempty"`
+	Auth     string  `json:"auth,omitempty"`
 	Note     string  `json:"note,omitempty"`
 }
 
@@ -397,6 +401,7 @@ type DecisionRefused struct {
 	Verb   string `json:"verb"` // of the last one
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
+	Auth   string `json:"auth,omitempty"`
 	Count  int    `json:"count,omitempty"` // number since the last such event; 0: one
 }
 
@@ -407,6 +412,7 @@ type RunRehomed struct {
 	FromQueue string `json:"from_queue,omitempty"` // task queues of the hosts, where these differ
 	ToQueue   string `json:"to_queue,omitempty"`
 	By        string `json:"by,omitempty"`
+	Auth      string `json:"auth,omitempty"`
 	Note      string `json:"note,omitempty"`
 }
 

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -36,6 +35,9 @@ type AccessError struct {
 func (e *AccessError) Unwrap() error { return e.Err }
 
 func (e *AccessError) Error() string {
+	if other := (*folder.OwnerError)(nil); errors.As(e.Err, &other) {
+		return other.Error()
+	}
 	why := e.Err
 	if cause := errors.Unwrap(why); cause != nil {
 		why = cause // without the file's name once more
@@ -69,19 +71,19 @@ func (e *UnreadableError) Error() string {
 // Claim reads run.json. The error is [ErrNoRun] if the file is missing or was written by another program.
 func (d Dir) Claim() (run.Claim, error) {
 	var c run.Claim
-	raw, err := os.ReadFile(d.Path(layout.ClaimFile))
+	raw, err := d.ReadFile(layout.ClaimFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("%s: %w (it has no %s); name a run, as listed by \"starter list\"", d.Root,
 			ErrNoRun, layout.ClaimFile)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return c, &AccessError{Dir: d.Root, Owner: durable.OtherOwner(d.Root), Err: err}
+		return c, &AccessError{Dir: d.Root, Owner: folder.OtherOwner(d.Root), Err: err}
 	}
 	if err != nil {
 		return c, err
 	}
 	var shape *json.UnmarshalTypeError
-	if err = json.Unmarshal(raw, &c); errors.As(err, &shape) || err == nil && c.RunID == "" {
+	if err = json.Unmarshal(raw, &c); errors.As(err, &shape) || err == nil && !run.SingleName(c.RunID) {
 		return run.Claim{}, fmt.Errorf("%s: %w (its %s is not one of Passbook's)", d.Root, ErrNoRun, layout.ClaimFile)
 	}
 	if err != nil {

@@ -3,7 +3,6 @@ package rundir
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ type Decision struct {
 	Note      string `json:"note"`
 	DecidedAt string `json:"decided_at"`
 	DecidedBy string `json:"decided_by"`
+	Auth      string `json:"auth,omitempty"` // who signed it: "key NAME" or "none"; only in the journal
 }
 
 // Answer is a decision of an operator as its file records it.
@@ -49,7 +49,7 @@ func (d Dir) Decisions() ([]Decision, error) { return readEach[Decision](d, layo
 
 // readEach reads the JSON files of a folder as T in the order of their names. It skips files that cannot be parsed.
 func readEach[T any](d Dir, folder string) ([]T, error) {
-	entries, err := os.ReadDir(d.Path(folder))
+	entries, err := d.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -62,7 +62,7 @@ func readEach[T any](d Dir, folder string) ([]T, error) {
 			continue
 		}
 		var one T
-		err := layout.ReadJSON(d.Path(path.Join(folder, e.Name())), &one)
+		err := d.ReadJSON(path.Join(folder, e.Name()), &one)
 		if err != nil && !layout.Missing(err) {
 			return nil, err
 		}

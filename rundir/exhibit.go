@@ -18,7 +18,7 @@ func (d Dir) Pictures(s run.Screenshots) ([]run.Shot, error) {
 	}
 	folder := layout.ShotsDir(s)
 	var shots []run.Shot
-	if err := layout.ReadJSON(d.Path(path.Join(folder, layout.ShotsFile)), &shots); err != nil {
+	if err := d.ReadJSON(path.Join(folder, layout.ShotsFile), &shots); err != nil {
 		return nil, err
 	}
 	for i := range shots {

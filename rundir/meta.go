@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -107,12 +106,12 @@ type DerivedMark struct {
 // repaired by a rebuild from the events.
 func (d Dir) Meta() (Meta, error) {
 	var m Meta
-	return m, layout.ReadJSON(d.Path(layout.MetaFile), &m)
+	return m, d.ReadJSON(layout.MetaFile, &m)
 }
 
 // State reads state.json. In long runs it can be older than the events: see LastSeq and [Meta].Behind.
 func (d Dir) State() (PipelineState, error) {
-	raw, err := os.ReadFile(d.Path(layout.StateFile))
+	raw, err := d.ReadFile(layout.StateFile)
 	if err != nil {
 		return PipelineState{}, err
 	}

@@ -3,7 +3,6 @@ package rundir
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -39,7 +38,7 @@ func (d Dir) Now() (Now, error) {
 	} else if !layout.Missing(unread) {
 		return n, unread
 	}
-	ends, err := journal.LineEnds(d.Path(layout.EventsFile), n.Meta.Events.Size)
+	ends, err := journal.LineEnds(d, layout.EventsFile, n.Meta.Events.Size)
 	if err != nil {
 		return n, err
 	}
@@ -91,7 +90,7 @@ func (d Dir) Plan() (pipeline.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	err = layout.ReadJSON(d.Path(name), &p)
+	err = d.ReadJSON(name, &p)
 	if err == nil && p.Version != pipeline.PlanVersion {
 		err = fmt.Errorf("%s has version %d, and this program reads version %d", d.Path(name), p.Version,
 			pipeline.PlanVersion)
@@ -112,7 +111,7 @@ func (d Dir) InForce(name string) (string, error) {
 // Foreign reports whether another program wrote the directory in the compatible format: events.jsonl or meta.json, and
 // no run.json.
 func (d Dir) Foreign() bool {
-	there := func(name string) bool { _, err := os.Stat(d.Path(name)); return err == nil }
+	there := func(name string) bool { _, err := d.Stat(name); return err == nil }
 	return !there(layout.ClaimFile) && (there(layout.EventsFile) || there(layout.MetaFile))
 }
 
@@ -122,7 +121,7 @@ func (d Dir) Damage(s run.State) ([]run.JournalDamage, error) {
 	if len(s.Damage) == 0 {
 		return nil, nil
 	}
-	all, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +169,14 @@ func Recorded(s run.State, meta run.Status, answers []Answer) run.Status {
 // IsChild reports whether the directory is that of a project in a cross-project run. Such a directory has no stream:
 // its events are in that of its parent.
 func (d Dir) IsChild() (bool, error) {
-	if !d.Foreign() || layout.There(d.Path(layout.EventsFile)) {
+	if !d.Foreign() || d.Has(layout.EventsFile) {
 		return false, nil
 	}
 	root, err := filepath.Abs(d.Root)
 	if err != nil {
 		return false, err
 	}
-	raw, err := layout.ReadRaw(At(filepath.Dir(root)).Path(layout.MetaFile))
+	raw, err := At(filepath.Dir(root)).ReadRaw(layout.MetaFile)
 	if err != nil || raw == nil {
 		return false, err
 	}
@@ -203,7 +202,7 @@ func (d Dir) nowForeign() (Now, error) {
 		}
 	}
 	n.State, n.Snapshot = fold.State(), fold.Snapshot()
-	raw, err := layout.ReadRaw(d.Path(layout.MetaFile))
+	raw, err := d.ReadRaw(layout.MetaFile)
 	if err != nil || raw == nil {
 		return n, err
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -40,7 +39,7 @@ func (d Dir) CurrentClaim(claim run.Claim) run.Claim {
 // acquisition of ownership and the first event of the epoch, so an operator can move a damaged file away.
 func (d Dir) Owner() (Owner, error) {
 	var o Owner
-	raw, err := os.ReadFile(d.Path(layout.OwnerFile))
+	raw, err := d.ReadFile(layout.OwnerFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}

@@ -10,7 +10,7 @@ import (
 
 // Promotions lists the places that the result was copied to. It skips lines that are no such event.
 func (d Dir) Promotions() ([]run.DeliveryCompleted, error) {
-	events, err := journal.ReadStream(d.Path(layout.PromotionsFile), 0)
+	events, err := journal.ReadStream(d, layout.PromotionsFile, 0)
 	var out []run.DeliveryCompleted
 	for _, e := range events.Lines {
 		p, err := Promotion(e)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -77,7 +76,7 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 		return Result{}, err
 	}
 	var said Result
-	err = layout.ReadJSON(d.Path(layout.ResultFile), &said)
+	err = d.ReadJSON(layout.ResultFile, &said)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Result{}, d.untaken(claim, "its manifest %s is missing", layout.ResultFile)
@@ -99,7 +98,7 @@ func (d Dir) untaken(claim run.Claim, format string, args ...any) error {
 
 // journaledResult returns the result that the events record, if the store has the same events.
 func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (Result, error) {
-	all, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return Result{}, err
 	}
@@ -162,7 +161,7 @@ func (d Dir) vouched(ctx context.Context, blobs BlobReader, claim run.Claim, lin
 // ResultBytes returns the bytes of the artifact of a completed run: from the directory if they match the digest,
 // otherwise from the store.
 func (d Dir) ResultBytes(ctx context.Context, blobs BlobReader, r Result) ([]byte, error) {
-	if raw, err := os.ReadFile(d.Path(r.Name)); err == nil && layout.Digest(raw) == r.Digest {
+	if raw, err := d.ReadFile(r.Name); err == nil && layout.Digest(raw) == r.Digest {
 		return raw, nil
 	}
 	raw, err := blobs.Get(ctx, r.Digest)

@@ -2,7 +2,6 @@ package rundir
 
 import (
 	"encoding/json"
-	"os"
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
@@ -10,7 +9,7 @@ import (
 
 // Rows reads a JSONL file of the directory. It skips and counts lines that do not fit T.
 func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
-	raw, err := os.ReadFile(d.Path(file))
+	raw, err := d.ReadFile(file)
 	if err != nil {
 		return nil, 0, err
 	}

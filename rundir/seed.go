@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -38,7 +37,7 @@ func (d Dir) Artifact() (Artifact, error) {
 		return Artifact{}, ErrNoArtifact
 	}
 	a := Artifact{File: start.Artifact.File}
-	a.Now, err = os.ReadFile(d.Path(a.File))
+	a.Now, err = d.ReadFile(a.File)
 	if a.Absent = errors.Is(err, fs.ErrNotExist); err != nil && !a.Absent {
 		return a, err
 	}
@@ -52,7 +51,7 @@ func (d Dir) Artifact() (Artifact, error) {
 // Inputs lists the files that the run was given; none if the list is missing or unreadable.
 func (d Dir) Inputs() ([]InputFile, error) {
 	var given Inputs
-	if err := layout.ReadJSON(d.Path(layout.InputsFile), &given); err != nil && !layout.Missing(err) {
+	if err := d.ReadJSON(layout.InputsFile, &given); err != nil && !layout.Missing(err) {
 		return nil, err
 	}
 	return given.Files, nil
@@ -64,7 +63,7 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		return nil, err
 	}
 	for _, f := range given {
-		if raw, err := os.ReadFile(d.Path(path.Join(layout.InputsDir, f.Path))); err == nil &&
+		if raw, err := d.ReadFile(path.Join(layout.InputsDir, f.Path)); err == nil &&
 			layout.Digest(pass.Stored(string(raw))) == want {
 			return pass.Stored(string(raw)), nil
 		}
@@ -77,7 +76,7 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		if e.Decode(&p); p.Before != want {
 			continue
 		}
-		if raw, err := os.ReadFile(d.Path(layout.BackupFile(p.Pass, a.File))); err == nil &&
+		if raw, err := d.ReadFile(layout.BackupFile(p.Pass, a.File)); err == nil &&
 			layout.Digest(raw) == want {
 			return raw, nil
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -16,7 +15,7 @@ import (
 // until the next one. An error ends the iteration; a missing file has no lines.
 func (d Dir) Lines(from int64) iter.Seq2[*run.Line, error] {
 	return func(yield func(*run.Line, error) bool) {
-		f, err := journal.Open(d.Path(layout.EventsFile), from)
+		f, err := journal.Open(d, layout.EventsFile, from)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -50,7 +49,7 @@ func (d Dir) Events() (events []run.Event, damaged int, err error) {
 
 // Recent reads the complete lines within the last bytes of the stream. It skips lines that are not JSON objects.
 func (d Dir) Recent(bytes int64) ([]run.Event, error) {
-	fi, err := os.Stat(d.Path(layout.EventsFile))
+	fi, err := d.Stat(layout.EventsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

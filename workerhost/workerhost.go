@@ -29,6 +29,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -84,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("host worker: %w", err)
 	}
 	op, release, err := connect.Open(ctx, connect.Target{
-		Settings: o.Settings, Address: o.Address, Namespace: o.Namespace,
+		Settings: o.Settings, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,
 	})
 	if err != nil {

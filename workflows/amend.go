@@ -28,6 +28,7 @@ func (c *control) validateAmend(m Message) error {
 // amend compares the plan in a message with the run's, and journals it. It counts for every step that begins later.
 func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 	e, next := c.e, *m.Plan
+	e.takeGrants(m.Grants)
 	var res contract.AmendResult
 	for {
 		s := e.j.state
@@ -52,7 +53,8 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 		return Ack{}, refuse("a budget of %.2f USD is below the current cost (%.2f)", b.CapUSD, total)
 	}
 	ev := run.RunAmended{
-		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By, Note: m.Note,
+		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By, Auth: m.auth,
+		Note: m.Note,
 	}
 	if err := e.adopt(ctx, ev); err != nil {
 		return Ack{}, err
@@ -71,15 +73,19 @@ func amendedMessage(s run.State) string {
 
 // compare compares the plan in force with another one.
 func (e *engine) compare(ctx workflow.Context, next run.PlanRef) (contract.AmendResult, error) {
-	in := contract.AmendInput{
-		Store: e.in.Target.Store, Old: e.j.state.PlanInForce(e.in.Start), New: next, At: e.j.state.Next,
-	}
-	if from := e.in.Start.From; from != nil {
-		in.First = from.Stage
+	old, at := e.j.state.PlanInForce(e.in.Start), e.j.state.Next
+	in := func() any {
+		in := contract.AmendInput{RunID: e.in.Target.RunID, Store: e.in.Target.Store, Old: old, New: next, At: at}
+		in.OldGrant = e.grants().PlanOf(old.Plan, old.Inputs).PlanGrant
+		in.NewGrant = e.grants().PlanOf(next.Plan, next.Inputs).PlanGrant
+		if from := e.in.Start.From; from != nil {
+			in.First = from.Stage
+		}
+		return in
 	}
 	var res contract.AmendResult
 	err := e.readStore(ctx, contract.Amend, in, &res)
-	if isType(err, contract.ErrBadInput) {
+	if isType(err, contract.ErrBadInput) || isType(err, contract.ErrNotGranted) {
 		return res, refuse("compare the definitions: %s", errorMessage(err))
 	}
 	if err != nil {
@@ -131,11 +137,14 @@ func (e *engine) amendReopened(ctx workflow.Context, m *Message) error {
 	if m == nil {
 		return nil
 	}
-	_, err := e.control.amend(ctx, *m)
+	signed, err := e.control.authenticated(ctx, VerbAmend, *m)
+	if err == nil {
+		_, err = e.control.amend(ctx, signed)
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	ev := run.DecisionRefused{Verb: VerbAmend, Reason: errorMessage(err), By: m.By}
+	ev := run.DecisionRefused{Verb: VerbAmend, Reason: errorMessage(err), By: m.By, Auth: signed.auth}
 	if err := e.j.emit(ctx, run.KindDecisionRefused, e.j.state.Phase, ev); err != nil {
 		return err
 	}

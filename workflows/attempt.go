@@ -339,7 +339,7 @@ func (p *pass) input() contract.PassInput {
 	}
 	at, given := p.stepRef(), &p.context
 	if p.composed.Prompt.Raw == "" {
-		at.Inputs, given = "", nil
+		given = nil
 	}
 	from, generations := p.e.recordedRun()
 	if p.e.replayPolicy() == run.RequireHuman && p.e.permits[p.permitKey()] != run.ActionApply {
@@ -348,7 +348,8 @@ func (p *pass) input() contract.PassInput {
 	return contract.PassInput{
 		Context: given, SupersededSeen: st.Late,
 		RecordedRun: from, Generations: generations, RecordedOnly: p.e.j.state.Status == run.Replaying,
-		DecisionID: again, Tree: p.e.workspace(), Store: p.e.in.Target.Store, Call: p.callID, Attempt: p.attempt,
+		DecisionID: again, Tree: p.e.workspace(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
+		Call: p.callID, Attempt: p.attempt,
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,

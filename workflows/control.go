@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -36,10 +37,16 @@ type Message struct {
 	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
 	Feedback string `json:"feedback,omitempty"` // decide: the text that retry_feedback and continue_with_waiver need
 	ID       string `json:"id,omitempty"`       // decide: id of the hand-off; optional while only one is open
+	Implicit bool   `json:"implicit,omitempty"` // decide: the program filled in the id of the only open one
 
 	Reason string `json:"reason,omitempty"` // resume: why it is forced; journaled
 
 	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
+
+	Grants *contract.Grants `json:"grants,omitempty"` // amend, resume, rehome: replace those of the run
+
+	Signature *contract.Signature `json:"signature,omitempty"` // of SignedText
+	auth      string              // who signed it, once it is verified
 }
 
 // Ack is the result of an Update.
@@ -53,12 +60,15 @@ type Ack struct {
 type Control struct {
 	Pause   bool   `json:"pause,omitempty"`
 	PauseBy string `json:"pause_by,omitempty"`
-	Now     bool   `json:"now,omitempty"`
-	Resume  bool   `json:"resume,omitempty"`
-	By      string `json:"by,omitempty"`
-	Note    string `json:"note,omitempty"`
-	Force   bool   `json:"force,omitempty"`
-	Reason  string `json:"reason,omitempty"` // for force
+
+	PauseAuth string `json:"pause_auth,omitempty"`
+	Auth      string `json:"auth,omitempty"` // of the resume
+	Now       bool   `json:"now,omitempty"`
+	Resume    bool   `json:"resume,omitempty"`
+	By        string `json:"by,omitempty"`
+	Note      string `json:"note,omitempty"`
+	Force     bool   `json:"force,omitempty"`
+	Reason    string `json:"reason,omitempty"` // for force
 
 	Revert *PendingRevert `json:"revert,omitempty"`
 }
@@ -108,15 +118,15 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			if err := c.awaitHost(ctx, verb); err != nil {
 				return Ack{}, err
 			}
-			m, err := c.redacted(ctx, m)
-			if err != nil {
-				return Ack{}, err
+			var ack Ack
+			m, err := c.received(ctx, verb, m)
+			if err == nil {
+				ack, err = c.handle(ctx, verb, m)
 			}
-			ack, err := c.handle(ctx, verb, m)
 			if err != nil && wasReset(ctx) { // a message that a reset reapplied has no sender to report to
 				err = errors.Join(
 					err, c.record(ctx, run.KindDecisionRefused,
-						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}),
+						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By, Auth: m.auth}),
 				)
 			}
 			return ack, err
@@ -215,14 +225,22 @@ func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.
 	defer func() { c.busy-- }()
 	m, err := readMessage(raw)
 	if err == nil {
-		m, err = c.redacted(ctx, m)
+		m, err = c.received(ctx, verb, m)
 	}
 	if err == nil {
 		_, err = c.handle(ctx, verb, m)
 	}
 	if err != nil {
-		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
+		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By, Auth: m.auth}))
 	}
+}
+
+// received verifies the sender of a message, and removes secrets from it.
+func (c *control) received(ctx workflow.Context, verb string, m Message) (Message, error) {
+	m, err := c.authenticated(ctx, verb, m)
+	clean, hideErr := c.redacted(ctx, m)
+	clean.auth = m.auth
+	return clean, errors.Join(err, hideErr)
 }
 
 // maxMessage is the maximum size of a message in bytes.
@@ -314,6 +332,9 @@ func (c *control) validate(verb string, m Message) error {
 			return conflict(s, run.Pause, "the run is %s: there is nothing to pause", s.Status)
 		}
 	case VerbResume:
+		if c.e.lacksGrant && m.Grants != nil {
+			return nil
+		}
 		if s.Status != run.Paused && !c.Pause {
 			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed", s.Status)
 		}
@@ -382,24 +403,31 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	s := c.e.j.state
 	switch verb {
 	case VerbPause:
-		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
+		c.Pause, c.PauseBy, c.PauseAuth, c.Note, c.Now = true, m.By, m.auth, m.Note, c.Now || m.Now
 		if m.Now {
 			c.e.cancelCalls()
 			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
 		}
 		return c.ack("pausing after the running pass"), nil
 	case VerbResume:
+		lacked := c.e.lacksGrant
+		c.e.takeGrants(m.Grants)
+		if s.Status != run.Paused && lacked {
+			c.retryRequests++
+			return c.ack("continuing with new grants"), nil
+		}
 		if s.Status != run.Paused {
 			c.Control = Control{} // the pause had not begun
 			return c.ack("pause cancelled"), nil
 		}
 		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
+		c.Auth = m.auth
 		c.retryRequests++
 		return c.ack("resuming"), nil
 	case VerbDecide:
 		return c.decide(ctx, m)
 	case VerbRevert:
-		c.Revert = &PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
+		c.Revert = &PendingRevert{To: m.To, By: m.By, Auth: m.auth, Note: m.Note, StayPaused: m.StayPaused}
 		c.retryRequests++
 		return c.ack("reverting to " + m.To), nil
 	case VerbAmend:
@@ -410,7 +438,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	case VerbBudget:
 		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.budgetWarnShare())}
 		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
-			Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note,
+			Budget: b, TotalUSD: s.Total(), By: m.By, Auth: m.auth, Note: m.Note,
 		}); err != nil {
 			return Ack{}, err
 		}

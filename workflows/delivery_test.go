@@ -25,7 +25,7 @@ func TestDelivery(t *testing.T) {
 	s := w.ends(run.Done, "")
 	require.Equal(t, []contract.DeliverInput{{
 		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
-		Plan:    w.in.Start.Plan,
+		PlanUse: w.in.Plans[0],
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}}, w.trees.delivers)
 	require.Equal(

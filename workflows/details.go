@@ -145,10 +145,16 @@ func nextCommands(s run.State, in Input) []run.Command {
 	return run.NextCommands(s, at)
 }
 
+// useServer lets the temporal CLI reach the embedded server from any terminal; with another server it does nothing.
+const useServer = "eval \"`starter server env`\"" // a dollar sign begins a formula in the Web UI
+
 // commands returns what to run next, with starter and with the Temporal CLI.
 func commands(s run.State, in Input) []string {
 	all := nextCommands(s, in)
-	texts := append(shell.Script("starter", all), shell.Temporal(shell.Update, in.Target.RunID, all)...)
+	texts := shell.Script("starter", all)
+	if temporal := shell.Temporal(shell.Update, in.Target.RunID, all); len(temporal) > 0 {
+		texts = append(append(texts, useServer), temporal...)
+	}
 	if _, asks := run.Offers(all, run.Decide); asks {
 		texts = append(texts, shell.Temporal(shell.Signal, in.Target.RunID, all)...)
 	}

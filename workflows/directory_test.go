@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -32,9 +33,10 @@ type fakeDirectory struct {
 	opening func()                 // while it is opened
 	taken   error                  // by another start
 	moves   []contract.RehomeInput // that were looked at
-	looked  func()                 // while a move is
-	notHere error                  // what a move finds
-	shorter bool                   // it is lost before it is sealed
+	key     *grants.Key
+	looked  func() // while a move is
+	notHere error  // what a move finds
+	shorter bool   // it is lost before it is sealed
 	note    func(string)
 	head    string // newest segment
 
@@ -93,12 +95,13 @@ func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract
 }
 
 func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
-	d.note("Rehome " + in.Dir)
+	d.note("Rehome " + in.To)
 	d.moves = append(d.moves, in)
 	if d.looked != nil {
 		d.looked()
 	}
-	return contract.RehomeResult{Host: "there"}, d.notHere
+	moved := contract.Target{RunID: in.RunID, Dir: in.To, Store: in.Store}
+	return contract.RehomeResult{Host: "there", Grant: d.key.Sign(moved.Permission())}, d.notHere
 }
 
 func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {

@@ -10,7 +10,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-type targetSetter interface{ SetTarget(to contract.Target) }
+type targetSetter interface {
+	SetTarget(to contract.Target, g contract.Grants)
+}
 
 // runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
 func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
@@ -18,14 +20,21 @@ func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity st
 		return err
 	}
 	defer e.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
-	for {
+	for refusals := 0; ; {
 		asked := e.control.retryRequests
 		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target)
+			in.SetTarget(e.in.Target, e.grants())
 			return workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
 		})
 		if isType(err, contract.ErrFinal) {
 			return errors.Join(err, e.checkFinal(ctx))
+		}
+		if e.open && isType(err, contract.ErrNotGranted) && e.unavailable(err) {
+			if err := e.awaitRetry(ctx, refusals, summary+": "+errorMessage(err), never); err != nil {
+				return err
+			}
+			refusals++
+			continue
 		}
 		if !isType(err, contract.ErrDiskFull) {
 			e.diskFullTries = 0

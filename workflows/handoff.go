@@ -218,7 +218,10 @@ func (e *engine) applyReopenDecision(ctx workflow.Context, m *Message) error {
 	if q, open := e.j.state.Asks(); open {
 		e.answerable = q.ID // not reapplied by a reset: it came with the epoch
 	}
-	_, err := e.control.decide(ctx, *m)
+	signed, err := e.control.authenticated(ctx, VerbDecide, *m)
+	if err == nil {
+		_, err = e.control.decide(ctx, signed)
+	}
 	return err
 }
 

@@ -12,11 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -46,6 +50,9 @@ type harness struct {
 	secret    string // redacted as <hidden> where the workflow hides
 	start     time.Time
 	memo      map[string]any // as it was set last
+	key       *grants.Key
+	ungranted bool // inputs without a grant are allowed
+	signed    bool // only signed messages are accepted
 }
 
 type activityInfo = activity.Info
@@ -81,6 +88,9 @@ func newHarness(t *testing.T, src string) *harness {
 	}
 	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
 	w.store, w.in = url, input(plan, url, string(stored))
+	w.key, err = grants.Load(config.Settings{StateDir: t.TempDir()})
+	require.NoError(t, err)
+	w.dir.key = w.key
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
 	return w
@@ -133,21 +143,19 @@ func (w *harness) fresh() {
 		w.start = startTime
 	}
 	w.env.SetStartTime(w.start)
+	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&checksGrants{w: w}}})
+	if w.in.Snapshot != nil && w.in.Reopen == nil {
+		w.env.SetContinuedExecutionRunID("the execution before")
+	}
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
-	workflows.Register(w.env, w.hidden)
-	acts := activities.New(activities.Config{OpenStore: func(ctx context.Context, _ string) (*store.Store, error) {
-		if len(w.away) > 0 {
-			err := w.away[0]
-			w.away = w.away[1:]
-			return nil, err
-		}
-		return store.Open(ctx, w.store)
-	}})
+	workflows.Register(w.env, w.hidden, w.verify)
+	acts, err := activities.New(activities.Config{})
+	require.NoError(w.t, err)
 	for name, f := range map[string]any{
 		contract.Open: w.dir.Open, contract.Project: w.dir.Project, contract.Rebuild: w.dir.Rebuild,
 		contract.ArchiveSegment: w.dir.Seal, contract.Inspect: w.dir.Inspect,
-		contract.ReadRound: acts.ReadRound, contract.Amend: acts.Amend, contract.Compose: w.compose, contract.RunPass: w.agent.RunPass,
+		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose, contract.RunPass: w.agent.RunPass,
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
 		contract.Deliver: w.trees.Deliver, contract.Notify: w.told.Notify,
@@ -155,6 +163,35 @@ func (w *harness) fresh() {
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
+}
+
+// readRound reads from the store of the test, unless it is away.
+func (w *harness) readRound(acts *activities.Activities) any {
+	return func(ctx context.Context, in contract.RoundInput) (contract.Round, error) {
+		if err := w.storeAway(); err != nil {
+			return contract.Round{}, err
+		}
+		in.Store = w.store
+		return acts.ReadRound(ctx, in)
+	}
+}
+
+func (w *harness) amend(acts *activities.Activities) any {
+	return func(ctx context.Context, in contract.AmendInput) (contract.AmendResult, error) {
+		if err := w.storeAway(); err != nil {
+			return contract.AmendResult{}, err
+		}
+		in.Store = w.store
+		return acts.Amend(ctx, in)
+	}
+}
+
+// storeAway returns the next error of a store that is away.
+func (w *harness) storeAway() (err error) {
+	if len(w.away) > 0 {
+		err, w.away = w.away[0], w.away[1:]
+	}
+	return err
 }
 
 func (w *harness) hidden(text string) string {
@@ -180,6 +217,7 @@ func (w *harness) note(what string) {
 // execute runs the workflow to its end.
 func (w *harness) execute() (workflows.Result, error) {
 	w.t.Helper()
+	w.sign()
 	w.env.ExecuteWorkflow(workflows.Name, w.in)
 	require.True(w.t, w.env.IsWorkflowCompleted())
 	var r workflows.Result

@@ -21,7 +21,11 @@ type Input struct {
 	DirQueue string          `json:"dir_queue"` // writes the directory
 	Calls    string          `json:"calls"`     // runs passes
 	Options  Options         `json:"options"`
-	Snapshot *Snapshot       `json:"carry,omitempty"` // state to continue from, after continue-as-new or a close
+
+	EpochGrant string             `json:"epoch_grant,omitempty"` // to begin the execution's epoch
+	Plans      []contract.PlanUse `json:"plans,omitempty"`       // those that the run may use
+
+	Snapshot *Snapshot `json:"carry,omitempty"` // state to continue from, after continue-as-new or a close
 	// opens a new epoch of a closed run from the Snapshot of its directory
 	Reopen *Reopen `json:"reopen,omitempty"`
 }
@@ -104,8 +108,11 @@ func (o Options) complete() Options {
 }
 
 // validate an input that was written by hand. The error names everything that is missing.
-func (in Input) check(workflowID string) error {
+func (in Input) check(workflowID string, continued bool) error {
 	var wrong []string
+	if in.Snapshot != nil && in.Reopen == nil && !continued {
+		wrong = append(wrong, "carry is only for an execution that continues another one")
+	}
 	for _, f := range []struct {
 		name    string
 		missing bool

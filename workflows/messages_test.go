@@ -17,7 +17,7 @@ import (
 type message map[string]any
 
 // signal sends a signal; it is taken before anything that the caller does next.
-func (w *harness) signal(verb string, m message) { w.env.SignalWorkflow(verb, m) }
+func (w *harness) signal(verb string, m message) { w.env.SignalWorkflow(verb, w.withGrants(m)) }
 
 // onPause runs f when the next pause is on disk.
 func (w *harness) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
@@ -25,6 +25,7 @@ func (w *harness) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
 // update sends an Update and waits until it was sent; the answer comes when the workflow has seen it.
 func (w *harness) update(verb string, m message) *reply {
 	r := &reply{}
+	m = w.withGrants(m)
 	sent := make(chan struct{})
 	w.env.RegisterDelayedCallback(func() {
 		w.env.UpdateWorkflow(verb, "", r, m)
@@ -69,7 +70,7 @@ func TestPauseAndResume(t *testing.T) {
 			require.Equal(t, []string{"pass.end 001", "run.paused", "run.resumed", "pass.end 002"},
 				w.story(run.KindPassEnd, run.KindRunPaused, run.KindRunResumed, run.KindDecisionRefused))
 			paused := payloads[run.RunPaused](w, run.KindRunPaused)[0]
-			require.Equal(t, run.RunPaused{Reason: run.UserRequested, By: "ada"}, paused)
+			require.Equal(t, run.RunPaused{Reason: run.UserRequested, By: "ada", Auth: "none"}, paused)
 			require.Equal(t, "bob", payloads[run.RunResumed](w, run.KindRunResumed)[0].By)
 			require.Contains(t, w.story(run.KindCheckpointCreated)[0], "cp-PAUSE-20260102T")
 		})
@@ -224,6 +225,7 @@ func TestDetails(t *testing.T) {
 		"- continues from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
 		run.Means(run.Paused, run.BudgetThreshold)+" "+run.Next(run.Paused, run.BudgetThreshold)+"\n\n```\n"+
 		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
+		"eval \"`starter server env`\"\n"+
 		"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n"+
 		"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n", workflows.Details(s, in))
 

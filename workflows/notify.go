@@ -20,8 +20,8 @@ const NotifyName = "Notify"
 
 // NotifyInput is one notice and its receivers.
 type NotifyInput struct {
-	Target    contract.Target `json:"target"`
-	Plan      string          `json:"plan"`
+	Target contract.Target `json:"target"`
+	contract.PlanUse
 	DirQueue  string          `json:"dir_queue"`
 	Notice    contract.Notice `json:"notice"`
 	Receivers []Receiver      `json:"receivers"`
@@ -37,7 +37,7 @@ type Receiver struct {
 func Notify(ctx workflow.Context, in NotifyInput) error {
 	var tries []workflow.Future
 	for _, r := range in.Receivers {
-		ask := contract.NotifyInput{Target: in.Target, Plan: in.Plan, Receiver: r.Index, Notice: in.Notice}
+		ask := contract.NotifyInput{Target: in.Target, PlanUse: in.PlanUse, Receiver: r.Index, Notice: in.Notice}
 		tries = append(tries, workflow.ExecuteActivity(notifyOptions(ctx, in, r), contract.Notify, ask))
 	}
 	var failed []string
@@ -91,7 +91,7 @@ func (e *engine) queueNotices(ev run.Event, after run.State) {
 		return
 	}
 	e.notices.pending = append(e.notices.pending, NotifyInput{
-		Target: e.in.Target, Plan: e.in.Start.Plan, DirQueue: e.in.DirQueue, Receivers: receivers,
+		Target: e.in.Target, PlanUse: e.planUse(), DirQueue: e.in.DirQueue, Receivers: receivers,
 		Notice: e.newNotice(occasion, ev, after),
 	})
 }

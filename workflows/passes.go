@@ -135,13 +135,16 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 
 func (p *pass) stepRef() contract.StepRef {
 	return contract.StepRef{
-		Plan: p.plan.Plan, Inputs: p.plan.Inputs, Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
+		PlanUse: p.e.grants().PlanOf(p.plan.Plan, p.plan.Inputs), Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
 		Member: p.member,
 	}
 }
 
 func (p *pass) compose(ctx workflow.Context) error {
-	in := contract.ComposeInput{Store: p.e.in.Target.Store, At: p.stepRef(), Context: p.context}
+	in := func() any {
+		t := p.e.in.Target
+		return contract.ComposeInput{RunID: t.RunID, Store: t.Store, At: p.stepRef(), Context: p.context}
+	}
 	if err := p.e.readStore(ctx, contract.Compose, in, &p.composed); err != nil {
 		return fmt.Errorf("compose the prompt of %s: %w", p.title(), err)
 	}

@@ -17,7 +17,8 @@ func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 		return err
 	}
 	if e.control.Pause && e.active() {
-		if err := e.pause(ctx, run.UserRequested, e.control.Note, e.control.PauseBy); err != nil {
+		if err := e.pauseWith(ctx, run.RunPaused{Reason: run.UserRequested, Detail: e.control.Note,
+			By: e.control.PauseBy, Auth: e.control.PauseAuth}); err != nil {
 			return err
 		}
 	}
@@ -58,15 +59,17 @@ func (e *engine) pauseOverBudget(ctx workflow.Context) error {
 
 // pause journals a pause, with a checkpoint if an operator requested it. A paused run stays paused.
 func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
+	return e.pauseWith(ctx, run.RunPaused{Reason: reason, Detail: detail, By: by})
+}
+
+func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if e.j.state.Status == run.Paused {
 		return nil
 	}
-	phase := e.j.state.Phase
-	if err := e.j.emit(ctx, run.KindRunPaused, phase,
-		run.RunPaused{Reason: reason, Detail: detail, By: by}); err != nil {
+	if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, ev); err != nil {
 		return err
 	}
-	if reason != run.UserRequested {
+	if ev.Reason != run.UserRequested {
 		return nil
 	}
 	return e.checkpoint(ctx, "cp-PAUSE-"+workflow.Now(ctx).UTC().Format("20060102T150405Z"))
@@ -94,7 +97,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	}
 	c := e.control.Control
 	e.control.Control = Control{}
-	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Auth: c.Auth, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err

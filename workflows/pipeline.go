@@ -28,6 +28,7 @@ type engine struct {
 	noWorker      bool                  // no worker has opened the directory for some time
 	pending       *PendingQuestion      // question that an earlier execution asked
 	redact        func(string) string   // only in side effects: workers may know different secrets
+	verify        VerifyFunc            // likewise
 	diskFullTries int                   // consecutive attempts that found the disk full
 	held          HeldAnswer            // cause of the current wait
 	steps         int                   // done by this execution
@@ -38,17 +39,18 @@ type engine struct {
 	notices       notices
 	finalCheck    workflow.Mutex // guards the check after a reset whether the run is done
 	finalChecked  bool
+	lacksGrant    bool                // a worker refused work: its key did not grant it
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
 }
 
 // runPlan runs a plan to its end: it opens the directory; until the plan is complete, it pauses if requested and
 // runs the next step; then it closes the journal. What comes next depends on the run's place only, so an execution
 // can begin anywhere.
-func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, error) {
-	if err := in.check(workflow.GetInfo(ctx).WorkflowExecution.ID); err != nil {
+func runPlan(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (Result, error) {
+	if err := in.check(workflow.GetInfo(ctx).WorkflowExecution.ID, continued(ctx)); err != nil {
 		return Result{}, err
 	}
-	e, err := newEngine(ctx, in, hide)
+	e, err := newEngine(ctx, in, hide, verify)
 	if err != nil {
 		return Result{}, err
 	}
@@ -91,9 +93,9 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 }
 
 // newEngine registers all handlers before the workflow yields for the first time.
-func newEngine(ctx workflow.Context, in Input, hide func(string) string) (*engine, error) {
+func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (*engine, error) {
 	in.Options = in.Options.complete()
-	e := &engine{in: in, redact: hide}
+	e := &engine{in: in, redact: hide, verify: verify}
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.finalCheck = workflow.NewMutex(ctx)
 	e.control = &control{e: e}
@@ -145,6 +147,7 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
 func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.tail, workflow.GetInfo(ctx).FirstRunID
+	in.EpochGrant = e.in.EpochGrant
 	var res contract.OpenResult
 	if err := e.runDirectoryActivity(ctx, "open the run directory", contract.Open, &in, &res); err != nil {
 		return res, fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
@@ -248,12 +251,16 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 func (e *engine) readRound(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
 	for e.readAt != place || e.round.Stage == "" || e.readFrom != e.in.Start.Plan { // amended meanwhile
-		in := contract.RoundInput{Store: e.in.Target.Store, Plan: e.in.Start.Plan, Stage: at.Stage, Round: at.Round}
+		plan := e.in.Start.Plan
+		in := func() any {
+			t := e.in.Target
+			return contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round}
+		}
 		var r contract.Round
 		if err := e.readStore(ctx, contract.ReadRound, in, &r); err != nil {
 			return fmt.Errorf("read round %d of stage %d from the plan: %w", at.Round, at.Stage+1, err)
 		}
-		e.round, e.readAt, e.readFrom = r, place, in.Plan
+		e.round, e.readAt, e.readFrom = r, place, plan
 	}
 	return nil
 }

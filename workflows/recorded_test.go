@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
 
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -198,7 +199,10 @@ func dialed(t *testing.T, state string) client.Client {
 	st, err := local.Read(state)
 	require.NoError(t, err)
 	require.NotNil(t, st.Server)
-	c, err := client.Dial(client.Options{HostPort: st.Server.Address})
+	trust, err := st.Server.TLS(certs.CLI)
+	require.NoError(t, err)
+	c, err := client.Dial(client.Options{HostPort: st.Server.Address,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

@@ -79,46 +79,48 @@ func (c *control) relocate(ctx workflow.Context, verb string, m Message) error {
 	}
 	e.directory.moving = true
 	defer func() { e.directory.moving = false }()
-	if err := c.verifyNewLocation(ctx, m); err != nil {
+	moved, err := c.verifyNewLocation(ctx, m)
+	if err != nil {
 		return err
 	}
 	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
 		return err
 	}
-	ev := run.RunRehomed{From: e.in.Target.Dir, To: path.Clean(m.Dir), By: m.By, Note: m.Note}
+	ev := run.RunRehomed{From: e.in.Target.Dir, To: path.Clean(m.Dir), By: m.By, Auth: m.auth, Note: m.Note}
 	if m.Queue != "" && m.Queue != e.in.DirQueue {
 		ev.FromQueue, ev.ToQueue = e.in.DirQueue, m.Queue
 		e.in.DirQueue = m.Queue
 	}
-	e.in.Target.Dir = ev.To
+	e.in.Target.Dir, e.in.Target.Grant = ev.To, moved.Grant
 	return c.record(ctx, run.KindRunRehomed, ev)
 }
 
 // verifyNewLocation asks the host in a message to check the directory.
-func (c *control) verifyNewLocation(ctx workflow.Context, m Message) error {
+func (c *control) verifyNewLocation(ctx workflow.Context, m Message) (contract.RehomeResult, error) {
 	e := c.e
 	in := contract.RehomeInput{
 		Target: e.in.Target, From: e.in.Target.Dir, Epoch: e.j.state.Epoch, Execution: workflow.GetInfo(ctx).FirstRunID,
 		Tail: e.j.tail, Head: e.j.head,
 	}
-	in.Dir = path.Clean(m.Dir)
+	in.To = path.Clean(m.Dir)
 	queue := e.in.DirQueue
 	if m.Queue != "" && m.Queue != queue {
 		queue, in.From = m.Queue, ""
 	}
-	ctx = e.directoryOptions(ctx, "check "+in.Dir)
+	ctx = e.directoryOptions(ctx, "check "+in.To)
 	opts := workflow.GetActivityOptions(ctx)
 	opts.TaskQueue, opts.ScheduleToStartTimeout, opts.ScheduleToCloseTimeout, opts.RetryPolicy.MaximumAttempts = queue,
 		hostTimeout, time.Minute, 3
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.Rehome, in).Get(ctx, nil)
+	var moved contract.RehomeResult
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.Rehome, in).Get(ctx, &moved)
 	var late *temporal.TimeoutError
 	switch {
 	case err == nil, ctx.Err() != nil:
-		return err
+		return moved, err
 	case errors.As(err, &late) && late.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-		return unmet("%s was not checked. %s", in.Dir, startWorkerHint(queue))
+		return moved, unmet("%s was not checked. %s", in.To, startWorkerHint(queue))
 	}
-	return refuse("the run stays in %s: %s", e.in.Target.Dir, errorMessage(err))
+	return moved, refuse("the run stays in %s: %s", e.in.Target.Dir, errorMessage(err))
 }
 
 // startWorkerHint describes what to do if no worker polls the queue of a directory.

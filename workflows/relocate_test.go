@@ -54,7 +54,7 @@ func TestRehome(t *testing.T) {
 		}
 	}
 	require.Equal(t, []run.RunRehomed{{
-		From: "/runs/1", To: "/new", FromQueue: "passbook-dir-here", ToQueue: "passbook-dir-there", By: "ada",
+		From: "/runs/1", To: "/new", FromQueue: "passbook-dir-here", ToQueue: "passbook-dir-there", By: "ada", Auth: "none",
 	}},
 		payloads[run.RunRehomed](w, run.KindRunRehomed))
 	require.Len(t, w.dir.moves, 1, "where it is already, nobody looks")
@@ -72,7 +72,7 @@ func TestRehome(t *testing.T) {
 	require.Equal(t, "/new", w.dir.batches[len(w.dir.batches)-1].Dir)
 	require.Equal(t, []string{"run.paused", "run.rehomed", "run.resumed"},
 		w.story(run.KindRunPaused, run.KindRunRehomed, run.KindRunResumed))
-	require.Equal(t, []string{"/runs/1", "/new"}, []string{w.dir.moves[0].From, w.dir.moves[0].Dir})
+	require.Equal(t, []string{"/runs/1", "/new"}, []string{w.dir.moves[0].From, w.dir.moves[0].To})
 }
 
 func TestOnlyRehomeAndResumeMoveRun(t *testing.T) {

@@ -39,7 +39,7 @@ func readHistory(t *testing.T, path string) *historypb.History {
 
 func replay(h *historypb.History) error {
 	r := worker.NewWorkflowReplayer()
-	workflows.Register(r, nil)
+	workflows.Register(r, nil, nil)
 	return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
 }
 

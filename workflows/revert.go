@@ -17,6 +17,7 @@ const VerbRevert = "revert"
 type PendingRevert struct {
 	To         string `json:"to"` // checkpoint, or a boundary such as pass-35
 	By         string `json:"by,omitempty"`
+	Auth       string `json:"auth,omitempty"` // who signed the message
 	Note       string `json:"note,omitempty"`
 	StayPaused bool   `json:"rest,omitempty"` // stay paused there
 }
@@ -71,7 +72,11 @@ func (e *engine) revert(ctx workflow.Context) error {
 // restoreCheckpoint restores place, artifact, notes and workspace of a checkpoint. It first creates a checkpoint
 // of the current state, so that the revert can be reverted. refused: why it is not possible.
 func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refused string, err error) {
-	in := contract.CheckpointInput{Store: e.in.Target.Store, RunID: e.in.Target.RunID, ID: r.To}
+	in := func() any {
+		return contract.CheckpointInput{
+			Store: e.in.Target.Store, RunID: e.in.Target.RunID, PlanUse: e.planUse(), ID: r.To,
+		}
+	}
 	var c run.Checkpoint
 	err = e.readStore(ctx, contract.FindCheckpoint, in, &c)
 	if isType(err, contract.ErrBadInput) {
@@ -89,7 +94,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	if e.alreadyAt(c) {
 		if s := e.j.state; !r.StayPaused && s.Status == run.Paused {
 			return "", e.j.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{
-				Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note,
+				Epoch: s.Epoch, From: run.Paused, By: r.By, Auth: r.Auth, Note: r.Note,
 			})
 		}
 		return "", nil
@@ -107,7 +112,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	ev := run.RunReverted{
 		To: c.Seq, Cause: "revert", Abandoned: run.Range{First: c.Seq + 1, Last: now.Seq}, State: &then,
 		Checkpoint: c.ID,
-		By:         r.By, Note: r.Note, WasUSD: now.Total(),
+		By:         r.By, Auth: r.Auth, Note: r.Note, WasUSD: now.Total(),
 	}
 	e.round, e.routes, e.revertedTo = contract.Round{}, routes{}, c.Seq
 	return "", e.j.emit(ctx, run.KindRunReverted, then.Phase, ev)

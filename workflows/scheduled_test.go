@@ -28,7 +28,7 @@ type scheduleOptions struct {
 func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, error),
 	end func(ctx context.Context) (contract.RunEnd, error)) *scheduleOptions {
 	s := &scheduleOptions{env: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()}
-	workflows.Register(s.env, nil)
+	workflows.Register(s.env, nil, nil)
 	s.env.SetStartTime(startTime)
 	s.env.RegisterActivityWithOptions(func(_ context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
 		s.started = append(s.started, due)

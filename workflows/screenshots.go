@@ -29,7 +29,7 @@ func (e *engine) screenshots(ctx workflow.Context, at run.Place, s contract.Step
 			lost++ // not the browser's fault
 			continue
 		}
-		if isType(err, contract.ErrNoStore) {
+		if e.unavailable(err) {
 			if err := e.awaitRetry(ctx, away, errorMessage(err), never); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (e *engine) takeScreenshots(ctx workflow.Context, at run.Place, s contract.
 		return contract.ShotsResult{Message: "there is no artifact", Permanent: true}, nil
 	}
 	in := contract.ShotsInput{
-		RunID: e.in.Target.RunID, Store: e.in.Target.Store, Artifact: *e.j.state.Artifact,
+		RunID: e.in.Target.RunID, Store: e.in.Target.Store, PlanUse: e.planUse(), Artifact: *e.j.state.Artifact,
 		Name:        e.in.Start.Artifact.File,
 		Shots:       *s.Shots,
 		HeartbeatMS: e.in.Options.HeartbeatMS, Last: last,
@@ -125,7 +125,7 @@ func (e *engine) takeScreenshots(ctx workflow.Context, at run.Place, s contract.
 		5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, contract.TakeScreenshots, in).Get(ctx, &res)
 	if err != nil && ctx.Err() == nil && !heartbeatTimedOut(err) && !isType(err, contract.ErrDiskFull) &&
-		!isType(err, contract.ErrNoStore) && !isType(err, contract.ErrNoSlot) {
+		!e.unavailable(err) && !isType(err, contract.ErrNoSlot) {
 		return contract.ShotsResult{Message: errorMessage(err)}, nil
 	}
 	return res, err

@@ -18,7 +18,7 @@ func (e *engine) workspace() *contract.Tree {
 	if w == nil || s.Tree == nil {
 		return nil
 	}
-	return &contract.Tree{Plan: e.in.Start.Plan, Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
+	return &contract.Tree{PlanUse: e.planUse(), Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
 }
 
 // syncWorkspace updates the run's checkout to what a pass left, and returns the event to journal. It runs before
@@ -69,7 +69,7 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 	for away := 0; ; {
 		asked := e.control.retryRequests
 		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target)
+			in.SetTarget(e.in.Target, e.grants())
 			return workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
 		})
 		switch {
@@ -78,7 +78,7 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput), isType(err, contract.ErrStale),
 			isType(err, contract.ErrClaimed):
 			return err
-		case isType(err, contract.ErrNoStore):
+		case e.unavailable(err):
 			err = e.awaitRetry(ctx, away, summary+": "+errorMessage(err), never)
 			away++
 		case isType(err, contract.ErrNoSlot):

@@ -7,11 +7,15 @@ import (
 
 // AmendInput compares the plan of a run with another one.
 type AmendInput struct {
+	RunID string      `json:"run_id"`
 	Store string      `json:"store"`
 	Old   run.PlanRef `json:"old"`
 	New   run.PlanRef `json:"new"`
 	At    run.Place   `json:"at"`    // next step of the run
 	First int         `json:"first"` // stage that the run began with
+
+	OldGrant string `json:"old_grant,omitempty"`
+	NewGrant string `json:"new_grant,omitempty"`
 }
 
 // AmendResult is what differs. A run adopts the new plan only if nothing is refused.

@@ -17,6 +17,7 @@ type Schedule struct {
 	Source string `json:"source,omitempty"` // repository or folder to work on, if not that of the definition
 	Dirty  string `json:"dirty,omitempty"`  // as of starter run
 	By     string `json:"by"`               // creator
+	Grant  string `json:"grant,omitempty"`  // to start this
 }
 
 // Occurrence is one occurrence of a schedule.
@@ -30,6 +31,7 @@ type Occurrence struct {
 type ScheduledRun struct {
 	RunID     string `json:"run_id"`
 	Directory string `json:"directory"`
+	Grant     string `json:"grant,omitempty"` // to read the directory
 }
 
 // RunEnd is how a run ended; Status is empty if its workflow ended without a result.

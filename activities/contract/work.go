@@ -33,6 +33,7 @@ type Target struct {
 	RunID string `json:"run_id"`
 	Dir   string `json:"dir"`
 	Store string `json:"store"`
+	Grant string `json:"grant,omitempty"` // to use the directory and the store for the run
 }
 
 // Run returns the run id.
@@ -41,7 +42,7 @@ func (t Target) Run() string { return t.RunID }
 func (t Target) GetTarget() Target { return t }
 
 // SetTarget replaces the target by the run's current one.
-func (t *Target) SetTarget(to Target) { *t = to }
+func (t *Target) SetTarget(to Target, _ Grants) { *t = to }
 
 // OpenInput opens the directory before an execution writes to it.
 type OpenInput struct {
@@ -54,6 +55,8 @@ type OpenInput struct {
 	Embedded  bool      `json:"embedded"`          // the cluster is the embedded server of its host
 	Address   string    `json:"address,omitempty"` // of that server
 	Task      string    `json:"task,omitempty"`    // task of a new run
+
+	EpochGrant string `json:"epoch_grant,omitempty"` // to begin the epoch
 }
 
 // OpenResult describes the directory.
@@ -63,9 +66,10 @@ type OpenResult struct {
 	Task string   `json:"task,omitempty"` // of the input, without the secrets that the worker knows
 }
 
-// RehomeInput checks whether the target's directory is that of a run that was somewhere else. Nothing is written.
+// RehomeInput checks whether a directory is that of the target's run, which was somewhere else. Nothing is written.
 type RehomeInput struct {
 	Target
+	To        string   `json:"to"`             // the new location
 	From      string   `json:"from,omitempty"` // the old location; empty: on another host
 	Epoch     int      `json:"epoch"`
 	Execution string   `json:"execution"` // id of the first execution of this epoch
@@ -73,9 +77,10 @@ type RehomeInput struct {
 	Head      string   `json:"head"`
 }
 
-// RehomeResult is the host of the directory.
+// RehomeResult is the host of the directory, and the grant to use it.
 type RehomeResult struct {
-	Host string `json:"host"`
+	Host  string `json:"host"`
+	Grant string `json:"grant,omitempty"`
 }
 
 // ProjectInput is a batch of the journal. These bytes, as scheduled, are the record.
@@ -147,7 +152,7 @@ type InspectInput struct {
 
 // Tree is the current workspace of a run.
 type Tree struct {
-	Plan      string        `json:"plan"` // defines what is excluded
+	PlanUse                 // defines what is excluded
 	Workspace run.Workspace `json:"workspace"`
 	Tree      run.Blob      `json:"tree"`
 	Commit    string        `json:"commit,omitempty"`
@@ -183,8 +188,8 @@ type SyncWorkspaceResult struct {
 type DeliverInput struct {
 	Target
 	Workspace run.Workspace `json:"workspace"`
-	Commit    string        `json:"commit"`           // of the run's branch
-	Plan      string        `json:"plan"`             // defines the destination
+	Commit    string        `json:"commit"` // of the run's branch
+	PlanUse                 // defines the destination
 	Action    string        `json:"action,omitempty"` // the decision: approve, apply or skip; empty: none
 	Message   string        `json:"message"`
 	DryRun    bool          `json:"look,omitempty"` // only report what would be delivered
@@ -227,17 +232,18 @@ type Notice struct {
 // NotifyInput notifies one receiver of the stored plan.
 type NotifyInput struct {
 	Target
-	Plan     string `json:"plan"`
+	PlanUse
 	Receiver int    `json:"receiver"`
 	Notice   Notice `json:"notice"`
 }
 
 // RoundInput reads one round of a stage of the stored plan.
 type RoundInput struct {
+	RunID string `json:"run_id"`
 	Store string `json:"store"`
-	Plan  string `json:"plan"`
-	Stage int    `json:"stage"`
-	Round int    `json:"round"`
+	PlanUse
+	Stage int `json:"stage"`
+	Round int `json:"round"`
 }
 
 // Round is one round of a stage's steps, as the workflow needs it.
@@ -284,8 +290,7 @@ type Role struct {
 
 // StepRef identifies one call in the stored plan.
 type StepRef struct {
-	Plan   string `json:"plan"`
-	Inputs string `json:"inputs,omitempty"` // manifest of the run's inputs, to compose the prompt
+	PlanUse
 	Stage  int    `json:"stage"`
 	Round  int    `json:"round"`
 	Step   int    `json:"step"`
@@ -294,6 +299,7 @@ type StepRef struct {
 
 // ComposeInput composes a prompt.
 type ComposeInput struct {
+	RunID   string      `json:"run_id"`
 	Store   string      `json:"store"`
 	At      StepRef     `json:"at"`
 	Context StepContext `json:"given"`
@@ -321,6 +327,7 @@ type ComposeResult struct {
 
 // PassInput makes one call.
 type PassInput struct {
+	RunID       string       `json:"run_id"`
 	Store       string       `json:"store"`
 	Call        string       `json:"call"`
 	Attempt     int          `json:"attempt"`
@@ -445,12 +452,14 @@ const (
 	ErrNoStore       = "NoStore"     // this host cannot reach the store
 	ErrNoProgram     = "NoProgram"   // this host lacks the agent's program
 	ErrNoSlot        = "NoSlot"      // no slot in time; the work has not begun
+	ErrNotGranted    = "NotGranted"  // this worker's key did not grant it: nothing was read or changed
 	ErrDirNotFound   = "NotThere"    // the run directory is not at the given path
 	ErrDiskFull      = "DiskFull"    // a disk is full or its quota is used up
 )
 
 // ShotsInput takes screenshots of the artifact.
 type ShotsInput struct {
+	PlanUse
 	RunID       string               `json:"run_id"`
 	Store       string               `json:"store"`
 	Artifact    run.Blob             `json:"artifact"`
@@ -466,6 +475,7 @@ type ShotsInput struct {
 
 // CheckpointInput reads a checkpoint of a run.
 type CheckpointInput struct {
+	PlanUse
 	Store string `json:"store"`
 	RunID string `json:"run_id"`
 	ID    string `json:"id"`

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -36,7 +38,8 @@ func classify(exit Exit, message, said string) *Failure {
 	why := explanation(said)
 	switch {
 	case exit.Overflow:
-		message = fmt.Sprintf("agent printed more than %d MiB; its output is cut off there", DefaultOutput>>20)
+		message = fmt.Sprintf("agent printed more than %s; its output is cut off there (limits.output)",
+			pipeline.Bytes(cmp.Or(exit.Limit, DefaultOutput)))
 		return NewFailure(run.CategoryOutputTruncated, message, exit.Code)
 	case exit.Idle:
 		message = fmt.Sprintf("agent printed nothing for too long and was ended after %s", took)

@@ -11,17 +11,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
 // DefaultGrace is the time between SIGTERM and SIGKILL.
 const DefaultGrace = 5 * time.Second
 
-// DefaultOutput is the maximum number of bytes kept of a child's output.
-const DefaultOutput = 64 << 20
+// DefaultOutput is the maximum number of bytes kept of a child's output, if a command sets none.
+const DefaultOutput = 32e6
 
 // MarkEnv is the variable that identifies the processes of one delivery, whatever group or session they moved to.
 const MarkEnv = "PASSBOOK_DELIVERY"
@@ -30,6 +32,7 @@ const MarkEnv = "PASSBOOK_DELIVERY"
 type Command struct {
 	Argv        []string
 	Env         []string          // names of additional variables to pass on
+	Shell       bool              // a shell command: it gets no variables of agents
 	Environment []string          // KEY=value source of the variables; nil means os.Environ()
 	ExtraEnv    map[string]string // set in any case
 	Dir         string            // scratch directory, created by the caller
@@ -41,6 +44,8 @@ type Command struct {
 	Idle        time.Duration     // maximum time without output; 0: none
 	Output      int64             // maximum bytes of stdout, and of stderr; 0: DefaultOutput
 	Grace       time.Duration     // between SIGTERM and SIGKILL; 0: DefaultGrace
+	Sandbox     *sandbox.Call     // nil: none; Path, Argv, Environ and Work are filled in
+	Refused     error             // why this host cannot start it as asked; nil: it can
 }
 
 // validate validates a command before anything is created.
@@ -67,6 +72,9 @@ func (c Command) validate() error {
 
 // Find reports whether the program exists. A name relative to the scratch directory is not checked.
 func (c Command) Find() error {
+	if c.Refused != nil {
+		return fmt.Errorf("start agent %s: %w", c.Argv[0], c.Refused)
+	}
 	name := c.Argv[0]
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return nil
@@ -80,11 +88,47 @@ func (c Command) call() (supervisor.Call, error) {
 	if err := c.validate(); err != nil {
 		return supervisor.Call{}, err
 	}
+	if c.Refused != nil {
+		return supervisor.Call{}, fmt.Errorf("start agent %s: %w", c.Argv[0], c.Refused)
+	}
 	program, err := lookPath(c.Argv[0], c.Dir, c.Environ())
-	return supervisor.Call{
+	call := supervisor.Call{
 		Path: program, Argv: c.Argv, Dir: c.Dir, Stdin: c.Prompt, Stdout: c.Stdout, Stderr: c.Stderr,
 		Timeout: c.Timeout, Idle: c.Idle, Output: cmp.Or(c.Output, DefaultOutput), Grace: cmp.Or(c.Grace, DefaultGrace),
-	}, err
+	}
+	if err != nil || c.Sandbox == nil || c.Sandbox.Mode == sandbox.None {
+		return call, err
+	}
+	s := *c.Sandbox
+	s.Path, s.Argv, s.Environ, s.Work = program, c.Argv, c.Environ(), c.Dir
+	call.Path, call.Sandbox = s.Bwrap, true
+	if addresses := s.Addresses(); len(addresses) == 0 {
+		s.Enter = nil
+	} else {
+		if call.Network, err = enterNetwork(&s, addresses); err != nil {
+			return call, err
+		}
+	}
+	call.Argv, err = s.Wrap()
+	return call, err
+}
+
+// enterNetwork configures the program that prepares the network of a sandbox.
+func enterNetwork(s *sandbox.Call, addresses []string) (*supervisor.Network, error) {
+	n := supervisor.NewNetwork(addresses)
+	ports := []string{strconv.Itoa(n.Proxy)}
+	for _, port := range n.Ports {
+		ports = append(ports, strconv.Itoa(port))
+	}
+	if s.Enter == nil {
+		var err error
+		if s.Enter, err = supervisor.Argv(); err != nil {
+			return nil, err
+		}
+	}
+	s.Enter = append(s.Enter[:len(s.Enter):len(s.Enter)], supervisor.EnterVerb, strings.Join(ports, ","))
+	s.Proxy = n.Proxy
+	return n, nil
 }
 
 // createFiles checks the prompt and creates the output files.

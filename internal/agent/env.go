@@ -13,7 +13,9 @@ var (
 		"PATH", "HOME", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "NODE_EXTRA_CA_CERTS",
 		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
 	}
-	defaultEnvPrefixes = []string{"SSL_", "ANTHROPIC_", "CLAUDE_"}
+	defaultEnvPrefixes = []string{"SSL_"}
+	// agentEnvPrefixes are for agents only: a shell command runs what an agent has written
+	agentEnvPrefixes = []string{"ANTHROPIC_", "CLAUDE_"}
 	// deniedEnv are the variables of a surrounding agent session: with them, claude refuses to start or behaves as a
 	// nested session.
 	deniedEnv = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"}
@@ -82,5 +84,6 @@ func AllowedEnv(from, names []string) []string {
 func (c Command) allows(name string) bool {
 	hasPrefix := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
 	return slices.Contains(defaultEnv, name) || slices.Contains(c.Env, name) ||
-		slices.ContainsFunc(defaultEnvPrefixes, hasPrefix)
+		slices.ContainsFunc(defaultEnvPrefixes, hasPrefix) ||
+		!c.Shell && slices.ContainsFunc(agentEnvPrefixes, hasPrefix)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 )
 
@@ -23,18 +24,23 @@ func Envelope(kind string, stdout []byte, hide func(string) string) []byte {
 	if kind != KindJSON {
 		return nil
 	}
-	all := objects(stdout)
-	if len(all) == 0 {
+	var final []byte
+	var total omission
+	for o := range objects(stdout) {
+		final = o
+		total.Lines, total.Bytes = total.Lines+1, total.Bytes+len(o)
+	}
+	if final == nil {
 		return nil
 	}
-	last := redactedLine(all[len(all)-1], hide) // the summary of the call
+	last := redactedLine(final, hide) // the summary of the call
 	var out []byte
-	var omitted omission
-	for _, o := range all[:len(all)-1] {
-		if omitted.Lines > 0 || len(out)+len(last)+len(o) > maxEnvelope {
-			omitted.Lines, omitted.Bytes = omitted.Lines+1, omitted.Bytes+len(o)
-			continue
+	omitted := omission{Lines: total.Lines - 1, Bytes: total.Bytes - len(final)}
+	for o := range objects(stdout) {
+		if omitted.Lines == 0 || len(out)+len(last)+len(o) > maxEnvelope {
+			break
 		}
+		omitted.Lines, omitted.Bytes = omitted.Lines-1, omitted.Bytes-len(o)
 		out = append(out, redactedLine(o, hide)...)
 	}
 	if omitted.Lines > 0 {
@@ -56,44 +62,58 @@ func (l omission) line() []byte {
 	return encodeLine(l)
 }
 
-// objects returns the JSON objects in an output. Other lines are skipped; an incomplete object ends the search.
-func objects(out []byte) []json.RawMessage {
-	var all []json.RawMessage
-	for rest := bytes.TrimSpace(out); len(rest) > 0; rest = bytes.TrimSpace(rest) {
-		var value json.RawMessage
-		decoder := json.NewDecoder(bytes.NewReader(rest))
-		err := io.EOF
-		if rest[0] == '{' || rest[0] == '[' {
-			err = decoder.Decode(&value)
+// objects yields the JSON objects in an output, compact. Other lines are skipped; an incomplete object ends the search.
+// Only one is in memory: an output may consist of millions.
+func objects(out []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		decoder, from := json.NewDecoder(bytes.NewReader(out)), 0
+		for at := 0; ; {
+			at += len(out[at:]) - len(bytes.TrimLeft(out[at:], " \t\r\n"))
+			if at == len(out) {
+				return
+			}
+			var value json.RawMessage
+			err := io.EOF
+			if out[at] == '{' || out[at] == '[' {
+				err = decoder.Decode(&value)
+			}
+			switch {
+			case errors.Is(err, io.ErrUnexpectedEOF):
+				return
+			case err != nil:
+				line, _, _ := bytes.Cut(out[at:], []byte{'\n'})
+				at = min(len(out), at+len(line)+1)
+				decoder, from = json.NewDecoder(bytes.NewReader(out[at:])), at
+				continue
+			}
+			at = from + int(decoder.InputOffset())
+			if !yieldObjects(value, yield) {
+				return
+			}
 		}
-		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return all
-		case err != nil:
-			_, rest, _ = bytes.Cut(rest, []byte{'\n'})
-			continue
-		}
-		rest = rest[decoder.InputOffset():]
-		all = append(all, flatten(value)...)
 	}
-	return all
 }
 
-// flatten returns the objects of an array, or the object itself, compact.
-func flatten(value json.RawMessage) []json.RawMessage {
-	var parts, all []json.RawMessage
+// yieldObjects yields the objects of an array, or the object itself, compact. It reports whether to continue.
+func yieldObjects(value json.RawMessage, yield func([]byte) bool) bool {
 	if value[0] == '{' {
-		parts = append(parts, value)
-	} else if json.Unmarshal(value, &parts) != nil {
-		return nil
-	}
-	for _, p := range parts {
 		var b bytes.Buffer
-		if len(p) > 0 && p[0] == '{' && json.Compact(&b, p) == nil {
-			all = append(all, b.Bytes())
+		return json.Compact(&b, value) != nil || yield(b.Bytes())
+	}
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	if _, err := decoder.Token(); err != nil {
+		return true
+	}
+	for decoder.More() {
+		var part json.RawMessage
+		if decoder.Decode(&part) != nil {
+			return true
+		}
+		if part[0] == '{' && !yieldObjects(part, yield) {
+			return false
 		}
 	}
-	return all
+	return true
 }
 
 // redactedLine returns a redacted object as a line. If redaction breaks the JSON, it is stored as text.

@@ -56,6 +56,7 @@ const (
 // timeout afterwards: it is paid for. Cost is the agent's own figure, else tokens times price (nil: 0), with
 // characters / 4 if the agent reports no tokens. A failed attempt without output costs nothing.
 func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
+	stderr = ending(stderr)
 	var reply Reply
 	var failure *Failure
 	switch kind {
@@ -71,10 +72,16 @@ func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *Pric
 		failure.Message += lastWords(stderr, string(stdout), failure.Message)
 	}
 	if failure != nil {
-		failure.Diagnostics = diagnose(stderr, string(stdout))
+		failure.Diagnostics = diagnose(stderr, string(stdout[max(0, len(stdout)-maxExplained):]))
 	}
 	return reply, failure
 }
+
+// maxExplained is the number of bytes at the end of a text in which the reason of a failure is searched.
+const maxExplained = 256 << 10
+
+// ending returns the end of a text.
+func ending(text string) string { return text[max(0, len(text)-maxExplained):] }
 
 func readText(stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
 	text := string(stdout)
@@ -99,7 +106,7 @@ func readJSON(stdout []byte, exit Exit, stderr string, price *Price, promptChars
 	case e.failed():
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
-		return reply, classify(exit, e.reported(exit), stderr+"\n"+e.text())
+		return reply, classify(exit, e.reported(exit), stderr+"\n"+ending(e.text()))
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:
 		return reply, classify(exit, exitMessage(exit), stderr)
 	case e.Result == nil:

@@ -130,7 +130,7 @@ func flags(s *site) []chromedp.ExecAllocatorOption {
 		// tab, such as a WebSocket, ends at this rule.
 		"host-resolver-rules":                    "MAP " + s.addr + " " + s.addr + ", MAP * ~NOTFOUND",
 		"no-proxy-server":                        true,
-		"force-webrtc-ip-handling-policy":        "disable_non_proxied_udp",
+		"webrtc-ip-handling-policy":              "disable_non_proxied_udp",
 		"disable-quic":                           true,
 		"disable-background-networking":          true,
 		"disable-component-update":               true,

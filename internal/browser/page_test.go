@@ -3,11 +3,14 @@ package browser_test
 import (
 	"fmt"
 	"image"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -123,4 +126,51 @@ func TestInvalidRequests(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
+}
+
+// TestPageSendsNoDatagrams lets a page ask STUN and TURN servers, and open an HTTP/3 connection, at a socket on loopback.
+func TestPageSendsNoDatagrams(t *testing.T) {
+	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer socket.Close()
+	html := fmt.Sprintf(`<!doctype html><body style="height: 9000px"><iframe></iframe><script>
+  for (const w of [window, document.querySelector("iframe").contentWindow]) {
+    for (const server of [{urls: "stun:%[1]s"}, {urls: "turn:%[1]s", username: "u", credential: "c"}]) {
+      const c = new w.RTCPeerConnection({iceServers: [server]});
+      c.createDataChannel("x");
+      c.createOffer().then(o => c.setLocalDescription(o));
+    }
+  }
+  try { new WebTransport("https://%[1]s/x") } catch {}
+</script>`, socket.LocalAddr())
+	shoot(t, []byte(html), browser.Request{Sizes: []browser.Size{small},
+		Kinds: []string{browser.Scroll}}) // many pictures take the time that the connections need
+
+	require.NoError(t, socket.SetReadDeadline(time.Now().Add(time.Millisecond)))
+	got := make([]byte, 1500)
+	n, from, err := socket.ReadFrom(got)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the page sent %d bytes from %v: %x", n, from, got[:n])
+}
+
+// TestPageOpensNoConnections lets a page hint at another server in the ways that are no requests of its own.
+func TestPageOpensNoConnections(t *testing.T) {
+	var connections atomic.Int32
+	other := httptest.NewUnstartedServer(http.NotFoundHandler())
+	other.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	other.Start()
+	defer other.Close()
+	html := fmt.Sprintf(`<!doctype html>
+<link rel=dns-prefetch href="%[1]s"><link rel=preconnect href="%[1]s"><link rel=prefetch href="%[1]s/p">
+<link rel=icon href="%[1]s/favicon.ico">
+<meta http-equiv="Content-Security-Policy" content="img-src 'none'">
+<script type="speculationrules">{"prefetch":[{"urls":["%[1]s/a"],"eagerness":"immediate"}],
+  "prerender":[{"urls":["%[1]s/b"],"eagerness":"immediate"}]}</script>
+<img src="%[1]s/violation.png"><a id=link href="#x" ping="%[1]s/ping">a</a>
+<script>document.getElementById("link").click()</script>`, other.URL)
+	shoot(t, []byte(html), viewOnly)
+	require.Zero(t, connections.Load(), "the page opened a connection to another server")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
@@ -33,6 +34,8 @@ type Claim struct {
 	Worker  process.Identity `json:"worker"`
 	Scratch string           `json:"scratch"`
 	At      string           `json:"at"`
+
+	Sandbox sandbox.Held `json:"sandbox"` // what restricts the agent
 
 	Supervisor process.Identity `json:"supervisor"`
 	Deadline   string           `json:"deadline"` // when the supervisor has ended the agent at the latest

@@ -11,6 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -35,8 +36,10 @@ func Reap(ctx context.Context, dir string) error {
 
 // ReadIdentity reads a process that a delivery has recorded; ok is false if there is none, or an incomplete one.
 func ReadIdentity(dir, name string) (id process.Identity, ok bool, err error) {
-	raw, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
+	const limit = 64 << 10
+	raw, err := regular.ReadFile(filepath.Join(dir, name), limit)
+	var other *regular.KindError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 		return id, false, nil
 	}
 	if err != nil {

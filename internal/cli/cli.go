@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -36,6 +37,7 @@ type app struct {
 	settings config.Settings
 	read     sync.Once // starts the one reader of in
 	lines    chan string
+	trust    bool             // the user trusts received run directories
 	unkept   sync.Once        // prints the warning that there is no keeper
 	started  *Started         // the run of a verb that starts or resumes one
 	secrets  *redact.Redactor // hides secrets in what is printed about the work
@@ -82,6 +84,8 @@ without a server.
 			if a.settings, err = config.Load(cmd.Flags()); err == nil {
 				a.secrets, err = secrets.New(a.settings, os.Environ())
 			}
+			cmd.SetContext(operations.WithStores(cmd.Context(), operations.Stores{Configured: a.settings.Store,
+				StateDir: a.settings.StateDir, Trust: a.trust}))
 			return asUsage(err)
 		},
 	}
@@ -90,6 +94,8 @@ without a server.
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(unknownFlag)
 	config.Flags(root.PersistentFlags())
+	root.PersistentFlags().BoolVar(&a.trust, "trust", false,
+		"read run directories of other users, and open the store that a received run directory names")
 	a.addVerbs(root)
 	a.completions(root)
 	return root

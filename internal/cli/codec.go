@@ -49,61 +49,73 @@ that in codec.keys: id=file:PATH or id=env:NAME.`,
 func (a *app) codecServe() *cobra.Command {
 	var listen string
 	var origins []string
-	var remote bool
+	var remote, noToken bool
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve decrypted payloads to the Web UI and the temporal CLI", Args: cobra.NoArgs,
 		Long: `Serve the codec endpoint in the foreground: the Web UI and the temporal CLI send encrypted payloads, and show
-the answer. Its clients can read everything that the keys in the settings open. By default it listens on the loopback
-interface, answers browsers only on pages of the Web UI (--origin), and requires a token if codec.token is set.
+the answer. Its clients can read everything that the keys in the settings open. It listens on the loopback interface,
+answers pages of other Web UIs only if --origin names them, and requires a token: that of codec.token, or one that it
+makes in the state directory.
 
-The embedded server's Web UI uses the setting codec.endpoint, read when the server starts; the temporal CLI uses
---codec-endpoint.`,
+The embedded server's Web UI uses the setting codec.endpoint, read when the server starts, and sends the token for
+browsers that are logged in. The temporal CLI uses --codec-endpoint, and the token that starter server env exports.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
-			e, err := a.endpoint(origins)
+			e, token, err := a.endpoint(origins, noToken || remote)
 			if err != nil {
 				return err
 			}
-			return a.serveCodec(ctx, e, listen, remote)
+			return a.serveCodec(ctx, e, listen, remote, token)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8234", "address")
 	cmd.Flags().StringArrayVar(&origins, "origin", nil,
-		"URL of a Web UI that may ask, such as https://temporal.example.org (may be repeated; default: the embedded "+
-			"one)")
+		"URL of a Web UI whose pages may ask, such as https://temporal.example.org (may be repeated)")
 	cmd.Flags().BoolVar(&remote, "allow-remote", false,
 		"allow a --listen address that other machines can reach: in a container, behind authentication, or with "+
 			"codec.token")
+	cmd.Flags().BoolVar(&noToken, "no-token", false,
+		"answer without a token, for a Web UI that sends none: every user of this machine can then decrypt")
 	return cmd
 }
 
-// endpoint creates the endpoint from the settings. It fails without a key.
-func (a *app) endpoint(origins []string) (codec.Endpoint, error) {
+// endpoint creates the endpoint from the settings, and names its token. It fails without a key.
+func (a *app) endpoint(origins []string, open bool) (e codec.Endpoint, where string, err error) {
 	c, err := codec.Load(a.settings.Codec, os.Getenv)
 	if err != nil {
-		return codec.Endpoint{}, asUsage(err)
+		return e, "", asUsage(err)
 	}
 	if len(a.settings.Codec.Keys) == 0 {
-		return codec.Endpoint{}, asUsage(errors.New("there is no key: set codec.keys"))
+		return e, "", asUsage(errors.New("there is no key: set codec.keys"))
 	}
-	e := codec.Endpoint{Codec: c, Origins: origins}
-	if a.settings.Codec.Token != "" {
-		if e.Token, err = codec.Secret(a.settings.Codec.Token, os.Getenv); err != nil {
-			return e, asUsage(fmt.Errorf("settings: codec.token: %w", err))
-		}
+	e = codec.Endpoint{Codec: c, Origins: origins}
+	if a.settings.Codec.Token == "" && open {
+		return e, "none: every client that reaches the address can decrypt", nil
 	}
-	if len(origins) > 0 {
-		return e, nil
-	}
-	st, err := local.Read(a.settings.StateDir)
-	if err == nil && st.Server != nil {
-		e.Origins = []string{st.Server.UI, strings.Replace(st.Server.UI, "127.0.0.1", "localhost", 1)}
-	}
-	return e, err
+	e.Token, where, err = a.codecToken()
+	return e, where, err
 }
 
-func (a *app) serveCodec(ctx context.Context, e codec.Endpoint, listen string, remote bool) error {
+// codecToken returns the token of the codec endpoint, and where it is: that of the settings, or one in the state
+// directory.
+func (a *app) codecToken() (token, where string, err error) {
+	if where = a.settings.Codec.Token; where != "" {
+		if token, err = codec.Secret(where, os.Getenv); err != nil {
+			return "", "", asUsage(fmt.Errorf("settings: codec.token: %w", err))
+		}
+		return token, where, nil
+	}
+	file, err := local.CodecToken(a.settings.StateDir)
+	if err != nil {
+		return "", "", err
+	}
+	where = "file:" + file
+	token, err = codec.Secret(where, os.Getenv)
+	return token, where, err
+}
+
+func (a *app) serveCodec(ctx context.Context, e codec.Endpoint, listen string, remote bool, token string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
@@ -118,8 +130,8 @@ func (a *app) serveCodec(ctx context.Context, e codec.Endpoint, listen string, r
 	if len(e.Origins) > 0 {
 		from = strings.Join(e.Origins, ", ")
 	}
-	fmt.Fprintf(a.out, "Codec endpoint  http://%s\nAnswers         %s, and programs other than browsers\n", l.Addr(),
-		from)
+	fmt.Fprintf(a.out, "Codec endpoint  http://%s\nAnswers         %s, and programs other than browsers\n"+
+		"Token           %s\n", l.Addr(), from, token)
 	srv := &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()

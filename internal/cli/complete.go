@@ -147,7 +147,7 @@ func (a *app) meant(cmd *cobra.Command, args []string) (rundir.Dir, bool) {
 	if cmd.Name() == "fork" || cmd.Name() == "replay" {
 		dir = "" // it names the new run
 	}
-	d, err := operations.Find(s.StateDir, named(args, dir))
+	d, err := operations.Find(s.StateDir, named(args, dir), false)
 	return d.Dir, err == nil
 }
 

@@ -34,7 +34,7 @@ func openContents(ctx context.Context, d rundir.Dir) *contents {
 		err = presentStore(claim.Store)
 	}
 	if err == nil {
-		c.store, err = store.Open(c.ctx, claim.Store)
+		c.store, err = operations.OpenStore(c.ctx, claim.Store)
 	}
 	c.err = err
 	return c

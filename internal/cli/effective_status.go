@@ -40,6 +40,19 @@ func (a *app) effectiveStatus(ctx context.Context, d rundir.Dir, recorded run.St
 	return s
 }
 
+// insecure explains why other users may use the embedded server; empty: they may not, or it is not used.
+func (a *app) insecure() string {
+	conn, err := connect.Find(a.settings)
+	if err != nil || conn.Explicit {
+		return ""
+	}
+	st, err := local.Read(a.settings.StateDir)
+	if err != nil || st.Server == nil {
+		return ""
+	}
+	return st.Server.Insecure()
+}
+
 // errNoServer reports that no server runs, and none is configured.
 type errNoServer struct{}
 

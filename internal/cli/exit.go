@@ -5,7 +5,10 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
@@ -103,13 +106,14 @@ func notInStatus(err error) bool {
 // isUsage reports whether the command was wrong, or its input was refused.
 func isUsage(err error) bool {
 	for _, matches := range []func(error) bool{
-		is[usageError], is[pipeline.Problems], is[*codec.SettingsError],
+		is[usageError], is[pipeline.Problems], is[*codec.SettingsError], is[*grants.KeyError], is[*identity.KeyError],
 		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError], is[*operations.NameError],
 		is[*operations.MissingError],
 		is[*operations.PolicyError], is[*operations.RefusedError],
 		is[*operations.RemoveError], is[*operations.ScheduleError], is[*operations.SnapshotError],
-		is[*operations.SourceError],
-		is[*rundir.AccessError], is[*rundir.ClaimedError], is[*projector.NoCheckpointError], is[*projector.TargetError],
+		is[*operations.SourceError], is[*operations.StoreError],
+		is[*folder.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
+		is[*projector.NoCheckpointError], is[*projector.TargetError],
 	} {
 		if matches(err) {
 			return true

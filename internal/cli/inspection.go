@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -88,7 +89,9 @@ func nextCommands(s inspection) []string {
 	next := s.next()
 	texts := shell.Next(program(), next)
 	if _, asks := run.Offers(next, run.Decide); asks {
-		texts = append(texts, shell.Temporal(shell.Signal, s.claim.RunID, next)...)
+		for _, c := range shell.Temporal(shell.Signal, s.claim.RunID, next) {
+			texts = append(texts, connect.UseServer(program())+" && "+c)
+		}
 	}
 	return texts
 }

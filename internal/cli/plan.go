@@ -2,10 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -30,6 +32,9 @@ func (a *app) plan() *cobra.Command {
 		}
 		if *asJSON {
 			return a.json(def.Plan)
+		}
+		for _, w := range operations.SandboxWarnings(def.Plan, a.settings, sandbox.Examine()) {
+			fmt.Fprintln(a.err, "Warning:", w)
 		}
 		return pipeline.WriteTable(a.out, def.Plan)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -197,7 +196,7 @@ func (a *app) freedBy(ctx context.Context, all []operations.Removable) []freed {
 }
 
 func (a *app) freed(ctx context.Context, url string, ids []string) (operations.Amount, error) {
-	s, err := store.Open(ctx, url)
+	s, err := operations.OpenStore(ctx, url)
 	if err != nil {
 		return operations.Amount{}, err
 	}

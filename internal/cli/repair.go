@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
@@ -110,7 +111,7 @@ func with[T any](ctx context.Context, r *runStore, f func(runBlobs) (T, error)) 
 		if err != nil {
 			return none, err
 		}
-		if r.open, err = store.Open(ctx, claim.Store); err != nil {
+		if r.open, err = operations.OpenStore(ctx, claim.Store); err != nil {
 			return none, err
 		}
 	}

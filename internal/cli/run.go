@@ -228,8 +228,13 @@ func (a *app) greet(s *session, st operations.Started) {
 		fmt.Fprint(a.out, reopenedWith(*st.Reopened))
 	}
 	fmt.Fprintf(a.out, "%s run %s\n  directory  %s\n", word, st.RunID, st.Dir.Root)
-	if s.ui != "" {
-		fmt.Fprintf(a.out, "  Web UI     %s/namespaces/%s/workflows/%s\n", s.ui, s.Namespace, st.RunID)
+	if s.link != nil {
+		link, err := s.link("/namespaces/" + s.Namespace + "/workflows/" + st.RunID)
+		if err != nil {
+			fmt.Fprintln(a.err, "Warning:", err)
+		} else {
+			fmt.Fprintf(a.out, "  Web UI     %s\n", link)
+		}
 	}
 	fmt.Fprintln(a.out)
 }

@@ -22,7 +22,7 @@ func (a *app) server() *cobra.Command {
 		a.serverStop(),
 		&cobra.Command{Use: "build", Short: "Build the server, without starting it", Args: cobra.NoArgs,
 			RunE: a.serverBuild},
-		a.serverStatus(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
+		a.serverStatus(), a.serverUI(), a.serverEnv(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
 	)
 	return cmd
 }
@@ -39,6 +39,37 @@ func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
 	}
 	a.printServer(st)
 	return nil
+}
+
+func (a *app) serverUI() *cobra.Command {
+	return &cobra.Command{
+		Use: "ui", Short: "Print a one-time link that logs a browser into the Web UI", Args: cobra.NoArgs,
+		Long: fmt.Sprintf(`Print a link to the Web UI of the embedded server. It can be opened once, within %.0f hours.
+The browser stays logged in for a year, also when the server restarts.`, local.LinkLife.Hours()),
+		RunE: func(*cobra.Command, []string) error {
+			st, err := local.Read(a.settings.StateDir)
+			if err != nil {
+				return err
+			}
+			if st.Server == nil {
+				return fmt.Errorf("open the Web UI: the embedded server does not run; start it: %s server start", program())
+			}
+			link, err := st.Server.LoginLink("")
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.out, link)
+			return nil
+		},
+	}
+}
+
+// toLogIn names the command that logs a browser in.
+func (a *app) toLogIn(s local.Server) string {
+	if s.Login == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (to log in: %s server ui)", program())
 }
 
 func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
@@ -179,7 +210,11 @@ func (a *app) printServer(st local.Status) {
 	} else {
 		fmt.Fprintf(a.out, "Server    %s, pid %d, since %s\nWeb UI    %s\nDatabase  %s\nLog       %s\n",
 			st.Server.Address, st.Server.Process.PID,
-			st.Server.Started.Local().Format(time.DateTime), st.Server.UI, st.Server.Database, st.Server.Log)
+			st.Server.Started.Local().Format(time.DateTime), st.Server.UI+a.toLogIn(*st.Server), st.Server.Database,
+			st.Server.Log)
+		if why := st.Server.Insecure(); why != "" {
+			fmt.Fprintf(a.out, "Warning   %s\n", why)
+		}
 	}
 	if st.Worker == nil {
 		fmt.Fprintln(a.out, "Worker    not running")

@@ -24,7 +24,7 @@ import (
 // session is a connection to Temporal, with the local processes that it needs.
 type session struct {
 	operations.Operator
-	ui      string // address of the Web UI; empty: unknown
+	link    func(page string) (string, error) // a one-time link to the Web UI; nil: unknown
 	ensure  func(context.Context) error
 	release func() error
 }
@@ -51,7 +51,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err != nil {
 			return nil, err
 		}
-		address, s.ui = srv.Address, srv.UI
+		address, s.link = srv.Address, srv.LoginLink
 	}
 	cl, err := conn.Dial(ctx, address, quietLog(a.err))
 	if err != nil {

@@ -102,6 +102,9 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	if n := s.effective.NoWorker; n != nil {
 		row("Worker", "none: %s", noWorkerWords(*n))
 	}
+	if why := a.insecure(); why != "" {
+		row("Server", "%s", why)
+	}
 	if s.effective.Status == s.effective.Recorded {
 		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}

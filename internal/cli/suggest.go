@@ -102,7 +102,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 
 // find returns the directory of a named run, or suggests similar names.
 func (a *app) find(what string) (rundir.Dir, error) {
-	d, err := operations.FindHere(a.settings.StateDir, what)
+	d, err := operations.FindHere(a.settings.StateDir, what, a.trust)
 	var name *operations.NameError
 	if errors.As(err, &name) && len(name.Found) == 0 {
 		if hint := a.nearRuns(what); hint != "" {

@@ -62,6 +62,8 @@ func verbs() []verb {
 		{"repair-state", "repair", (*app).repairState},
 
 		{"codec", "environment", (*app).codec},
+		{"grant", "environment", (*app).grant},
+		{"identity", "environment", (*app).identity},
 		{"config", "environment", (*app).config},
 		{"doctor", "environment", (*app).doctor},
 		{"server", "environment", (*app).server},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -118,11 +118,11 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 }
 
 func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
-	f, err := durable.Open(d.Path(layout.TextLog))
+	f, err := d.OpenFile(layout.TextLog)
 	if err != nil {
 		return fmt.Errorf("the run has no log yet: %w", err)
 	}
-	defer f.Close()
+	defer folder.Close(f)
 	return every(ctx, refresh, func(time.Time) (bool, error) {
 		closed := false
 		if m, err := d.Meta(); err == nil {

@@ -13,11 +13,11 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -32,21 +32,26 @@ const (
 // Connection holds the client options that envconfig found.
 type Connection struct {
 	Options  client.Options
-	Explicit bool // an address is configured: the embedded server is not used
+	Explicit bool       // an address is configured that is not the embedded server's
+	Role     certs.Role // what the client does on the embedded server; empty: certs.CLI
+
+	stateDir string // of the embedded server
 }
 
 // Find reads the TEMPORAL_* variables and the profile. The settings determine how payloads are encrypted.
-func Find(settings config.Settings) (Connection, error) {
+func Find(settings config.Settings) (Connection, error) { return find(settings, "") }
+
+// find is Find for an address that replaces the configured one, unless it is empty.
+func find(settings config.Settings, address string) (Connection, error) {
 	crypt, err := codec.Load(settings.Codec, os.Getenv)
 	if err != nil {
 		return Connection{}, err
 	}
-	opts, err := envconfig.LoadDefaultClientOptions()
+	c, err := configured(settings.StateDir, address)
 	if err != nil {
 		return Connection{}, fmt.Errorf("connection to Temporal (TEMPORAL_* variables, profile): %w", err)
 	}
-	opts.DataConverter, opts.FailureConverter = crypt.Converter(), crypt.Failures()
-	c := Connection{Options: opts, Explicit: opts.HostPort != ""}
+	c.Options.DataConverter, c.Options.FailureConverter = crypt.Converter(), crypt.Failures()
 	if c.Options.Namespace == "" {
 		c.Options.Namespace = client.DefaultNamespace
 	}
@@ -58,6 +63,9 @@ func Find(settings config.Settings) (Connection, error) {
 func (c Connection) Dial(ctx context.Context, address string, logger *slog.Logger) (client.Client, error) {
 	if address != "" {
 		c.Options.HostPort = address
+	}
+	if err := c.authenticate(); err != nil {
+		return nil, err
 	}
 	c.Options.Logger = log.NewStructuredLogger(logger)
 	if isLoopback(c.Options.HostPort) {

@@ -60,12 +60,15 @@ func (c Connection) explain(ctx context.Context, err error) error {
 	var missing *serviceerror.NamespaceNotFound
 	switch code := codeOf(err); {
 	case errors.As(err, &missing) || code == codes.NotFound:
-		create := fmt.Sprintf("temporal operator namespace create -n %s --address %s", ns, addr)
+		create := c.temporal("operator namespace create -n " + ns)
 		return c.fail(StageNamespace, err, "Create it with `"+create+"`, or set TEMPORAL_NAMESPACE to another one",
 			"the Temporal server at %s has no namespace %s", addr, ns)
 	case code == codes.PermissionDenied || code == codes.Unauthenticated:
-		return c.fail(StagePermission, err,
-			"Check TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_NAMESPACE with `starter config`",
+		fix := "Check TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_NAMESPACE with `starter config`"
+		if !c.Explicit {
+			fix = c.remedy()
+		}
+		return c.fail(StagePermission, err, fix,
 			"the Temporal server at %s refuses the connection to namespace %s (%v)", addr, ns, err)
 	case code == codes.Unimplemented:
 		return c.fail(StageServer, err, "Check the port in TEMPORAL_ADDRESS; a Temporal server usually has 7233",
@@ -76,6 +79,14 @@ func (c Connection) explain(ctx context.Context, err error) error {
 	}
 	return c.fail(StageServer, err, c.remedy(),
 		"the server at %s does not answer as a healthy Temporal server (%v)", addr, err)
+}
+
+// temporal returns a command of the temporal CLI that reaches this server from any terminal.
+func (c Connection) temporal(command string) string {
+	if c.Explicit {
+		return "temporal " + command + " --address " + c.Options.HostPort
+	}
+	return UseServer("starter") + " && temporal " + command
 }
 
 // remedy is the fix for a server that is unreachable or unhealthy.

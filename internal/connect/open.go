@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/secrets"
@@ -20,6 +21,7 @@ type Target struct {
 	Settings  *config.Settings
 	Address   string
 	Namespace string
+	Role      certs.Role // on the embedded server; empty: certs.CLI
 	Converter converter.DataConverter
 	Failures  converter.FailureConverter
 	Logger    *slog.Logger
@@ -46,7 +48,18 @@ func Open(ctx context.Context, t Target) (operations.Operator, func() error, err
 	if err != nil {
 		return operations.Operator{}, nil, errors.Join(err, detach())
 	}
-	return o, func() error { o.Client.Close(); return detach() }, nil
+	stop := func() {}
+	if !conn.Explicit {
+		stop = keepCerts(settings.StateDir, t.logger())
+	}
+	return o, func() error { stop(); o.Client.Close(); return detach() }, nil
+}
+
+// keepCerts renews the certificates while the program is connected.
+func keepCerts(stateDir string, log *slog.Logger) (stop func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	go local.KeepCerts(ctx, stateDir, func(err error) { log.Error("renew certificates", "error", err) })
+	return stop
 }
 
 func (t Target) operator(ctx context.Context, conn Connection, settings config.Settings) (operations.Operator, error) {
@@ -84,13 +97,11 @@ func (t Target) settings() (config.Settings, error) {
 }
 
 func (t Target) find(settings config.Settings) (Connection, error) {
-	conn, err := Find(settings)
+	conn, err := find(settings, t.Address)
 	if err != nil {
 		return conn, err
 	}
-	if t.Address != "" {
-		conn.Options.HostPort, conn.Explicit = t.Address, true
-	}
+	conn.Role = t.Role
 	if t.Namespace != "" {
 		conn.Options.Namespace = t.Namespace
 	}

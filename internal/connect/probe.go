@@ -100,6 +100,8 @@ func (c Connection) checkTLS(ctx context.Context, conn net.Conn, conf *tls.Confi
 	switch err := handshake(ctx, conn, conf); {
 	case err == nil:
 		return nil
+	case !c.Explicit:
+		return c.fail(StageTLS, err, c.remedy(), "the TLS handshake with the embedded server at %s fails (%v)", addr, err)
 	case errors.As(err, &plain):
 		return c.fail(StageTLS, err, "Set TEMPORAL_TLS=false; an API key or a certificate enables TLS",
 			"TLS is enabled, and the server at %s does not use it", addr)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/rundir"
@@ -157,7 +158,7 @@ func (e *examiner) bucket(ctx context.Context, address string) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	shown := config.Masked(address)
-	s, err := store.Open(ctx, address)
+	s, err := operations.OpenStore(ctx, address)
 	if err == nil {
 		defer s.Close()
 		_, err = s.Has(ctx, store.DigestOf([]byte("doctor")))

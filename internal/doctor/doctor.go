@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/rundir"
@@ -29,7 +30,7 @@ const (
 
 // Check is one check and its result.
 type Check struct {
-	Area   string `json:"area"` // server, worker, program, browser, agents, disk or runs
+	Area   string `json:"area"` // server, worker, program, browser, sandbox, agents, disk or runs
 	Name   string `json:"name"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
@@ -74,6 +75,7 @@ func Examine(ctx context.Context, o Options) Report {
 		e.worker(ctx, op)
 	}
 	e.browser(ctx)
+	e.sandbox(sandbox.Examine())
 	e.agents(ctx)
 	e.disks(ctx)
 	if connected {

@@ -79,7 +79,7 @@ func TestExamineOfAHealthyHost(t *testing.T) {
 	r := doctor.Examine(t.Context(), o)
 	for _, want := range []doctor.Check{
 		{Area: "server", Name: "server", State: doctor.OK,
-			Detail: "Temporal 1.2.3 at " + address + " (TEMPORAL_ADDRESS or profile)"},
+			Detail: "Temporal 1.2.3 at " + address + " (TEMPORAL_ADDRESS or profile; insecure: without TLS)"},
 		{Area: "server", Name: "namespace", State: doctor.OK, Detail: "default keeps closed runs for 90 days"},
 		{Area: "server", Name: "attributes", State: doctor.OK, Detail: "all 7 search attributes exist"},
 		{Area: "server", Name: "clock", State: doctor.OK, Detail: "the server is on this machine"},

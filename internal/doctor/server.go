@@ -75,7 +75,7 @@ func (e *examiner) server(ctx context.Context) (operations.Operator, bool) {
 	if o.Address == "" {
 		o.Address = conn.Options.HostPort
 	}
-	e.healthy(ctx, o)
+	e.healthy(ctx, o, conn.Options.ConnectionOptions.TLS != nil)
 	return o, true
 }
 
@@ -103,7 +103,7 @@ func (e *examiner) absent(ctx context.Context) {
 }
 
 // healthy checks a server that answers.
-func (e *examiner) healthy(ctx context.Context, o operations.Operator) {
+func (e *examiner) healthy(ctx context.Context, o operations.Operator, secure bool) {
 	var header metadata.MD
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{},
 		grpc.Header(&header))
@@ -112,14 +112,39 @@ func (e *examiner) healthy(ctx context.Context, o operations.Operator) {
 		return
 	}
 	which := "TEMPORAL_ADDRESS or profile"
+	if !secure {
+		which += "; insecure: without TLS"
+	}
 	if o.Embedded {
 		which = fmt.Sprintf("embedded, pid %d since %s", e.status.Server.Process.PID, when(e.status.Server.Started))
 	}
 	e.ok("server", "server", "Temporal %s at %s (%s)", cmp.Or(info.GetServerVersion(), "of an undisclosed version"),
 		o.Address, which)
+	e.secure(o)
 	e.namespace(ctx, o)
 	e.attributes(ctx, o)
 	e.clock(o, header.Get("date"), time.Now())
+}
+
+// secure reports an embedded server that other users of this machine may use.
+func (e *examiner) secure(o operations.Operator) {
+	if !o.Embedded {
+		return
+	}
+	if why := e.status.Server.Insecure(); why != "" {
+		e.say(Warning, "server", "tls", "unset PASSBOOK_SERVER, then "+e.typed("server stop")+" and "+
+			e.typed("server start"), "the embedded server is %s", why)
+		return
+	}
+	e.ok("server", "tls", "the server answers only to the certificates in %s", e.status.Server.Certs)
+}
+
+// createAttributes returns the command that creates search attributes.
+func (e *examiner) createAttributes(o operations.Operator, missing map[string]enumspb.IndexedValueType) string {
+	if o.Embedded {
+		return e.typed("server start")
+	}
+	return connect.CreateAttributes(o.Namespace, o.Address, missing)
 }
 
 func (e *examiner) namespace(ctx context.Context, o operations.Operator) {
@@ -134,6 +159,9 @@ func (e *examiner) namespace(ctx context.Context, o operations.Operator) {
 	if keep < shortRetention {
 		fix := fmt.Sprintf("temporal operator namespace update -n %s --retention 90d --address %s", o.Namespace,
 			o.Address)
+		if o.Embedded {
+			fix = e.typed("server start")
+		}
 		e.say(Warning, "server", "namespace", fix,
 			"%s keeps closed runs for only %s; after that, a lost directory cannot be rebuilt from the history",
 			o.Namespace, days)
@@ -156,7 +184,7 @@ func (e *examiner) attributes(ctx context.Context, o operations.Operator) {
 	})
 	if len(missing) > 0 {
 		names := strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
-		e.say(Warning, "server", "attributes", connect.CreateAttributes(o.Namespace, o.Address, missing),
+		e.say(Warning, "server", "attributes", e.createAttributes(o, missing),
 			"namespace %s lacks %s: the Web UI cannot find runs by them", o.Namespace, names)
 		return
 	}

@@ -1,6 +1,7 @@
 // Package durable writes files that survive a crash.
 //
-// It is the only package in Passbook that renames, truncates or writes files of a run directory or of a store. Each
+// It is the only package in Passbook that renames, truncates or writes files of a run directory or of a store. In a run
+// directory it does so through [Disk.In], which never writes outside. Each
 // function documents what is on disk when it returns without an error. In any case, a reader never sees part of a file
 // at a path that was replaced or created here, and a growing file never loses a byte.
 //
@@ -15,6 +16,8 @@ type Disk struct {
 	// any failed step. A hook that fails from the k-th call on also fails the cleanup, so it leaves the disk as a crash
 	// before that step does. An error of type [Torn] stops a write in its middle.
 	Hook func(Step) error
+
+	within string // of [Disk.In]
 }
 
 // Step is one change or one promise that an operation requests from the file system.

@@ -40,7 +40,7 @@ func (d Disk) byWayOf(a, b, spare string) error {
 
 // SettleTree makes everything in a folder durable as it is, except for the name of the folder.
 func (d Disk) SettleTree(root string) error {
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	err := d.walk(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -58,7 +58,7 @@ func (d Disk) SettleTree(root string) error {
 }
 
 func (d Disk) syncFile(path string) error {
-	f, err := os.Open(path)
+	f, err := d.openFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}

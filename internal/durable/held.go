@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
+	"github.com/passbook-run/passbook/internal/folder"
 	"golang.org/x/sys/unix"
 )
 
-// Held reports whether the lock at path is held. It creates and writes nothing: a missing file is not locked. It
+// Held reports whether a lock is held. It creates and writes nothing: a missing file is not locked. It
 // shares the lock for an instant, in which [TryLock] finds it held; [WaitLock] waits.
-func Held(path string) (bool, error) {
-	f, err := os.Open(path)
+func Held(in folder.Folder, name string) (bool, error) {
+	path := in.Path(name)
+	f, err := in.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

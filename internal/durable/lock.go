@@ -13,7 +13,10 @@ import (
 
 // Lock is an exclusive lock on a path. This process holds it until [Lock.Unlock] or its end. Children do not inherit
 // it.
-type Lock struct{ file *os.File }
+type Lock struct {
+	file *os.File
+	disk Disk
+}
 
 // ErrHeld reports that another process or another open lock holds a lock.
 type ErrHeld struct {
@@ -28,8 +31,11 @@ func (e *ErrHeld) Error() string {
 // TryLock acquires the lock at path, or fails at once with [ErrHeld]. A missing file is created. It contains the
 // owner's record while the lock is held. Another open lock of this process counts as another holder. The record of a
 // dead holder is overwritten.
-func TryLock(path string, owner Owner) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func TryLock(path string, owner Owner) (*Lock, error) { return Disk{}.TryLock(path, owner) }
+
+// TryLock acquires the lock at path as the function does.
+func (d Disk) TryLock(path string, owner Owner) (*Lock, error) {
+	f, err := d.openFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -38,13 +44,13 @@ func TryLock(path string, owner Owner) (*Lock, error) {
 		if err := f.Close(); err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return nil, &ErrHeld{Path: path, Owner: ReadOwner(path)}
+		return nil, &ErrHeld{Path: path, Owner: d.readOwner(path)}
 	}
-	if err == nil && !named(f, path) { // the last holder removed it
+	if err == nil && !d.named(f, path) { // the last holder removed it
 		if err := f.Close(); err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		return TryLock(path, owner)
+		return d.TryLock(path, owner)
 	}
 	if err == nil {
 		err = record(f, owner)
@@ -52,17 +58,22 @@ func TryLock(path string, owner Owner) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, errors.Join(err, f.Close()))
 	}
-	return &Lock{file: f}, nil
+	return &Lock{file: f, disk: d}, nil
 }
 
 // WaitLock waits for the lock at path and acquires it. If ctx ends first, the error is both that of the context and
 // [ErrHeld].
 func WaitLock(ctx context.Context, path string, owner Owner) (*Lock, error) {
+	return Disk{}.WaitLock(ctx, path, owner)
+}
+
+// WaitLock waits for the lock at path as the function does.
+func (d Disk) WaitLock(ctx context.Context, path string, owner Owner) (*Lock, error) {
 	const every = 20 * time.Millisecond // flock does not support contexts
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		l, err := TryLock(path, owner)
+		l, err := d.TryLock(path, owner)
 		if held := (*ErrHeld)(nil); !errors.As(err, &held) {
 			return l, err
 		}
@@ -75,18 +86,18 @@ func WaitLock(ctx context.Context, path string, owner Owner) (*Lock, error) {
 }
 
 // named reports whether path is still the name of an open file.
-func named(f *os.File, path string) bool {
+func (d Disk) named(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	there, err := os.Stat(path)
+	there, err := d.stat(path)
 	return err == nil && os.SameFile(mine, there)
 }
 
 // Remove removes the file and frees the lock. A process that waits for the lock gets it on a new file.
 func (l *Lock) Remove() error {
-	if err := errors.Join(os.Remove(l.file.Name()), l.file.Close()); err != nil {
+	if err := errors.Join(Disk{within: l.disk.within}.remove(l.file.Name()), l.file.Close()); err != nil {
 		return fmt.Errorf("remove the lock %s: %w", l.file.Name(), err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 )
 
 // TestMain lets a test start this binary as another process that holds a lock.
@@ -98,7 +99,7 @@ func TestLockDoesNotDependOnItsRecord(t *testing.T) {
 			_, err = durable.TryLock(path, me)
 			held := (*durable.ErrHeld)(nil)
 			require.ErrorAs(t, err, &held)
-			there, err := durable.Held(path)
+			there, err := durable.Held(folder.Folder{Root: filepath.Dir(path)}, filepath.Base(path))
 			require.NoError(t, err)
 			require.True(t, there)
 		})

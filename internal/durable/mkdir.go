@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -14,7 +13,7 @@ import (
 // one above them, is on disk under its name. An existing folder keeps its mode.
 func (d Disk) Mkdir(path string, perm fs.FileMode) error {
 	path = filepath.Clean(path)
-	missing, err := missingFolders(path)
+	missing, err := d.missingFolders(path)
 	if err != nil {
 		return fmt.Errorf("make folder %s: %w", path, err)
 	}
@@ -33,10 +32,10 @@ func (d Disk) Mkdir(path string, perm fs.FileMode) error {
 }
 
 // missingFolders lists the folders to create for path, topmost first.
-func missingFolders(path string) ([]string, error) {
+func (d Disk) missingFolders(path string) ([]string, error) {
 	var missing []string
 	for {
-		info, err := os.Stat(path)
+		info, err := d.stat(path)
 		if err == nil && !info.IsDir() {
 			return nil, &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
 		}
@@ -69,7 +68,7 @@ func (d Disk) settleFound(path string, missing []string) error {
 // makeFolder creates the folder at path and the missing ones above it. It returns the folders to sync so that their
 // names are on disk; the first one is the parent of an existing folder.
 func (d Disk) makeFolder(path string, perm fs.FileMode) (unsynced []string, err error) {
-	missing, err := missingFolders(path)
+	missing, err := d.missingFolders(path)
 	if err != nil {
 		return nil, err
 	}

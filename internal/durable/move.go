@@ -40,7 +40,7 @@ func (d Disk) CutTail(path string, offset int64, aside string) error {
 }
 
 func (d Disk) cutTail(path string, offset int64, aside string) error {
-	all, err := os.ReadFile(path)
+	all, err := d.readFile(path)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (d Disk) keepTail(path string, tail []byte) error {
 	if err != nil || created {
 		return err
 	}
-	there, err := os.ReadFile(path)
+	there, err := d.readFile(path)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (n *Names) Commit(p *Pending) error {
 
 // Settle does what [Disk.Settle] does, except for syncing the name.
 func (n *Names) Settle(path string) error {
-	f, err := os.Open(path)
+	f, err := n.disk.openFile(path, os.O_RDONLY, 0)
 	if err == nil {
 		err = errors.Join(n.disk.sync(f), f.Close())
 	}

@@ -45,9 +45,11 @@ func (o Owner) String() string {
 
 // ReadOwner reads the record of a lock file. It is the zero Owner if there is none or if it is being written. It does
 // not show whether the lock is held.
-func ReadOwner(path string) Owner {
+func ReadOwner(path string) Owner { return Disk{}.readOwner(path) }
+
+func (d Disk) readOwner(path string) Owner {
 	var o Owner
-	data, err := os.ReadFile(path)
+	data, err := d.readFile(path)
 	if err != nil || json.Unmarshal(data, &o) != nil {
 		return Owner{}
 	}

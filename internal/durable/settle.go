@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
 // SettleAll makes the folder at dir and everything in it durable. It skips files that this user cannot read.
 func (d Disk) SettleAll(dir string) error {
 	var files, folders []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err := d.walk(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -43,7 +42,7 @@ func (d Disk) settleSome(paths []string) error {
 	var open []*os.File
 	var errs []error
 	for _, path := range paths {
-		f, err := os.Open(path)
+		f, err := d.openFile(path, os.O_RDONLY, 0)
 		switch {
 		case err == nil:
 			open = append(open, f)

@@ -30,14 +30,15 @@ func (d Disk) mkdir(path string, perm fs.FileMode) error {
 	if err := d.before(OpMkdir, path); err != nil {
 		return err
 	}
-	return os.Mkdir(path, perm)
+	return d.on(path, func(root *os.Root, name string) error { return root.Mkdir(name, perm) },
+		func() error { return os.Mkdir(path, perm) })
 }
 
 func (d Disk) open(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if err := d.before(OpCreate, path); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, flag, perm)
+	return d.openFile(path, flag, perm)
 }
 
 func (d Disk) write(f *os.File, data []byte) (int, error) {
@@ -63,21 +64,22 @@ func (d Disk) rename(from, to string) error {
 	if err := d.before(OpRename, to); err != nil {
 		return err
 	}
-	return os.Rename(from, to)
+	return d.pair(from, to, (*os.Root).Rename, os.Rename)
 }
 
 func (d Disk) link(from, to string) error {
 	if err := d.before(OpLink, to); err != nil {
 		return err
 	}
-	return os.Link(from, to)
+	return d.pair(from, to, (*os.Root).Link, os.Link)
 }
 
 func (d Disk) remove(path string) error {
 	if err := d.before(OpRemove, path); err != nil {
 		return err
 	}
-	return os.Remove(path)
+	return d.on(path, func(root *os.Root, name string) error { return root.Remove(name) },
+		func() error { return os.Remove(path) })
 }
 
 func (d Disk) truncate(f *os.File, size int64) error {
@@ -92,7 +94,7 @@ func (d Disk) syncFolder(path string) error {
 	if err := d.before(OpSyncFolder, path); err != nil {
 		return err
 	}
-	f, err := os.Open(path)
+	f, err := d.openFolder(path)
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (d Disk) syncAll(files []*os.File) []error {
 // syncFolders makes the names in folders durable, as syncAll does files.
 func (d Disk) syncFolders(paths []string) []error {
 	return d.overlap(OpSyncFolder, len(paths), func(i int) string { return paths[i] },
-		func(i int) error { return (Disk{}).syncFolder(paths[i]) })
+		func(i int) error { return (Disk{within: d.within}).syncFolder(paths[i]) })
 }
 
 // overlap announces n steps in order and runs them concurrently.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -26,7 +25,7 @@ func IsTemp(name string) bool {
 // may call it, because a file that is being written looks the same. A missing folder is clean.
 func (d Disk) CleanTempsOf(paths ...string) error {
 	for dir, names := range byFolder(paths) {
-		entries, err := os.ReadDir(dir)
+		entries, err := d.readDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("clean %s: %w", dir, err)
 		}

@@ -164,6 +164,7 @@ type Decision struct {
 	Feedback    string `json:"feedback"`
 	Note        string `json:"note"`
 	By          string `json:"decided_by"`
+	Auth        string `json:"auth,omitempty"` // who signed it: "key NAME" or "none"
 	DecidedAt   string `json:"decided_at"`
 }
 
@@ -173,6 +174,7 @@ type Action struct {
 	At   string `json:"at"`
 	What string `json:"what"`
 	By   string `json:"by"`
+	Auth string `json:"auth,omitempty"` // who signed the message: "key NAME" or "none"
 	Note string `json:"note"`
 }
 

@@ -181,7 +181,7 @@ func (e Evidence) interventions(p *page) {
 	p.line("What happened to the run from outside:\n")
 	p.table("when", "what", "by", "note")
 	for _, a := range e.Actions {
-		p.row(a.At, a.What, a.By, a.Note)
+		p.row(a.At, a.What, run.Sender(a.By, a.Auth), a.Note)
 	}
 	p.line("")
 }
@@ -272,8 +272,8 @@ func (e Evidence) decided(p *page) {
 	p.table("asked", "about", "why", "decision", "by", "when", "feedback")
 	for _, d := range e.Decisions {
 		about := strings.TrimSpace(fmt.Sprintf("%s %s, round %d", d.Kind, d.Phase, d.Round))
-		p.row(d.RequestedAt, about, cmp.Or(d.Question, d.Trigger), cmp.Or(d.Action, "not decided"), d.By, d.DecidedAt,
-			strings.TrimSpace(d.Feedback+" "+d.Note))
+		p.row(d.RequestedAt, about, cmp.Or(d.Question, d.Trigger), cmp.Or(d.Action, "not decided"),
+			run.Sender(d.By, d.Auth), d.DecidedAt, strings.TrimSpace(d.Feedback+" "+d.Note))
 	}
 	p.line("")
 }

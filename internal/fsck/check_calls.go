@@ -100,7 +100,7 @@ func (x *examined) judgeEvidence(c called, name, want string, holds bool) error 
 	if want == "" {
 		return nil
 	}
-	have, err := layout.DigestOf(x.dir.Path(name))
+	have, err := x.dir.DigestOf(name)
 	if err != nil || have == want {
 		return err
 	}
@@ -124,7 +124,7 @@ func (x *examined) judgeEvidence(c called, name, want string, holds bool) error 
 // attempt.
 func supersededAs(d rundir.Dir, name, want string, numbered bool) (bool, error) {
 	folder, base := path.Split(name)
-	folders, err := layout.Entries(d.Path(path.Dir(path.Clean(folder))))
+	folders, err := d.Entries(path.Dir(path.Clean(folder)))
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func supersededAs(d rundir.Dir, name, want string, numbered bool) (bool, error) 
 			continue
 		}
 		in := path.Join(path.Dir(path.Clean(folder)), f)
-		files, err := layout.Entries(d.Path(in))
+		files, err := d.Entries(in)
 		if err != nil {
 			return false, err
 		}
@@ -142,7 +142,7 @@ func supersededAs(d rundir.Dir, name, want string, numbered bool) (bool, error) 
 			if file != base && !(numbered && strings.HasPrefix(file, stem+"-") && path.Ext(file) == ext) {
 				continue
 			}
-			if have, err := layout.DigestOf(d.Path(path.Join(in, file))); have == want || err != nil {
+			if have, err := d.DigestOf(path.Join(in, file)); have == want || err != nil {
 				return err == nil, err
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -14,7 +13,7 @@ import (
 // readCross reads cross_checkpoint.json; nil: the run is not one across projects. A run without the file waits for
 // nothing.
 func (x *examined) readCross() error {
-	raw, err := os.ReadFile(x.dir.Path(crossFile))
+	raw, err := x.dir.ReadFile(crossFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if len(x.declared()) > 0 {
 			x.cross = &crossCheckpoint{cursor: &object.Object{}}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"reflect"
 	"slices"
@@ -82,7 +81,7 @@ func marked(d rundir.Dir, mark *rundir.StateMark) bool {
 	if mark == nil {
 		return true
 	}
-	raw, err := os.ReadFile(d.Path(layout.StateFile))
+	raw, err := d.ReadFile(layout.StateFile)
 	return err != nil || *mark == *rundir.MarkOf(raw)
 }
 
@@ -94,7 +93,7 @@ func (x *examined) judgeArtifact() error {
 	if want == nil || s.artifact == "" {
 		return nil
 	}
-	have, err := layout.DigestOf(x.dir.Path(s.artifact))
+	have, err := x.dir.DigestOf(s.artifact)
 	if err != nil || have == want.Digest {
 		return err
 	}
@@ -134,7 +133,7 @@ func (x *examined) judgeCheckpoints() error {
 func (x *examined) judgeSnapshots() error {
 	for n, tree := range x.stream.turns {
 		name := layout.SnapshotManifest(n)
-		raw, err := os.ReadFile(x.dir.Path(name))
+		raw, err := x.dir.ReadFile(name)
 		said := fmt.Sprintf("snapshot of turn %d: %s ", n, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -152,7 +151,7 @@ func (x *examined) judgeSnapshots() error {
 func wrongCheckpoint(d rundir.Dir, id string, k kept, ext string, records []rundir.CheckpointRecord) (string, error) {
 	var m rundir.CheckpointRecord
 	dir := layout.CheckpointDir(id)
-	err := layout.ReadJSON(d.Path(path.Join(dir, "manifest.json")), &m)
+	err := d.ReadJSON(path.Join(dir, "manifest.json"), &m)
 	if layout.Missing(err) {
 		return "manifest.json is missing or cannot be read", nil
 	}
@@ -176,7 +175,7 @@ func wrongCheckpoint(d rundir.Dir, id string, k kept, ext string, records []rund
 		}
 	}
 	for _, f := range files {
-		have, err := layout.DigestOf(d.Path(path.Join(dir, f.name)))
+		have, err := d.DigestOf(path.Join(dir, f.name))
 		if err != nil {
 			return "", err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 
@@ -25,12 +24,12 @@ func (x *examined) judgeGrowing() error {
 			continue
 		}
 		size := int64(-1) // it is missing
-		if fi, err := os.Stat(x.dir.Path(m.File)); err == nil {
+		if fi, err := x.dir.Stat(m.File); err == nil {
 			size = fi.Size()
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		ends, err := journal.LineEnds(x.dir.Path(m.File), max(0, m.Size))
+		ends, err := journal.LineEnds(x.dir, m.File, max(0, m.Size))
 		switch {
 		case err != nil:
 			return err
@@ -50,7 +49,7 @@ func (x *examined) judgeGrowing() error {
 // judgeLog reads one growing file: the lines up to its mark in meta.json, and later lines. While lines of the
 // journal are being written, rows may be too.
 func (x *examined) judgeLog(m rundir.DerivedMark) error {
-	f, err := journal.Open(x.dir.Path(m.File), 0)
+	f, err := journal.Open(x.dir, m.File, 0)
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func isRow(line []byte) bool {
 // judgePromotions reads promotions.jsonl, the only file of rows that does not follow from events: its rows are numbered
 // from 1, and each refers to this run's result.
 func (x *examined) judgePromotions() error {
-	all, err := journal.ReadStream(x.dir.Path(layout.PromotionsFile), 0)
+	all, err := journal.ReadStream(x.dir, layout.PromotionsFile, 0)
 	if err != nil {
 		return err
 	}

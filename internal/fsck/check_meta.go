@@ -20,6 +20,7 @@ func (x *examined) judgeStream() {
 		format string
 	}{
 		{StreamLineUnreadable, s.unreadable, "not a JSON object: %s of " + layout.EventsFile},
+		{StreamLineUnreadable, s.misnamed, "names no file of a run directory: %s of " + layout.EventsFile},
 		{StreamSeqGap, s.gaps, "numbers are missing before, or in: %s of " + layout.EventsFile},
 		{StreamSeqDuplicate, s.repeats, "the number was there before: %s of " + layout.EventsFile},
 	} {

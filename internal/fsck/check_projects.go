@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -180,11 +179,11 @@ func childMeta(d rundir.Dir, alias string) (*object.Object, run.Observation, err
 	if alias == "" || !filepath.IsLocal(alias) || strings.ContainsAny(alias, `/\`) {
 		return nil, run.NotFound, nil
 	}
-	name := d.Path(path.Join(alias, layout.MetaFile))
-	if fi, err := os.Stat(name); err != nil || !fi.Mode().IsRegular() {
+	name := path.Join(alias, layout.MetaFile)
+	if fi, err := d.Stat(name); err != nil || !fi.Mode().IsRegular() {
 		return nil, run.NotFound, nil //nolint:nilerr // what is no file there is no record
 	}
-	raw, err := os.ReadFile(name)
+	raw, err := d.ReadFile(name)
 	if err != nil {
 		return nil, run.NotFound, err
 	}
@@ -198,7 +197,7 @@ func childMeta(d rundir.Dir, alias string) (*object.Object, run.Observation, err
 // strayChildren lists folders whose meta.json claims to be a project of a run with another name than that of the
 // folder.
 func (x *examined) strayChildren(declared []string) ([]run.ChildFacts, error) {
-	entries, err := os.ReadDir(x.dir.Root)
+	entries, err := x.dir.ReadDir(".")
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/object"
@@ -27,7 +26,7 @@ func (x *examined) readMeta() error {
 	if !x.own && !x.dir.Foreign() {
 		return err
 	}
-	if x.meta.raw, err = layout.ReadRaw(x.dir.Path(layout.MetaFile)); err != nil || x.meta.raw == nil {
+	if x.meta.raw, err = x.dir.ReadRaw(layout.MetaFile); err != nil || x.meta.raw == nil {
 		return err
 	}
 	x.meta.object, x.meta.err = object.ParseObject(x.meta.raw)
@@ -50,7 +49,7 @@ func (x *examined) readStream(ctx context.Context) error {
 	if !x.own {
 		x.stream.fold = x.dir.Fold()
 	}
-	f, err := journal.Open(x.dir.Path(layout.EventsFile), 0)
+	f, err := journal.Open(x.dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}
@@ -136,6 +135,8 @@ func (s *scanned) takeBeyond(e run.Event, line *run.Line) {
 func (s *scanned) number(line, seq int64, unreadable error) {
 	want := s.last + 1
 	switch {
+	case errors.As(unreadable, new(*run.NameError)):
+		s.misnamed.add(line)
 	case unreadable != nil:
 		s.unreadable.add(line)
 		s.last = want
@@ -198,11 +199,11 @@ func (x *examined) settle(alone bool) error {
 		return nil
 	}
 	if !alone {
-		held, err := durable.Held(x.dir.Path(layout.LockFile))
+		held, err := x.dir.Locked()
 		if err != nil || held {
 			return err
 		}
-		again, err := layout.ReadRaw(x.dir.Path(layout.MetaFile))
+		again, err := x.dir.ReadRaw(layout.MetaFile)
 		if err != nil || !bytes.Equal(again, x.meta.raw) {
 			return err
 		}

@@ -98,7 +98,7 @@ func (x *examined) judgeSegments(ctx context.Context) error {
 	if err != nil {
 		return x.lostInStore(err, "the journal")
 	}
-	disk, err := journal.ReadStream(x.dir.Path(layout.EventsFile), 0)
+	disk, err := journal.ReadStream(x.dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (x *examined) judgeMarks(ctx context.Context) error {
 			return err
 		}
 	}
-	stream, err := journal.ReadStream(x.dir.Path(layout.EventsFile), 0)
+	stream, err := journal.ReadStream(x.dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}

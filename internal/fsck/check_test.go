@@ -14,7 +14,6 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/run"
@@ -48,7 +47,7 @@ func TestACheckInTheMiddleOfAProjectionFindsNothing(t *testing.T) {
 }
 
 func durableHeld(t *testing.T, d projector.Dir) bool {
-	held, err := durable.Held(d.Path(layout.LockFile))
+	held, err := d.Locked()
 	require.NoError(t, err)
 	return held
 }
@@ -88,9 +87,19 @@ func TestChecksBesideAWriterFindNothing(t *testing.T) {
 	require.EqualValues(t, len(s.lines), seq)
 }
 
-// TestAProjectionThatEndsMeanwhileIsNoFinding lets a whole projection happen while a check reads the artifact: nobody
-// holds the lock any more when the check asks, and still what it read is no contradiction, since meta.json has moved
-// on.
+// meanwhile is a context that does something when it is first asked for its error: a check asks between two events.
+type meanwhile struct {
+	context.Context
+	do func()
+}
+
+func (m meanwhile) Err() error {
+	m.do()
+	return m.Context.Err()
+}
+
+// TestAProjectionThatEndsMeanwhileIsNoFinding lets a whole projection happen after a check has read meta.json: no
+// process holds the lock when the check asks, and what it read is no contradiction, since meta.json has changed.
 func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
@@ -101,25 +110,13 @@ func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
 	require.NoError(t, d.Take(claim()))
 	last := len(s.batches) - 1
 	project(t, d, s, s.batches[:last]...)
-	remove(t, d, "artifact.html")
-	require.NoError(t, unix.Mkfifo(d.Path("artifact.html"), 0o600))
-	var writer sync.WaitGroup
-	defer writer.Wait()
-	writer.Go(func() {
-		pipe, err := os.OpenFile(d.Path("artifact.html"), os.O_WRONLY, 0) // waits until the check reads
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer pipe.Close()
-		if p, err := d.Project(context.Background(), s.blobs, s.batches[last]); err != nil ||
-			p.Outcome != run.ProjectionWritten {
-			t.Errorf("projection: %s, %v", p.Outcome, err)
-		}
-		fmt.Fprint(pipe, "<html>of the next pass</html>")
+	project := sync.OnceFunc(func() {
+		p, err := d.Project(t.Context(), s.blobs, s.batches[last])
+		require.NoError(t, err)
+		require.Equal(t, run.ProjectionWritten, p.Outcome)
 	})
-	r := check(t, d)
-	writer.Wait()
+	r, err := fsck.Check(meanwhile{t.Context(), project}, d.Dir, fsck.CheckOptions{})
+	require.NoError(t, err)
 	require.Empty(t, r.Issues)
 	require.Empty(t, check(t, d).Issues)
 }

@@ -54,7 +54,7 @@ func Continue(ctx context.Context, d rundir.Dir, blobs projector.Blobs, known []
 		x.judgeChain()
 	}
 	x.found, x.lag = append(x.found, x.lag...), nil // no process writes to a closed run
-	disk, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	disk, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return c, err
 	}
@@ -165,7 +165,7 @@ func (x *examined) final(c Continuation) error {
 			fmt.Sprintf("the run is done according to %s, but not according to the events", layout.MetaFile))
 	}
 	var r rundir.Result
-	if err := layout.ReadJSON(x.dir.Path(layout.ResultFile), &r); err == nil && r.Seq > 0 && r.RunID == x.runID() {
+	if err := x.dir.ReadJSON(layout.ResultFile, &r); err == nil && r.Seq > 0 && r.RunID == x.runID() {
 		return x.damaged(ChainMismatch,
 			fmt.Sprintf("%s records that the run was done at event %d, but the events do not", layout.ResultFile,
 				r.Seq))
@@ -203,7 +203,7 @@ func Refill(ctx context.Context, d projector.Dir, c Continuation, o RepairOption
 		return err
 	}
 	defer lock.Unlock()
-	disk, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	disk, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil || slices.Equal(disk.Lines, c.lines) {
 		return err
 	}

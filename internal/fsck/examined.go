@@ -83,6 +83,7 @@ type scanned struct {
 
 	last                      int64 // highest seq so far
 	unreadable, gaps, repeats places
+	misnamed                  places // names in them lead out of the directory, or are reserved
 }
 
 // places counts lines and lists the first of them.

@@ -17,7 +17,7 @@ func (x *examined) judgeFixed() error {
 		return x.judgeLostClaim()
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.meta.typed.Digests)) {
-		have, err := layout.DigestOf(x.dir.Path(name))
+		have, err := x.dir.DigestOf(name)
 		want := x.meta.typed.Digests[name]
 		switch {
 		case err != nil:

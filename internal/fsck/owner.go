@@ -64,10 +64,10 @@ func TakeOver(ctx context.Context, d projector.Dir, o rundir.Owner, tail run.Tai
 	if err != nil {
 		return err
 	}
-	if err := d.Disk.Mkdir(d.Path(layout.Orchestrator), layout.DirPerm); err != nil {
+	if err := d.Inside().Mkdir(d.Path(layout.Orchestrator), layout.DirPerm); err != nil {
 		return err
 	}
-	return d.Disk.WriteFile(d.Path(layout.OwnerFile), raw, layout.FilePerm)
+	return d.Inside().WriteFile(d.Path(layout.OwnerFile), raw, layout.FilePerm)
 }
 
 // Remake rewrites the existing derived files of a rebuilt directory that differ from what the run wrote, each after a

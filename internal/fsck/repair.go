@@ -111,11 +111,11 @@ func lockRepair(d projector.Dir, own bool, o RepairOptions) (*durable.Lock, erro
 	path := d.Path(layout.LockFile)
 	if !own {
 		path = d.Path(layout.RepairsDir + "/repair.lock")
-		if err := d.Disk.Mkdir(d.Path(layout.RepairsDir), layout.DirPerm); err != nil {
+		if err := d.Inside().Mkdir(d.Path(layout.RepairsDir), layout.DirPerm); err != nil {
 			return nil, err
 		}
 	}
-	lock, err := durable.TryLock(path, durable.Self("repair-state", o.Now))
+	lock, err := d.Inside().TryLock(path, durable.Self("repair-state", o.Now))
 	var held *durable.ErrHeld
 	if errors.As(err, &held) {
 		return nil, &LiveError{Dir: d.Root, Why: held.Owner.String() + " is writing"}

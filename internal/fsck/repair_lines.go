@@ -26,7 +26,7 @@ func (x *examined) readWhole(ctx context.Context, blobs projector.Blobs) error {
 	if err != nil && !journal.Unreadable(err) {
 		return err
 	}
-	disk, err := journal.ReadStream(x.dir.Path(layout.EventsFile), 0)
+	disk, err := journal.ReadStream(x.dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (x *examined) planLines(p *repairPlan) {
 
 func (x *examined) writeLines(ctx context.Context, blobs projector.Blobs) error {
 	data := []byte(strings.Join(x.whole, "\n") + "\n")
-	if err := x.dir.Disk.WriteFile(x.dir.Path(layout.EventsFile), data, layout.FilePerm); err != nil {
+	if err := x.dir.Inside().WriteFile(x.dir.Path(layout.EventsFile), data, layout.FilePerm); err != nil {
 		return err
 	}
 	return x.again(ctx, blobs, true)

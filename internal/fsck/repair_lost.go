@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -89,7 +88,7 @@ func (b *spareBlobs) Get(ctx context.Context, want string) ([]byte, error) {
 		if !slices.Contains(b.x.shadow.Files[name].Digests, want) {
 			continue
 		}
-		if raw, rerr := os.ReadFile(b.x.dir.Path(name)); rerr == nil && layout.Digest(raw) == want {
+		if raw, rerr := b.x.dir.ReadFile(name); rerr == nil && layout.Digest(raw) == want {
 			return raw, nil
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"reflect"
 	"slices"
@@ -84,7 +83,7 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 	if err != nil {
 		return res, err
 	}
-	return res, x.dir.Disk.WriteFile(x.dir.Path(res.AuditPath), raw, layout.FilePerm)
+	return res, x.dir.Inside().WriteFile(x.dir.Path(res.AuditPath), raw, layout.FilePerm)
 }
 
 // backup is a copy of a file that a repair replaces. Both names are relative to the directory.
@@ -98,11 +97,11 @@ func (x *examined) same(ctx context.Context, o RepairOptions, folder string, cop
 		return false, err
 	}
 	for _, c := range copies {
-		was, err := layout.ReadRaw(x.dir.Path(c.at))
+		was, err := x.dir.ReadRaw(c.at)
 		if err != nil {
 			return false, err
 		}
-		is, err := layout.ReadRaw(x.dir.Path(c.of))
+		is, err := x.dir.ReadRaw(c.of)
 		if err != nil || !bytes.Equal(was, is) {
 			return false, err
 		}
@@ -117,11 +116,11 @@ func (x *examined) same(ctx context.Context, o RepairOptions, folder string, cop
 	left = slices.Compact(left)
 	slices.Reverse(left)
 	left = append(left, folder)
-	if others, err := os.ReadDir(x.dir.Path(layout.RepairsDir)); err == nil && len(others) == 1 {
+	if others, err := x.dir.ReadDir(layout.RepairsDir); err == nil && len(others) == 1 {
 		left = append(left, layout.RepairsDir)
 	}
 	for _, name := range left {
-		if err := x.dir.Disk.Remove(x.dir.Path(name)); err != nil {
+		if err := x.dir.Inside().Remove(x.dir.Path(name)); err != nil {
 			return false, err
 		}
 	}
@@ -140,10 +139,10 @@ func (x *examined) runID() string {
 func repairFolder(d projector.Dir, now time.Time) (string, error) {
 	stamp := path.Join(layout.RepairsDir, now.UTC().Format("20060102T150405.000Z"))
 	folder := stamp
-	for n := 2; layout.There(d.Path(folder)); n++ {
+	for n := 2; d.Has(folder); n++ {
 		folder = stamp + "-" + strconv.Itoa(n)
 	}
-	return folder, d.Disk.Mkdir(d.Path(folder), layout.DirPerm)
+	return folder, d.Inside().Mkdir(d.Path(folder), layout.DirPerm)
 }
 
 // backUp copies the files to be replaced.
@@ -161,7 +160,7 @@ func (x *examined) backUp(folder string, p repairPlan) ([]backup, error) {
 	var copies []backup
 	var files []durable.File
 	keep := func(name, to string) error {
-		raw, err := os.ReadFile(x.dir.Path(name))
+		raw, err := x.dir.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -186,7 +185,7 @@ func (x *examined) backUp(folder string, p repairPlan) ([]backup, error) {
 			return nil, err
 		}
 	}
-	return copies, x.dir.Disk.WriteAll(files)
+	return copies, x.dir.Inside().WriteAll(files)
 }
 
 // replaced lists the files that a repair replaces because they differ from what was written.
@@ -264,7 +263,7 @@ func (x *examined) again(ctx context.Context, blobs projector.Blobs, anew bool) 
 		return err
 	}
 	if edited != nil {
-		if err := x.dir.Disk.WriteFile(x.dir.Path(x.stream.artifact), edited, layout.FilePerm); err != nil {
+		if err := x.dir.Inside().WriteFile(x.dir.Path(x.stream.artifact), edited, layout.FilePerm); err != nil {
 			return err
 		}
 	}
@@ -276,17 +275,17 @@ func (x *examined) editedArtifact() ([]byte, error) {
 	if !x.has(ArtifactHashMismatch) || x.artifactIsMissing() {
 		return nil, nil
 	}
-	return os.ReadFile(x.dir.Path(x.stream.artifact))
+	return x.dir.ReadFile(x.stream.artifact)
 }
 
-func (x *examined) artifactIsMissing() bool { return !layout.There(x.dir.Path(x.stream.artifact)) }
+func (x *examined) artifactIsMissing() bool { return !x.dir.Has(x.stream.artifact) }
 
 // keepUnknown restores the keys of meta.json that the projector does not know.
 func (x *examined) keepUnknown() error {
 	if x.meta.object == nil {
 		return nil
 	}
-	raw, err := layout.ReadRaw(x.dir.Path(layout.MetaFile))
+	raw, err := x.dir.ReadRaw(layout.MetaFile)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package fsck
 
 import (
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 	if f.Tree != "" {
 		return x.judgeManifest(name, f)
 	}
-	have, err := layout.DigestOf(x.dir.Path(name))
+	have, err := x.dir.DigestOf(name)
 	if err != nil || slices.Contains(f.Digests, have) {
 		return err
 	}
@@ -68,7 +67,7 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 
 // fits reports whether a JSON file has the expected keys. Files of earlier releases may lack keys.
 func fits(d rundir.Dir, name string, want []byte) (bool, error) {
-	raw, err := layout.ReadRaw(d.Path(name))
+	raw, err := d.ReadRaw(name)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +95,7 @@ func (x *examined) judgeManifest(name string, f projector.ShadowFile) error {
 	if x.opts.ReadTree == nil {
 		return nil
 	}
-	raw, err := os.ReadFile(x.dir.Path(name))
+	raw, err := x.dir.ReadFile(name)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/browser"
-	"github.com/passbook-run/passbook/internal/history"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -43,6 +43,8 @@ type Options struct {
 	Adjust    func(*activities.Config)        // a test's hooks; nil in every program
 	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
 	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
+
+	trusted *identity.Trusted
 }
 
 // Run polls until ctx ends or Idle returns. Then it leaves running calls to the next worker. With the setting drain it
@@ -58,9 +60,20 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	host := newHost(o, self)
-	conf := o.activities(self)
+	key, err := grants.Load(o.Settings)
+	if err != nil {
+		return err
+	}
+	conf := o.activities()
+	conf.Grants = key
+	if o.trusted, err = identity.Trust(o.Settings); err != nil {
+		return err
+	}
 	conf.Needs = host.needs
-	acts := activities.New(conf)
+	acts, err := activities.New(conf)
+	if err != nil {
+		return err
+	}
 	defer acts.Stop()
 	if err := recoverState(ctx, o, acts); err != nil {
 		return err
@@ -117,14 +130,15 @@ func (o Options) wait(ctx context.Context) error {
 	return nil
 }
 
-func (o Options) activities(self process.Identity) activities.Config {
+func (o Options) activities() activities.Config {
 	c := activities.Config{
-		Host: o.Host, Worker: self, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
+		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
 		Concurrency: o.Settings.Concurrency,
+		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir,
-		Browser:  browser.Options{Exec: o.Settings.Browser, TempDir: ""},
-		History:  history.Reader{Client: o.Client, Converter: o.Converter},
+		Browser:  o.Settings.Browser,
+		Client:   o.Client, Converter: o.Converter,
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)
@@ -136,11 +150,11 @@ func (o Options) activities(self process.Identity) activities.Config {
 func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {
 	q := contract.HostQueues(o.Settings.TaskQueue, o.Host)
 	dir := worker.New(o.Client, q.Dir, o.short())
-	workflows.Register(dir, o.Redact.Text)
+	workflows.Register(dir, o.Redact.Text, o.trusted.Verify)
 	acts.RegisterLocal(dir)
 	acts.RegisterDirectory(dir)
 	if o.Operator.Client != nil {
-		scheduled{o.Operator}.register(dir)
+		scheduled{o.Operator, acts}.register(dir)
 	}
 	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
 	acts.RegisterCalls(host)
@@ -155,7 +169,7 @@ func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (p
 		switch q.kind {
 		case workflowTasks:
 			p.Worker = worker.New(o.Client, q.name, o.short())
-			workflows.Register(p, o.Redact.Text)
+			workflows.Register(p, o.Redact.Text, o.trusted.Verify)
 			acts.RegisterLocal(p)
 		default:
 			p.gate = &gate{pool: calls}

@@ -15,7 +15,10 @@ import (
 )
 
 // scheduled are the activities that start the runs of schedules and wait for their ends.
-type scheduled struct{ op operations.Operator }
+type scheduled struct {
+	op   operations.Operator
+	acts *activities.Activities // checks grants
+}
 
 func (s scheduled) register(r worker.ActivityRegistry) {
 	r.RegisterActivityWithOptions(s.start, activity.RegisterOptions{Name: contract.StartScheduled})
@@ -23,12 +26,18 @@ func (s scheduled) register(r worker.ActivityRegistry) {
 }
 
 func (s scheduled) start(ctx context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
+	if err := s.acts.Allowed(due); err != nil {
+		return contract.ScheduledRun{}, s.redacted(err)
+	}
 	defer beat(ctx)()
 	out, err := s.op.StartDue(context.WithoutCancel(ctx), due) // a start is not interrupted between its steps
 	return out, s.redacted(err)
 }
 
 func (s scheduled) await(ctx context.Context, of contract.ScheduledRun) (contract.RunEnd, error) {
+	if err := s.acts.Allowed(of); err != nil {
+		return contract.RunEnd{}, s.redacted(err)
+	}
 	defer beat(ctx)()
 	out, err := s.op.AwaitEnd(ctx, of.RunID)
 	if err == nil {

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -21,22 +22,24 @@ type stream struct {
 	Torn  []byte   // what stands after it
 }
 
+// Files opens the files of a run directory.
+type Files interface {
+	OpenFile(name string) (*os.File, error)
+}
+
 // ReadStream reads a journal from an offset that is the start of a line. A missing file is empty.
-func ReadStream(file string, from int64) (stream, error) {
-	f, err := durable.Open(file)
+func ReadStream(d Files, name string, from int64) (stream, error) {
+	f, err := d.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return stream{}, nil
 	}
 	if err != nil {
 		return stream{}, err
 	}
-	defer f.Close()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return stream{}, err
-	}
-	raw, err := io.ReadAll(f)
+	defer folder.Close(f)
+	raw, err := folder.ReadFrom(f, from)
 	if err != nil {
-		return stream{}, fmt.Errorf("read %s: %w", file, err)
+		return stream{}, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return Split(raw, from), nil
 }
@@ -44,41 +47,45 @@ func ReadStream(file string, from int64) (stream, error) {
 // File is a stream of lines that is open for reading.
 type File struct {
 	*run.Reader
-	close func()
+	file *os.File // nil: it is missing
 }
 
 // Open opens a stream at an offset that is the start of a line. A missing file is empty.
-func Open(name string, from int64) (*File, error) {
-	f, err := durable.Open(name)
+func Open(d Files, name string, from int64) (*File, error) {
+	f, err := d.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &File{run.NewReader(bytes.NewReader(nil), from), func() {}}, nil
+		return &File{run.NewReader(bytes.NewReader(nil), from), nil}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, errors.Join(fmt.Errorf("read %s: %w", f.Name(), err), f.Close())
 	}
-	return &File{run.NewReader(f, from), f.Close}, nil
+	return &File{run.NewReader(f, from), f}, nil
 }
 
 // Close closes the file.
-func (f *File) Close() { f.close() }
+func (f *File) Close() {
+	if f.file == nil {
+		return
+	}
+	folder.Close(f.file)
+}
 
 // LineEnds reports whether the stream has that many bytes and a line ends with them.
-func LineEnds(file string, size int64) (bool, error) {
+func LineEnds(d Files, name string, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil
 	}
-	f, err := durable.Open(file)
+	f, err := d.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	defer folder.Close(f)
 	last := make([]byte, 1)
 	if _, err := f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
 		return false, nil

@@ -9,22 +9,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 )
 
 // ErrDamaged marks a file that cannot be parsed.
 var ErrDamaged = errors.New("damaged")
 
-func There(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
 // ReadRaw returns the bytes of a file; nil if it is missing.
-func ReadRaw(file string) ([]byte, error) {
-	raw, err := os.ReadFile(file)
+func ReadRaw(f folder.Folder, name string) ([]byte, error) {
+	raw, err := f.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -32,15 +26,15 @@ func ReadRaw(file string) ([]byte, error) {
 }
 
 // DigestOf returns the sha-256 of a file; empty if it is missing.
-func DigestOf(file string) (string, error) {
-	f, err := durable.Open(file)
+func DigestOf(in folder.Folder, name string) (string, error) {
+	f, err := in.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer folder.Close(f)
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", fmt.Errorf("read %s: %w", f.Name(), err)
@@ -49,8 +43,8 @@ func DigestOf(file string) (string, error) {
 }
 
 // Entries returns the names in a folder; none if it is missing.
-func Entries(folder string) ([]string, error) {
-	all, err := os.ReadDir(folder)
+func Entries(f folder.Folder, name string) ([]string, error) {
+	all, err := f.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -61,13 +55,13 @@ func Entries(folder string) ([]string, error) {
 	return names, err
 }
 
-func ReadJSON(file string, v any) error {
-	raw, err := os.ReadFile(file)
+func ReadJSON(f folder.Folder, name string, v any) error {
+	raw, err := f.ReadFile(name)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return fmt.Errorf("%s is %w: %v", file, ErrDamaged, err)
+		return fmt.Errorf("%s is %w: %v", f.Path(name), ErrDamaged, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,10 +24,13 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/local"
 )
@@ -73,8 +77,9 @@ func fakeServer() error {
 	port := fs.Int("port", 0, "")
 	uiPort := fs.Int("ui-port", 0, "")
 	namespace := fs.String("namespace", "", "")
+	dir := fs.String("tls-dir", "", "")
 	for _, name := range []string{"ip", "db-filename", "log-level", "search-attribute", "sqlite-pragma",
-		"dynamic-config-value", "ui-codec-endpoint"} {
+		"dynamic-config-value", "ui-codec-endpoint", "ui-codec-token", "ui-login-dir"} {
 		fs.Func(name, "", func(string) error { return nil })
 	}
 	if err := fs.Parse(args[2:]); err != nil {
@@ -85,6 +90,12 @@ func fakeServer() error {
 	switch os.Getenv(faultEnv) {
 	case "refuses":
 		return errors.New("the database is of another version")
+	case "port taken for a moment":
+		f, err := os.OpenFile(filepath.Join(os.Getenv(dirEnv), "taken once"), os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			return errors.Join(syscall.EADDRINUSE, f.Close())
+		}
+		signal.Notify(stop, syscall.SIGTERM)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	case "slow":
@@ -93,7 +104,7 @@ func fakeServer() error {
 	default:
 		signal.Notify(stop, syscall.SIGTERM)
 	}
-	if err := serveFake(*port, *uiPort, *namespace); err != nil {
+	if err := serveFake(*port, *uiPort, *namespace, certs.Dir(*dir)); err != nil {
 		return err
 	}
 	if ours {
@@ -104,7 +115,7 @@ func fakeServer() error {
 	return nil
 }
 
-func serveFake(port, uiPort int, namespace string) error {
+func serveFake(port, uiPort int, namespace string, dir certs.Dir) error {
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		return err
@@ -113,7 +124,13 @@ func serveFake(port, uiPort int, namespace string) error {
 	if err != nil {
 		return err
 	}
-	s := grpc.NewServer()
+	trust := insecure.NewCredentials()
+	if dir != "" {
+		if trust, err = mutual(dir); err != nil {
+			return err
+		}
+	}
+	s := grpc.NewServer(grpc.Creds(trust))
 	h := health.NewServer()
 	h.SetServingStatus("temporal.api.workflowservice.v1.WorkflowService", healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(s, h)
@@ -123,6 +140,16 @@ func serveFake(port, uiPort int, namespace string) error {
 	go s.Serve(l)
 	go http.Serve(ui, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return nil
+}
+
+// mutual is how a real server trusts its clients.
+func mutual(dir certs.Dir) (credentials.TransportCredentials, error) {
+	client, err := dir.Client(certs.System)
+	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: client.RootCAs, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(dir.Cert(certs.Server), dir.Key(certs.Server))
+			return &pair, err
+		}}), err
 }
 
 type frontend struct {

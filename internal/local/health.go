@@ -18,6 +18,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/passbook-run/passbook/internal/certs"
 )
 
 // retention is how long a closed run stays readable; the default of start-dev, 24 hours, is less than a weekend.
@@ -62,9 +64,14 @@ func (d *daemon) announced(binary string) error {
 }
 
 func (o *Options) serves(ctx context.Context, s Server) error {
+	trust, err := s.TLS(certs.CLI)
+	if err != nil {
+		return err
+	}
 	c, err := client.DialContext(ctx,
 		client.Options{HostPort: s.Address, Namespace: o.Namespace,
-			Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+			ConnectionOptions: client.ConnectionOptions{TLS: trust},
+			Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,9 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 	if err := k.save(); err != nil {
 		return err
 	}
+	renewing, stop := context.WithCancel(ctx)
+	defer stop()
+	go KeepCerts(renewing, o.StateDir, func(err error) { k.Report(err.Error()) })
 	k.loop(ctx)
 	return forgetKeeper(o.StateDir, self)
 }

@@ -11,6 +11,8 @@
 //	<state>/attached              a lock shared by attached starters
 //	<state>/server/server.json    the server that runs or ran last; the next one reuses its ports
 //	<state>/server/server.log     its output over all starts
+//	<state>/server/certs/         keys and certificates of server and clients, see package certs
+//	<state>/server/ui/            the login of the Web UI: links that can be opened, the secret that signs cookies
 //	<state>/server/temporal-1.32.db   its database, one for each minor version, never migrated
 //	<state>/worker/worker.json    the worker that a starter started
 //	<state>/worker/ready-PID.json a polling worker, written by that worker
@@ -46,12 +48,15 @@ const (
 	keeperFile  = "keeper.json"
 	keeperLog   = "keeper.log"
 	hostFile    = "host-id"
+	certsDir    = "certs"
+	loginDir    = "ui"
 )
 
 const (
 	defaultStartTimeout = time.Minute
 	pollInterval        = 25 * time.Millisecond
 	checkTimeout        = 2 * time.Second
+	certsEvery          = time.Minute // renewals are due weeks before the end
 )
 
 // Status lists the running processes. A nil field means that the process does not run.

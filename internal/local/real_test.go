@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/local"
 )
 
@@ -64,7 +65,10 @@ func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
 
 func dial(t *testing.T, s local.Server) client.Client {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace})
+	trust, err := s.TLS(certs.CLI)
+	require.NoError(t, err)
+	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c

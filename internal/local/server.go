@@ -2,14 +2,18 @@ package local
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -23,6 +27,7 @@ type Options struct {
 	Namespace        string            // default: default
 	SearchAttributes map[string]string // name → type, as in Stage → Keyword
 	Codec            string            // URL of a codec endpoint for the Web UI
+	CodecToken       string            // env:NAME or file:PATH of its token
 	// preferred at the first start; default 7233 and 8233; if they are taken, any free ports
 	Port, UIPort int
 	StartTimeout time.Duration // default: a minute; building is not counted
@@ -41,6 +46,26 @@ type Server struct {
 	Version   string           `json:"version"`
 	Log       string           `json:"log"`
 	Started   time.Time        `json:"started"`
+	// folder of the certificates that clients need; empty: the server has no TLS, and every user of the machine may use it
+	Certs certs.Dir `json:"certs,omitempty"`
+	// folder of the Web UI's login; empty: it has none
+	Login string `json:"login,omitempty"`
+}
+
+// TLS returns how a client with a role connects to the server; nil: without TLS.
+func (s Server) TLS(r certs.Role) (*tls.Config, error) {
+	if s.Certs == "" {
+		return nil, nil
+	}
+	return s.Certs.Client(r)
+}
+
+// Insecure explains why other users of the machine may use the server; empty: they may not.
+func (s Server) Insecure() string {
+	if s.Certs != "" {
+		return ""
+	}
+	return "insecure: it has no TLS, so every user of this machine can read runs and start commands as you"
 }
 
 // Ensure returns a healthy server with the namespace and the search attributes: the recorded one if it runs, or a new
@@ -95,6 +120,9 @@ func (o *Options) ensure(ctx context.Context, progress func(string)) (Server, er
 		return s, err
 	}
 	if s.Process.Alive() {
+		if err := RenewCerts(ctx, s); err != nil {
+			return s, err
+		}
 		if err := o.join(ctx, s); !errors.Is(err, errEnded) {
 			s.Namespace = o.Namespace // it may have more than one
 			return s, err
@@ -154,6 +182,12 @@ func (o *Options) attempt(ctx context.Context, b binary, last Server) (s Server,
 		Log:       filepath.Join(dir, serverLog),
 		Started:   time.Now().UTC().Truncate(time.Millisecond),
 	}
+	if !b.foreign {
+		s.Certs, s.Login = certs.Dir(filepath.Join(dir, certsDir)), filepath.Join(dir, loginDir)
+		if err := s.Certs.Ensure(ctx, time.Now()); err != nil {
+			return s, false, fmt.Errorf("start the Temporal server: %w", err)
+		}
+	}
 	d, err := launch(launchSpec{exec: b.path, args: o.args(b, s, ports), log: s.Log, dir: o.StateDir, mute: b.foreign})
 	if err != nil {
 		return s, false, fmt.Errorf("start the Temporal server: %w", err)
@@ -163,8 +197,10 @@ func (o *Options) attempt(ctx context.Context, b binary, last Server) (s Server,
 		return s, false, errors.Join(fmt.Errorf("record the Temporal server: %w", err), d.id.KillGroup())
 	}
 	if err := o.awaitServer(ctx, s, d); err != nil {
-		return s, !d.id.Alive() && !ports.free(), fmt.Errorf("start the Temporal server %s: %w", b.path,
-			d.explain(ctx, err))
+		err = d.explain(ctx, err)
+		// the other process may have released the port by now
+		taken := !ports.free() || strings.Contains(err.Error(), syscall.EADDRINUSE.Error())
+		return s, !d.id.Alive() && taken, fmt.Errorf("start the Temporal server %s: %w", b.path, err)
 	}
 	return s, false, nil
 }
@@ -181,9 +217,12 @@ func (o *Options) args(b binary, s Server, p ports) []string {
 		args = append(args, "--ui-codec-endpoint", o.Codec)
 	}
 	if b.foreign {
-		args = append(args, foreignArgs...)
+		return append(args, foreignArgs...)
 	}
-	return args
+	if o.CodecToken != "" {
+		args = append(args, "--ui-codec-token", o.CodecToken)
+	}
+	return append(args, "--tls-dir", string(s.Certs), "--ui-login-dir", s.Login)
 }
 
 // foreignArgs returns the settings that the embedded server has by default and the temporal CLI lacks.
@@ -220,6 +259,37 @@ func StopServer(ctx context.Context, stateDir string, grace time.Duration) (stop
 	s.Process = process.Identity{} // a keeper does not restart a server that was stopped
 	return stopped, save(filepath.Join(dir, recordFile), s)
 }
+
+// RenewCerts renews the certificates of a server and its clients that expire soon.
+func RenewCerts(ctx context.Context, s Server) error {
+	if s.Certs == "" {
+		return nil
+	}
+	return s.Certs.Ensure(ctx, time.Now())
+}
+
+// KeepCerts renews the certificates of the recorded server until ctx ends. A process that runs for long calls it.
+func KeepCerts(ctx context.Context, stateDir string, report func(error)) {
+	tick := time.NewTicker(certsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s, err := readServer(stateDir)
+		if err == nil {
+			err = RenewCerts(ctx, s)
+		}
+		if err != nil && ctx.Err() == nil {
+			report(err)
+		}
+	}
+}
+
+// Last returns the server that runs or ran last; zero: none did.
+func Last(stateDir string) (Server, error) { return readServer(stateDir) }
 
 func readServer(stateDir string) (Server, error) {
 	var s Server

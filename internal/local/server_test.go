@@ -235,6 +235,14 @@ func TestEnsureReplacesAPortLostWhileStarting(t *testing.T) {
 	require.NotEqual(t, recorded.Process, s.Process)
 }
 
+// The process that took a port, such as another starter that looks for free ports, may have released it already.
+func TestEnsureRetriesAPortTakenForAMoment(t *testing.T) {
+	o := options(t, stateDir(t))
+	t.Setenv(faultEnv, "port taken for a moment")
+	_, err := local.Ensure(t.Context(), o, nil)
+	require.NoError(t, err)
+}
+
 func TestEnsureStopsAServerThatIsNeverReady(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)

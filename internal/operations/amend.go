@@ -89,7 +89,8 @@ func (o Operator) amendment(ctx context.Context, def Definition, dir projector.D
 	}
 	ref := run.PlanRef{Definition: stored.Definition, Plan: stored.Plan, Inputs: stored.Inputs, Policy: stored.Policy,
 		ConfigHash: def.Plan.ConfigHash}
-	return workflows.Message{Plan: &ref, Note: note, By: o.By}, nil
+	m := o.hidden(workflows.Message{Plan: &ref, Note: note, By: o.By})
+	return m, o.sign(&m, claim.RunID, workflows.VerbAmend)
 }
 
 // Unchanged returns a [*DifferentError] if a closed run is given something else than it has. No server is needed.
@@ -192,11 +193,11 @@ func (o Operator) amendments(ctx context.Context, s *store.Store, from Origin,
 		if err != nil {
 			return nil, err
 		}
-		old, err := readVersion(ctx, s, last)
+		old, err := blobs.Version(last, blobs.FromStore(ctx, s))
 		if err != nil {
 			return nil, err
 		}
-		amended, err := readVersion(ctx, s, p.PlanRef)
+		amended, err := blobs.Version(p.PlanRef, blobs.FromStore(ctx, s))
 		if err != nil {
 			return nil, err
 		}
@@ -205,18 +206,4 @@ func (o Operator) amendments(ctx context.Context, s *store.Store, from Origin,
 		last = p.PlanRef
 	}
 	return out, nil
-}
-
-// readVersion reads a plan and the digests of the files that it names.
-func readVersion(ctx context.Context, s *store.Store, ref run.PlanRef) (pipeline.Version, error) {
-	v := pipeline.Version{Plan: &pipeline.Plan{}}
-	if err := s.GetJSON(ctx, store.Digest(ref.Plan), v.Plan); err != nil {
-		return v, fmt.Errorf("read a plan of the run: %w", err)
-	}
-	var given rundir.Inputs
-	if err := s.GetJSON(ctx, store.Digest(ref.Inputs), &given); err != nil {
-		return v, fmt.Errorf("read the inputs of the run: %w", err)
-	}
-	v.Files = given.Digests()
-	return v, nil
 }

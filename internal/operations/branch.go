@@ -85,7 +85,7 @@ type Origin struct {
 
 // Origin finds a run by directory or id.
 func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
-	dir, err := Find(o.Settings.StateDir, what)
+	dir, err := Find(o.Settings.StateDir, what, false)
 	if err == nil {
 		claim, cerr := dir.Claim()
 		if cerr == nil {
@@ -104,7 +104,7 @@ func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
 	if full, ferr := fullID(o.Settings.StateDir, what); ferr == nil {
 		from.RunID = full
 	}
-	s, serr := store.Open(ctx, from.Store)
+	s, serr := OpenStore(ctx, from.Store)
 	if serr != nil {
 		return Origin{}, serr
 	}
@@ -129,7 +129,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	} else if err := b.sameWork(); err != nil {
 		return Started{}, err
 	}
-	s, err := store.Open(ctx, from.Store)
+	s, err := OpenStore(ctx, from.Store)
 	if err != nil {
 		return Started{}, err
 	}

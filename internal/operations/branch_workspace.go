@@ -26,7 +26,7 @@ func branchWorkspace(ctx context.Context, s *store.Store, plan *pipeline.Plan, d
 	out := was
 	out.Tree = *at.Tree
 	if was.Kind != run.WorkspaceGit {
-		if err := dir.Disk.Mkdir(checkout, 0o755); err != nil {
+		if err := dir.Inside().Mkdir(checkout, 0o755); err != nil {
 			return nil, err
 		}
 		_, err := tree.Checkout(ctx, s, store.Digest(at.Tree.Digest), checkout, rules)

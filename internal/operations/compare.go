@@ -39,17 +39,17 @@ func Compare(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop fun
 }
 
 func compareGit(ctx context.Context, d projector.Dir, w rundir.Workspace) (*repo.Comparison, error) {
-	checkout, err := repo.OpenWorktree(ctx, d.Path(layout.WorkspaceDir))
+	source, err := repo.OpenReceived(ctx, w.Source)
+	if err != nil {
+		return nil, fmt.Errorf("neither the run's checkout %s nor its source can be read: %w", d.Path(layout.WorkspaceDir),
+			err)
+	}
+	checkout, err := source.Worktree(ctx, d.Path(layout.WorkspaceDir))
 	if err == nil {
 		return checkout.Since(ctx, w.Base)
 	}
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, repo.ErrLost) {
 		return nil, err
-	}
-	source, err := repo.Open(ctx, w.Source)
-	if err != nil {
-		return nil, fmt.Errorf("neither the run's checkout %s nor its source is there: %w", d.Path(layout.WorkspaceDir),
-			err)
 	}
 	to := w.Commit
 	if to == "" {
@@ -82,7 +82,7 @@ func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*re
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := store.Open(ctx, claim.Store)
+	s, err := OpenStore(ctx, claim.Store)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
 	}

@@ -35,11 +35,15 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 		return Decision{}, err
 	}
 	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
-	if _, open := now.State.Asks(); !open {
+	q, open := now.State.Asks()
+	if !open {
 		if err := workflows.CheckDecision(now.State, m); err != nil {
 			return Decision{}, notDecided(now.State, effective, err)
 		}
 		return Decision{Said: "that was decided already"}, nil
+	}
+	if m.ID == "" { // the signature is about this question
+		m.ID, m.Implicit = q.ID, true
 	}
 	left := effective.Status == run.Failed || effective.Status == run.Interrupted
 	if effective.Liveness == run.LiveOpen || !left {
@@ -48,6 +52,9 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 		}
 		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
 		return Decision{Said: ack.Message}, err
+	}
+	if err := o.sign(&m, claim.RunID, workflows.VerbDecide); err != nil {
+		return Decision{}, err
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err

@@ -3,15 +3,14 @@ package operations
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -20,7 +19,6 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // Changed is what to do if a run was given something else than it is given now.
@@ -218,7 +216,7 @@ type givenTo struct {
 }
 
 func (g givenTo) read(ctx context.Context, name, digest string) ([]byte, error) {
-	raw, err := os.ReadFile(g.dir.Path(layout.InForce(g.seq, name)))
+	raw, err := g.dir.ReadFile(layout.InForce(g.seq, name))
 	if err == nil && layout.Digest(raw) == digest {
 		return raw, nil
 	}
@@ -235,23 +233,7 @@ func (g givenTo) read(ctx context.Context, name, digest string) ([]byte, error) 
 
 // version reads the plan and the list of its files.
 func (g givenTo) version(ctx context.Context) (pipeline.Version, error) {
-	v := pipeline.Version{Plan: &pipeline.Plan{}}
-	raw, err := g.read(ctx, layout.PlanFile, g.ref.Plan)
-	if err != nil {
-		return v, err
-	}
-	if err := json.Unmarshal(raw, v.Plan); err != nil {
-		return v, fmt.Errorf("read the plan of run %s: %w", g.claim.RunID, err)
-	}
-	if raw, err = g.read(ctx, layout.InputsFile, g.ref.Inputs); err != nil {
-		return v, err
-	}
-	var given rundir.Inputs
-	if err := json.Unmarshal(raw, &given); err != nil {
-		return v, fmt.Errorf("read the list of inputs of run %s: %w", g.claim.RunID, err)
-	}
-	v.Files = given.Digests()
-	return v, nil
+	return blobs.Version(g.ref, func(name, digest string) ([]byte, error) { return g.read(ctx, name, digest) })
 }
 
 func (g givenTo) differences(ctx context.Context, def Definition, s run.State) ([]Difference, error) {

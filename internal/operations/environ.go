@@ -90,7 +90,7 @@ func (o Operator) handOverResumed(ctx context.Context, runID string) (undo func(
 
 func storedPlan(ctx context.Context, storeURL, digest string) (pipeline.Plan, error) {
 	var plan pipeline.Plan
-	s, err := store.Open(ctx, storeURL)
+	s, err := OpenStore(ctx, storeURL)
 	if err != nil {
 		return plan, err
 	}
@@ -110,6 +110,7 @@ func VariablesOf(plan pipeline.Plan) []string {
 			names = append(names, scripted.EnvNames()...)
 		}
 	}
+	names = append(names, plan.CommandEnv()...)
 	for _, n := range plan.Notify {
 		names = append(append(names, n.Env...), n.WebhookEnv, n.SecretEnv)
 	}

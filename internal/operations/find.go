@@ -48,8 +48,9 @@ func (e *NameError) Error() string {
 }
 
 // Find returns the directory that a name means: a path, a run's id, or the beginning of one. It also finds a
-// directory that another program wrote in this format; operations that need a claim refuse it.
-func Find(stateDir, what string) (projector.Dir, error) {
+// directory that another program wrote in this format; operations that need a claim refuse it. A directory of another
+// user is refused unless trust is set.
+func Find(stateDir, what string, trust bool) (projector.Dir, error) {
 	if what == "" {
 		what = "."
 	}
@@ -59,17 +60,20 @@ func Find(stateDir, what string) (projector.Dir, error) {
 			return projector.Dir{}, err
 		}
 		d := projector.At(abs)
+		d.Trust = trust
 		if _, err = d.Claim(); errors.Is(err, rundir.ErrNoRun) && d.Foreign() {
 			err = nil
 		}
 		return d, err
 	}
-	return byID(stateDir, what)
+	d, err := byID(stateDir, what)
+	d.Trust = trust
+	return d, err
 }
 
 // FindHere is Find for verbs that need the directory. The error for a moved or deleted one is a [MissingError].
-func FindHere(stateDir, what string) (projector.Dir, error) {
-	d, err := Find(stateDir, what)
+func FindHere(stateDir, what string, trust bool) (projector.Dir, error) {
+	d, err := Find(stateDir, what, trust)
 	id, unknown := fullID(stateDir, what)
 	if err != nil || unknown != nil || d.Foreign() {
 		return d, err

@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := Find(state, tt.what)
+			d, err := Find(state, tt.what, false)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, d.Root)
 		})
@@ -39,18 +39,18 @@ func TestFind(t *testing.T) {
 
 	foreign := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, layout.MetaFile), []byte("{}"), 0o600))
-	d, err := Find(state, foreign)
+	d, err := Find(state, foreign, false)
 	require.NoError(t, err, "another program's")
 	require.Equal(t, foreign, d.Root)
 
 	var name *NameError
-	_, err = Find(state, "aa")
+	_, err = Find(state, "aa", false)
 	require.ErrorAs(t, err, &name)
 	require.Equal(t, []string{"aa11", "aa22"}, name.Found)
-	_, err = Find(state, "bb")
+	_, err = Find(state, "bb", false)
 	require.ErrorAs(t, err, &name)
 	require.Empty(t, name.Found)
-	_, err = Find(state, t.TempDir())
+	_, err = Find(state, t.TempDir(), false)
 	require.ErrorIs(t, err, rundir.ErrNoRun)
 }
 

@@ -124,7 +124,7 @@ func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 		}
 		return nil
 	}
-	s, err := store.Open(ctx, f.Claim.Store)
+	s, err := OpenStore(ctx, f.Claim.Store)
 	if err != nil {
 		return err
 	}

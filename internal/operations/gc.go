@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -293,7 +292,7 @@ func runsBelow(root string) (dirs []string, err error) {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		if _, err := os.Stat(filepath.Join(path, layout.ClaimFile)); err == nil {
+		if rundir.At(path).Has(layout.ClaimFile) {
 			dirs = append(dirs, path)
 			return fs.SkipDir
 		}

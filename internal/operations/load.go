@@ -137,7 +137,8 @@ func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) 
 		return st, err
 	}
 	policy, err := s.PutJSON(ctx,
-		Policy{Version: 1, Agents: d.Plan.Agents, Budget: d.Plan.Budget, Definition: string(source)})
+		Policy{Version: 1, Agents: d.Plan.Agents, Budget: d.Plan.Budget, Env: d.Plan.CommandEnv(),
+			Definition: string(source)})
 	if err != nil {
 		return st, err
 	}
@@ -213,7 +214,7 @@ func LoadRun(dir projector.Dir) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
 	}
-	src, err := os.ReadFile(dir.Path(name))
+	src, err := dir.ReadFile(name)
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
 	}

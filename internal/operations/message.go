@@ -96,10 +96,19 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 		m.By = o.By
 	}
 	m = o.hidden(m)
+	if renewsGrants(verb) {
+		var err error
+		if m.Grants, err = o.renewed(runID, m); err != nil {
+			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if err := o.attended(ctx, runID); err != nil {
 		return workflows.Ack{}, &RefusedError{Verb: verb, Why: err.Error(), FailedPrecondition: true}
+	}
+	if err := o.sign(&m, runID, verb); err != nil {
+		return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
 	}
 	undo := nothing
 	if verb == workflows.VerbResume {

@@ -16,7 +16,8 @@ type Policy struct {
 	Version    int              `json:"version"`
 	Agents     []pipeline.Agent `json:"agents"`
 	Budget     pipeline.Budget  `json:"budget"`
-	Definition string           `json:"definition"` // digest
+	Env        []string         `json:"env,omitempty"` // variables that commands may read
+	Definition string           `json:"definition"`    // digest
 }
 
 // PolicyError lists the differences between a run and today's settings (requirement 003 §6). Nothing was started or
@@ -46,6 +47,12 @@ func (p Policy) Allowed(s config.Settings, cap float64) error {
 				all = append(all, fmt.Sprintf("agent %s sees the variable %s, and policy.env has %s", a.Name, name,
 					strings.Join(names, ", ")))
 			}
+		}
+	}
+	for _, name := range p.Env {
+		if len(names) > 0 && !slices.Contains(names, name) {
+			all = append(all, fmt.Sprintf("a command sees the variable %s, and policy.env has %s", name,
+				strings.Join(names, ", ")))
 		}
 	}
 	switch most := s.Policy.Budget; {
@@ -87,5 +94,5 @@ func mayForce(s config.Settings) error {
 func policyOf(p *pipeline.Plan, definition string, cap run.Budget) Policy {
 	b := p.Budget
 	b.USD = cap.CapUSD
-	return Policy{Version: 1, Agents: p.Agents, Budget: b, Definition: definition}
+	return Policy{Version: 1, Agents: p.Agents, Budget: b, Env: p.CommandEnv(), Definition: definition}
 }

@@ -55,7 +55,7 @@ func Promote(ctx context.Context, dir projector.Dir, p Promotion) (Promoted, err
 	} else if err := run.May(now.State.Status, run.Promote, run.Terms{}); err != nil { // before a store is asked for
 		return Promoted{}, err
 	}
-	s, err := store.Open(ctx, claim.Store)
+	s, err := OpenStore(ctx, claim.Store)
 	if err != nil {
 		return Promoted{}, err
 	}

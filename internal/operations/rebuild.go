@@ -8,7 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/history"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -27,7 +26,7 @@ func (o Operator) Remake(ctx context.Context, d projector.Dir) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, o.storeOf(claim))
+	s, err := OpenStore(ctx, o.storeOf(claim))
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	s, err := store.Open(ctx, o.storeAt(src.Store, src.Claim.Host))
+	s, err := OpenStore(ctx, o.storeAt(src.Store, src.Claim.Host))
 	if err != nil {
 		return run.Tail{}, err
 	}

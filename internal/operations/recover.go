@@ -189,7 +189,7 @@ func (r *recovering) evidence(ctx context.Context, lines []string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.WriteFile(filepath.Join(r.dir, RecoveredFile), append(raw, '\n'), layout.FilePerm)
+	return durable.Disk{}.In(r.dir).WriteFile(filepath.Join(r.dir, RecoveredFile), append(raw, '\n'), layout.FilePerm)
 }
 
 // write writes a file into the new folder, named with slashes.
@@ -199,7 +199,7 @@ func (r *recovering) write(name string, data []byte) error {
 		r.lacks("%s: its name leads out of the folder", name)
 		return nil
 	}
-	err := durable.Disk{}.WriteAll([]durable.File{{Path: file, Data: data,
+	err := durable.Disk{}.In(r.dir).WriteAll([]durable.File{{Path: file, Data: data,
 		Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
 	if err == nil {
 		r.out.Files = append(r.out.Files, name)

@@ -2,16 +2,12 @@ package operations
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/rundir"
 
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -24,7 +20,7 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 	if !s.there || r.Discard {
 		return nil
 	}
-	blobs, err := store.Open(ctx, s.store)
+	blobs, err := OpenStore(ctx, s.store)
 	if err != nil {
 		return err
 	}
@@ -32,20 +28,15 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 	e := edits{store: blobs, known: map[store.Digest]bool{}}
 	if s.work != nil && s.work.Kind == run.WorkspaceDir {
 		e.expect(ctx, s)
-		err = e.below(ctx, s.dir.Path(layout.WorkspaceDir))
+		err = e.below(ctx, s.dir.Dir, layout.WorkspaceDir)
 	}
 	if start, ferr := s.dir.First(); err == nil && ferr == nil && start.Artifact != nil {
-		err = e.below(ctx, s.dir.Path(start.Artifact.File))
+		err = e.below(ctx, s.dir.Dir, start.Artifact.File)
 	}
 	if err != nil {
 		return err
 	}
-	var paths []string
-	for _, path := range e.found {
-		if rel, err := filepath.Rel(s.dir.Root, path); err == nil {
-			paths = append(paths, rel)
-		}
-	}
+	paths := e.found
 	if slices.Sort(paths); len(paths) > 0 {
 		p.refuse("%s has changes that the run did not make (%s). To keep them, copy these files; to lose them: "+
 			"--discard",
@@ -76,12 +67,12 @@ func (e *edits) expect(ctx context.Context, s removed) {
 }
 
 // below checks the files of a folder, or one file.
-func (e *edits) below(ctx context.Context, root string) error {
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+func (e *edits) below(ctx context.Context, d rundir.Dir, root string) error {
+	err := d.Walk(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		return e.file(ctx, path)
+		return e.file(ctx, d, name)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -89,28 +80,15 @@ func (e *edits) below(ctx context.Context, root string) error {
 	return err
 }
 
-func (e *edits) file(ctx context.Context, path string) error {
-	digest, err := digestOf(path)
+func (e *edits) file(ctx context.Context, d rundir.Dir, name string) error {
+	sum, err := d.DigestOf(name)
+	digest := store.Digest(sum)
 	if err != nil || e.known[digest] {
 		return err
 	}
 	has, err := e.store.Has(ctx, digest)
 	if err == nil && !has {
-		e.found = append(e.found, path)
+		e.found = append(e.found, name)
 	}
 	return err
-}
-
-// digestOf reads a file once.
-func digestOf(path string) (d store.Digest, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return store.Digest(hex.EncodeToString(sum.Sum(nil))), nil
 }

@@ -51,7 +51,7 @@ func (o Operator) removed(ctx context.Context, what string) (removed, error) {
 		return s, err
 	}
 	s.store = cmp.Or(o.storeOf(s.claim), o.Settings.Store)
-	blobs, err := store.Open(ctx, s.store)
+	blobs, err := OpenStore(ctx, s.store)
 	if err != nil {
 		return s, err
 	}
@@ -73,7 +73,7 @@ func (o Operator) removed(ctx context.Context, what string) (removed, error) {
 
 // locate finds the directory, or its last place.
 func (o Operator) locate(ctx context.Context, what string) (removed, error) {
-	d, err := Find(o.Settings.StateDir, what)
+	d, err := Find(o.Settings.StateDir, what, false)
 	if err == nil {
 		return o.located(ctx, what, d)
 	}

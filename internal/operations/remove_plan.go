@@ -16,7 +16,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -143,7 +142,7 @@ func (o Operator) storeParts(ctx context.Context, p *Removable, _ Removal, s rem
 	if err := o.keptForOthers(p, all); err != nil {
 		return err
 	}
-	blobs, err := store.Open(ctx, s.store)
+	blobs, err := OpenStore(ctx, s.store)
 	if err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func (o Operator) storeParts(ctx context.Context, p *Removable, _ Removal, s rem
 	p.part("store", s.store, n,
 		counted(n.Objects, "record")+" of calls and checkpoints, and the journal: released for starter store gc",
 		func(ctx context.Context) error {
-			blobs, err := store.Open(ctx, s.store)
+			blobs, err := OpenStore(ctx, s.store)
 			if err != nil {
 				return err
 			}
@@ -207,7 +206,7 @@ func (o Operator) directoryParts(_ context.Context, p *Removable, _ Removal, s r
 		return nil
 	}
 	if !s.there {
-		if left, err := os.ReadDir(s.dir.Root); err == nil && len(left) == 0 {
+		if left, err := s.dir.ReadDir("."); err == nil && len(left) == 0 {
 			p.part("directory", s.dir.Root, Amount{}, "empty",
 				func(context.Context) error { return projector.RemoveEmpty(s.dir.Dir) })
 		} else if err == nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/fsck"
@@ -126,7 +125,7 @@ func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir projec
 	defer blobs.Close()
 	if err := blobs.GetJSON(ctx, store.Digest(ref.Policy), &p); err != nil {
 		name, rerr := dir.InForce(layout.PolicyFile) // the store has lost it; the directory has a copy
-		raw, ferr := os.ReadFile(dir.Path(name))
+		raw, ferr := dir.ReadFile(name)
 		if rerr != nil || ferr != nil || json.Unmarshal(raw, &p) != nil {
 			return p, fmt.Errorf("read the policy of run %s: %w", claim.RunID, err)
 		}
@@ -326,7 +325,7 @@ func timeScale(ctx context.Context, s *store.Store, plan string) (float64, error
 
 // openStore opens the store of a run. A file store of another host is replaced by this host's.
 func (o Operator) openStore(ctx context.Context, claim run.Claim) (*store.Store, error) {
-	return store.Open(ctx, o.storeOf(claim))
+	return OpenStore(ctx, o.storeOf(claim))
 }
 
 func (o Operator) storeOf(claim run.Claim) string { return o.storeAt(claim.Store, claim.Host) }
@@ -358,6 +357,10 @@ func (o Operator) target(dir projector.Dir, claim run.Claim, start run.RunStart,
 // execute starts an execution of a run.
 func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
 	if err := register(ctx, in); err != nil {
+		return err
+	}
+	in, err := o.granted(in)
+	if err != nil {
 		return err
 	}
 	undo, err := o.handOverTo(ctx, in)

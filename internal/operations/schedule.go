@@ -18,6 +18,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -146,6 +147,11 @@ func (o Operator) CreateSchedule(ctx context.Context, n NewSchedule, def Definit
 	if err := o.free(ctx, n.Name); err != nil {
 		return ScheduleRow{}, err
 	}
+	key, err := grants.Load(o.Settings)
+	if err != nil {
+		return ScheduleRow{}, err
+	}
+	n.Grant = key.Sign(n.Permission())
 	undo := nothing
 	if HostBound(n.Store) {
 		if undo, err = o.handOverSchedule(n.Name, "schedule create", def.Plan); err != nil {

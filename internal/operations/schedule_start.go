@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
@@ -38,7 +39,7 @@ func (o Operator) StartDue(ctx context.Context, due contract.Occurrence) (contra
 	}
 	if claim, err := dir.Claim(); err == nil {
 		if now, err := dir.Now(); err == nil && now.Tail.Seq > 0 {
-			return contract.ScheduledRun{RunID: claim.RunID, Directory: dir.Root}, nil
+			return o.scheduledRun(claim.RunID, dir.Root)
 		}
 	}
 	o.Settings.Store = due.Store
@@ -54,7 +55,16 @@ func (o Operator) StartDue(ctx context.Context, due contract.Occurrence) (contra
 	if err != nil {
 		return contract.ScheduledRun{}, notStarted(due, err)
 	}
-	return contract.ScheduledRun{RunID: st.RunID, Directory: st.Dir.Root}, nil
+	return o.scheduledRun(st.RunID, st.Dir.Root)
+}
+
+func (o Operator) scheduledRun(id, dir string) (contract.ScheduledRun, error) {
+	out := contract.ScheduledRun{RunID: id, Directory: dir}
+	key, err := grants.Load(o.Settings)
+	if err == nil {
+		out.Grant = key.Sign(out.Permission())
+	}
+	return out, err
 }
 
 // occurrenceDir returns the directory of an occurrence: the one that it has claimed, or the first free one of its

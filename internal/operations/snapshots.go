@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -43,7 +42,7 @@ func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, claim.Store)
+	s, err := OpenStore(ctx, claim.Store)
 	if err != nil {
 		return nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
 	}
@@ -79,8 +78,7 @@ func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
 	if err != nil {
 		return tree.Tree{}, err
 	}
-	name := s.dir.Path(layout.SnapshotManifest(n))
-	raw, err := os.ReadFile(name)
+	raw, err := s.dir.ReadFile(layout.SnapshotManifest(n))
 	if errors.Is(err, fs.ErrNotExist) {
 		return tree.Load(ctx, s.store, store.Digest(v.Tree))
 	}
@@ -92,7 +90,7 @@ func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
 		err = fmt.Errorf("it is of tree %s, and the run's events name %s", t.Digest(), v.Tree)
 	}
 	if err != nil {
-		return tree.Tree{}, fmt.Errorf("%s: %w", name, err)
+		return tree.Tree{}, fmt.Errorf("%s: %w", s.dir.Path(layout.SnapshotManifest(n)), err)
 	}
 	return t, nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -293,6 +294,9 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}
 	def.Warnings = append(def.Warnings, o.secretInputs(def)...)
+	if o.Settings.LocalStore() {
+		def.Warnings = append(def.Warnings, SandboxWarnings(def.Plan, o.Settings, sandbox.Examine())...)
+	}
 	// The store comes first: a directory that was claimed for an unwritable store would be bound to it.
 	stored, err := upload(ctx, def, dir, claim.Store)
 	if err != nil {
@@ -309,7 +313,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 
 // upload stores the inputs of a run.
 func upload(ctx context.Context, def Definition, dir projector.Dir, url string) (Stored, error) {
-	s, err := store.OpenOn(ctx, dir.Disk, url)
+	s, err := openStoreOn(ctx, dir.Disk, url)
 	if err != nil {
 		return Stored{}, err
 	}

@@ -40,7 +40,7 @@ func (o Operator) take(dir projector.Dir, claim run.Claim) (*beginning, error) {
 		}
 		b.made = append(b.made, path)
 	}
-	there, err := os.ReadDir(dir.Root)
+	there, err := dir.ReadDir(".")
 	b.vacant = errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0
 	if fi, err := os.Stat(dir.Root); err == nil {
 		b.perm = fi.Mode().Perm()
@@ -139,7 +139,7 @@ func (b *beginning) removeDir() error {
 
 // unregister removes the record of the run from the store.
 func (b *beginning) unregister(ctx context.Context) error {
-	s, err := store.OpenOn(ctx, b.dir.Disk, b.claim.Store)
+	s, err := openStoreOn(ctx, b.dir.Disk, b.claim.Store)
 	if err != nil {
 		return err
 	}

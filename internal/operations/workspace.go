@@ -147,7 +147,7 @@ func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim ru
 		return nil, nil
 	}
 	report(ctx, "Creating the checkout", 0, 0)
-	s, err := store.OpenOn(ctx, dir.Disk, claim.Store)
+	s, err := openStoreOn(ctx, dir.Disk, claim.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -170,13 +170,13 @@ func prepare(ctx context.Context, s *store.Store, def *Definition, dir projector
 		return prepareGit(ctx, s, def, dir, claim, source)
 	}
 	out := run.Workspace{Kind: "dir", Source: source}
-	saved, err := workspace.Save(ctx, s, source, out, workspace.Rules(*w), nil)
+	saved, err := workspace.Save(ctx, s, source, out, workspace.FirstRules(def.Plan), nil)
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", source, err)
 	}
 	begins(def, &out, saved)
 	checkout := dir.Path(layout.WorkspaceDir)
-	if err := os.MkdirAll(checkout, 0o755); err != nil {
+	if err := dir.Inside().Mkdir(checkout, 0o755); err != nil {
 		return nil, err
 	}
 	_, err = tree.Checkout(ctx, s, saved.Digest, checkout, workspace.Rules(*w))
@@ -213,7 +213,7 @@ func prepareGit(ctx context.Context, s *store.Store, def *Definition, dir projec
 func checkedOut(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir, r *repo.Repo,
 	out run.Workspace, include bool) (*run.Workspace, error) {
 	checkout := dir.Path(layout.WorkspaceDir)
-	_, err := os.Lstat(checkout)
+	_, err := dir.Lstat(layout.WorkspaceDir)
 	left := err == nil
 	made, err := checkOut(ctx, s, def, dir, r, out, include)
 	if err == nil || !left {
@@ -237,7 +237,7 @@ func checkOut(ctx context.Context, s *store.Store, def *Definition, dir projecto
 			return nil, err
 		}
 	}
-	saved, err := workspace.Save(ctx, s, checkout, out, workspace.Rules(*def.Plan.Workspace), nil)
+	saved, err := workspace.Save(ctx, s, checkout, out, workspace.FirstRules(def.Plan), nil)
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", checkout, err)
 	}
@@ -257,8 +257,8 @@ func hide(dir projector.Dir, root string) error {
 		return nil
 	}
 	name := dir.Path(".gitignore")
-	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+	if _, err := dir.Lstat(".gitignore"); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return dir.Disk.WriteFile(name, []byte(layout.HiddenFromGit), 0o644)
+	return dir.Inside().WriteFile(name, []byte(layout.HiddenFromGit), 0o644)
 }

@@ -89,8 +89,10 @@ func (r *Reading) setArtifact(artifact string, before []byte) string {
 
 // lastChars returns the end of a text.
 func lastChars(text string) string {
-	runes := []rune(strings.TrimSpace(text))
-	return string(runes[max(0, len(runes)-40):])
+	const most = 40
+	text = strings.TrimSpace(text)
+	runes := []rune(text[max(0, len(text)-most*utf8.UTFMax):]) // the text may be large
+	return string(runes[max(0, len(runes)-most):])
 }
 
 // CountChars counts Unicode code points.

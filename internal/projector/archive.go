@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"strings"
 
@@ -31,7 +30,7 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := d.Disk.Mkdir(d.Path(to), layout.DirPerm); err != nil {
+	if err := d.Inside().Mkdir(d.Path(to), layout.DirPerm); err != nil {
 		return "", err
 	}
 	if err := d.copyArtifact(to); err != nil {
@@ -41,7 +40,7 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := moveLink(d.Dir, to); err != nil {
+	if err := moveLink(d, to); err != nil {
 		return "", err
 	}
 	for _, name := range names {
@@ -54,7 +53,7 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 
 // archiveName returns the destination of the run: that of an interrupted archive, if there is one.
 func archiveName(d rundir.Dir, claim run.Claim) (string, error) {
-	old, err := os.ReadDir(d.Path(layout.ArchivesDir))
+	old, err := d.ReadDir(layout.ArchivesDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -77,20 +76,20 @@ func (d Dir) copyArtifact(to string) error {
 	if err != nil || b.CurrentArtifactPath == "" {
 		return nil //nolint:nilerr // nothing was written yet, or an interrupted archive has moved it
 	}
-	data, err := os.ReadFile(d.Path(b.CurrentArtifactPath))
+	data, err := d.ReadFile(b.CurrentArtifactPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return d.Disk.WriteFile(d.Path(path.Join(to, b.CurrentArtifactPath)), data, layout.FilePerm)
+	return d.Inside().WriteFile(d.Path(path.Join(to, b.CurrentArtifactPath)), data, layout.FilePerm)
 }
 
 // toArchive lists the files of Passbook: the contents of _orchestrator except the archives, the files beside it, and
 // last the claim.
 func toArchive(d rundir.Dir) ([]string, error) {
-	entries, err := os.ReadDir(d.Path(layout.Orchestrator))
+	entries, err := d.ReadDir(layout.Orchestrator)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -106,11 +105,11 @@ func toArchive(d rundir.Dir) ([]string, error) {
 }
 
 // moveLink recreates the link to the cost log, whose target has moved.
-func moveLink(d rundir.Dir, to string) error {
-	if err := os.Remove(d.Path(layout.SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func moveLink(d Dir, to string) error {
+	if err := d.Inside().Remove(d.Path(layout.SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := os.Symlink(strings.TrimPrefix(layout.CostLog, layout.Orchestrator+"/"),
+	err := d.Inside().Symlink(strings.TrimPrefix(layout.CostLog, layout.Orchestrator+"/"),
 		d.Path(path.Join(to, layout.SpendFile)))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -119,8 +118,8 @@ func moveLink(d rundir.Dir, to string) error {
 }
 
 func (d Dir) move(from, to string) error {
-	if _, err := os.Lstat(d.Path(from)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := d.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return d.Disk.Rename(d.Path(from), d.Path(to))
+	return d.Inside().Rename(d.Path(from), d.Path(to))
 }

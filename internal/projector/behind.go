@@ -1,8 +1,6 @@
 package projector
 
 import (
-	"os"
-
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -14,7 +12,7 @@ const fullRecords = 200
 
 // written reads state.json, and notes if it differs from the file that meta.json records.
 func (p *Projector) written() (rundir.PipelineState, error) {
-	raw, err := os.ReadFile(p.Dir.Path(layout.StateFile))
+	raw, err := p.Dir.ReadFile(layout.StateFile)
 	if err != nil {
 		return rundir.PipelineState{}, err
 	}

@@ -2,8 +2,8 @@ package projector
 
 import (
 	"fmt"
-	"os"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -20,14 +20,14 @@ func (d Dir) Take(c run.Claim) error {
 
 // take is Take without the check of the contents.
 func (d Dir) take(c run.Claim) error {
-	if err := d.Disk.Mkdir(d.Root, layout.DirPerm); err != nil {
+	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return err
 	}
 	raw, err := layout.Marshal(c)
 	if err != nil {
 		return err
 	}
-	won, err := d.Disk.CreateExclusive(d.Path(layout.ClaimFile), raw, layout.FilePerm)
+	won, err := d.Inside().CreateExclusive(d.Path(layout.ClaimFile), raw, layout.FilePerm)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", d.Root, err)
 	}
@@ -49,5 +49,5 @@ func Unclaim(d rundir.Dir, c run.Claim) error {
 	if holder, err := d.Claim(); err != nil || holder.RunID != c.RunID {
 		return nil //nolint:nilerr // the run has no claim here
 	}
-	return os.Remove(d.Path(layout.ClaimFile))
+	return durable.Disk{}.In(d.Root).Remove(d.Path(layout.ClaimFile))
 }

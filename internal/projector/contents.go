@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -36,7 +35,7 @@ var last = []string{layout.MetaFile, layout.EventsFile, layout.LockFile, layout.
 // such a folder is foreign. Nothing is written.
 func ReadContents(d rundir.Dir) (Contents, error) {
 	c := Contents{Foreign: []string{}}
-	top, err := os.ReadDir(d.Root)
+	top, err := d.ReadDir(".")
 	if err != nil {
 		return c, fmt.Errorf("list %s: %w", d.Root, err)
 	}
@@ -47,7 +46,7 @@ func ReadContents(d rundir.Dir) (Contents, error) {
 	}
 	slices.SortStableFunc(c.Own, func(a, b string) int { return slices.Index(last, a) - slices.Index(last, b) })
 	for _, name := range c.Own {
-		if err := c.measure(d.Path(name)); err != nil {
+		if err := c.measure(d, name); err != nil {
 			return c, err
 		}
 	}
@@ -74,8 +73,8 @@ func (c *Contents) sortArchived(d rundir.Dir, top []fs.DirEntry) {
 // sortAll sorts the contents of the directory and of _orchestrator.
 func (c *Contents) sortAll(d rundir.Dir, top []fs.DirEntry) error {
 	o := namesOf(d)
-	inner, err := os.ReadDir(d.Path(layout.Orchestrator))
-	if fi, lerr := os.Lstat(d.Path(layout.Orchestrator)); lerr == nil && !fi.IsDir() {
+	inner, err := d.ReadDir(layout.Orchestrator)
+	if fi, lerr := d.Lstat(layout.Orchestrator); lerr == nil && !fi.IsDir() {
 		inner = nil // a link is foreign as a whole
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("list %s: %w", d.Path(layout.Orchestrator), err)
@@ -98,13 +97,13 @@ func (c *Contents) sortAll(d rundir.Dir, top []fs.DirEntry) error {
 
 // archives lists the archived runs, and what else is beside them. An empty folder belongs to the run.
 func (c *Contents) archives(d rundir.Dir) error {
-	entries, err := os.ReadDir(d.Path(layout.ArchivesDir))
+	entries, err := d.ReadDir(layout.ArchivesDir)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", d.Path(layout.ArchivesDir), err)
 	}
 	for _, e := range entries {
 		name := path.Join(layout.ArchivesDir, e.Name())
-		if _, err := rundir.At(d.Path(name)).Claim(); err == nil {
+		if _, err := rundir.At(d.Path(name)).Claim(); err == nil && e.IsDir() {
 			c.Archived = append(c.Archived, name)
 		} else {
 			c.Foreign = append(c.Foreign, name)
@@ -126,8 +125,8 @@ func (c *Contents) sort(d rundir.Dir, o ownNames, name string, e fs.DirEntry) {
 	}
 }
 
-func (c *Contents) measure(root string) error {
-	return filepath.WalkDir(root, func(_ string, e fs.DirEntry, err error) error {
+func (c *Contents) measure(d rundir.Dir, root string) error {
+	return d.Walk(root, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -213,7 +212,7 @@ func (o ownNames) has(d rundir.Dir, name string, e fs.DirEntry) bool {
 	case !e.Type().IsRegular():
 		return false
 	case name == ".gitignore":
-		raw, err := os.ReadFile(d.Path(name))
+		raw, err := d.ReadFile(name)
 		return err == nil && bytes.Equal(raw, []byte(layout.HiddenFromGit))
 	}
 	return slices.Contains(o.files, name) || durable.IsTemp(base)

@@ -16,7 +16,7 @@ import (
 // verify compares the lines on disk with their chain, and reads the segments up to head. It reports the differences and
 // changes nothing.
 func (p *Projector) verify(head string, truth journal.Truth) ([]run.JournalDamage, error) {
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -62,20 +62,20 @@ func (p *Projector) Intact(tail run.Tail, disk, stored []string, truth journal.T
 // derived from them is rebuilt. On return both are on disk; a crash leaves either the old or the new file complete.
 // kept is the path of the copy in the directory.
 func (p *Projector) replaceLines(lines []string) (kept string, err error) {
-	old, err := layout.ReadRaw(p.Dir.Path(layout.EventsFile))
+	old, err := p.Dir.ReadRaw(layout.EventsFile)
 	if err != nil {
 		return "", err
 	}
 	if len(old) > 0 {
-		if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+		if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 			return "", err
 		}
 		kept = path.Join(layout.TornDir, "events-damaged-"+layout.Digest(old)[:8]+".jsonl")
-		if err := p.Dir.Disk.WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
+		if err := p.Dir.Inside().WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
 			return "", err
 		}
 	}
-	if err := p.Dir.Disk.WriteFile(p.Dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
+	if err := p.Dir.Inside().WriteFile(p.Dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
 		layout.FilePerm); err != nil {
 		return "", fmt.Errorf("write %s as it was: %w", layout.EventsFile, err)
 	}

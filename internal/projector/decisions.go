@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"os"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -44,7 +43,7 @@ func FileOf(d rundir.Dir, want string) (string, error) {
 		return "", err
 	}
 	for _, name := range []string{state.CurrentArtifactPath, layout.DeliveryPatch} {
-		raw, err := os.ReadFile(d.Path(name))
+		raw, err := d.ReadFile(name)
 		if name != "" && err == nil && layout.Digest(raw) == want {
 			return name, nil
 		}

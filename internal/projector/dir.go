@@ -18,12 +18,15 @@ type Dir struct {
 	FullRecords int // maximum number of records for which state.json is written after every batch; 0: 200
 }
 
+// Inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
+func (d Dir) Inside() durable.Disk { return d.Disk.In(d.Root) }
+
 // At returns the run directory at a path, for writing.
 func At(root string) Dir { return Dir{Dir: rundir.At(root)} }
 
 // Lock takes the directory's lock, and waits for its current holder.
 func Lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
-	l, err := durable.WaitLock(ctx, d.Path(layout.LockFile), durable.Self(what, time.Now()))
+	l, err := durable.Disk{}.In(d.Root).WaitLock(ctx, d.Path(layout.LockFile), durable.Self(what, time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
 	}

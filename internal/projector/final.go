@@ -52,7 +52,7 @@ func (p *Projector) end() (*End, error) {
 	if e.State.Reason != run.ReasonReviewApproved { // a run becomes done before it ends only for this reason
 		return e, nil
 	}
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil || !journal.HasEnded(all.Lines) {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (p *Projector) digestFixed() error {
 		if next[name] != "" && (name != layout.OwnerFile || p.meta.Epoch <= p.vouched) {
 			continue
 		}
-		have, err := layout.DigestOf(p.Dir.Path(name))
+		have, err := p.Dir.DigestOf(name)
 		if err != nil {
 			return err
 		}

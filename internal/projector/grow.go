@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -64,16 +63,16 @@ func (p *Projector) grown(file string, added []byte) rundir.DerivedMark {
 // moveLog moves a growing file out of the way before a rebuild from the first event, unless the file is a prefix of
 // the rebuilt file: then its lines were changed, or belong to another run. It stays in the directory.
 func (p *Projector) moveLog(file string, whole []byte) error {
-	have, err := layout.ReadRaw(p.Dir.Path(file))
+	have, err := p.Dir.ReadRaw(file)
 	if err != nil || bytes.HasPrefix(whole, have) {
 		return err
 	}
-	if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return err
 	}
 	ext := path.Ext(file)
 	name := strings.TrimSuffix(path.Base(file), ext) + "-damaged-" + layout.Digest(have)[:8] + ext
-	return p.Dir.Disk.Rename(p.Dir.Path(file), p.Dir.Path(path.Join(layout.TornDir, name)))
+	return p.Dir.Inside().Rename(p.Dir.Path(file), p.Dir.Path(path.Join(layout.TornDir, name)))
 }
 
 // makeLogs creates the folder of the logs. If meta.json mentions logs, the folder exists and is on disk.
@@ -81,17 +80,17 @@ func (p *Projector) makeLogs() error {
 	if p.mark(layout.TextLog).Seq > 0 {
 		return nil
 	}
-	return p.Dir.Disk.Mkdir(p.Dir.Path(layout.LogsDir), layout.DirPerm)
+	return p.Dir.Inside().Mkdir(p.Dir.Path(layout.LogsDir), layout.DirPerm)
 }
 
 // appendAll appends to all files concurrently; if one of them has unexpected contents, one after the other.
 func (p *Projector) appendAll(all []durable.Addition) error {
-	_, err := p.Dir.Disk.AppendAll(all)
+	_, err := p.Dir.Inside().AppendAll(all)
 	if err == nil || !unexpected(err) {
 		return err
 	}
 	for _, a := range all {
-		_, err := p.Dir.Disk.AppendAll([]durable.Addition{a})
+		_, err := p.Dir.Inside().AppendAll([]durable.Addition{a})
 		if unexpected(err) {
 			err = p.grow(a)
 		}
@@ -111,7 +110,7 @@ func unexpected(err error) bool {
 // linkSpend links the cost log under the name of requirement 004. The link is relative, so that the directory can be
 // moved.
 func (p *Projector) linkSpend() error {
-	err := os.Symlink(filepath.FromSlash(layout.CostLog), p.Dir.Path(layout.SpendFile))
+	err := p.Dir.Inside().Symlink(filepath.FromSlash(layout.CostLog), p.Dir.Path(layout.SpendFile))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -141,27 +140,28 @@ func (p *Projector) setMark(m rundir.DerivedMark) {
 // meta.json committed them. They are moved to a separate file first, so that each row appears exactly once and
 // complete.
 func (p *Projector) grow(a durable.Addition) error {
-	have, err := os.ReadFile(a.Path)
+	name, _ := p.Dir.Rel(a.Path)
+	have, err := p.Dir.ReadFile(name)
 	if err != nil {
 		return err
 	}
-	if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return err
 	}
 	ext := path.Ext(a.Path)
-	name := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset,
+	aside := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset,
 		layout.Digest(have[min(a.Offset, int64(len(have))):])[:8], ext)
-	if err := p.Dir.Disk.CutTail(a.Path, a.Offset, p.Dir.Path(path.Join(layout.TornDir, name))); err != nil {
+	if err := p.Dir.Inside().CutTail(a.Path, a.Offset, p.Dir.Path(path.Join(layout.TornDir, aside))); err != nil {
 		return err
 	}
-	_, err = p.Dir.Disk.AppendAll([]durable.Addition{a})
+	_, err = p.Dir.Inside().AppendAll([]durable.Addition{a})
 	return err
 }
 
 // shrunk reports whether a growing file is shorter than its mark in meta.json. Then everything derived is rebuilt.
 func (p *Projector) shrunk() bool {
 	for _, m := range p.meta.Derived {
-		fi, err := os.Stat(p.Dir.Path(m.File))
+		fi, err := p.Dir.Stat(m.File)
 		if err != nil && m.Size > 0 || err == nil && fi.Size() < m.Size {
 			return true
 		}

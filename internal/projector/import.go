@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -152,9 +151,8 @@ func parts(n need, raw []byte) ([]need, error) {
 
 // importAll stores every file of the directory, except those that are derived from events or belong to other runs.
 func importAll(ctx context.Context, d rundir.Dir, blobs Blobs) (files int, err error) {
-	skip := map[string]bool{d.Path(layout.ArchivesDir): true, d.Path(layout.LogsDir): true,
-		d.Path(layout.TornDir): true}
-	err = filepath.WalkDir(d.Root, func(name string, e fs.DirEntry, err error) error {
+	skip := map[string]bool{layout.ArchivesDir: true, layout.LogsDir: true, layout.TornDir: true}
+	err = d.Walk(".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -163,12 +161,12 @@ func importAll(ctx context.Context, d rundir.Dir, blobs Blobs) (files int, err e
 		case !e.Type().IsRegular():
 			return nil
 		}
-		data, err := os.ReadFile(name)
+		data, err := d.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		if err := importOne(ctx, d, blobs, name, data); err != nil {
-			return fmt.Errorf("store %s: %w", name, err)
+		if err := importOne(ctx, blobs, name, data); err != nil {
+			return fmt.Errorf("store %s: %w", d.Path(name), err)
 		}
 		files++
 		return nil
@@ -178,8 +176,8 @@ func importAll(ctx context.Context, d rundir.Dir, blobs Blobs) (files int, err e
 
 // importOne stores a file. The manifest of a turn's tree is stored as the lists of its folders. A changed manifest is
 // skipped; the blobs it lacks are then reported.
-func importOne(ctx context.Context, d rundir.Dir, blobs Blobs, name string, data []byte) error {
-	if filepath.Base(name) == "manifest.json" && filepath.Dir(filepath.Dir(name)) == d.Path(layout.SnapshotsDir) {
+func importOne(ctx context.Context, blobs Blobs, name string, data []byte) error {
+	if path.Base(name) == "manifest.json" && path.Dir(path.Dir(name)) == layout.SnapshotsDir {
 		if err := blobs.PutTree(ctx, data); !errors.Is(err, layout.ErrDamaged) {
 			return err
 		}

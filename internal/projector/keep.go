@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -22,16 +21,16 @@ func (d Dir) KeepFile(file, name string) (string, error) {
 		if n > 1 {
 			to = fmt.Sprintf("%s~%d", to, n)
 		}
-		_, err := os.Lstat(d.Path(to))
+		_, err := d.Lstat(to)
 		if err == nil {
 			continue
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if err := d.Disk.Mkdir(filepath.Dir(d.Path(to)), layout.DirPerm); err != nil {
+		if err := d.Inside().Mkdir(filepath.Dir(d.Path(to)), layout.DirPerm); err != nil {
 			return "", err
 		}
-		return to, d.Disk.Rename(file, d.Path(to))
+		return to, d.Inside().Rename(file, d.Path(to))
 	}
 }

@@ -1,11 +1,10 @@
 package projector
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -40,11 +39,11 @@ func Lost(d rundir.Dir, s run.State) error {
 	if s.Status != "" && s.Status != run.Unknown {
 		return nil
 	}
-	left, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	left, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}
-	if len(left.Lines) == 0 && !layout.There(d.Path(layout.MetaFile)) && Remains(d) == "" {
+	if len(left.Lines) == 0 && !d.Has(layout.MetaFile) && Remains(d) == "" {
 		return nil // claimed, but not started
 	}
 	claim, err := d.Claim()
@@ -58,7 +57,7 @@ func Lost(d rundir.Dir, s run.State) error {
 func Remains(d rundir.Dir) string {
 	for _, name := range []string{layout.StateFile, layout.ResultFile, layout.DefinitionFile, layout.LogsDir,
 		layout.PassesDir, layout.CheckpointsDir, layout.SnapshotsDir} {
-		if layout.There(d.Path(name)) {
+		if d.Has(name) {
 			return name
 		}
 	}
@@ -67,18 +66,18 @@ func Remains(d rundir.Dir) string {
 
 // newestArtifact is the file of the last checkpoint whose artifact matches its manifest.
 func newestArtifact(d rundir.Dir) string {
-	manifests, err := filepath.Glob(d.Path(path.Join(layout.CheckpointsDir, "*", "manifest.json")))
+	checkpoints, err := d.Entries(layout.CheckpointsDir)
 	if err != nil {
 		return ""
 	}
 	newest, at := "", ""
-	for _, name := range manifests {
+	for _, id := range checkpoints {
 		var c rundir.CheckpointRecord
-		raw, err := os.ReadFile(name)
-		if err != nil || json.Unmarshal(raw, &c) != nil || c.CreatedAt <= at {
+		folder := layout.CheckpointDir(id)
+		if err := d.ReadJSON(path.Join(folder, "manifest.json"), &c); err != nil || c.CreatedAt <= at {
 			continue
 		}
-		if file := validArtifact(d, filepath.Dir(name), c); file != "" {
+		if file := validArtifact(d, folder, c); file != "" {
 			newest, at = file, c.CreatedAt
 		}
 	}
@@ -87,13 +86,17 @@ func newestArtifact(d rundir.Dir) string {
 
 // validArtifact is the artifact in a checkpoint's folder; empty if it is missing or differs.
 func validArtifact(d rundir.Dir, folder string, c rundir.CheckpointRecord) string {
-	files, err := filepath.Glob(filepath.Join(folder, "artifact.*"))
+	names, err := d.Entries(folder)
 	if err != nil {
 		return ""
 	}
-	for _, file := range files {
-		if raw, err := os.ReadFile(file); err == nil && layout.Digest(raw) == c.ArtifactHash {
-			return path.Join(layout.CheckpointsDir, filepath.Base(folder), filepath.Base(file))
+	for _, name := range names {
+		file := path.Join(folder, name)
+		if !strings.HasPrefix(name, "artifact.") {
+			continue
+		}
+		if have, err := d.DigestOf(file); err == nil && have == c.ArtifactHash {
+			return file
 		}
 	}
 	return ""

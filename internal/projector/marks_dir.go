@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/journal"
@@ -24,7 +23,7 @@ type folded struct {
 
 // Checkpoints returns the checkpoints of a directory in the form of the store, folded from events.jsonl.
 func Checkpoints(d rundir.Dir) (Names, error) {
-	stream, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	stream, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -127,18 +126,18 @@ func RestoreCheckpoint(ctx context.Context, names Replacer, journal Names, runID
 // (requirement 002 §5.4). A checkpoint without a manifest is valid.
 func VerifyCheckpoint(d rundir.Dir, id string) error {
 	dir := layout.CheckpointDir(id)
-	if strings.ContainsAny(id, "/\\") || !layout.There(d.Path(dir+"/manifest.json")) {
+	if strings.ContainsAny(id, "/\\") || !d.Has(dir+"/manifest.json") {
 		return nil
 	}
 	var rec rundir.CheckpointRecord
-	if err := layout.ReadJSON(d.Path(dir+"/manifest.json"), &rec); err != nil {
+	if err := d.ReadJSON(dir+"/manifest.json", &rec); err != nil {
 		return fmt.Errorf("checkpoint %s: manifest integrity check failed: %w", id, err)
 	}
-	if rec.ArtifactHash != "" && validArtifact(d, d.Path(dir), rec) == "" {
+	if rec.ArtifactHash != "" && validArtifact(d, dir, rec) == "" {
 		return fmt.Errorf("checkpoint %s: artifact integrity check failed: the file in %s is not the one of its "+
 			"manifest (%.12s)", id, d.Path(dir), rec.ArtifactHash)
 	}
-	raw, err := os.ReadFile(d.Path(dir + "/" + layout.StateSnapshot))
+	raw, err := d.ReadFile(dir + "/" + layout.StateSnapshot)
 	if err != nil || layout.Digest(raw) != rec.StateHash {
 		return fmt.Errorf("checkpoint %s: state integrity check failed: %s is not the one of its manifest (%.12s)", id,
 			d.Path(dir+"/state-snapshot.json"), rec.StateHash)
@@ -166,7 +165,7 @@ type Listed struct {
 // ListCheckpoints lists the checkpoints of a directory, oldest first; if all is false, only the named ones.
 func ListCheckpoints(d rundir.Dir, all bool) ([]Listed, error) {
 	out := []Listed{}
-	stream, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	stream, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}

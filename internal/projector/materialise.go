@@ -20,7 +20,7 @@ func (p *Projector) Materialise() error {
 	}
 	from := rundir.Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State.Clone()}
 	load := func(d string) ([]byte, error) { return p.Blobs.Get(p.Ctx, d) }
-	w, logs := &batchWriter{disk: p.Dir.Disk, load: load, spares: p.Spares}, records.NewLogbook(load)
+	w, logs := &batchWriter{disk: p.Dir.Inside(), load: load, spares: p.Spares}, records.NewLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		e = e.Decoded()
@@ -133,9 +133,9 @@ func (p *Projector) foldRecords(e run.Event) error {
 
 // Replace writes a whole JSON file and reads it back before it counts (requirement 002 §3.3).
 func (p *Projector) Replace(name string, raw []byte) error {
-	if err := p.Dir.Disk.CleanTempsOf(p.Dir.Path(name)); err != nil {
+	if err := p.Dir.Inside().CleanTempsOf(p.Dir.Path(name)); err != nil {
 		return err
 	}
-	return p.Dir.Disk.WriteAll([]durable.File{{Path: p.Dir.Path(name), Data: raw, Perm: layout.FilePerm,
+	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(name), Data: raw, Perm: layout.FilePerm,
 		Verify: durable.VerifyState()}})
 }

@@ -81,7 +81,7 @@ func copies(d rundir.Dir, m Moving) bool {
 
 // agrees compares the lines of the directory with the run's journal. One may be shorter than the other.
 func agrees(ctx context.Context, d rundir.Dir, m Moving) (bool, error) {
-	s, err := journal.ReadStream(d.Path(layout.EventsFile), 0)
+	s, err := journal.ReadStream(d, layout.EventsFile, 0)
 	if err != nil {
 		return false, err
 	}

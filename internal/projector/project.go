@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -57,10 +56,10 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 // makeRoot creates the directory. If there is a meta.json, the directory is on disk already, because its commit created
 // it.
 func (d Dir) makeRoot() error {
-	if _, err := os.Stat(d.Path(layout.MetaFile)); err == nil {
+	if _, err := d.Stat(layout.MetaFile); err == nil {
 		return nil
 	}
-	return d.Disk.Mkdir(d.Root, layout.DirPerm)
+	return d.Inside().Mkdir(d.Root, layout.DirPerm)
 }
 
 func (p *Projector) project(b Batch) (Projected, error) {
@@ -128,7 +127,7 @@ func (p *Projector) compare(b Batch, tail run.Tail) ([]string, run.Projection, e
 		}
 		return b.Lines, run.ProjectionWritten, nil
 	}
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, "", err
 	}
@@ -158,7 +157,7 @@ func (p *Projector) Append(lines []string) error {
 		return nil
 	}
 	data := []byte(strings.Join(lines, "\n") + "\n")
-	size, err := p.Dir.Disk.Append(p.Dir.Path(layout.EventsFile), p.size, data, layout.FilePerm)
+	size, err := p.Dir.Inside().Append(p.Dir.Path(layout.EventsFile), p.size, data, layout.FilePerm)
 	if err != nil {
 		return fmt.Errorf("append events %d to %d: %w", p.last+1, p.last+int64(len(lines)), err)
 	}
@@ -174,10 +173,10 @@ func (p *Projector) tidyTail(next []string) error {
 	if len(next) > 0 && bytes.HasPrefix([]byte(strings.Join(next, "\n")+"\n"), p.torn) {
 		return nil
 	}
-	if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return err
 	}
 	name := fmt.Sprintf("%s/events-after-%d-%s.txt", layout.TornDir, p.last, layout.Digest(p.torn)[:8])
 	p.torn = nil
-	return p.Dir.Disk.CutTail(p.Dir.Path(layout.EventsFile), p.size, p.Dir.Path(name))
+	return p.Dir.Inside().CutTail(p.Dir.Path(layout.EventsFile), p.size, p.Dir.Path(name))
 }

@@ -67,7 +67,7 @@ func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 // readUnseen reads the lines after those in meta.json. If the stream is shorter than its mark, or no line ends there,
 // all lines are unseen.
 func (p *Projector) readUnseen() error {
-	if ends, err := journal.LineEnds(p.Dir.Path(layout.EventsFile), p.size); err != nil {
+	if ends, err := journal.LineEnds(p.Dir, layout.EventsFile, p.size); err != nil {
 		return err
 	} else if !ends {
 		p.heal("%s is shorter than its mark in %s", layout.EventsFile, layout.MetaFile)
@@ -75,7 +75,7 @@ func (p *Projector) readUnseen() error {
 		p.beyond = &was
 		p.meta, p.last, p.chain, p.size = records.Header{Meta: unfolded(p.meta.Meta)}, 0, "", 0
 	}
-	rest, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), p.size)
+	rest, err := journal.ReadStream(p.Dir, layout.EventsFile, p.size)
 	if err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (p *Projector) readRecords(due bool) error {
 
 // keepState keeps a copy of a changed state.json.
 func (p *Projector) keepState() error {
-	raw, err := layout.ReadRaw(p.Dir.Path(layout.StateFile))
+	raw, err := p.Dir.ReadRaw(layout.StateFile)
 	if err != nil {
 		return err
 	}
-	return p.Dir.Disk.WriteAll([]durable.File{{Path: p.Dir.Path(layout.TornDir + "/state-damaged-" +
+	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(layout.TornDir + "/state-damaged-" +
 		layout.Digest(raw)[:8] + ".json"), Data: raw, Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
 }
 

@@ -31,17 +31,17 @@ func (d Dir) Promoting(ctx context.Context, now time.Time, copy func() (run.Deli
 }
 
 func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
-	before, err := journal.ReadStream(d.Path(layout.PromotionsFile), 0)
+	before, err := journal.ReadStream(d, layout.PromotionsFile, 0)
 	if err != nil {
 		return err
 	}
 	if len(before.Torn) > 0 {
-		if err := d.Disk.Mkdir(d.Path(layout.TornDir), layout.DirPerm); err != nil {
+		if err := d.Inside().Mkdir(d.Path(layout.TornDir), layout.DirPerm); err != nil {
 			return err
 		}
 		moved := fmt.Sprintf("%s/promotions-after-%d-%s.txt", layout.TornDir, len(before.Lines),
 			layout.Digest(before.Torn)[:8])
-		if err := d.Disk.CutTail(d.Path(layout.PromotionsFile), before.Size, d.Path(moved)); err != nil {
+		if err := d.Inside().CutTail(d.Path(layout.PromotionsFile), before.Size, d.Path(moved)); err != nil {
 			return err
 		}
 	}
@@ -55,6 +55,6 @@ func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.Disk.Append(d.Path(layout.PromotionsFile), before.Size, []byte(line+"\n"), layout.FilePerm)
+	_, err = d.Inside().Append(d.Path(layout.PromotionsFile), before.Size, []byte(line+"\n"), layout.FilePerm)
 	return err
 }

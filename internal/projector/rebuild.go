@@ -113,7 +113,7 @@ func (p *Projector) complete(lines []string) ([]run.JournalDamage, error) {
 // fill is complete, and also replaces different lines. A directory without any line was lost as a whole, which is no
 // damage to a line.
 func (p *Projector) fill(lines []string) ([]run.JournalDamage, error) {
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (p *Projector) fill(lines []string) ([]run.JournalDamage, error) {
 
 // lacks returns the lines that are not on disk; the lines on disk must be a prefix.
 func (p *Projector) lacks(lines []string) ([]string, error) {
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (d Dir) Remove() error {
 
 // LockForRemoval takes the directory's lock, or fails at once with durable.ErrHeld.
 func LockForRemoval(d rundir.Dir) (*durable.Lock, error) {
-	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("remove", time.Now()))
+	lock, err := durable.Disk{}.In(d.Root).TryLock(d.Path(layout.LockFile), durable.Self("remove", time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("remove run directory %s: %w", d.Root, err)
 	}
@@ -67,10 +67,10 @@ func (d Dir) removeOne(root *os.Root, name string) error {
 	if err := removeFolder(d.Path(layout.Orchestrator)); err != nil {
 		return err
 	}
-	if err := d.Disk.Settle(d.Path(layout.ClaimFile)); err != nil {
+	if err := d.Inside().Settle(d.Path(layout.ClaimFile)); err != nil {
 		return err
 	}
-	return d.Disk.Remove(d.Path(layout.ClaimFile))
+	return d.Inside().Remove(d.Path(layout.ClaimFile))
 }
 
 // RemoveEmpty removes the directory of a removed run. A directory that is not empty stays, and so does the target of a

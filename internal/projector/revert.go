@@ -39,7 +39,7 @@ func (p *Projector) revertRecords(e run.Event) error {
 
 // recordsAt folds the records of the first events. A revert among them restores earlier records too.
 func (p *Projector) recordsAt(last int64) (rundir.PipelineState, error) {
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return rundir.PipelineState{}, err
 	}

@@ -36,7 +36,7 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	if s.Tail.Seq < s.First {
 		return done, nil
 	}
-	if err := d.Disk.Mkdir(d.Root, layout.DirPerm); err != nil {
+	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return done, err
 	}
 	lock, err := Lock(ctx, d.Dir, "seal")
@@ -70,7 +70,7 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 
 // segment builds the segment; nil if its lines are lost. Damage is recorded in done.
 func (p *Projector) segment(s Sealing, done *Sealed) (*journal.Segment, error) {
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}

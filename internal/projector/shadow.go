@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ func NewShadow(ctx context.Context, d Dir, deep Blobs) *Shadow {
 	s := &Shadow{Files: map[string]ShadowFile{}, root: d.Path("") + string(filepath.Separator)}
 	s.p = &Projector{Ctx: ctx, Dir: d, Blobs: &shadowBlobs{dir: d.Dir, store: deep}, records: rundir.NewState(),
 		anew: true, shadow: s}
-	s.w = &batchWriter{disk: d.Disk, list: s.list}
+	s.w = &batchWriter{disk: d.Inside(), list: s.list}
 	if deep != nil {
 		s.Blobs = map[string]string{}
 	}
@@ -137,8 +136,8 @@ func (b *shadowBlobs) read() error {
 		return nil
 	}
 	b.lists = map[string][]byte{}
-	skip := []string{b.dir.Path(layout.CheckpointsDir), b.dir.Path(layout.ArchivesDir), b.dir.Path(layout.InputsDir)}
-	err := filepath.WalkDir(b.dir.Path(layout.Orchestrator), func(name string, e fs.DirEntry, err error) error {
+	skip := []string{layout.CheckpointsDir, layout.ArchivesDir, layout.InputsDir}
+	err := b.dir.Walk(layout.Orchestrator, func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // moved concurrently
@@ -146,10 +145,10 @@ func (b *shadowBlobs) read() error {
 			return err
 		case e.IsDir() && slices.Contains(skip, name):
 			return fs.SkipDir
-		case e.Name() != layout.ShotsFile && e.Name() != path.Base(layout.InputsFile):
+		case !e.Type().IsRegular() || e.Name() != layout.ShotsFile && e.Name() != path.Base(layout.InputsFile):
 			return nil
 		}
-		raw, err := os.ReadFile(name)
+		raw, err := b.dir.ReadFile(name)
 		if err == nil {
 			b.lists[layout.Digest(raw)] = raw
 		}

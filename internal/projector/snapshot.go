@@ -18,13 +18,13 @@ func (p *Projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 	n := p.records.Turns + 1
 	if p.shadow == nil && p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
 		dir := p.Dir.Path(layout.SnapshotTree(n))
-		if err := p.Dir.Disk.Mkdir(p.Dir.Path(layout.SnapshotDir(n)), layout.DirPerm); err != nil {
+		if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.SnapshotDir(n)), layout.DirPerm); err != nil {
 			return err
 		}
 		if err := p.Blobs.LayDown(p.Ctx, tree, dir); err != nil {
 			return err
 		}
-		if err := p.Dir.Disk.SettleAll(dir); err != nil {
+		if err := p.Dir.Inside().SettleAll(dir); err != nil {
 			return err
 		}
 	}

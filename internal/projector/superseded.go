@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ func (p *Projector) supersedeReverted(w *batchWriter, e run.Event) error {
 	if e.Decode(&r); r.State == nil {
 		return nil
 	}
-	all, err := journal.ReadStream(p.Dir.Path(layout.EventsFile), 0)
+	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
 	}
@@ -116,16 +115,16 @@ func (p *Projector) moveSuperseded(from, to string) error {
 		p.shadow.move(from, to)
 		return nil
 	}
-	if _, err := os.Lstat(p.Dir.Path(from)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.Dir.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if _, err := os.Lstat(p.Dir.Path(to)); err == nil && !p.anew {
+	if _, err := p.Dir.Lstat(to); err == nil && !p.anew {
 		return nil
 	}
-	if err := p.Dir.Disk.Mkdir(p.Dir.Path(path.Dir(to)), layout.DirPerm); err != nil {
+	if err := p.Dir.Inside().Mkdir(p.Dir.Path(path.Dir(to)), layout.DirPerm); err != nil {
 		return err
 	}
-	return p.Dir.Disk.Rename(p.Dir.Path(from), p.Dir.Path(to))
+	return p.Dir.Inside().Rename(p.Dir.Path(from), p.Dir.Path(to))
 }
 
 // fileList is a list of distinct files.
@@ -218,7 +217,7 @@ func (p *Projector) addFolder(l *fileList, folder string) {
 		}
 		return
 	}
-	entries, err := os.ReadDir(p.Dir.Path(folder))
+	entries, err := p.Dir.ReadDir(folder)
 	if err != nil {
 		return // nothing to keep
 	}

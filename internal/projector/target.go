@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -158,8 +159,8 @@ func free(d rundir.Dir, t target, runID string, besides []string) error {
 
 // archived reports whether a run was archived here, so that the directory is free for the next run.
 func archived(d rundir.Dir) bool {
-	claims, err := filepath.Glob(d.Path(layout.ArchivesDir + "/*/" + layout.ClaimFile))
-	return err == nil && len(claims) > 0
+	all, err := d.Archived()
+	return err == nil && slices.ContainsFunc(all, func(a rundir.Dir) bool { return a.Has(layout.ClaimFile) })
 }
 
 // leftBy is the run whose files are here without its claim; empty: no run's.
@@ -255,7 +256,7 @@ func (t target) writable() error {
 
 // ownerOf names the owner of a directory of another user.
 func ownerOf(path string) string {
-	name := durable.OtherOwner(path)
+	name := folder.OtherOwner(path)
 	if name == "" {
 		return ""
 	}

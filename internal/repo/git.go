@@ -34,8 +34,9 @@ const grace = 5 * time.Second
 
 // git runs the git program in one folder.
 type git struct {
-	dir string
-	env []string // in addition to the fixed environment
+	dir  string
+	env  []string // in addition to the fixed environment
+	over []string // settings that override the repository's; see guarded
 }
 
 // Error is a failed git command.
@@ -77,7 +78,7 @@ func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 // run runs git with standard input.
 func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	var full []string
-	for _, s := range settings {
+	for _, s := range slices.Concat(settings, g.over) {
 		full = append(full, "-c", s)
 	}
 	caller := environ.Merge(ctx, os.Environ())

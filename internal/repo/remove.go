@@ -91,7 +91,7 @@ func WorktreeDirt(ctx context.Context, path string) (Dirt, error) {
 	case !fi.Mode().IsRegular():
 		return Dirt{}, fmt.Errorf("%s: %w: it is a separate repository", path, ErrNotOwned)
 	}
-	r, err := open(ctx, path)
+	r, err := open(ctx, path, received)
 	if errors.Is(err, ErrNotRepository) {
 		return Dirt{}, fmt.Errorf("%s: %w: its repository was replaced, or git has pruned it", path, ErrLost)
 	} else if err != nil {
@@ -126,7 +126,7 @@ func (r *Repo) unsaved(ctx context.Context, path, branch string) (paths []string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	g := git{dir: path}.withEnv("GIT_DIR="+r.common, "GIT_WORK_TREE="+path,
+	g := git{dir: path, over: r.git.over}.withEnv("GIT_DIR="+r.common, "GIT_WORK_TREE="+path,
 		"GIT_INDEX_FILE="+filepath.Join(temp, "index"))
 	if _, err := g.output(ctx, "-c", "core.bare=false", "read-tree", at); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func SourceOf(ctx context.Context, path string) (string, error) {
 	} else if !fi.Mode().IsRegular() {
 		return "", fmt.Errorf("%s: %w", path, ErrNotOwned)
 	}
-	r, err := open(ctx, path)
+	r, err := open(ctx, path, received)
 	if err != nil {
 		return "", err
 	}

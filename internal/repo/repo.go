@@ -33,12 +33,24 @@ type Repo struct {
 	root   string // of the checkout; absolute, without symbolic links
 	gitDir string // of this checkout
 	common string // shared by all checkouts
+	from   origin
 }
 
 // Open opens the checkout that contains dir.
-func Open(ctx context.Context, dir string) (*Repo, error) {
+func Open(ctx context.Context, dir string) (*Repo, error) { return openBorn(ctx, dir, own) }
+
+// OpenReceived is Open for a repository that a run directory names, which may come from elsewhere: no command of the
+// repository's configuration runs.
+func OpenReceived(ctx context.Context, dir string) (*Repo, error) {
+	if !filepath.IsAbs(dir) {
+		return nil, fmt.Errorf("open the git repository at %s: %w: the path is not absolute", dir, ErrNotRepository)
+	}
+	return openBorn(ctx, dir, received)
+}
+
+func openBorn(ctx context.Context, dir string, from origin) (*Repo, error) {
 	doing := "open the git repository at " + dir
-	r, err := open(ctx, dir)
+	r, err := open(ctx, dir, from)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
@@ -50,9 +62,9 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 
 // OpenRefs is Open for branches and the list of checkouts: the repository may be bare or without a commit.
 func OpenRefs(ctx context.Context, dir string) (*Repo, error) {
-	r, err := open(ctx, dir)
+	r, err := open(ctx, dir, received)
 	if errors.Is(err, ErrBare) {
-		r, err = openAt(ctx, dir)
+		r, err = openAt(ctx, dir, received)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the git repository at %s: %w", dir, err)
@@ -60,7 +72,7 @@ func OpenRefs(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
-func open(ctx context.Context, dir string) (*Repo, error) {
+func open(ctx context.Context, dir string, from origin) (*Repo, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
 	}
@@ -82,13 +94,16 @@ func open(ctx context.Context, dir string) (*Repo, error) {
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return nil, err
 	}
-	return openAt(ctx, top)
+	return openAt(ctx, top, from)
 }
 
 // openAt returns the checkout whose root is top.
-func openAt(ctx context.Context, top string) (*Repo, error) {
-	g := git{dir: top}
-	own, err := g.line(ctx, "rev-parse", "--absolute-git-dir")
+func openAt(ctx context.Context, top string, from origin) (*Repo, error) {
+	g, err := git{dir: top}.guarded(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	gitDir, err := g.line(ctx, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +117,7 @@ func openAt(ctx context.Context, top string) (*Repo, error) {
 	if common, err = filepath.EvalSymlinks(common); err != nil {
 		return nil, err
 	}
-	return &Repo{git: g, root: top, gitDir: own, common: common}, nil
+	return &Repo{git: g, root: top, gitDir: gitDir, common: common, from: from}, nil
 }
 
 // notRepository identifies the error for a missing repository. Git has one exit code for all errors; LC_ALL=C

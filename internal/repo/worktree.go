@@ -35,7 +35,20 @@ func (e *BranchError) Error() string {
 
 // OpenWorktree opens the checkout of a run at path. A moved one is repaired first.
 func OpenWorktree(ctx context.Context, path string) (*Worktree, error) {
-	w, err := openWorktree(ctx, path, git{dir: path})
+	w, err := openWorktree(ctx, path, git{dir: path}, own)
+	if err != nil {
+		return nil, fmt.Errorf("open worktree %s: %w", path, err)
+	}
+	return w, nil
+}
+
+// Worktree opens the checkout of a run at path, which must be one of this repository: its .git may have been replaced.
+func (r *Repo) Worktree(ctx context.Context, path string) (*Worktree, error) {
+	w, err := openWorktree(ctx, path, r.git, r.from)
+	if err == nil && w.common != r.common {
+		err = fmt.Errorf("%w: its .git leads to the repository %s, not to %s; move it away to recreate it", ErrNotOwned,
+			w.common, r.common)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open worktree %s: %w", path, err)
 	}
@@ -43,7 +56,7 @@ func OpenWorktree(ctx context.Context, path string) (*Worktree, error) {
 }
 
 // openWorktree opens a worktree and, if it was moved, repairs it from another checkout or from itself.
-func openWorktree(ctx context.Context, path string, from git) (*Worktree, error) {
+func openWorktree(ctx context.Context, path string, from git, whose origin) (*Worktree, error) {
 	info, err := os.Lstat(filepath.Join(path, ".git"))
 	if err != nil {
 		return nil, err
@@ -58,7 +71,7 @@ func openWorktree(ctx context.Context, path string, from git) (*Worktree, error)
 	if err := g.checkVersion(ctx); err != nil {
 		return nil, err
 	}
-	r, err := openAt(ctx, path)
+	r, err := openAt(ctx, path, whose)
 	if err == nil {
 		if holder := r.otherHolder(path); holder != "" {
 			return nil, fmt.Errorf("%w: its record is now that of %s; move %s away to recreate it", ErrLost, holder,
@@ -69,7 +82,7 @@ func openWorktree(ctx context.Context, path string, from git) (*Worktree, error)
 		if _, err := from.output(ctx, "worktree", "repair", path); err != nil {
 			return nil, err
 		}
-		if r, err = openAt(ctx, path); err != nil {
+		if r, err = openAt(ctx, path, whose); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +156,7 @@ func (r *Repo) addWorktree(ctx context.Context, path, branch, commit string) (*W
 
 // adopt returns the worktree at path if it matches.
 func (r *Repo) adopt(ctx context.Context, path, branch, commit string) (*Worktree, error) {
-	w, err := openWorktree(ctx, path, r.git)
+	w, err := openWorktree(ctx, path, r.git, r.from)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +202,7 @@ func (r *Repo) create(ctx context.Context, path, branch, commit string) (*Worktr
 	if _, err := r.git.output(ctx, args...); err != nil {
 		return nil, err
 	}
-	return openWorktree(ctx, path, r.git)
+	return openWorktree(ctx, path, r.git, r.from)
 }
 
 // RemoveWorktree removes the checkout of a run at path, and its branch unless keepBranch. A missing or partially
@@ -227,7 +240,7 @@ func (r *Repo) findRegistered(ctx context.Context, path string, remove func(regi
 		return err
 	}
 	if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
-		if _, err := openWorktree(ctx, path, r.git); err != nil { // repairs the registration of a moved one
+		if _, err := openWorktree(ctx, path, r.git, r.from); err != nil { // repairs the registration of a moved one
 			return err
 		}
 	}

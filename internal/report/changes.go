@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -62,7 +61,7 @@ func (v *view) differences(s source) {
 		room -= len(d.Lines)
 		v.Changes = append(v.Changes, d)
 	}
-	if raw, err := os.ReadFile(s.dir.Path(layout.DeliveryPatch)); err == nil {
+	if raw, err := s.dir.ReadFile(layout.DeliveryPatch); err == nil {
 		d := difference{Title: layout.DeliveryPatch}
 		d.take(raw)
 		v.Patch = &d

@@ -335,7 +335,7 @@ func (c *Comparison) Page(to io.Writer, o Options) error {
 	}
 	p.Strips = c.strips(v, o.Pictures)
 	p.Left = v.Left
-	return pages.ExecuteTemplate(to, "compare", p)
+	return execute(to, "compare", p)
 }
 
 // trend draws the score of each cycle in both runs.

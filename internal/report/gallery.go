@@ -10,7 +10,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -201,5 +200,5 @@ func readLocal(d rundir.Dir, name string) ([]byte, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return nil, fmt.Errorf("%q is not in the run directory", name)
 	}
-	return os.ReadFile(d.Path(name))
+	return d.ReadFile(name)
 }

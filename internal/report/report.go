@@ -6,11 +6,13 @@ package report
 import (
 	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 
 	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -49,7 +51,14 @@ func Write(to io.Writer, d rundir.Dir, o Options) error {
 	if err != nil {
 		return fmt.Errorf("report of %s: %w", d.Root, err)
 	}
-	return pages.ExecuteTemplate(to, "report", v)
+	return execute(to, "report", v)
+}
+
+// execute writes a page. Text of agents and of foreign files can contain characters that change the order in which a
+// browser shows the text around them; they are shown as codes, as in a terminal.
+func execute(to io.Writer, name string, v any) error {
+	safe := terminal.NewWriter(to)
+	return errors.Join(pages.ExecuteTemplate(safe, name, v), safe.Flush())
 }
 
 //go:embed page.html

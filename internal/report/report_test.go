@@ -109,6 +109,21 @@ func TestPageEscapesTextOfRun(t *testing.T) {
 	require.Contains(t, words(page), "A page about "+evil)
 }
 
+// TestPageShowsTextInItsOrder: characters that change the order of a text are shown as codes.
+func TestPageShowsTextInItsOrder(t *testing.T) {
+	d := storyDir(t)
+	for _, name := range []string{layout.EventsFile, layout.MetaFile} {
+		raw, err := os.ReadFile(d.Path(name))
+		require.NoError(t, err)
+		raw = bytes.ReplaceAll(raw, []byte("A page about"), []byte("A page \u202eabout\u2066"))
+		require.NoError(t, os.WriteFile(d.Path(name), raw, 0o600))
+	}
+	page := write(t, d.Dir, report.Options{})
+	require.Contains(t, words(page), `A page \u202eabout\u2066`)
+	require.NotContains(t, page, "\u202e")
+	require.NotContains(t, page, "\u2066")
+}
+
 func TestPageShowsChangesOfEachPass(t *testing.T) {
 	d := storyDir(t)
 	said := section(t, write(t, d.Dir, report.Options{}), "changes")

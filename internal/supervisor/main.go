@@ -14,11 +14,17 @@ import (
 )
 
 // checkInterval is the interval at which output sizes are checked.
-const checkInterval = time.Second
+const checkInterval = 100 * time.Millisecond
+
+// retryInterval is the interval at which a write to a full disk is tried again, and the time to kill what is left.
+const retryInterval = time.Second
 
 // Main is the supervisor process: it supervises the delivery in the directory that is its only argument. Standard
 // input is the pipe from the worker.
 func Main(args []string) int {
+	if len(args) > 1 && args[0] == EnterVerb {
+		return enter(args[1:])
+	}
 	if len(args) != 1 || !filepath.IsAbs(args[0]) {
 		fmt.Fprintf(
 			os.Stderr, "usage: %s DIRECTORY\nThe supervisor of one call. A worker starts it; see "+
@@ -60,7 +66,11 @@ func awaitClaim() bool {
 type supervision struct {
 	dir       string
 	call      Call
-	agent     int // pid and process group
+	stdout    *os.File // open to the end: the agent may replace the file
+	stderr    *os.File
+	report    *os.File  // of the sandbox, likewise
+	entered   chan bool // whether the sandbox's network was prepared; nil: it has none
+	agent     int       // pid and process group
 	startedAt time.Time
 	reaped    bool
 	ending    bool
@@ -109,33 +119,36 @@ func (s *supervision) start() error {
 	if err := read(filepath.Join(s.dir, EnvironFile), &env); err != nil {
 		return err
 	}
-	becomeSubreaper()
-	var files []uintptr
-	var opened []*os.File
-	defer func() {
-		for _, f := range opened {
-			if f.Close() != nil {
-				continue
-			}
-		}
-	}()
-	for _, f := range []struct {
-		path string
-		flag int
-	}{
-		{s.call.Stdin, os.O_RDONLY}, {s.call.Stdout, os.O_WRONLY | os.O_APPEND},
-		{s.call.Stderr, os.O_WRONLY | os.O_APPEND},
-	} {
-		file, err := os.OpenFile(f.path, f.flag, 0)
-		if err != nil {
-			return err
-		}
-		opened, files = append(opened, file), append(files, file.Fd())
+	stdin, err := s.openFiles()
+	if err != nil {
+		return err
 	}
-	var err error
+	becomeSubreaper()
+	files := []uintptr{stdin.Fd(), s.stdout.Fd(), s.stderr.Fd()}
+	if s.call.Sandbox {
+		if s.report, err = os.Create(filepath.Join(s.dir, SandboxFile)); err != nil {
+			return errors.Join(err, stdin.Close())
+		}
+		files = append(files, s.report.Fd())
+		limitResources()
+	}
+	var inside *os.File // the sandbox's end of a socket
+	if s.call.Network != nil {
+		if inside, err = s.prepareNetwork(); err != nil {
+			return errors.Join(err, stdin.Close())
+		}
+		files = append(files, inside.Fd())
+	}
 	s.agent, err = syscall.ForkExec(s.call.Path, s.call.Argv, &syscall.ProcAttr{
 		Dir: s.call.Dir, Env: env, Files: files, Sys: agentAttributes(),
 	})
+	closed := stdin.Close()
+	if inside != nil {
+		closed = errors.Join(closed, inside.Close())
+	}
+	if err == nil {
+		err = closed
+	}
 	return err
 }
 
@@ -192,6 +205,9 @@ func (s *supervision) terminate() (first bool) {
 
 // signal signals the agent's group. The agent is not reaped, so the pid is not reused.
 func (s *supervision) signal(sig syscall.Signal) {
+	if s.call.Sandbox && s.signalSandbox(sig) {
+		return
+	}
 	_ = syscall.Kill(-s.agent, sig) // ESRCH: the group is already gone
 }
 
@@ -202,37 +218,6 @@ func (s *supervision) cause() string {
 		return "the supervisor of the call was signalled"
 	}
 	return r.Cause
-}
-
-// checkOutput ends an agent that printed too much to stdout, or nothing for too long. Excess stderr is only truncated.
-func (s *supervision) checkOutput(now time.Time) {
-	if s.call.Output <= 0 && s.call.Idle <= 0 {
-		return
-	}
-	out, complaints := size(s.call.Stdout), size(s.call.Stderr)
-	if out+complaints != s.printed {
-		s.printed, s.printedAt = out+complaints, now
-	}
-	if s.call.Output > 0 && complaints > s.call.Output && s.truncateOutput(s.call.Stderr) == nil {
-		s.printed = out + s.call.Output
-	}
-	switch {
-	case s.call.Output > 0 && out > s.call.Output:
-		s.terminate()
-	case s.call.Idle > 0 && now.Sub(s.printedAt) >= s.call.Idle:
-		if s.terminate() {
-			s.rec.TimedOut, s.rec.Idle = true, true
-		}
-	}
-}
-
-// size returns the size of a regular file without following symlinks, or 0.
-func size(path string) int64 {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return 0
-	}
-	return fi.Size()
 }
 
 // reap collects ended processes.
@@ -254,13 +239,16 @@ func (s *supervision) reap() {
 		if status.Signaled() {
 			s.rec.Signal = status.Signal().String()
 		}
+		if s.call.Sandbox {
+			s.readSandboxExit()
+		}
 	}
 }
 
 // killRemaining kills what the agent left running. Processes that survive the grace period are left: the answer still
 // counts.
 func (s *supervision) killRemaining(child <-chan os.Signal) {
-	late := time.After(max(s.call.Grace, checkInterval))
+	late := time.After(max(s.call.Grace, retryInterval))
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -304,7 +292,7 @@ func (s *supervision) close(asked <-chan os.Signal) error {
 		select {
 		case <-asked:
 			return err
-		case <-time.After(checkInterval):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -316,11 +304,8 @@ func (s *supervision) persist() error {
 			return err
 		}
 	}
-	s.rec.Overflow = s.rec.Overflow || s.call.Output > 0 && size(s.call.Stdout) > s.call.Output
-	for _, path := range []string{s.call.Stdout, s.call.Stderr} {
-		if err := s.truncateOutput(path); err != nil {
-			return err
-		}
+	if err := s.finishOutputs(); err != nil {
+		return err
 	}
 	path := filepath.Join(s.dir, ExitFile)
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
@@ -329,22 +314,4 @@ func (s *supervision) persist() error {
 		}
 	}
 	return writeRecord(path, s.rec)
-}
-
-// truncateOutput truncates an output at its limit and syncs it. A file that is not regular is left to the reader.
-func (s *supervision) truncateOutput(path string) (err error) {
-	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if fi, err := f.Stat(); err == nil && s.call.Output > 0 && fi.Size() > s.call.Output {
-		if err := f.Truncate(s.call.Output); err != nil {
-			return err
-		}
-	}
-	return f.Sync()
 }

@@ -11,6 +11,7 @@
 //	call.json        what to run, written by the worker before it sends the byte
 //	environ.json     the agent's environment
 //	supervisor.json  who supervises it, written before the agent starts
+//	sandbox.json     the first process of the agent's sandbox, written by bwrap; none without a sandbox
 //	stop.json        why the call is ended, written before SIGTERM
 //	exit.json        how the agent ended
 package supervisor
@@ -26,6 +27,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // Files in the directory of a delivery.
@@ -35,6 +37,8 @@ const (
 	RecordFile  = "supervisor.json"
 	StopFile    = "stop.json"
 	ExitFile    = "exit.json"
+	// SandboxFile is written by bwrap: the sandbox's first process, then the agent's exit code.
+	SandboxFile = "sandbox.json"
 )
 
 // Version is the version of the files.
@@ -63,6 +67,10 @@ type Call struct {
 	// maximum bytes of stdout and of stderr; more stdout ends the agent; 0: no limit
 	Output int64         `json:"output,omitempty"`
 	Grace  time.Duration `json:"grace"` // between SIGTERM and SIGKILL
+	// Path is bwrap, and Argv ends with the agent's command: it reports to [SandboxFile], its file descriptor 3
+	Sandbox bool `json:"sandbox,omitempty"`
+	// Argv begins with this program and [EnterVerb] in the sandbox; nil: the network of the host, or none
+	Network *Network `json:"network,omitempty"`
 }
 
 // Record identifies the supervisor of a delivery.
@@ -82,6 +90,8 @@ type Exit struct {
 	TimedOut  bool          `json:"timed_out,omitempty"`
 	Idle      bool          `json:"idle,omitempty"`     // no output for too long; TimedOut is set too
 	Overflow  bool          `json:"overflow,omitempty"` // too much stdout, which is truncated
+	Limit     int64         `json:"limit,omitempty"`    // bytes at which stdout was truncated
+	Replaced  bool          `json:"replaced,omitempty"` // stdout is not the file that the agent printed to
 	Killed    bool          `json:"killed,omitempty"`   // on request
 	KillCause string        `json:"kill_cause,omitempty"`
 }
@@ -120,14 +130,11 @@ var ErrNoExit = errors.New("the supervisor of the call ended without a record of
 // [SpawnError] if the agent never started.
 func ReadExit(dir string) (Exit, error) {
 	path := filepath.Join(dir, ExitFile)
-	fi, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && !fi.Mode().IsRegular() {
+	raw, err := regular.ReadFile(path, maxRecord)
+	var other *regular.KindError
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.As(err, &other) {
 		return Exit{}, ErrNoExit
 	}
-	if err != nil {
-		return Exit{}, err
-	}
-	raw, err := os.ReadFile(path)
 	if err != nil {
 		return Exit{}, err
 	}
@@ -151,14 +158,18 @@ func ReadExit(dir string) (Exit, error) {
 func ReadRecord(dir string) (Record, bool, error) {
 	var r Record
 	err := read(filepath.Join(dir, RecordFile), &r)
-	if errors.Is(err, os.ErrNotExist) {
+	var other *regular.KindError
+	if errors.Is(err, os.ErrNotExist) || errors.As(err, &other) {
 		return r, false, nil
 	}
 	return r, err == nil, err
 }
 
+// maxRecord is the maximum size of a file of a delivery. Agents may replace them.
+const maxRecord = 8 << 20
+
 func read(path string, v any) error {
-	raw, err := os.ReadFile(path)
+	raw, err := regular.ReadFile(path, maxRecord)
 	if err != nil {
 		return err
 	}
@@ -182,8 +193,5 @@ func writeUnsynced(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".new", append(raw, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return regular.WriteFile(path, append(raw, '\n'))
 }

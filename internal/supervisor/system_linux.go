@@ -26,6 +26,10 @@ func (s *supervision) killChildren() (left int) {
 	if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err == syscall.ECHILD {
 		return 0
 	}
+	if r := s.sandboxReport(); r.PID > 0 { // the only child that can be left: its end is the end of all others
+		_ = syscall.Kill(r.PID, syscall.SIGKILL)
+		return 1
+	}
 	found, err := process.Children()
 	if err != nil {
 		return 0
@@ -38,4 +42,27 @@ func (s *supervision) killChildren() (left int) {
 		_ = syscall.Kill(id.PID, syscall.SIGKILL) // not reaped: the pid is not reused
 	}
 	return left
+}
+
+// Limits of every process in a sandbox. Memory and the number of files are not limited: agents need much of both.
+const (
+	mostFiles     = 1 << 16
+	mostProcesses = 1 << 13 // of this user in the sandbox; root has no limit
+)
+
+// limitResources sets the limits that the agent inherits. The supervisor needs less.
+func limitResources() {
+	for resource, most := range map[int]uint64{
+		syscall.RLIMIT_NOFILE: mostFiles, unix.RLIMIT_NPROC: mostProcesses, syscall.RLIMIT_CORE: 0,
+	} {
+		var now syscall.Rlimit
+		if syscall.Getrlimit(resource, &now) != nil {
+			continue
+		}
+		now.Max = min(now.Max, most)
+		now.Cur = min(now.Cur, now.Max)
+		if syscall.Setrlimit(resource, &now) != nil {
+			continue // the agent keeps the limit of the worker
+		}
+	}
 }

@@ -41,10 +41,14 @@ func checkPrograms(dir string, packages []string) error {
 	return errors.Join(problems...)
 }
 
+// SandboxVar is the mode of the sandboxes of calls in tests of whole programs. Unset: none, because scripts of these
+// tests write outside of their calls and report process ids. Tests of sandboxes set it.
+const SandboxVar = "PASSBOOK_SANDBOX_MODE"
+
 // CleanEnv removes the variables that configure Passbook or Temporal, and disables the keeper: tests kill and restart
-// workers and servers. A test of the keeper sets the variable again.
+// workers and servers. A test of the keeper sets the variable again, as one of sandboxes does with [SandboxVar].
 func CleanEnv(env []string) []string {
-	out := []string{"PASSBOOK_KEEPER=false"}
+	out := []string{"PASSBOOK_KEEPER=false", SandboxVar + "=none"}
 	for _, v := range env {
 		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
 			out = append(out, v)

@@ -2,24 +2,25 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"unicode"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // tailBytes is how much of the output of an agent is read.
 const tailBytes = 16 << 10
 
-// Tail returns the last lines of the output of an agent, without control characters. Of an envelope of claude it
-// returns the answer.
-func Tail(file string) ([]string, error) {
-	f, err := durable.Open(file)
+// Tail returns the last lines of the output of an agent, without control characters. It does not wait for a pipe. Of
+// an envelope of claude it returns the answer.
+func Tail(file string) (lines []string, err error) {
+	f, err := regular.OpenFile(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err

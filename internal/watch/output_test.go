@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,12 @@ func TestTailRemovesControlCharacters(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "the end", got[len(got)-1])
 	require.Less(t, len(got), 600, "only the end is read")
+}
+
+// TestTailDoesNotWaitForPipe: the agent may have put one in the place of its output.
+func TestTailDoesNotWaitForPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	require.NoError(t, syscall.Mkfifo(file, 0o600))
+	_, err := Tail(file)
+	require.EqualError(t, err, "stdout is a named pipe")
 }

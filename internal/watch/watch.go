@@ -382,7 +382,7 @@ type mark struct {
 func (r *reader) marks() [2]mark {
 	var out [2]mark
 	for i, name := range []string{layout.EventsFile, layout.MetaFile} {
-		if fi, err := os.Stat(r.o.Dir.Path(name)); err == nil {
+		if fi, err := r.o.Dir.Stat(name); err == nil {
 			out[i] = mark{fi.Size(), fi.ModTime()}
 		}
 	}

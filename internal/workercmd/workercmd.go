@@ -15,6 +15,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
@@ -65,6 +66,7 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 	if err != nil {
 		return err
 	}
+	conn.Role = certs.Worker
 	address, err := e.localAddress(ctx, conn, background)
 	if err != nil {
 		return err
@@ -75,6 +77,9 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		return err
 	}
 	defer cl.Close()
+	if !conn.Explicit {
+		go local.KeepCerts(ctx, e.Settings.StateDir, func(err error) { log.Error("renew certificates", "error", err) })
+	}
 	listed := true
 	if err := connect.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
 		listed = false
@@ -136,6 +141,14 @@ func ServerOptions(s config.Settings) local.Options {
 	}
 	return local.Options{
 		StateDir: s.StateDir, Binary: s.Server, Namespace: client.DefaultNamespace,
-		SearchAttributes: attributes, Codec: s.Codec.Endpoint,
+		SearchAttributes: attributes, Codec: s.Codec.Endpoint, CodecToken: codecToken(s),
 	}
+}
+
+// codecToken names the token with which the Web UI asks the codec endpoint; empty: there is no endpoint.
+func codecToken(s config.Settings) string {
+	if s.Codec.Endpoint == "" || s.Codec.Token != "" {
+		return s.Codec.Token
+	}
+	return "file:" + local.CodecTokenFile(s.StateDir)
 }

@@ -30,6 +30,18 @@ func Rules(w pipeline.Workspace) tree.Rules {
 	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true}
 }
 
+// Limits converts the limits of a definition.
+func Limits(l pipeline.TreeLimits) tree.Limits {
+	return tree.Limits{Size: int64(l.Size), Files: l.Files}
+}
+
+// FirstRules are the rules of the first tree of a run. It may not exceed the limits of the trees that passes leave.
+func FirstRules(plan *pipeline.Plan) tree.Rules {
+	rules := RulesOf(plan)
+	rules.Limits = Limits(plan.TreeLimits())
+	return rules
+}
+
 // WithGit adds what git knows of the files in dir. Ignored files are left out, such as build output. A file that is
 // tracked at the commit of the workspace, or in the index of dir, is not ignored. A file that is tracked where the run
 // started is no secret. On a host without the repository nothing is added.

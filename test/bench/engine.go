@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -150,12 +151,12 @@ func later(a, b time.Time) time.Time {
 }
 
 func readTimes(dir projector.Dir) ([]time.Time, time.Time, error) {
-	f, err := durable.Open(dir.Path(layout.EventsFile))
+	f, err := dir.OpenFile(layout.EventsFile)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	defer f.Close()
-	return passTimes(f)
+	at, end, err := passTimes(f)
+	return at, end, errors.Join(err, f.Close())
 }
 
 // gaps are the times between neighbours.

@@ -67,7 +67,7 @@ func (h *env) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := connect.Find(config.Settings{})
+	conn, err := connect.Find(config.Settings{StateDir: h.state()})
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // ask is the step in which the plain loop starts the agent and waits for it.
@@ -59,10 +56,9 @@ func (h *env) record(ctx context.Context, def operations.Definition) ([]step, er
 	go func() {
 		worker <- hosting.Run(polling, hosting.Options{Settings: h.op.Settings, Client: h.op.Client, Host: h.op.Host,
 			Adjust: func(c *activities.Config) {
-				c.Open = func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} }
-				c.OpenStore = func(ctx context.Context, url string) (*store.Store,
-					error) {
-					return store.OpenOn(ctx, disk, url)
+				c.OnStep = func(s activities.Step) error {
+					note(durable.Op(s.Op), s.Path, len(s.Data))
+					return nil
 				}
 				c.Supervisor = []string{filepath.Join(h.temp, supervisor.Program)}
 				c.OnPoint = func(p activities.Point, _ string) {

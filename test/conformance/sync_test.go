@@ -45,7 +45,7 @@ func testSyncs(t *testing.T) {
 
 var (
 	synced  = regexp.MustCompile(`f(?:data)?sync\(\d+<([^>]+)>`)
-	renamed = regexp.MustCompile(`rename(?:at2?)?\((?:[^,]+, )?"([^"]+)", (?:[^,]+, )?"([^"]+)"`)
+	renamed = regexp.MustCompile(`rename(?:at2?)?\((?:\w+(?:<([^>]*)>)?, )?"([^"]+)", (?:\w+(?:<([^>]*)>)?, )?"([^"]+)"`)
 )
 
 // replacements counts how often state.json was replaced, and says what was wrong with the first that was not done as it
@@ -59,14 +59,18 @@ func replacements(trace, dir string) (n int, wrong string) {
 			pending = pending && m[1] != folder
 		}
 		m := renamed.FindStringSubmatch(line)
-		if m == nil || m[2] != filepath.Join(folder, "state.json") {
+		if m == nil {
+			continue
+		}
+		from, to := below(m[1], m[2]), below(m[3], m[4])
+		if to != filepath.Join(folder, "state.json") {
 			continue
 		}
 		switch {
 		case pending:
 			return n, unsyncedFolder
-		case !known[m[1]]:
-			return n, m[1] + " was renamed without a sync"
+		case !known[from]:
+			return n, from + " was renamed without a sync"
 		}
 		n, pending = n+1, true
 	}
@@ -74,6 +78,14 @@ func replacements(trace, dir string) (n int, wrong string) {
 		return n, unsyncedFolder
 	}
 	return n, ""
+}
+
+// below returns the path that a system call means: a name, in an open folder unless it is absolute.
+func below(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
 }
 
 const unsyncedFolder = "the folder was not synced after a rename"

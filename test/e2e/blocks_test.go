@@ -17,7 +17,7 @@ type shellBlock struct {
 	before       string   // commands that make what the block takes for granted
 	replace      []string // pairs of texts in the block: placeholders, and what a test cannot do
 	exits        string   // the exit codes of the lines, if one is not 0
-	between      string   // a command before every line
+	between      string   // a command before every line but an eval
 	after        string   // commands that check the effect
 	want         []string // what is printed, in this order
 	notRun       string   // why it is not run; the pages' commands and flags are parsed by internal/cli
@@ -56,7 +56,7 @@ var shellBlocks = []shellBlock{
 	{page: "docs/operating.md", begins: "  ! Paused, a disk is full", notRun: "output: TestAFullDisk compares it"},
 	{page: "docs/operating.md", begins: "starter list", before: asks + `starter run asks/pipeline.yaml || test $? = 4`,
 		want: []string{"asks"}},
-	{page: "docs/operating.md", begins: "starter decide RUN",
+	{page: "docs/operating.md", begins: `eval "$(starter server env)"`,
 		before:  asks + `RUN=$(starter run asks/pipeline.yaml --output-dir runs/decide --json 2>/dev/null | id)`,
 		replace: []string{"RUN", `"$RUN"`},
 		between: `until ID=$(starter decide --show "$RUN" | sed -n 's/^Id: *//p') && test "$ID" && test "$ID" != "$LAST"
@@ -85,7 +85,8 @@ END
 		replace: []string{"starter codec serve ", `starter codec serve --settings codec.yaml --listen 127.0.0.1:0 > served &
 			SERVE=$!; trap "kill $SERVE" EXIT
 			until URL=$(grep -o 'http://127[0-9.:]*' served | head -n 1 | grep .); do sleep 0.05; done `,
-			"http://127.0.0.1:8234 --w", `"$URL" --w`, "…", `"$RUN"`},
+			"http://127.0.0.1:8234 --w", `"$URL" --w`, "…", `"$RUN"`,
+			"server env", "server env --settings codec.yaml"},
 		want: []string{"awaiting_phase_handoff"}},
 
 	{page: "docs/cluster.md", begins: "docker compose", notRun: "needs Docker"},
@@ -130,8 +131,12 @@ func (s shellBlock) script(text string) (string, error) {
 	}
 	script := "set -e\n" + s.before + "\nset +e\n"
 	for i, line := range lines {
+		between := s.between
+		if strings.HasPrefix(line, "eval ") { // it prepares the terminal
+			between = ""
+		}
 		script += fmt.Sprintf("%s\n%s\ncode=$?; test $code = %s || { echo \"line %d: exit code $code\"; exit 99; }\n",
-			s.between, line, exits[i], i+1)
+			between, line, exits[i], i+1)
 	}
 	return script + "set -e\n" + s.after, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -35,8 +37,8 @@ var builtCLI = sync.OnceValues(func() (string, error) {
 type cli struct {
 	h       *environment
 	program string
-	address string
-	id      string // of the run
+	env     []string // the server and its certificates
+	id      string   // of the run
 }
 
 func (h *environment) cli(dir string) cli {
@@ -45,15 +47,15 @@ func (h *environment) cli(dir string) cli {
 	require.NoError(h.t, err)
 	st := h.running()
 	require.NotNil(h.t, st.Server)
-	return cli{h: h, program: program, address: st.Server.Address, id: metaOf(h.t, dir).RunID}
+	return cli{h: h, program: program, env: st.Server.SetEnv(), id: metaOf(h.t, dir).RunID}
 }
 
 // try gives what the CLI said and whether it was content.
 func (c cli) try(args ...string) (string, bool) {
 	c.h.t.Helper()
 	cmd := exec.CommandContext(c.h.t.Context(), c.program,
-		append(args, "--workflow-id", c.id, "--address", c.address)...)
-	cmd.Env = append(os.Environ(), "HOME="+c.h.root)
+		append(args, "--workflow-id", c.id)...)
+	cmd.Env = append(append(testenv.CleanEnv(os.Environ()), "HOME="+c.h.root), c.env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err == nil
 }
@@ -79,7 +81,7 @@ func TestTheTemporalCLI(t *testing.T) {
 	c.do("workflow", "signal", "--name", "pause", "--input", `{"by":"ada","note":"lunch"}`)
 	until(t, "the run rests", func() bool { return statusIs(dir, run.Paused) })
 	paused := of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused)[0]
-	require.Equal(t, run.RunPaused{Reason: run.UserRequested, Detail: "lunch", By: "ada"}, paused)
+	require.Equal(t, run.RunPaused{Reason: run.UserRequested, Detail: "lunch", By: "ada", Auth: "none"}, paused)
 
 	require.Contains(t, c.do("workflow", "query", "--type", "status"), `"status":"paused"`)
 	require.Contains(t, c.do("workflow", "describe"), "corpus-tiny in "+dir)
@@ -221,7 +223,7 @@ func TestDetailsInTheWebUI(t *testing.T) {
 	h.starter("pause", dir)
 	until(t, "the run rests", func() bool { return statusIs(dir, run.Paused) })
 	c := h.cli(dir)
-	var answer []string
+	var answer, before []string
 	v, err := h.dial().QueryWorkflow(t.Context(), c.id, "", "__temporal_workflow_metadata")
 	require.NoError(t, err)
 	var meta sdkpb.WorkflowMetadata
@@ -231,14 +233,27 @@ func TestDetailsInTheWebUI(t *testing.T) {
 		if strings.HasPrefix(line, "temporal ") {
 			answer = append(answer, line)
 		}
+		if strings.HasPrefix(line, "eval ") {
+			before = append(before, line)
+		}
 	}
 	require.Len(t, answer, 1)
-	typed := exec.CommandContext(t.Context(), "sh", "-c",
-		strings.Replace(answer[0], "temporal", c.program, 1)+" --address "+c.address)
-	out, err := typed.CombinedOutput()
+	require.Len(t, before, 1)
+	out, err := h.terminal(before[0] + "\n" + answer[0])
 	require.NoError(t, err, "%s: %s", answer[0], out)
 	h.finish(dir)
 	h.undisturbed(dir, 0)
+}
+
+// terminal runs what a user types, with starter and temporal on the path and nothing set for Temporal.
+func (h *environment) terminal(script string) ([]byte, error) {
+	h.t.Helper()
+	program, err := builtCLI()
+	require.NoError(h.t, err)
+	cmd := exec.CommandContext(h.t.Context(), "sh", "-c", script)
+	cmd.Env = append(slices.Clone(h.env), "HOME="+h.root, "XDG_CONFIG_HOME="+h.dir("config"),
+		"PATH="+programs+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	return cmd.CombinedOutput()
 }
 
 var tctl = flag.String("tctl", "", "the archived tctl, as `make tctl` builds it")
@@ -254,9 +269,10 @@ func TestTctl(t *testing.T) {
 	dir := h.dir("run")
 	h.begin(dir)
 	h.mid("002")
-	c, id := h.running().Server.Address, metaOf(t, dir).RunID
+	env, id := append(os.Environ(), h.running().Server.SetEnv()...), metaOf(t, dir).RunID
 	wf := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), *tctl, append([]string{"--address", c, "wf"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), *tctl, append([]string{"wf"}, args...)...)
+		cmd.Env = env
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "tctl wf %v: %s", args, out)
 		return string(out)

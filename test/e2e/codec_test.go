@@ -24,6 +24,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -136,7 +137,7 @@ func (h *environment) replays(id string) {
 		r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: c.Converter(),
 			FailureConverter: c.Failures()})
 		require.NoError(h.t, err)
-		workflows.Register(r, nil)
+		workflows.Register(r, nil, nil)
 		return r.ReplayWorkflowHistory(log.NewStructuredLogger(slog.New(slog.DiscardHandler)), h.rawHistory(id))
 	}
 	require.NoError(h.t, replay("one=env:KEY_ONE", "two=env:KEY_TWO"))
@@ -186,13 +187,16 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 		if err != nil {
 			return false
 		}
-		return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+		require.Equal(t, http.StatusUnauthorized, res.StatusCode, "it decrypts without a token")
+		return res.Body.Close() == nil
 	})
 	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision", "")
 	for _, text := range []string{"Is this the right plan?", "asks in " + dir} {
 		require.Contains(t, page, text)
 	}
 	w.page(t, h.tab("asked", "timeline"), dir, "") // the input
-	said := h.cli(dir).do("workflow", "query", "--name", "status", "--codec-endpoint", "http://"+at)
-	require.Contains(t, said, "awaiting_phase_handoff")
+	said, err := h.terminal(connect.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
+		metaOf(t, dir).RunID)
+	require.NoError(t, err, string(said))
+	require.Contains(t, string(said), "awaiting_phase_handoff")
 }

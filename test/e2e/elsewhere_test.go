@@ -23,6 +23,7 @@ func TestAClaimOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	url := fakes3.Start(t)
 	h := newEnv(t, "PASSBOOK_STORE="+url)
+	h.env = append(h.env, "PASSBOOK_GRANT_KEY_FILE="+h.shareKey())
 	h.spoil(slow("5", "20"))
 	dir := h.dir("run")
 	h.begin(dir)
@@ -32,7 +33,7 @@ func TestAClaimOfAnotherHost(t *testing.T) {
 
 	other := exec.Command(filepath.Join(programs, "worker"))
 	other.Dir = project
-	other.Env = append(h.env, "PASSBOOK_STATE_DIR="+h.dir("elsewhere"), "TEMPORAL_ADDRESS="+h.running().Server.Address)
+	other.Env = append(append(h.env, h.running().Server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("elsewhere"))
 	var said strings.Builder
 	other.Stdout, other.Stderr = &said, &said
 	require.NoError(t, other.Start())

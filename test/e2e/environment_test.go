@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -251,7 +252,10 @@ func (h *environment) dial() client.Client {
 	h.t.Helper()
 	st := h.running()
 	require.NotNil(h.t, st.Server, "no server runs")
-	c, err := client.Dial(client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace})
+	trust, err := st.Server.TLS(certs.CLI)
+	require.NoError(h.t, err)
+	c, err := client.Dial(client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
 	require.NoError(h.t, err)
 	h.t.Cleanup(c.Close)
 	return c

@@ -15,10 +15,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/passbook-run/passbook/internal/certs"
+	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
@@ -28,7 +29,7 @@ func TestHostedTemporal(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")
-	h.env = append(h.env, h.hosted(h.running().Server.Address)...)
+	h.env = append(h.env, h.hosted(*h.running().Server)...)
 	worker := exec.CommandContext(t.Context(), filepath.Join(programs, "worker"))
 	worker.Env = h.env
 	require.NoError(t, worker.Start())
@@ -57,12 +58,14 @@ func (frames) Unmarshal(data []byte, v any) error { *v.(*frame) = slices.Clone(d
 func (frames) Name() string                       { return "proto" }
 
 // hosted starts a proxy in front of a server, and gives the variables of a client that goes through it.
-func (h *environment) hosted(server string) (env []string) {
+func (h *environment) hosted(server local.Server) (env []string) {
 	h.t.Helper()
 	const key = "sesame"
 	cert, authority, err := testenv.Certificate(h.t.TempDir())
 	require.NoError(h.t, err)
-	behind, err := grpc.NewClient(server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	trust, err := server.TLS(certs.CLI)
+	require.NoError(h.t, err)
+	behind, err := grpc.NewClient(server.Address, grpc.WithTransportCredentials(credentials.NewTLS(trust)))
 	require.NoError(h.t, err)
 	forward := func(_ any, stream grpc.ServerStream) error {
 		method, _ := grpc.MethodFromServerStream(stream)

@@ -135,7 +135,7 @@ func TestAnUpdateIsAnsweredWhileTheHostIsAway(t *testing.T) {
 	require.ErrorContains(t, err, "no worker takes task queue "+queue+", so the message cannot be processed. Start one")
 
 	w := worker.New(c, queue, worker.Options{})
-	workflows.Register(w, nil)
+	workflows.Register(w, nil, nil)
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 	for range 2 {

@@ -120,7 +120,7 @@ func (h *environment) pageFolder() string {
 	h.starter("server", "start")
 	write("home/.gitconfig", fmt.Sprintf("[user]\nname = Test\nemail = test@localhost\n[safe]\ndirectory = *\n"+
 		"[url %q]\ninsteadOf = https://github.com/passbook-run/passbook\n", "file://"+project))
-	write("tools/temporal", "#!/bin/sh\nTEMPORAL_ADDRESS="+h.running().Server.Address+" exec "+cli+" \"$@\"\n")
+	write("tools/temporal", "#!/bin/sh\nexec "+cli+" \"$@\"\n")
 	for _, opener := range []string{"xdg-open", "open"} {
 		write("tools/"+opener, "#!/bin/sh\ntest -e \"$1\"\n")
 	}

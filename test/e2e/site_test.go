@@ -57,13 +57,13 @@ type death struct {
 
 // grounds is what sites share: a server, a client of it, and the pipeline.
 type grounds struct {
-	root    string
-	address string
-	client  client.Client
-	file    string
-	def     operations.Definition
-	want    outcome  // of an undisturbed run
-	builds  []string // folders with programs, which upgrades change between
+	root   string
+	server []string // variables of the server
+	client client.Client
+	file   string
+	def    operations.Definition
+	want   outcome  // of an undisturbed run
+	builds []string // folders with programs, which upgrades change between
 }
 
 // newSite makes the folder of a site. Settings are added to its processes' environment.
@@ -82,8 +82,8 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 	s.env = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state,
 		"PASSBOOK_HEARTBEAT="+heartbeat.String(), "PASSBOOK_SETTINGS="+empty,
 		"PASSBOOK_RUN_ROOT="+filepath.Join(s.root, "runs"),
-		"TEMPORAL_ADDRESS="+g.address, "PATH="+programs+":"+os.Getenv("PATH"), scripted.CallLogEnv+"="+s.log)
-	s.env = append(s.env, settings...)
+		"PATH="+programs+":"+os.Getenv("PATH"), scripted.CallLogEnv+"="+s.log)
+	s.env = append(append(s.env, g.server...), settings...)
 	s.op = operations.Operator{
 		Client: g.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "test",
 		Settings: config.Settings{

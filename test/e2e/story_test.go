@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -53,9 +54,10 @@ func TestScenarioByEveryClient(t *testing.T) {
 	}
 	if *tctl != "" {
 		tellers["tctl"] = func(t *testing.T, tr *trial, _ run.Question, m workflows.Message) {
-			cmd := exec.CommandContext(t.Context(), *tctl, "--address", tr.running().Server.Address, "wf", "signal",
+			cmd := exec.CommandContext(t.Context(), *tctl, "wf", "signal",
 				"-w", metaOf(t, tr.dir).RunID, "-n", "decide",
 				"-i", answerOf(m).json(t))
+			cmd.Env = append(os.Environ(), tr.running().Server.SetEnv()...)
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, string(out))
 		}

@@ -49,7 +49,13 @@ func (h *environment) webUI() webUI {
 	h.t.Cleanup(end)
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	h.t.Cleanup(cancel)
-	return webUI{ctx: ctx, base: h.running().Server.UI}
+	w := webUI{ctx: ctx, base: h.running().Server.UI}
+	require.NoError(h.t, chromedp.Do(w.ctx, chromedp.Navigate(strings.TrimSpace(h.starter("server", "ui")))))
+	until(h.t, "the link leads to the list of runs", func() bool { // over pages, each of which ends the script
+		at, err := chromedp.Run(w.ctx, chromedp.Evaluate[string]("location.pathname"))
+		return err == nil && strings.HasPrefix(at, "/namespaces")
+	})
+	return w
 }
 
 // pageText is all that a page shows. Markdown stands in frames of its own.

@@ -19,6 +19,7 @@ type Rules struct {
 	Tracked        []string // files that are not secrets despite their names
 	IncludeSecrets bool     // include what looks like a secret
 	SkipOutside    bool     // skip and report symlinks that point outside instead of failing
+	Limits         Limits   // of what is saved
 }
 
 // Reason is why something was left out.

@@ -42,8 +42,8 @@ const (
 // blobs in it are not put; prev may be nil.
 //
 // A file that changes while it is read is read up to three times; then it is an error ([store.ErrChanged]). Files
-// that vanish meanwhile are omitted. A symlink that points out of the tree is an [OutsideError] unless the rules
-// allow it. A problem of the folder itself is a [FolderError].
+// that vanish meanwhile are omitted. More than the limits of the rules is a [LimitError]. A symlink that points out of
+// the tree is an [OutsideError] unless the rules allow it. A problem of the folder itself is a [FolderError].
 func Save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Cache) (Saved, error) {
 	saved, err := save(ctx, s, dir, rules, prev)
 	if err != nil {
@@ -62,9 +62,15 @@ func save(ctx context.Context, s *store.Store, dir string, rules Rules, prev *Ca
 		return Saved{}, err
 	}
 	defer func() { _ = root.Close() }()
-	sv := &saver{store: s, root: root, sieve: sieve, prev: prev.of(s), blobs: s.Batch(), look: time.Now()}
+	sv := &saver{
+		store: s, root: root, sieve: sieve, prev: prev.of(s), blobs: s.Batch(), look: time.Now(),
+		meter: meter{limits: rules.Limits},
+	}
 	if err := sv.scan(ctx, "."); err != nil {
 		return Saved{}, ofFolder(err)
+	}
+	if sv.meter.exceeded() {
+		return Saved{}, ofFolder(sv.meter.err(false))
 	}
 	if err := sv.take(ctx); err != nil {
 		return Saved{}, err
@@ -80,6 +86,7 @@ type saver struct {
 	prev    *Cache
 	blobs   *store.Batch
 	look    time.Time // before any file was read
+	meter   meter
 	found   []found
 	skipped []Skipped
 }
@@ -95,7 +102,7 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	inside, err := readDir(sv.root, dir)
+	inside, err := sv.list(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != "." {
 		return nil
 	}
@@ -116,6 +123,10 @@ func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo) error 
 	if reason != "" || err != nil {
 		sv.skipped = append(sv.skipped, Skipped{Path: path, Folder: info.IsDir(), Reason: reason})
 		return err
+	}
+	sv.meter.add(path, info)
+	if sv.meter.full(0) {
+		return sv.meter.err(true)
 	}
 	f := found{Entry: Entry{Path: path, Perm: info.Mode().Perm()}, stamp: stampOf(info)}
 	switch {

@@ -67,10 +67,10 @@ type Counter struct {
 func NewCounter(p Plan) *Counter { return &Counter{plan: p} }
 
 // Disk is the file system with this counter as its hook.
-func (c *Counter) Disk() durable.Disk { return durable.Disk{Hook: c.step} }
+func (c *Counter) Disk() durable.Disk { return durable.Disk{Hook: c.Step} }
 
-// step is one point before a step, and another in the middle of a write.
-func (c *Counter) step(s durable.Step) error {
+// Step is one point before a step, and another in the middle of a write.
+func (c *Counter) Step(s durable.Step) error {
 	if err := c.Reach(string(s.Op), s.Path, nil); err != nil {
 		return err
 	}

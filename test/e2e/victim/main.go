@@ -23,10 +23,10 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/e2e/point"
@@ -104,9 +104,8 @@ func (v victim) work(ctx context.Context, o hosting.Options) error {
 
 // adjust adds the counter to everything that writes.
 func (v victim) adjust(c *activities.Config) {
-	c.Open = func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: v.counter.Disk()} }
-	c.OpenStore = func(ctx context.Context, url string) (*store.Store, error) {
-		return store.OpenOn(ctx, v.counter.Disk(), url)
+	c.OnStep = func(s activities.Step) error {
+		return v.counter.Step(durable.Step{Op: durable.Op(s.Op), Path: s.Path, Data: s.Data})
 	}
 	c.OnPoint = v.reached
 }

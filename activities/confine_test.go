@@ -1,0 +1,62 @@
+package activities
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+func TestClaimRecordsSandbox(t *testing.T) {
+	for name, row := range map[string]struct {
+		mode string
+		host sandbox.Host
+		want sandbox.Held
+	}{
+		"workspace": {"", sandbox.Examine(), sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}},
+		"none":      {sandbox.None, sandbox.Examine(), sandbox.Held{Mode: sandbox.None, Network: []string{sandbox.Open}}},
+		"impossible": {"", sandbox.Host{Problem: "no bubblewrap"},
+			sandbox.Held{Mode: sandbox.None, Network: []string{sandbox.Open}, Why: "no bubblewrap"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "workspace" && row.host.Problem != "" {
+				t.Skip(row.host.Problem)
+			}
+			h := newHarness(t, "answer")
+			h.acts.cfg.Sandbox.Mode, h.acts.offers = row.mode, func() sandbox.Host { return row.host }
+			res, err := h.pass(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			claims, err := h.ledger().Claims(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, row.want, claims[0].Sandbox)
+		})
+	}
+}
+
+func TestRequestedSandboxIsNotReplaced(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.acts.cfg.Sandbox.Mode = sandbox.Strict
+	h.acts.offers = func() sandbox.Host { return sandbox.Host{Problem: "no bubblewrap", Fix: "install it"} }
+	res, err := h.pass(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
+	require.Contains(t, res.Message, "sandbox strict: this host does not offer it: no bubblewrap; install it")
+	require.Zero(t, h.started())
+}
+
+func TestCommandsGetNoVariablesOfAgents(t *testing.T) {
+	ag, ok := agentOf(&pipeline.Plan{}, pipeline.PlanStep{Kind: pipeline.KindRun, Run: "env", Env: []string{"MINE"}},
+		pipeline.Role{})
+	require.True(t, ok)
+	c := agent.Command{
+		Argv: ag.Run, Env: ag.Env, Shell: true, Dir: "/",
+		Environment: []string{"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_OAUTH_TOKEN=t", "MINE=1", "HOME=/h"},
+	}
+	require.Equal(t, []string{"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "HOME=/h", "MINE=1", "PWD=/"}, c.Environ())
+}

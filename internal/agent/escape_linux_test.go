@@ -1,0 +1,264 @@
+package agent
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/supervisor"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/security.md")
+
+// escape is one attempt to leave a sandbox. Its script exits with 0 if it succeeds. If it has a mark, it succeeds if
+// that file exists afterwards outside of the sandbox.
+type escape struct {
+	name, script, mark string
+
+	notHeld string // why mode workspace does not hold it; empty: it does
+}
+
+// hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
+var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
+	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6"}
+
+// class is a kind of escapes that run in one call.
+type class struct {
+	name    string
+	network string // of the call in mode workspace
+	escapes []escape
+}
+
+// escapes is the table of what hostile agents try. ROOT has a home, a state directory, a folder and another call.
+var escapes = []class{
+	{"read files outside", sandbox.Open, []escape{
+		{"a file of the home", `cat "$HOME/notes.txt"`, "", ""},
+		{"a listing of the home", `ls "$HOME" | grep -q notes.txt`, "", ""},
+		{"a folder outside", `cat "$ROOT/outside/secret"`, "", ""},
+		{"by a symlink", `ln -s "$ROOT/outside/secret" link; cat link`, "", ""},
+		{"by a hard link", `ln "$ROOT/outside/secret" hard && cat hard`, "", ""},
+		{"by parent folders", `cat ../../../../outside/secret`, "", ""},
+		{"by the root of another process", `cat /proc/$VICTIM/root"$ROOT/outside/secret"`, "", ""},
+		{"by the root of its supervisor", `cat /proc/$PPID/root"$ROOT/outside/secret"`, "", ""},
+		{"another call", `cat "$ROOT/scratch/other/1/prompt.md"`, "", ""},
+		{"the state directory", `cat "$ROOT/state/worker.json"`, "", ""},
+	}},
+	{"write files outside", sandbox.Open, []escape{
+		{"a start file of the shell", `echo x >"$HOME/.bashrc"`, "home/.bashrc", ""},
+		{"a program in autostart", `mkdir -p "$HOME/.config/autostart"; echo x >"$HOME/.config/autostart/x"`,
+			"home/.config/autostart/x", ""},
+		{"hooks of another agent", `mkdir -p "$HOME/.claude"; echo x >"$HOME/.claude/settings.json"`,
+			"home/.claude/settings.json", ""},
+		{"a new file outside", `echo x >"$ROOT/outside/new"`, "outside/new", ""},
+		{"by a symlink", `ln -s "$ROOT/outside" dir; echo x >dir/linked`, "outside/linked", ""},
+		{"its exit record", `echo x >../exit.json.mine`, "scratch/call/1/exit.json.mine", ""},
+		{"another call", `echo x >"$ROOT/scratch/other/1/work"`, "scratch/other/1/work", ""},
+		{"the state directory", `echo x >"$ROOT/state/key"`, "state/key", ""},
+		{"by the root of another process", `echo x >/proc/$VICTIM/root"$ROOT/outside/proc"`, "outside/proc", ""},
+		{"a build cache", `echo x >"$HOME/.cache/go-build/planted"`, "home/.cache/go-build/planted",
+			"builds need their caches; `strict` hides them"},
+	}},
+	{"signal or trace processes", sandbox.Open, []escape{
+		{"signal one", `kill -0 $VICTIM`, "", ""},
+		{"its environment", `cat /proc/$VICTIM/environ`, "", ""},
+		{"its folder", `readlink /proc/$VICTIM/cwd`, "", ""},
+		{"its files", `ls /proc/$VICTIM/fd`, "", ""},
+		{"its memory map", `cat /proc/$VICTIM/maps`, "", ""},
+		{"its limits", `prlimit --pid $VICTIM`, "", ""},
+		{"its priority", `renice -n 1 -p $VICTIM`, "", ""},
+		{"its processors", `taskset -p $VICTIM`, "", ""},
+		{"its namespaces", `readlink /proc/$VICTIM/ns/mnt`, "", ""},
+		{"name it", `cat /proc/$VICTIM/cmdline | grep -q sleep`, "", ""},
+	}},
+	{"reach the network", sandbox.Closed, []escape{
+		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", ""},
+		{"by name", `bash -c "exec 3<>/dev/tcp/localhost/$PORT"`, "", ""},
+		{"by the unspecified address", `bash -c "exec 3<>/dev/tcp/0.0.0.0/$PORT"`, "", ""},
+		{"by IPv4 in IPv6", `perl -MSocket -e 'socket(S, PF_INET6, SOCK_STREAM, 0);
+			connect(S, pack_sockaddr_in6($ENV{PORT}, "\0" x 10 . "\xff\xff\x7f\0\0\1")) or exit 1'`, "", ""},
+		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
+			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", ""},
+		{"a socket in a folder", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
+			connect(S, pack_sockaddr_un("$ENV{ROOT}/outside/socket")) or exit 1'`, "", ""},
+		{"by a decimal address", `bash -c "exec 3<>/dev/tcp/2130706433/$PORT"`, "", ""},
+		{"by a short address", `bash -c "exec 3<>/dev/tcp/127.1/$PORT"`, "", ""},
+		{"connections of this host", `grep -qi ":$(printf %04X $PORT) " /proc/self/net/tcp`, "", ""},
+	}},
+	{"reach ports of this host with network: open", sandbox.Open, []escape{
+		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "",
+			"no namespace: list addresses or `none` to hold it"},
+		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
+			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "",
+			"no namespace: list addresses or `none` to hold it"},
+	}},
+	{"read credentials", sandbox.Open, []escape{
+		{"SSH", `cat "$HOME/.ssh/id_ed25519"`, "", ""},
+		{"AWS", `cat "$HOME/.aws/credentials"`, "", ""},
+		{"git", `cat "$HOME/.git-credentials"`, "", ""},
+		{"netrc", `cat "$HOME/.netrc"`, "", ""},
+		{"GitHub", `cat "$HOME/.config/gh/hosts.yml"`, "", ""},
+		{"Docker", `cat "$HOME/.docker/config.json"`, "", ""},
+		{"Kubernetes", `cat "$HOME/.kube/config"`, "", ""},
+		{"of another agent", `cat "$HOME/.codex/auth.json"`, "", ""},
+		{"the environment of a run", `cat "$ROOT/state/environ/run.json"`, "", ""},
+		{"keys of Passbook", `cat "$ROOT/state/keys/grant"`, "", ""},
+	}},
+	{"exhaust this host", sandbox.Open, []escape{
+		{"file handles", `[ "$(bash -c 'ulimit -Hn')" -gt 65536 ]`, "", ""},
+		{"core dumps", `ulimit -c 1`, "", ""},
+		{"memory, by files in /", `echo x >"/$MINE" && rm "/$MINE"`, "", ""},
+		{"memory, by files in /dev", `echo x >"/dev/$MINE" && rm "/dev/$MINE"`, "", ""},
+		{"memory", `[ "$(ulimit -v)" = unlimited ]`, "", "agents need much; use a container or a slice with a limit"},
+		{"disk", `[ "$(ulimit -f)" = unlimited ]`, "", "builds need much; use a quota"},
+		{"processors", `[ "$(ulimit -t)" = unlimited ]`, "", "`limits.timeout` ends the call"},
+		{"processes, as root", `[ "$(id -u)" = 0 ]`, "", "users have at most 8192 in a sandbox"},
+	}},
+}
+
+// ground is what the scripts attack.
+type ground struct {
+	root    string
+	environ []string
+	victim  *exec.Cmd
+}
+
+func newGround(t *testing.T) ground {
+	t.Helper()
+	root, err := os.MkdirTemp("", "e") // a short name: it contains a socket
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
+	for _, name := range []string{
+		"home/notes.txt", "home/.ssh/id_ed25519", "home/.aws/credentials", "home/.git-credentials", "home/.netrc",
+		"home/.config/gh/hosts.yml", "home/.docker/config.json", "home/.kube/config", "home/.codex/auth.json",
+		"home/.cache/go-build/README", "outside/secret", "scratch/other/1/prompt.md", "state/worker.json",
+		"state/environ/run.json", "state/keys/grant",
+	} {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("secret\n"), 0o600))
+	}
+	g := ground{root: root, victim: exec.Command("sleep", "600")}
+	require.NoError(t, g.victim.Start())
+	t.Cleanup(func() { _ = g.victim.Process.Kill(); _ = g.victim.Wait() })
+	tcp := listening(t, "tcp", "127.0.0.1:0")
+	listening(t, "unix", filepath.Join(root, "outside", "socket"))
+	listening(t, "unix", "@passbook-test-"+filepath.Base(root))
+	g.environ = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "ROOT=" + root,
+		"VICTIM=" + strconv.Itoa(g.victim.Process.Pid), "PORT=" + port(tcp), "MINE=" + filepath.Base(root),
+		"ABSTRACT=passbook-test-" + filepath.Base(root),
+	}
+	return g
+}
+
+func listening(t *testing.T, network, address string) string {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+// attempt runs the scripts of a class in one call, and returns the names of those that succeed.
+func (g ground) attempt(t *testing.T, c class, confined *sandbox.Call) (succeeded []string) {
+	t.Helper()
+	var driver strings.Builder
+	for _, e := range c.escapes {
+		fmt.Fprintf(&driver, "if sh -c '%s' >/dev/null 2>&1 </dev/null; then echo '%s'; fi\n",
+			strings.ReplaceAll(e.script, "'", `'\''`), e.name)
+	}
+	delivery := filepath.Join(g.root, "scratch", "call", "1")
+	require.NoError(t, os.RemoveAll(delivery))
+	require.NoError(t, os.MkdirAll(filepath.Join(delivery, "work"), 0o700))
+	cmd := commandIn(delivery, "")
+	cmd.Argv, cmd.Dir, cmd.Environment = []string{"sh", "-c", driver.String()}, filepath.Join(delivery, "work"), g.environ
+	cmd.Env = []string{"ROOT", "VICTIM", "PORT", "MINE", "ABSTRACT"}
+	if confined != nil {
+		confined.Delivery, confined.Network, confined.Hidden = delivery, []string{c.network}, []string{g.root}
+		cmd.Sandbox = confined
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery)
+	require.NoError(t, err)
+	child, err := Start(p, cmd)
+	require.NoError(t, err)
+	require.Zero(t, result(t, child).Code, read(t, cmd.Stderr))
+	lines := strings.Split(read(t, cmd.Stdout), "\n")
+	for _, e := range c.escapes {
+		ok := slices.Contains(lines, e.name)
+		if e.mark != "" {
+			_, err := os.Stat(filepath.Join(g.root, e.mark))
+			ok = err == nil
+		}
+		if ok {
+			succeeded = append(succeeded, e.name)
+		}
+	}
+	return succeeded
+}
+
+func TestEscapes(t *testing.T) {
+	host := sandbox.Examine()
+	if host.Problem != "" {
+		t.Skip(host.Problem)
+	}
+	for _, c := range escapes {
+		t.Run(c.name, func(t *testing.T) {
+			free := newGround(t).attempt(t, c, nil)
+			held := newGround(t).attempt(t, c, &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Workspace}, Bwrap: host.Bwrap})
+			for _, e := range c.escapes {
+				depends := slices.Contains(hostDependent, e.name)
+				require.True(t, depends || slices.Contains(free, e.name), "%s does nothing without a sandbox", e.name)
+				switch {
+				case e.notHeld == "":
+					require.NotContains(t, held, e.name)
+				case !depends:
+					require.Contains(t, held, e.name, "it is held: say so")
+				}
+			}
+		})
+	}
+}
+
+// TestDocsShowWhatIsNotHeld compares docs/security.md with the table.
+func TestDocsShowWhatIsNotHeld(t *testing.T) {
+	const page, from, to = "../../docs/security.md",
+		"<!-- escapes: written by go test ./internal/agent -run TestDocsShowWhatIsNotHeld -update -->\n",
+		"<!-- end of escapes -->\n"
+	var want bytes.Buffer
+	want.WriteString("| attempt | ways tested | not held by `workspace` |\n|---|--:|--:|\n")
+	var open bytes.Buffer
+	for _, c := range escapes {
+		n := 0
+		for _, e := range c.escapes {
+			if e.notHeld != "" {
+				n++
+				fmt.Fprintf(&open, "| %s: %s | %s |\n", c.name, e.name, e.notHeld)
+			}
+		}
+		fmt.Fprintf(&want, "| %s | %d | %d |\n", c.name, len(c.escapes), n)
+	}
+	fmt.Fprintf(&want, "\n| not held | why |\n|---|---|\n%s", open.String())
+	raw, err := os.ReadFile(page)
+	require.NoError(t, err)
+	head, rest, begins := strings.Cut(string(raw), from)
+	have, tail, ends := strings.Cut(rest, to)
+	require.True(t, begins && ends, "the marks of the table are gone from %s", page)
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(head+from+want.String()+to+tail), 0o644))
+		return
+	}
+	require.Equal(t, want.String(), have)
+}

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/supervisor"
+)
+
+// confined returns a command that runs a shell script in a sandbox.
+func confined(t *testing.T, script string) Command {
+	t.Helper()
+	host := sandbox.Examine()
+	if host.Problem != "" {
+		t.Skip(host.Problem)
+	}
+	c := commandIn(t.TempDir(), "")
+	dir := filepath.Dir(c.Prompt)
+	c.Argv, c.Mark, c.Grace = []string{"sh", "-c", script}, dir, 500*time.Millisecond
+	c.Sandbox = &sandbox.Call{
+		Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}, Bwrap: host.Bwrap, Delivery: dir,
+	}
+	return c
+}
+
+// printed waits for a text of the agent.
+func printed(t *testing.T, c Command, text string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(c.Stdout)
+		return err == nil && string(data) == text
+	}, bound, 5*time.Millisecond)
+}
+
+func nothingLeft(t *testing.T, c Command) {
+	t.Helper()
+	found, err := process.WithEnv(MarkEnv, c.Mark)
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+func TestSandboxedExit(t *testing.T) {
+	for name, row := range map[string]struct {
+		script string
+		code   int
+		signal string
+	}{
+		"success":   {"pwd", 0, ""},
+		"failure":   {"exit 3", 3, ""},
+		"no such":   {"exec no-such-program 2>&1", 127, ""},
+		"a signal":  {"kill -9 $$", -1, "killed"},
+		"daemons":   {"setsid sleep 600 & setsid setsid sleep 600 & exit 0", 0, ""},
+		"its group": {"sleep 600 & kill -9 0", -1, "killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := confined(t, row.script)
+			exit := result(t, start(t, c))
+			require.Equal(t, row.code, exit.Code, read(t, c.Stderr))
+			require.Equal(t, row.signal, exit.Signal)
+			nothingLeft(t, c)
+			if name == "success" {
+				require.Equal(t, c.Dir+"\n", read(t, c.Stdout))
+			}
+		})
+	}
+}
+
+func TestSandboxedAgentGetsSIGTERM(t *testing.T) {
+	c := confined(t, `trap 'echo ended; exit 7' TERM; echo begun; while :; do sleep 0.02; done`)
+	child := start(t, c)
+	printed(t, c, "begun\n")
+	require.NoError(t, child.Kill("pause now"))
+	exit := result(t, child)
+	require.Equal(t, 7, exit.Code)
+	require.True(t, exit.Killed)
+	require.Equal(t, "begun\nended\n", read(t, c.Stdout))
+	nothingLeft(t, c)
+}
+
+func TestSandboxedStubbornAgentIsKilled(t *testing.T) {
+	c := confined(t, `trap '' TERM; (setsid sleep 600 &); echo begun; while :; do sleep 0.02; done`)
+	c.Timeout = time.Second
+	exit := result(t, start(t, c))
+	require.True(t, exit.TimedOut)
+	require.Equal(t, "killed", exit.Signal)
+	nothingLeft(t, c)
+}
+
+func TestSandboxEndsWithItsSupervisor(t *testing.T) {
+	c := confined(t, `setsid sleep 600 & echo begun; sleep 600`)
+	child, err := begin(c)
+	require.NoError(t, err)
+	printed(t, c, "begun\n")
+	require.NoError(t, child.p.Identity().Signal(9))
+	require.Eventually(t, func() bool {
+		found, err := process.WithEnv(MarkEnv, c.Mark)
+		return err == nil && len(found) == 0
+	}, bound, 5*time.Millisecond)
+	_, err = child.Result()
+	require.ErrorIs(t, err, ErrLost)
+}
+
+func TestOtherWorkerStopsSandbox(t *testing.T) {
+	c := confined(t, `trap 'exit 7' TERM; echo begun; while :; do sleep 0.02; done`)
+	child := start(t, c)
+	printed(t, c, "begun\n")
+	rec, ok, err := supervisor.ReadRecord(child.p.Dir())
+	require.NoError(t, err)
+	require.True(t, ok)
+	joined := Join(child.p.Dir(), rec.Process)
+	require.NoError(t, joined.Kill("by another worker"))
+	require.Equal(t, 7, result(t, joined).Code)
+	nothingLeft(t, c)
+}
+
+func TestSandboxThatDoesNotStart(t *testing.T) {
+	c := confined(t, "echo never")
+	c.Sandbox.Bwrap = "/bin/sh" // which knows none of the options
+	child := start(t, c)
+	<-child.Done()
+	_, err := child.Result()
+	require.ErrorContains(t, err, "start the sandbox: ")
+	var spawn *supervisor.SpawnError
+	require.ErrorAs(t, err, &spawn)
+}
+
+// serving is an HTTP server on the host's loopback that answers with its name.
+func serving(t *testing.T, name string) (address string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s", name, r.Host, r.URL.Path)
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func TestSandboxedNetwork(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	listed, other := serving(t, "listed"), serving(t, "other")
+	const get = "curl -sS --max-time 5 "
+	for name, row := range map[string]struct {
+		network []string
+		script  string
+		want    string // of stdout; empty: the command fails
+	}{
+		"a listed port":             {[]string{listed}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
+		"by the proxy":              {[]string{listed}, get + "--noproxy '' http://" + listed + "/a", "listed " + listed + " /a"},
+		"in a tunnel":               {[]string{listed}, get + "--noproxy '' -p http://" + listed + "/a", "listed " + listed + " /a"},
+		"another port":              {[]string{listed}, get + "-f http://" + other, ""},
+		"another port by the proxy": {[]string{listed}, get + "-f --noproxy '' http://" + other, ""},
+		"another port in a tunnel":  {[]string{listed}, get + "-f --noproxy '' -p http://" + other, ""},
+		"by name":                   {[]string{listed}, get + "-f http://localhost:" + port(other), ""},
+		"a name of this host":       {[]string{"*.localhost"}, get + "-f http://x.localhost:80", ""},
+		"a refusal has a reason": {[]string{listed}, get + "--noproxy '' http://example.com/",
+			"example.com:80 is not in network of the pipeline file\n"},
+		"none":                {[]string{sandbox.Closed}, get + "-f http://" + listed, ""},
+		"none has no proxies": {[]string{sandbox.Closed}, `echo "proxies: $http_proxy$HTTPS_PROXY"`, "proxies: \n"},
+		"open":                {[]string{sandbox.Open}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := confined(t, row.script)
+			c.Sandbox.Network = row.network
+			exit := result(t, start(t, c))
+			require.Equal(t, row.want, read(t, c.Stdout), read(t, c.Stderr))
+			require.Equal(t, row.want == "", exit.Code != 0, read(t, c.Stderr))
+			nothingLeft(t, c)
+		})
+	}
+}
+
+func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
+
+func TestNetworkThatCannotBePrepared(t *testing.T) {
+	c := confined(t, "echo never")
+	c.Sandbox.Network, c.Sandbox.Enter = []string{"127.0.0.1:80"}, []string{"/bin/false"}
+	child := start(t, c)
+	<-child.Done()
+	_, err := child.Result()
+	require.ErrorContains(t, err, "start the sandbox: ")
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/shell"
+)
+
+func (a *app) serverEnv() *cobra.Command {
+	var profile bool
+	cmd := &cobra.Command{
+		Use: "env", Short: "Print the variables with which temporal and tctl reach the embedded server",
+		Args: cobra.NoArgs,
+		Long: `Print shell commands that set the address and the certificates of the embedded server, for this terminal:
+
+	eval "$(starter server env)"
+
+With --profile, write them as the profile passbook into temporal.toml instead, for every terminal:
+
+	temporal --profile passbook workflow list
+
+If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conn, err := connect.Find(a.settings)
+			if err != nil {
+				return err
+			}
+			if conn.Explicit && !profile {
+				a.progress("TEMPORAL_ADDRESS or a profile names " + conn.Options.HostPort + ": nothing to set")
+				return nil
+			}
+			s, err := local.Last(a.settings.StateDir)
+			if err != nil {
+				return err
+			}
+			if s.Address == "" {
+				return errors.New("find the embedded server: none has run; start it: " + program() + " server start")
+			}
+			s.Namespace = conn.Options.Namespace
+			if err := local.RenewCerts(cmd.Context(), s); err != nil {
+				return err
+			}
+			if profile {
+				return a.writeProfile(s)
+			}
+			a.printEnv(s)
+			return a.printCodecAuth()
+		},
+	}
+	cmd.Flags().BoolVar(&profile, "profile", false,
+		"write the profile passbook into temporal.toml; the rest of the file stays as it is")
+	return cmd
+}
+
+func (a *app) writeProfile(s local.Server) error {
+	file, err := connect.WriteProfile(s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Wrote the profile passbook into %s\nTo use it: temporal --profile passbook workflow list\n", file)
+	return nil
+}
+
+// printCodecAuth exports what the temporal CLI sends to the codec endpoint, if there are keys.
+func (a *app) printCodecAuth() error {
+	if len(a.settings.Codec.Keys) == 0 {
+		return nil
+	}
+	token, _, err := a.codecToken()
+	if err != nil {
+		return err
+	}
+	if a.settings.Codec.Endpoint != "" {
+		fmt.Fprintf(a.out, "export TEMPORAL_CODEC_ENDPOINT=%s\n", shell.Quote(a.settings.Codec.Endpoint))
+	}
+	fmt.Fprintf(a.out, "export TEMPORAL_CODEC_AUTH=%s\n", shell.Quote("Bearer "+token))
+	return nil
+}
+
+func (a *app) printEnv(s local.Server) {
+	for _, pair := range s.Env() {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" {
+			fmt.Fprintf(a.out, "unset %s\n", name)
+			continue
+		}
+		fmt.Fprintf(a.out, "export %s=%s\n", name, shell.Quote(value))
+	}
+}

@@ -1,0 +1,97 @@
+package identity
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
+)
+
+func own(t *testing.T, state string) Own {
+	t.Helper()
+	o, err := Load(state)
+	require.NoError(t, err)
+	return o
+}
+
+func TestOwnSignaturesAreTrusted(t *testing.T) {
+	state := t.TempDir()
+	o := own(t, state)
+	require.Equal(t, o.Public(), own(t, state).Public())
+	fi, err := os.Stat(filepath.Join(state, File))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), fi.Mode().Perm())
+	trusted, err := Trust(config.Settings{StateDir: state})
+	require.NoError(t, err)
+	auth, refused := trusted.Verify([]byte("text"), o.Sign([]byte("text")))
+	require.Equal(t, []string{"key " + o.Name, ""}, []string{auth, refused})
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	o, other := own(t, here), own(t, there)
+	allow, err := Trust(config.Settings{StateDir: here, Decide: config.Decide{Unsigned: config.Allow}})
+	require.NoError(t, err)
+	deny, err := Trust(config.Settings{StateDir: here, Decide: config.Decide{Unsigned: config.Deny}})
+	require.NoError(t, err)
+	stolen := o.Sign([]byte("another text"))
+	for _, row := range []struct {
+		name string
+		by   *Trusted
+		sig  *contract.Signature
+		says string
+	}{
+		{"unsigned, allowed", allow, nil, ""},
+		{"unsigned, denied", deny, nil, "it is not signed, and decide.unsigned is deny"},
+		{"another text", allow, stolen, "does not match: the message was changed"},
+		{"unknown key", allow, other.Sign([]byte("text")), "is not among decide.identities of the worker"},
+		{"key of another signature", allow, &contract.Signature{Key: o.Public(), Value: other.Sign([]byte("text")).Value},
+			"does not match"},
+		{"no Base64", allow, &contract.Signature{Key: o.Public(), Value: "?"}, "does not match"},
+		{"empty", allow, &contract.Signature{}, "is not among decide.identities"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			auth, refused := row.by.Verify([]byte("text"), row.sig)
+			require.Equal(t, contract.AuthNone, auth)
+			if row.says == "" {
+				require.Empty(t, refused)
+			} else {
+				require.Contains(t, refused, row.says)
+			}
+		})
+	}
+}
+
+func TestIdentitiesOfTheSettingsAreTrusted(t *testing.T) {
+	there := own(t, t.TempDir())
+	s := config.Settings{StateDir: t.TempDir(), Decide: config.Decide{Identities: []string{"ada=" + there.Public()}}}
+	trusted, err := Trust(s)
+	require.NoError(t, err)
+	auth, refused := trusted.Verify([]byte("text"), there.Sign([]byte("text")))
+	require.Equal(t, []string{"key ada", ""}, []string{auth, refused})
+
+	s.Decide.Identities = []string{"ada", "bob=short", "=" + there.Public()}
+	_, err = Trust(s)
+	var key *KeyError
+	require.ErrorAs(t, err, &key)
+	for _, entry := range s.Decide.Identities {
+		require.ErrorContains(t, err, entry)
+	}
+}
+
+func TestUnusableKeysAreRefused(t *testing.T) {
+	state := t.TempDir()
+	own(t, state)
+	path := filepath.Join(state, File)
+	require.NoError(t, os.Chmod(path, 0o604))
+	_, err := Load(state)
+	require.ErrorContains(t, err, "can be read by other users (mode 0604)")
+	require.NoError(t, os.Chmod(path, 0o600))
+	require.NoError(t, os.WriteFile(path, []byte("short"), 0o600))
+	_, err = Load(state)
+	require.ErrorContains(t, err, "does not contain 32 bytes in Base64")
+}

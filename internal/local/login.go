@@ -1,0 +1,104 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+// LinkLife is how long a one-time link of the Web UI can be opened.
+const LinkLife = 12 * time.Hour
+
+const linksDir = "links"
+
+// LoginLink returns a link to a page of the Web UI that logs a browser in, once. A server without a login gets a plain
+// link.
+func (s Server) LoginLink(page string) (string, error) {
+	if s.Login == "" {
+		return s.UI + page, nil
+	}
+	dir := filepath.Join(s.Login, linksDir)
+	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make a link to the Web UI: %w", err)
+	}
+	if err := forgetExpired(dir, time.Now()); err != nil {
+		return "", fmt.Errorf("make a link to the Web UI: %w", err)
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("make a link to the Web UI: %w", err)
+	}
+	token := hex.EncodeToString(secret)
+	sum := sha256.Sum256([]byte(token))
+	until := time.Now().Add(LinkLife).UTC().Format(time.RFC3339) + "\n"
+	path := filepath.Join(dir, hex.EncodeToString(sum[:]))
+	if err := (durable.Disk{}).WriteFile(path, []byte(until), 0o600); err != nil {
+		return "", fmt.Errorf("make a link to the Web UI: %w", err)
+	}
+	q := url.Values{"token": {token}}
+	if page != "" {
+		q.Set("next", page)
+	}
+	return s.UI + "/login?" + q.Encode(), nil
+}
+
+// forgetExpired removes links that can no longer be opened.
+func forgetExpired(dir string, now time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || durable.IsTemp(e.Name()) {
+			continue
+		}
+		until, parseErr := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
+		if err == nil && (parseErr != nil || now.After(until)) {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// CodecTokenFile is the file of [CodecToken].
+func CodecTokenFile(stateDir string) string { return filepath.Join(stateDir, "codec-token") }
+
+// CodecToken returns the file with the token of the codec endpoint, which it makes if it is missing: without a token
+// every user of this machine could have payloads decrypted.
+func CodecToken(stateDir string) (string, error) {
+	file := CodecTokenFile(stateDir)
+	if info, err := os.Stat(file); err == nil {
+		if info.Size() > 0 && info.Mode().Perm()&0o077 == 0 {
+			return file, nil
+		}
+		if err := os.Remove(file); err != nil { // others may have read it
+			return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
+		}
+	}
+	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
+		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
+	}
+	secret := make([]byte, 32)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
+	}
+	if _, err := (durable.Disk{}).CreateExclusive(file, []byte(hex.EncodeToString(secret)+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
+	}
+	return file, nil
+}

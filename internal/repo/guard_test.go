@@ -1,0 +1,132 @@
+package repo
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// planted sets every setting that runs a command which leaves a mark, and gives the name of the mark.
+func planted(t *testing.T, dir string, flags ...string) (mark string) {
+	t.Helper()
+	mark = filepath.Join(folder(t), "ran")
+	script := filepath.Join(filepath.Dir(mark), "command")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho \"$0 $*\" >>"+mark+"\ncat\n"), 0o755))
+	for _, key := range []string{"filter.evil.clean", "filter.evil.smudge", "core.fsmonitor", "diff.external",
+		"diff.evil.textconv", "diff.evil.command", "merge.evil.driver", "core.sshCommand", "core.pager",
+		"core.alternateRefsCommand", "gpg.program", "core.editor"} {
+		run(t, dir, append(append([]string{"config"}, flags...), key, script)...)
+	}
+	hooks := filepath.Join(filepath.Dir(mark), "hooks")
+	require.NoError(t, os.MkdirAll(hooks, 0o755))
+	for _, hook := range []string{"post-checkout", "pre-commit", "post-index-change", "reference-transaction"} {
+		require.NoError(t, os.WriteFile(filepath.Join(hooks, hook), []byte("#!/bin/sh\necho "+hook+" >>"+mark+"\n"), 0o755))
+	}
+	run(t, dir, append(append([]string{"config"}, flags...), "core.hooksPath", hooks)...)
+	_ = os.Remove(mark)
+	return mark
+}
+
+// uses does with a checkout what verbs and the worker do.
+func uses(t *testing.T, w *Worktree, base string) {
+	t.Helper()
+	write(t, w.root, files{"a.txt": "changed\n", "new.txt": "new\n"})
+	c, err := w.Since(t.Context(), base)
+	require.NoError(t, err)
+	_, err = c.Patch(t.Context())
+	require.NoError(t, err)
+	_, err = w.Dirt(t.Context())
+	require.NoError(t, err)
+	_, err = WorktreeDirt(t.Context(), w.root)
+	require.NoError(t, err)
+	_, err = w.Commit(t.Context(), "A pass", "a.txt", "new.txt")
+	require.NoError(t, err)
+}
+
+// TestReceivedConfigurationRunsNothing opens the repository that a received directory names, and its checkout.
+func TestReceivedConfigurationRunsNothing(t *testing.T) {
+	t.Parallel()
+	own, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
+	base := run(t, dir, "rev-parse", "HEAD")
+	path := filepath.Join(folder(t), "workspace")
+	_, err := own.AddWorktree(t.Context(), path, "passbook/r1", base)
+	require.NoError(t, err)
+	mark := planted(t, dir)
+	r, err := OpenReceived(t.Context(), dir)
+	require.NoError(t, err)
+	w, err := r.Worktree(t.Context(), path)
+	require.NoError(t, err)
+	uses(t, w, base)
+	require.NoFileExists(t, mark)
+
+	_, err = OpenReceived(t.Context(), ".")
+	require.ErrorContains(t, err, "the path is not absolute")
+}
+
+// TestWorktreeConfigurationRunsNothing plants a configuration where an agent can write one: in the checkout.
+func TestWorktreeConfigurationRunsNothing(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
+	base := run(t, dir, "rev-parse", "HEAD")
+	path := filepath.Join(folder(t), "workspace")
+	_, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
+	require.NoError(t, err)
+	run(t, path, "config", "extensions.worktreeConfig", "true")
+	mark := planted(t, path, "--worktree")
+	w, err := r.Worktree(t.Context(), path)
+	require.NoError(t, err)
+	uses(t, w, base)
+	require.NoFileExists(t, mark)
+}
+
+// TestReplacedCheckoutIsRefused replaces the .git of a checkout by one that leads to another repository.
+func TestReplacedCheckoutIsRefused(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	base := run(t, dir, "rev-parse", "HEAD")
+	path := filepath.Join(folder(t), "workspace")
+	_, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
+	require.NoError(t, err)
+	_, evil := initial(t, files{"a.txt": "a\n"})
+	other := filepath.Join(folder(t), "other")
+	run(t, evil, "worktree", "add", "-q", "-b", "passbook/r1", other)
+	mark := planted(t, evil)
+	raw, err := os.ReadFile(filepath.Join(other, ".git"))
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(other))
+	require.NoError(t, os.WriteFile(filepath.Join(path, ".git"), raw, 0o600))
+	record := strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir: "))
+	require.NoError(t, os.WriteFile(filepath.Join(record, "gitdir"), []byte(filepath.Join(path, ".git")+"\n"), 0o600))
+	_, err = r.Worktree(t.Context(), path)
+	require.ErrorIs(t, err, ErrNotOwned)
+	require.ErrorContains(t, err, "its .git leads to the repository "+filepath.Join(evil, ".git"))
+	require.NoFileExists(t, mark)
+}
+
+// TestFiltersOfTheUserRun keeps the filters of the user's own repository and configuration, which its files need.
+func TestFiltersOfTheUserRun(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "*.txt filter=upper\n"})
+	run(t, dir, "config", "filter.upper.clean", "tr a-z A-Z")
+	path := filepath.Join(folder(t), "workspace")
+	r, err := Open(t.Context(), r.Root())
+	require.NoError(t, err)
+	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD")
+	require.NoError(t, err)
+	write(t, path, files{"a.txt": "changed\n"})
+	commit, err := w.Commit(t.Context(), "A pass", "a.txt")
+	require.NoError(t, err)
+	require.Equal(t, "CHANGED", strings.TrimSpace(run(t, dir, "show", commit+":a.txt")))
+}
+
+// TestSettingsThatCannotBeOverriddenAreRefused: git would read another name before the equals sign.
+func TestSettingsThatCannotBeOverriddenAreRefused(t *testing.T) {
+	t.Parallel()
+	_, dir := initial(t, files{"a.txt": "a\n"})
+	run(t, dir, "config", "filter.a=b.clean", "cat")
+	_, err := OpenReceived(t.Context(), dir)
+	require.ErrorContains(t, err, `"filter.a=b.clean", which cannot be overridden`)
+}

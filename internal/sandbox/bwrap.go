@@ -1,0 +1,361 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// StatusFD is the file descriptor on which bwrap reports the sandbox's first process and the agent's exit.
+const StatusFD = 3
+
+// Call is what runs in a sandbox.
+type Call struct {
+	Held
+	Bwrap    string
+	Path     string   // the program, absolute
+	Argv     []string // with the program's name first
+	Environ  []string
+	Delivery string // the directory of the call, absolute; the sandbox does not show it
+	Work     string // the working directory, writable
+	Files    bool   // arguments that are absolute paths of files are visible
+	Read     []string
+	Write    []string
+	// the program that prepares the network and becomes the agent, with its arguments; for [Held.Addresses]
+	Enter  []string
+	Proxy  int      // the port of its HTTP proxy
+	Hidden []string // directories that are not shown as a side effect: the state directory
+}
+
+// Folders in the directory of the call.
+const (
+	homeFolder = "home"
+	tempFolder = "tmp"
+)
+
+// Wrap creates the private home and temporary directory of a call, and returns the arguments of bwrap, with its name
+// first, that start the call.
+func (c Call) Wrap() ([]string, error) {
+	home := c.value("HOME")
+	for _, dir := range []string{homeFolder, tempFolder} {
+		if err := os.MkdirAll(filepath.Join(c.Delivery, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("create the sandbox of a call: %w", err)
+		}
+	}
+	args := append([]string{Program}, namespaceArgs()...)
+	if c.Isolated() {
+		args = append(args, "--unshare-net")
+	}
+	args = append(args, "--json-status-fd", fmt.Sprint(StatusFD))
+	args = append(append(args, systemArgs()...), "--proc", "/proc", "--dev", "/dev")
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} { // on disk: memory would be unlimited
+		args = append(args, "--bind", filepath.Join(c.Delivery, tempFolder), dir)
+	}
+	b := binds{call: c, home: home, at: map[string]bool{}}
+	if b.hasHome() {
+		args = append(args, "--bind", filepath.Join(c.Delivery, homeFolder), home)
+	}
+	if err := b.collect(); err != nil {
+		return nil, err
+	}
+	args = append(args, b.args()...)
+	args = append(args, "--bind", c.Work, c.Work, "--chdir", c.Work, "--setenv", "TMPDIR", "/tmp",
+		"--remount-ro", "/dev")
+	args = append(append(args, c.networkArgs()...), "--remount-ro", "/", "--")
+	if len(c.Enter) > 0 {
+		args = append(append(args, enterPath), c.Enter[1:]...)
+	}
+	return append(append(args, c.Path), c.Argv[1:]...), nil
+}
+
+// enterPath is where the sandbox shows the program that prepares its network.
+const enterPath = "/run/passbook-call"
+
+// networkArgs sets the variables of proxies. The proxies of the host are out of reach.
+func (c Call) networkArgs() (args []string) {
+	if !c.Isolated() {
+		return nil
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"} {
+		args = append(args, "--unsetenv", name, "--unsetenv", strings.ToLower(name))
+	}
+	if len(c.Enter) == 0 {
+		return args
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+		proxy := fmt.Sprintf("http://127.0.0.1:%d", c.Proxy)
+		args = append(args, "--setenv", name, proxy, "--setenv", strings.ToLower(name), proxy)
+	}
+	const direct = "127.0.0.1,localhost" // listed ports of the host's loopback are there
+	args = append(args, "--setenv", "NO_PROXY", direct, "--setenv", "no_proxy", direct)
+	return append(args, "--ro-bind", c.Enter[0], enterPath)
+}
+
+func (c Call) value(name string) string {
+	for _, pair := range c.Environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func namespaceArgs() []string {
+	return []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent",
+		"--new-session", "--cap-drop", "ALL"}
+}
+
+// systemArgs shows the directories of the operating system. Links such as /bin stay links.
+func systemArgs() (args []string) {
+	for _, dir := range system() {
+		fi, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+		case fi.Mode()&os.ModeSymlink != 0:
+			if to, err := os.Readlink(dir); err == nil {
+				args = append(args, "--symlink", to, dir)
+			}
+		default:
+			args = append(args, "--ro-bind", dir, dir)
+		}
+	}
+	if os.Geteuid() != 0 {
+		return args
+	}
+	for _, path := range masked() {
+		fi, err := os.Stat(path)
+		switch {
+		case err != nil:
+		case fi.IsDir():
+			args = append(args, "--tmpfs", path)
+		default:
+			args = append(args, "--ro-bind", "/dev/null", path)
+		}
+	}
+	return args
+}
+
+// binds collects the paths that a call sees in addition; at maps a path to whether it is writable.
+type binds struct {
+	call Call
+	home string
+	at   map[string]bool
+}
+
+// hasHome reports whether the home directory can be replaced: it is not part of the system.
+func (b *binds) hasHome() bool {
+	return filepath.IsAbs(b.home) && !slices.ContainsFunc(system(), func(dir string) bool { return within(dir, b.home) })
+}
+
+func (b *binds) collect() error {
+	for _, dir := range filepath.SplitList(b.call.value("PATH")) {
+		if b.call.Mode != Strict || !within(dir, b.home) {
+			b.read(dir)
+		}
+	}
+	b.program(b.call.Path)
+	if b.call.Files {
+		for _, arg := range b.call.Argv[1:] {
+			if fi, err := os.Stat(arg); err == nil && filepath.IsAbs(arg) && fi.Mode().IsRegular() {
+				b.at[filepath.Clean(arg)] = false
+			}
+		}
+	}
+	b.objects(b.call.Work)
+	for _, name := range readVariables() {
+		b.file(b.call.value(name))
+	}
+	for _, path := range b.call.Read {
+		b.set(path, false)
+	}
+	if b.call.Mode != Strict {
+		for _, name := range cacheVariables() {
+			b.set(b.call.value(name), true)
+		}
+	}
+	err := b.ofHome()
+	for _, path := range b.call.Write {
+		b.set(path, true)
+	}
+	return err
+}
+
+// objects shows the git objects that the working directory borrows from its source.
+func (b *binds) objects(work string) {
+	raw, err := os.ReadFile(filepath.Join(work, ".git", "objects", "info", "alternates"))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(raw)) {
+		if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && filepath.Base(dir) == "objects" {
+			b.at[filepath.Clean(dir)] = false
+		}
+	}
+}
+
+// read shows a directory, unless that would show what is to be hidden.
+func (b *binds) read(dir string) {
+	if !filepath.IsAbs(dir) || b.exposes(dir) {
+		return
+	}
+	if _, ok := b.at[filepath.Clean(dir)]; !ok {
+		b.at[filepath.Clean(dir)] = false
+	}
+}
+
+func (b *binds) file(path string) {
+	if filepath.IsAbs(path) && !b.exposes(path) {
+		b.at[filepath.Clean(path)] = false
+	}
+}
+
+// set shows a path that the settings or a variable name.
+func (b *binds) set(path string, write bool) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		path = filepath.Join(b.home, rest)
+	}
+	if filepath.IsAbs(path) {
+		b.at[filepath.Clean(path)] = write
+	}
+}
+
+// exposes reports whether a directory contains the home, or what is hidden.
+func (b *binds) exposes(dir string) bool {
+	for _, hidden := range append([]string{b.home, b.call.Delivery}, b.call.Hidden...) {
+		if hidden != "" && within(hidden, dir) {
+			return true
+		}
+	}
+	return slices.ContainsFunc([]string{"/", "/proc", "/sys", "/dev", "/run", "/tmp", "/var", "/home"},
+		func(d string) bool { return d == filepath.Clean(dir) })
+}
+
+// program shows the program, and what is installed beside it.
+func (b *binds) program(path string) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	for _, p := range []string{path, real} {
+		dir := filepath.Dir(p)
+		if before, _, ok := strings.Cut(p, "/node_modules/"); ok {
+			dir = before + "/node_modules"
+		}
+		if b.exposes(dir) {
+			b.at[p] = false
+		} else {
+			b.read(dir)
+		}
+	}
+}
+
+var unusual = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+// ofHome shows what the table lists for the program.
+func (b *binds) ofHome() error {
+	if !b.hasHome() {
+		return nil
+	}
+	for _, row := range Programs() {
+		if row.Program != "" && row.Program != filepath.Base(b.call.Path) || b.call.Mode == Strict && !row.Strict {
+			continue
+		}
+		for _, name := range row.Read {
+			b.at[filepath.Join(b.home, name)] = false
+		}
+		for _, name := range row.Write {
+			name = strings.ReplaceAll(name, "{work}", unusual.ReplaceAllString(b.call.Work, "-"))
+			if err := b.write(name); err != nil {
+				return err
+			}
+		}
+		for _, name := range row.Copy {
+			if err := copyFile(filepath.Join(b.home, name), filepath.Join(b.call.Delivery, homeFolder, name)); err != nil {
+				return fmt.Errorf("copy %s to the sandbox of a call: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// write shows a path of the home, and creates it if it is a directory of an existing one.
+func (b *binds) write(name string) error {
+	path := filepath.Join(b.home, name)
+	if first, _, _ := strings.Cut(name, "/"); strings.HasSuffix(name, "/") {
+		if _, err := os.Stat(filepath.Join(b.home, first)); err == nil {
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				return fmt.Errorf("create a directory for the sandbox of a call: %w", err)
+			}
+		}
+	}
+	b.at[path] = true
+	return nil
+}
+
+// args returns the paths that exist, parents first.
+func (b *binds) args() (args []string) {
+	var paths []string
+	for path := range b.at {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil || !b.at[path] && b.shown(path) {
+			continue
+		}
+		how := "--ro-bind"
+		if b.at[path] {
+			how = "--bind"
+		}
+		args = append(args, how, path, path)
+	}
+	return args
+}
+
+// shown reports whether a read-only path is part of another one.
+func (b *binds) shown(path string) bool {
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		if write, ok := b.at[dir]; ok && !write {
+			return true
+		}
+		if slices.Contains(system(), dir) {
+			return true
+		}
+	}
+	return slices.Contains(system(), path)
+}
+
+// within reports whether path is dir or below it.
+func within(path, dir string) bool {
+	if path == "" || dir == "" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}
+
+// copyFile copies a small file, if it exists.
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const answersWithin = 5 * time.Second
+
+// places are searched after PATH.
+var places = []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"}
+
+// Examine starts a sandbox with nothing in it, and reports what the host offers.
+func Examine() Host {
+	h := Host{Bwrap: find(), Landlock: landlock()}
+	h.Users = namespaces()
+	if h.Bwrap == "" {
+		h.Problem, h.Fix = "bubblewrap is not installed", install
+		return h
+	}
+	if said, err := ask(h.Bwrap, "--version"); err == nil {
+		h.Version = strings.TrimPrefix(said, "bubblewrap ")
+	}
+	said, err := ask(h.Bwrap, probe()...)
+	if err == nil {
+		_, err := ask(h.Bwrap, append([]string{"--unshare-net"}, probe()...)...)
+		h.Isolation = err == nil
+		return h
+	}
+	h.Problem, h.Fix = "bubblewrap does not start: "+said, "allow unprivileged user namespaces"
+	switch {
+	case on("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"):
+		h.Fix = "load an AppArmor profile for " + h.Bwrap + " that allows userns"
+	case os.Geteuid() != 0 && off("/proc/sys/kernel/unprivileged_userns_clone"):
+		h.Fix = "sudo sysctl kernel.unprivileged_userns_clone=1"
+	case off("/proc/sys/user/max_user_namespaces"):
+		h.Fix = "sudo sysctl user.max_user_namespaces=10000"
+	}
+	return h
+}
+
+const install = "install it: sudo apt-get install bubblewrap (Debian, Ubuntu), sudo dnf install bubblewrap (Fedora)"
+
+// probe returns the arguments of a sandbox that has everything that a call needs, and runs nothing in it.
+func probe() []string {
+	args := append(namespaceArgs(), systemArgs()...)
+	return append(append(args, "--proc", "/proc", "--dev", "/dev"), "--", "/bin/sh", "-c", ":")
+}
+
+func find() string {
+	if path, err := exec.LookPath(Program); err == nil && strings.HasPrefix(path, "/") {
+		return path
+	}
+	for _, path := range places {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().Perm()&0o111 != 0 {
+			return path
+		}
+	}
+	return ""
+}
+
+// ask runs a program and returns its first line.
+func ask(path string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answersWithin)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
+	return string(line), err
+}
+
+// landlock returns the version of the kernel's Landlock interface.
+func landlock() int {
+	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+}
+
+// namespaces reports whether this user may create user namespaces, as far as the settings of the kernel show it.
+func namespaces() bool {
+	return !off("/proc/sys/user/max_user_namespaces") &&
+		(os.Geteuid() == 0 || !off("/proc/sys/kernel/unprivileged_userns_clone"))
+}
+
+func on(file string) bool  { return setting(file) == "1" }
+func off(file string) bool { return setting(file) == "0" }
+
+func setting(file string) string {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}

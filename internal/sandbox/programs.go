@@ -1,0 +1,71 @@
+package sandbox
+
+// Paths lists what a program uses below the home directory. Everything else there is hidden: writes go to a private
+// home that is removed with the call.
+type Paths struct {
+	Program string   // base name of the program; empty: every call
+	Read    []string // visible, read-only
+	Write   []string // visible and writable; a trailing slash: created if its parent exists
+	Copy    []string // a private copy: changes are lost
+	Strict  bool     // also in mode strict
+}
+
+// Programs is the table of all programs. Files that another program of the user executes, such as hooks, skills and
+// settings, are read-only or copies: a call must not change what runs outside of its sandbox. Logins are writable,
+// because a refreshed token replaces the previous one.
+func Programs() []Paths {
+	return []Paths{
+		{
+			Program: "claude", Strict: true,
+			Read: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/agents",
+				".claude/commands", ".claude/skills", ".claude/plugins", ".claude/hooks", ".claude/output-styles"},
+			Write: []string{".claude/.credentials.json", ".claude/projects/{work}/"},
+			Copy:  []string{".claude.json"},
+		},
+		{
+			Program: "codex", Strict: true,
+			Read:  []string{".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts", ".codex/skills", ".codex/rules"},
+			Write: []string{".codex/auth.json", ".codex/sessions/"},
+		},
+		{
+			Program: "gemini", Strict: true,
+			Read: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/commands", ".gemini/extensions",
+				".gemini/.env", ".gemini/installation_id", ".gemini/trustedFolders.json"},
+			Write: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/tmp/"},
+		},
+		{ // tools and their settings
+			Read: []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
+				".local/bin", ".local/lib", ".local/share/claude", ".local/share/fnm", ".local/share/mise",
+				".local/share/uv", ".local/share/pnpm", ".nvm", ".volta", ".fnm", ".asdf", ".pyenv", ".rbenv",
+				".rustup", ".cargo/bin", ".cargo/env", ".sdkman", ".bun", ".deno", ".npm-global", "bin", "go/bin", "sdk",
+				".cache/ms-playwright", ".cache/puppeteer"},
+		},
+		{ // build caches
+			Write: []string{".cache/go-build", "go/pkg/mod", "go/pkg/sumdb", ".npm", ".cache/yarn", ".cache/pnpm",
+				".local/share/pnpm/store", ".cache/pip", ".cache/uv", ".cargo/registry", ".cargo/git", ".m2/repository",
+				".gradle/caches", ".cache/ccache", ".cache/golangci-lint"},
+		},
+	}
+}
+
+// cacheVariables name build caches in another place.
+func cacheVariables() []string {
+	return []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR", "CCACHE_DIR"}
+}
+
+// readVariables name files that a program reads: certificates.
+func readVariables() []string {
+	return []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"}
+}
+
+// system lists the directories of the operating system, which are read-only.
+func system() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+		"/snap", "/run/systemd/resolve", "/run/current-system", "/home/linuxbrew"}
+}
+
+// masked lists what is hidden in them. Only root could read it.
+func masked() []string {
+	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssh", "/etc/ssl/private",
+		"/etc/sudoers", "/etc/sudoers.d", "/etc/passbook"}
+}

@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDecide(t *testing.T) {
+	able, unable := Host{Bwrap: "/usr/bin/bwrap", Isolation: true}, Host{Problem: "no bubblewrap", Fix: "install it"}
+	for name, row := range map[string]struct {
+		request Request
+		host    Host
+		want    Held
+		err     string
+	}{
+		"default":              {Request{}, able, Held{Mode: Workspace, Network: []string{Open}}, ""},
+		"setting":              {Request{Default: Strict}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
+		"definition wins":      {Request{Mode: None, Default: Strict}, able, Held{Mode: None, Network: []string{Open}}, ""},
+		"addresses":            {Request{Network: []string{"a:1"}}, able, Held{Mode: Workspace, Network: []string{"a:1"}}, ""},
+		"strict with network":  {Request{Mode: Strict, Network: []string{Open}}, able, Held{Mode: Strict, Network: []string{Open}}, ""},
+		"default, impossible":  {Request{}, unable, Held{Mode: None, Network: []string{Open}, Why: "no bubblewrap"}, ""},
+		"none, impossible":     {Request{Mode: None}, unable, Held{Mode: None, Network: []string{Open}}, ""},
+		"asked, impossible":    {Request{Mode: Workspace}, unable, Held{}, "no bubblewrap; install it, or write sandbox: none"},
+		"setting, impossible":  {Request{Default: Workspace}, unable, Held{}, "no bubblewrap"},
+		"network, impossible":  {Request{Network: []string{Closed}}, unable, Held{}, "no bubblewrap"},
+		"network needs a mode": {Request{Mode: None, Network: []string{"a:1"}}, able, Held{}, "network: a:1 needs a sandbox"},
+		"no isolation": {Request{Network: []string{Closed}}, Host{Bwrap: "/usr/bin/bwrap"}, Held{},
+			"network namespaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Decide(row.request, row.host)
+			if row.err != "" {
+				require.ErrorContains(t, err, row.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, row.want, got)
+		})
+	}
+}
+
+// wrapped returns the paths that a call sees and whether it can write them.
+func wrapped(t *testing.T, mode string, env []string, program string, made ...string) (map[string]bool, string) {
+	t.Helper()
+	root := t.TempDir()
+	home := filepath.Join(root, "home")
+	for _, name := range made {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte("{}"), 0o700))
+	}
+	work := filepath.Join(root, "scratch", "work")
+	require.NoError(t, os.MkdirAll(work, 0o700))
+	c := Call{
+		Held: Held{Mode: mode, Network: []string{Open}}, Bwrap: "bwrap", Path: filepath.Join(home, program),
+		Argv: []string{program}, Environ: append(env, "HOME="+home, "PATH=/usr/bin:"+filepath.Join(home, "tools/bin")),
+		Delivery: filepath.Join(root, "scratch"), Work: work,
+	}
+	args, err := c.Wrap()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for i, arg := range args {
+		if (arg == "--ro-bind" || arg == "--bind") && args[i+1] == args[i+2] {
+			if rel, err := filepath.Rel(home, args[i+2]); err == nil && filepath.IsLocal(rel) {
+				seen[rel] = arg == "--bind"
+			}
+		}
+	}
+	return seen, root
+}
+
+func TestClaudeSeesItsOwnFiles(t *testing.T) {
+	files := []string{"tools/bin/claude", ".claude/settings.json", ".claude/.credentials.json", ".claude.json",
+		".ssh/id_ed25519", ".cache/go-build/README", ".codex/auth.json", ".gitconfig", ".local/bin/tool"}
+	seen, root := wrapped(t, Workspace, nil, "tools/bin/claude", files...)
+	project := ".claude/projects/" + unusual.ReplaceAllString(filepath.Join(root, "scratch", "work"), "-")
+	require.Equal(t, map[string]bool{
+		"tools/bin": false, ".claude/settings.json": false, ".claude/.credentials.json": true, project: true,
+		".cache/go-build": true, ".gitconfig": false, ".local/bin": false,
+	}, seen)
+	copied, err := os.ReadFile(filepath.Join(root, "scratch", homeFolder, ".claude.json"))
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(copied))
+
+	seen, root = wrapped(t, Strict, []string{"GOCACHE=/tmp"}, "tools/bin/claude", files...)
+	project = ".claude/projects/" + unusual.ReplaceAllString(filepath.Join(root, "scratch", "work"), "-")
+	require.Equal(t, map[string]bool{
+		"tools/bin": false, ".claude/settings.json": false, ".claude/.credentials.json": true, project: true,
+	}, seen)
+}
+
+func TestProgramInHomeShowsItsFileOnly(t *testing.T) {
+	seen, _ := wrapped(t, Workspace, nil, "agent.sh", "agent.sh", "secret.txt")
+	require.Equal(t, map[string]bool{"agent.sh": false}, seen)
+}
+
+func TestPackageOfProgramIsSeen(t *testing.T) {
+	root := t.TempDir()
+	script := filepath.Join(root, "lib", "node_modules", "@a", "agent", "cli.js")
+	require.NoError(t, os.MkdirAll(filepath.Dir(script), 0o700))
+	require.NoError(t, os.WriteFile(script, nil, 0o700))
+	link := filepath.Join(root, "bin", "agent")
+	require.NoError(t, os.MkdirAll(filepath.Dir(link), 0o700))
+	require.NoError(t, os.Symlink(script, link))
+	b := binds{call: Call{Path: link}, at: map[string]bool{}}
+	b.program(link)
+	args := b.args()
+	require.True(t, slices.Contains(args, filepath.Join(root, "bin")))
+	require.True(t, slices.Contains(args, filepath.Join(root, "lib", "node_modules")))
+}
+
+func TestBorrowedObjectsAreSeen(t *testing.T) {
+	root := t.TempDir()
+	objects := filepath.Join(root, "source", ".git", "objects")
+	info := filepath.Join(root, "work", ".git", "objects", "info")
+	require.NoError(t, os.MkdirAll(info, 0o700))
+	require.NoError(t, os.MkdirAll(objects, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n/etc\n"), 0o600))
+	b := binds{at: map[string]bool{}}
+	b.objects(filepath.Join(root, "work"))
+	require.Equal(t, []string{"--ro-bind", objects, objects}, b.args())
+}

@@ -1,0 +1,105 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// Limits bound what is saved. Zero is no limit.
+type Limits struct {
+	Size  int64 // apparent size of all files: sparse ones count whole
+	Files int   // files, symlinks and folders
+}
+
+// countedTimes is how often the limit of files is counted before counting stops.
+const countedTimes = 2
+
+// LimitError means that a folder has more than a tree may have. Nothing of it was stored.
+type LimitError struct {
+	Limits  Limits
+	Size    int64
+	Files   int
+	Partial bool    // counting stopped: there is more
+	Largest []Entry // the first are the largest
+}
+
+func (e *LimitError) Error() string {
+	least, names := "", make([]string, len(e.Largest))
+	if e.Partial {
+		least = "at least "
+	}
+	for i, l := range e.Largest {
+		names[i] = fmt.Sprintf("%s (%s)", l.Path, pipeline.Bytes(l.Size))
+	}
+	return fmt.Sprintf("the files are %s%s in %d entries, more than limits.tree allows (%s in %d); the largest: %s; "+
+		"remove them, exclude them with workspace.ignore, or raise the limit", least, pipeline.Bytes(e.Size), e.Files,
+		pipeline.Bytes(e.Limits.Size), e.Limits.Files, strings.Join(names, ", "))
+}
+
+// meter measures a folder while it is listed.
+type meter struct {
+	limits  Limits
+	size    int64
+	files   int
+	largest []Entry
+}
+
+// add counts an entry.
+func (m *meter) add(path string, info fs.FileInfo) {
+	m.files++
+	if !info.Mode().IsRegular() {
+		return
+	}
+	const most = 3
+	m.size += info.Size()
+	m.largest = append(m.largest, Entry{Path: path, Size: info.Size()})
+	slices.SortStableFunc(m.largest, func(a, b Entry) int { return int(min(1, max(-1, b.Size-a.Size))) })
+	m.largest = m.largest[:min(len(m.largest), most)]
+}
+
+// exceeded reports whether a limit is exceeded.
+func (m *meter) exceeded() bool {
+	return m.limits.Files > 0 && m.files > m.limits.Files || m.limits.Size > 0 && m.size > m.limits.Size
+}
+
+// full reports whether counting that number of further entries would take too long.
+func (m *meter) full(more int) bool {
+	return m.limits.Files > 0 && m.files+more > countedTimes*m.limits.Files
+}
+
+func (m *meter) err(partial bool) error {
+	return &LimitError{Limits: m.limits, Size: m.size, Files: m.files, Partial: partial, Largest: m.largest}
+}
+
+// list returns the content of a folder by name, like [readDir], unless it is too much.
+func (sv *saver) list(dir string) (inside []fs.FileInfo, err error) {
+	const batch = 1024
+	f, err := sv.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for {
+		part, err := f.Readdir(batch)
+		inside = append(inside, part...)
+		switch {
+		case errors.Is(err, io.EOF):
+			slices.SortFunc(inside, func(a, b os.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+			return inside, nil
+		case err != nil:
+			return nil, err
+		case sv.meter.full(len(inside)):
+			for _, info := range inside {
+				sv.meter.add(join(dir, info.Name()), info)
+			}
+			return nil, sv.meter.err(true)
+		}
+	}
+}

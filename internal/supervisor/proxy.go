@@ -1,0 +1,223 @@
+package supervisor
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxHead        = 64 << 10
+	maxConnections = 256 // at the same time
+	connectWithin  = 30 * time.Second
+)
+
+// forward serves the listeners of a sandbox: the first is the proxy, the others are ports of the host's loopback.
+func (n *Network) forward(listeners []*os.File) {
+	slots := make(chan struct{}, maxConnections)
+	for i, file := range listeners {
+		l, err := net.FileListener(file)
+		if err != nil || file.Close() != nil {
+			continue // its clients see a closed port
+		}
+		serve := n.proxy
+		if i > 0 {
+			to := net.JoinHostPort("127.0.0.1", strconv.Itoa(n.Ports[i-1]))
+			serve = func(c net.Conn) error { return connect(c, c, "tcp", to, nil) }
+		}
+		go accept(l, slots, serve)
+	}
+}
+
+func accept(l net.Listener, slots chan struct{}, serve func(net.Conn) error) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			if serve(c) != nil {
+				return // the client has the reason
+			}
+		}()
+	}
+}
+
+// request is the first line of an HTTP request to a proxy, and its header.
+type request struct {
+	method, path, version string
+	host                  string
+	port                  int
+	header                []string
+}
+
+// proxy serves one connection: CONNECT, or one plain HTTP request.
+func (n *Network) proxy(c net.Conn) (err error) {
+	in := bufio.NewReaderSize(c, 4<<10)
+	if err := c.SetReadDeadline(time.Now().Add(connectWithin)); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	r, err := readRequest(in)
+	if err != nil {
+		return refuse(c, "400 Bad Request", err.Error())
+	}
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return errors.Join(err, c.Close())
+	}
+	ok, literal := n.allows(r.host, r.port)
+	if !ok {
+		return refuse(c, "403 Forbidden", fmt.Sprintf("%s is not in network of the pipeline file",
+			net.JoinHostPort(r.host, strconv.Itoa(r.port))))
+	}
+	to, err := resolve(r.host, r.port, literal)
+	if err != nil {
+		return refuse(c, "502 Bad Gateway", err.Error())
+	}
+	if r.method == "CONNECT" {
+		return connect(c, in, "tcp", to, func(net.Conn) error {
+			_, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+			return err
+		})
+	}
+	return connect(c, in, "tcp", to, func(server net.Conn) error {
+		_, err := io.WriteString(server, r.forServer())
+		return err
+	})
+}
+
+// forServer returns the head for the server itself. The connection serves one request, so that the next one is checked.
+func (r request) forServer() string {
+	host := r.host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if r.port != 80 {
+		host += ":" + strconv.Itoa(r.port)
+	}
+	head := []string{r.method + " " + r.path + " " + r.version, "Host: " + host, "Connection: close"}
+	return strings.Join(append(head, r.header...), "\r\n") + "\r\n\r\n"
+}
+
+var errNoRequest = errors.New("this is the HTTP proxy of a sandbox: send CONNECT or an absolute http address")
+
+func readRequest(in *bufio.Reader) (r request, err error) {
+	size := 0
+	line := func() (string, error) {
+		text, err := in.ReadSlice('\n')
+		if size += len(text); err == nil && size > maxHead {
+			err = bufio.ErrBufferFull
+		}
+		return strings.TrimRight(string(text), "\r\n"), err
+	}
+	first, err := line()
+	if err != nil {
+		return r, err
+	}
+	words := strings.Split(first, " ")
+	if len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/1.") {
+		return r, errNoRequest
+	}
+	r.method, r.version = words[0], words[2]
+	target, usual := words[1], 0
+	if r.method != "CONNECT" {
+		rest, ok := strings.CutPrefix(target, "http://")
+		if !ok {
+			return r, errNoRequest
+		}
+		i := strings.IndexAny(rest, "/?")
+		if i < 0 {
+			i = len(rest)
+		}
+		target, r.path, usual = rest[:i], "/"+strings.TrimPrefix(rest[i:], "/"), 80
+	}
+	if r.host, r.port = split(target); r.port == 0 {
+		r.port = usual
+	}
+	if r.host == "" || r.port == 0 || strings.ContainsAny(r.host, "@/\\") {
+		return r, errNoRequest
+	}
+	for {
+		text, err := line()
+		if err != nil || text == "" {
+			return r, err
+		}
+		name, _, _ := strings.Cut(strings.ToLower(text), ":")
+		if name != "host" && name != "connection" && name != "keep-alive" && !strings.HasPrefix(name, "proxy-") {
+			r.header = append(r.header, text)
+		}
+	}
+}
+
+// resolve returns the address of a listed host. A name never leads to this host: only a listed IP address does.
+func resolve(host string, port int, literal bool) (string, error) {
+	at := strconv.Itoa(port)
+	if literal {
+		return net.JoinHostPort(host, at), nil
+	}
+	found, err := net.LookupHost(host)
+	if err != nil {
+		return "", err
+	}
+	for _, text := range found {
+		if ip, err := netip.ParseAddr(text); err == nil && foreign(ip.Unmap().WithZone("")) {
+			return net.JoinHostPort(text, at), nil
+		}
+	}
+	return "", fmt.Errorf("%s is an address of this host or its links; list the address itself to allow it", host)
+}
+
+// foreign reports whether an address is one of another host.
+func foreign(ip netip.Addr) bool {
+	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() {
+		return false
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range own {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Unmap() == ip {
+			return false
+		}
+	}
+	return true
+}
+
+func refuse(c net.Conn, status, why string) error {
+	const head = "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\n"
+	_, err := fmt.Fprintf(c, head, status, len(why)+1, why)
+	return errors.Join(err, c.Close())
+}
+
+// connect copies between a client and a server until both have ended. from is what is read of the client.
+func connect(c net.Conn, from io.Reader, network, to string, begin func(net.Conn) error) error {
+	server, err := net.DialTimeout(network, to, connectWithin)
+	if err != nil {
+		if begin == nil {
+			return errors.Join(err, c.Close())
+		}
+		return refuse(c, "502 Bad Gateway", err.Error())
+	}
+	if begin != nil {
+		if err := begin(server); err != nil {
+			return errors.Join(err, server.Close(), c.Close())
+		}
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(server, from)
+		sent <- errors.Join(err, server.(*net.TCPConn).CloseWrite())
+	}()
+	_, err = io.Copy(c, server)
+	err = errors.Join(err, c.(*net.TCPConn).CloseWrite())
+	return errors.Join(err, <-sent, server.Close(), c.Close())
+}
