@@ -16,16 +16,16 @@ func TestTheClusterKnowsTheAttributes(t *testing.T) {
 		Services map[string]struct{ Environment map[string]string }
 	}
 	require.NoError(t, yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &compose))
-	said := map[string]string{}
+	output := map[string]string{}
 	for attribute := range strings.FieldsSeq(compose.Services["namespace"].Environment["SEARCH_ATTRIBUTES"]) {
 		name, kind, _ := strings.Cut(attribute, "=")
-		said[name] = kind
+		output[name] = kind
 	}
 	wanted := map[string]string{}
 	for name, kind := range workflows.SearchAttributes() {
 		wanted[name] = kind.String()
 	}
-	require.Equal(t, wanted, said)
+	require.Equal(t, wanted, output)
 }
 
 // A stop of the container must not end the worker before it has waited for its calls.

@@ -46,11 +46,11 @@ var importers = map[string][]string{"activities": {"internal/hosting", "test/ben
 // list asks the go command for every package of this module that is more than tests.
 func list(t *testing.T) []goPackage {
 	t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Name,GoFiles,Imports", "-deps", "./...")
-	cmd.Stderr = &said
+	cmd.Stderr = &output
 	out, err := cmd.Output()
-	require.NoError(t, err, said.String())
+	require.NoError(t, err, output.String())
 	var pkgs []goPackage
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 		var p goPackage

@@ -56,7 +56,7 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 	b.Helper()
 	text, err := blobs.Of(s).Put(context.Background(), []byte("what the agent said"))
 	require.NoError(b, err)
-	said := run.Blob{Digest: text, Size: 19, Chars: 19}
+	output := run.Blob{Digest: text, Size: 19, Chars: 19}
 	var state run.State
 	var batch projector.Batch
 	dir := projector.At(filepath.Join(b.TempDir(), "run"))
@@ -81,7 +81,7 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 	}
 	add(run.KindRunStart, run.RunStart{
 		RunID: "busy", ThreadID: "busy", Pipeline: "page", Epoch: 1, TotalPasses: passes, Artifact: &run.ArtifactRef{
-			File: "page.html", Seed: said,
+			File: "page.html", Seed: output,
 		},
 		Notes: []run.NoteRef{{Name: "notes", File: "notes.md"}}, Stages: []run.StageRef{{Name: "write", Kind: "each"}},
 	})
@@ -92,12 +92,12 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 			Round: 1 + i/8, Role: "builder", Gives: "artifact", Title: "Builder",
 		}
 		add(run.KindPassStart, run.PassStart{
-			Pass: p, Call: "busy/" + p.Step, Agent: "scripted", Attempt: 1, Attempts: 3, Prompt: said, Before: text,
+			Pass: p, Call: "busy/" + p.Step, Agent: "scripted", Attempt: 1, Attempts: 3, Prompt: output, Before: text,
 		})
 		add(run.KindPassEnd, run.PassEnd{
 			Pass: p, Call: "busy/" + p.Step, Outcome: "ok", StartedAt: "2026-01-02T03:04:05.000Z",
 			CompletedAt: "2026-01-02T03:04:06.000Z", DurationMS: 1000, Attempts: 1,
-			Reply: &said, Artifact: &said, Modified: true, Before: text, Spend: run.Spend{
+			Reply: &output, Artifact: &output, Modified: true, Before: text, Spend: run.Spend{
 				USD: 1, Tokens: run.Tokens{Input: 1000, Output: 100},
 			},
 			Validation: run.Validation{
@@ -107,9 +107,9 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 			Notes: []run.Added{{Name: "notes", File: "notes.md", Chars: 19}},
 			Next:  &run.Place{Round: 1 + i/8, Step: i % 8},
 		})
-		add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: said})
-		add(run.KindNoteAppended, run.NoteAppended{Note: "notes", File: "notes.md", Step: p.Step, Entry: said,
-			Whole: said})
+		add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: output})
+		add(run.KindNoteAppended, run.NoteAppended{Note: "notes", File: "notes.md", Step: p.Step, Entry: output,
+			Whole: output})
 		if i%100 == 0 {
 			send()
 		}

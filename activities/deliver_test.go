@@ -68,7 +68,7 @@ type obstacle struct {
 	hurt     func(h *trees)
 	why      string
 	dirty    []string
-	mend     func(h *trees)
+	repair   func(h *trees)
 }
 
 const (
@@ -143,7 +143,7 @@ func TestTargetRefusesDelivery(t *testing.T) {
 			require.NoError(t, err, "the run removes it")
 			require.Equal(t, "g\n", string(raw))
 
-			row.mend(h)
+			row.repair(h)
 			res = h.deliver("", false)
 			require.True(t, res.Delivered, res.Reason)
 		})

@@ -49,9 +49,9 @@ func TestMissingBrowserIsInstalled(t *testing.T) {
 				require.Contains(t, mended[0].Diagnostics, "installed one with: sh -c echo x")
 				require.NotErrorIs(t, err, browser.ErrNotFound)
 			}
-			said, err := os.ReadFile(mark)
+			output, err := os.ReadFile(mark)
 			require.NoError(t, err)
-			require.Equal(t, "x\n", string(said))
+			require.Equal(t, "x\n", string(output))
 		})
 	}
 }

@@ -137,8 +137,8 @@ func TestMain(m *testing.M) {
 		write("out/wanted.log", "wanted\n")
 		write("out/stray.log", "stray\n")
 		add := exec.Command("git", "add", "-f", "out/wanted.log")
-		if said, err := add.CombinedOutput(); err != nil {
-			panic(string(said))
+		if output, err := add.CombinedOutput(); err != nil {
+			panic(string(output))
 		}
 		answerWith("Added.")
 	case "leave what is ignored":

@@ -66,10 +66,10 @@ func TestNotifyPosts(t *testing.T) {
 	sum := hmac.New(sha256.New, []byte("quite secret"))
 	sum.Write(body)
 	require.Equal(t, "sha256="+hex.EncodeToString(sum.Sum(nil)), got.Header.Get("Passbook-Signature"))
-	var said map[string]any
-	require.NoError(t, json.Unmarshal(body, &said))
-	require.Equal(t, "Is it <good>?", said["question"])
-	require.Equal(t, []any{"continue"}, said["actions"])
+	var output map[string]any
+	require.NoError(t, json.Unmarshal(body, &output))
+	require.Equal(t, "Is it <good>?", output["question"])
+	require.Equal(t, []any{"continue"}, output["actions"])
 
 	require.NoError(t, notify(t, pipeline.Notify{Webhook: hook.URL}, nil))
 	require.Empty(t, got.Header.Get("Passbook-Signature"), "nobody gave a key")

@@ -163,7 +163,7 @@ func TestManySkippedFilesAreCounted(t *testing.T) {
 	first, count := workspace.Skipped(saved)
 	require.Len(t, first, 20)
 	require.Equal(t, 30, count)
-	said := workspace.LeftOut(saved)
+	output := workspace.LeftOut(saved)
 	require.Equal(t, []string{"left out of the tree: 00.key (secret)", "left out of the tree: 10 more"},
-		[]string{said[0], said[20]})
+		[]string{output[0], output[20]})
 }

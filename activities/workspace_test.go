@@ -220,9 +220,9 @@ func TestCommandStep(t *testing.T) {
 			require.Equal(t, row.value, res.Value)
 			require.Equal(t, row.code, res.ExitCode)
 			require.Equal(t, row.code == 0, res.Validation.Passed)
-			said, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
+			output, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
 			require.NoError(t, err)
-			require.Equal(t, row.reply, string(said))
+			require.Equal(t, row.reply, string(output))
 			require.Nil(t, res.Changes)
 			require.Zero(t, res.Spend.USD)
 			require.Zero(t, h.started(), "no agent is asked")
@@ -242,7 +242,7 @@ func TestCommandTimeout(t *testing.T) {
 	require.False(t, res.Permanent)
 }
 
-// carried stores a tree of these files, and brings the run's own checkout to it.
+// carry stores a tree of these files, and brings the run's own checkout to it.
 func (h *trees) carry(files map[string]string) (contract.Tree, contract.SyncWorkspaceResult) {
 	h.t.Helper()
 	folder := h.t.TempDir()

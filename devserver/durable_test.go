@@ -54,9 +54,9 @@ func TestAWorkflowSurvives(t *testing.T) {
 			w := startWorker(t, cl)
 			defer w.Stop()
 			require.NoError(t, cl.SignalWorkflow(testContext(t), "w", "", "say", "lost"))
-			var said string
-			require.NoError(t, cl.GetWorkflow(testContext(t), "w", "").Get(testContext(t), &said))
-			require.Equal(t, "not lost", said)
+			var output string
+			require.NoError(t, cl.GetWorkflow(testContext(t), "w", "").Get(testContext(t), &output))
+			require.Equal(t, "not lost", output)
 			require.Zero(t, c.stop(syscall.SIGTERM))
 		})
 	}

@@ -188,15 +188,16 @@ func TestRenewedCertificatesNeedNoRestart(t *testing.T) {
 func TestCertificatesAreCheckedBeforeTheStart(t *testing.T) {
 	a := newAuthority(t)
 	require.NoError(t, os.Remove(a.dir.key(nameUI)))
-	var said bytes.Buffer
-	require.Equal(t, exitFault, run(t.Context(), []string{"--port", "0", "--headless", "--tls-dir", string(a.dir)}, io.Discard, &said))
-	require.Contains(t, said.String(), "read the certificate of ui")
-	said.Reset()
-	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0"}, io.Discard, &said))
-	require.Contains(t, said.String(), "--tls-dir is missing")
-	said.Reset()
-	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0", "--tls-dir", string(a.dir)}, io.Discard, &said))
-	require.Contains(t, said.String(), "--ui-login-dir is missing")
+	var output bytes.Buffer
+	require.Equal(t, exitFault, run(t.Context(),
+		[]string{"--port", "0", "--headless", "--tls-dir", string(a.dir)}, io.Discard, &output))
+	require.Contains(t, output.String(), "read the certificate of ui")
+	output.Reset()
+	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0"}, io.Discard, &output))
+	require.Contains(t, output.String(), "--tls-dir is missing")
+	output.Reset()
+	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0", "--tls-dir", string(a.dir)}, io.Discard, &output))
+	require.Contains(t, output.String(), "--ui-login-dir is missing")
 }
 
 // TestServerOnIPv6 also has its certificate.

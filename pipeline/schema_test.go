@@ -203,15 +203,15 @@ func TestGuideDocumentsEveryKey(t *testing.T) {
 		_, section, ok := strings.Cut(string(page), "\n"+heading+"\n")
 		require.True(t, ok, heading)
 		section, _, _ = strings.Cut(section, "\n##")
-		var told []string
+		var received []string
 		for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
-			told = append(told, m[1])
+			received = append(received, m[1])
 		}
 		known := slices.Collect(maps.Keys(schemaAt(t, at)["properties"].(map[string]any)))
 		if heading == "### Stages" { // these two are told of in the next section
 			known = slices.DeleteFunc(known, func(key string) bool { return key == "steps" || key == "passes" })
 		}
-		require.ElementsMatch(t, known, told, heading)
+		require.ElementsMatch(t, known, received, heading)
 	}
 }
 

@@ -16,11 +16,11 @@ func TestLogOfAttemptCountsWhatIsLeft(t *testing.T) {
 			Message: "program not found", Attempt: attempt, Attempts: 3})
 		require.NoError(t, err)
 		e := Event{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: KindPassAttempt, Payload: payload}
-		var said []string
+		var output []string
 		for _, l := range LogOf(Entry{Event: e, After: &State{Wording: WordingStages}}).Lines {
-			said = append(said, l.Text)
+			output = append(output, l.Text)
 		}
-		text := strings.Join(said, "\n")
+		text := strings.Join(output, "\n")
 		require.Contains(t, text, want)
 		require.Equal(t, attempt == 3, strings.Contains(text, "no attempt is left"), text)
 	}

@@ -140,11 +140,11 @@ func TestForeignStreams(t *testing.T) {
 			} else {
 				require.Equal(t, r.handoff, *shot.ActiveHandoffID)
 			}
-			var said []string
+			var output []string
 			for _, u := range fold.Unusual().First {
-				said = append(said, fmt.Sprintf("%d: %s", u.Seq, u.Message))
+				output = append(output, fmt.Sprintf("%d: %s", u.Seq, u.Message))
 			}
-			require.Equal(t, r.unusual, said)
+			require.Equal(t, r.unusual, output)
 			require.Zero(t, fold.InvalidTransitions().Count, "nothing is refused")
 		})
 	}

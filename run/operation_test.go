@@ -188,11 +188,11 @@ func TestWords(t *testing.T) {
 		run.Next(run.Paused, run.BudgetThreshold))
 	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
 		run.ConsecutiveFailures, run.DiskFull}
-	said := map[string]bool{}
+	output := map[string]bool{}
 	for _, r := range reasons {
-		said[run.Means(run.Paused, r)] = true
+		output[run.Means(run.Paused, r)] = true
 	}
-	require.Len(t, said, len(reasons))
+	require.Len(t, output, len(reasons))
 }
 
 func TestConflictOfABudgetIsASentence(t *testing.T) {

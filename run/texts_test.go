@@ -40,11 +40,11 @@ func TestTextsOfEvents(t *testing.T) {
 
 func writeTexts(t *testing.T, out *strings.Builder, e run.Entry) {
 	fmt.Fprintf(out, "%d %s\n", e.Seq, e.Kind)
-	said := run.LogOf(e)
-	for _, n := range said.Lines {
+	output := run.LogOf(e)
+	for _, n := range output.Lines {
 		fmt.Fprintf(out, "  log      [%s] %s\n", n.Level, run.OneLine(n.Text))
 	}
-	for _, d := range said.Decisions {
+	for _, d := range output.Decisions {
 		raw, err := run.Payload(d)
 		require.NoError(t, err)
 		fmt.Fprintf(out, "  decision %s\n", raw)

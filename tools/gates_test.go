@@ -71,13 +71,13 @@ func TestEveryGateTurnsRed(t *testing.T) {
 			for name, text := range clean {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
-			said, err := gated(t, dir, row.command)
-			require.NoError(t, err, "before anything is planted: %s", said)
+			output, err := gated(t, dir, row.command)
+			require.NoError(t, err, "before anything is planted: %s", output)
 			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, row.file)), 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, row.file), []byte(row.planted), 0o600))
-			said, err = gated(t, dir, row.command)
-			require.Error(t, err, said)
-			require.Contains(t, said, row.says)
+			output, err = gated(t, dir, row.command)
+			require.Error(t, err, output)
+			require.Contains(t, output, row.says)
 		})
 	}
 }

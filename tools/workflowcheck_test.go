@@ -41,11 +41,11 @@ func TestTheDeterminismGateTurnsRed(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := checkout(t, root)
-	said, ok := workflowcheck(t, root, dir)
-	require.True(t, ok, "before anything is planted: %s", said)
+	output, ok := workflowcheck(t, root, dir)
+	require.True(t, ok, "before anything is planted: %s", output)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "workflows", "planted.go"), []byte(planted), 0o600))
-	said, ok = workflowcheck(t, root, dir)
+	output, ok = workflowcheck(t, root, dir)
 	require.False(t, ok)
 	for _, want := range []string{
 		"PlantedEnvironment is non-deterministic, reason: calls non-deterministic function os.Getenv",
@@ -56,7 +56,7 @@ func TestTheDeterminismGateTurnsRed(t *testing.T) {
 		"PlantedGoroutine is non-deterministic, reason: starts goroutine",
 		"PlantedOrder is non-deterministic, reason: iterates over map",
 	} {
-		require.Contains(t, said, want)
+		require.Contains(t, output, want)
 	}
 }
 
@@ -97,7 +97,7 @@ func copyFiles(t *testing.T, from, to, pattern string) {
 }
 
 // workflowcheck runs the gate of scripts/lint over a checkout.
-func workflowcheck(t *testing.T, root, dir string) (said string, ok bool) {
+func workflowcheck(t *testing.T, root, dir string) (output string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+filepath.Join(root, "tools", "go.mod"),
 		"workflowcheck", "-config", filepath.Join(root, "tools", "workflowcheck.yaml"), "./workflows")

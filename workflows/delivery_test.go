@@ -154,10 +154,10 @@ func TestFixRepeatsWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, judged)
 			w.agent.words = row.verdicts
-			told := map[string]string{}
+			received := map[string]string{}
 			w.composing = func(in contract.ComposeInput) {
 				if in.Context.Feedback != "" {
-					told[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Context.Feedback
+					received[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Context.Feedback
 				}
 			}
 			w.answers(append([]message{{"action": "fix", "feedback": "the tests are missing"}}, row.then...)...)
@@ -165,7 +165,7 @@ func TestFixRepeatsWork(t *testing.T) {
 			require.Equal(t, "implementer reviewer implementer reviewer", w.called())
 			require.Equal(t, map[string]string{"implementer": "the tests are missing",
 				"reviewer": "the tests are missing"},
-				told)
+				received)
 			require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].DecisionID,
 				"another question, even in the same words")
 			require.Len(t, w.trees.delivers, 1)
@@ -213,13 +213,13 @@ func TestFixStartsAtLastWorkingStep(t *testing.T) {
 			if strings.HasPrefix(name, "a loop that") {
 				w.agent.words = []string{"rejected", "rejected"}
 			}
-			var told []string
-			w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
+			var received []string
+			w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
 			w.answers(message{"action": "fix", "feedback": "more"})
 			w.ends(run.Done, "")
 			require.Equal(t, row.called, w.called())
-			require.Equal(t, "more", told[row.from], "the first step that is done again has the person's words")
-			require.Empty(t, strings.Join(told[:row.from], ""))
+			require.Equal(t, "more", received[row.from], "the first step that is done again has the person's words")
+			require.Empty(t, strings.Join(received[:row.from], ""))
 		})
 	}
 }
@@ -287,8 +287,8 @@ func TestPlanReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, planning)
-			var told []string
-			w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
+			var received []string
+			w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
 			var waits run.State
 			answers := row.answers
 			w.answering(func(n int, _ run.Question) {
@@ -297,7 +297,7 @@ func TestPlanReview(t *testing.T) {
 			})
 			w.ends(row.status, row.reason)
 			require.Equal(t, run.AwaitingHumanReview, waits.Status)
-			require.Equal(t, []string{"", "say when"}[:row.calls], told)
+			require.Equal(t, []string{"", "say when"}[:row.calls], received)
 			asked := w.asked(run.KindReviewRequested)
 			require.Len(t, asked, len(row.answers))
 			require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)

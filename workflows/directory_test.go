@@ -201,7 +201,7 @@ func (d *fakeDirectory) become(lines []string) {
 	d.lines = slices.Clone(lines)
 }
 
-// tell calls the hooks of the kinds that were written.
+// runHooks calls the hooks of the kinds that were written.
 func (d *fakeDirectory) runHooks(lines []string) {
 	for _, line := range lines {
 		e, err := run.ParseEvent([]byte(line))

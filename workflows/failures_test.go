@@ -62,9 +62,9 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 	require.True(t, resumed[2].Force)
 	require.Equal(t, "the cause is fixed", resumed[2].Why)
 	require.ErrorContains(t, unexplained, "force needs a reason")
-	said := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
-	require.Len(t, said, 1, "the signal without a reason")
-	require.Contains(t, said[0].Reason, "force needs a reason")
+	output := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, output, 1, "the signal without a reason")
+	require.Contains(t, output[0].Reason, "force needs a reason")
 	require.Nil(t, w.dir.state(t).Failure)
 }
 

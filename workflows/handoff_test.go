@@ -62,13 +62,13 @@ func TestAskPausesUntilDecided(t *testing.T) {
 func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
-	var told []string
-	w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
+	var received []string
+	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
 	w.asks(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
 	w.done()
 	require.Equal(t, []string{"retry_feedback", "continue"}, w.decisions())
-	require.Equal(t, []string{"", "shorter"}, told[:2], "the words are for the step that is done again")
-	for _, words := range told[2:] {
+	require.Equal(t, []string{"", "shorter"}, received[:2], "the words are for the step that is done again")
+	for _, words := range received[2:] {
 		require.Empty(t, words, "and for no other")
 	}
 	ids := payloads[run.QuestionRequested](w, run.KindHandoffRequested)
@@ -251,15 +251,15 @@ func TestMessagesAreRedacted(t *testing.T) {
 	w := newHarness(t, anAsk)
 	w.secret = "open-sesame"
 	w.agent.scores = []float64{3}
-	var told []string
-	w.composing = func(in contract.ComposeInput) { told = append(told, in.Context.Feedback) }
+	var received []string
+	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
 	w.asks(message{
 		"action": "retry_feedback", "feedback": "say open-sesame", "note": "open-sesame!", "by": "open-sesame",
 	}, message{"action": "open-sesame"})
 	w.dir.when(run.KindDecisionRefused,
 		func() { w.update("decide", message{"action": "continue", "note": "no open-sesame"}) })
 	w.done()
-	require.Equal(t, "say <hidden>", told[1])
+	require.Equal(t, "say <hidden>", received[1])
 	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
 	require.Equal(t, []string{"say <hidden>", "<hidden>!", "<hidden>", "no <hidden>"},
 		[]string{d[0].Feedback, d[0].Note, d[0].DecidedBy, d[1].Note})

@@ -30,18 +30,18 @@ import (
 // harness is one execution in Temporal's test environment: the real workflow on a real plan, with a fake directory
 // and a fake agent.
 type harness struct {
-	t     *testing.T
-	env   *testsuite.TestWorkflowEnvironment
-	plan  *pipeline.Plan
-	in    workflows.Input
-	dir   *fakeDirectory
-	agent *fakeAgent
-	shots *fakeCamera
-	trees *fakeTrees
-	told  *fakeReceivers
-	waits []time.Duration // timers, in order
-	mu    sync.Mutex
-	trace []string // what was asked of the world, in order
+	t        *testing.T
+	env      *testsuite.TestWorkflowEnvironment
+	plan     *pipeline.Plan
+	in       workflows.Input
+	dir      *fakeDirectory
+	agent    *fakeAgent
+	shots    *fakeCamera
+	trees    *fakeTrees
+	received *fakeReceivers
+	waits    []time.Duration // timers, in order
+	mu       sync.Mutex
+	trace    []string // what was asked of the world, in order
 
 	store string  // where the plan is, whatever the run's input says
 	away  []error // what opening the store fails with, before it can be opened
@@ -82,7 +82,7 @@ func newHarness(t *testing.T, src string) *harness {
 	stored, err := s.PutJSON(context.Background(), plan)
 	require.NoError(t, err)
 	w := &harness{
-		t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, told: &fakeReceivers{}, trees: &fakeTrees{
+		t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, received: &fakeReceivers{}, trees: &fakeTrees{
 			found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1},
 		},
 	}
@@ -158,7 +158,7 @@ func (w *harness) fresh() {
 		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose, contract.RunPass: w.agent.RunPass,
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
-		contract.Deliver: w.trees.Deliver, contract.Notify: w.told.Notify,
+		contract.Deliver: w.trees.Deliver, contract.Notify: w.received.Notify,
 		contract.Rehome: w.dir.Rehome,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})

@@ -107,7 +107,7 @@ func (o Options) complete() Options {
 	return o
 }
 
-// validate an input that was written by hand. The error names everything that is missing.
+// check validates an input that was written by hand. The error names everything that is missing.
 func (in Input) check(workflowID string, continued bool) error {
 	var wrong []string
 	if in.Snapshot != nil && in.Reopen == nil && !continued {

@@ -187,17 +187,18 @@ func TestInvalidSignalIsJournaled(t *testing.T) {
 		w.signal("pause", message{"note": strings.Repeat("x", 40<<10)})
 	}))
 	w.done()
-	var said []string
+	var output []string
 	for _, r := range payloads[run.DecisionRefused](w, run.KindDecisionRefused) {
-		said = append(said, r.Verb+": "+r.Reason)
+		output = append(output, r.Verb+": "+r.Reason)
 	}
-	require.Len(t, said, 3)
+	require.Len(t, output, 3)
 	require.Contains(
-		t, said[0], "pause: decode the message: unable to decode: json: cannot unmarshal string into Go value of type "+
+		t, output[0], "pause: decode the message: unable to decode: json: "+
+			"cannot unmarshal string into Go value of type "+
 			"workflows.Message; send JSON such as",
 	)
-	require.Contains(t, said[1], "budget: decode the message")
-	require.Contains(t, said[2], "pause: the message has 40971 bytes; the maximum is 32768")
+	require.Contains(t, output[1], "budget: decode the message")
+	require.Contains(t, output[2], "pause: the message has 40971 bytes; the maximum is 32768")
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
 }
 

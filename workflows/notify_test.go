@@ -69,11 +69,11 @@ func TestNoticesGoToSubscribedReceivers(t *testing.T) {
 	w := newHarness(t, oneAsk+twoReceivers)
 	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
 	w.done()
-	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end done"}, w.told.events(0),
+	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end done"}, w.received.events(0),
 		"each is a workflow of its own: no order is promised")
-	require.Empty(t, w.told.events(1), "it did not ask for these")
+	require.Empty(t, w.received.events(1), "it did not ask for these")
 
-	n := w.told.got[slices.IndexFunc(w.told.got,
+	n := w.received.got[slices.IndexFunc(w.received.got,
 		func(in contract.NotifyInput) bool { return in.Notice.Event == "question" })].Notice
 	asked := payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0]
 	require.Equal(t, asked.ID, n.QuestionID)
@@ -87,27 +87,27 @@ func TestNoticesGoToSubscribedReceivers(t *testing.T) {
 func TestNoticeFollowsProjection(t *testing.T) {
 	w := newHarness(t, oneAsk+twoReceivers)
 	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
-	w.told.at = func(in contract.NotifyInput) {
+	w.received.at = func(in contract.NotifyInput) {
 		require.GreaterOrEqual(t, int64(len(w.dir.events(t))), in.Notice.Seq)
 	}
 	w.done()
-	require.Len(t, w.told.got, 2)
+	require.Len(t, w.received.got, 2)
 }
 
 func TestFailingReceiverDoesNotBlockRun(t *testing.T) {
 	w := newHarness(t, twoPasses+twoReceivers)
-	w.told.fails = map[int]int{0: 5, 1: 5}
+	w.received.fails = map[int]int{0: 5, 1: 5}
 	w.env.RegisterDelayedCallback(func() { w.signal("pause", nil) }, 0)
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	s := w.dir.state(t)
 	require.Equal(t, run.Time(startTime), s.FinishedAt, "the run waited for it")
-	require.Contains(t, w.told.events(0), "pause paused", "it was tried again")
+	require.Contains(t, w.received.events(0), "pause paused", "it was tried again")
 }
 
 func TestNotifyFailureIsJournaled(t *testing.T) {
 	w := newHarness(t, oneAsk+twoReceivers)
-	w.told.fails = map[int]int{0: 1 << 30}
+	w.received.fails = map[int]int{0: 1 << 30}
 	w.dir.when(run.KindErrorNoted, func() { w.signal("decide", message{"action": "continue"}) })
 	w.done()
 	noted := payloads[run.ErrorNoted](w, run.KindErrorNoted)
@@ -125,29 +125,29 @@ func TestFailureAndCancelSendNotices(t *testing.T) {
 		)
 		_, err := w.execute()
 		require.Error(t, err)
-		require.Equal(t, []string{"failure failed"}, w.told.events(0))
-		require.Equal(t, []string{"failure failed"}, w.told.events(1))
+		require.Equal(t, []string{"failure failed"}, w.received.events(0))
+		require.Equal(t, []string{"failure failed"}, w.received.events(1))
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		w := newHarness(t, twoPasses+twoReceivers)
 		w.dir.when(run.KindPassStart, w.env.CancelWorkflow)
 		_, err := w.execute()
 		require.Error(t, err)
-		require.Equal(t, []string{"end cancelled"}, w.told.events(0))
+		require.Equal(t, []string{"end cancelled"}, w.received.events(0))
 	})
 }
 
 func TestCancelKeepsPendingNotices(t *testing.T) {
 	w := newHarness(t, oneAsk+twoReceivers)
-	w.told.fails = map[int]int{0: 3}
-	w.told.at = func(in contract.NotifyInput) {
+	w.received.fails = map[int]int{0: 3}
+	w.received.at = func(in contract.NotifyInput) {
 		if in.Notice.Event == "question" {
 			w.env.CancelWorkflow()
 		}
 	}
 	_, err := w.execute()
 	require.Error(t, err)
-	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.told.events(0))
+	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end cancelled"}, w.received.events(0))
 }
 
 func TestHistoryReplaySendsNoNoticeTwice(t *testing.T) {
@@ -155,12 +155,12 @@ func TestHistoryReplaySendsNoNoticeTwice(t *testing.T) {
 	branched(w, run.ModeReplay, run.UseRecorded)
 	w.agent.will(call(2, 1), reuse)
 	w.done()
-	require.Equal(t, []string{"end done"}, w.told.events(0))
+	require.Equal(t, []string{"end done"}, w.received.events(0))
 }
 
 func TestNoReceiversStartNoChild(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()
 	w.done()
-	require.Empty(t, w.told.got)
+	require.Empty(t, w.received.got)
 }

@@ -78,7 +78,7 @@ func (w *harness) ends(status run.Status, reason string) run.State {
 	return s
 }
 
-// routes are the ids of all questions of a kind.
+// asked returns the ids of all questions of a kind.
 func (w *harness) asked(kind run.Kind) []run.QuestionRequested {
 	return payloads[run.QuestionRequested](w, kind)
 }
@@ -182,19 +182,19 @@ func TestWaiversArePassedInOrder(t *testing.T) {
 			1),
 	)
 	w.agent.values = []string{"failed", "failed", "failed"}
-	told := map[int][]string{}
+	received := map[int][]string{}
 	w.composing = func(in contract.ComposeInput) {
 		for _, older := range in.Context.Waivers {
-			told[in.At.Step] = append(told[in.At.Step], older.Feedback)
+			received[in.At.Step] = append(received[in.At.Step], older.Feedback)
 		}
 		if in.Context.Waiver != nil {
-			told[in.At.Step] = append(told[in.At.Step], in.Context.Waiver.Feedback)
+			received[in.At.Step] = append(received[in.At.Step], in.Context.Waiver.Feedback)
 		}
 	}
 	waive := func(words string) message { return message{"action": "continue_with_waiver", "feedback": words} }
 	w.answers(waive("one"), waive("two"), waive("three"))
 	w.ends(run.Done, "")
-	require.Equal(t, map[int][]string{2: {"one"}, 3: {"one", "two"}, 4: {"one", "two", "three"}}, told)
+	require.Equal(t, map[int][]string{2: {"one"}, 3: {"one", "two"}, 4: {"one", "two", "three"}}, received)
 }
 
 func TestAskActions(t *testing.T) {

@@ -184,7 +184,7 @@ func decisions(t *testing.T, dir string) []string {
 	return files
 }
 
-// awaitRetry waits until the directory of a run says so.
+// await waits until the directory of a run says so.
 func await(t *testing.T, dir string, there func(rundir.Meta) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -67,9 +67,9 @@ func TestReopenJournalsInterruptionFirst(t *testing.T) {
 	events := w.dir.events(t)
 	require.Equal(t, run.KindRunInterrupted, events[len(torn)].Kind)
 	require.Equal(t, run.KindRunResumed, events[len(torn)+1].Kind)
-	said := payloads[run.RunInterrupted](w, run.KindRunInterrupted)[0]
-	require.Equal(t, "its workflow has been terminated", said.Reason)
-	require.NotEmpty(t, said.At)
+	output := payloads[run.RunInterrupted](w, run.KindRunInterrupted)[0]
+	require.Equal(t, "its workflow has been terminated", output.Reason)
+	require.NotEmpty(t, output.At)
 	require.Equal(t, int64(1), w.dir.seals[0].First, "what the lost execution had not stored is stored first")
 	require.EqualValues(t, len(torn), w.dir.seals[0].Tail.Seq)
 	require.Equal(t, 1, w.agent.calls[call(1, 1)])

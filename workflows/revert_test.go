@@ -195,11 +195,11 @@ func TestRevertJournalsEditsFirst(t *testing.T) {
 		w.dir.when(run.KindRunReverted, func() { w.dir.edited = nil })
 	})
 	w.done()
-	var told []string
+	var received []string
 	for _, u := range payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated) {
-		told = append(told, u.Cause+" "+u.Artifact.Digest)
+		received = append(received, u.Cause+" "+u.Artifact.Digest)
 	}
-	require.Equal(t, []string{" page of run-1/g0.001.1.-.1", "edited edited by hand", "reverted seed"}, told[:3])
+	require.Equal(t, []string{" page of run-1/g0.001.1.-.1", "edited edited by hand", "reverted seed"}, received[:3])
 	kinds := w.story(run.KindArtifactUpdated, run.KindCheckpointCreated, run.KindRunReverted)
 	require.Contains(t, kinds[3], "cp-REVERT-", "the edit is in the checkpoint of what was: %v", kinds)
 }

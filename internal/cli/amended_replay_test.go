@@ -74,8 +74,9 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 
 	for from, at := range map[string]*run.Place{"cp-1": {Round: 1, Step: 2}, "pass-2": {Round: 1, Step: 2},
 		"pass-3": nil} {
-		said, code := w.here("replay", id, "--from", from, "--output-dir", filepath.Join(w.root, "of-"+from), "--detach")
-		require.Equal(t, 0, code, said)
+		output, code := w.here("replay", id, "--from", from, "--output-dir", filepath.Join(w.root, "of-"+from),
+			"--detach")
+		require.Equal(t, 0, code, output)
 		start := w.temporal.input().Start
 		if at == nil {
 			require.Equal(t, next.Plan, start.Plan, "it begins with the amended plan")

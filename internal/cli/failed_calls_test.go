@@ -18,14 +18,14 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// told is an event of a run that a test creates.
-type told struct {
+// step is an event of a run that a test creates.
+type step struct {
 	kind    run.Kind
 	payload any
 }
 
 // journaledRun creates a run with one stage of one pass, which has these events after its start.
-func (w *targetWorld) journaledRun(t *testing.T, id string, wording run.Wording, events ...told) projector.Dir {
+func (w *targetWorld) journaledRun(t *testing.T, id string, wording run.Wording, events ...step) projector.Dir {
 	t.Helper()
 	s, err := store.Open(t.Context(), "file://"+filepath.Join(w.state, "store"))
 	require.NoError(t, err)
@@ -34,10 +34,10 @@ func (w *targetWorld) journaledRun(t *testing.T, id string, wording run.Wording,
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
 		Pipeline: "silent", Store: s.URL()}))
 	require.NoError(t, operations.Index(w.state, id, d.Root))
-	start := told{run.KindRunStart, run.RunStart{Pipeline: "silent", RunID: id, ThreadID: id, Epoch: 1, TotalPasses: 1,
+	start := step{run.KindRunStart, run.RunStart{Pipeline: "silent", RunID: id, ThreadID: id, Epoch: 1, TotalPasses: 1,
 		Wording: wording, Budget: run.Budget{CapUSD: 5}, Stages: []run.StageRef{{Name: "write", Kind: "once"}}}}
 	var lines []string
-	for i, e := range append([]told{start}, events...) {
+	for i, e := range append([]step{start}, events...) {
 		text, err := line(int64(i+1), e.kind, e.payload)
 		require.NoError(t, err)
 		lines = append(lines, text)
@@ -53,11 +53,11 @@ var writing = run.Pass{Step: "001", Number: 1, InRound: 1, OfRound: 1, Round: 1,
 	Title: "Writer", Description: "Writer"}
 
 // failing are attempts at that pass which fail without a report, one per category.
-func failing(categories ...run.Category) (all []told) {
+func failing(categories ...run.Category) (all []step) {
 	for i, c := range categories {
 		n := i + 1
-		all = append(all, told{run.KindPassStart, run.PassStart{Pass: writing, Attempt: n, Attempts: 3}},
-			told{run.KindPassAttempt, run.PassAttempt{Pass: writing, Category: c, Message: "agent exited with code 1",
+		all = append(all, step{run.KindPassStart, run.PassStart{Pass: writing, Attempt: n, Attempts: 3}},
+			step{run.KindPassAttempt, run.PassAttempt{Pass: writing, Category: c, Message: "agent exited with code 1",
 				Attempt: n, Attempts: 3, ExitCode: 1, Judged: true, Spend: &run.Spend{Known: run.CostUnknown}}})
 	}
 	return all
@@ -71,8 +71,8 @@ func TestUnreportedAttemptsCountInTotals(t *testing.T) {
 		Validation: run.Validation{Passed: true}, Spend: run.Spend{USD: 0.5, Known: run.CostExact},
 		Next: &run.Place{Stage: 1, Round: 1}}
 	d := w.journaledRun(t, "aaaa-silent", run.WordingStages, append(failing(run.CategoryAgentExit, run.CategoryAgentExit),
-		told{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 3, Attempts: 3}}, told{run.KindPassEnd, answer},
-		told{run.KindRunPaused, run.RunPaused{Reason: run.UserRequested}})...)
+		step{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 3, Attempts: 3}}, step{run.KindPassEnd, answer},
+		step{run.KindRunPaused, run.RunPaused{Reason: run.UserRequested}})...)
 	page := filepath.Join(w.root, "page.html")
 	for name, row := range map[string]struct {
 		args  []string
@@ -91,8 +91,8 @@ func TestUnreportedAttemptsCountInTotals(t *testing.T) {
 		"report":        {[]string{"report", "aaaa-silent", "--out", page}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said, _ := w.here(row.args...)
-			require.Contains(t, said, row.shows)
+			output, _ := w.here(row.args...)
+			require.Contains(t, output, row.shows)
 		})
 	}
 	raw, err := os.ReadFile(page)
@@ -124,9 +124,9 @@ func TestUnreportedAttemptsCountInTotals(t *testing.T) {
 func TestCategoriesHaveNamesOfWording(t *testing.T) {
 	w := newTargetWorld(t)
 	events := append(failing(run.CategoryAgentExit, run.CategoryAgentTimeout, run.CategorySpawnFailed),
-		told{run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryAgentTimeout, Message: "too late"}},
-		told{run.KindPassEnd, run.PassEnd{Pass: writing, Outcome: run.CategoryAgentExit, Attempts: 3}},
-		told{run.KindRunPaused, run.RunPaused{Reason: run.PassFailed, Detail: "Writer failed 3 times",
+		step{run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryAgentTimeout, Message: "too late"}},
+		step{run.KindPassEnd, run.PassEnd{Pass: writing, Outcome: run.CategoryAgentExit, Attempts: 3}},
+		step{run.KindRunPaused, run.RunPaused{Reason: run.PassFailed, Detail: "Writer failed 3 times",
 			Failed: &run.FailedPass{Step: "001", Category: run.CategorySpawnFailed}}})
 	plain := w.journaledRun(t, "aaaa-plain", run.WordingStages, events...)
 	w.journaledRun(t, "bbbb-corpus", run.WordingCorpus, events...)
@@ -134,15 +134,15 @@ func TestCategoriesHaveNamesOfWording(t *testing.T) {
 		{"quality-report", "--json"}, {"evidence"}, {"evidence", "--json"}, {"report", "--out", "-"}, {"diagnose"},
 		{"diagnose", "--json"}, {"check"}, {"lineage", "--json", "--offline"}}
 	for _, args := range verbs {
-		said, _ := w.here(append(args, "aaaa-plain")...)
-		require.NotContains(t, said, "claude-p", args)
+		output, _ := w.here(append(args, "aaaa-plain")...)
+		require.NotContains(t, output, "claude-p", args)
 	}
-	said, _ := w.here("logs", "--json", "aaaa-plain")
+	output, _ := w.here("logs", "--json", "aaaa-plain")
 	for _, name := range []string{"agent-exit-nonzero", "agent-timeout", "agent-spawn-failed"} {
-		require.Contains(t, said, `"category":"`+name+`"`)
+		require.Contains(t, output, `"category":"`+name+`"`)
 	}
-	said, _ = w.here("logs", "--json", "bbbb-corpus")
-	require.Contains(t, said, `"category":"claude-p-spawn-failed"`)
+	output, _ = w.here("logs", "--json", "bbbb-corpus")
+	require.Contains(t, output, `"category":"claude-p-spawn-failed"`)
 	for name, text := range everything(t, plain.Root) {
 		require.Equal(t, name == "events.jsonl", strings.Contains(text, "claude-p"), name)
 	}

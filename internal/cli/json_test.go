@@ -93,18 +93,18 @@ func TestJSONShapes(t *testing.T) {
 			case !slices.Contains(runless, strings.ReplaceAll(verb, " ", "-")):
 				args = append(args, dir)
 			}
-			var out, said bytes.Buffer
-			Main(args, strings.NewReader(""), &out, &said)
-			require.Equal(t, keys, keysOf(t, verb, out.Bytes(), said.String()))
+			var out, output bytes.Buffer
+			Main(args, strings.NewReader(""), &out, &output)
+			require.Equal(t, keys, keysOf(t, verb, out.Bytes(), output.String()))
 		})
 	}
 }
 
 // keysOf returns the keys of the first object of an output, in order.
-func keysOf(t *testing.T, verb string, out []byte, said string) []string {
+func keysOf(t *testing.T, verb string, out []byte, output string) []string {
 	dec := json.NewDecoder(bytes.NewReader(out))
 	start, err := dec.Token()
-	require.NoError(t, err, "%s says %q", verb, said)
+	require.NoError(t, err, "%s says %q", verb, output)
 	require.Equal(t, json.Delim('{'), start)
 	var keys []string
 	for dec.More() {

@@ -61,9 +61,10 @@ func TestFollowUpStartsFromResultOfFolder(t *testing.T) {
 	w.workspaces(t)
 	require.NoError(t, os.WriteFile(filepath.Join(w.root, "files", "made.txt"), []byte("changed since\n"), 0o644))
 	next := filepath.Join(w.root, "next")
-	said, code := w.here("run", "--follow-up", "5678-tree", "--config", "folder.yaml", "--task", "More", "--output-dir",
+	output, code := w.here("run", "--follow-up", "5678-tree", "--config", "folder.yaml", "--task", "More",
+		"--output-dir",
 		next, "--detach")
-	require.Equal(t, 0, code, said)
+	require.Equal(t, 0, code, output)
 	raw, err := os.ReadFile(filepath.Join(next, "workspace", "made.txt"))
 	require.NoError(t, err)
 	require.Equal(t, "made\n", string(raw))
@@ -109,9 +110,9 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.temporal.refuse = row.refuse
 			before, folders := w.digests(t), w.folders(t)
-			said, code := w.here(row.args...)
-			require.NotEqual(t, 0, code, said)
-			require.Contains(t, said, row.says)
+			output, code := w.here(row.args...)
+			require.NotEqual(t, 0, code, output)
+			require.Contains(t, output, row.says)
 			require.Equal(t, before, w.digests(t))
 			require.Equal(t, folders, w.folders(t))
 			for _, repository := range []string{source, "free/clone"} {
@@ -158,19 +159,19 @@ func TestRepeatedRequestIsOneRun(t *testing.T) {
 	call := func(more ...string) (string, int) {
 		return w.here(append([]string{"fork", "1234-page", "--from", "cp-1", "--request", "k", "--detach"}, more...)...)
 	}
-	said, code := call("--budget", "3")
-	require.Equal(t, 0, code, said)
+	output, code := call("--budget", "3")
+	require.Equal(t, 0, code, output)
 	before, started := w.digests(t), w.temporal.count()
 	for _, more := range [][]string{{"--budget", "7"}, {}, {"--budget", "7", "--output-dir", "elsewhere"}} {
-		said, code = call(more...)
-		require.Equal(t, 2, code, said)
-		require.Contains(t, said, "made from the same checkpoint with another budget")
-		require.Contains(t, said, "Name another --request, or attach to that run: starter attach ")
+		output, code = call(more...)
+		require.Equal(t, 2, code, output)
+		require.Contains(t, output, "made from the same checkpoint with another budget")
+		require.Contains(t, output, "Name another --request, or attach to that run: starter attach ")
 	}
 	require.Equal(t, before, w.digests(t))
 	require.Equal(t, started, w.temporal.count())
-	id := strings.Fields(said[strings.Index(said, "starter attach "):])[2]
-	said, code = call("--budget", "3")
-	require.Equal(t, 0, code, said)
-	require.Contains(t, said, id)
+	id := strings.Fields(output[strings.Index(output, "starter attach "):])[2]
+	output, code = call("--budget", "3")
+	require.Equal(t, 0, code, output)
+	require.Contains(t, output, id)
 }

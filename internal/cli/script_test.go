@@ -95,7 +95,7 @@ func asExit(err error, exit *interface{ ExitCode() int }) bool {
 	return ok
 }
 
-// pipeline NAME compares the table of a definition.
+// definitionOf implements `pipeline NAME`: it compares the table of a definition.
 func definitionOf(ts *testscript.TestScript, _ bool, args []string) {
 	for _, suffix := range []string{".yaml", ".table.txt"} {
 		raw, err := os.ReadFile(filepath.Join(source, "pipeline", "testdata", args[0]+suffix))

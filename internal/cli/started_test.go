@@ -25,8 +25,8 @@ func TestMetaHasProjectAndProfile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
-			said, code := w.here(append(row.args, "--output-dir", dir, "--detach")...)
-			require.Equal(t, 0, code, said)
+			output, code := w.here(append(row.args, "--output-dir", dir, "--detach")...)
+			require.Equal(t, 0, code, output)
 			w.begin(t, dir)
 			meta, err := projector.At(dir).Meta()
 			require.NoError(t, err)
@@ -41,11 +41,11 @@ func TestRaisedBudgetIsNotAdvisedAgain(t *testing.T) {
 	w := newTargetWorld(t)
 	w.temporal.open = []string{"aaaa-paused", "bbbb-raised"}
 	spent := run.PassEnd{Pass: writing, Outcome: run.CategoryOK, Attempts: 1, Spend: run.Spend{USD: 5.5}}
-	paused := []told{{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1}}, {run.KindPassEnd, spent},
+	paused := []step{{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1}}, {run.KindPassEnd, spent},
 		{run.KindBudgetExceeded, run.BudgetEvent{TotalUSD: 5.5, Budget: run.Budget{CapUSD: 5}}},
 		{run.KindRunPaused, run.RunPaused{Reason: run.BudgetThreshold}}}
 	raised := append(paused[:len(paused):len(paused)],
-		told{run.KindBudgetRaised, run.BudgetEvent{TotalUSD: 5.5, Budget: run.Budget{CapUSD: 20}}})
+		step{run.KindBudgetRaised, run.BudgetEvent{TotalUSD: 5.5, Budget: run.Budget{CapUSD: 20}}})
 	before := w.journaledRun(t, "aaaa-paused", run.WordingStages, paused...)
 	after := w.journaledRun(t, "bbbb-raised", run.WordingStages, raised...)
 	advice := regexp.MustCompile(`(?i)raise (it|the)|\bbudget \S+ --usd|press b\b|cannot continue`)
@@ -83,13 +83,13 @@ func TestSourceOfFollowUpIsCompared(t *testing.T) {
 		"another source": {[]string{"--source", "source"}, "which worked on " + filepath.Join(w.root, "files")},
 		"dirty":          {[]string{"--dirty", "include"}, "--dirty include: a follow-up begins with the result of run"},
 	} {
-		said, code := w.here(append(next[:len(next):len(next)], row.args...)...)
-		require.Equal(t, 2, code, said)
-		require.Contains(t, said, row.says, name)
+		output, code := w.here(append(next[:len(next):len(next)], row.args...)...)
+		require.Equal(t, 2, code, output)
+		require.Contains(t, output, row.says, name)
 		require.Equal(t, before, w.digests(t), name)
 	}
-	said, code := w.here(append(next, "--source", "files")...)
-	require.Equal(t, 0, code, said)
+	output, code := w.here(append(next, "--source", "files")...)
+	require.Equal(t, 0, code, output)
 }
 
 // TestDirtyIsComparedWithRun refuses a start that takes the source over differently from the run in the directory.
@@ -100,17 +100,17 @@ func TestDirtyIsComparedWithRun(t *testing.T) {
 	call := func(more ...string) (string, int) {
 		return w.here(append([]string{"run", "git.yaml", "--source", "source", "--output-dir", dir, "--detach"}, more...)...)
 	}
-	said, code := call("--dirty", "include")
-	require.Equal(t, 0, code, said)
+	output, code := call("--dirty", "include")
+	require.Equal(t, 0, code, output)
 	w.begin(t, dir)
 	w.temporal.open = []string{w.temporal.input().Claim.RunID}
-	said, code = call("--dirty", "exclude")
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, `dirty is "exclude", the run has "include" (a run takes its source over when it starts)`)
-	require.Contains(t, said, "starter run --config git.yaml --source source --dirty exclude --output-dir OTHER")
+	output, code = call("--dirty", "exclude")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, `dirty is "exclude", the run has "include" (a run takes its source over when it starts)`)
+	require.Contains(t, output, "starter run --config git.yaml --source source --dirty exclude --output-dir OTHER")
 	for _, same := range [][]string{{"--dirty", "include"}, {}} {
-		said, code = call(same...)
-		require.Equal(t, 0, code, said)
-		require.Contains(t, said, "Attached to run")
+		output, code = call(same...)
+		require.Equal(t, 0, code, output)
+		require.Contains(t, output, "Attached to run")
 	}
 }

@@ -205,24 +205,24 @@ func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
 	}
 	before, started := everything(t, w.root), w.temporal.count()
 	args := targetVerbs[verb].args(path)
-	said, code := call(args...)
+	output, code := call(args...)
 	switch want {
 	case refuses, orDeletes, orKeeps:
-		require.Equal(t, 2, code, said)
+		require.Equal(t, 2, code, output)
 		require.Equal(t, before, everything(t, w.root), "nothing is written")
 		require.Equal(t, started, w.temporal.count(), "nothing is started")
 		if !moved {
 			for _, name := range inTheWay {
-				require.Contains(t, said, name)
+				require.Contains(t, output, name)
 			}
-			require.Regexp(t, "Name (a|another) |choose another|Name ", said, "it says what to do")
+			require.Regexp(t, "Name (a|another) |choose another|Name ", output, "it says what to do")
 		}
 	case archives:
-		require.Equal(t, 2, code, said)
-		require.Contains(t, said, "has another definition; nothing was changed")
+		require.Equal(t, 2, code, output)
+		require.Contains(t, output, "has another definition; nothing was changed")
 		require.Equal(t, before, everything(t, w.root), "nothing is written")
-		said, code := call(append(args, "--fresh")...)
-		require.Equal(t, 0, code, said)
+		output, code := call(append(args, "--fresh")...)
+		require.Equal(t, 0, code, output)
 		old, err := filepath.Glob(filepath.Join(path, "_orchestrator", "archives", "*", "events.jsonl"))
 		require.NoError(t, err)
 		require.Len(t, old, 1)
@@ -230,17 +230,17 @@ func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
 		require.NoError(t, err)
 		require.Equal(t, before[relative(t, w.root, filepath.Join(path, "events.jsonl"))], string(raw))
 	default:
-		require.Equal(t, 0, code, said)
+		require.Equal(t, 0, code, output)
 		w.kept(t, before, want)
 	}
 	if want == refuses && (verb >= 4 && verb <= 6) {
-		said, code := call(append(args, "--force")...)
-		require.Equal(t, 2, code, said)
+		output, code := call(append(args, "--force")...)
+		require.Equal(t, 2, code, output)
 		require.Equal(t, before, everything(t, w.root), "force changes nothing")
 	}
 	if want == orDeletes || want == orKeeps {
-		said, code := call(append(args, "--force")...)
-		require.Equal(t, 0, code, said)
+		output, code := call(append(args, "--force")...)
+		require.Equal(t, 0, code, output)
 	}
 	if want == orKeeps {
 		require.Len(t, besides(t, folder, "."), 1, "it is kept")
@@ -318,7 +318,7 @@ func (w *targetWorld) target(t *testing.T, kind, folder string, moved bool) (pat
 }
 
 // here calls the starter in this process.
-func (w *targetWorld) here(args ...string) (said string, code int) {
+func (w *targetWorld) here(args ...string) (output string, code int) {
 	var out bytes.Buffer
 	code = Main(args, strings.NewReader(""), &out, &out)
 	return out.String(), code

@@ -17,10 +17,10 @@ func TestPrintedTextControlsNoTerminal(t *testing.T) {
 	p := writing
 	p.Title, p.Description = attack, attack
 	d := w.journaledRun(t, "hostile", "",
-		told{run.KindPassStart, run.PassStart{Pass: p, Attempt: 1, Attempts: 1}},
-		told{run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryOutputTruncated, Message: attack,
+		step{run.KindPassStart, run.PassStart{Pass: p, Attempt: 1, Attempts: 1}},
+		step{run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryOutputTruncated, Message: attack,
 			Diagnostics: attack, Attempt: 1}},
-		told{run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOutputTruncated}})
+		step{run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOutputTruncated}})
 	for _, args := range []string{"status", "status --json", "evidence", "evidence --json", "logs", "logs --json",
 		"diagnose", "check", "cost-report", "list", "list --json", "plan"} {
 		t.Run(args, func(t *testing.T) {

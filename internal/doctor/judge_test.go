@@ -42,7 +42,7 @@ func TestClockIsComparedWithTheServer(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, row := range []struct {
 		name, address string
-		said          []string
+		output        []string
 		want          State
 		says          string
 	}{
@@ -55,7 +55,7 @@ func TestClockIsComparedWithTheServer(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			e := &examiner{}
-			e.clock(operations.Operator{Address: row.address}, row.said, now)
+			e.clock(operations.Operator{Address: row.address}, row.output, now)
 			require.Equal(t, row.want, e.report.Checks[0].State)
 			require.Contains(t, e.report.Checks[0].Detail, row.says)
 		})

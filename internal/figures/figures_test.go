@@ -192,11 +192,11 @@ func TestInCycle2(t *testing.T) {
 		{Name: "Screenshots", At: figures.StepDone}, {Name: "Auditors", At: figures.StepDone},
 		{Name: "Weaver", At: figures.StepDone}, {Name: "Refine", At: figures.StepRunning},
 	}, c.Steps)
-	var said []string
+	var output []string
 	for _, a := range c.Auditors {
-		said = append(said, fmt.Sprintf("%s: %.1f", a.Name, *a.Score))
+		output = append(output, fmt.Sprintf("%s: %.1f", a.Name, *a.Score))
 	}
-	require.Equal(t, []string{"A: 2.5", "B: 3.0", "C: 3.5"}, said)
+	require.Equal(t, []string{"A: 2.5", "B: 3.0", "C: 3.5"}, output)
 	require.Equal(t, []figures.Point{{Cycle: 1, Score: 2.5}, {Cycle: 2, Score: 3}}, f.Trend)
 	require.Equal(t, 2, f.Progress.Round)
 

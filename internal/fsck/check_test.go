@@ -124,7 +124,7 @@ func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
 // TestWhatIsAheadOfMetaIsNotDamage takes meta.json and state.json back by one batch, as a crash leaves them: the
 // artifact and a checkpoint that the batch has written again are further, and not wrong.
 func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
-	for name, tell := range map[string]func(*story){
+	for name, send := range map[string]func(*story){
 		"an artifact": func(s *story) {
 			s.begin(about(3), 1)
 			s.end(about(3), "ok", 1)
@@ -145,7 +145,7 @@ func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
 			s := newStory(t)
 			s.twoPasses()
 			s.send()
-			tell(s)
+			send(s)
 			s.send()
 			d := projector.At(filepath.Join(t.TempDir(), "run"))
 			require.NoError(t, d.Take(claim()))

@@ -228,7 +228,7 @@ func TestInterruptedQuestion(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, blobs := told(ask)(t)
+			d, blobs := ranWith(ask)(t)
 			r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{EffectiveStatus: gone})
 			require.NoError(t, err)
 			require.Equal(t, run.Interrupted, r.EffectiveStatus.Status)

@@ -288,14 +288,14 @@ func (sc scene) checks(t *testing.T, d projector.Dir, name, how string) (c cell)
 		return c
 	}
 	require.False(t, plain.OK, "check finds nothing")
-	said := ""
+	output := ""
 	for _, i := range plain.Issues {
-		said += i.Message + "\n"
+		output += i.Message + "\n"
 	}
 	deep, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{ReadTree: readTree, Deep: sc.story.blobs})
 	require.NoError(t, err)
 	require.Subset(t, codesOf(deep), codesOf(plain))
-	require.Contains(t, said, path.Base(name), "it names the file")
+	require.Contains(t, output, path.Base(name), "it names the file")
 	c.codes = codesOf(plain)
 	return c
 }

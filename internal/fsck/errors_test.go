@@ -37,11 +37,11 @@ func (s *story) shots(attempts int, degraded bool) {
 func TestWhichErrorsAreRecorded(t *testing.T) {
 	rows := []struct {
 		name    string
-		tell    func(s *story)
+		send    func(s *story)
 		lines   []string
 		history []string // nil: the same
 	}{
-		{name: "three attempts and no more", tell: func(s *story) {
+		{name: "three attempts and no more", send: func(s *story) {
 			for n := 1; n <= 3; n++ {
 				s.failed(about(1), n, "claude-p-exit-nonzero", fmt.Sprintf("exit %d", n), "stderr")
 			}
@@ -49,54 +49,54 @@ func TestWhichErrorsAreRecorded(t *testing.T) {
 		}, lines: []string{"pass-1 claude-p-exit-nonzero exit 1: lost", "pass-1 claude-p-exit-nonzero exit 2: lost",
 			"pass-1 claude-p-exit-nonzero exit 3: lost"},
 			history: []string{"pass-1 claude-p-exit-nonzero exit 3: lost"}},
-		{name: "recovered in the second attempt", tell: func(s *story) {
+		{name: "recovered in the second attempt", send: func(s *story) {
 			s.failed(about(1), 1, "claude-p-timeout", "late", "")
 			s.end(about(1), "ok", 2)
 		}, lines: []string{"pass-1 claude-p-timeout late: recovered at 2"}},
-		{name: "pictures in the third attempt", tell: func(s *story) { s.shot(1); s.shot(2); s.shots(3, false) },
+		{name: "pictures in the third attempt", send: func(s *story) { s.shot(1); s.shot(2); s.shots(3, false) },
 			lines: []string{"pa-cycle-1-screenshot screenshot-failed fall 1: recovered at 3",
 				"pa-cycle-1-screenshot screenshot-failed fall 2: recovered at 3"}},
-		{name: "no pictures", tell: func(s *story) { s.shot(1); s.shot(2); s.shots(2, true) },
+		{name: "no pictures", send: func(s *story) { s.shot(1); s.shot(2); s.shots(2, true) },
 			lines: []string{"pa-cycle-1-screenshot screenshot-failed fall 1: lost",
 				"pa-cycle-1-screenshot screenshot-failed fall 2: lost"},
 			history: []string{"pa-cycle-1-screenshot screenshot-failed fall 2: lost"}},
-		{name: "pictures that must be had", tell: func(s *story) {
+		{name: "pictures that must be had", send: func(s *story) {
 			s.shot(1)
 			s.add(run.KindRunPaused,
 				run.RunPaused{Reason: run.PassFailed})
 		},
 			lines: []string{"pa-cycle-1-screenshot screenshot-failed fall 1: lost"}},
-		{name: "no money", tell: func(s *story) {
+		{name: "no money", send: func(s *story) {
 			s.add(run.KindBudgetExceeded, run.BudgetEvent{Budget: run.Budget{CapUSD: 2}, TotalUSD: 2.5})
 			s.add(run.KindRunPaused, run.RunPaused{Reason: run.BudgetThreshold})
 		}, lines: []string{"write budget-exceeded 2.50 USD are spent, the budget is 2.00: lost"}},
-		{name: "no room, met by the journal", tell: func(s *story) {
+		{name: "no room, met by the journal", send: func(s *story) {
 			s.add(run.KindRunPaused,
 				run.RunPaused{Reason: run.DiskFull, Detail: "no space left"})
 		},
 			lines: []string{"write file-io no space left: lost"}},
-		{name: "no room, met by a call", tell: func(s *story) {
+		{name: "no room, met by a call", send: func(s *story) {
 			s.failed(about(1), 1, "file-io", "no space left", "")
 			s.add(run.KindRunPaused, run.RunPaused{Reason: run.DiskFull, Detail: "no space left"})
 		}, lines: []string{"pass-1 file-io no space left: lost"}},
-		{name: "another disk error", tell: func(s *story) {
+		{name: "another disk error", send: func(s *story) {
 			s.add(run.KindErrorNoted, run.ErrorNoted{Category: "file-io", Message: "read-only", Recovered: true,
 				Attempt: 4})
 		}, lines: []string{"write file-io read-only: recovered at 4"}},
-		{name: "a damaged file that was made again", tell: func(s *story) {
+		{name: "a damaged file that was made again", send: func(s *story) {
 			s.add(run.KindErrorNoted, run.ErrorNoted{Context: "state.json", Category: "state-corruption",
 				Message: "damaged", Recovered: true})
 		}, lines: []string{"state.json state-corruption damaged: recovered"}},
-		{name: "a run that failed", tell: func(s *story) {
+		{name: "a run that failed", send: func(s *story) {
 			s.add(run.KindRunEnd,
 				run.RunEnd{Status: run.Failed, Reason: "the plan is gone"})
 		},
 			lines: []string{"write unknown the plan is gone: lost"}},
-		{name: "a run that was cancelled", tell: func(s *story) {
+		{name: "a run that was cancelled", send: func(s *story) {
 			s.failed(about(1), 1, "output-empty", "nothing", "")
 			s.add(run.KindRunEnd, run.RunEnd{Status: run.Cancelled})
 		}, lines: []string{"pass-1 output-empty nothing: lost"}},
-		{name: "what is no error", tell: func(s *story) {
+		{name: "what is no error", send: func(s *story) {
 			for _, category := range []run.Category{"lost", "cancelled", "superseded"} {
 				s.failed(about(1), 1, category, "no error", "")
 			}
@@ -109,24 +109,24 @@ func TestWhichErrorsAreRecorded(t *testing.T) {
 			s := newStory(t)
 			s.start()
 			s.begin(about(1), 1)
-			row.tell(s)
+			row.send(s)
 			s.send()
 			d := written(t, s)
 			b, err := records.State(d.Dir)
 			require.NoError(t, err)
 			lines, _, err := rundir.Rows[rundir.ErrorRecord](d.Dir, layout.ErrorsLog)
 			require.NoError(t, err)
-			require.Equal(t, row.lines, said(lines), "errors.jsonl")
+			require.Equal(t, row.lines, output(lines), "errors.jsonl")
 			if row.history == nil {
 				row.history = row.lines
 			}
-			require.Equal(t, row.history, said(b.ErrorHistory), "errorHistory")
+			require.Equal(t, row.history, output(b.ErrorHistory), "errorHistory")
 			require.Empty(t, b.PendingErrors)
 		})
 	}
 }
 
-func said(all []rundir.ErrorRecord) []string {
+func output(all []rundir.ErrorRecord) []string {
 	var out []string
 	for _, r := range all {
 		how := "lost"

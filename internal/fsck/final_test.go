@@ -122,11 +122,11 @@ func TestOtherEndsAreNotFinal(t *testing.T) {
 			require.Equal(s.t, run.Done, s.state.Status)
 		},
 	}
-	for name, tell := range rows {
+	for name, send := range rows {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
 			s.twoPasses()
-			tell(s)
+			send(s)
 			s.send()
 			d, n := projector.At(t.TempDir()), len(s.lines)
 			project(t, d, s, batch(s.lines, 1, n)) // at once: this program does not go on behind an end

@@ -217,8 +217,8 @@ func (sc scene) survives(t *testing.T, h hostileDir, did string) {
 	done := make(chan string, 1)
 	go func() { done <- sc.runAll(t, h) }()
 	select {
-	case said := <-done:
-		require.NotContains(t, said, canary+`":1`, did)
+	case output := <-done:
+		require.NotContains(t, output, canary+`":1`, did)
 	case <-time.After(time.Minute):
 		require.FailNow(t, "it does not end", did)
 	}
@@ -237,8 +237,8 @@ func (sc scene) survives(t *testing.T, h hostileDir, did string) {
 
 // runAll returns everything that the readers and the writers say.
 func (sc scene) runAll(t *testing.T, h hostileDir) string {
-	var said strings.Builder
-	note := func(v any, err error) { fmt.Fprintf(&said, "%+v %v\n", v, err) }
+	var output strings.Builder
+	note := func(v any, err error) { fmt.Fprintf(&output, "%+v %v\n", v, err) }
 	ctx := t.Context()
 	note(h.Claim())
 	note(h.Now())
@@ -260,7 +260,7 @@ func (sc scene) runAll(t *testing.T, h hostileDir) string {
 	note(h.Rebuild(ctx, sc.story.blobs, sc.source()))
 	note(nil, fsck.Remake(ctx, h.Dir, sc.story.blobs, readTree))
 	note(h.Archive(ctx))
-	return said.String()
+	return output.String()
 }
 
 // outside lists everything beside the run directory, with its bytes.

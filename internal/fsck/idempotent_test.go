@@ -85,11 +85,11 @@ func histories() map[string]func(s *story) {
 // TestARepairEnds kills a projection at its steps, in runs that went back, and repairs what is left: then a check finds
 // nothing, and the next repair writes nothing.
 func TestARepairEnds(t *testing.T) {
-	for name, tell := range histories() {
+	for name, send := range histories() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t)
-			tell(s)
+			send(s)
 			s.send()
 			master := projector.At(filepath.Join(t.TempDir(), "run"))
 			require.NoError(t, master.Take(claim()))

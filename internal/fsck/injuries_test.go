@@ -413,15 +413,15 @@ func TestDocsListEveryCode(t *testing.T) {
 	require.NoError(t, err)
 	_, section, there := strings.Cut(string(page), "\n## Check and repair\n")
 	require.True(t, there)
-	var told, known []string
+	var found, known []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (error|warning|info) \\| .+ \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
-		told = append(told, m[1]+" "+m[2])
+		found = append(found, m[1]+" "+m[2])
 	}
 	for _, c := range fsck.Codes() {
 		known = append(known, string(c.Code)+" "+string(c.Severity))
 		require.NotEmpty(t, c.Hint)
 	}
-	require.Equal(t, known, told)
+	require.Equal(t, known, found)
 }
 
 // TestEveryCodeHasAnInjury: no code without a row that shows it. A live workflow that is away, and damage in the store,

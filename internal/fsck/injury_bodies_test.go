@@ -30,27 +30,27 @@ func ownBodies() []body {
 	info := []fsck.Code{fsck.ActiveHandoffWithoutDecision}
 	return []body{
 		{"done", func(t *testing.T) (projector.Dir, fakeBlobs) { s := whole(t); return written(t, s), s.blobs }, nil},
-		{"paused", told(func(s *story) {
+		{"paused", ranWith(func(s *story) {
 			s.twoPasses()
 			s.add(run.KindRunPaused,
 				run.RunPaused{Reason: run.UserRequested})
 		}), nil},
-		{"running", told(func(s *story) { s.twoPasses(); s.begin(about(3), 1) }), nil},
-		{"asking", told(func(s *story) { s.asks() }), info},
-		{"halted", told(func(s *story) {
+		{"running", ranWith(func(s *story) { s.twoPasses(); s.begin(about(3), 1) }), nil},
+		{"asking", ranWith(func(s *story) { s.asks() }), info},
+		{"halted", ranWith(func(s *story) {
 			s.asks()
 			s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h-1", Action: "halt",
 				DecidedBy: "somebody"})
 			s.add(run.KindRunEnd, run.RunEnd{Status: run.Halted, Reason: "phase_handoff_halt"})
 		}), nil},
-		{"failed", told(func(s *story) {
+		{"failed", ranWith(func(s *story) {
 			s.asks()
 			s.add(run.KindRunEnd,
 				run.RunEnd{Status: run.Failed, Reason: "broken"})
 		}), info},
-		{"with turns", told(func(s *story) { s.worksOn(""); s.turn(1, "ok", "tree 1"); s.turn(2, "ok", "tree 2") }),
+		{"with turns", ranWith(func(s *story) { s.worksOn(""); s.turn(1, "ok", "tree 1"); s.turn(2, "ok", "tree 2") }),
 			nil},
-		{"interrupted", told(func(s *story) {
+		{"interrupted", ranWith(func(s *story) {
 			s.asks()
 			s.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: moment(99)})
 		}), []fsck.Code{fsck.InterruptedWithActiveHandoff, fsck.ActiveHandoffWithoutDecision}},
@@ -87,10 +87,10 @@ func (s *story) asks() {
 		Type: run.HandoffFeedbackAlways, Trigger: run.TriggerApproved})
 }
 
-func told(tell func(*story)) func(*testing.T) (projector.Dir, fakeBlobs) {
+func ranWith(send func(*story)) func(*testing.T) (projector.Dir, fakeBlobs) {
 	return func(t *testing.T) (projector.Dir, fakeBlobs) {
 		s := newStory(t)
-		tell(s)
+		send(s)
 		s.send()
 		return written(t, s), s.blobs
 	}

@@ -17,7 +17,7 @@ func TestArtifact(t *testing.T) {
 	seed := "<html>seed</html>"
 	for _, row := range []struct {
 		name string
-		tell func(*story)
+		send func(*story)
 		hurt func(*testing.T, projector.Dir)
 		want rundir.Artifact
 	}{
@@ -35,7 +35,7 @@ func TestArtifact(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := newStory(t)
-			row.tell(s)
+			row.send(s)
 			s.send()
 			d := projector.At(t.TempDir())
 			for _, b := range s.batches {

@@ -112,7 +112,7 @@ func (d *daemon) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("it ended (%w) without output; see %s", d.how(), d.log)
 }
 
-// exit is how it ended, as an error even for exit status 0.
+// how returns how the process ended, as an error even for exit status 0.
 func (d *daemon) how() error {
 	if d.err == nil {
 		return errors.New("exit status 0")

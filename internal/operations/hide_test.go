@@ -47,9 +47,9 @@ func TestSecretInputsAreListed(t *testing.T) {
 		Source: []byte("pipeline: p\n"), Plan: &pipeline.Plan{Roles: []pipeline.Role{{Prompt: "a.md"},
 			{Prompt: "b.md"}}},
 	}
-	said := hiding(t).secretInputs(def)
-	require.Len(t, said, 1)
-	require.Contains(t, said[0], "b.md contains what looks like a secret (env-A_KEY)")
+	output := hiding(t).secretInputs(def)
+	require.Len(t, output, 1)
+	require.Contains(t, output[0], "b.md contains what looks like a secret (env-A_KEY)")
 	def.Source = []byte("run: echo open-sesame\n")
 	require.Contains(t, hiding(t).secretInputs(def)[0], "the definition contains")
 	require.Empty(t, Operator{}.secretInputs(def))

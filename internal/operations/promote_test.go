@@ -120,7 +120,7 @@ func laid(t *testing.T, root string) map[string]string {
 
 func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
 
-// events are the lines of promotions.jsonl.
+// promotionLines returns the lines of promotions.jsonl.
 func promotionLines(t *testing.T, d projector.Dir) []string {
 	t.Helper()
 	raw, err := os.ReadFile(d.Path(layout.PromotionsFile))

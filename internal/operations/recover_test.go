@@ -105,13 +105,13 @@ func TestRecoverListsWhatIsMissing(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new")
 			out, err := Recover(t.Context(), w.s, Recovery{RunID: "r1", Traces: w.rows, Dir: dir})
 			require.NoError(t, err)
-			said := strings.Join(out.Missing, "\n")
+			output := strings.Join(out.Missing, "\n")
 			for _, what := range always {
-				require.Contains(t, said, what)
+				require.Contains(t, output, what)
 			}
-			require.Contains(t, said, tt.names)
+			require.Contains(t, output, tt.names)
 			if tt.names == "" {
-				require.Len(t, out.Missing, len(always), said)
+				require.Len(t, out.Missing, len(always), output)
 				require.Equal(t, 0.25, out.USD)
 				require.Equal(t, "the reply", laid(t, dir)["calls/r1_g0.001.1.-.1/reply.txt"])
 			}

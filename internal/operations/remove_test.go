@@ -176,7 +176,7 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 		hurt   func(*removal)
 		says   string // without --discard; empty: it is removed
 		edited string // with a file that only the checkout has
-		mend   func(*removal)
+		repair func(*removal)
 	}{
 		"moved": {move, "", "in no commit (new.txt)", nil},
 		"moved, and another run has its place": {func(m *removal) {
@@ -246,8 +246,8 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 			}
 			require.Len(t, m.f.executions, 3, "nothing was removed")
 			require.NoError(t, m.remove(Removal{Discard: row.says != ""}))
-			if row.mend != nil {
-				row.mend(m)
+			if row.repair != nil {
+				row.repair(m)
 			}
 			m.gone()
 		})

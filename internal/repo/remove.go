@@ -17,7 +17,7 @@ type BranchContent struct {
 	Only []string // commits on no other branch, tag or checkout, newest first: short id and subject
 }
 
-// BranchContent returns the commits that would be lost with a run's branch. Branches besides count as lost too. Nothing
+// OwnWork returns the commits that would be lost with a run's branch. Branches besides count as lost too. Nothing
 // is written.
 func (r *Repo) OwnWork(ctx context.Context, branch string, besides ...string) (BranchContent, error) {
 	at, err := r.branchAt(ctx, branch)

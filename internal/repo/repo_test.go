@@ -100,7 +100,7 @@ func TestHead(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct{ said, wants string }{
+	for _, row := range []struct{ output, wants string }{
 		{"git version 2.30.0", ""},
 		{"git version 2.39.5 (Apple Git-154)", ""},
 		{"git version 3.0.1", ""},
@@ -108,12 +108,12 @@ func TestVersions(t *testing.T) {
 		{"git version 1.99.9", "found git 1.99; install 2.30 or later"},
 		{"usage: gi", `unexpected output of git version: "usage: gi"`},
 	} {
-		err := checkVersion(row.said)
+		err := checkVersion(row.output)
 		if row.wants == "" {
-			require.NoError(t, err, row.said)
+			require.NoError(t, err, row.output)
 			continue
 		}
-		require.ErrorIs(t, err, ErrNoGit, row.said)
+		require.ErrorIs(t, err, ErrNoGit, row.output)
 		require.ErrorContains(t, err, row.wants)
 	}
 }

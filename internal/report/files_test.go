@@ -100,7 +100,7 @@ func TestPageShowsFileDifferencesOfEachPass(t *testing.T) {
 	)
 	s.changes(2, 3, change{kind: "changed", path: "sum.sh", before: []byte("b\n"), after: []byte("c\n")})
 	page := write(t, s.workspaceDir().Dir, report.Options{Contents: s.blobs.copy})
-	said := section(t, page, "passes")
+	output := section(t, page, "passes")
 	for _, want := range []string{
 		"new.txt added +1 −0 @@ -0,0 +1,1 @@ +one",
 		"sum.sh changed +1 −1 @@ -1,3 +1,3 @@ a -old </pre></title><script>alert(1)</script>",
@@ -112,10 +112,10 @@ func TestPageShowsFileDifferencesOfEachPass(t *testing.T) {
 		"sum.sh changed +1 −1 @@ -1,1 +1,1 @@ -b +c",
 		"3 more files: starter snapshot diff run-1 2",
 	} {
-		require.Contains(t, said, want)
+		require.Contains(t, output, want)
 	}
 	require.NotContains(t, page, "<script>alert")
-	require.NotContains(t, said, "\x00")
+	require.NotContains(t, output, "\x00")
 	require.NotContains(t, section(t, page, "summary"), "not on this page")
 }
 

@@ -126,16 +126,16 @@ func TestPageShowsTextInItsOrder(t *testing.T) {
 
 func TestPageShowsChangesOfEachPass(t *testing.T) {
 	d := storyDir(t)
-	said := section(t, write(t, d.Dir, report.Options{}), "changes")
-	require.Contains(t, said, `@@ -1,3 +1,4 @@ <html> <h1>Page</h1> +<p>line 1 `)
-	require.NotContains(t, said, "-<h1>")
+	output := section(t, write(t, d.Dir, report.Options{}), "changes")
+	require.Contains(t, output, `@@ -1,3 +1,4 @@ <html> <h1>Page</h1> +<p>line 1 `)
+	require.NotContains(t, output, "-<h1>")
 
 	require.NoError(t, os.WriteFile(d.Path("_orchestrator/passes/pass-003/artifact-backup.html"),
 		[]byte("another text"), 0o644))
-	said = section(t, write(t, d.Dir, report.Options{}), "changes")
+	output = section(t, write(t, d.Dir, report.Options{}), "changes")
 	// of passes 1 and 3
-	require.Equal(t, 2, strings.Count(said, "Its text before or after is no longer in the directory."), said)
-	require.Contains(t, said, "Refine · round 1 +1 −0")
+	require.Equal(t, 2, strings.Count(output, "Its text before or after is no longer in the directory."), output)
+	require.Contains(t, output, "Refine · round 1 +1 −0")
 
 	page := write(t, storyDir(t).Dir, report.Options{Diffs: 1})
 	require.Contains(t, section(t, page, "summary"), "what the last 2 passes changed")
@@ -171,9 +171,9 @@ func TestPicturesAreLimited(t *testing.T) {
 
 func TestPageCutsLongLists(t *testing.T) {
 	page := write(t, storyDir(t).Dir, report.Options{Rows: 2})
-	said := section(t, page, "summary")
+	output := section(t, page, "summary")
 	for _, want := range []string{"the first 9 passes (", "What is not on this page"} {
-		require.Contains(t, said, want)
+		require.Contains(t, output, want)
 	}
 	require.NotContains(t, section(t, page, "passes"), "builder 3.0s")
 	require.Contains(t, section(t, page, "passes"), "weaver")

@@ -42,8 +42,8 @@ func TestSupervisorMemory(t *testing.T) {
 func small(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), supervisor.Program)
-	said, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./passbook-call").CombinedOutput()
-	require.NoError(t, err, string(said))
+	output, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./passbook-call").CombinedOutput()
+	require.NoError(t, err, string(output))
 	return path
 }
 

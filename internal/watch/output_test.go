@@ -13,8 +13,8 @@ import (
 func TestTailRemovesControlCharacters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stdout")
 	for name, row := range map[string]struct {
-		said string
-		want []string
+		output string
+		want   []string
 	}{
 		"lines, without empty ones": {"one\n\n  two\r\nthree", []string{"one", "  two", "three"}},
 		"nothing":                   {"", nil},
@@ -27,7 +27,7 @@ func TestTailRemovesControlCharacters(t *testing.T) {
 		"a progress line written over":  {"10%\r20%\r", []string{"10%", "20%"}},
 		"no text":                       {"a\xff\xfeb", []string{"a�b"}},
 	} {
-		require.NoError(t, os.WriteFile(file, []byte(row.said), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(row.output), 0o600))
 		got, err := Tail(file)
 		require.NoError(t, err, name)
 		require.Equal(t, row.want, got, name)

@@ -60,7 +60,7 @@ roles:
     steps:
 `+steps.String()), 0o600))
 	r := result{dir: filepath.Join(base, "asked")}
-	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
 
@@ -100,7 +100,7 @@ stages:
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	r := result{dir: filepath.Join(base, "wrapped")}
-	r.said = starter(t, "run", "--config", filepath.Join(folder, "wrapped.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", filepath.Join(folder, "wrapped.yaml"), "--output-dir", r.dir)
 	return r
 }
 
@@ -245,5 +245,5 @@ func TestTextAgentsAreEstimated(t *testing.T) {
 	require.Equal(t, true, tokens["estimated"])
 	require.Positive(t, tokens.number(t, "inputTokens"))
 	require.Zero(t, tokens.number(t, "estimatedCostUsd"), "no price is given, so there is none to guess")
-	require.NotRegexp(t, regexp.MustCompile(`(?i)error`), wrapperRun.get(t).said)
+	require.NotRegexp(t, regexp.MustCompile(`(?i)error`), wrapperRun.get(t).output)
 }

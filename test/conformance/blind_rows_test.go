@@ -44,7 +44,7 @@ func makeBlind(t *testing.T) result {
 	settle(t, "browser: "+program+"\n")
 	defer settle(t, "{}\n")
 	r := result{dir: filepath.Join(base, "blind")}
-	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
 

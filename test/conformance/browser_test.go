@@ -106,7 +106,7 @@ func (p pipe) serve() bool {
 	return true
 }
 
-// tell reports what happened because of a command.
+// sendEvent reports what happened because of a command.
 func (p pipe) sendEvent(c command, event string, params map[string]any) {
 	p.say(map[string]any{"method": event, "sessionId": c.Session, "params": params})
 }

@@ -99,7 +99,7 @@ func testCheckpointList(t *testing.T) {
 	var listed []object
 	require.NoError(t, json.Unmarshal([]byte(starter(t, "checkpoints", "--json", demoRun.get(t).dir)), &listed))
 	require.Len(t, listed, 10)
-	said := starter(t, "checkpoints", "--output-dir", demoRun.get(t).dir)
+	output := starter(t, "checkpoints", "--output-dir", demoRun.get(t).dir)
 	i := 0
 	eachCheckpoint(t, func(_ result, c object) {
 		require.Equal(t, object{
@@ -112,7 +112,7 @@ func testCheckpointList(t *testing.T) {
 		}, listed[i])
 		require.Positive(t, listed[i].number(t, "seq"))
 		require.Regexp(t, fmt.Sprintf(`(?m)^%s +\S.* UTC +%v +%v +\$%.2f `, c["id"], c["atPassNumber"], c["atPACycle"],
-			c["costAtCheckpoint"]), said)
+			c["costAtCheckpoint"]), output)
 		i++
 	})
 }

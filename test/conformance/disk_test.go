@@ -21,9 +21,9 @@ var fullRun = &shared{make: makeFull}
 var ordeal struct {
 	full, locked glimpse
 	refused      struct {
-		said  string
-		code  int
-		calls int
+		output string
+		code   int
+		calls  int
 	}
 }
 
@@ -32,7 +32,7 @@ type glimpse struct {
 	before, after map[string]string // its files before the disk went, and while it was away
 	state         string
 	temps         []string
-	said          string // what the worker says
+	output        string // what the worker says
 }
 
 func makeFull(t *testing.T) result {
@@ -61,14 +61,14 @@ func makeFull(t *testing.T) result {
 		until(t, "the disk is read-only", func() bool { return mount("-o", "remount,ro", disk) == nil })
 	})
 	require.NoError(t, mount("-o", "remount,rw", disk))
-	r.said = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	return keep(t, r)
 }
 
 // keep copies the directory off the disk, which goes away with the row that asked for it.
 func keep(t *testing.T, r result) result {
 	t.Helper()
-	copied := result{dir: filepath.Join(base, "full"), said: r.said}
+	copied := result{dir: filepath.Join(base, "full"), output: r.output}
 	require.NoError(t, os.CopyFS(copied.dir, os.DirFS(r.dir)))
 	return copied
 }
@@ -81,7 +81,7 @@ func refuse(t *testing.T, disk string) {
 	spoil(t, "[]")
 	require.NoError(t, mount("-o", "remount,ro", disk))
 	from := len(calls(t, 0))
-	ordeal.refused.said, ordeal.refused.code = try(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir",
+	ordeal.refused.output, ordeal.refused.code = try(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir",
 		filepath.Join(disk, "run"))
 	ordeal.refused.calls = len(calls(t, from))
 	require.NoError(t, mount("-o", "remount,rw", disk))
@@ -107,7 +107,7 @@ func suffer(t *testing.T, r result, complaint string, take func()) glimpse {
 	already := strings.Count(workerLog(t), complaint)
 	take()
 	until(t, "the worker meets: "+complaint, func() bool { return strings.Count(workerLog(t), complaint) > already })
-	m.said, m.after = workerLog(t), map[string]string{}
+	m.output, m.after = workerLog(t), map[string]string{}
 	_ = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			raw, _ := os.ReadFile(path)

@@ -94,19 +94,19 @@ func (e *env) succeed(args ...string) (string, error) {
 }
 
 // try is run for tests.
-func (e *env) try(t *testing.T, args ...string) (said string, code int) {
+func (e *env) try(t *testing.T, args ...string) (output string, code int) {
 	t.Helper()
-	said, code, err := e.run(args...)
+	output, code, err := e.run(args...)
 	require.NoError(t, err)
-	return said, code
+	return output, code
 }
 
 // starter is succeed for tests.
 func (e *env) starter(t *testing.T, args ...string) string {
 	t.Helper()
-	said, err := e.succeed(args...)
+	output, err := e.succeed(args...)
 	require.NoError(t, err)
-	return said
+	return output
 }
 
 // calls returns the lines of the scripted agent's call log. A line that is being written is left out.

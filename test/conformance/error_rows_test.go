@@ -80,10 +80,10 @@ func errorRows() rows {
 		},
 		"ER-03": func(t *testing.T) {
 			r := failingRun.get(t)
-			said := r.errorsOf(t, passOf(t, failing, "crash"))[0].text(t, "diagnostics")
-			require.LessOrEqual(t, utf8.RuneCountInString(said), 2000, "of ten thousand characters")
-			require.Greater(t, utf8.RuneCountInString(said), 500)
-			require.Contains(t, said, "Connection reset by peer", "the end says more than the beginning")
+			output := r.errorsOf(t, passOf(t, failing, "crash"))[0].text(t, "diagnostics")
+			require.LessOrEqual(t, utf8.RuneCountInString(output), 2000, "of ten thousand characters")
+			require.Greater(t, utf8.RuneCountInString(output), 500)
+			require.Contains(t, output, "Connection reset by peer", "the end says more than the beginning")
 			for _, r := range inTrouble(t) {
 				for _, e := range r.log(t, "errors.jsonl") {
 					require.LessOrEqual(t, utf8.RuneCountInString(e.text(t, "diagnostics")), 2000)

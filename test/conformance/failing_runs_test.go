@@ -57,9 +57,9 @@ func passOf(t *testing.T, parts []part, play string) int {
 
 // stopped is a run that rests, as somebody sees it who started it.
 type stopped struct {
-	said, status string
-	code         int
-	state        object
+	output, status string
+	code           int
+	state          object
 }
 
 var (
@@ -75,13 +75,13 @@ func makeFailing(t *testing.T) result {
 	config := writePlays(t, "failing", failing, "")
 	r := result{dir: filepath.Join(base, "failing")}
 	attach := func() int {
-		said, code := try(t, "run", "--config", config, "--output-dir", r.dir)
-		stops = append(stops, stopped{said, lookAt(t, r.dir), code, r.state(t)})
+		output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
+		stops = append(stops, stopped{output, lookAt(t, r.dir), code, r.state(t)})
 		return code
 	}
 	forced := func() {
-		said, code := try(t, "resume", r.dir)
-		refused = append(refused, stopped{said: said, code: code, state: r.state(t)})
+		output, code := try(t, "resume", r.dir)
+		refused = append(refused, stopped{output: output, code: code, state: r.state(t)})
 		starter(t, "resume", r.dir, "--force", "--reason", "the cause is mended")
 	}
 	require.Equal(t, 3, attach(), "exhausted")
@@ -99,15 +99,15 @@ func makeFailing(t *testing.T) result {
 	require.Equal(t, 3, attach(), "three in a row that were given up")
 	forced()
 	require.Zero(t, attach(), "the end")
-	r.said = stops[len(stops)-1].said
+	r.output = stops[len(stops)-1].output
 	return r
 }
 
 // lookAt is what `status` says, whatever its code.
 func lookAt(t *testing.T, dir string) string {
 	t.Helper()
-	said, _ := try(t, "status", dir)
-	return said
+	output, _ := try(t, "status", dir)
+	return output
 }
 
 // writePlays writes a pipeline whose passes are plays, with the default limits, and a stage after them, and gives its
@@ -173,10 +173,10 @@ func slowPipeline(t *testing.T) (config string, r result) {
 func makeSlow(t *testing.T) result {
 	failingRun.get(t)
 	config, r := slowPipeline(t)
-	said, code := try(t, "run", "--config", config, "--output-dir", r.dir)
-	require.Equal(t, 3, code, said)
-	exhaustedByTime = stopped{said, lookAt(t, r.dir), code, r.state(t)}
+	output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
+	require.Equal(t, 3, code, output)
+	exhaustedByTime = stopped{output, lookAt(t, r.dir), code, r.state(t)}
 	starter(t, "resume", r.dir)
-	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }

@@ -103,10 +103,10 @@ func parse(t *testing.T, raw []byte) object {
 
 // result is a run that rests or is over: its directory and what was seen meanwhile.
 type result struct {
-	dir   string
-	said  string
-	seen  *observer // what a watcher saw, if one watched
-	calls []object
+	dir    string
+	output string
+	seen   *observer // what a watcher saw, if one watched
+	calls  []object
 }
 
 func (r result) path(name string) string               { return filepath.Join(r.dir, filepath.FromSlash(name)) }

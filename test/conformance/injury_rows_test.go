@@ -49,7 +49,7 @@ func injuryRows() rows {
 		"AV-03": func(t *testing.T) {
 			r := archivedRun.get(t)
 			old := archive(t, r)
-			require.Contains(t, r.said, "Archived old state. Starting fresh.")
+			require.Contains(t, r.output, "Archived old state. Starting fresh.")
 			require.NotEqual(t, parse(t, old.file(t, "state.json")).text(t, "runId"), r.state(t).text(t, "runId"))
 			require.NotEqual(t, string(old.file(t, "passes/pass-001/prompt.md")), r.prompt(t, 1),
 				"the other configuration asks otherwise")
@@ -74,7 +74,7 @@ func injuryRows() rows {
 			require.EqualValues(t, 3, parse(t, []byte(ordeal.full.state)).number(t, "schemaVersion"),
 				"state.json is whole while the disk is full")
 			require.Empty(t, ordeal.full.temps, "temporary files are left on the full disk")
-			require.Contains(t, ordeal.full.said, "no space left on device")
+			require.Contains(t, ordeal.full.output, "no space left on device")
 			require.Equal(t, againRun.get(t).state(t).text(t, "currentArtifactHash"),
 				r.state(t).text(t, "currentArtifactHash"), "the run goes on where it stood")
 			require.Len(t, r.costs(t), 25)
@@ -100,10 +100,10 @@ func injuryRows() rows {
 		"RX-26": func(t *testing.T) {
 			fullRun.get(t)
 			require.NotZero(t, ordeal.refused.code)
-			require.Contains(t, ordeal.refused.said, "read-only")
-			require.NotContains(t, ordeal.refused.said, "panic")
+			require.Contains(t, ordeal.refused.output, "read-only")
+			require.NotContains(t, ordeal.refused.output, "panic")
 			require.Equal(t, ordeal.refused.calls, 0, "an agent was asked")
-			require.Contains(t, ordeal.locked.said, "read-only file system")
+			require.Contains(t, ordeal.locked.output, "read-only file system")
 			require.EqualValues(t, 3, parse(t, []byte(ordeal.locked.state)).number(t, "schemaVersion"))
 		},
 	}

@@ -84,11 +84,11 @@ func killRows() rows {
 			require.Equal(t, 1, lost.wreck.code)
 			require.Zero(t, lost.asked, "an agent was asked")
 			require.Equal(t, lost.wreckBefore, lost.wreckAfter, "what is left was touched")
-			require.Contains(t, lost.wreck.said, "no event of run "+lost.before.text(t, "runId")+
+			require.Contains(t, lost.wreck.output, "no event of run "+lost.before.text(t, "runId")+
 				" can be read from its events.jsonl")
 			require.Regexp(t, `(?m)^Damage: +.+ is damaged: no event of run `, lost.wreck.status)
 			require.NotContains(t, lost.wreck.status, "run --config", "it is not to be begun afresh")
-			require.Contains(t, lost.wreck.said,
+			require.Contains(t, lost.wreck.output,
 				"manual recovery is needed: restore events.jsonl from a copy, then resume; no checkpoint holds "+
 					"an undamaged artifact")
 		},

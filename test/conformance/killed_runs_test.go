@@ -86,7 +86,7 @@ func makeKilled(t *testing.T) result {
 			redone = string(r.file(t, "artifact.html"))
 		}
 	}
-	r.said = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	r.calls = calls(t, from)
 	return r
 }
@@ -128,7 +128,7 @@ func makeLost(t *testing.T) result {
 	}
 	before := len(e.callsFrom(t, 0))
 	lost.wreckBefore = tree(t, wreck.dir)
-	lost.wreck.said, lost.wreck.code = e.try(t, "resume", wreck.dir, "--force", "--reason",
+	lost.wreck.output, lost.wreck.code = e.try(t, "resume", wreck.dir, "--force", "--reason",
 		"the old server is gone for good")
 	lost.wreck.status, _ = e.try(t, "status", wreck.dir)
 	lost.wreckAfter, lost.asked = tree(t, wreck.dir), len(e.callsFrom(t, before))
@@ -136,10 +136,10 @@ func makeLost(t *testing.T) result {
 	code := 0
 	lost.refused, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
 	require.Equal(t, 5, code, lost.refused)
-	r.said = e.starter(t, "resume", r.dir, "--force", "--reason", "the old server is gone for good")
+	r.output = e.starter(t, "resume", r.dir, "--force", "--reason", "the old server is gone for good")
 	until(t, "call 6 is made again", func() bool { return started(e.callsFrom(t, 0), "006") == 2 })
 	lost.during = r.state(t)
-	r.said += e.starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.output += e.starter(t, "run", "--config", config, "--output-dir", r.dir)
 	r.calls = e.callsFrom(t, 0)
 	return r
 }

@@ -43,11 +43,11 @@ budget: {usd: 0.05}
 			s.press(t, "q")
 		}
 		require.Equal(t, code, s.ends(t), s.text())
-		return stopped{said: s.text(), state: r.state(t), status: lookAt(t, r.dir), code: code}
+		return stopped{output: s.text(), state: r.state(t), status: lookAt(t, r.dir), code: code}
 	}
 	tried := func(args ...string) stopped {
-		said, code := try(t, args...)
-		return stopped{said: said, code: code, state: r.state(t)}
+		output, code := try(t, args...)
+		return stopped{output: output, code: code, state: r.state(t)}
 	}
 	money.first = attach(3)
 	money.refused = tried("resume", r.dir)
@@ -77,14 +77,14 @@ func moneyRows() rows {
 				[]any{at.state["currentPhase"], at.state["phaseReason"], at.state["pausedFrom"]})
 			require.InDelta(t, 6, spent(t, at.state), 1e-6,
 				"three were out at once: the cap of 5 is passed by what they cost, and by no more")
-			require.Contains(t, at.said, "$0.06 are spent and the budget is $0.05")
+			require.Contains(t, at.output, "$0.06 are spent and the budget is $0.05")
 			require.Contains(t, at.status, "$0.06 / $0.05 (120%)")
 			require.Equal(t, true, at.state.at(t, "cost.hardCapHit"))
 		},
 		"RX-22": func(t *testing.T) {
 			r := moneyRun.get(t)
-			require.Equal(t, []int{5, 2}, []int{money.refused.code, money.tooLow.code}, "%s\n%s", money.refused.said,
-				money.tooLow.said)
+			require.Equal(t, []int{5, 2}, []int{money.refused.code, money.tooLow.code}, "%s\n%s", money.refused.output,
+				money.tooLow.output)
 			for _, s := range []stopped{money.refused, money.tooLow} {
 				require.InDelta(t, 6, spent(t, s.state), 1e-6, "it went on without money")
 			}
@@ -99,8 +99,8 @@ func moneyRows() rows {
 		"LC-11": func(t *testing.T) {
 			moneyRun.get(t)
 			warning := "! $0.06 of $0.05 are spent"
-			require.Contains(t, money.first.said, warning)
-			require.Less(t, strings.Index(money.first.said, warning), strings.Index(money.first.said, "Paused: "))
+			require.Contains(t, money.first.output, warning)
+			require.Less(t, strings.Index(money.first.output, warning), strings.Index(money.first.output, "Paused: "))
 		},
 	}
 }

@@ -15,7 +15,7 @@ var revertedRun = &shared{make: makeReverted}
 
 // refusal is what a verb of the starter said, and the code that it ended with.
 type refusal struct {
-	said          string
+	output        string
 	code          int
 	before, after map[string]string // the directory
 }
@@ -40,7 +40,7 @@ func makeReverted(t *testing.T) result {
 	from := len(calls(t, 0))
 	starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir, "--detach")
 	begun(t, r, 32)
-	back.live.said, back.live.code = try(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
+	back.live.output, back.live.code = try(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
 	pause(t, r, 1)
 	starter(t, "budget", r.dir, "--usd", "10") // what is done twice is paid for twice
 	until(t, "the budget is recorded", func() bool {
@@ -62,7 +62,7 @@ func makeReverted(t *testing.T) result {
 	for _, name := range notes {
 		back.notes[name] = string(r.file(t, "_orchestrator/"+name))
 	}
-	r.said = starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
 	at := slices.IndexFunc(r.seen.states, func(o object) bool {
 		return o["lastSeq"] != nil &&
@@ -79,7 +79,7 @@ var notes = []string{"conviction-layer.md", "discovery-log.md"}
 func unmoved(t *testing.T, r result, args ...string) refusal {
 	t.Helper()
 	f := refusal{before: tree(t, r.dir)}
-	f.said, f.code = try(t, args...)
+	f.output, f.code = try(t, args...)
 	f.after = tree(t, r.dir)
 	return f
 }
@@ -119,8 +119,8 @@ func revertRows() rows {
 		},
 		"CK-12": func(t *testing.T) {
 			revertedRun.get(t)
-			require.Equal(t, 1, back.hurt.code, back.hurt.said)
-			require.Contains(t, back.hurt.said, "artifact integrity check failed")
+			require.Equal(t, 1, back.hurt.code, back.hurt.output)
+			require.Contains(t, back.hurt.output, "artifact integrity check failed")
 			require.Equal(t, back.hurt.before, back.hurt.after, "something was changed")
 		},
 		"CK-13": func(t *testing.T) {
@@ -158,14 +158,14 @@ func revertRows() rows {
 		},
 		"CK-18": func(t *testing.T) {
 			revertedRun.get(t)
-			require.Equal(t, 2, back.unknown.code, back.unknown.said)
-			require.Contains(t, back.unknown.said, "has no checkpoint cp-S9: there are cp-S1, cp-S2, cp-S3")
+			require.Equal(t, 2, back.unknown.code, back.unknown.output)
+			require.Contains(t, back.unknown.output, "has no checkpoint cp-S9: there are cp-S1, cp-S2, cp-S3")
 			require.Equal(t, back.unknown.before, back.unknown.after, "something was changed")
 		},
 		"CL-10": func(t *testing.T) {
 			r := revertedRun.get(t)
-			require.Equal(t, 5, back.live.code, back.live.said)
-			require.Contains(t, back.live.said, "cannot revert a run that is running")
+			require.Equal(t, 5, back.live.code, back.live.output)
+			require.Contains(t, back.live.output, "cannot revert a run that is running")
 			require.Len(t, where(lines(t, r.file(t, "events.jsonl")), "kind", "run.reverted"), 1)
 		},
 	}

@@ -54,9 +54,9 @@ func makeDemo(t *testing.T) result {
 	r := result{dir: filepath.Join(base, "demo")}
 	s := watch(t, r.dir)
 	s.holdCalls(t, rowsEnv.faults())
-	r.said = starter(t, "demo", "--output-dir", r.dir)
+	r.output = starter(t, "demo", "--output-dir", r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
-	require.Contains(t, r.said, "Done: 56 of 56 passes, 3 cycles, 70 calls")
+	require.Contains(t, r.output, "Done: 56 of 56 passes, 3 cycles, 70 calls")
 	return r
 }
 
@@ -65,7 +65,7 @@ func makeAgain(t *testing.T) result {
 	spoil(t, "[]")
 	r := result{dir: filepath.Join(base, "again")}
 	from := len(calls(t, 0))
-	r.said = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	r.calls = calls(t, from)
 	return r
 }
@@ -95,7 +95,7 @@ func makeTroubled(t *testing.T) result {
 	r := result{dir: filepath.Join(base, "troubled")}
 	from := len(calls(t, 0))
 	s := watch(t, r.dir)
-	r.said = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
 	return r
 }
@@ -133,7 +133,7 @@ func makeRested(t *testing.T) result {
 	rest.removed = digest(r.file(t, "artifact.html"))
 	require.NoError(t, os.Remove(r.path("artifact.html")))
 	starter(t, "resume", r.dir)
-	r.said = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	return r
 }
 
@@ -181,12 +181,12 @@ func makeBudget(t *testing.T) result {
 	spoil(t, "[]")
 	config := copyExample(t, "poor", "budget: {usd: 2, warn_at: 0.8}", "budget: {usd: 0.5}")
 	r := result{dir: filepath.Join(base, "budget")}
-	said, code := try(t, "run", "--config", config, "--output-dir", r.dir)
-	require.Equal(t, 3, code, said)
+	output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
+	require.Equal(t, 3, code, output)
 	broke = r.state(t)
 	starter(t, "budget", r.dir, "--usd", "5")
 	starter(t, "resume", r.dir)
-	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir)
+	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
 
@@ -203,7 +203,7 @@ func makeArchived(t *testing.T) result {
 	r := result{dir: filepath.Join(base, "archived")}
 	starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
 	before = tree(t, r.dir)
-	r.said = starter(t, "run", "--config", config, "--output-dir", r.dir, "--fresh")
+	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir, "--fresh")
 	return r
 }
 

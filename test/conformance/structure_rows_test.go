@@ -64,7 +64,7 @@ func structureRows() rows {
 				"it is one of three on end that were given up")
 			require.EqualValues(t, passOf(t, failing, "sections"), stops[5].state.number(t, "lastCompletedCorpusPass"))
 			require.Equal(t, 5, refused[1].code)
-			require.Contains(t, refused[1].said, "3 consecutive passes failed")
+			require.Contains(t, refused[1].output, "3 consecutive passes failed")
 			n := float64(passOf(t, failing, "nopage"))
 			require.Len(t, where(failingRun.get(t).decisions(t, "execute-pass"), "passNumber", n), 1,
 				"the force does not do it again")
@@ -88,15 +88,15 @@ func testEveryReplyIsKept(t *testing.T) {
 			})
 		}
 	}
-	said, err := filepath.Glob(filepath.Join(rowsEnv.fakeDir(), "said-*"))
+	output, err := filepath.Glob(filepath.Join(rowsEnv.fakeDir(), "said-*"))
 	require.NoError(t, err)
-	require.Greater(t, len(said), 50)
-	for _, name := range said {
+	require.Greater(t, len(output), 50)
+	for _, name := range output {
 		raw := read(t, name)
 		require.True(t, kept[digest(raw)], "%s is nowhere:\n%s", filepath.Base(name), raw[:min(len(raw), 200)])
 	}
 	for _, failed := range []string{"said-cutall-3", "said-limited-4", "said-slowpoke-2", "said-stubborn-1",
 		"said-broken-1", "said-weaver-1"} {
-		require.Contains(t, strings.Join(said, " "), failed)
+		require.Contains(t, strings.Join(output, " "), failed)
 	}
 }

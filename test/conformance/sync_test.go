@@ -26,10 +26,10 @@ func testSyncs(t *testing.T) {
 	trace, dir := filepath.Join(base, "strace.txt"), filepath.Join(base, "synced")
 	cmd := exec.Command(strace, "-f", "-y", "-s", "200", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o",
 		trace, "-p", strconv.Itoa(workerPID(t)))
-	said, err := cmd.StderrPipe()
+	output, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	if line, _ := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "attached") {
+	if line, _ := bufio.NewReader(output).ReadString('\n'); !strings.Contains(line, "attached") {
 		_ = cmd.Wait()
 		t.Skip("strace may not look at other processes here: " + line)
 	}

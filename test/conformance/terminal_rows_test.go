@@ -36,7 +36,7 @@ func makeInterrupted(t *testing.T) result {
 		s := open(t, "run", "--config", config, "--output-dir", r.dir)
 		use(s)
 		require.Equal(t, code, s.ends(t), s.text())
-		return stopped{said: s.text(), code: code, state: r.state(t)}
+		return stopped{output: s.text(), code: code, state: r.state(t)}
 	}
 	pressed.waiting = attach(0, func(s *screen) {
 		until(t, "the agent of pass 3 has been refused", func() bool { return over(calls(t, from), "003") })
@@ -66,7 +66,7 @@ func makeInterrupted(t *testing.T) result {
 	})
 	pressed.asked = calls(t, from)
 	starter(t, "resume", r.dir)
-	r.said = attach(0, func(*screen) {}).said
+	r.output = attach(0, func(*screen) {}).output
 	r.calls = calls(t, from)
 	return r
 }
@@ -109,8 +109,8 @@ func terminalRows() rows {
 				"the pass was to be finished")
 			require.Equal(t, []int{1, 1}, []int{started(r.calls, "005"), answered(r.calls, "005")},
 				"the key in the terminal did not reach the agent")
-			require.Contains(t, pressed.passing.said, "Graceful shutdown requested. Finishing current pass...")
-			require.Contains(t, pressed.passing.said, "Press Ctrl+C again to force exit.")
+			require.Contains(t, pressed.passing.output, "Graceful shutdown requested. Finishing current pass...")
+			require.Contains(t, pressed.passing.output, "Press Ctrl+C again to force exit.")
 			checkpoints := pressed.passing.state.objects(t, "checkpoints")
 			require.Regexp(t, `^cp-PAUSE-\d{8}T\d{6}Z$`, checkpoints[len(checkpoints)-1].text(t, "id"))
 		},
@@ -126,7 +126,7 @@ func terminalRows() rows {
 		},
 		"LC-07": func(t *testing.T) {
 			interruptedRun.get(t)
-			require.Contains(t, pressed.auditing.said, "Force exit. State saved at last completed pass.")
+			require.Contains(t, pressed.auditing.output, "Force exit. State saved at last completed pass.")
 			require.Equal(t, []any{"paused", "user-requested", nil}, standing(pressed.auditing.state))
 			require.Zero(t, answered(pressed.asked, "auditor-B-1"))
 		},
@@ -134,7 +134,7 @@ func terminalRows() rows {
 			r := interruptedRun.get(t)
 			require.Equal(t, 4,
 				count(r.text(t), `\[INFO\]  Pipeline paused by user\. Resume with the same configuration\.$`))
-			require.Contains(t, pressed.passing.said, "Pipeline paused by user. Resume with: ")
+			require.Contains(t, pressed.passing.output, "Pipeline paused by user. Resume with: ")
 		},
 		"LC-09": func(t *testing.T) {
 			r := interruptedRun.get(t)
@@ -148,12 +148,12 @@ func terminalRows() rows {
 		},
 		"LC-10": func(t *testing.T) {
 			moneyRun.get(t)
-			require.Contains(t, money.second.said, "no PA-05 score: ", "a score out of range is shown too, with why")
-			require.Contains(t, money.second.said, "4.3")
-			said := interruptedRun.get(t).said
-			require.Contains(t, said, "PA-05 2.5 (target 3.0)")
-			require.Contains(t, said, "PA-05 3.0 (target 3.0)")
-			require.Less(t, strings.Index(said, "PA-05 2.5"), strings.Index(said, "PA-05 3.0"))
+			require.Contains(t, money.second.output, "no PA-05 score: ", "a score out of range is shown too, with why")
+			require.Contains(t, money.second.output, "4.3")
+			output := interruptedRun.get(t).output
+			require.Contains(t, output, "PA-05 2.5 (target 3.0)")
+			require.Contains(t, output, "PA-05 3.0 (target 3.0)")
+			require.Less(t, strings.Index(output, "PA-05 2.5"), strings.Index(output, "PA-05 3.0"))
 		},
 	}
 }

@@ -54,7 +54,7 @@ func (s *screen) read() {
 	}
 }
 
-// said is everything that was drawn so far.
+// text returns everything drawn so far.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

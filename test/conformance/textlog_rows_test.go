@@ -84,9 +84,10 @@ func textLogRows() rows {
 		"LG-15": func(t *testing.T) {
 			require.Equal(t, 56, count(demoRun.get(t).text(t),
 				`\[INFO\]    Conviction addition appended \([\d,]+ chars\)$`))
-			said := regexp.MustCompile(`(?s)CONVICTION_ADDITION_START -->\s*(.*?)\s*<!--`).FindStringSubmatch(string(demoRun.get(t).file(t, passDir(35)+"raw-output.txt")))
+			output := regexp.MustCompile(`(?s)CONVICTION_ADDITION_START -->\s*(.*?)\s*<!--`).FindStringSubmatch(
+				string(demoRun.get(t).file(t, passDir(35)+"raw-output.txt")))
 			require.Contains(t, section(t, demoRun.get(t), 35),
-				fmt.Sprintf("  Conviction addition appended (%d chars)\n", len([]rune(said[1]))))
+				fmt.Sprintf("  Conviction addition appended (%d chars)\n", len([]rune(output[1]))))
 		},
 		"LG-16": func(t *testing.T) {
 			r := demoRun.get(t)

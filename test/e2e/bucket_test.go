@@ -40,9 +40,9 @@ func TestABucketThatIsNotThere(t *testing.T) {
 	right := fakes3.Start(t)
 	h := newEnv(t, "PASSBOOK_STORE="+strings.Replace(right, "s3://passbook?", "s3://nowhere?", 1))
 	dir := h.dir("run")
-	said, code := h.try("run", "--config", tiny(), "--output-dir", dir)
+	output, code := h.try("run", "--config", tiny(), "--output-dir", dir)
 	require.NotZero(t, code)
-	require.Contains(t, said, "NoSuchBucket")
+	require.Contains(t, output, "NoSuchBucket")
 	require.NoFileExists(t, dir+"/events.jsonl")
 
 	h.env = append(h.env, "PASSBOOK_STORE="+right)

@@ -111,8 +111,9 @@ func nobodyIn(root string) error {
 		}
 		cwd, err := os.Readlink(filepath.Join("/proc", p.Name(), "cwd"))
 		if err == nil && strings.HasPrefix(cwd, root+"/") {
-			said, _ := os.ReadFile(filepath.Join("/proc", p.Name(), "cmdline"))
-			return fmt.Errorf("process %d survives in %s: %s", pid, cwd, strings.ReplaceAll(string(said), "\x00", " "))
+			output, _ := os.ReadFile(filepath.Join("/proc", p.Name(), "cmdline"))
+			return fmt.Errorf("process %d survives in %s: %s", pid, cwd,
+				strings.ReplaceAll(string(output), "\x00", " "))
 		}
 	}
 	return nil

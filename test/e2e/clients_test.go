@@ -62,9 +62,9 @@ func (c cli) try(args ...string) (string, bool) {
 
 func (c cli) do(args ...string) string {
 	c.h.t.Helper()
-	said, ok := c.try(args...)
-	require.True(c.h.t, ok, "temporal %s:\n%s", strings.Join(args, " "), said)
-	return said
+	output, ok := c.try(args...)
+	require.True(c.h.t, ok, "temporal %s:\n%s", strings.Join(args, " "), output)
+	return output
 }
 
 // TestTheTemporalCLI pauses, asks, raises the budget, resumes, resets and describes a run with nothing but Temporal's
@@ -85,17 +85,17 @@ func TestTheTemporalCLI(t *testing.T) {
 
 	require.Contains(t, c.do("workflow", "query", "--type", "status"), `"status":"paused"`)
 	require.Contains(t, c.do("workflow", "describe"), "corpus-tiny in "+dir)
-	said, ok := c.try("workflow", "update", "execute", "--name", "budget", "--input", `{"usd":0.01}`)
-	require.False(t, ok, said)
-	require.Contains(t, said, "a budget of 0.01 USD is below the current cost")
+	output, ok := c.try("workflow", "update", "execute", "--name", "budget", "--input", `{"usd":0.01}`)
+	require.False(t, ok, output)
+	require.Contains(t, output, "a budget of 0.01 USD is below the current cost")
 	require.Contains(t, c.do("workflow", "update", "execute", "--name", "budget", "--input", `{"usd":500}`),
 		"the budget is 500.00 USD")
 	require.Contains(t, c.do("workflow", "update", "execute", "--name", "resume", "--input", `{}`), "resuming")
 
 	h.mid("007")
-	said, ok = c.try("workflow", "update", "execute", "--name", "resume", "--input", `{}`)
-	require.False(t, ok, said)
-	require.Contains(t, said, "only a paused run can be resumed")
+	output, ok = c.try("workflow", "update", "execute", "--name", "resume", "--input", `{}`)
+	require.False(t, ok, output)
+	require.Contains(t, output, "only a paused run can be resumed")
 	c.do("workflow", "reset", "--type", "FirstWorkflowTask", "--reason", "test", "--reapply-exclude", "All")
 	h.finish(dir)
 	events := h.undisturbed(dir, 1)
@@ -110,10 +110,11 @@ func (c cli) startsNothing() {
 	d, err := c.h.dial().DescribeWorkflow(t.Context(), c.id, "")
 	require.NoError(t, err)
 	c.id = "by-hand"
-	said, ok := c.try("workflow", "execute", "--type", workflows.Name, "--task-queue", d.TaskQueueName, "--input", "{}")
-	require.False(t, ok, said)
-	require.Contains(t, said, "target.run_id is missing, target.dir is missing")
-	require.Contains(t, said, "start runs with the starter binary")
+	output, ok := c.try("workflow", "execute", "--type", workflows.Name, "--task-queue", d.TaskQueueName,
+		"--input", "{}")
+	require.False(t, ok, output)
+	require.Contains(t, output, "target.run_id is missing, target.dir is missing")
+	require.Contains(t, output, "start runs with the starter binary")
 	// server and worker delete files meanwhile
 	require.NoError(t, filepath.WalkDir(c.h.state(), func(path string, _ fs.DirEntry, _ error) error {
 		require.NotEqual(t, layout.ClaimFile, filepath.Base(path), path)
@@ -136,8 +137,8 @@ func TestMessagesThatAreTooMuch(t *testing.T) {
 	require.ErrorContains(t, err, "the maximum is 32768")
 	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbPause, long))
 	until(t, "the signal is written down", func() bool {
-		said := of[run.DecisionRefused](eventsOf(t, dir), run.KindDecisionRefused)
-		return len(said) == 1 && strings.Contains(said[0].Reason, "the maximum is 32768")
+		output := of[run.DecisionRefused](eventsOf(t, dir), run.KindDecisionRefused)
+		return len(output) == 1 && strings.Contains(output[0].Reason, "the maximum is 32768")
 	})
 
 	// the run cannot end before the last of them

@@ -151,9 +151,9 @@ func (h *environment) rebuildsEncrypted(dir, id string) {
 	require.NoError(h.t, os.RemoveAll(dir))
 	all := h.env
 	h.encrypting("two", "two")
-	said, code := h.try("rebuild", id, "--output-dir", dir)
+	output, code := h.try("rebuild", id, "--output-dir", dir)
 	require.NotZero(h.t, code)
-	require.Contains(h.t, said, `key "one" is not in codec.keys (two)`)
+	require.Contains(h.t, output, `key "one" is not in codec.keys (two)`)
 	h.env = all
 	h.starter("rebuild", id, "--output-dir", dir)
 	require.Equal(h.t, string(events), string(read(h.t, filepath.Join(dir, layout.EventsFile))))
@@ -195,8 +195,8 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 	w.page(t, h.tab("asked", "timeline"), dir, "") // the input
-	said, err := h.terminal(connect.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
+	output, err := h.terminal(connect.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
 		metaOf(t, dir).RunID)
-	require.NoError(t, err, string(said))
-	require.Contains(t, string(said), "awaiting_phase_handoff")
+	require.NoError(t, err, string(output))
+	require.Contains(t, string(output), "awaiting_phase_handoff")
 }

@@ -24,7 +24,7 @@ func TestAChangedLineIsNamedAndRepaired(t *testing.T) {
 	a := h.attach("run", "--config", tiny(), "--output-dir", dir)
 	h.mid("003")
 	a.interrupt()
-	require.Zero(t, a.wait(), a.said())
+	require.Zero(t, a.wait(), a.output())
 
 	path := filepath.Join(dir, layout.EventsFile)
 	whole := read(t, path)
@@ -37,8 +37,8 @@ func TestAChangedLineIsNamedAndRepaired(t *testing.T) {
 	require.Contains(t, h.starter("resume", dir), damage)
 	h.finish(dir)
 	until(t, "its workflow closes", func() bool {
-		said, _ := h.try("status", "--json", dir)
-		return strings.Contains(said, `"liveness": "closed"`)
+		output, _ := h.try("status", "--json", dir)
+		return strings.Contains(output, `"liveness": "closed"`)
 	})
 	events := eventsOf(t, dir)
 	recorded := of[run.JournalDamage](events, run.KindJournalDamaged)
@@ -46,17 +46,17 @@ func TestAChangedLineIsNamedAndRepaired(t *testing.T) {
 	require.EqualValues(t, 3, recorded[0].Line)
 	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
 	for _, verb := range []string{"status", "diagnose", "check", "watch", "logs"} {
-		said, _ := h.try(verb, dir)
-		require.Contains(t, said, damage, verb)
+		output, _ := h.try(verb, dir)
+		require.Contains(t, output, damage, verb)
 	}
 	require.Contains(t, h.starter("list"), damage)
 	require.Contains(t, h.starter("report", dir, "--out", "-"), damage)
 
-	said, code := h.try("repair-state", "--apply", dir)
-	require.Zero(t, code, said)
+	output, code := h.try("repair-state", "--apply", dir)
+	require.Zero(t, code, output)
 	require.True(t, bytes.HasPrefix(read(t, path), whole), "the line is what it was")
 	h.undisturbed(dir, 1)
-	said, code = h.try("status", dir)
-	require.Zero(t, code, said)
-	require.Contains(t, said, "; repaired")
+	output, code = h.try("status", dir)
+	require.Zero(t, code, output)
+	require.Contains(t, output, "; repaired")
 }

@@ -188,11 +188,11 @@ func (l *subject) sound(d projector.Dir) {
 	defer s.Close()
 	r, err := fsck.Check(l.t.Context(), d.Dir, fsck.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
 	require.NoError(l.t, err)
-	var said []string
+	var output []string
 	for _, i := range r.Issues {
 		if i.Severity != fsck.SeverityInfo {
-			said = append(said, string(i.Code)+": "+i.Message)
+			output = append(output, string(i.Code)+": "+i.Message)
 		}
 	}
-	require.Empty(l.t, said, strings.Join(said, "\n"))
+	require.Empty(l.t, output, strings.Join(output, "\n"))
 }

@@ -45,23 +45,23 @@ func TestDecide(t *testing.T) {
 	c := h.dial()
 	h.agree(c, dir, run.AwaitingPhaseHandoff)
 	require.Contains(t, h.starter("status", dir), "decide "+dir+" --action continue")
-	said := h.starter("decide", dir, "--show")
+	output := h.starter("decide", dir, "--show")
 	for _, text := range []string{first.ID, "score >= 4 is not met after 1 rounds", "continue_with_waiver",
 		"refine-output.txt"} {
-		require.Contains(t, said, text)
+		require.Contains(t, output, text)
 	}
 	refused := func(want int, words string, args ...string) {
 		t.Helper()
-		said, code := h.try(append([]string{"decide", dir}, args...)...)
-		require.Equal(t, want, code, said)
-		require.Contains(t, said, words)
+		output, code := h.try(append([]string{"decide", dir}, args...)...)
+		require.Equal(t, want, code, output)
+		require.Contains(t, output, words)
 	}
 	refused(2, "name the action")
 	refused(2, "is not an action", "--action", "perhaps")
 	refused(2, "needs feedback", "--action", "retry_feedback")
 	refused(2, "not polish:9:9:x", "--action", "continue", "--id", "polish:9:9:x")
-	said, code := h.try("resume", dir)
-	require.Equal(t, 5, code, said)
+	output, code := h.try("resume", dir)
+	require.Equal(t, 5, code, output)
 
 	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "make it calmer", "--by", "ada")
 	second := h.asked(dir, 2)
@@ -132,13 +132,13 @@ func TestAPreservedHandoff(t *testing.T) {
 	before := tree(t, dir)
 	for _, verb := range [][]string{{"resume"}, {"resume", "--force", "--reason", "all the same"}, {"check"},
 		{"repair-state", "--apply"}, {"status"}, {"diagnose"}} {
-		said, code := h.try(append(verb, dir)...)
-		require.Equal(t, 4, code, "%v: %s", verb, said)
-		require.Contains(t, said, "decide", "%v", verb)
+		output, code := h.try(append(verb, dir)...)
+		require.Equal(t, 4, code, "%v: %s", verb, output)
+		require.Contains(t, output, "decide", "%v", verb)
 	}
 	sameTree(t, before, tree(t, dir))
-	said, _ := h.try("resume", dir)
-	require.Contains(t, said, first.ID+" is not decided")
+	output, _ := h.try("resume", dir)
+	require.Contains(t, output, first.ID+" is not decided")
 	require.Contains(t, h.starter("decide", dir, "--action", "halt", "--note", "enough"), "continues in epoch 2")
 	until(t, "the run is halted, and has ended", func() bool {
 		return statusIs(dir, run.Halted) && len(of[run.RunEnd](eventsOf(t, dir), run.KindRunEnd)) > 0

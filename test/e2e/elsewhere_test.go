@@ -34,8 +34,8 @@ func TestAClaimOfAnotherHost(t *testing.T) {
 	other := exec.Command(filepath.Join(programs, "worker"))
 	other.Dir = project
 	other.Env = append(append(h.env, h.running().Server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("elsewhere"))
-	var said strings.Builder
-	other.Stdout, other.Stderr = &said, &said
+	var output strings.Builder
+	other.Stdout, other.Stderr = &output, &output
 	require.NoError(t, other.Start())
 	id, err := process.Of(other.Process.Pid)
 	require.NoError(t, err)

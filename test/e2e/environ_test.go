@@ -63,9 +63,9 @@ func TestAnAgentThatIsInstalledLater(t *testing.T) {
 
 	write(filepath.Join(bin, "the-agent"), lateAgent, 0o700)
 	h.env = append(old, "PATH="+bin+":"+os.Getenv("PATH"), "OUT="+out, "DEPLOY_KEY="+secret)
-	said, code := h.try("doctor", dir)
-	require.Equal(t, 3, code, said)
-	words := strings.Join(strings.Fields(said), " ")
+	output, code := h.try("doctor", dir)
+	require.Equal(t, 3, code, output)
+	words := strings.Join(strings.Fields(output), " ")
 	require.Contains(t, words, "the-agent is not found by them; this terminal finds "+filepath.Join(bin, "the-agent"))
 	require.Contains(t, words, "resume "+dir+" in this terminal")
 	h.starter("resume", dir)
@@ -75,8 +75,8 @@ func TestAnAgentThatIsInstalledLater(t *testing.T) {
 	info, err := os.Stat(handed)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
-	said, _ = h.try("doctor", dir)
-	require.Contains(t, strings.Join(strings.Fields(said), " "), "the environment of its resume at")
+	output, _ = h.try("doctor", dir)
+	require.Contains(t, strings.Join(strings.Fields(output), " "), "the environment of its resume at")
 
 	h.crash(worker)
 	h.env = old
@@ -87,7 +87,7 @@ func TestAnAgentThatIsInstalledLater(t *testing.T) {
 	require.Equal(t, []string{secret, secret, secret}, keys())
 	history := h.historyOf(metaOf(t, dir).RunID)
 	foreground.interrupt()
-	require.Zero(t, foreground.wait(), foreground.said())
+	require.Zero(t, foreground.wait(), foreground.output())
 	require.NoFileExists(t, handed)
 
 	places := append(contents(t, dir), contents(t, h.state())...)
@@ -95,7 +95,7 @@ func TestAnAgentThatIsInstalledLater(t *testing.T) {
 		places = append(places, place{"history " + where, raw})
 	}
 	hidden := 0
-	for _, p := range append(places, place{"what the worker said", []byte(foreground.said())}) {
+	for _, p := range append(places, place{"what the worker said", []byte(foreground.output())}) {
 		require.NotContains(t, string(p.raw), secret, p.name)
 		hidden += bytes.Count(p.raw, []byte("[redacted:env-DEPLOY_KEY"))
 	}

@@ -84,7 +84,7 @@ func (h *environment) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // try runs the starter to its end.
-func (h *environment) try(args ...string) (said string, code int) {
+func (h *environment) try(args ...string) (output string, code int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
@@ -104,9 +104,9 @@ func (h *environment) try(args ...string) (said string, code int) {
 // starter runs the starter and wants it to be fine.
 func (h *environment) starter(args ...string) string {
 	h.t.Helper()
-	said, code := h.try(args...)
-	require.Zero(h.t, code, "starter %s:\n%s", strings.Join(args, " "), said)
-	return said
+	output, code := h.try(args...)
+	require.Zero(h.t, code, "starter %s:\n%s", strings.Join(args, " "), output)
+	return output
 }
 
 // attached is a starter that stays attached in the background.
@@ -124,7 +124,7 @@ func (a *attached) Write(p []byte) (int, error) {
 	return a.out.Write(p)
 }
 
-func (a *attached) said() string {
+func (a *attached) output() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.out.String()
@@ -150,7 +150,7 @@ func (a *attached) wait() int {
 	select {
 	case <-a.end:
 	case <-time.After(deadline):
-		require.FailNow(a.h.t, "the starter does not end", a.said())
+		require.FailNow(a.h.t, "the starter does not end", a.output())
 	}
 	a.h.meet()
 	return a.cmd.ProcessState.ExitCode()

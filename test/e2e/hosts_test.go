@@ -134,9 +134,9 @@ func TestTwoHosts(t *testing.T) {
 		return strings.Contains(h.starter("status", dir), "no worker that reaches the store s3://passbook?") &&
 			strings.Contains(h.starter("status", dir), "has the program "+h.beta)
 	})
-	said, code := h.try("doctor")
+	output, code := h.try("doctor")
 	require.Equal(t, 3, code)
-	require.Contains(t, said, "has the program "+h.beta)
+	require.Contains(t, output, "has the program "+h.beta)
 	unreached, err := local.ReadCapabilities(h.dir("state-c"))
 	require.NoError(t, err)
 	require.Empty(t, unreached.Queues)

@@ -342,11 +342,11 @@ func costsAgree(dir string, now instant) error {
 	for _, r := range rows {
 		sum = run.Cents(sum + r.USD)
 	}
-	said := []float64{now.Meta.State.Total(), run.Cents(now.Book.Cost.TotalEstimatedCostUSD + now.Book.SunkCostUSD),
+	output := []float64{now.Meta.State.Total(), run.Cents(now.Book.Cost.TotalEstimatedCostUSD + now.Book.SunkCostUSD),
 		spentIn(now.Events)}
-	for _, usd := range said {
+	for _, usd := range output {
 		if usd != sum {
-			return fmt.Errorf("cost rows add up to %v; meta.json, state.json and the journal say %v", sum, said)
+			return fmt.Errorf("cost rows add up to %v; meta.json, state.json and the journal say %v", sum, output)
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ func TestKeeperOfAnotherBuild(t *testing.T) {
 
 	both := []*attached{h.attach("server", "start"), h.attach("server", "start")} // at once
 	for _, a := range both {
-		require.Zero(t, a.wait(), a.said())
-		require.Contains(t, a.said(), "Keeper    pid ")
+		require.Zero(t, a.wait(), a.output())
+		require.Contains(t, a.output(), "Keeper    pid ")
 	}
 	first := h.meet()
 	starter("server", "start") // another build: a copy has another time
@@ -179,16 +179,16 @@ func TestRunWithoutAWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), at, deadline)
 
-	said := h.starter("status", dir)
-	require.Contains(t, said, "running (waits for a worker)")
-	require.Contains(t, said, "none: no worker polls passbook-dir-")
-	require.Contains(t, said, "server start, then ")
-	said = h.starter("list")
-	require.Contains(t, said, "running, no worker")
-	require.Contains(t, said, "1 open run waits for a worker: no worker polls passbook-dir-")
+	output := h.starter("status", dir)
+	require.Contains(t, output, "running (waits for a worker)")
+	require.Contains(t, output, "none: no worker polls passbook-dir-")
+	require.Contains(t, output, "server start, then ")
+	output = h.starter("list")
+	require.Contains(t, output, "running, no worker")
+	require.Contains(t, output, "1 open run waits for a worker: no worker polls passbook-dir-")
 	w := h.attach("watch", dir)
 	until(t, "watch reports it", func() bool {
-		return strings.Contains(w.said(),
+		return strings.Contains(w.output(),
 			"Held up: no worker polls passbook-dir-")
 	})
 	w.interrupt()

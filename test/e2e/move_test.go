@@ -35,10 +35,10 @@ func TestACopyIsNotTheRun(t *testing.T) {
 		{"cancel", copied}, {"revert", copied, "--to", "cp-1"}, {"decide", copied, "--action", "continue"},
 		{"run", "--config", tiny(), "--output-dir", copied},
 	} {
-		said, code := h.try(verb...)
-		require.Equal(t, 2, code, "%v: %s", verb, said)
-		require.Contains(t, said, copied+" is a copy: run "+id+" has its directory in "+dir)
-		require.Contains(t, said, "starter resume "+dir+")")
+		output, code := h.try(verb...)
+		require.Equal(t, 2, code, "%v: %s", verb, output)
+		require.Contains(t, output, copied+" is a copy: run "+id+" has its directory in "+dir)
+		require.Contains(t, output, "starter resume "+dir+")")
 	}
 	sameTree(t, before, tree(t, copied))
 	require.True(t, statusIs(dir, run.Paused))
@@ -94,16 +94,16 @@ func TestAttach(t *testing.T) {
 		terminals[i] = h.attach("attach", dir)
 	}
 	for _, a := range terminals {
-		until(t, "it is attached", func() bool { return strings.Contains(a.said(), "builder") })
+		until(t, "it is attached", func() bool { return strings.Contains(a.output(), "builder") })
 	}
 	terminals[0].interrupt()
-	require.Zero(t, terminals[0].wait(), terminals[0].said())
-	require.Contains(t, terminals[0].said(), "Detached: the run continues. To pause it: ")
+	require.Zero(t, terminals[0].wait(), terminals[0].output())
+	require.Contains(t, terminals[0].output(), "Detached: the run continues. To pause it: ")
 	require.NoError(t, terminals[1].cmd.Process.Signal(syscall.SIGHUP))
-	require.Equal(t, 129, terminals[1].wait(), terminals[1].said())
-	require.Contains(t, terminals[1].said(), "Ended by a signal (hangup). The run continues.")
-	require.Zero(t, terminals[2].wait(), terminals[2].said())
-	require.Contains(t, terminals[2].said(), "Done: 16 of 16 passes")
+	require.Equal(t, 129, terminals[1].wait(), terminals[1].output())
+	require.Contains(t, terminals[1].output(), "Ended by a signal (hangup). The run continues.")
+	require.Zero(t, terminals[2].wait(), terminals[2].output())
+	require.Contains(t, terminals[2].output(), "Done: 16 of 16 passes")
 	events := h.undisturbed(dir, 0)
 	require.Empty(t, of[run.RunPaused](events, run.KindRunPaused))
 

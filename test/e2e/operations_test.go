@@ -176,7 +176,7 @@ func comesOf(t *testing.T, l *subject, op run.Operation) {
 // does asks for an operation and waits until it is done.
 func does(t *testing.T, l *subject, op run.Operation) {
 	was := metaOf0(l)
-	if op == run.Resume && l.mend() {
+	if op == run.Resume && l.repair() {
 		_, err := l.o.Resume(t.Context(), l.dir, operations.Reopening{Force: true, Reason: "it was mended"})
 		require.NoError(t, err)
 	} else {
@@ -224,9 +224,8 @@ func metaOf0(l *subject) int64 {
 	return now.Tail.Seq
 }
 
-// mend removes the cause of a pause, if it is one that speaks against a resume. force: somebody has to insist all the
-// same.
-func (l *subject) mend() (force bool) {
+// repair removes the cause of a pause if it prevents a resume. force reports whether `resume` still needs --force.
+func (l *subject) repair() (force bool) {
 	l.t.Helper()
 	switch m := metaOf(l.t, l.dir.Root); m.Reason {
 	case run.BudgetThreshold:

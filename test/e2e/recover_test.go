@@ -44,10 +44,10 @@ func TestFromTraces(t *testing.T) {
 	require.NoError(t, os.RemoveAll(dir))
 	h.forgets()
 
-	said, code := h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
-	require.Equal(t, 3, code, said)
-	require.Contains(t, said, "the journal, events 1 to ")
-	require.Contains(t, said, "the store contains no segment")
+	output, code := h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
+	require.Equal(t, 3, code, output)
+	require.Contains(t, output, "the journal, events 1 to ")
+	require.Contains(t, output, "the store contains no segment")
 	require.NoFileExists(t, filepath.Join(out, layout.EventsFile), "it is no run directory")
 	require.NoFileExists(t, filepath.Join(out, layout.ClaimFile))
 	var report operations.Recovered
@@ -75,18 +75,18 @@ func TestFromTraces(t *testing.T) {
 	require.Equal(t, before["artifact.html"], again["artifact.html"])
 	require.Equal(t, before["_orchestrator/pipeline.yaml"], again["given/pipeline.yaml"])
 
-	require.Contains(t, said, "fork "+id+" --from "+report.Checkpoint)
+	require.Contains(t, output, "fork "+id+" --from "+report.Checkpoint)
 	fork := h.dir("fork")
 	h.starter("fork", id, "--from", report.Checkpoint, "--output-dir", fork)
 	require.True(t, statusIs(fork, run.Done))
 	require.Equal(t, foretell(t, tiny()).artifact(), artifactOf(t, fork))
 
-	said, code = h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
+	output, code = h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
 	require.Equal(t, 2, code)
-	require.Contains(t, said, "is not empty")
-	said, code = h.try("rebuild", "no-such-run", "--from-traces", h.settings(), "--output-dir", h.dir("nothing"))
+	require.Contains(t, output, "is not empty")
+	output, code = h.try("rebuild", "no-such-run", "--from-traces", h.settings(), "--output-dir", h.dir("nothing"))
 	require.Equal(t, 2, code)
-	require.Contains(t, said, "mention run no-such-run")
+	require.Contains(t, output, "mention run no-such-run")
 }
 
 // TestFromTracesWhole loses the directory and the history of a run that was over: its journal is in the store, and so

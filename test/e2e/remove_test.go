@@ -71,13 +71,13 @@ func (tr *trial) removed(id string) {
 func testRemoveWhole(t *testing.T, h *environment) {
 	tr := h.trial(t)
 	id := tr.removable()
-	said := tr.starter("remove", tr.dir)
+	output := tr.starter("remove", tr.dir)
 	for _, part := range []string{"workflow ", "checkout ", "branch ", "store ", "directory ", "registry ",
 		"delivered to the branch result", "Nothing was changed"} {
-		require.Contains(t, said, part)
+		require.Contains(t, output, part)
 	}
 	require.DirExists(t, tr.dir)
-	require.Regexp(t, `only these runs need [1-9]\d* objects`, said)
+	require.Regexp(t, `only these runs need [1-9]\d* objects`, output)
 
 	bin := filepath.Join(tr.folder, "bin")
 	git, err := exec.LookPath("git")
@@ -101,8 +101,8 @@ func testRemoveWhole(t *testing.T, h *environment) {
 	require.Contains(t, tr.starter("remove", id, "--yes"), "Run "+id+" is removed.")
 	tr.removed(id)
 	tr.untouched("result")
-	said, code := tr.try("remove", id)
-	require.Equal(t, 2, code, said)
+	output, code := tr.try("remove", id)
+	require.Equal(t, 2, code, output)
 }
 
 // testRemoveInterrupted refuses a run at work, cancels it when its workflow is gone, and removes it.
@@ -112,9 +112,9 @@ func testRemoveInterrupted(t *testing.T, h *environment) {
 	tr.begin()
 	until(t, "the reviewer is asked", func() bool { return tr.heldReviewer() })
 	id := metaOf(t, tr.dir).RunID
-	said, code := tr.try("remove", tr.dir, "--yes")
-	require.Equal(t, 5, code, said)
-	require.Contains(t, said, "it is running. End it first: ")
+	output, code := tr.try("remove", tr.dir, "--yes")
+	require.Equal(t, 5, code, output)
+	require.Contains(t, output, "it is running. End it first: ")
 	require.DirExists(t, tr.dir)
 
 	require.NoError(t, tr.dial().TerminateWorkflow(t.Context(), id, "", "test"))
@@ -131,9 +131,9 @@ func testRemoveInterrupted(t *testing.T, h *environment) {
 	closed := tr.dial().GetWorkflow(t.Context(), id, "").Get(t.Context(), nil)
 	require.Error(t, closed)
 
-	said, code = tr.try("remove", tr.dir)
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, "has commits that nothing else leads to")
+	output, code = tr.try("remove", tr.dir)
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "has commits that nothing else leads to")
 	tr.starter("remove", tr.dir, "--yes", "--discard")
 	tr.removed(id)
 	tr.untouched()
@@ -144,9 +144,9 @@ func testRemoveDeletedByHand(t *testing.T, h *environment) {
 	tr := h.trial(t)
 	id := tr.removable()
 	require.NoError(t, os.RemoveAll(tr.dir))
-	said := tr.starter("store", "gc", "--older-than", "0s", "--delete")
-	require.Contains(t, said, "not found: run "+id)
-	require.Contains(t, said, "remove "+id)
+	output := tr.starter("store", "gc", "--older-than", "0s", "--delete")
+	require.Contains(t, output, "not found: run "+id)
+	require.Contains(t, output, "remove "+id)
 	require.Contains(t, tr.starter("remove", tr.dir), "its folder is gone")
 	tr.starter("remove", tr.dir, "--yes")
 	tr.removed(id)

@@ -19,10 +19,11 @@ import (
 func (h *environment) torn(dir, why string) {
 	h.t.Helper()
 	until(h.t, "the end of the workflow is seen", func() bool { return h.status(dir).EffectiveStatus.Status == run.Interrupted })
-	said := h.status(dir)
-	require.Equal(h.t, run.Running, said.EffectiveStatus.Recorded)
-	require.Contains(h.t, said.EffectiveStatus.Detail, why)
-	require.Contains(h.t, h.starter("status", dir), "interrupted (recorded: running; "+said.EffectiveStatus.Detail+")")
+	output := h.status(dir)
+	require.Equal(h.t, run.Running, output.EffectiveStatus.Recorded)
+	require.Contains(h.t, output.EffectiveStatus.Detail, why)
+	require.Contains(h.t, h.starter("status", dir), 
+		"interrupted (recorded: running; "+output.EffectiveStatus.Detail+")")
 	diagnosis, code := h.try("diagnose", dir)
 	require.Equal(h.t, 3, code)
 	require.Contains(h.t, diagnosis, why)
@@ -84,8 +85,8 @@ func TestDeleted(t *testing.T) {
 		require.NoError(t, err)
 	})
 	h.torn(dir, "") // terminated first, gone a moment later
-	said := h.finish(dir)
-	require.Contains(t, said, "It was interrupted, and continues in epoch 2")
+	output := h.finish(dir)
+	require.Contains(t, output, "It was interrupted, and continues in epoch 2")
 	h.wentOn(dir, before, "")
 }
 
@@ -116,16 +117,16 @@ func TestTheDatabaseIsGone(t *testing.T) {
 			if storeToo {
 				require.NoError(t, os.RemoveAll(filepath.Join(h.state(), "store")))
 			}
-			said := h.starter("resume", dir)
-			require.Equal(t, storeToo, len(h.restored(said)) > 0, said)
+			output := h.starter("resume", dir)
+			require.Equal(t, storeToo, len(h.restored(output)) > 0, output)
 			h.wentOn(dir, before, "no longer has its workflow")
 		})
 	}
 }
 
 // restored returns the line about files that the store had lost; empty: none.
-func (h *environment) restored(said string) string {
-	for line := range strings.Lines(said) {
+func (h *environment) restored(output string) string {
+	for line := range strings.Lines(output) {
 		if strings.Contains(line, "files that the store had lost were restored") {
 			return line
 		}
@@ -147,9 +148,9 @@ func TestCancelledRunResumes(t *testing.T) {
 	until(t, "the run is cancelled", func() bool { return statusIs(dir, run.Cancelled) })
 	until(t, "its agent is gone", func() bool { return !agent.Alive() })
 	h.agree(c, dir, run.Cancelled)
-	said, code := h.try("run", "--config", tiny(), "--output-dir", dir)
+	output, code := h.try("run", "--config", tiny(), "--output-dir", dir)
 	require.Equal(t, 1, code)
-	require.Contains(t, said, "To resume it: ")
+	require.Contains(t, output, "To resume it: ")
 
 	codes := make([]int, 2)
 	var both sync.WaitGroup
@@ -164,9 +165,9 @@ func TestCancelledRunResumes(t *testing.T) {
 	require.Empty(t, of[run.RunInterrupted](events, run.KindRunInterrupted))
 	require.Len(t, of[run.RunEnd](events, run.KindRunEnd), 2)
 
-	said, code = h.try("resume", dir)
+	output, code = h.try("resume", dir)
 	require.Equal(t, 5, code)
-	require.Contains(t, said, "done is final")
+	require.Contains(t, output, "done is final")
 }
 
 // TestFailedRunResumes loses the plan from the store: no attempt can help, so the run fails and says why. The directory

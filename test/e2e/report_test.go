@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 	w := h.webUI()
 	w.base = (&url.URL{Scheme: "file", Path: file}).String()
 	w.shows(t, 1400)
-	said := strings.Join(strings.Fields(w.page(t, "", "Checks passed", "")), " ")
+	output := strings.Join(strings.Fields(w.page(t, "", "Checks passed", "")), " ")
 
 	var state rundir.PipelineState
 	raw, err := os.ReadFile(filepath.Join(h.dir("done"), filepath.FromSlash(layout.StateFile)))
@@ -41,7 +41,7 @@ func TestReport(t *testing.T) {
 		fmt.Sprintf("Conviction %d", state.ConvictionEntryCount), fmt.Sprintf("Discovery %d", state.DiscoveryEntryCount),
 		"Cycle 1: 2.5", "cp-S2 16",
 	} {
-		require.Contains(t, said, want)
+		require.Contains(t, output, want)
 	}
 	w.keepTop(t, 1400, 1000, "report")
 	w.keepTop(t, 390, 1100, "report-phone")

@@ -111,9 +111,9 @@ func testRevertBySignal(t *testing.T, h *environment, o operations.Operator) {
 		return len(kinds[run.DecisionRefused](l,
 			run.KindDecisionRefused)) == 1
 	})
-	said := kinds[run.DecisionRefused](l, run.KindDecisionRefused)[0]
-	require.Equal(t, []string{workflows.VerbRevert, "bob"}, []string{said.Verb, said.By})
-	require.Contains(t, said.Reason, "has no checkpoint cp-S9")
+	output := kinds[run.DecisionRefused](l, run.KindDecisionRefused)[0]
+	require.Equal(t, []string{workflows.VerbRevert, "bob"}, []string{output.Verb, output.By})
+	require.Contains(t, output.Reason, "has no checkpoint cp-S9")
 	l.is(run.Paused)
 	require.Equal(t, run.Paused, l.stands())
 	require.Empty(t, kinds[run.RunReverted](l, run.KindRunReverted))

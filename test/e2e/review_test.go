@@ -122,9 +122,9 @@ func testDirtySource(t *testing.T, h *environment) {
 	tr.write("work.txt", "line 1\nmine\n")
 	tr.write("new.txt", "new\n")
 	dirty := tr.standing()
-	said, code := tr.start()
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, "it has changes that are not committed (new.txt, work.txt)")
+	output, code := tr.start()
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "it has changes that are not committed (new.txt, work.txt)")
 	require.NoDirExists(t, filepath.Join(tr.dir, "workspace"))
 	for how, row := range map[string]struct{ result, files string }{
 		"exclude": {"line 1\nline 2", "work.txt"}, "include": {"line 1\nmine\nline 3", "work.txt"},
@@ -286,9 +286,9 @@ func testFollowUp(t *testing.T, h *environment) {
 	tr.over(run.Done)
 	parent := metaOf(t, tr.dir)
 	tr.dir = filepath.Join(tr.folder, "next")
-	said, code := h.try("run", "--follow-up", parent.RunID, "--output-dir", tr.dir, "--task",
+	output, code := h.try("run", "--follow-up", parent.RunID, "--output-dir", tr.dir, "--task",
 		"One more, steer="+tr.steer, "--detach")
-	require.Zero(t, code, said)
+	require.Zero(t, code, output)
 	tr.over(run.Done)
 	meta := metaOf(t, tr.dir)
 	require.Equal(t, parent.RunID, meta.Parent.RunID)
@@ -301,9 +301,9 @@ func testFollowUp(t *testing.T, h *environment) {
 	require.Equal(t, "One more, steer="+tr.steer, tr.git("log", "-1", "--format=%s", "result"))
 	tr.untouched("result")
 
-	said, code = h.try("run", "--follow-up", parent.RunID, "--detach")
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, "--task TEXT")
+	output, code = h.try("run", "--follow-up", parent.RunID, "--detach")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "--task TEXT")
 }
 
 // testFromRunPlan: what an earlier run planned is done; the plan is not made again.
@@ -340,9 +340,9 @@ func testLostAtAGate(t *testing.T, h *environment) {
 	until(t, "it is seen", func() bool { return h.status(tr.dir).EffectiveStatus.Status == run.Interrupted })
 	for verb, names := range map[string]string{"check": q.ID, "repair-state": q.ID, "status": "decide " + tr.dir,
 		"resume": q.ID} {
-		said, code := h.try(verb, tr.dir)
-		require.Equal(t, 4, code, "%s: %s", verb, said)
-		require.Contains(t, said, names, verb)
+		output, code := h.try(verb, tr.dir)
+		require.Equal(t, 4, code, "%s: %s", verb, output)
+		require.Contains(t, output, names, verb)
 	}
 
 	moved := filepath.Join(tr.folder, "moved")

@@ -119,11 +119,11 @@ func (tr *trial) untouched(delivered ...string) {
 // begin starts the run and leaves it at work.
 func (tr *trial) begin(args ...string) {
 	tr.t.Helper()
-	said, code := tr.start(args...)
-	require.Zero(tr.t, code, said)
+	output, code := tr.start(args...)
+	require.Zero(tr.t, code, output)
 }
 
-func (tr *trial) start(args ...string) (said string, code int) {
+func (tr *trial) start(args ...string) (output string, code int) {
 	tr.t.Helper()
 	return tr.try(append([]string{"run", "--config", tr.config(), "--output-dir", tr.dir, "--source", tr.source,
 		"--task", tr.task(), "--detach"}, args...)...)
@@ -153,8 +153,8 @@ func (tr *trial) asked(kind run.QuestionKind, before ...run.Question) run.Questi
 // decide answers, and the run must take it.
 func (tr *trial) decide(args ...string) {
 	tr.t.Helper()
-	said, code := tr.try(append([]string{"decide", tr.dir, "--by", "ada", "--action"}, args...)...)
-	require.Zero(tr.t, code, said)
+	output, code := tr.try(append([]string{"decide", tr.dir, "--by", "ada", "--action"}, args...)...)
+	require.Zero(tr.t, code, output)
 }
 
 // over waits for the run's end, and wants a sound directory.

@@ -68,7 +68,7 @@ func TestAFullDisk(t *testing.T) {
 	h.begin(dir)
 	h.mid("003")
 	at := h.attach("attach", dir)
-	until(t, "the terminal is attached", func() bool { return strings.Contains(at.said(), "Attached to run") })
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
 	before := read(t, dir+"/events.jsonl")
 	filler := fill(t, mounted, 0)
 	until(t, "the workflow says that it rests, and why its directory does not", func() bool {
@@ -82,9 +82,10 @@ func TestAFullDisk(t *testing.T) {
 		"running (as recorded; its workflow is paused, and the directory follows when it can be written)")
 	require.Regexp(t, `Held up: .*`+regexp.QuoteMeta(full), status)
 	require.Regexp(t, `Next: free space on the disk, then .*resume `+dir, status)
-	until(t, "the attached terminal says it", func() bool { return strings.Contains(at.said(), full) })
+	until(t, "the attached terminal says it", func() bool { return strings.Contains(at.output(), full) })
 	require.Regexp(t, shownOutput(t, "docs/operating.md", "  ! Paused, a disk is full", "/data/run",
-		regexp.QuoteMeta(dir), "/data:", regexp.QuoteMeta(mounted)+":", `20\.0 GiB`, `3\.0 MiB`, "starter resume", ".*starter resume"), at.said())
+		regexp.QuoteMeta(dir), "/data:", regexp.QuoteMeta(mounted)+":", `20\.0 GiB`, `3\.0 MiB`, "starter resume",
+		".*starter resume"), at.output())
 	require.Contains(t, h.starter("resume", dir), full, "it came too early")
 	whole(t, dir, before)
 	require.Equal(t, calls, h.count("start", ""), "something was called on a full disk")
@@ -93,7 +94,7 @@ func TestAFullDisk(t *testing.T) {
 	require.NotContains(t, h.starter("resume", dir), full)
 	require.Positive(t, pausesFor(t, dir, run.DiskFull), "the directory follows at once")
 	h.finish(dir)
-	require.Zero(t, at.wait(), at.said())
+	require.Zero(t, at.wait(), at.output())
 	h.undisturbed(dir, 0)
 }
 
@@ -119,18 +120,18 @@ func TestAFullStateDirectory(t *testing.T) {
 	h.begin(dir)
 	h.mid("003")
 	at := h.attach("attach", dir)
-	until(t, "the terminal is attached", func() bool { return strings.Contains(at.said(), "Attached to run") })
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
 	says := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
 		` \(file system ` + h.state() + `: .* of 64\.0 MiB free\)`)
 	var fillers []string
 	until(t, "the attached terminal says it", func() bool {
 		// again and again: the server may give back what it had
 		fillers = append(fillers, fill(t, h.state(), len(fillers)))
-		return says.MatchString(at.said())
+		return says.MatchString(at.output())
 	})
 	for _, f := range fillers {
 		require.NoError(t, os.Remove(f))
 	}
-	require.Zero(t, at.wait(), at.said())
+	require.Zero(t, at.wait(), at.output())
 	complete(t, dir)
 }

@@ -77,9 +77,9 @@ func (s schedules) awaits(name, what string, holds func(operations.ScheduleRow) 
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	s := newSchedules(t, asking, "PASSBOOK_IDLE=1s")
-	said := s.starter("schedule", "create", "often", "--every", "1s", "--config", s.config)
-	require.Contains(t, said, "Created schedule often")
-	require.Contains(t, said, "It keeps the server and the worker of this host running")
+	output := s.starter("schedule", "create", "often", "--every", "1s", "--config", s.config)
+	require.Contains(t, output, "Created schedule often")
+	require.Contains(t, output, "It keeps the server and the worker of this host running")
 
 	row := s.awaits("often", "times are skipped while the run is open", func(r operations.ScheduleRow) bool {
 		return r.Skipped >= 2 && r.Recent[0].Status == string(run.AwaitingPhaseHandoff)
@@ -97,9 +97,9 @@ func TestSchedule(t *testing.T) {
 	require.Equal(t, first.At, claim.Schedule.At)
 	require.NotEmpty(t, claim.Schedule.Execution)
 	require.Contains(t, s.starter("list", "--json"), `"schedule": "often"`)
-	said, code := s.try("schedule", "trigger", "often")
-	require.Equal(t, 3, code, said)
-	require.Contains(t, said, "a run of schedule often is open")
+	output, code := s.try("schedule", "trigger", "often")
+	require.Equal(t, 3, code, output)
+	require.Contains(t, output, "a run of schedule often is open")
 
 	s.define(asking + "stages: []\n")
 	s.starter("decide", first.Directory, "--action", "halt")
@@ -115,8 +115,8 @@ func TestSchedule(t *testing.T) {
 
 	require.Contains(t, s.starter("server", "status"), "Schedules often keep server and worker running")
 	require.Contains(t, s.starter("server", "stop"), "Schedules start nothing until")
-	said, code = s.try("schedule", "list")
-	require.Equal(t, 3, code, said)
+	output, code = s.try("schedule", "list")
+	require.Equal(t, 3, code, output)
 	s.starter("server", "start")
 	s.starter("decide", second.Directory, "--action", "halt")
 	row = s.awaits("often", "the next run waits", func(r operations.ScheduleRow) bool {
@@ -181,9 +181,9 @@ func TestScheduleIsRefused(t *testing.T) {
 	create := func(name string, more ...string) (string, int) {
 		return s.try(append([]string{"schedule", "create", name, "--config", s.config}, more...)...)
 	}
-	said, code := create("one", "--cron", "0 2 * * *", "--time-zone", "Europe/Berlin", "--jitter", "5m", "--overlap",
+	output, code := create("one", "--cron", "0 2 * * *", "--time-zone", "Europe/Berlin", "--jitter", "5m", "--overlap",
 		"buffer-one", "--catch-up-window", "7d", "--task", "Look.")
-	require.Zero(t, code, said)
+	require.Zero(t, code, output)
 	one := s.list()["one"]
 	require.Equal(t, []string{"0 2 * * *"}, one.Times)
 	require.Equal(t, []any{"Europe/Berlin", int64(300), "buffer-one", int64(7 * 24 * 3600), "Look."},
@@ -204,13 +204,13 @@ func TestScheduleIsRefused(t *testing.T) {
 		{"unknown time zone Mars/North", []string{"two", "--cron", "0 2 * * *", "--time-zone", "Mars/North"}},
 		{"its times never come", []string{"two", "--cron", "0 2 31 2 *"}},
 	} {
-		said, code := create(row.args[0], row.args[1:]...)
-		require.Equal(t, 2, code, said)
-		require.Contains(t, said, row.want)
+		output, code := create(row.args[0], row.args[1:]...)
+		require.Equal(t, 2, code, output)
+		require.Contains(t, output, row.want)
 	}
-	said, code = s.try("schedule", "pause", "ome")
-	require.Equal(t, 2, code, said)
-	require.Contains(t, said, "schedule ome: not found; did you mean one?")
+	output, code = s.try("schedule", "pause", "ome")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "schedule ome: not found; did you mean one?")
 	require.Len(t, s.list(), 1)
 	require.Equal(t, one, s.list()["one"], "nothing was changed")
 	left, err := os.ReadDir(filepath.Join(s.state(), "schedules", "environ"))

@@ -82,9 +82,9 @@ func TestSecretsAreNotWrittenDown(t *testing.T) {
 	h.env = append(h.env, "HOME="+h.root, "GOCACHE="+os.Getenv("GOCACHE"), "XDG_CACHE_HOME="+cacheHome(t))
 	dir := h.dir("run")
 	file := h.leaky()
-	said := h.starter("run", "--config", file, "--output-dir", dir, "--task", "Deploy with "+planted["task"],
+	output := h.starter("run", "--config", file, "--output-dir", dir, "--task", "Deploy with "+planted["task"],
 		"--detach")
-	require.Contains(t, said, "build.md contains what looks like a secret (github-token)")
+	require.Contains(t, output, "build.md contains what looks like a secret (github-token)")
 	h.asked(dir, 1)
 	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "use "+planted["feedback"], "--note",
 		planted["note word"])

@@ -30,38 +30,38 @@ func TestTwoStartsOnOneDirectory(t *testing.T) {
 	for round := range 20 {
 		second := []string{"one", "two"}[round%2]
 		dir := h.dir(fmt.Sprint("run-", round))
-		said, codes := make([]string, 2), make([]int, 2)
+		output, codes := make([]string, 2), make([]int, 2)
 		var both sync.WaitGroup
 		for i, name := range []string{"one", second} {
 			both.Go(func() {
-				said[i], codes[i] = h.try("run", "--config", h.dir(name+".yaml"), "--output-dir", dir, "--detach")
+				output[i], codes[i] = h.try("run", "--config", h.dir(name+".yaml"), "--output-dir", dir, "--detach")
 			})
 		}
 		both.Wait()
 		claim, err := projector.At(dir).Claim()
 		require.NoError(t, err)
-		told := fmt.Sprintf("round %d, of %s:\n%s\n%s", round, claim.Pipeline, said[0], said[1])
+		received := fmt.Sprintf("round %d, of %s:\n%s\n%s", round, claim.Pipeline, output[0], output[1])
 		winners := 0
 		for i, name := range []string{"one", second} {
-			require.Contains(t, said[i], claim.RunID, "who lost is told the holder; %s", told)
+			require.Contains(t, output[i], claim.RunID, "who lost is told the holder; %s", received)
 			if codes[i] == 0 {
-				require.Equal(t, claim.Pipeline, name, told)
+				require.Equal(t, claim.Pipeline, name, received)
 				winners++
 				continue
 			}
 			if codes[i] == 2 { // it came late enough to be compared with the run
-				require.NotEqual(t, claim.Pipeline, name, told)
-				require.Contains(t, said[i], "has another definition; nothing was changed", told)
+				require.NotEqual(t, claim.Pipeline, name, received)
+				require.Contains(t, output[i], "has another definition; nothing was changed", received)
 				continue
 			}
-			require.Equal(t, 5, codes[i], told)
+			require.Equal(t, 5, codes[i], received)
 		}
-		require.Positive(t, winners, told)
+		require.Positive(t, winners, received)
 		until(t, "it asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 		start := of[run.RunStart](eventsOf(t, dir), run.KindRunStart)
-		require.Len(t, start, 1, told)
-		require.Equal(t, claim.RunID, start[0].RunID, told)
-		require.NoDirExists(t, filepath.Join(dir, "_orchestrator", "archives"), told)
+		require.Len(t, start, 1, received)
+		require.Equal(t, claim.RunID, start[0].RunID, received)
+		require.NoDirExists(t, filepath.Join(dir, "_orchestrator", "archives"), received)
 	}
 	var list struct {
 		Runs []struct {

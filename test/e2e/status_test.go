@@ -32,12 +32,12 @@ func (h *environment) status(dir string) statusOutput {
 func (h *environment) agree(c client.Client, dir string, want run.Status) {
 	h.t.Helper()
 	t := h.t
-	said := h.status(dir)
+	output := h.status(dir)
 	meta, state := metaOf(t, dir), stateOf(t, dir)
-	require.Equal(t, want, said.EffectiveStatus.Status, "shown")
-	require.Equal(t, want, said.EffectiveStatus.Recorded, "recorded")
-	require.Equal(t, want, said.Snapshot.Status, "snapshot")
-	require.Equal(t, want, said.State.Status, "state")
+	require.Equal(t, want, output.EffectiveStatus.Status, "shown")
+	require.Equal(t, want, output.EffectiveStatus.Recorded, "recorded")
+	require.Equal(t, want, output.Snapshot.Status, "snapshot")
+	require.Equal(t, want, output.State.Status, "state")
 	require.Equal(t, string(want), meta.Status, "meta.json")
 	require.Equal(t, want.RFC(), meta.RFCStatus, "RunStore v2")
 	require.Equal(t, want, meta.State.Status, "meta.json, state")

@@ -62,15 +62,15 @@ func TestScenarioByEveryClient(t *testing.T) {
 			require.NoError(t, err, string(out))
 		}
 	}
-	for name, tell := range tellers {
+	for name, send := range tellers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story(t, h.within(t), tell)
+			story(t, h.within(t), send)
 		})
 	}
 }
 
-func story(t *testing.T, h *environment, tell teller) {
+func story(t *testing.T, h *environment, send teller) {
 	t.Helper()
 	tr := h.trial(t, "steps: [{role: planner}]", "steps: [{role: planner}, {ask: 'Is this the right plan?'}]", "max: 3",
 		"max: 1")
@@ -88,7 +88,7 @@ func story(t *testing.T, h *environment, tell teller) {
 	} {
 		q = tr.asked(step.kind, q)
 		step.m.By = "ada"
-		tell(t, tr, q, step.m)
+		send(t, tr, q, step.m)
 	}
 	events := tr.over(run.Done)
 	var decided []string

@@ -41,9 +41,9 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	dir := h.dir("demo")
-	said := h.starter("demo", "turns", "--output-dir", dir)
-	require.Contains(t, said, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
-	require.Contains(t, said, "8     worker  g0.turns/1.8.-.1  deleted  PLAN.md")
+	output := h.starter("demo", "turns", "--output-dir", dir)
+	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
+	require.Contains(t, output, "8     worker  g0.turns/1.8.-.1  deleted  PLAN.md")
 	h.oncePerAnswer(8, 0)
 	var tests []string
 	for _, p := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {

@@ -68,14 +68,14 @@ func (w webUI) page(t *testing.T, path, wait, name string) string {
 	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`,
 		chromedp.WithPollingTimeout(deadline)))
 	require.NoError(t, err, "%s does not show %q", path, wait)
-	said, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
+	output, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
 	require.NoError(t, err)
 	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
 	require.NoError(t, err)
 	if *pictures && name != "" {
 		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
 	}
-	return said
+	return output
 }
 
 func quoted(s string) string { return "'" + s + "'" }
@@ -273,10 +273,10 @@ func TestWebUIFiftyRuns(t *testing.T) {
 		if found == 18 {
 			name = "webui-query"
 		}
-		said := w.page(t, "/namespaces/default/workflows?query="+url.QueryEscape(query), fmt.Sprintf("of %d", found),
+		output := w.page(t, "/namespaces/default/workflows?query="+url.QueryEscape(query), fmt.Sprintf("of %d", found),
 			name)
 		shown := map[string]bool{}
-		for _, id := range regexp.MustCompile(`run-\d\d`).FindAllString(said, -1) {
+		for _, id := range regexp.MustCompile(`run-\d\d`).FindAllString(output, -1) {
 			shown[id] = true
 		}
 		require.Len(t, shown, found, query)

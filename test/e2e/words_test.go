@@ -64,11 +64,11 @@ func TestOrdinaryPipelineIsReportedInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	dir := h.dir("run")
-	said, code := h.try("run", "--config", h.ownDefinition(), "--task", "Write a letter", "--output-dir", dir)
+	output, code := h.try("run", "--config", h.ownDefinition(), "--task", "Write a letter", "--output-dir", dir)
 	require.Equal(t, 3, code, "the last loop did not meet its condition")
-	require.Contains(t, said, "Done, not approved: 2 stages, 2 rounds, verdict again")
-	require.Contains(t, said, "agent exited with code 7: no model named xyz")
-	require.Contains(t, said, "Polish, round 2 of at most 2")
+	require.Contains(t, output, "Done, not approved: 2 stages, 2 rounds, verdict again")
+	require.Contains(t, output, "agent exited with code 7: no model named xyz")
+	require.Contains(t, output, "Polish, round 2 of at most 2")
 	for _, args := range [][]string{
 		{"status", dir}, {"status", dir, "--json"}, {"list"}, {"list", "--json"}, {"watch", dir}, {"logs", dir},
 		{"diagnose", dir}, {"diagnose", dir, "--json"}, {"cost-report", dir}, {"quality-report", dir},
@@ -76,15 +76,15 @@ func TestOrdinaryPipelineIsReportedInItsOwnWords(t *testing.T) {
 	} {
 		text, _ := h.try(args...)
 		require.NotRegexp(t, foreignWords, regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(text, ""), args)
-		said += text
+		output += text
 	}
 	require.NotRegexp(t, foreignWords, string(read(t, dir+"/_orchestrator/steps/polish-2-round-2/reader-prompt.md")))
-	require.Contains(t, said, "agent-exit-nonzero")
-	require.Regexp(t, `Status: +done, not approved`, said)
-	require.Regexp(t, `letters +done, not approved`, said)
-	require.Contains(t, said, "2 stages, 2 rounds, verdict again")
-	require.Regexp(t, `reader +2 `, said, "a role of the pipeline has a row of its own")
-	require.NotContains(t, said, "$0.00", "what an agent does not report is unknown")
+	require.Contains(t, output, "agent-exit-nonzero")
+	require.Regexp(t, `Status: +done, not approved`, output)
+	require.Regexp(t, `letters +done, not approved`, output)
+	require.Contains(t, output, "2 stages, 2 rounds, verdict again")
+	require.Regexp(t, `reader +2 `, output, "a role of the pipeline has a row of its own")
+	require.NotContains(t, output, "$0.00", "what an agent does not report is unknown")
 }
 
 func TestCommandsTakeFilesShortIDsAndMovedDirectories(t *testing.T) {
@@ -102,7 +102,7 @@ func TestCommandsTakeFilesShortIDsAndMovedDirectories(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &started), out)
 	require.Equal(t, []any{dir, "done", true}, []any{started.Directory, started.Status, started.New})
 	short := started.RunID[:6]
-	require.Contains(t, said(h.try("status", short)), started.RunID)
+	require.Contains(t, output(h.try("status", short)), started.RunID)
 
 	refused, code := h.try("pause", short)
 	require.Equal(t, 5, code, refused)
@@ -118,11 +118,11 @@ func TestCommandsTakeFilesShortIDsAndMovedDirectories(t *testing.T) {
 		require.Equal(t, 2, code, "%s: %s", verb, text)
 		require.Contains(t, text, "if the directory was moved, name its new path", verb)
 	}
-	require.Contains(t, said(h.try("status", h.dir("elsewhere"))), started.RunID)
+	require.Contains(t, output(h.try("status", h.dir("elsewhere"))), started.RunID)
 }
 
 // tryOutput runs the starter to its end and returns what it prints to standard output.
-func (h *environment) tryOutput(args ...string) (said string, code int) {
+func (h *environment) tryOutput(args ...string) (output string, code int) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
@@ -136,5 +136,5 @@ func (h *environment) tryOutput(args ...string) (said string, code int) {
 	return string(out), 0
 }
 
-// said drops the exit code.
-func said(text string, _ int) string { return text }
+// output drops the exit code.
+func output(text string, _ int) string { return text }

@@ -65,9 +65,9 @@ func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
 	h := folder(t)
 	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true,
 		Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
-	said, err := os.ReadFile(filepath.Join(h.Dir, "said"))
+	output, err := os.ReadFile(filepath.Join(h.Dir, "said"))
 	require.NoError(t, err)
-	require.Equal(t, "me\n", string(said))
+	require.Equal(t, "me\n", string(output))
 	require.Empty(t, h.running)
 }
 
@@ -119,9 +119,9 @@ func TestOnesOwnSettingsDoNotLeadProcessesElsewhere(t *testing.T) {
 		Name: "job", Once: true, Argv: []string{"sh", "-c", `echo "$TEMPORAL_ADDRESS|$PASSBOOK_STORE|$LANG" >said`},
 		Env: map[string]string{"TEMPORAL_ADDRESS": "here:1"},
 	}))
-	said, err := os.ReadFile(filepath.Join(h.Dir, "said"))
+	output, err := os.ReadFile(filepath.Join(h.Dir, "said"))
 	require.NoError(t, err)
-	require.Equal(t, "here:1||C.UTF-8\n", string(said))
+	require.Equal(t, "here:1||C.UTF-8\n", string(output))
 }
 
 func TestStoppingEndsWhatWasStartedAndNothingElse(t *testing.T) {

@@ -123,8 +123,8 @@ func TestObservationsDecideWhatIsFixed(t *testing.T) {
 	observe := func(report string) string {
 		prompt := strings.Replace(builderPrompt, "Pass 1/8", "Pass 3/8", 1)
 		reply := answerOf(t, strings.Replace(prompt, "```html", report+"\n\n---\n\n```html", 1), nil).Result
-		_, said, _ := strings.Cut(reply, "CONVICTION_ADDITION_START -->\n")
-		return said[:strings.Index(said, ".")]
+		_, output, _ := strings.Cut(reply, "CONVICTION_ADDITION_START -->\n")
+		return output[:strings.Index(output, ".")]
 	}
 	require.Equal(t, "R2 went deeper", observe("## WHAT IS SURFACE-LEVEL\n- R1: x\n\n## WHAT IS ABSENT\n- R2: x\n"))
 	require.Equal(t, "R1 went deeper", observe("## WHAT IS SURFACE-LEVEL\n- R1: x\n\n## WHAT IS ABSENT\n(none)\n"))

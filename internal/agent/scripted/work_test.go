@@ -78,20 +78,20 @@ func TestThePlanOfTheExample(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.CopyFS(project, os.DirFS("../../../examples/turns/project")))
 	t.Chdir(project)
-	var told []string
+	var received []string
 	for _, n := range strings.Fields("1 2 3 4 5 6 7 8") {
 		reply := strings.Split(strings.TrimSpace(answerOf(t, workerPrompt(n), nil).Result), "\n")
 		tests := "ok"
 		if exec.Command("sh", "test.sh").Run() != nil {
 			tests = "failed"
 		}
-		told = append(told, n+" "+reply[len(reply)-1]+" "+tests)
+		received = append(received, n+" "+reply[len(reply)-1]+" "+tests)
 	}
 	require.Equal(t, []string{
 		"1 STATUS: more ok", "2 STATUS: more failed", "3 STATUS: more ok", "4 STATUS: more ok", "5 STATUS: more ok",
 		"6 STATUS: more ok",
 		"7 STATUS: done failed", "8 STATUS: done ok",
-	}, told)
+	}, received)
 	var left []string
 	for name := range filesHere(t) {
 		left = append(left, name)

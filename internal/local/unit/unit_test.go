@@ -84,7 +84,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	require.Error(t, err, "the verification sees no fault: %s", out)
 }
 
-// strings of a property list, in order.
+// stringsOf returns the strings of a property list, in order.
 func stringsOf(t *testing.T, plist []byte) (out []string) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(plist))
