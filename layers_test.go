@@ -19,7 +19,9 @@ type layer struct {
 // packageLayers is the table of docs/architecture.md, bottom up. A package imports only from layers below its own.
 var packageLayers = []layer{
 	{"pure", []string{"internal/terminal"}},
-	{"pure", []string{"run", "pipeline"}},
+	{"pure", []string{"run"}},
+	{"pure", []string{"internal/adapter"}},
+	{"pure", []string{"pipeline"}},
 	{"pure", []string{"internal/pass", "activities/contract"}},
 	{"storage", []string{"internal/folder"}},
 	{"storage", []string{"internal/build", "internal/durable", "internal/process", "internal/redact", "internal/regular",

@@ -28,6 +28,7 @@ var otherMeanings = map[string]string{
 	"run/fold_work.go ok":                            "an outcome of phases",
 	"workflows/stages.go ok":                         "an outcome of phases",
 	"activities/evaluate.go ok":                      "a command's value",
+	"internal/adapter/frame.go ok":                   "a state of tool calls",
 	"pipeline/check_run.go ok":                       "a command's value",
 	"internal/calls/calls.go superseded":             "the name of a file in the store",
 	"internal/cli/doctor.go ok":                      "a finding of doctor",

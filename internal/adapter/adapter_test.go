@@ -1,0 +1,116 @@
+package adapter
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// readIn reads an output in chunks of a size.
+func readIn(a Adapter, stdout string, size int) (*Summary, []Frame) {
+	var frames []Frame
+	p := a.New()
+	for chunk := range slices.Chunk([]byte(stdout), size) {
+		frames = append(frames, p.Parse(chunk)...)
+	}
+	frames = append(frames, p.End()...)
+	var s Summary
+	s.Add(frames...)
+	return &s, frames
+}
+
+func find(t *testing.T, name string) Adapter {
+	t.Helper()
+	a, ok := Find(name)
+	require.True(t, ok, name)
+	return a
+}
+
+// want is what a summary must contain.
+type want struct {
+	status  Status
+	code    string
+	text    string
+	err     string
+	session string
+	model   string
+	turns   int
+	tokens  run.Tokens
+	usd     float64
+	known   run.CostKnown
+	warned  int
+}
+
+func summaryOf(s *Summary) want {
+	u, known := s.Usage()
+	return want{
+		s.Status, s.Code, s.Text(), s.Error, s.Session, s.Model(), s.Turns, u.Tokens, ModelUsage{Usage: u}.dollars(), known,
+		s.Warned,
+	}
+}
+
+type outputCase struct {
+	name   string
+	stdout string
+	want   want
+}
+
+// testCases reads each output at once and byte by byte.
+func testCases(t *testing.T, name string, cases []outputCase) {
+	t.Helper()
+	a := find(t, name)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			whole, frames := readIn(a, c.stdout, chunkSize)
+			require.Equal(t, c.want, summaryOf(whole))
+			bytewise, _ := readIn(a, c.stdout, 1)
+			require.Equal(t, c.want, summaryOf(bytewise))
+			for _, f := range frames {
+				require.True(t, utf8.ValidString(f.Text))
+				raw, err := json.Marshal(f)
+				require.NoError(t, err)
+				require.NotContains(t, string(raw), "\n")
+			}
+		})
+	}
+}
+
+// testPrefixes requires that no beginning of an output is a complete answer before the byte at which it ends.
+func testPrefixes(t *testing.T, name, stdout string) {
+	t.Helper()
+	a, whole := find(t, name), strings.TrimRight(stdout, "\n")
+	s, _ := readIn(a, whole, chunkSize)
+	require.Equal(t, StatusComplete, s.Status)
+	for n := range whole {
+		s, _ := readIn(a, whole[:n], chunkSize)
+		require.NotEqual(t, StatusComplete, s.Status, "cut at %d", n)
+	}
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range Table() {
+		require.False(t, seen[a.Name], a.Name)
+		seen[a.Name] = true
+		require.NotNil(t, a.New)
+		require.Equal(t, a.Program == "", a.Resume == nil, a.Name)
+	}
+	_, ok := Find("xml")
+	require.False(t, ok)
+}
+
+func TestText(t *testing.T) {
+	testCases(t, Text, []outputCase{
+		{"text", "Grüße\n€ 5", want{text: "Grüße\n€ 5", known: run.CostUnknown}},
+		{"nothing", "", want{known: run.CostUnknown}},
+		{"ends within a character", "a\xe2\x82", want{text: "a\uFFFD", known: run.CostUnknown}},
+	})
+	s, _ := readIn(find(t, Text), "a\xff\xfeb", 4)
+	require.Equal(t, "a\uFFFDb", s.Text())
+}

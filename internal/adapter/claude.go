@@ -1,0 +1,328 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// claudeEvents turns the events of claude into frames.
+type claudeEvents struct {
+	session string
+	tools   toolNames
+	current map[string]*claudeMessage // by parent
+}
+
+// claudeMessage is the model request that an agent or subagent is making.
+type claudeMessage struct {
+	id, model string
+	usage     Usage
+	streamed  bool // its text arrives in stream events
+	final     bool // its usage is final
+}
+
+type claudeEvent struct {
+	Type      string           `json:"type"`
+	Subtype   string           `json:"subtype"`
+	SessionID string           `json:"session_id"`
+	Model     string           `json:"model"`
+	Parent    string           `json:"parent_tool_use_id"`
+	Message   *claudeContent   `json:"message"`
+	Stream    *claudeRawEvent  `json:"event"`
+	Error     claudeErrorField `json:"error"`
+	Limit     json.RawMessage  `json:"rate_limit_info"`
+
+	claudeResult
+	claudeRetry
+}
+
+type claudeResult struct {
+	IsError    *bool                       `json:"is_error"`
+	Result     *string                     `json:"result"`
+	Errors     []string                    `json:"errors"`
+	NumTurns   int                         `json:"num_turns"`
+	CostUSD    *float64                    `json:"total_cost_usd"`
+	Usage      *claudeUsage                `json:"usage"`
+	ModelUsage map[string]claudeModelUsage `json:"modelUsage"`
+	Denials    []struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"tool_input"`
+	} `json:"permission_denials"`
+}
+
+// claudeRetry is a request that claude repeats.
+type claudeRetry struct {
+	Attempt int     `json:"attempt"`
+	Max     int     `json:"max_retries"`
+	DelayMS float64 `json:"retry_delay_ms"`
+	Status  int     `json:"error_status"`
+}
+
+type claudeContent struct {
+	ID      string       `json:"id"`
+	Model   string       `json:"model"`
+	Content claudeBlocks `json:"content"`
+	Usage   *claudeUsage `json:"usage"`
+}
+
+// claudeBlocks are the blocks of a message; of a text instead, none.
+type claudeBlocks []claudeBlock
+
+type claudeBlock struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	ToolUse string          `json:"tool_use_id"`
+	IsError bool            `json:"is_error"`
+}
+
+func (b *claudeBlocks) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '[' {
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]claudeBlock)(b))
+}
+
+// claudeErrorField is a word; other types of values are left out.
+type claudeErrorField string
+
+func (e *claudeErrorField) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '"' {
+		return nil
+	}
+	return json.Unmarshal(raw, (*string)(e))
+}
+
+// claudeRawEvent is an event of the provider.
+type claudeRawEvent struct {
+	Type    string         `json:"type"`
+	Message *claudeContent `json:"message"`
+	Delta   claudeBlock    `json:"delta"`
+	Usage   *claudeUsage   `json:"usage"`
+}
+
+type claudeUsage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u *claudeUsage) usage() Usage {
+	var out Usage
+	if u != nil {
+		out.Input, out.Output, out.CacheRead, out.CacheWrite = u.Input, u.Output, u.CacheRead, u.CacheWrite
+	}
+	return out
+}
+
+type claudeModelUsage struct {
+	Input      int64    `json:"inputTokens"`
+	Output     int64    `json:"outputTokens"`
+	CacheRead  int64    `json:"cacheReadInputTokens"`
+	CacheWrite int64    `json:"cacheCreationInputTokens"`
+	USD        *float64 `json:"costUSD"`
+}
+
+// frames reads one event. alone means that it is not part of a stream: it may be a result without a type. It returns
+// false if it cannot read the event.
+func (c *claudeEvents) frames(raw []byte, alone bool) ([]Frame, bool) {
+	var e claudeEvent
+	ok, exact := decode(raw, &e)
+	if !ok {
+		return nil, false
+	}
+	switch {
+	case e.Type == "result", alone && e.Type == "" && (e.Result != nil || e.IsError != nil):
+		if !exact {
+			return nil, false
+		}
+		return c.result(e), true
+	case e.Type == "system":
+		return c.system(e), true
+	case e.Type == "rate_limit_event" && len(e.Limit) > 0:
+		return []Frame{{Kind: KindLimit, Limit: compact(e.Limit)}}, true
+	case e.Type == "stream_event" && e.Stream != nil:
+		return c.stream(e), true
+	case e.Type == "assistant" && e.Message != nil:
+		return c.assistant(e), true
+	case e.Type == "user" && e.Message != nil:
+		return c.user(e), true
+	}
+	return nil, true
+}
+
+func (c *claudeEvents) system(e claudeEvent) []Frame {
+	switch e.Subtype {
+	case "init":
+		c.session = e.SessionID
+		return []Frame{{Kind: KindSession, ID: e.SessionID, Model: e.Model}}
+	case "api_retry":
+		return []Frame{{Kind: KindWarning, Code: string(e.Error), Text: fmt.Sprintf(
+			"request failed (HTTP %d), retry %d of %d in %.1f s", e.Status, e.Attempt, e.Max, e.DelayMS/1000)}}
+	}
+	return nil
+}
+
+// message returns the current model request of an agent or subagent.
+func (c *claudeEvents) message(parent string, m *claudeContent) *claudeMessage {
+	if c.current == nil {
+		c.current = map[string]*claudeMessage{}
+	}
+	now := c.current[parent]
+	if now == nil || now.id != m.ID {
+		if len(c.current) >= maxOpen {
+			clear(c.current)
+		}
+		now = &claudeMessage{id: m.ID, model: m.Model, usage: m.Usage.usage()}
+		c.current[parent] = now
+	}
+	return now
+}
+
+func (c *claudeEvents) assistant(e claudeEvent) []Frame {
+	if e.Error != "" { // not from the model: claude explains a failed request
+		return []Frame{{Kind: KindWarning, Parent: e.Parent, Code: string(e.Error), Text: e.Message.text()}}
+	}
+	now := c.message(e.Parent, e.Message)
+	var out []Frame
+	for _, b := range e.Message.Content {
+		switch {
+		case b.Type == "text" && b.Text != "" && !now.streamed:
+			out = append(out, Frame{Kind: KindText, ID: now.id, Parent: e.Parent, Text: b.Text})
+		case b.Type == "tool_use":
+			out = append(out, c.tools.start(e.Parent, b.ID, b.Name, b.Input))
+		}
+	}
+	if e.Message.Usage != nil && !now.final {
+		out = append(out, now.frame(e.Parent))
+	}
+	return out
+}
+
+func (m *claudeMessage) frame(parent string) Frame {
+	u := m.usage
+	return Frame{Kind: KindUsage, ID: m.id, Parent: parent, Model: m.model, Usage: &u}
+}
+
+func (m *claudeContent) text() string {
+	var texts []string
+	for _, b := range m.Content {
+		if b.Text != "" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func (c *claudeEvents) user(e claudeEvent) []Frame {
+	var out []Frame
+	for _, b := range e.Message.Content {
+		if b.Type == "tool_result" {
+			out = append(out, c.tools.end(e.Parent, b.ToolUse, b.IsError))
+		}
+	}
+	return out
+}
+
+func (c *claudeEvents) stream(e claudeEvent) []Frame {
+	ev := e.Stream
+	if ev.Type == "message_start" && ev.Message != nil {
+		now := c.message(e.Parent, ev.Message)
+		now.streamed = true
+		return []Frame{now.frame(e.Parent)}
+	}
+	now := c.current[e.Parent]
+	switch {
+	case now == nil:
+		return nil
+	case ev.Type == "content_block_delta" && ev.Delta.Type == "text_delta" && ev.Delta.Text != "":
+		return []Frame{{Kind: KindText, ID: now.id, Parent: e.Parent, Text: ev.Delta.Text}}
+	case ev.Type == "message_delta" && ev.Usage != nil:
+		u := ev.Usage.usage()
+		now.usage.Output, now.final = u.Output, true
+		now.usage.Input = max(now.usage.Input, u.Input)
+		now.usage.CacheRead = max(now.usage.CacheRead, u.CacheRead)
+		now.usage.CacheWrite = max(now.usage.CacheWrite, u.CacheWrite)
+		return []Frame{now.frame(e.Parent)}
+	}
+	return nil
+}
+
+// outputMaximum is how claude reports an answer that exceeds CLAUDE_CODE_MAX_OUTPUT_TOKENS.
+var outputMaximum = regexp.MustCompile(`(?i)exceeded the \d+ output token maximum`)
+
+func (c *claudeEvents) result(e claudeEvent) []Frame {
+	var out []Frame
+	if e.SessionID != "" && e.SessionID != c.session {
+		out = append(out, Frame{Kind: KindSession, ID: e.SessionID})
+	}
+	for _, d := range e.Denials {
+		out = append(out, Frame{Kind: KindWarning, Text: "permission denied: " + d.Tool + " " + inputText(d.Input)})
+	}
+	if total, ok := e.total(); ok {
+		out = append(out, total)
+	}
+	r := Frame{Kind: KindResult, Status: StatusComplete, Code: e.Subtype, Turns: e.NumTurns}
+	if e.Result != nil {
+		r.Text = *e.Result
+	}
+	switch {
+	case e.Subtype == "error_max_turns":
+		r.Status = StatusMaxTurns
+	case e.IsError != nil && *e.IsError, strings.HasPrefix(e.Subtype, "error"):
+		r.Status = StatusError
+	case e.Result == nil:
+		r.Status = StatusEmpty
+	}
+	if r.Status == StatusError || r.Status == StatusMaxTurns {
+		if r.Text == "" {
+			r.Text = strings.Join(e.Errors, "\n")
+		}
+		if outputMaximum.MatchString(r.Text) {
+			r.Status = StatusTruncated
+		}
+	}
+	return append(out, r)
+}
+
+// total is the usage of the whole call. usage lacks subagents and small models, modelUsage has all.
+func (e *claudeEvent) total() (Frame, bool) {
+	if e.Usage == nil && len(e.ModelUsage) == 0 && e.CostUSD == nil {
+		return Frame{}, false
+	}
+	f := Frame{Kind: KindUsage, Total: true}
+	var all Usage
+	for model, m := range e.ModelUsage {
+		row := ModelUsage{Model: model}
+		row.Input, row.Output, row.CacheRead, row.CacheWrite = m.Input, m.Output, m.CacheRead, m.CacheWrite
+		row.USD = m.USD
+		all.add(row.Usage)
+		f.Models = append(f.Models, row)
+	}
+	slices.SortFunc(f.Models, func(a, b ModelUsage) int { return strings.Compare(a.Model, b.Model) })
+	u := e.Usage.usage()
+	u.Input, u.Output = max(u.Input, all.Input), max(u.Output, all.Output)
+	u.CacheRead, u.CacheWrite = max(u.CacheRead, all.CacheRead), max(u.CacheWrite, all.CacheWrite)
+	u.USD = e.CostUSD
+	f.Usage = &u
+	return f, true
+}
+
+// resumeClaude continues a session. A command that chooses its session itself stays as it is.
+func resumeClaude(argv []string, session string) ([]string, bool) {
+	own := func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains([]string{"--resume", "-r", "--continue", "-c", "--session-id", "--no-session-persistence"},
+			name)
+	}
+	if len(argv) == 0 || path.Base(argv[0]) != "claude" || session == "" || slices.ContainsFunc(argv, own) {
+		return nil, false
+	}
+	return append(slices.Clone(argv), "--resume", session), true
+}

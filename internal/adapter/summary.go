@@ -1,0 +1,168 @@
+package adapter
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// Summary is the fold of the frames of a call. The zero value is ready. It is valid at any time: for a call that was
+// ended, it contains what was reported until then.
+type Summary struct {
+	Session string
+	Turns   int
+	Status  Status
+	Code    string // of the result
+	Error   string // text of the last error; of a result, else of a warning with a code
+	Warned  int    // warnings
+
+	answer   string
+	partial  []byte
+	model    string // of the session
+	total    *Frame
+	requests map[string]ModelUsage
+	order    []string // ids in requests
+	settled  []ModelUsage
+}
+
+// maxRequests is the number of model requests whose usage can still be replaced.
+const maxRequests = 10_000
+
+// Add adds frames.
+func (s *Summary) Add(frames ...Frame) {
+	for _, f := range frames {
+		s.add(f)
+	}
+}
+
+func (s *Summary) add(f Frame) {
+	switch f.Kind {
+	case KindSession:
+		s.Session, s.model = cmp.Or(f.ID, s.Session), cmp.Or(f.Model, s.model)
+	case KindText:
+		if f.Parent == "" {
+			s.reopen()
+			s.partial = append(s.partial, f.Text...)
+		}
+	case KindTool:
+		if f.Parent == "" && f.State == ToolStarted {
+			s.reopen()
+		}
+	case KindUsage:
+		s.addUsage(f)
+	case KindWarning:
+		s.Warned++
+		if f.Code != "" {
+			s.Error = f.Text
+		}
+	case KindResult:
+		s.Status, s.Code, s.Turns = f.Status, f.Code, f.Turns
+		s.answer, s.Error = f.Text, ""
+		if f.Status == StatusError || f.Status == StatusTruncated || f.Status == StatusMaxTurns {
+			s.Error = f.Text
+		}
+	}
+}
+
+// reopen drops the result of a call that continues.
+func (s *Summary) reopen() {
+	if s.Status != "" {
+		s.Status, s.Code, s.answer, s.Error = "", "", "", ""
+		s.partial = nil
+	}
+}
+
+func (s *Summary) addUsage(f Frame) {
+	if f.Usage == nil {
+		return
+	}
+	if f.Total {
+		s.total = &f
+		return
+	}
+	row := ModelUsage{Model: f.Model, Usage: *f.Usage}
+	if _, known := s.requests[f.ID]; f.ID == "" || !known && len(s.requests) >= maxRequests {
+		s.settled = addModel(s.settled, row)
+		return
+	} else if !known {
+		s.order = append(s.order, f.ID)
+	}
+	if s.requests == nil {
+		s.requests = map[string]ModelUsage{}
+	}
+	s.requests[f.ID] = row
+}
+
+// addModel adds usage to the row of its model. It changes the rows in place.
+func addModel(rows []ModelUsage, u ModelUsage) []ModelUsage {
+	at := slices.IndexFunc(rows, func(r ModelUsage) bool { return r.Model == u.Model })
+	if at < 0 {
+		own := ModelUsage{Model: u.Model}
+		own.add(u.Usage)
+		return append(rows, own)
+	}
+	rows[at].add(u.Usage)
+	return rows
+}
+
+// Text returns the text of the result, or without one the text until now.
+func (s *Summary) Text() string {
+	if s.Status != "" {
+		return s.answer
+	}
+	return string(s.partial)
+}
+
+// Usage returns what was reported until now: exact if the program reported a total, at_least if it reported model
+// requests only, unknown if nothing.
+func (s *Summary) Usage() (Usage, run.CostKnown) {
+	if s.total != nil {
+		return *s.total.Usage, run.CostExact
+	}
+	var sum Usage
+	rows := s.Models()
+	for _, row := range rows {
+		sum.add(row.Usage)
+	}
+	if len(rows) == 0 {
+		return sum, run.CostUnknown
+	}
+	return sum, run.CostAtLeast
+}
+
+// Models returns the usage of each model, in the order of their first report.
+func (s *Summary) Models() []ModelUsage {
+	if s.total == nil {
+		rows := slices.Clone(s.settled)
+		for _, id := range s.order {
+			rows = addModel(rows, s.requests[id])
+		}
+		return rows
+	}
+	if len(s.total.Models) > 0 {
+		return slices.Clone(s.total.Models)
+	}
+	return []ModelUsage{{Model: cmp.Or(s.total.Model, s.model), Usage: *s.total.Usage}}
+}
+
+// Model returns the model that did most of the work, or without a report of it the session's.
+func (s *Summary) Model() string {
+	rows := s.Models()
+	slices.SortFunc(rows, func(a, b ModelUsage) int { return cmp.Compare(a.Model, b.Model) })
+	var most ModelUsage
+	for _, row := range rows {
+		if most.Model == "" || cmp.Or(cmp.Compare(row.dollars(), most.dollars()), cmp.Compare(row.Output, most.Output)) >= 0 {
+			most = row
+		}
+	}
+	return cmp.Or(most.Model, s.model)
+}
+
+// dollars returns the reported cost, or 0.
+func (u ModelUsage) dollars() float64 {
+	if u.USD == nil {
+		return 0
+	}
+	return *u.USD
+}
