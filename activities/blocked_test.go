@@ -90,10 +90,12 @@ func TestLimitsOfDefinitionAreEnforced(t *testing.T) {
 			says: "agent printed more than 1MB; its output is cut off there (limits.output)"},
 		"artifact": {play: "sh truncate -s 2M page.html; echo Done.", outcome: "output-no-artifact",
 			says: "page.html is larger than 1MB (limits.output)"},
+		"silence": {play: "sh echo Begun.; sleep 60", outcome: "claude-p-timeout",
+			says: "agent printed nothing for too long (limits.idle)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := plain(t, row.play)
-			h.limits = "limits: {output: 1MB}\n"
+			h.limits = "limits: {output: 1MB, idle: 300ms}\n"
 			self, err := os.Executable()
 			require.NoError(t, err)
 			h.lay(self)

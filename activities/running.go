@@ -144,8 +144,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	cmd := agent.Command{
 		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
 		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
-		Output: int64(plan.RoleLimits(step, role.Name).Output),
 	}
+	limits := plan.RoleLimits(step, role.Name)
+	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
 	held := a.confine(ctx, &cmd, ag, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err

@@ -139,6 +139,9 @@ func (d *decoder) ascending(at location, l Limits) {
 	}
 	check("backoff", l.Backoff.First, l.Backoff.Max)
 	check("rate_limit", l.RateLimit.First, l.RateLimit.Max)
+	if at := at.key("limits").key("idle"); d.get(at) != nil && l.Idle >= l.Timeout {
+		d.wrong(at, "is %s, and timeout is %s; write a shorter idle, or leave it out", l.Idle, l.Timeout)
+	}
 }
 
 func (d *decoder) checkRole(r *Role) {

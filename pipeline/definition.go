@@ -63,9 +63,10 @@ type Price struct {
 
 // Limits bound one pass. Limits of a role or step override those of the definition.
 type Limits struct {
-	Timeout    time.Duration `json:"timeout"`    // of one attempt; from the third attempt, 1.5 times this
-	Attempts   int           `json:"attempts"`   // 3: one and two retries
-	Structural int           `json:"structural"` // attempts when a reply has no artifact or no sections: 2
+	Timeout    time.Duration `json:"timeout"`        // of one attempt; from the third attempt, 1.5 times this
+	Idle       time.Duration `json:"idle,omitempty"` // longest time without output of an agent; 0: no limit
+	Attempts   int           `json:"attempts"`       // 3: one and two retries
+	Structural int           `json:"structural"`     // attempts when a reply has no artifact or no sections: 2
 	Backoff    Backoff       `json:"backoff"`
 	RateLimit  RateLimit     `json:"rate_limit" yaml:"rate_limit"`
 	// of stdout, of stderr and of the artifact file; 0: 32MB, see Complete
