@@ -24,7 +24,7 @@ var packageLayers = []layer{
 	{"pure", []string{"pipeline"}},
 	{"pure", []string{"internal/pass", "activities/contract"}},
 	{"storage", []string{"internal/folder"}},
-	{"storage", []string{"internal/build", "internal/durable", "internal/process", "internal/redact", "internal/regular",
+	{"storage", []string{"internal/awake", "internal/build", "internal/durable", "internal/process", "internal/redact", "internal/regular",
 		"internal/sandbox", "internal/shell", "internal/testenv", "internal/volume"}},
 	{"storage", []string{"internal/layout"}},
 	{"storage", []string{"internal/certs", "internal/journal", "internal/object"}},

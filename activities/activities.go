@@ -56,6 +56,9 @@ type Config struct {
 	Now          func() time.Time
 	Grants       Grants // checks every input; nil in tests only: everything is allowed
 
+	// keeps the machine awake until release, and as long as a call inherits the file; nil: it may sleep
+	KeepAwake func() (file *os.File, release func())
+
 	Getenv  func(string) string        // nil: os.Getenv
 	OnPoint func(p Point, call string) // called at each Point; set by tests that stop the worker there
 	OnStep  func(Step) error           // called before each Step; set by tests that fail it
@@ -129,6 +132,9 @@ func New(cfg Config) (*Activities, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.KeepAwake == nil {
+		cfg.KeepAwake = func() (*os.File, func()) { return nil, func() {} }
 	}
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv

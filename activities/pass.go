@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"os"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -102,7 +103,9 @@ func (a *Activities) obtainOnce(ctx context.Context, l calls.Ledger,
 	}
 	adopted := start != nil
 	if !adopted {
-		start = func() (*runningCall, *agent.Child, error) { return a.launch(ctx, l, in, deliveries+1) }
+		start = func(awake *os.File) (*runningCall, *agent.Child, error) {
+			return a.launch(ctx, l, in, deliveries+1, awake)
+		}
 	}
 	st, joined, err := a.startOrJoin(ctx, l, in, start)
 	joined = joined || adopted

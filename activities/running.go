@@ -70,17 +70,21 @@ func (a *Activities) replySize(call string) int64 {
 	return fi.Size()
 }
 
-type startFunc func() (*runningCall, *agent.Child, error)
+// startFunc starts or joins a call. Its supervisor keeps awake open.
+type startFunc func(awake *os.File) (*runningCall, *agent.Child, error)
 
 // startOrJoin starts the call's process, or joins it if this worker has it.
 func (a *Activities) startOrJoin(ctx context.Context, l calls.Ledger, in contract.PassInput,
 	start startFunc) (*runningCall, bool, error) {
 	var st *runningCall
+	var release func()
 	call, joined, err := a.inFlight.Join(in.Call, func() (*agent.Child, error) {
 		var child *agent.Child
+		var awake *os.File
 		var err error
-		st, child, err = start()
-		if err != nil {
+		awake, release = a.cfg.KeepAwake()
+		if st, child, err = start(awake); err != nil {
+			release()
 			return nil, err
 		}
 		a.mu.Lock()
@@ -105,7 +109,10 @@ func (a *Activities) startOrJoin(ctx context.Context, l calls.Ledger, in contrac
 		}
 		return st, true, nil
 	}
-	go a.watch(context.WithoutCancel(ctx), call, in, st)
+	go func() {
+		defer release()
+		a.watch(context.WithoutCancel(ctx), call, in, st)
+	}()
 	return st, false, nil
 }
 
@@ -126,7 +133,7 @@ func (e *spawnError) Error() string { return e.err.Error() }
 // launch starts a supervisor, claims the delivery, prepares the scratch directory and releases the agent. If the
 // worker dies in between, the supervisor ends without starting the agent.
 func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.PassInput,
-	delivery int) (*runningCall, *agent.Child, error) {
+	delivery int, awake *os.File) (*runningCall, *agent.Child, error) {
 	plan, err := a.plan(ctx, l.Store, in.At.Plan)
 	if err != nil {
 		return nil, nil, err
@@ -151,7 +158,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
-	p, err := a.startSupervisor(st.dir)
+	p, err := a.startSupervisor(st.dir, awake)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,7 +183,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	return st, child, nil
 }
 
-func (a *Activities) startSupervisor(dir string) (*supervisor.Process, error) {
+func (a *Activities) startSupervisor(dir string, awake *os.File) (*supervisor.Process, error) {
 	argv := a.cfg.Supervisor
 	if argv == nil {
 		var err error
@@ -184,7 +191,7 @@ func (a *Activities) startSupervisor(dir string) (*supervisor.Process, error) {
 			return nil, err
 		}
 	}
-	return supervisor.Start(argv, dir)
+	return supervisor.Start(argv, dir, awake)
 }
 
 // endDelivery records that a delivery ended without a result because of cause, which it returns.

@@ -80,7 +80,7 @@ func (a *Activities) resolveClaim(ctx context.Context, l calls.Ledger, in contra
 	}
 	if !mine {
 		if begun, err := awaitStarted(ctx, dir, c.Supervisor); begun || err != nil {
-			return nil, func() (*runningCall, *agent.Child, error) {
+			return nil, func(*os.File) (*runningCall, *agent.Child, error) {
 				return a.joinSupervisor(ctx, l, in, number, dir, c.Supervisor)
 			}, err
 		}

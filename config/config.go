@@ -39,6 +39,8 @@ type Settings struct {
 	Idle time.Duration `mapstructure:"idle"`
 	// a keeper restarts the background worker and the embedded server
 	Keeper bool `mapstructure:"keeper"`
+	// the machine does not sleep while a call runs
+	KeepAwake bool `mapstructure:"keep_awake"`
 	// a stopping worker waits this long for its calls; 0: the next worker joins them
 	Drain time.Duration `mapstructure:"drain"`
 	// steps in one workflow execution; 0: as the server suggests
@@ -126,7 +128,8 @@ func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
-		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
+		"keep_awake": true,
+		"drain":      time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},

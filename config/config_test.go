@@ -58,6 +58,7 @@ var every = map[string]struct {
 	"recheck":        {"5s", func(s Settings) any { return s.Recheck }, 5 * time.Second},
 	"idle":           {"3h", func(s Settings) any { return s.Idle }, 3 * time.Hour},
 	"keeper":         {"false", func(s Settings) any { return s.Keeper }, false},
+	"keep_awake":     {"false", func(s Settings) any { return s.KeepAwake }, false},
 	"drain":          {"10m", func(s Settings) any { return s.Drain }, 10 * time.Minute},
 	"continue_after": {"12", func(s Settings) any { return s.ContinueAfter }, 12},
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},

@@ -190,7 +190,7 @@ func (g ground) attempt(t *testing.T, c class, confined *sandbox.Call) (succeede
 	}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery, nil)
 	require.NoError(t, err)
 	child, err := Start(p, cmd)
 	require.NoError(t, err)

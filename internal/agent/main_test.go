@@ -108,7 +108,7 @@ func begin(c Command) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir, nil)
 	if err != nil {
 		return nil, err
 	}

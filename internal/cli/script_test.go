@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			state := filepath.Join(e.WorkDir, "state")
 			e.Setenv("PASSBOOK_STATE_DIR", state)
 			e.Setenv("PASSBOOK_KEEPER", "false")
+			e.Setenv("PASSBOOK_KEEP_AWAKE", "false")
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			if ok {
 				e.Setenv("PASSBOOK_SERVER", server)

@@ -136,8 +136,9 @@ func newTargetWorld(t *testing.T) *targetWorld {
 	}
 	w.temporal = &fakeTemporal{t: t, histories: map[string][]*historypb.HistoryEvent{}}
 	for name, value := range map[string]string{
-		"PASSBOOK_STATE_DIR": w.state, "PASSBOOK_KEEPER": "false", "PASSBOOK_RUN_ROOT": filepath.Join(w.root, "runs"),
-		"XDG_CONFIG_HOME": filepath.Join(w.root, "config"), "HOME": w.root,
+		"PASSBOOK_STATE_DIR": w.state, "PASSBOOK_KEEPER": "false", "PASSBOOK_KEEP_AWAKE": "false",
+		"PASSBOOK_RUN_ROOT": filepath.Join(w.root, "runs"),
+		"XDG_CONFIG_HOME":   filepath.Join(w.root, "config"), "HOME": w.root,
 		"TEMPORAL_ADDRESS": w.temporal.serve(),
 	} {
 		t.Setenv(name, value)

@@ -76,6 +76,7 @@ func Examine(ctx context.Context, o Options) Report {
 	}
 	e.browser(ctx)
 	e.sandbox(sandbox.Examine())
+	e.awake(ctx)
 	e.agents(ctx)
 	e.disks(ctx)
 	if connected {

@@ -20,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -139,6 +140,11 @@ func (o Options) activities() activities.Config {
 		StateDir: o.Settings.StateDir,
 		Browser:  o.Settings.Browser,
 		Client:   o.Client, Converter: o.Converter,
+	}
+	if o.Settings.KeepAwake {
+		c.KeepAwake = awake.New(func(err error) {
+			slog.Warn("the machine may sleep while calls run; keep_awake: false disables this warning", "error", err)
+		}).Hold
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)

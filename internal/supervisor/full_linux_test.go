@@ -25,7 +25,7 @@ func TestExitRecordOnFullDisk(t *testing.T) {
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, dir)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, dir, nil)
 	require.NoError(t, err)
 	begin(t, p, "echo Done.; cat /dev/zero >filler; exit 7")
 	require.Equal(t, 7, ended(t, p).Code)

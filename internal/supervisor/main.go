@@ -19,6 +19,9 @@ const checkInterval = 100 * time.Millisecond
 // retryInterval is the interval at which a write to a full disk is tried again, and the time to kill what is left.
 const retryInterval = time.Second
 
+// heldFD is the file that [Start] passes, or unused. The agent does not inherit it.
+const heldFD = 3
+
 // Main is the supervisor process: it supervises the delivery in the directory that is its only argument. Standard
 // input is the pipe from the worker.
 func Main(args []string) int {
@@ -33,6 +36,7 @@ func Main(args []string) int {
 		)
 		return 2
 	}
+	syscall.CloseOnExec(heldFD)
 	child, asked := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(child, syscall.SIGCHLD)
 	// a signal before the agent starts ends it then

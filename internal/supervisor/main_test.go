@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,7 @@ func waiting(t testing.TB, argv ...string) *supervisor.Process {
 		require.NoError(t, err)
 		argv = []string{self, supervisor.Verb}
 	}
-	p, err := supervisor.Start(argv, t.TempDir())
+	p, err := supervisor.Start(argv, t.TempDir(), nil)
 	require.NoError(t, err)
 	return p
 }
@@ -100,13 +101,39 @@ func TestDeliveryFiles(t *testing.T) {
 	}
 }
 
+// The supervisor holds the file open until it ends; its agent does not have it.
+func TestHeldFile(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, t.TempDir(), w)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	begin(t, p, "if (: >&3) 2>stderr; then echo inherited; fi; sleep 600 >stdout-of-sleep 2>&1 & echo $! >sleeping; wait")
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(p.Dir(), "sleeping")); return err == nil }, bound,
+		5*time.Millisecond)
+	require.NoError(t, r.SetReadDeadline(time.Now()))
+	_, err = r.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it is still open")
+	require.NoError(t, p.Stop("the test ends"))
+	ended(t, p)
+	require.NoError(t, r.SetReadDeadline(time.Now().Add(bound)))
+	_, err = r.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	printed, err := os.ReadFile(filepath.Join(p.Dir(), "stdout"))
+	require.NoError(t, err)
+	require.Empty(t, string(printed))
+	require.NoError(t, r.Close())
+}
+
 func TestStopAll(t *testing.T) {
 	folder := t.TempDir()
 	dir := filepath.Join(folder, "call", "1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, dir)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, dir, nil)
 	require.NoError(t, err)
 	begin(t, p, "sleep 600")
 	require.Eventually(t, func() bool { all, err := supervisor.Running(folder); return err == nil && len(all) == 1 },

@@ -38,15 +38,18 @@ func Argv() ([]string, error) {
 	return []string{self, Verb}, nil
 }
 
-// Start starts the supervisor of a delivery, which waits. Claim the delivery for it, then call [Process.Begin] or
-// [Process.Abandon].
-func Start(argv []string, dir string) (*Process, error) {
+// Start starts the supervisor of a delivery, which waits. Claim the delivery for it, then call [Process.StartAgent] or
+// [Process.Abandon]. The supervisor keeps held open until it ends; it may be nil.
+func Start(argv []string, dir string, held *os.File) (*Process, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the supervisor of a call: %w", err)
 	}
 	cmd := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], dir)...)
 	cmd.Dir, cmd.Env, cmd.Stdin = "/", supervisorEnv(), r
+	if held != nil {
+		cmd.ExtraFiles = []*os.File{held}
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	if closed := r.Close(); err != nil {

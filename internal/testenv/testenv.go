@@ -45,10 +45,11 @@ func checkPrograms(dir string, packages []string) error {
 // tests write outside of their calls and report process ids. Tests of sandboxes set it.
 const SandboxVar = "PASSBOOK_SANDBOX_MODE"
 
-// CleanEnv removes the variables that configure Passbook or Temporal, and disables the keeper: tests kill and restart
-// workers and servers. A test of the keeper sets the variable again, as one of sandboxes does with [SandboxVar].
+// CleanEnv removes the variables that configure Passbook or Temporal. It disables the keeper, because tests kill and
+// restart workers and servers, and keep_awake. A test of the keeper sets the variable again, as one of sandboxes does
+// with [SandboxVar].
 func CleanEnv(env []string) []string {
-	out := []string{"PASSBOOK_KEEPER=false", SandboxVar + "=none"}
+	out := []string{"PASSBOOK_KEEPER=false", "PASSBOOK_KEEP_AWAKE=false", SandboxVar + "=none"}
 	for _, v := range env {
 		if !strings.HasPrefix(v, "PASSBOOK_") && !strings.HasPrefix(v, "TEMPORAL_") {
 			out = append(out, v)

@@ -84,7 +84,7 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 	t.Cleanup(api.Close)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery, nil)
 	require.NoError(t, err)
 	c := agent.Command{
 		Argv: []string{program, "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools",

@@ -48,7 +48,7 @@ func begin(c agent.Command) (*agent.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir)
+	p, err := supervisor.Start([]string{self, supervisor.Verb}, c.Dir, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,69 @@
+package activities
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/awake"
+)
+
+// inhibitor puts a script in place of this system's inhibitor; count returns how often it has logged a word.
+func (h *harness) inhibitor() (count func(word string) int) {
+	h.t.Helper()
+	if awake.Program() == "" {
+		h.t.Skip("this system has no inhibitor")
+	}
+	bin, log := h.t.TempDir(), filepath.Join(h.dir, "inhibitor.log")
+	script := "#!/bin/sh\nfor last; do :; done\necho started >>'" + log + "'\n\"$last\"\necho ended >>'" + log + "'\n"
+	require.NoError(h.t, os.WriteFile(filepath.Join(bin, awake.Program()), []byte(script), 0o700))
+	h.t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	h.acts.cfg.KeepAwake = awake.New(func(err error) { h.t.Error(err) }).Hold
+	return func(word string) int {
+		raw, err := os.ReadFile(log)
+		if err != nil {
+			return 0
+		}
+		return strings.Count(string(raw), word)
+	}
+}
+
+func TestParallelCallsKeepMachineAwake(t *testing.T) {
+	h := newHarness(t, "wait")
+	count := h.inhibitor()
+	done := make(chan error, 2)
+	for _, call := range []string{"run-1/g0.002.1.-.1", "run-1/g0.003.1.-.1"} {
+		one := *h
+		one.in.Call = call
+		go func() { _, err := one.pass(context.Background()); done <- err }()
+	}
+	h.awaitStart(2)
+	require.Eventually(t, func() bool { return count("started") == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Zero(t, count("ended"))
+	h.letGo()
+	require.NoError(t, <-done)
+	require.NoError(t, <-done)
+	require.Eventually(t, func() bool { return count("ended") == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Equal(t, 1, count("started"))
+}
+
+// A worker that hands its calls over has released its hold; their supervisors have not.
+func TestCallWithoutWorkerKeepsMachineAwake(t *testing.T) {
+	h := newHarness(t, "wait")
+	count := h.inhibitor()
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	h.awaitStart(1)
+	h.acts.HandOver()
+	require.NoError(t, <-done)
+	require.Eventually(t, func() bool { return !h.acts.isRunning(callID(h.in)) && count("started") == 1 }, 20*time.Second,
+		5*time.Millisecond)
+	require.Never(t, func() bool { return count("ended") > 0 }, 100*time.Millisecond, 10*time.Millisecond)
+	h.letGo()
+	require.Eventually(t, func() bool { return count("ended") == 1 }, 20*time.Second, 5*time.Millisecond)
+}
