@@ -11,6 +11,9 @@ const (
 	Text         = "text"
 	ClaudeJSON   = "claude-json"
 	ClaudeStream = "claude-stream"
+	CodexJSONL   = "codex-jsonl"
+	GeminiJSON   = "gemini-json"
+	GeminiStream = "gemini-stream"
 )
 
 // CostSource is what the final report of a call contains.
@@ -52,6 +55,15 @@ var table = []Adapter{
 	}, {
 		Name: ClaudeStream, Program: "claude", Command: "claude -p --output-format stream-json --verbose", Stream: true,
 		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude,
+	}, {
+		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
+		New: newCodexJSONL, Resume: resumeCodex,
+	}, {
+		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Cost: ReportsTokens,
+		New: newGeminiJSON, Resume: resumeGemini,
+	}, {
+		Name: GeminiStream, Program: "gemini", Command: "gemini -o stream-json", Stream: true, Ends: true,
+		Cost: ReportsTokens, New: newGeminiStream, Resume: resumeGemini,
 	},
 }
 

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +114,53 @@ func TestText(t *testing.T) {
 	})
 	s, _ := readIn(find(t, Text), "a\xff\xfeb", 4)
 	require.Equal(t, "a\uFFFDb", s.Text())
+}
+
+// TestLargeOutputIsReadInBoundedMemory reads 50 MB of events, of one event, and of lines that are no JSON.
+func TestLargeOutputIsReadInBoundedMemory(t *testing.T) {
+	const size = 50 << 20
+	event := `{"type":"user","message":{"content":[{"type":"tool_result","content":"` + strings.Repeat("x", 1<<20) +
+		`"}]}}` + "\n"
+	for _, a := range []Adapter{find(t, ClaudeJSON), find(t, ClaudeStream)} { // the others read with the same parsers
+		for name, unit := range map[string]string{
+			"events": event, "one event": strings.TrimSuffix(event, "\"}]}}\n"), "lines": strings.Repeat("no JSON\n", 1<<17),
+		} {
+			p := a.New()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for range size / len(unit) {
+				for _, f := range p.Parse([]byte(unit)) {
+					require.Less(t, len(f.Text), 2*maxLine, "%s: %s", a.Name, name)
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(2*MaxValue), "%s: %s", a.Name, name)
+			var s Summary
+			s.Add(p.End()...)
+			require.Empty(t, s.Status)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(claudeAnswer), uint16(7))
+	f.Add([]byte("["+claudeInit+","+claudeAnswer+"]"), uint16(1))
+	f.Add([]byte(lineOf(claudeInit, claudeStart, claudeDelta, claudeEnd, claudeToolOK)), uint16(64))
+	f.Add([]byte(lineOf(codexStart, codexCommand, codexFailed, codexAnswer, codexEnd)), uint16(5))
+	f.Add([]byte(lineOf(geminiInit, geminiTool, geminiToolBad, geminiHello, geminiEnd)), uint16(9))
+	f.Add([]byte("{\"a\":\"\xff\"}\n[\n{\"b\n"), uint16(3))
+	f.Fuzz(func(t *testing.T, stdout []byte, size uint16) {
+		for _, a := range Table() {
+			whole, frames := readIn(a, string(stdout), len(stdout)+1)
+			parts, _ := readIn(a, string(stdout), int(size)+1)
+			require.Equal(t, summaryOf(whole), summaryOf(parts), a.Name)
+			for _, f := range frames {
+				raw, err := json.Marshal(f)
+				require.NoError(t, err)
+				require.True(t, utf8.Valid(raw))
+			}
+		}
+	})
 }

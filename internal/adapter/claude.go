@@ -20,8 +20,21 @@ type claudeEvents struct {
 type claudeMessage struct {
 	id, model string
 	usage     Usage
-	streamed  bool // its text arrives in stream events
-	final     bool // its usage is final
+	sent      *Usage // in the last frame
+	streamed  bool   // its text arrives in stream events
+}
+
+// newClaudeJSON reads the output of `claude -p --output-format json`: the result, or with --verbose all events.
+func newClaudeJSON() Parser {
+	var c claudeEvents
+	return newDocument(c.frames)
+}
+
+// newClaudeStream reads the output of `claude -p --output-format stream-json --verbose`, with or without
+// --include-partial-messages.
+func newClaudeStream() Parser {
+	var c claudeEvents
+	return newLines(func(raw []byte) ([]Frame, bool) { return c.frames(raw, false) })
 }
 
 type claudeEvent struct {
@@ -195,19 +208,24 @@ func (c *claudeEvents) assistant(e claudeEvent) []Frame {
 		switch {
 		case b.Type == "text" && b.Text != "" && !now.streamed:
 			out = append(out, Frame{Kind: KindText, ID: now.id, Parent: e.Parent, Text: b.Text})
-		case b.Type == "tool_use":
+		case b.Type == "tool_use" && !c.tools.started(b.ID):
 			out = append(out, c.tools.start(e.Parent, b.ID, b.Name, b.Input))
 		}
 	}
-	if e.Message.Usage != nil && !now.final {
-		out = append(out, now.frame(e.Parent))
+	if e.Message.Usage != nil {
+		out = append(out, now.frames(e.Parent)...)
 	}
 	return out
 }
 
-func (m *claudeMessage) frame(parent string) Frame {
+// frames reports the usage of a model request if it changed.
+func (m *claudeMessage) frames(parent string) []Frame {
 	u := m.usage
-	return Frame{Kind: KindUsage, ID: m.id, Parent: parent, Model: m.model, Usage: &u}
+	if m.sent != nil && m.sent.Tokens == u.Tokens {
+		return nil
+	}
+	m.sent = &u
+	return []Frame{{Kind: KindUsage, ID: m.id, Parent: parent, Model: m.model, Usage: &u}}
 }
 
 func (m *claudeContent) text() string {
@@ -235,7 +253,7 @@ func (c *claudeEvents) stream(e claudeEvent) []Frame {
 	if ev.Type == "message_start" && ev.Message != nil {
 		now := c.message(e.Parent, ev.Message)
 		now.streamed = true
-		return []Frame{now.frame(e.Parent)}
+		return now.frames(e.Parent)
 	}
 	now := c.current[e.Parent]
 	switch {
@@ -245,11 +263,11 @@ func (c *claudeEvents) stream(e claudeEvent) []Frame {
 		return []Frame{{Kind: KindText, ID: now.id, Parent: e.Parent, Text: ev.Delta.Text}}
 	case ev.Type == "message_delta" && ev.Usage != nil:
 		u := ev.Usage.usage()
-		now.usage.Output, now.final = u.Output, true
+		now.usage.Output = max(now.usage.Output, u.Output)
 		now.usage.Input = max(now.usage.Input, u.Input)
 		now.usage.CacheRead = max(now.usage.CacheRead, u.CacheRead)
 		now.usage.CacheWrite = max(now.usage.CacheWrite, u.CacheWrite)
-		return []Frame{now.frame(e.Parent)}
+		return now.frames(e.Parent)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func TestClaudeJSON(t *testing.T) {
 }
 
 func TestLargeValueIsNotRead(t *testing.T) {
-	p := newClaudeJSON().(*claudeJSON)
+	p := newClaudeJSON().(*document)
 	var s Summary
 	s.Add(p.Parse([]byte(`{"result":"`))...)
 	chunk := []byte(strings.Repeat("x", 1<<20))

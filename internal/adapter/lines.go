@@ -1,15 +1,16 @@
 package adapter
 
+import "fmt"
+
 // lines reads an output with one event on each line. Other lines are warnings.
 type lines struct {
-	split  splitter
-	event  func(raw []byte) ([]Frame, bool) // false: it is not JSON
-	last   func() []Frame                   // after the last event; may be nil
-	frames []Frame
+	frames
+	split splitter
+	event func(raw []byte) ([]Frame, bool) // false: it cannot be read
 }
 
-func newLines(event func([]byte) ([]Frame, bool), last func() []Frame) Parser {
-	p := &lines{event: event, last: last}
+func newLines(event func([]byte) ([]Frame, bool)) Parser {
+	p := &lines{event: event}
 	p.split.lines, p.split.consumer = true, p.take
 	return p
 }
@@ -21,33 +22,57 @@ func (p *lines) Parse(chunk []byte) []Frame {
 
 func (p *lines) End() []Frame {
 	p.split.end()
-	if p.last != nil {
-		p.frames = append(p.frames, p.last()...)
-	}
-	return p.flush()
-}
-
-func (p *lines) flush() []Frame {
-	frames := p.frames
-	p.frames = nil
-	return frames
+	return p.end()
 }
 
 func (p *lines) take(part piece) {
 	switch part.kind {
 	case pieceObject:
-		frames, ok := p.event(part.raw)
-		if !ok {
-			p.warn(clip(part.raw, maxLine-1))
+		if frames, ok := p.event(part.raw); ok {
+			p.add(frames...)
+		} else {
+			p.line(part.raw)
 		}
-		p.frames = append(p.frames, frames...)
 	case pieceLarge:
 		p.warn(tooLarge(part))
 	case pieceUnfinished:
 		p.warn("the output ends within an event")
 	default:
-		p.warn(clip(part.raw, maxLine-1))
+		p.line(part.raw)
 	}
 }
 
-func (p *lines) warn(text string) { p.frames = append(p.frames, Frame{Kind: KindWarning, Text: text}) }
+// maxLines is the number of lines that are no events for which there is a warning each.
+const maxLines = 1000
+
+// frames collects the frames of a chunk.
+type frames struct {
+	list []Frame
+	read int // lines that are no events
+}
+
+func (f *frames) add(list ...Frame) { f.list = append(f.list, list...) }
+
+func (f *frames) warn(text string) { f.add(Frame{Kind: KindWarning, Text: text}) }
+
+// line warns of a line that is no event.
+func (f *frames) line(raw []byte) {
+	if f.read++; f.read <= maxLines {
+		f.warn(clip(raw, maxLine-1))
+	}
+}
+
+// flush returns the frames since the last call.
+func (f *frames) flush() []Frame {
+	list := f.list
+	f.list = nil
+	return list
+}
+
+// end returns the last frames.
+func (f *frames) end() []Frame {
+	if f.read > maxLines {
+		f.warn(fmt.Sprintf("%d more lines are no events", f.read-maxLines))
+	}
+	return f.flush()
+}

@@ -17,13 +17,14 @@ type Summary struct {
 	Error   string // text of the last error; of a result, else of a warning with a code
 	Warned  int    // warnings
 
-	answer   string
-	partial  []byte
-	model    string // of the session
-	total    *Frame
-	requests map[string]ModelUsage
-	order    []string // ids in requests
-	settled  []ModelUsage
+	answer    string
+	partial   []byte
+	model     string // of the session
+	total     *Frame
+	continued bool                  // after total
+	requests  map[string]ModelUsage // after total
+	order     []string              // ids in requests
+	settled   []ModelUsage
 }
 
 // maxRequests is the number of model requests whose usage can still be replaced.
@@ -68,8 +69,8 @@ func (s *Summary) add(f Frame) {
 // reopen drops the result of a call that continues.
 func (s *Summary) reopen() {
 	if s.Status != "" {
-		s.Status, s.Code, s.answer, s.Error = "", "", "", ""
-		s.partial = nil
+		s.Status, s.Code, s.answer, s.Error, s.Turns = "", "", "", "", 0
+		s.partial, s.continued = nil, true
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *Summary) addUsage(f Frame) {
 		return
 	}
 	if f.Total {
-		s.total = &f
+		s.total, s.continued, s.requests, s.order, s.settled = &f, false, nil, nil, nil
 		return
 	}
 	row := ModelUsage{Model: f.Model, Usage: *f.Usage}
@@ -114,36 +115,49 @@ func (s *Summary) Text() string {
 	return string(s.partial)
 }
 
-// Usage returns what was reported until now: exact if the program reported a total, at_least if it reported model
-// requests only, unknown if nothing.
+// Usage returns what was reported until now: exact if the program reported a total and made no request after it,
+// at_least if model requests only, unknown if nothing.
 func (s *Summary) Usage() (Usage, run.CostKnown) {
-	if s.total != nil {
-		return *s.total.Usage, run.CostExact
-	}
 	var sum Usage
-	rows := s.Models()
-	for _, row := range rows {
+	for _, row := range s.requested() {
 		sum.add(row.Usage)
 	}
-	if len(rows) == 0 {
+	switch {
+	case s.total == nil && len(s.requests)+len(s.settled) == 0:
 		return sum, run.CostUnknown
+	case s.total == nil:
+		return sum, run.CostAtLeast
 	}
-	return sum, run.CostAtLeast
+	known := run.CostExact
+	if s.continued || len(s.requests)+len(s.settled) > 0 {
+		known = run.CostAtLeast
+	}
+	sum.add(*s.total.Usage)
+	return sum, known
+}
+
+// requested returns the usage of model requests that no total contains, by model.
+func (s *Summary) requested() []ModelUsage {
+	rows := slices.Clone(s.settled)
+	for _, id := range s.order {
+		rows = addModel(rows, s.requests[id])
+	}
+	return rows
 }
 
 // Models returns the usage of each model, in the order of their first report.
 func (s *Summary) Models() []ModelUsage {
 	if s.total == nil {
-		rows := slices.Clone(s.settled)
-		for _, id := range s.order {
-			rows = addModel(rows, s.requests[id])
-		}
-		return rows
+		return s.requested()
 	}
-	if len(s.total.Models) > 0 {
-		return slices.Clone(s.total.Models)
+	rows := slices.Clone(s.total.Models)
+	if len(rows) == 0 {
+		rows = []ModelUsage{{Model: cmp.Or(s.total.Model, s.model), Usage: *s.total.Usage}}
 	}
-	return []ModelUsage{{Model: cmp.Or(s.total.Model, s.model), Usage: *s.total.Usage}}
+	for _, row := range s.requested() {
+		rows = addModel(rows, row)
+	}
+	return rows
 }
 
 // Model returns the model that did most of the work, or without a report of it the session's.

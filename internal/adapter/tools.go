@@ -26,6 +26,12 @@ func (t *toolNames) start(parent, id, name string, input json.RawMessage) Frame 
 	}
 }
 
+// started reports whether a tool is running.
+func (t *toolNames) started(id string) bool {
+	_, ok := (*t)[id]
+	return ok
+}
+
 func (t *toolNames) end(parent, id string, failed bool) Frame {
 	f := Frame{Kind: KindTool, ID: id, Parent: parent, Name: (*t)[id], State: ToolOK}
 	if failed {
