@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/identity"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/run"
+)
+
+// decider is an agent that answers the question of another run under another name: by the directory, and by the server
+// alone. Then it looks for keys.
+const decider = `cat >/dev/null
+unset PASSBOOK_DELIVERY
+echo '{}' >settings.yaml
+export PASSBOOK_SETTINGS="$PWD/settings.yaml"
+PASSBOOK_STATE_DIR={state} setsid -w starter decide {run} --action continue --by alice 2>&1
+echo "by the directory: $?"
+PASSBOOK_STATE_DIR=$PWD/own TEMPORAL_ADDRESS={address} setsid -w starter list 2>&1
+find / -path /proc -prune -o \( -name identity.key -o -name grant.key -o -name cli.key -o -name worker.key \) \
+	-size +0 ! -path "$PWD/own/*" -print 2>/dev/null | while read -r key; do head -c 1 "$key" >/dev/null && echo "key: $key"; done
+exit 0
+`
+
+// TestAgentDecidesItsOwnGate has agents answer questions. Without a sandbox, an agent of the same user can, and the
+// journal shows whose key signed it. In a sandbox, nothing that it can read is enough.
+func TestAgentDecidesItsOwnGate(t *testing.T) {
+	t.Parallel()
+	if problem := sandbox.Examine().Problem; problem != "" {
+		t.Skip(problem)
+	}
+	bin := t.TempDir()
+	data := read(t, filepath.Join(programs, "starter"))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "starter"), data, 0o755))
+	h := newEnv(t, "PATH="+bin+":"+os.Getenv("PATH")) // a sandbox shows the folders in PATH
+	for _, row := range []struct {
+		mode    string
+		decides bool
+	}{{sandbox.None, true}, {sandbox.Workspace, false}} {
+		gate := h.asksAboutThePlan("gate-" + row.mode)
+		said := h.answer(row.mode, strings.NewReplacer("{state}", h.state(),
+			"{run}", gate, "{address}", h.running().Server.Address, "{id}", metaOf(t, gate).RunID).Replace(decider))
+		require.Equal(t, row.decides, strings.Contains(said, "by the directory: 0"), said)
+		require.Equal(t, row.decides, strings.Contains(said, filepath.Join(h.state(), identity.File)), said)
+		require.Contains(t, said, "uses TLS", "a client without a certificate is refused")
+		require.NotContains(t, said, "not found", "the starter is there")
+		if !row.decides {
+			require.Contains(t, said, "is no run directory")
+			require.NotContains(t, said, "key: ")
+			require.True(t, statusIs(gate, run.AwaitingPhaseHandoff))
+			continue
+		}
+		until(t, "the run is done", func() bool { return statusIs(gate, run.Done) })
+		own, err := identity.Load(h.state())
+		require.NoError(t, err)
+		decided := of[run.QuestionDecided](eventsOf(t, gate), run.KindHandoffDecided)
+		require.Len(t, decided, 1)
+		require.Equal(t, []string{"alice", "key " + own.Name}, []string{decided[0].DecidedBy, decided[0].Auth})
+	}
+}
+
+// answer runs an agent with a script in a sandbox mode, and returns its reply.
+func (h *environment) answer(mode, script string) string {
+	h.t.Helper()
+	folder := h.dir("agent-" + mode)
+	require.NoError(h.t, os.MkdirAll(folder, 0o700))
+	for file, text := range map[string]string{"plan.md": "Plan it.\n", "agent.sh": script, "pipeline.yaml": fmt.Sprintf(
+		`pipeline: deciders
+agent: {run: [sh, %s], reply: text, sandbox: %s}
+roles: {planner: {prompt: plan.md, gives: report}}
+stages: [{name: plan, steps: [{role: planner}]}]
+`, filepath.Join(folder, "agent.sh"), mode)} {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	dir := h.dir("run-" + mode)
+	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir)
+	return string(read(h.t, dir+"/_orchestrator/passes/pass-001/raw-output.txt"))
+}
