@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type listReport struct {
 	Forgotten []string         `json:"forgotten"` // remembered, with neither directory nor workflow
 	Server    string           `json:"server"`    // that was asked; empty: none
 	Problem   string           `json:"problem"`   // why no server answered; every status is then as recorded
+
+	silent bool // a server runs or is configured, and did not answer
 }
 
 // listOptions are the flags of list.
@@ -124,7 +127,9 @@ func (a *app) runs(ctx context.Context, o listOptions) (listReport, error) {
 	defer stop()
 	op, err := a.peek(brief, run.Claim{})
 	if err != nil {
-		return unasked(rows, lost, o.filter, err.Error()), nil
+		r := unasked(rows, lost, o.filter, err.Error())
+		r.silent = !errors.Is(err, errNoServer{})
+		return r, nil
 	}
 	defer op.Client.Close()
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)

@@ -15,7 +15,7 @@ import (
 // printList prints a table. If the terminal is too narrow for the directories, each is on a separate line.
 func (a *app) printList(r listReport, o listOptions) {
 	if len(r.Runs) == 0 {
-		a.printNoRuns(o)
+		a.printNoRuns(r, o)
 	} else {
 		dirs := directories(r.Runs)
 		width := widthOf(a.out)
@@ -35,9 +35,13 @@ func (a *app) printList(r listReport, o listOptions) {
 	a.printListNotes(r)
 }
 
-func (a *app) printNoRuns(o listOptions) {
+func (a *app) printNoRuns(r listReport, o listOptions) {
 	if o.filter.Narrow() {
 		fmt.Fprintf(a.out, "No run matches. All runs: %s list\n", program())
+		return
+	}
+	if r.silent {
+		fmt.Fprintf(a.out, "No run is known on this machine, and those in Temporal cannot be listed: %s.\n", r.Problem)
 		return
 	}
 	fmt.Fprintf(a.out, "There are no runs yet. Start one: %s run --config FILE. Or see one that costs nothing: %s "+

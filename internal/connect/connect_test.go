@@ -186,6 +186,9 @@ func TestDialReportsTheStageThatFails(t *testing.T) {
 				require.ErrorContains(t, err, text)
 			}
 			require.Equal(t, tt.address, failed.Address)
+			if tt.stage == connect.StageTLS {
+				require.Contains(t, failed.Brief(), "TLS")
+			}
 			if tt.brief != "" {
 				require.Equal(t, tt.brief, failed.Brief())
 			}

@@ -41,6 +41,8 @@ func (e *Error) Brief() string {
 	switch e.Stage {
 	case StageNamespace:
 		return fmt.Sprintf("Temporal at %s has no namespace %s", e.Address, e.Namespace)
+	case StageTLS:
+		return e.What
 	case StagePermission:
 		return fmt.Sprintf("Temporal at %s refuses the connection", e.Address)
 	}
