@@ -67,7 +67,23 @@ func (o *Options) target() (source, path string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("read the server's source: %w", err)
 	}
+	if err := o.settleCache(); err != nil {
+		return "", "", err
+	}
 	return source, filepath.Join(o.CacheDir, "devserver-"+key), nil
+}
+
+// settleCache finds the folder of built servers. A server that runs is found without it.
+func (o *Options) settleCache() error {
+	if o.CacheDir != "" {
+		return nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("find the built Temporal server: no cache directory: %w", err)
+	}
+	o.CacheDir = filepath.Join(cache, "passbook")
+	return nil
 }
 
 // built returns the server program built from the source. The cache keeps one for each version of the source.

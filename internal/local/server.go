@@ -92,13 +92,6 @@ func (o *Options) settle() error {
 	if o.StateDir, err = filepath.Abs(o.StateDir); err != nil {
 		return fmt.Errorf("find the Temporal server: %w", err)
 	}
-	if o.CacheDir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return fmt.Errorf("find the Temporal server: no cache directory: %w", err)
-		}
-		o.CacheDir = filepath.Join(cache, "passbook")
-	}
 	if o.Namespace == "" {
 		o.Namespace = "default"
 	}

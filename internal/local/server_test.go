@@ -324,3 +324,15 @@ func TestEnsureRefusesADamagedRecord(t *testing.T) {
 	require.ErrorContains(t, err, "move the file away")
 	require.NoError(t, os.Remove(path))
 }
+
+func TestEnsureFindsARunningServerWithoutAHome(t *testing.T) {
+	o := options(t, stateDir(t))
+	s, err := local.Ensure(t.Context(), o, nil)
+	require.NoError(t, err)
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	o.CacheDir, o.Binary = "", ""
+	again, err := local.Ensure(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Equal(t, s, again)
+}
