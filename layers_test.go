@@ -26,7 +26,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/folder"}},
 	{"storage", []string{"internal/awake", "internal/build", "internal/durable", "internal/process", "internal/redact", "internal/regular",
 		"internal/sandbox", "internal/shell", "internal/testenv", "internal/volume"}},
-	{"storage", []string{"internal/layout"}},
+	{"storage", []string{"internal/keyfile", "internal/layout"}},
 	{"storage", []string{"internal/certs", "internal/journal", "internal/object"}},
 	{"storage", []string{"internal/environ", "internal/supervisor"}},
 	{"storage", []string{"internal/agent", "internal/browser", "config", "internal/repo", "rundir", "internal/store"}},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 func (a *app) grant() *cobra.Command {
@@ -19,7 +19,7 @@ one, give the file to the starter and the workers, and set grant.key_file (PASSB
 		Use: "key", Short: "Print a new key", Args: cobra.NoArgs,
 		Long: `Print a new random key in Base64. Put it into a file that only the starter and the workers can read.`,
 		RunE: func(*cobra.Command, []string) error {
-			key, err := grants.NewKey()
+			key, err := keyfile.New()
 			if err != nil {
 				return err
 			}

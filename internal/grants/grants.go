@@ -8,27 +8,21 @@ package grants
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 // File is the key of the host, in the state directory: 32 random bytes in Base64.
 const File = "grant.key"
-
-const keySize = 32
 
 // Key signs and checks grants. A nil key signs nothing and refuses nothing.
 type Key struct {
@@ -76,62 +70,15 @@ func Load(s config.Settings) (*Key, error) {
 	var err error
 	if k.from == "" {
 		k.from = filepath.Join(s.StateDir, File)
-		err = create(k.from)
-	}
-	if err == nil {
-		k.secret, err = read(k.from, s.Grant.KeyFile == "")
+		own := keyfile.File{Path: k.from, Replace: `remove it and resume open runs with "starter resume RUN"`}
+		k.secret, err = own.Load()
+	} else {
+		k.secret, err = keyfile.File{Path: k.from, Replace: `create a key with "starter grant key"`}.Read()
 	}
 	if err != nil {
 		return nil, &KeyError{err}
 	}
 	return k, nil
-}
-
-// create makes a key if there is none. Concurrent callers get the same one.
-func create(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	text, err := NewKey()
-	if err != nil {
-		return err
-	}
-	if err := (durable.Disk{}).Mkdir(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	_, err = durable.Disk{}.CreateExclusive(path, []byte(text+"\n"), 0o600)
-	return err
-}
-
-// NewKey returns a random key in Base64.
-func NewKey() (string, error) {
-	fresh := make([]byte, keySize)
-	if _, err := rand.Read(fresh); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(fresh), nil
-}
-
-// read reads a key. That of the host must be private: who can read it can command its workers.
-func read(path string, private bool) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if private && fi.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by other users (mode %04o): remove it and resume open runs with "+
-			"\"starter resume RUN\"", path, fi.Mode().Perm())
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(raw)))
-	if err != nil || len(key) != keySize {
-		return nil, fmt.Errorf("%s does not contain %d bytes in Base64: create a key with \"starter grant key\"", path,
-			keySize)
-	}
-	return key, nil
 }
 
 // Sign returns the grant of a use.

@@ -4,13 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/keyfile"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -111,42 +111,24 @@ func TestGrantsSeparateValues(t *testing.T) {
 		k.Sign(contract.Permission{Kind: "a", Values: []string{"x"}}))
 }
 
-func TestConcurrentLoadsShareTheKey(t *testing.T) {
-	s := config.Settings{StateDir: filepath.Join(t.TempDir(), "state")}
-	var all [8]*Key
-	var group sync.WaitGroup
-	for i := range all {
-		group.Go(func() { all[i], _ = Load(s) })
-	}
-	group.Wait()
-	for _, k := range all {
-		require.NotNil(t, k)
-		require.Equal(t, all[0].secret, k.secret)
-	}
-	fi, err := os.Stat(filepath.Join(s.StateDir, File))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), fi.Mode().Perm())
-}
-
 func TestUnusableKeysAreRefused(t *testing.T) {
 	s := config.Settings{StateDir: t.TempDir()}
 	load(t, s)
-	path := filepath.Join(s.StateDir, File)
-	require.NoError(t, os.Chmod(path, 0o640))
+	require.NoError(t, os.Chmod(filepath.Join(s.StateDir, File), 0o640))
 	_, err := Load(s)
-	require.ErrorContains(t, err, "can be read by other users (mode 0640)")
-	require.NoError(t, os.Chmod(path, 0o600))
-	require.NoError(t, os.WriteFile(path, []byte("short\n"), 0o600))
-	_, err = Load(s)
-	require.ErrorContains(t, err, "does not contain 32 bytes in Base64")
+	require.ErrorContains(t, err, "read the key for grants: ")
+	require.ErrorContains(t, err, `(mode 0640): remove it and resume open runs with "starter resume RUN"`)
 	s.Grant.KeyFile = filepath.Join(s.StateDir, "none")
 	_, err = Load(s)
 	require.ErrorContains(t, err, "no such file")
+	require.NoError(t, os.WriteFile(s.Grant.KeyFile, nil, 0o600))
+	_, err = Load(s)
+	require.ErrorContains(t, err, `create a key with "starter grant key"`)
 }
 
 // Hosts of a cluster share a key file, which an orchestrator may mount for reading by all.
 func TestHostsShareAKeyFile(t *testing.T) {
-	text, err := NewKey()
+	text, err := keyfile.New()
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "grant.key")
 	require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o444))

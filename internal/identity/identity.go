@@ -6,19 +6,16 @@ package identity
 
 import (
 	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 // File is the private key, in the state directory: the seed of 32 bytes in Base64.
@@ -39,16 +36,12 @@ type Own struct {
 
 // Load returns the identity of a state directory. The first call creates its key.
 func Load(stateDir string) (Own, error) {
-	path := filepath.Join(stateDir, File)
-	err := create(path)
+	seed, err := keyfile.File{Path: filepath.Join(stateDir, File), Replace: "remove it to create another key, and " +
+		"replace its public key in decide.identities of other hosts"}.Load()
 	if err != nil {
 		return Own{}, &KeyError{err}
 	}
-	key, err := read(path)
-	if err != nil {
-		return Own{}, &KeyError{err}
-	}
-	return Own{Name: userName(), key: key}, nil
+	return Own{Name: userName(), key: ed25519.NewKeyFromSeed(seed)}, nil
 }
 
 func userName() string {
@@ -56,43 +49,6 @@ func userName() string {
 		return u.Username
 	}
 	return "user"
-}
-
-func create(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return err
-	}
-	if err := (durable.Disk{}).Mkdir(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	text := base64.StdEncoding.EncodeToString(key.Seed()) + "\n"
-	_, err = durable.Disk{}.CreateExclusive(path, []byte(text), 0o600)
-	return err
-}
-
-func read(path string) (ed25519.PrivateKey, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if fi.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by other users (mode %04o), who could decide in your name: remove it, and "+
-			"remove its public key from decide.identities of other hosts", path, fi.Mode().Perm())
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(raw)))
-	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s does not contain %d bytes in Base64: remove it to create another key", path,
-			ed25519.SeedSize)
-	}
-	return ed25519.NewKeyFromSeed(seed), nil
 }
 
 // Public returns the public key in Base64.
