@@ -70,6 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.trusted, err = identity.Trust(o.Settings); err != nil {
 		return err
 	}
+	secrets.LearnKeys(o.Redact, o.Settings) // they may be new
 	conf.Needs = host.needs
 	acts, err := activities.New(conf)
 	if err != nil {

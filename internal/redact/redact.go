@@ -63,16 +63,27 @@ func (r *Redactor) Learn(environ []string) (short []string) {
 	if r == nil {
 		return nil
 	}
+	fresh, short := valuesOf(environ, r.names)
+	r.add(fresh)
+	return short
+}
+
+// LearnKey adds random bytes that are secret, under a name such as grant-key. They are found in hexadecimal and Base64.
+func (r *Redactor) LearnKey(name string, key []byte) {
+	if r != nil && len(key) >= minValueLength {
+		r.add([]value{{name: name, forms: keyForms(key)}})
+	}
+}
+
+func (r *Redactor) add(fresh []value) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := *r.values.Load()
-	fresh, short := valuesOf(environ, r.names)
 	fresh = slices.DeleteFunc(fresh, func(v value) bool { return slices.ContainsFunc(known, v.same) })
 	if len(fresh) > 0 {
 		all := slices.Concat(known, fresh)
 		r.values.Store(&all)
 	}
-	return short
 }
 
 // Short returns the chosen variables whose values are too short to search for.

@@ -72,6 +72,15 @@ func encodings(secret string) []encoded {
 	return slices.CompactFunc(out, func(a, b encoded) bool { return a.text == b.text })
 }
 
+// keyForms returns the texts of a binary key.
+func keyForms(key []byte) []encoded {
+	digits := hex.EncodeToString(key)
+	return []encoded{
+		{text: digits}, {text: strings.ToUpper(digits)},
+		base64At(base64.RawStdEncoding, string(key), 0), base64At(base64.RawURLEncoding, string(key), 0),
+	}
+}
+
 // base64At returns the Base64 of a secret that begins at an offset in a group of three bytes. Only the characters
 // without bits of the neighboring bytes are known.
 func base64At(alphabet *base64.Encoding, secret string, offset int) encoded {

@@ -6,12 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/keyfile"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -41,7 +44,26 @@ func New(settings config.Settings, environ []string) (*redact.Redactor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings: redact.patterns: %w", err)
 	}
+	LearnKeys(r, settings)
 	return r, nil
+}
+
+// LearnKeys adds the keys of this host and its cluster that exist: KEY.key in the state directory, and grant.key_file.
+// An unreadable one is left to the program that uses it.
+func LearnKeys(r *redact.Redactor, settings config.Settings) {
+	paths := []string{settings.Grant.KeyFile}
+	if entries, err := os.ReadDir(settings.StateDir); err == nil {
+		for _, e := range entries {
+			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".key") {
+				paths = append(paths, filepath.Join(settings.StateDir, e.Name()))
+			}
+		}
+	}
+	for _, path := range paths {
+		if key, err := (keyfile.File{Path: path}).Read(); err == nil {
+			r.LearnKey(strings.ReplaceAll(filepath.Base(path), ".", "-"), key)
+		}
+	}
 }
 
 // keyOf reads the key of a store's marks, and creates it if there is none.

@@ -1,6 +1,8 @@
 package secrets
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 func TestMarksUseTheKeyOfTheStore(t *testing.T) {
@@ -29,4 +32,26 @@ func TestMarksUseTheKeyOfTheStore(t *testing.T) {
 		filepath.Join(dir, "no-folder")}), "redaction works without a store")
 	_, err := New(config.Settings{Redact: config.Redact{Patterns: config.Lines{"("}}}, nil)
 	require.ErrorContains(t, err, "redact.patterns")
+}
+
+func TestKeysOfTheHostAreRedacted(t *testing.T) {
+	s := config.Settings{StateDir: filepath.Join(t.TempDir(), "state[1]")}
+	require.NoError(t, os.Mkdir(s.StateDir, 0o700))
+	r, err := New(s, nil)
+	require.NoError(t, err)
+	s.Grant.KeyFile = filepath.Join(t.TempDir(), "shared.txt")
+	for _, path := range []string{filepath.Join(s.StateDir, "grant.key"), filepath.Join(s.StateDir, "identity.key"),
+		s.Grant.KeyFile} {
+		key, err := keyfile.File{Path: path}.Load()
+		require.NoError(t, err)
+		LearnKeys(r, s)
+		name := strings.ReplaceAll(filepath.Base(path), ".", "-")
+		for _, text := range []string{base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key),
+			hex.EncodeToString(key), strings.ToUpper(hex.EncodeToString(key))} {
+			require.Regexp(t, `^\(\[redacted:`+name+`(:[0-9a-f]{4})?\]=?\)$`, r.Text("("+text+")"))
+		}
+		again, err := New(s, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{name}, again.Kinds(base64.StdEncoding.EncodeToString(key)))
+	}
 }
