@@ -33,7 +33,9 @@ type Adapter struct {
 	Command string // how that program is asked for this format
 	Stream  bool   // frames arrive while the call runs
 	Ends    bool   // a complete output is recognizable; else only the exit of the program ends it
+	Stderr  bool   // a call without result prints its error to standard error, in the same format
 	Cost    CostSource
+	Session bool // the total of a continued session includes that of its earlier calls
 	New     func() Parser
 	// Resume returns the command that continues a session, and false if this command cannot. nil: no command can.
 	Resume func(argv []string, session string) ([]string, bool)
@@ -57,10 +59,11 @@ var table = []Adapter{
 		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude,
 	}, {
 		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
-		New: newCodexJSONL, Resume: resumeCodex,
+		Session: true, New: newCodexJSONL, Resume: resumeCodex,
 	}, {
-		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Cost: ReportsTokens,
-		New: newGeminiJSON, Resume: resumeGemini,
+		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Stderr: true,
+		Cost: ReportsTokens,
+		New:  newGeminiJSON, Resume: resumeGemini,
 	}, {
 		Name: GeminiStream, Program: "gemini", Command: "gemini -o stream-json", Stream: true, Ends: true,
 		Cost: ReportsTokens, New: newGeminiStream, Resume: resumeGemini,

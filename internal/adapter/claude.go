@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -50,7 +51,21 @@ type claudeEvent struct {
 
 	claudeResult
 	claudeRetry
+	claudeFailure
 }
+
+// claudeFailure is how a request failed, in an error message and in a result.
+type claudeFailure struct {
+	APIStatus int    `json:"api_error_status"`
+	APIType   string `json:"api_error_type"` // the provider's
+	APIError  string `json:"api_error"`      // claude's
+}
+
+// Words of api_error.
+const (
+	claudeTruncated = "max_output_tokens"
+	claudeCut       = "connection_failed"
+)
 
 type claudeResult struct {
 	IsError    *bool                       `json:"is_error"`
@@ -176,8 +191,9 @@ func (c *claudeEvents) system(e claudeEvent) []Frame {
 		c.session = e.SessionID
 		return []Frame{{Kind: KindSession, ID: e.SessionID, Model: e.Model}}
 	case "api_retry":
-		return []Frame{{Kind: KindWarning, Code: string(e.Error), Text: fmt.Sprintf(
-			"request failed (HTTP %d), retry %d of %d in %.1f s", e.Status, e.Attempt, e.Max, e.DelayMS/1000)}}
+		f := Frame{Kind: KindWarning, Code: string(e.Error), HTTP: e.Status, Lost: e.Status == 0}
+		f.Text = fmt.Sprintf("request failed, retry %d of %d in %.1f s", e.Attempt, e.Max, e.DelayMS/1000)
+		return []Frame{f}
 	}
 	return nil
 }
@@ -200,7 +216,8 @@ func (c *claudeEvents) message(parent string, m *claudeContent) *claudeMessage {
 
 func (c *claudeEvents) assistant(e claudeEvent) []Frame {
 	if e.Error != "" { // not from the model: claude explains a failed request
-		return []Frame{{Kind: KindWarning, Parent: e.Parent, Code: string(e.Error), Text: e.Message.text()}}
+		return []Frame{{Kind: KindWarning, Parent: e.Parent, Code: cmp.Or(e.APIError, string(e.Error)), HTTP: e.APIStatus,
+			Text: e.Message.text()}}
 	}
 	now := c.message(e.Parent, e.Message)
 	var out []Frame
@@ -286,7 +303,7 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 	if total, ok := e.total(); ok {
 		out = append(out, total)
 	}
-	r := Frame{Kind: KindResult, Status: StatusComplete, Code: e.Subtype, Turns: e.NumTurns}
+	r := Frame{Kind: KindResult, Status: StatusComplete, Code: e.Subtype, Turns: e.NumTurns, HTTP: e.APIStatus}
 	if e.Result != nil {
 		r.Text = *e.Result
 	}
@@ -302,7 +319,11 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 		if r.Text == "" {
 			r.Text = strings.Join(e.Errors, "\n")
 		}
-		if outputMaximum.MatchString(r.Text) {
+		if e.Subtype == "success" { // claude's word for an error of a request
+			r.Code = cmp.Or(e.APIError, e.APIType, e.Subtype)
+		}
+		r.Lost = e.APIError == claudeCut
+		if e.APIError == claudeTruncated || outputMaximum.MatchString(r.Text) {
 			r.Status = StatusTruncated
 		}
 	}

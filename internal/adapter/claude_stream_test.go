@@ -64,7 +64,7 @@ func TestClaudeStream(t *testing.T) {
 		{"request retried", lineOf(claudeInit, `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,`+
 			`"retry_delay_ms":512.5,"error_status":529,"error":"overloaded"}`), want{
 			session: "s-1", model: "large", known: run.CostUnknown, warned: 1,
-			err: "request failed (HTTP 529), retry 1 of 10 in 0.5 s",
+			err: "request failed, retry 1 of 10 in 0.5 s",
 		}},
 	})
 	testPrefixes(t, ClaudeStream, lineOf(claudeInit, claudeStart, claudeDelta, claudePartial, claudeEnd, claudeToolUse,

@@ -3,6 +3,7 @@ package adapter
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,12 +27,19 @@ type codexError struct {
 	Message string `json:"message"`
 }
 
-// codexUsage is the usage of a turn. Input includes cached tokens.
+// codexUsage is the usage of a session. Input includes what was read from and written to the cache.
 type codexUsage struct {
-	Input     int64 `json:"input_tokens"`
-	CacheRead int64 `json:"cached_input_tokens"`
-	Output    int64 `json:"output_tokens"`
+	Input      int64 `json:"input_tokens"`
+	CacheRead  int64 `json:"cached_input_tokens"`
+	CacheWrite int64 `json:"cache_write_input_tokens"`
+	Output     int64 `json:"output_tokens"`
 }
+
+// Errors of codex have no code.
+var (
+	codexCut       = regexp.MustCompile(`stream disconnected before completion`)
+	codexTruncated = regexp.MustCompile(`^Incomplete response returned, reason: max_output_tokens`)
+)
 
 type codexItem struct {
 	ID      string `json:"id"`
@@ -67,9 +75,13 @@ func (c *codexEvents) frames(raw []byte) ([]Frame, bool) {
 	case e.Type == "turn.completed":
 		return c.completed(e), exact
 	case e.Type == "turn.failed":
-		return []Frame{{Kind: KindResult, Status: StatusError, Text: e.Error.Message}}, true
+		f := Frame{Kind: KindResult, Status: StatusError, Text: e.Error.Message, Lost: codexCut.MatchString(e.Error.Message)}
+		if codexTruncated.MatchString(f.Text) {
+			f.Status = StatusTruncated
+		}
+		return []Frame{f}, true
 	case e.Type == "error":
-		return []Frame{{Kind: KindWarning, Code: e.Type, Text: e.Message}}, true
+		return []Frame{{Kind: KindWarning, Code: e.Type, Text: e.Message, Lost: codexCut.MatchString(e.Message)}}, true
 	case strings.HasPrefix(e.Type, "item.") && e.Item != nil:
 		return c.item(*e.Item, e.Type == "item.completed"), true
 	}
@@ -80,7 +92,8 @@ func (c *codexEvents) completed(e codexEvent) []Frame {
 	var out []Frame
 	if e.Usage != nil {
 		var u Usage
-		u.Input, u.CacheRead, u.Output = e.Usage.Input-e.Usage.CacheRead, e.Usage.CacheRead, e.Usage.Output
+		u.Input = max(0, e.Usage.Input-e.Usage.CacheRead-e.Usage.CacheWrite)
+		u.CacheRead, u.CacheWrite, u.Output = e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.Output
 		out = append(out, Frame{Kind: KindUsage, Total: true, Usage: &u})
 	}
 	return append(out, Frame{Kind: KindResult, Status: StatusComplete, Text: c.answer})

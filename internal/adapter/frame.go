@@ -51,7 +51,9 @@ type Frame struct {
 	Name   string `json:"name,omitempty"`
 	State  State  `json:"state,omitempty"`
 	Status Status `json:"status,omitempty"`
-	Code   string `json:"code,omitempty"` // the program's own word for a result or warning
+	Code   string `json:"code,omitempty"`        // the program's own word for a result or warning
+	HTTP   int    `json:"http_status,omitempty"` // of the provider's refusal
+	Lost   bool   `json:"lost,omitempty"`        // a model request was cut off: no total contains its usage
 	Turns  int    `json:"turns,omitempty"`
 	Digest string `json:"digest,omitempty"` // SHA-256 of the input of a tool, as printed
 	Text   string `json:"text,omitempty"`

@@ -64,6 +64,15 @@ type geminiDocument struct {
 	} `json:"stats"`
 }
 
+// http returns the status of the provider's refusal, or 0: other codes are exit codes or words.
+func (e *geminiError) http() int {
+	var code int
+	if json.Unmarshal(e.Code, &code) != nil || code < 400 || code > 599 {
+		return 0
+	}
+	return code
+}
+
 func newGeminiStream() Parser {
 	var g geminiEvents
 	return newLines(g.frames)
@@ -110,7 +119,7 @@ func (g *geminiEvents) result(e geminiEvent) []Frame {
 	var models []ModelUsage
 	for model, m := range e.Stats.Models {
 		row := ModelUsage{Model: model}
-		row.Input, row.CacheRead = m.Input-m.Cached, m.Cached
+		row.Input, row.CacheRead = max(0, m.Input-m.Cached), m.Cached
 		row.Output = max(m.Output, m.Total-m.Input) // thoughts are in the total only
 		models = append(models, row)
 	}
@@ -144,7 +153,7 @@ func geminiResult(raw []byte, _ bool) ([]Frame, bool) {
 	for model, m := range e.Stats.Models {
 		row := ModelUsage{Model: model}
 		t := m.Tokens
-		row.Input, row.CacheRead, row.Output = t.Prompt-t.Cached+t.Tool, t.Cached, t.Candidates+t.Thoughts
+		row.Input, row.CacheRead, row.Output = max(0, t.Prompt-t.Cached)+t.Tool, t.Cached, t.Candidates+t.Thoughts
 		models = append(models, row)
 	}
 	r := Frame{Kind: KindResult, Status: StatusComplete}
@@ -152,7 +161,7 @@ func geminiResult(raw []byte, _ bool) ([]Frame, bool) {
 		r.Text = *e.Response
 	}
 	if e.Error != nil {
-		r.Status, r.Code, r.Text = StatusError, e.Error.Type, e.Error.Message
+		r.Status, r.Code, r.Text, r.HTTP = StatusError, e.Error.Type, e.Error.Message, e.Error.http()
 	}
 	return append(out, geminiFrames(models, r)...), true
 }

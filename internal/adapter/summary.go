@@ -15,7 +15,9 @@ type Summary struct {
 	Status  Status
 	Code    string // of the result
 	Error   string // text of the last error; of a result, else of a warning with a code
+	HTTP    int    // of the last error
 	Warned  int    // warnings
+	Lost    bool   // requests were cut off whose usage may be missing
 
 	answer    string
 	partial   []byte
@@ -38,6 +40,7 @@ func (s *Summary) Add(frames ...Frame) {
 }
 
 func (s *Summary) add(f Frame) {
+	s.Lost = s.Lost || f.Lost
 	switch f.Kind {
 	case KindSession:
 		s.Session, s.model = cmp.Or(f.ID, s.Session), cmp.Or(f.Model, s.model)
@@ -55,11 +58,11 @@ func (s *Summary) add(f Frame) {
 	case KindWarning:
 		s.Warned++
 		if f.Code != "" {
-			s.Error = f.Text
+			s.Error, s.HTTP = f.Text, f.HTTP
 		}
 	case KindResult:
 		s.Status, s.Code, s.Turns = f.Status, f.Code, f.Turns
-		s.answer, s.Error = f.Text, ""
+		s.answer, s.Error, s.HTTP = f.Text, "", f.HTTP
 		if f.Status == StatusError || f.Status == StatusTruncated || f.Status == StatusMaxTurns {
 			s.Error = f.Text
 		}
@@ -115,8 +118,8 @@ func (s *Summary) Text() string {
 	return string(s.partial)
 }
 
-// Usage returns what was reported until now: exact if the program reported a total and made no request after it,
-// at_least if model requests only, unknown if nothing.
+// Usage returns what was reported until now: exact if the program reported a total that contains all requests,
+// at_least if some may be missing, unknown if nothing.
 func (s *Summary) Usage() (Usage, run.CostKnown) {
 	var sum Usage
 	for _, row := range s.requested() {
@@ -129,7 +132,7 @@ func (s *Summary) Usage() (Usage, run.CostKnown) {
 		return sum, run.CostAtLeast
 	}
 	known := run.CostExact
-	if s.continued || len(s.requests)+len(s.settled) > 0 {
+	if s.Lost || s.continued || len(s.requests)+len(s.settled) > 0 {
 		known = run.CostAtLeast
 	}
 	sum.add(*s.total.Usage)
