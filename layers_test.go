@@ -50,7 +50,8 @@ var packageLayers = []layer{
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},
-	{"programs", []string{"test/bench", "test/conformance", "test/e2e", "test/modelapi"}},
+	{"programs", []string{"test/modelapi"}},
+	{"programs", []string{"test/bench", "test/conformance", "test/e2e", "test/realcli"}},
 }
 
 func TestImportsGoDown(t *testing.T) {

@@ -1,8 +1,11 @@
-// Package modelapi is a model API on loopback for tests of real agent programs: Anthropic Messages, with streaming and
-// tool use. It answers from a script and keeps what it was asked. It is no model.
+// Package modelapi is a model API on loopback for tests of real agent programs: Anthropic Messages, OpenAI Responses
+// and Gemini generateContent, with streaming, tool use and faults. It answers from a script and logs each request. It
+// is no model.
 package modelapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Turn is one answer of the model: text, and the tool that it calls; without a tool the agent is done.
@@ -18,161 +22,314 @@ type Turn struct {
 	Text  string
 	Tool  string
 	Input any
+	Usage Tokens // what the answer reports; zero: DefaultUsage
+	Fault Fault  // what goes wrong instead
+	Times int    // the number of requests that get this turn; 0: one; Always: all further ones
 }
 
-// Block is a part of a message.
-type Block struct {
-	Type    string          `json:"type"`
-	Text    string          `json:"text,omitempty"`
-	Content json.RawMessage `json:"content,omitempty"` // of a tool_result
-	IsError bool            `json:"is_error,omitempty"`
+// Always is the Times of a turn that answers all further requests.
+const Always = -1
+
+// Tokens are the tokens that an answer reports. The four kinds are disjoint.
+type Tokens struct {
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"` // Anthropic only
 }
 
-// Message is one message of a request. Its content is a text or blocks.
-type Message struct {
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
+// DefaultUsage is the usage of a turn that sets none.
+var DefaultUsage = Tokens{Input: 10, Output: 5}
+
+// Outcomes of a request.
+const (
+	Open      = "open"      // not answered yet
+	Completed = "completed" // answered
+	Overlong  = "overlong"  // answered, and cut at the limit of output tokens
+	Refused   = "refused"   // answered with an error
+	Cut       = "cut"       // the server dropped the connection in the middle of the answer
+	Abandoned = "abandoned" // the agent dropped it
+)
+
+// Entry is a request in the log.
+type Entry struct {
+	Time  time.Time `json:"time"`
+	Path  string    `json:"path"`
+	Model string    `json:"model,omitempty"`
+	Turn  int       `json:"turn"` // its number in the script, from 1; 0: not part of the conversation, such as a title
+	Tokens
+	Status   int    `json:"status"`
+	Messages int    `json:"messages"`
+	Results  int    `json:"results"` // results of tools in all messages
+	Digest   string `json:"digest"`  // SHA-256 of the messages
+	Outcome  string `json:"outcome"`
 }
 
 // Request is what an agent asked.
 type Request struct {
-	Key      string // of the header x-api-key
-	Model    string `json:"model"`
-	Stream   bool   `json:"stream"`
-	Messages []Message
-	Tools    []struct{ Name string }
+	Key      string // the API key or token
+	Path     string
+	Body     []byte
+	Model    string
+	Stream   bool
+	Side     bool              // not part of the conversation, such as a request for a title
+	Tools    []string          // names of tools that it may call
+	Messages []json.RawMessage // in the provider's form
+	Results  []string          // results of tools in all messages, as JSON, in order
 }
 
-// Results returns the results of tools in the last message, as JSON.
-func (r Request) Results() (all []Block) {
-	var blocks []Block
-	if len(r.Messages) == 0 || json.Unmarshal(r.Messages[len(r.Messages)-1].Content, &blocks) != nil {
-		return nil
-	}
-	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Type != "tool_result" })
+// provider is one kind of API.
+type provider interface {
+	// read parses a request; ok is false if its path is no request to a model.
+	read(r *http.Request, body []byte) (asked Request, ok bool)
+	// answer sends a turn.
+	answer(a *exchange)
+	// refusal returns status, headers and body of a fault.
+	refusal(f Fault) (status int, header map[string]string, body string)
+	// other answers what is no request to a model, such as a list of models; false: there is nothing.
+	other(w http.ResponseWriter, r *http.Request) bool
 }
 
-// Anthropic is a server of the Messages API.
-type Anthropic struct {
+// API is a server of one provider.
+type API struct {
 	*httptest.Server
 
-	mu    sync.Mutex
-	turns []Turn
-	asked []Request
-	other []string
+	provider provider
+	mu       sync.Mutex
+	turns    []Turn
+	used     int // requests answered by the first of turns
+	number   int
+	log      []Entry
+	asked    []Request
+	other    []string
+	silent   chan struct{}
+	closed   chan struct{}
+	closing  sync.Once
 }
 
-// NewAnthropic starts a server that answers requests with tools by these turns, in order. A request without tools, such
-// as one for a title, gets a short text.
-func NewAnthropic(turns ...Turn) *Anthropic {
-	a := &Anthropic{turns: turns}
+// NewAnthropic starts a server of the Messages API that answers the requests of a conversation by these turns, in
+// order. Other requests, such as one for a title, get a short text.
+func NewAnthropic(turns ...Turn) *API { return start(anthropic{}, turns) }
+
+// NewOpenAI starts a server of the Responses API.
+func NewOpenAI(turns ...Turn) *API { return start(openAI{}, turns) }
+
+// NewGemini starts a server of generateContent and streamGenerateContent.
+func NewGemini(turns ...Turn) *API { return start(gemini{}, turns) }
+
+func start(p provider, turns []Turn) *API {
+	a := &API{provider: p, turns: slices.Clone(turns), silent: make(chan struct{}, 1), closed: make(chan struct{})}
 	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
 	return a
 }
 
-// Asked returns the requests with tools so far, and the paths of all other requests.
-func (a *Anthropic) Asked() (requests []Request, other []string) {
+// Close stops the server. Unfinished answers are cut off.
+func (a *API) Close() {
+	a.closing.Do(func() { close(a.closed) })
+	a.CloseClientConnections()
+	a.Server.Close()
+}
+
+// Script replaces the turns that are left.
+func (a *API) Script(turns ...Turn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turns, a.used = slices.Clone(turns), 0
+}
+
+// Silent receives when a turn became silent. See [Silent].
+func (a *API) Silent() <-chan struct{} { return a.silent }
+
+// Asked returns the requests of the conversation so far, and the paths of requests that are not to a model.
+func (a *API) Asked() (requests []Request, other []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked), slices.Clone(a.other)
 }
 
-func (a *Anthropic) serve(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case strings.HasSuffix(r.URL.Path, "/messages/count_tokens"):
-		w.Header().Set("Content-Type", "application/json")
-		write(w, `{"input_tokens":10}`)
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/v1/messages"):
-		a.message(w, r)
-	default:
+// Log returns all requests to models so far.
+func (a *API) Log() []Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.log)
+}
+
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the agent is gone
+	}
+	asked, ok := a.provider.read(r, body)
+	if !ok {
 		a.mu.Lock()
 		a.other = append(a.other, r.Method+" "+r.URL.Path)
 		a.mu.Unlock()
-		http.NotFound(w, r)
+		if !a.provider.other(w, r) {
+			http.NotFound(w, r)
+		}
+		return
+	}
+	asked.Path, asked.Body = r.URL.Path, body
+	turn, at := a.next(asked)
+	e := &exchange{a: a, w: w, r: r, asked: asked, turn: turn, at: at}
+	outcome := e.serve()
+	a.edit(at, func(l *Entry) { l.Outcome = outcome })
+	if outcome == Cut {
+		panic(http.ErrAbortHandler) // closes the connection without an end of the answer
 	}
 }
 
-func (a *Anthropic) message(w http.ResponseWriter, r *http.Request) {
-	asked := Request{Key: r.Header.Get("X-Api-Key")}
-	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	turn := a.next(asked)
-	content := []map[string]any{{"type": "text", "text": turn.Text}}
-	stop := "end_turn"
-	if turn.Tool != "" {
-		stop = "tool_use"
-		content = append(content, map[string]any{
-			"type": "tool_use", "id": fmt.Sprintf("toolu_%d", len(asked.Messages)), "name": turn.Tool, "input": turn.Input,
-		})
-	}
-	message := map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": asked.Model, "stop_sequence": nil,
-		"usage": map[string]int{"input_tokens": 10, "output_tokens": 5},
-	}
-	if asked.Stream {
-		w.Header().Set("Content-Type", "text/event-stream")
-		stream(w, message, content, stop)
-		return
-	}
-	message["content"], message["stop_reason"] = content, stop
-	w.Header().Set("Content-Type", "application/json")
-	if json.NewEncoder(w).Encode(message) != nil {
-		return // the agent is gone
-	}
-}
-
-func (a *Anthropic) next(asked Request) Turn {
+// next finds the turn of a request and logs it.
+func (a *API) next(asked Request) (Turn, int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(asked.Tools) == 0 {
-		return Turn{Text: "A title"}
+	sum := sha256.New()
+	for _, m := range asked.Messages {
+		sum.Write(m)
+		sum.Write([]byte{'\n'})
+	}
+	a.log = append(a.log, Entry{
+		Time: time.Now().UTC(), Path: asked.Path, Model: asked.Model, Status: http.StatusOK, Messages: len(asked.Messages),
+		Results: len(asked.Results), Digest: hex.EncodeToString(sum.Sum(nil)), Outcome: Open,
+	})
+	at := len(a.log) - 1
+	if asked.Side {
+		return Turn{Text: "A title", Usage: DefaultUsage}, at
 	}
 	a.asked = append(a.asked, asked)
-	if len(a.asked) > len(a.turns) {
-		return Turn{Text: "Nothing is left to do."}
+	if len(a.turns) == 0 {
+		a.log[at].Turn = a.number + 1
+		return Turn{Text: "Nothing is left to do.", Usage: DefaultUsage}, at
 	}
-	return a.turns[len(a.asked)-1]
+	if a.used == 0 {
+		a.number++
+	}
+	turn := a.turns[0]
+	if a.used++; turn.Times != Always && a.used >= max(1, turn.Times) {
+		a.turns, a.used = a.turns[1:], 0
+	}
+	if turn.Usage == (Tokens{}) {
+		turn.Usage = DefaultUsage
+	}
+	a.log[at].Turn = a.number
+	return turn, at
 }
+
+func (a *API) edit(at int, change func(*Entry)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(&a.log[at])
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	a     *API
+	w     http.ResponseWriter
+	r     *http.Request
+	asked Request
+	turn  Turn
+	at    int
+	gone  bool // the agent
+}
+
+func (e *exchange) serve() string {
+	f := e.turn.Fault
+	if status, header, body := e.a.provider.refusal(f); status != 0 {
+		e.a.edit(e.at, func(l *Entry) { l.Status = status })
+		for name, value := range header {
+			e.w.Header().Set(name, value)
+		}
+		e.w.Header().Set("Content-Type", "application/json")
+		e.w.WriteHeader(status)
+		e.write(body)
+		return Refused
+	}
+	e.a.provider.answer(e)
+	switch {
+	case e.gone:
+		return Abandoned
+	case f.Kind == FaultDropped, f.Kind == FaultInStream && !e.asked.Stream:
+		return Cut
+	case f.Kind == FaultOverlong:
+		return Overlong
+	case f.Kind == FaultInStream:
+		return Refused
+	}
+	return Completed
+}
+
+// report logs tokens that the answer has reported.
+func (e *exchange) report(t Tokens) { e.a.edit(e.at, func(l *Entry) { l.Tokens = t }) }
 
 // write sends a text to an agent, which may be gone.
-func write(w io.Writer, text string) {
-	if _, err := io.WriteString(w, text); err != nil {
+func (e *exchange) write(text string) {
+	if _, err := io.WriteString(e.w, text); err != nil {
+		e.gone = true
 		return
 	}
+	if f, ok := e.w.(http.Flusher); ok {
+		f.Flush()
+	}
+	e.gone = e.gone || e.r.Context().Err() != nil
 }
 
-// stream sends a message as server-sent events, each block in one piece.
-func stream(w http.ResponseWriter, message map[string]any, content []map[string]any, stop string) {
-	send := func(kind string, fields map[string]any) {
-		fields["type"] = kind
-		data, err := json.Marshal(fields)
-		if err != nil {
-			panic(err) // plain data always marshals
-		}
-		write(w, fmt.Sprintf("event: %s\ndata: %s\n\n", kind, data))
+// event sends a server-sent event. Without a kind it has data only.
+func (e *exchange) event(kind string, fields any) {
+	text := "data: " + marshal(fields) + "\n\n"
+	if kind != "" {
+		text = "event: " + kind + "\n" + text
 	}
-	message["content"], message["stop_reason"] = []any{}, nil
-	send("message_start", map[string]any{"message": message})
-	for i, block := range content {
-		begin, delta := map[string]any{"type": "text", "text": ""}, map[string]any{
-			"type": "text_delta", "text": block["text"],
-		}
-		if block["type"] == "tool_use" {
-			input, err := json.Marshal(block["input"])
-			if err != nil {
-				panic(err) // as above
-			}
-			begin = map[string]any{"type": "tool_use", "id": block["id"], "name": block["name"], "input": map[string]any{}}
-			delta = map[string]any{"type": "input_json_delta", "partial_json": string(input)}
-		}
-		send("content_block_start", map[string]any{"index": i, "content_block": begin})
-		send("content_block_delta", map[string]any{"index": i, "delta": delta})
-		send("content_block_stop", map[string]any{"index": i})
-	}
-	send("message_delta", map[string]any{
-		"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]int{"output_tokens": 5},
-	})
-	send("message_stop", map[string]any{})
+	e.write(text)
 }
+
+// halfway is called in the middle of an answer. It reports whether the answer ends there.
+func (e *exchange) halfway() bool {
+	switch e.turn.Fault.Kind {
+	case FaultDropped, FaultInStream:
+		return true
+	case FaultSilent:
+		select {
+		case e.a.silent <- struct{}{}:
+		default:
+		}
+		timer := time.NewTimer(e.turn.Fault.For)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-e.r.Context().Done():
+			e.gone = true
+		case <-e.a.closed:
+			e.gone = true
+		}
+	}
+	return e.gone
+}
+
+// pieces splits a text in two, so that an answer has a middle.
+func pieces(text string) [2]string {
+	runes := []rune(text)
+	return [2]string{string(runes[:len(runes)/2]), string(runes[len(runes)/2:])}
+}
+
+// rawList returns the members of a JSON array, or a text as its only one.
+func rawList(raw json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil && len(raw) > 0 {
+		return []json.RawMessage{raw}
+	}
+	return list
+}
+
+func marshal(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // plain data always marshals
+	}
+	return string(data)
+}
+
+func bearer(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+func id(prefix string, n int) string { return fmt.Sprintf("%s_%024d", prefix, n) }

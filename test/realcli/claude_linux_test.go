@@ -1,7 +1,6 @@
-package modelapi_test
+package realcli
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -18,55 +17,18 @@ import (
 	"github.com/passbook-run/passbook/test/modelapi"
 )
 
-// claudeVersion is the version of @anthropic-ai/claude-code that is tested.
-const claudeVersion = "2.1.330"
-
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
-		os.Exit(supervisor.Main(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
-
-// claude returns the claude program of that version, installed once into the user's cache without install scripts.
-func claude(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	dir := filepath.Join(cache, "passbook", "agents", "claude-code-"+claudeVersion)
-	native, err := filepath.Glob(filepath.Join(dir, "node_modules", "@anthropic-ai", "claude-code-linux-*", "claude"))
-	require.NoError(t, err)
-	if len(native) == 0 {
-		npm, err := exec.LookPath("npm")
-		if err != nil {
-			t.Skip("there is no npm to install claude with")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir,
-			"@anthropic-ai/claude-code@"+claudeVersion).CombinedOutput()
-		if err != nil {
-			t.Skipf("npm does not install claude: %v: %s", err, out)
-		}
-		if native, err = filepath.Glob(filepath.Join(dir, "node_modules", "@anthropic-ai", "claude-code-linux-*",
-			"claude")); err != nil || len(native) == 0 {
-			t.Skipf("the package of claude has no program for this system")
-		}
-	}
-	return native[0]
-}
-
 // TestClaudeEditsInSandbox lets the real claude edit a repository in a sandbox that reaches the model API only.
 func TestClaudeEditsInSandbox(t *testing.T) {
 	host := sandbox.Examine()
 	if host.Problem != "" || !host.Isolation {
 		t.Skip("there is no sandbox with a separate network here: " + host.Problem)
 	}
-	program := claude(t)
+	cli := Claude()
+	program := installed(t, cli)
 	root := t.TempDir()
 	delivery, home := filepath.Join(root, "call"), filepath.Join(root, "home")
 	work := filepath.Join(delivery, "work")
-	for _, dir := range []string{work, filepath.Join(home, ".claude")} {
+	for _, dir := range []string{work, home} {
 		require.NoError(t, os.MkdirAll(dir, 0o700))
 	}
 	require.NoError(t, exec.Command("git", "init", "-q", work).Run())
@@ -82,16 +44,16 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 		modelapi.Turn{Text: "Done."},
 	)
 	t.Cleanup(api.Close)
+	require.NoError(t, cli.WriteHome(home, api.URL))
 	self, err := os.Executable()
 	require.NoError(t, err)
 	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery, nil)
 	require.NoError(t, err)
 	c := agent.Command{
-		Argv: []string{program, "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools",
-			"Bash"},
-		Environment: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "ANTHROPIC_BASE_URL=" + api.URL,
-			"ANTHROPIC_API_KEY=sk-test", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
-		Dir: work, Prompt: filepath.Join(delivery, "prompt"), Stdout: filepath.Join(delivery, "stdout"),
+		Argv: append(program, "-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools",
+			"Bash"),
+		Environment: append(cli.Environ(api.URL), "PATH="+os.Getenv("PATH"), "HOME="+home),
+		Dir:         work, Prompt: filepath.Join(delivery, "prompt"), Stdout: filepath.Join(delivery, "stdout"),
 		Stderr: filepath.Join(delivery, "stderr"), Mark: delivery, Timeout: 2 * time.Minute,
 		Sandbox: &sandbox.Call{
 			Held:  sandbox.Held{Mode: sandbox.Workspace, Network: []string{strings.TrimPrefix(api.URL, "http://")}},
@@ -119,9 +81,9 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 	asked, _ := api.Asked()
 	require.Len(t, asked, 3)
 	require.Equal(t, "sk-test", asked[0].Key)
-	results := asked[2].Results()
-	require.NotEmpty(t, results)
-	looked := string(results[len(results)-1].Content)
+	results := asked[2].Results
+	require.Len(t, results, 2)
+	looked := results[1]
 	require.Contains(t, looked, "?? greeting.txt")
 	require.Contains(t, looked, "No such file or directory", "the home is hidden")
 }
