@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-turns build server chromium bubblewrap test test-all soak soak-turns bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium bubblewrap agents test test-all soak soak-turns bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ chromium: ## install Chromium for the screenshots, unless there is a browser
 bubblewrap: ## install bubblewrap for the sandboxes of agents, unless it is there
 	@scripts/bubblewrap || echo "Tests of sandboxes are skipped."
 
+agents: ## install claude, codex and gemini at the tested versions into the user's cache with npm (900 MB), unless they are there
+	@go run ./test/realcli/install || echo "Tests of real agent programs are skipped."
+
 cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
 	@go -C tools run ./cluster start
 
@@ -56,10 +59,10 @@ pictures: server chromium ## take the pictures of the Web UI, reports and the li
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$|^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
-test: chromium bubblewrap server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
+test: chromium bubblewrap agents server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
 
-test-all: chromium bubblewrap server ## run them in their exhaustive form: every kill point; takes about 40 minutes
+test-all: chromium bubblewrap agents server ## run them in their exhaustive form: every kill point; takes about 40 minutes
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
@@ -75,7 +78,7 @@ bench: server ## measure what the engine adds to a pass (docs/performance.md); S
 lint: ## format, vet, staticcheck, dropped errors, texts, deterministic workflows, GitHub workflows, tidy modules
 	@scripts/lint
 
-check: chromium bubblewrap server ## all that CI runs: lint beside all tests
+check: chromium bubblewrap agents server ## all that CI runs: lint beside all tests
 	@scripts/test --lint
 
 clean: ## remove what was built; runs/ and the user's cache stay
