@@ -37,6 +37,7 @@ fi
 
 branch=$(git branch --format='%(refname:short)' --list 'passbook-*')
 echo
+test -z "$(git status --short)"
 echo "Your checkout is unchanged; branch $branch has the result:"
 git --no-pager log --oneline -2 "$branch"
 git --no-pager diff --stat "HEAD..$branch"
