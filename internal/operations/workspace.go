@@ -97,13 +97,37 @@ func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 	switch {
 	case dirt.Operation != "" && w.Dirty != "exclude":
 		return &SourceError{Source: r.Root(), Why: "a " + dirt.Operation + " is under way there: end or abort it"}
-	case w.Dirty == "halt" && len(dirt.Paths()) > 0:
-		return &SourceError{Source: r.Root(),
-			Why: fmt.Sprintf("it has changes that are not committed (%s): commit or stash them, or add --dirty "+
-				"include, exclude or commit",
-				few(dirt.Paths()))}
+	case w.Dirty == "halt":
+		own := filesOf(def, r.Root())
+		changed := slices.DeleteFunc(dirt.Paths(), func(p string) bool { return slices.Contains(own, p) })
+		if len(changed) > 0 {
+			return &SourceError{Source: r.Root(),
+				Why: fmt.Sprintf("it has changes that are not committed (%s): commit or stash them, or add --dirty "+
+					"include, exclude or commit",
+					few(changed))}
+		}
 	}
 	return nil
+}
+
+// filesOf returns the definition's file and its prompts, relative to a repository. A run reads them when it starts, so
+// it does not miss their uncommitted changes.
+func filesOf(def Definition, root string) []string {
+	home, err := filepath.EvalSymlinks(def.Home)
+	if def.Home == "" || err != nil {
+		return nil
+	}
+	names := []string{filepath.Base(def.Parsed.File)}
+	for _, role := range def.Plan.Roles {
+		names = append(names, filepath.FromSlash(role.Prompt))
+	}
+	var paths []string
+	for _, name := range names {
+		if rel, err := filepath.Rel(root, filepath.Join(home, name)); err == nil {
+			paths = append(paths, filepath.ToSlash(rel))
+		}
+	}
+	return paths
 }
 
 func few(paths []string) string {
