@@ -25,6 +25,7 @@ func verbs() []verb {
 	return []verb{
 		{"demo", "start", (*app).demo},
 		{"fork", "start", (*app).fork},
+		{"init", "start", (*app).init},
 		{"plan", "start", (*app).plan},
 		{"replay", "start", (*app).replay},
 		{"run", "start", (*app).run},

@@ -21,7 +21,7 @@ func TestReview(t *testing.T) {
 		"dirty target": testDirtyTarget, "conflict": testConflict,
 		"gate": testFixedGate, "plan only": testPlanOnly, "follow-up": testFollowUp,
 		"what was planned": testFromRunPlan, "lost at a gate": testLostAtAGate,
-		"moved": testMovedWhileItWaits, "turns in a folder": testTurns,
+		"moved": testMovedWhileItWaits, "turns in a folder": testTurns, "written by init": testInit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

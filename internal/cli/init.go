@@ -1,0 +1,318 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/scaffold"
+	"github.com/passbook-run/passbook/internal/shell"
+)
+
+// initChoice is what the command line of `starter init` chooses.
+type initChoice struct {
+	kind, agent, dir string
+	yes              bool
+}
+
+// initSource is what a pipeline can work on here.
+type initSource struct {
+	has   scaffold.Source
+	root  string   // of the repository; empty: none, or one without a commit
+	dirty []string // files there with uncommitted changes
+	err   error    // of opening or reading the repository
+}
+
+func (a *app) init() *cobra.Command {
+	var c initChoice
+	var names, lines []string
+	for _, k := range scaffold.Kinds() {
+		names = append(names, k.Name)
+		lines = append(lines, fmt.Sprintf("  %-8s %s", k.Name, k.About))
+	}
+	cmd := &cobra.Command{
+		Use: "init [KIND]", Short: "Write a pipeline for the current repository", ValidArgs: names,
+		Long: `Write a small pipeline with its prompts for the repository in the current folder. The terminal asks for
+what the command line does not name. Existing files are never overwritten: if one exists, nothing is written.
+
+Kinds:
+` + strings.Join(lines, "\n"),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return asUsage(errors.New("name one kind: " + strings.Join(names, ", ")))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				c.kind = args[0]
+			}
+			return a.initPipeline(cmd.Context(), c)
+		},
+	}
+	cmd.Flags().StringVar(&c.agent, "agent", "", "claude, codex or gemini (default: the first one in PATH)")
+	cmd.Flags().StringVar(&c.dir, "dir", "", "folder for the pipeline (default: passbook/KIND)")
+	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "ask nothing and use the defaults")
+	return cmd
+}
+
+func (a *app) initPipeline(ctx context.Context, c initChoice) error {
+	src := findSource(ctx)
+	kind, err := a.chooseKind(ctx, c, src)
+	if err != nil {
+		return err
+	}
+	agent, err := a.chooseAgent(ctx, c)
+	if err != nil {
+		return err
+	}
+	o := scaffold.Options{Kind: kind, Agent: agent, Git: src.has == scaffold.Repository}
+	var from string
+	if kind.Needs != scaffold.Nothing {
+		if o.Verify, from, err = a.chooseVerifier(ctx, c, src); err != nil {
+			return err
+		}
+	}
+	dir := c.dir
+	if dir == "" {
+		dir = filepath.Join("passbook", kind.Name)
+	}
+	o.File = filepath.Join(dir, scaffold.Definition)
+	files, err := scaffold.Files(o)
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Write(dir, files); err != nil {
+		if errors.As(err, new(*scaffold.ConflictError)) {
+			return fmt.Errorf("%w\nnothing was written; remove them, or name another folder with --dir", err)
+		}
+		return err
+	}
+	a.reportInit(o, dir, files, from, src)
+	return nil
+}
+
+// findSource reports what the current folder offers.
+func findSource(ctx context.Context) initSource {
+	r, err := repo.Open(ctx, ".")
+	switch {
+	case err == nil:
+		dirt, err := r.Dirt(ctx)
+		return initSource{has: scaffold.Repository, root: r.Root(), dirty: dirt.Paths(), err: err}
+	case errors.Is(err, repo.ErrUnborn):
+		return initSource{has: scaffold.Repository, err: err}
+	}
+	return initSource{has: scaffold.Folder, err: err}
+}
+
+// asks reports whether the user is asked.
+func (a *app) asks(c initChoice) bool { return !c.yes && a.personThere() }
+
+func (a *app) chooseKind(ctx context.Context, c initChoice, src initSource) (scaffold.Kind, error) {
+	all := scaffold.Kinds()
+	fits := slices.DeleteFunc(slices.Clone(all), func(k scaffold.Kind) bool { return k.Needs < src.has })
+	var names, lines []string
+	for _, k := range all {
+		names = append(names, k.Name)
+	}
+	name := c.kind
+	switch {
+	case name != "":
+	case c.yes:
+		return fits[0], nil
+	case !a.personThere():
+		return scaffold.Kind{}, asUsage(fmt.Errorf("choose a pipeline: standard input is no terminal; run \"starter "+
+			"init KIND\" (%s), or add --yes", strings.Join(names, ", ")))
+	default:
+		names = names[:0]
+		for _, k := range fits {
+			names, lines = append(names, k.Name), append(lines, k.About)
+		}
+		var err error
+		if name, err = a.pick(ctx, "What should the pipeline do?", names, lines, names[0]); err != nil {
+			return scaffold.Kind{}, err
+		}
+	}
+	i := slices.IndexFunc(all, func(k scaffold.Kind) bool { return k.Name == name })
+	switch {
+	case i < 0:
+		return scaffold.Kind{}, asUsage(fmt.Errorf("unknown kind %q: choose %s", name, strings.Join(names, ", ")))
+	case all[i].Needs < src.has:
+		return scaffold.Kind{}, asUsage(fmt.Errorf("pipeline %s works on a git repository: %w; or choose another "+
+			"kind: %s", name, src.err, kindNames(fits)))
+	}
+	return all[i], nil
+}
+
+func kindNames(kinds []scaffold.Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// chooseAgent returns the named agent, or the first one in PATH; without any, the first one.
+func (a *app) chooseAgent(ctx context.Context, c initChoice) (scaffold.Agent, error) {
+	all := scaffold.Agents()
+	var names, lines []string
+	preset := ""
+	for _, agent := range all {
+		state := "not found in PATH"
+		if path, ok := installed(agent); ok {
+			state = path
+			if preset == "" {
+				preset = agent.Name
+			}
+		}
+		names, lines = append(names, agent.Name), append(lines, state)
+	}
+	if preset == "" {
+		preset = names[0]
+	}
+	name := c.agent
+	if name == "" {
+		name = preset
+		if a.asks(c) {
+			var err error
+			if name, err = a.pick(ctx, "Which agent?", names, lines, preset); err != nil {
+				return scaffold.Agent{}, err
+			}
+		}
+	}
+	i := slices.Index(names, name)
+	if i < 0 {
+		return scaffold.Agent{}, asUsage(fmt.Errorf("unknown agent %q: choose %s; any other command can be written into "+
+			"the pipeline file (agent.run)", name, strings.Join(names, ", ")))
+	}
+	return all[i], nil
+}
+
+func installed(agent scaffold.Agent) (string, bool) {
+	path, err := environ.LookPath(agent.Name, os.Environ())
+	return path, err == nil
+}
+
+// chooseVerifier proposes the command that tests the current folder, or the repository. It runs in the repository's
+// root.
+func (a *app) chooseVerifier(ctx context.Context, c initChoice, src initSource) (command, from string, err error) {
+	here, err := filepath.Abs(".")
+	if err == nil {
+		here, err = filepath.EvalSymlinks(here)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	found := scaffold.Verify(here)
+	if src.root != "" && here != src.root {
+		if below, err := filepath.Rel(src.root, here); err == nil && found.Command != "" {
+			found.Command = shell.Sprintf("cd %s && ", below) + found.Command
+			found.From = filepath.Join(below, found.From)
+		} else {
+			found = scaffold.Verify(src.root)
+		}
+	}
+	if !a.asks(c) {
+		return found.Command, found.From, nil
+	}
+	question := "Command that tests the repository (empty: none): "
+	if found.Command != "" {
+		question = fmt.Sprintf("Command that tests the repository [%s] (\"none\": none): ", found.Command)
+	}
+	answer, err := a.prompted(ctx, question)
+	switch {
+	case err != nil:
+		return "", "", err
+	case answer == "none":
+		return "", "", nil
+	case answer == "":
+		return found.Command, found.From, nil
+	}
+	return answer, "", nil
+}
+
+// pick asks for one of several names, by number or name. An empty answer is the preset.
+func (a *app) pick(ctx context.Context, question string, names, lines []string, preset string) (string, error) {
+	fmt.Fprintln(a.out, question)
+	for i, name := range names {
+		fmt.Fprintf(a.out, "  %d  %-8s %s\n", i+1, name, lines[i])
+	}
+	for {
+		answer, err := a.prompted(ctx, fmt.Sprintf("Number or name [%s]: ", preset))
+		if err != nil {
+			return "", err
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(names) {
+			return names[n-1], nil
+		}
+		switch {
+		case answer == "":
+			return preset, nil
+		case slices.Contains(names, answer):
+			return answer, nil
+		}
+		fmt.Fprintf(a.out, "There is no %q.\n", answer)
+	}
+}
+
+// reportInit prints what was written, what to check in it, and the next commands.
+func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, from string, src initSource) {
+	fmt.Fprintf(a.out, "Wrote %d files:\n", len(files))
+	for _, f := range files {
+		fmt.Fprintf(a.out, "  %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
+	}
+	if path, ok := installed(o.Agent); ok {
+		a.row("Agent", "%s (%s)", o.Agent.Name, path)
+	} else {
+		a.row("Agent", "%s, which is not in PATH; install it and log in: %s", o.Agent.Name, o.Agent.Install)
+	}
+	switch {
+	case o.Kind.Needs == scaffold.Nothing:
+	case o.Verify == "":
+		a.row("Tests", "none; no step runs a command. To add one, write a step \"run: COMMAND\" into the pipeline file")
+	case from != "":
+		a.row("Tests", "%s (because of %s); change it in the pipeline file and the prompts", o.Verify, from)
+	default:
+		a.row("Tests", "%s", o.Verify)
+	}
+	if errors.Is(src.err, repo.ErrUnborn) && o.Kind.Needs != scaffold.Nothing {
+		a.row("Commit", "the repository has no commit yet; a run starts from one, so commit first")
+	}
+	if len(src.dirty) > 0 && o.Kind.Needs != scaffold.Nothing {
+		a.row("Changes", "not committed: %s; commit them, or add --dirty include (or exclude) to the run",
+			someOf(src.dirty))
+	}
+	source := ""
+	if o.Kind.Needs != scaffold.Nothing && !src.contains(dir) {
+		source = " --source ."
+	}
+	fmt.Fprintf(a.out, "\nNext, check the pipeline, then run it with your task:\n  %s plan %s\n  %s run %s%s --task %s\n",
+		program(), shell.Quote(o.File), program(), shell.Quote(o.File), source, shell.Quote(o.Kind.Task))
+}
+
+// contains reports whether a folder is in the repository: a run of a definition in it works on this repository.
+func (s initSource) contains(dir string) bool {
+	if s.has != scaffold.Repository {
+		return false
+	}
+	r, err := repo.Open(context.Background(), dir)
+	return errors.Is(err, repo.ErrUnborn) || err == nil && r.Root() == s.root
+}
+
+// someOf lists the first paths, and counts the others.
+func someOf(paths []string) string {
+	const most = 3
+	if len(paths) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], ", "), len(paths)-most)
+	}
+	return strings.Join(paths, ", ")
+}
