@@ -173,3 +173,14 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// The example has the prompts of the template, for a repository without a known command.
+func TestExampleHasThePromptsOfItsTemplate(t *testing.T) {
+	files, err := Files(Options{Kind: Kinds()[0], Agent: Agents()[0], Git: true})
+	require.NoError(t, err)
+	for _, f := range files[1:] {
+		example, err := os.ReadFile(filepath.Join("..", "..", "examples", "review", f.Path))
+		require.NoError(t, err)
+		require.Equal(t, string(f.Data), string(example), f.Path)
+	}
+}
