@@ -81,9 +81,12 @@ func find(rules []rule, code string, http int, text string) Cause {
 		}
 	}
 	for _, r := range rules {
-		if slices.Contains(r.codes, code) ||
-			slices.ContainsFunc(statuses, func(n int) bool { return slices.Contains(r.http, n) }) ||
-			r.text != nil && slices.ContainsFunc(lines, r.text.MatchString) {
+		if slices.Contains(r.codes, code) || r.text != nil && slices.ContainsFunc(lines, r.text.MatchString) {
+			return r.cause
+		}
+	}
+	for _, r := range rules { // words tell more than the status: 429 is also a lack of credit
+		if slices.ContainsFunc(statuses, func(n int) bool { return slices.Contains(r.http, n) }) {
 			return r.cause
 		}
 	}

@@ -166,6 +166,12 @@ func TestCause(t *testing.T) {
 		}},
 		{"gemini: no finish", "", Report{Program: "gemini", Text: "Model stream ended without a finish reason."}},
 
+		{"any: credit of gemini", Credit, Report{
+			Text: "[API Error: Your prepayment credits are depleted.]", Stderr: "Attempt 1 failed with status 429.",
+		}},
+		{"any: credit of gemini, in one text", Credit, Report{
+			Text: "Attempt 1 failed with status 429.\n[API Error: Your prepayment credits are depleted.]",
+		}},
 		{"any: 429", Rate, Report{Stderr: "Input tokens: 5\nHTTP 429"}},
 		{"any: counts", "", Report{Stderr: "Input tokens: 429\nusage: in 401 out 2\ncontext capacity: 9"}},
 		{"any: capacity", Overload, Report{Stderr: "Service at capacity"}},
