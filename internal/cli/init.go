@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,7 +164,7 @@ func kindNames(kinds []scaffold.Kind) string {
 
 // chooseAgent returns the named agent, or the first one in PATH; without any, the first one.
 func (a *app) chooseAgent(ctx context.Context, c initChoice) (scaffold.Agent, error) {
-	all := scaffold.Agents()
+	all := scaffold.Agents(runtime.GOOS)
 	var names, lines []string
 	preset := ""
 	for _, agent := range all {

@@ -57,21 +57,33 @@ type Agent struct {
 	YAML    string // its part of the definition
 }
 
-// Agents are all agents, the preferred ones first.
-func Agents() []Agent {
+// codexSandboxed relies on the sandbox of the call: that of Codex cannot start in it. codexAlone uses that of Codex.
+const (
+	codexSandboxed = `  run: [codex, exec, --dangerously-bypass-approvals-and-sandbox, --skip-git-repo-check, "-"]
+  sandbox: workspace                   # instead of the sandbox of Codex, which cannot start in this one
+`
+	codexAlone = `  run: [codex, exec, --sandbox, workspace-write, --skip-git-repo-check, "-"]
+`
+)
+
+// Agents are all agents for an operating system, the preferred ones first.
+func Agents(goos string) []Agent {
+	codex := codexAlone
+	if goos == "linux" {
+		codex = codexSandboxed
+	}
 	return []Agent{
 		{"claude", "npm install -g @anthropic-ai/claude-code", `agent:                                 # Claude Code
   run: [claude, -p, --output-format, json, --permission-mode, acceptEdits, --allowedTools, Bash]
   reply: claude-json                   # the reply reports its cost
 `},
 		{"codex", "npm install -g @openai/codex", `agent:                                 # Codex CLI
-  run: [codex, exec, --sandbox, workspace-write, --skip-git-repo-check, "-"]
-  reply: text
+` + codex + `  reply: text
   price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
   env: [OPENAI_API_KEY, CODEX_API_KEY, CODEX_HOME]
 `},
 		{"gemini", "npm install -g @google/gemini-cli", `agent:                                 # Gemini CLI
-  run: [gemini, --approval-mode, yolo, --output-format, text, -p, "Do what is asked above."]
+  run: [gemini, --skip-trust, --approval-mode, yolo, --output-format, text, -p, "Do what is asked above."]
   reply: text
   price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
   env: [GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GOOGLE_GENAI_USE_VERTEXAI]

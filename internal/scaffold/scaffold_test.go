@@ -16,7 +16,7 @@ import (
 // all calls f with every kind, agent and source, with and without a command that verifies.
 func all(t *testing.T, f func(t *testing.T, o Options, files []File)) {
 	for _, k := range Kinds() {
-		for _, a := range Agents() {
+		for _, a := range append(Agents("linux"), Agents("darwin")[1]) {
 			for _, verify := range []string{"", `test "$(printf 'it''s')" = it\'s # always`} {
 				for _, git := range []bool{true, false} {
 					if !git && k.Needs == Repository {
@@ -176,7 +176,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 
 // The example has the prompts of the template, for a repository without a known command.
 func TestExampleHasThePromptsOfItsTemplate(t *testing.T) {
-	files, err := Files(Options{Kind: Kinds()[0], Agent: Agents()[0], Git: true})
+	files, err := Files(Options{Kind: Kinds()[0], Agent: Agents("linux")[0], Git: true})
 	require.NoError(t, err)
 	for _, f := range files[1:] {
 		example, err := os.ReadFile(filepath.Join("..", "..", "examples", "review", f.Path))
