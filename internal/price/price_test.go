@@ -1,0 +1,56 @@
+package price
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+func TestKnownPrices(t *testing.T) {
+	for _, row := range Known() {
+		_, err := time.Parse(time.DateOnly, row.Date)
+		require.NoError(t, err, row.Pattern)
+		p := row.Price
+		require.True(t, 0 < p.CacheRead && p.CacheRead < p.Input && p.Input <= p.CacheWrite && p.Input < p.Output, row.Pattern)
+	}
+}
+
+func TestModelIsFound(t *testing.T) {
+	for model, input := range map[string]float64{
+		"claude-opus-5-5": 4, "claude-opus-4-5-20251101": 5, "claude-opus-5-5[1m]": 4, "gpt-5.4-2026-03-05": 2.5,
+		"gpt-5.1-codex": 1.25, "gpt-5.1-codex-mini": 0.25, "gemini-2.5-flash-lite": 0.1, "gpt-5-latest": 1.25,
+		"gpt-9": 0, "claude-opus-9": 0, "": 0, "gpt-5.1-codex-new": 0,
+	} {
+		p, ok := Known().Find(model)
+		require.Equal(t, input > 0, ok, model)
+		require.InDelta(t, input, p.Input, 1e-9, model)
+	}
+}
+
+// TestCostEqualsThatOfClaude compares costs that claude 2.1.330 reported for the same tokens.
+func TestCostEqualsThatOfClaude(t *testing.T) {
+	opus, _ := Known().Find("claude-opus-5-5")
+	sonnet, _ := Known().Find("claude-sonnet-5-5")
+	used := run.Tokens{Input: 1000, Output: 200, CacheRead: 3000, CacheWrite: 400}
+	require.InDelta(t, 0.0106, opus.Cost(used), 1e-9)
+	require.InDelta(t, 0.0053, sonnet.Cost(used), 1e-9)
+	require.InDelta(t, 0.019661, opus.Cost(run.Tokens{Input: 1234, Output: 567, CacheRead: 8900, CacheWrite: 321}), 1e-9)
+}
+
+func TestPriceWithoutCacheUsesShares(t *testing.T) {
+	require.Equal(t, Price{Input: 10, Output: 50, CacheRead: 1, CacheWrite: 12.5}, Of(10, 50, 0, 0))
+	require.Equal(t, Price{Input: 10, Output: 50, CacheRead: 2, CacheWrite: 3}, Of(10, 50, 2, 3))
+}
+
+func TestDamagedListIsRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"gpt-5 1 2 3 4":              `price "gpt-5 1 2 3 4": it needs a model, four prices and a date`,
+		"gpt-5 1 2 x 4 2026-11-24\n": `price of gpt-5: strconv.ParseFloat: parsing "x": invalid syntax`,
+	} {
+		_, err := parse(line)
+		require.EqualError(t, err, want)
+	}
+}
