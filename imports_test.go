@@ -32,7 +32,8 @@ var pure = strings.Fields(`bytes cmp crypto/sha256 encoding/base64 encoding/hex 
 var allowed = map[string][]string{
 	"pipeline": {"go.yaml.in/yaml/v3", "embed", "reflect", "regexp/syntax", "sync", "github.com/santhosh-tekuri/jsonschema/v6",
 		"github.com/santhosh-tekuri/jsonschema/v6/kind"},
-	"run": {"reflect"}, // decodes payloads
+	"run":            {"reflect"}, // decodes payloads
+	"internal/price": {"embed"},
 	"workflows": {
 		"go.temporal.io/api/enums/v1", "go.temporal.io/sdk/converter", "go.temporal.io/sdk/log",
 		"go.temporal.io/sdk/temporal", "go.temporal.io/sdk/worker", "go.temporal.io/sdk/workflow",

@@ -17,7 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
@@ -216,7 +216,7 @@ func (h *harness) definition(agent string) string {
 func plain(t *testing.T, play string) *harness {
 	t.Helper()
 	h := newHarness(t, play)
-	h.reply = agent.KindText
+	h.reply = adapter.Text
 	self, err := os.Executable()
 	require.NoError(t, err)
 	h.lay(self)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/adapter"
 )
 
 // memoryChild names the row of a test process whose memory is measured.
@@ -19,12 +19,12 @@ const memoryChild = "ACTIVITIES_TEST_MEMORY"
 
 // largeOutputs are shapes of SIZE bytes of output that once needed 40 times their size in memory.
 var largeOutputs = []struct{ name, kind, play string }{
-	{"too much text", agent.KindText, "head -c 600000000 /dev/zero"},
-	{"diagnostics in short lines", agent.KindText, "yes a | head -c SIZE >&2; exit 3"},
-	{"an envelope", agent.KindJSON,
+	{"too much text", adapter.Text, "head -c 600000000 /dev/zero"},
+	{"diagnostics in short lines", adapter.Text, "yes a | head -c SIZE >&2; exit 3"},
+	{"an envelope", adapter.ClaudeJSON,
 		`printf '{"is_error":false,"result":"'; head -c SIZE /dev/zero | tr '\0' x; printf '"}'`},
-	{"small objects", agent.KindJSON, `yes '{}' | head -c SIZE; echo '{"is_error":false,"result":"Done."}'`},
-	{"a list of small objects", agent.KindJSON, `printf '['; yes '{},' | head -c SIZE; printf '{}]'`},
+	{"small objects", adapter.ClaudeJSON, `yes '{}' | head -c SIZE; echo '{"is_error":false,"result":"Done."}'`},
+	{"a list of small objects", adapter.ClaudeJSON, `printf '['; yes '{},' | head -c SIZE; printf '{}]'`},
 }
 
 func TestLargeOutputNeedsBoundedMemory(t *testing.T) {

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -100,15 +102,16 @@ func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in con
 // no truncation splits a secret.
 func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string,
 	promptChars int) (agent.Reply, *agent.Failure) {
-	var price *agent.Price
-	if ag.Price != nil {
-		price = &agent.Price{Input: ag.Price.Input, Output: ag.Price.Output}
+	prices := agent.Prices{Known: price.Known(), Model: adapter.Model(ag.Run)}
+	if p := ag.Price; p != nil {
+		own := price.Of(p.Input, p.Output, p.CacheRead, p.CacheWrite)
+		prices.Own = &own
 	}
-	reply, failure := agent.ReadReply(replyKind(ag), []byte(stdout), exit, stderr, price, promptChars)
+	reply, failure := agent.ReadReply(replyKind(ag), []byte(stdout), exit, stderr, prices, promptChars)
 	if failure == nil {
 		return reply, nil
 	}
-	if _, shown := agent.ReadReply(replyKind(ag), []byte(a.cfg.Redact(stdout)), exit, a.cfg.Redact(stderr), price,
+	if _, shown := agent.ReadReply(replyKind(ag), []byte(a.cfg.Redact(stdout)), exit, a.cfg.Redact(stderr), prices,
 		promptChars); shown != nil {
 		failure.Message, failure.Diagnostics = shown.Message, shown.Diagnostics
 	}
@@ -156,18 +159,11 @@ func artifacts(ctx context.Context, s *store.Store, in contract.PassInput,
 // spend is what a call cost. An agent that failed and reported nothing may have cost something, unless it did not
 // start.
 func spend(r agent.Reply, failure *agent.Failure) run.Spend {
-	t := run.Tokens{
-		Input: int64(r.Tokens.Input), Output: int64(r.Tokens.Output), CacheRead: int64(r.Tokens.CacheRead),
-		CacheWrite: int64(r.Tokens.CacheWrite),
-	}
-	known := run.CostExact
-	switch {
-	case failure != nil && failure.Category == run.CategorySpawnFailed:
+	known := r.Known
+	if failure != nil && failure.Category == run.CategorySpawnFailed {
 		known = ""
-	case t == run.Tokens{} && r.CostUSD == 0 && r.Text == "", !r.Known:
-		known = run.CostUnknown
 	}
-	return run.Spend{Tokens: t, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known}
+	return run.Spend{Tokens: r.Tokens, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known}
 }
 
 func elapsedMS(t time.Time) int64 { return time.Since(t).Milliseconds() }

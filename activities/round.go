@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -97,8 +97,14 @@ func agentName(plan *pipeline.Plan, role pipeline.Role) string {
 	switch {
 	case len(ag.Run) == 0:
 		return "agent"
-	case ag.Reply == agent.KindJSON || isScripted(ag):
+	case isScripted(ag), programOf(ag) == "claude":
 		return "claude -p" // the built-in agent replies like claude
 	}
 	return path.Base(ag.Run[0])
+}
+
+// programOf returns the program whose output an agent's adapter reads; empty: any.
+func programOf(ag pipeline.Agent) string {
+	a, _ := adapter.Find(ag.Reply)
+	return a.Program
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/calls"
@@ -203,7 +204,7 @@ func (st *runningCall) endDelivery(ctx context.Context, cause error) error {
 func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
 	if step.Kind == pipeline.KindRun {
 		return pipeline.Agent{
-			Run: []string{pipeline.Shell, "-c", step.Run}, Reply: agent.KindText, Env: step.Env,
+			Run: []string{pipeline.Shell, "-c", step.Run}, Reply: adapter.Text, Env: step.Env,
 			Confinement: step.Confinement,
 		}, true
 	}
@@ -223,7 +224,7 @@ func isScripted(ag pipeline.Agent) bool { return len(ag.Run) > 0 && ag.Run[0] ==
 // replyKind returns the format of an agent's replies; the built-in one replies like claude.
 func replyKind(ag pipeline.Agent) string {
 	if ag.Reply == "" && isScripted(ag) {
-		return agent.KindJSON
+		return adapter.ClaudeJSON
 	}
 	return ag.Reply
 }

@@ -183,7 +183,7 @@ func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract
 	out outputs) (*calls.Answer, error) {
 	stdout, stderr := string(out.stdout), string(out.stderr)
 	ans := &calls.Answer{
-		Version: calls.AnswerVersion, Call: st.l.Call, Delivery: st.number, Host: a.cfg.Host, Exit: exit,
+		Version: calls.AnswerVersion, Call: st.l.Call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Reply: st.kind,
 		Prompt: in.Prompt.Original(), StdoutError: out.problem,
 	}
 	var err error

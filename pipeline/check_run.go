@@ -6,6 +6,9 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/price"
 )
 
 // checkCommands reports commands that name a file beside the definition. A call runs in a separate folder, which has
@@ -86,9 +89,19 @@ func (d *decoder) checkBudget() {
 	}
 	for _, a := range d.def.Agents {
 		used := slices.ContainsFunc(d.def.Roles, func(r Role) bool { return r.Agent == a.Name })
-		if at := d.agentAt(a); used && a.Reply == "text" && a.Price == nil && d.get(at) != nil {
-			d.wrong(at, "replies with text, which has no cost, and the budget is %g USD; write price: {input: ..., "+
-				"output: ...}, or drop the budget", d.def.Budget.USD)
+		at := d.agentAt(a)
+		if !used || a.Price != nil || d.get(at) == nil {
+			continue
+		}
+		const advice = "write price: {input: ..., output: ...}, or drop the budget"
+		model := adapter.Model(a.Run)
+		_, known := price.Known().Find(model)
+		switch kind, _ := adapter.Find(a.Reply); {
+		case kind.Cost == adapter.ReportsNone:
+			d.wrong(at, "replies with text, which has no cost, and the budget is %g USD; %s", d.def.Budget.USD, advice)
+		case kind.Cost == adapter.ReportsTokens && model != "" && !known:
+			d.wrong(at, "reports tokens, the price of model %s is unknown, and the budget is %g USD; %s", model,
+				d.def.Budget.USD, advice)
 		}
 	}
 }

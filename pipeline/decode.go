@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/internal/adapter"
 )
 
 // maxSource bounds a definition: a larger file is a mistake.
@@ -117,7 +119,7 @@ func (d *decoder) decode() {
 	def.Agents = append(def.Agents, named(d, location{"agents"}, Agent{}, func(a *Agent) *string { return &a.Name })...)
 	for i, a := range def.Agents {
 		if a.Reply == "" && len(a.Run) > 0 && a.Run[0] == Scripted {
-			def.Agents[i].Reply = "claude-json"
+			def.Agents[i].Reply = adapter.ClaudeJSON
 		}
 	}
 	d.questions(location{"questions"}, &def.Questions)

@@ -32,7 +32,7 @@ type Definition struct {
 type Agent struct {
 	Name  string   `json:"name"`
 	Run   []string `json:"run"`             // argv; a first word "scripted" is Passbook's own offline agent
-	Reply string   `json:"reply"`           // claude-json or text
+	Reply string   `json:"reply"`           // name of an adapter: claude-stream, text
 	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
 	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
 
@@ -55,10 +55,12 @@ const (
 	NetworkNone = "none"
 )
 
-// Price is in USD per million tokens.
+// Price is in USD per million tokens. Cached tokens without a price cost 0.1 (read) and 1.25 (written) of an input token.
 type Price struct {
-	Input  float64 `json:"input"`
-	Output float64 `json:"output"`
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read,omitempty" yaml:"cache_read"`
+	CacheWrite float64 `json:"cache_write,omitempty" yaml:"cache_write"`
 }
 
 // Limits bound one pass. Limits of a role or step override those of the definition.

@@ -295,7 +295,9 @@ func example(around []rule, key string) string {
 			continue
 		}
 		if choices, _ := property["enum"].([]any); choices != nil {
-			return key + ": " + strings.Join(texts(choices), " or ")
+			words := texts(choices)
+			last := max(0, len(words)-2)
+			return key + ": " + strings.Join(append(words[:last:last], strings.Join(words[last:], " or ")), ", ")
 		}
 		if examples, _ := property["examples"].([]any); len(examples) > 0 {
 			return key + ": " + flow(examples[0])

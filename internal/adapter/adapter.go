@@ -4,7 +4,10 @@
 // It is pure: it gets the bytes of standard output and does no IO. It never judges the text of an answer.
 package adapter
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Names of adapters: values of reply in a definition.
 const (
@@ -50,28 +53,36 @@ type Parser interface {
 }
 
 var table = []Adapter{
-	{Name: Text, Stream: true, Cost: ReportsNone, New: newText},
 	{
-		Name: ClaudeJSON, Program: "claude", Command: "claude -p --output-format json", Ends: true, Cost: ReportsUSD,
-		New: newClaudeJSON, Resume: resumeClaude,
-	}, {
 		Name: ClaudeStream, Program: "claude", Command: "claude -p --output-format stream-json --verbose", Stream: true,
 		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude,
+	}, {
+		Name: ClaudeJSON, Program: "claude", Command: "claude -p --output-format json", Ends: true, Cost: ReportsUSD,
+		New: newClaudeJSON, Resume: resumeClaude,
 	}, {
 		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
 		Session: true, New: newCodexJSONL, Resume: resumeCodex,
 	}, {
-		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Stderr: true,
-		Cost: ReportsTokens,
-		New:  newGeminiJSON, Resume: resumeGemini,
+		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Stderr: true, Cost: ReportsTokens,
+		New: newGeminiJSON, Resume: resumeGemini,
 	}, {
 		Name: GeminiStream, Program: "gemini", Command: "gemini -o stream-json", Stream: true, Ends: true,
 		Cost: ReportsTokens, New: newGeminiStream, Resume: resumeGemini,
 	},
+	{Name: Text, Stream: true, Cost: ReportsNone, New: newText},
 }
 
 // Table returns all adapters.
 func Table() []Adapter { return slices.Clone(table) }
+
+// Names returns the names of all adapters.
+func Names() []string {
+	var names []string
+	for _, a := range Table() {
+		names = append(names, a.Name)
+	}
+	return names
+}
 
 // Find returns the adapter with a name.
 func Find(name string) (Adapter, bool) {
@@ -80,6 +91,21 @@ func Find(name string) (Adapter, bool) {
 		return Adapter{}, false
 	}
 	return table[at], true
+}
+
+// Model returns the model that a command names with --model or -m; empty: none.
+func Model(argv []string) string {
+	for i, arg := range argv {
+		name, value, joined := strings.Cut(arg, "=")
+		switch {
+		case name != "--model" && name != "-m":
+		case joined:
+			return value
+		case i+1 < len(argv):
+			return argv[i+1]
+		}
+	}
+	return ""
 }
 
 // chunkSize is the number of bytes that Read hands to a parser at once.

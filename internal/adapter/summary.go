@@ -17,6 +17,7 @@ type Summary struct {
 	Error   string // text of the last error; of a result, else of a warning with a code
 	HTTP    int    // of the last error
 	Warned  int    // warnings
+	Problem string // the last warning without a code: why an output has no result, or a line that is no event
 	Lost    bool   // requests were cut off whose usage may be missing
 
 	answer    string
@@ -57,7 +58,9 @@ func (s *Summary) add(f Frame) {
 		s.addUsage(f)
 	case KindWarning:
 		s.Warned++
-		if f.Code != "" {
+		if f.Code == "" {
+			s.Problem = f.Text
+		} else {
 			s.Error, s.HTTP = f.Text, f.HTTP
 		}
 	case KindResult:

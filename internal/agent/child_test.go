@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
 )
@@ -318,8 +319,8 @@ func TestOutputLimitsEndAgent(t *testing.T) {
 			fi, err := os.Stat(c.Stdout)
 			require.NoError(t, err)
 			require.Equal(t, row.size, fi.Size())
-			for _, kind := range []string{KindText, KindJSON} {
-				_, failure := ReadReply(kind, []byte(read(t, c.Stdout)), exit, "", nil, 0)
+			for _, kind := range []string{adapter.Text, adapter.ClaudeJSON} {
+				_, failure := ReadReply(kind, []byte(read(t, c.Stdout)), exit, "", Prices{}, 0)
 				require.NotNil(t, failure)
 				require.Equal(t, row.category, failure.Category)
 				require.Contains(t, failure.Message, row.says)

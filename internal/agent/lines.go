@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/adapter"
 )
 
 // Limits of a stored envelope, in bytes.
@@ -21,7 +23,7 @@ const (
 // line. hide redacts all text. What is too large is replaced by a line of type "passbook". nil: there is no
 // object, or the kind has none.
 func Envelope(kind string, stdout []byte, hide func(string) string) []byte {
-	if kind != KindJSON {
+	if a, ok := adapter.Find(kind); !ok || !a.Ends {
 		return nil
 	}
 	var final []byte

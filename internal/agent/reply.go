@@ -2,79 +2,94 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/run"
-)
-
-// Kinds of replies.
-const (
-	KindJSON = "claude-json" // output of `claude -p --output-format json`
-	KindText = "text"        // plain standard output
 )
 
 // Reply is an agent's answer and its cost. For a failed attempt it contains what could be read: failed calls are
 // paid for too.
 type Reply struct {
-	Text      string  `json:"text"`
-	Model     string  `json:"model,omitempty"`
-	SessionID string  `json:"session_id,omitempty"`
-	Subtype   string  `json:"subtype,omitempty"` // "success", "error_max_turns"
-	Turns     int     `json:"turns,omitempty"`
-	Tokens    Tokens  `json:"tokens"`
-	CostUSD   float64 `json:"cost_usd"`
-	Known     bool    `json:"cost_known,omitempty"`
-	Estimated bool    `json:"estimated,omitempty"` // tokens or cost are estimated and not reported by the agent
+	Text      string
+	Model     string
+	SessionID string
+	Code      string // the program's word for the result: "success", "error_max_turns"
+	Turns     int
+	Tokens    run.Tokens
+	CostUSD   float64
+	Known     run.CostKnown // whether CostUSD is all that the call cost
+	Estimated bool          // tokens or cost are estimated and not reported by the agent
 }
 
-// Tokens are the tokens of a call.
-type Tokens struct {
-	Input      int `json:"input"`
-	Output     int `json:"output"`
-	CacheRead  int `json:"cache_read"`
-	CacheWrite int `json:"cache_write"`
+// Prices are used if a reply contains no cost.
+type Prices struct {
+	Own   *price.Price // the definition's, of all models
+	Model string       // of the command, if the reply names none
+	Known price.List
 }
 
-// Price is in USD per million tokens. It is used if a reply contains no cost.
-type Price struct {
-	Input  float64
-	Output float64
-}
-
-// Cached tokens cost this share of an input token.
-const (
-	cacheReadShare  = 0.1
-	cacheWriteShare = 1.25
-)
-
-// ReadReply reads the output of a process of the given kind. A nil Failure means that Reply is a complete answer.
-//
-// A complete envelope without is_error is an answer if the process exited with 0, or was ended by a signal or
-// timeout afterwards: it is paid for. Cost is the agent's own figure, else tokens times price (nil: 0), with
-// characters / 4 if the agent reports no tokens. A failed attempt without output costs nothing.
-func ReadReply(kind string, stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
-	stderr = ending(stderr)
-	var reply Reply
-	var failure *Failure
-	switch kind {
-	case KindJSON:
-		reply, failure = readJSON(stdout, exit, stderr, price, promptChars)
-	case KindText:
-		reply, failure = readText(stdout, exit, stderr, price, promptChars)
-	default:
-		message := fmt.Sprintf("reply kind %q is unknown; use %s or %s", kind, KindJSON, KindText)
-		failure = NewFailure(run.CategoryConfigMismatch, message, exit.Code)
+func (p Prices) find(model string) (price.Price, bool) {
+	if p.Own != nil {
+		return *p.Own, true
 	}
+	return p.Known.Find(cmp.Or(model, p.Model))
+}
+
+// output is what a process left.
+type output struct {
+	adapter adapter.Adapter
+	read    adapter.Summary
+	stdout  []byte
+	stderr  string // its end
+	exit    Exit
+}
+
+// ReadReply reads the output of a process with the adapter of a name. A nil Failure means that Reply is a complete
+// answer.
+//
+// A result without an error is an answer if the process exited with 0, or was ended by a signal or timeout
+// afterwards: it is paid for. Cost is the agent's own figure, else tokens times price, with characters / 4 if the
+// agent reports no tokens. A failed attempt without output costs nothing.
+func ReadReply(kind string, stdout []byte, exit Exit, stderr string, prices Prices, promptChars int) (Reply, *Failure) {
+	a, ok := adapter.Find(kind)
+	if !ok {
+		message := fmt.Sprintf("reply kind %q is unknown; use one of: %s", kind, strings.Join(adapter.Names(), ", "))
+		return Reply{}, NewFailure(run.CategoryConfigMismatch, message, exit.Code)
+	}
+	o := output{adapter: a, stdout: stdout, stderr: ending(stderr), exit: exit}
+	if a.Ends {
+		o.read = a.Read(stdout)
+	}
+	if o.read.Status == "" && a.Stderr {
+		if said := a.Read([]byte(o.stderr)); said.Status == adapter.StatusError {
+			o.read = said
+		}
+	}
+	reply, failure := o.reply(prices, promptChars), o.failure()
 	if failure != nil && failure.Category == run.CategoryAgentExit {
-		failure.Message += lastWords(stderr, string(stdout), failure.Message)
+		failure.Message += lastWords(o.stderr, o.printed(), failure.Message)
 	}
 	if failure != nil {
-		failure.Diagnostics = diagnose(stderr, string(stdout[max(0, len(stdout)-maxExplained):]))
+		failure.Diagnostics = diagnose(o.stderr, string(stdout[max(0, len(stdout)-maxExplained):]))
 	}
 	return reply, failure
+}
+
+// Complete reports whether stdout is a complete answer, of success or error. Plain text has no recognizable end,
+// so it never is.
+func Complete(kind string, stdout []byte) bool {
+	a, ok := adapter.Find(kind)
+	if !ok || !a.Ends {
+		return false
+	}
+	s := a.Read(stdout)
+	return s.Status != ""
 }
 
 // maxExplained is the number of bytes at the end of a text in which the reason of a failure is searched.
@@ -83,48 +98,50 @@ const maxExplained = 256 << 10
 // ending returns the end of a text.
 func ending(text string) string { return text[max(0, len(text)-maxExplained):] }
 
-func readText(stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
-	text := string(stdout)
-	reply := estimateReply(text, exit, price, promptChars)
-	switch {
-	case unfinished(exit):
-		return reply, classify(exit, exitMessage(exit), stderr+"\n"+shortText(text))
-	case len(bytes.TrimSpace(stdout)) == 0:
-		return reply, classify(exit, "agent exited with 0 and printed nothing",
-			stderr).withCategory(run.CategoryOutputEmpty)
-	}
-	return reply, nil
-}
-
-func readJSON(stdout []byte, exit Exit, stderr string, price *Price, promptChars int) (Reply, *Failure) {
-	e, err := parseEnvelope(stdout)
-	if err != nil {
-		return estimateReply(string(stdout), exit, price, promptChars), classifyUnreadable(err, stdout, exit, stderr)
-	}
-	reply := e.toReply(exit, price, promptChars)
-	switch {
-	case e.failed():
+// failure returns why the output is no answer; nil: it is one.
+func (o *output) failure() *Failure {
+	exit, empty := o.exit, len(bytes.TrimSpace(o.stdout)) == 0
+	switch status := o.read.Status; {
+	case status == adapter.StatusTruncated:
+		return NewFailure(run.CategoryOutputTruncated, o.reported(), exit.Code)
+	case status == adapter.StatusError, status == adapter.StatusMaxTurns && o.read.Error != "":
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
-		return reply, classify(exit, e.reported(exit), stderr+"\n"+ending(e.text()))
+		return classify(exit, o.reported(), o.said())
+	case status == "" && unfinished(exit):
+		return classify(exit, exitMessage(exit), o.said())
+	case status == "" && empty:
+		return classify(exit, "agent exited with 0 and printed nothing", o.stderr).withCategory(run.CategoryOutputEmpty)
+	case !o.adapter.Ends:
+		return nil
+	case status == "":
+		message := fmt.Sprintf("agent's output (%d bytes) is no %s: %s", len(o.stdout), o.adapter.Name,
+			cmp.Or(lastChars(o.read.Problem, 300), "it has no result"))
+		return classify(exit, message, o.stderr).withCategory(run.CategoryOutputTruncated)
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:
-		return reply, classify(exit, exitMessage(exit), stderr)
-	case e.Result == nil:
-		return reply, classify(exit, fmt.Sprintf("agent's answer holds no result (%s)", e.Subtype),
-			stderr).withCategory(run.CategoryOutputEmpty)
+		return classify(exit, exitMessage(exit), o.stderr)
+	case status != adapter.StatusComplete:
+		return classify(exit, fmt.Sprintf("agent's answer holds no result (%s)", o.read.Code),
+			o.stderr).withCategory(run.CategoryOutputEmpty)
 	}
-	return reply, nil
+	return nil
 }
 
-// classifyUnreadable classifies a reply that is no envelope.
-func classifyUnreadable(err error, stdout []byte, exit Exit, stderr string) *Failure {
+// said returns what the program printed about a failure: never the text of an answer.
+func (o *output) said() string {
+	return strings.Join([]string{o.stderr, o.printed(), ending(o.read.Error),
+		fmt.Sprintf("error %s, HTTP %d", o.read.Code, o.read.HTTP)}, "\n")
+}
+
+// printed returns what the program printed to standard output instead of a result.
+func (o *output) printed() string {
 	switch {
-	case unfinished(exit):
-		return classify(exit, exitMessage(exit), stderr+"\n"+shortText(string(stdout)))
-	case len(bytes.TrimSpace(stdout)) == 0:
-		return classify(exit, "agent exited with 0 and printed nothing", stderr).withCategory(run.CategoryOutputEmpty)
+	case !o.adapter.Ends:
+		return shortText(string(o.stdout))
+	case o.read.Status == "":
+		return o.read.Problem
 	}
-	return classify(exit, err.Error(), stderr).withCategory(run.CategoryOutputTruncated)
+	return ""
 }
 
 // withCategory sets the category of a failure that has no specific one.
@@ -154,21 +171,21 @@ func exitMessage(exit Exit) string {
 	return fmt.Sprintf("agent exited with code %d", exit.Code)
 }
 
-// reported describes the error that an envelope reports.
-func (e *envelope) reported(exit Exit) string {
+// reported describes the error that a result reports.
+func (o *output) reported() string {
 	message := "agent reported an error"
-	if e.Subtype != "" && e.Subtype != "success" {
-		message += " (" + e.Subtype + ")"
+	if code := o.read.Code; code != "" && code != "success" {
+		message += " (" + code + ")"
 	}
-	if exit.Code > 0 {
-		message += fmt.Sprintf(" and exited with code %d", exit.Code)
+	if o.exit.Code > 0 {
+		message += fmt.Sprintf(" and exited with code %d", o.exit.Code)
 	}
-	return message + ": " + lastChars(e.text(), 300)
+	return message + ": " + lastChars(o.read.Error, 300)
 }
 
 // lastWords returns the last lines that an agent printed, to follow a message that does not have them.
-func lastWords(stderr, stdout, message string) string {
-	for _, text := range []string{stderr, shortText(stdout)} {
+func lastWords(stderr, said, message string) string {
+	for _, text := range []string{stderr, said} {
 		var lines []string
 		for line := range strings.Lines(strings.ToValidUTF8(text, "?")) {
 			if line = strings.TrimSpace(line); line != "" {
@@ -183,40 +200,49 @@ func lastWords(stderr, stdout, message string) string {
 	return ""
 }
 
-// toReply uses the envelope's figures and estimates missing ones.
-func (e *envelope) toReply(exit Exit, price *Price, promptChars int) Reply {
-	r := Reply{Text: e.text(), Model: e.model(), SessionID: e.SessionID, Subtype: e.Subtype, Turns: e.NumTurns}
-	if e.Usage == nil {
-		estimate := estimateReply(r.Text, exit, price, promptChars)
-		r.Tokens, r.CostUSD, r.Estimated = estimate.Tokens, estimate.CostUSD, true
-	} else {
-		r.Tokens = Tokens(*e.Usage)
-		r.CostUSD, r.Estimated = cost(r.Tokens, price), e.CostUSD == nil
+// reply uses the program's figures and estimates missing ones.
+func (o *output) reply(prices Prices, promptChars int) Reply {
+	r := Reply{Text: o.read.Text(), Model: cmp.Or(o.read.Model(), prices.Model), SessionID: o.read.Session,
+		Code: o.read.Code, Turns: o.read.Turns}
+	printed := r.Text
+	if o.read.Status == "" && (!o.adapter.Ends || !o.adapter.Stream) {
+		printed = string(o.stdout)
 	}
-	r.Known = price != nil
-	if e.CostUSD != nil && (e.Usage != nil || *e.CostUSD > 0) {
-		r.CostUSD, r.Known = *e.CostUSD, true
+	if !o.adapter.Ends {
+		r.Text = printed
 	}
-	return r
-}
-
-// estimateReply estimates tokens from characters.
-func estimateReply(text string, exit Exit, price *Price, promptChars int) Reply {
-	r := Reply{Text: text, Estimated: true, Known: price != nil}
-	if text == "" && exit.Code != 0 {
+	u, known := o.read.Usage()
+	r.Tokens, r.Known = u.Tokens, known
+	models := o.read.Models()
+	answered := o.read.Status == "" || o.read.Status == adapter.StatusComplete
+	if u.Tokens == (run.Tokens{}) && answered && (known == run.CostUnknown || u.USD != nil && *u.USD > 0) {
+		r.Tokens, r.Estimated = estimate(printed, o.exit, promptChars), true
+		models = []adapter.ModelUsage{{Model: r.Model, Usage: adapter.Usage{Tokens: r.Tokens}}}
+	}
+	if u.USD != nil {
+		r.CostUSD = *u.USD
 		return r
 	}
-	r.Tokens = Tokens{Input: estimateTokens(promptChars), Output: estimateTokens(utf8.RuneCountInString(text))}
-	r.CostUSD = cost(r.Tokens, price)
+	r.Estimated = true
+	if known == run.CostUnknown && r.Tokens != (run.Tokens{}) && o.failure() == nil {
+		r.Known = run.CostExact // as exact as the price and the number of characters
+	}
+	for _, m := range models {
+		p, ok := prices.find(m.Model)
+		if !ok {
+			r.Known = run.CostUnknown
+		}
+		r.CostUSD += p.Cost(m.Tokens)
+	}
 	return r
 }
 
-func estimateTokens(chars int) int { return int(math.Round(float64(chars) / 4)) }
-
-func cost(t Tokens, price *Price) float64 {
-	if price == nil {
-		return 0
+// estimate estimates tokens from characters.
+func estimate(text string, exit Exit, promptChars int) run.Tokens {
+	if text == "" && exit.Code != 0 {
+		return run.Tokens{}
 	}
-	input := float64(t.Input) + cacheReadShare*float64(t.CacheRead) + cacheWriteShare*float64(t.CacheWrite)
-	return (input*price.Input + float64(t.Output)*price.Output) / 1e6
+	return run.Tokens{Input: estimateTokens(promptChars), Output: estimateTokens(utf8.RuneCountInString(text))}
 }
+
+func estimateTokens(chars int) int64 { return int64(math.Round(float64(chars) / 4)) }

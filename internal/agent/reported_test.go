@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/adapter"
 )
 
 // TestErrorEnvelopeIsNoSuccess describes an error that the agent reported with the subtype success.
@@ -13,7 +15,7 @@ func TestErrorEnvelopeIsNoSuccess(t *testing.T) {
 		0: "agent reported an error: the model is not available",
 		1: "agent reported an error and exited with code 1: the model is not available",
 	} {
-		_, failure := ReadReply(KindJSON, []byte(out), Exit{Code: code}, "", nil, 0)
+		_, failure := ReadReply(adapter.ClaudeJSON, []byte(out), Exit{Code: code}, "", Prices{}, 0)
 		require.NotNil(t, failure)
 		require.Equal(t, want, failure.Message)
 	}

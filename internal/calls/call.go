@@ -48,6 +48,7 @@ type Answer struct {
 	Delivery  int            `json:"delivery"`
 	Host      string         `json:"host"`
 	Exit      agent.Exit     `json:"exit"`
+	Reply     string         `json:"reply,omitempty"` // name of the adapter; empty: of an earlier release
 	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
 	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
 	Stdout    run.Blob       `json:"stdout"`

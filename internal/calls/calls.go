@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
@@ -98,15 +100,15 @@ func (c *Call) read(ctx context.Context, s *store.Store, ans Answer, counts bool
 	if err != nil {
 		return err
 	}
-	kind := agent.KindText
-	if agent.Complete(agent.KindJSON, stdout) {
-		kind = agent.KindJSON
+	kind := cmp.Or(ans.Reply, adapter.Text)
+	if ans.Reply == "" && agent.Complete(adapter.ClaudeJSON, stdout) {
+		kind = adapter.ClaudeJSON
 	}
-	reply, _ := agent.ReadReply(kind, stdout, ans.Exit, "", nil, 0)
+	reply, _ := agent.ReadReply(kind, stdout, ans.Exit, "", agent.Prices{}, 0)
 	if counts {
 		c.Reply = reply.Text
 	}
-	if kind == agent.KindJSON && !reply.Estimated {
+	if reply.Known != run.CostUnknown && !reply.Estimated {
 		usd := run.Cents(reply.CostUSD)
 		if c.USD != nil {
 			usd = run.Cents(usd + *c.USD)

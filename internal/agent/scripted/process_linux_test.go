@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
@@ -73,7 +74,7 @@ func TestKillEngineBeforeAndAfterTheReply(t *testing.T) {
 			require.Equal(t, syscall.SIGKILL, exited.Sys().(syscall.WaitStatus).Signal())
 			stdout, err := os.ReadFile(filepath.Join(dir, "stdout"))
 			require.NoError(t, err)
-			require.Equal(t, answered, agent.Complete(agent.KindJSON, stdout))
+			require.Equal(t, answered, agent.Complete(adapter.ClaudeJSON, stdout))
 			require.Equal(t, answered, len(events(t, dir)) == 2)
 		})
 	}
@@ -109,7 +110,7 @@ func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
 			require.NoError(t, err)
 			stderr, err := os.ReadFile(c.Stderr)
 			require.NoError(t, err)
-			reply, failure := agent.ReadReply(agent.KindJSON, stdout, exit, string(stderr), nil, len(builderPrompt))
+			reply, failure := agent.ReadReply(adapter.ClaudeJSON, stdout, exit, string(stderr), agent.Prices{}, len(builderPrompt))
 			if category != "" {
 				require.NotNil(t, failure)
 				require.Equal(t, category, failure.Category)
