@@ -9,8 +9,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// classify turns a failed attempt into a Failure. said is all text in which the agent may have explained it.
-func classify(exit Exit, message, said string) *Failure {
+// classify turns a failed attempt into a Failure. said is what the agent reported about it.
+func classify(exit Exit, message string, said provider.Report) *Failure {
 	took := exit.Duration.Round(1e6)
 	switch {
 	case exit.Overflow:
@@ -30,7 +30,7 @@ func classify(exit Exit, message, said string) *Failure {
 			"check agent.run in the pipeline file and PATH"
 		return NewFailure(run.CategorySpawnFailed, message, exit.Code)
 	}
-	return refusal(provider.Report{Text: said, Exit: exit.Code}.Cause(), message, exit.Code)
+	return refusal(said.Cause(), message, exit.Code)
 }
 
 // refusal describes a call that the provider did not answer.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/price"
+	"github.com/passbook-run/passbook/internal/provider"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -111,26 +112,32 @@ func (o *output) failure() *Failure {
 	case status == "" && unfinished(exit):
 		return classify(exit, exitMessage(exit), o.said())
 	case status == "" && empty:
-		return classify(exit, "agent exited with 0 and printed nothing", o.stderr).withCategory(run.CategoryOutputEmpty)
+		return classify(exit, "agent exited with 0 and printed nothing", o.said()).withCategory(run.CategoryOutputEmpty)
 	case !o.adapter.Ends:
 		return nil
 	case status == "":
 		message := fmt.Sprintf("agent's output (%d bytes) is no %s: %s", len(o.stdout), o.adapter.Name,
 			cmp.Or(lastChars(o.read.Problem, 300), "it has no result"))
-		return classify(exit, message, o.stderr).withCategory(run.CategoryOutputTruncated)
+		return classify(exit, message, o.said()).withCategory(run.CategoryOutputTruncated)
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:
-		return classify(exit, exitMessage(exit), o.stderr)
+		return classify(exit, exitMessage(exit), o.said())
 	case status != adapter.StatusComplete:
 		return classify(exit, fmt.Sprintf("agent's answer holds no result (%s)", o.read.Code),
-			o.stderr).withCategory(run.CategoryOutputEmpty)
+			o.said()).withCategory(run.CategoryOutputEmpty)
 	}
 	return nil
 }
 
-// said returns what the program printed about a failure: never the text of an answer.
-func (o *output) said() string {
-	return strings.Join([]string{o.stderr, o.printed(), ending(o.read.Error),
-		fmt.Sprintf("error %s, HTTP %d", o.read.Code, o.read.HTTP)}, "\n")
+// said returns what the program reported about a failure: never the text of an answer.
+func (o *output) said() provider.Report {
+	said := provider.Report{
+		Program: o.adapter.Program, HTTP: o.read.HTTP, Stderr: o.stderr, Exit: o.exit.Code,
+		Text: strings.TrimPrefix(ending(o.read.Error)+"\n"+o.printed(), "\n"),
+	}
+	if o.read.Code != "success" {
+		said.Code = o.read.Code
+	}
+	return said
 }
 
 // printed returns what the program printed to standard output instead of a result.

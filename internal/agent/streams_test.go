@@ -34,6 +34,7 @@ func TestReadReplyOfRecordedPrograms(t *testing.T) {
 		"gemini-json/tools":                 {run.CategoryOK, false, run.CostExact, 0.0108805, true},
 		"gemini-json/plan":                  {run.CategoryRateLimit, false, run.CostUnknown, 0, true},
 		"gemini-json/unauthorized":          {run.CategoryAgentExit, true, run.CostUnknown, 0, true},
+		"gemini-stream/credit-after-tool":   {run.CategoryAgentExit, true, run.CostAtLeast, 0.003625, true},
 		"gemini-stream/in-stream":           {run.CategoryAgentExit, false, run.CostAtLeast, 0.00013, true},
 		"gemini-stream/sigterm-tool":        {run.CategoryOutputTruncated, false, run.CostUnknown, 0.00009125, true},
 	} {
