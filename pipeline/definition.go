@@ -55,7 +55,8 @@ const (
 	NetworkNone = "none"
 )
 
-// Price is in USD per million tokens. Cached tokens without a price cost 0.1 (read) and 1.25 (written) of an input token.
+// Price is in USD per million tokens. Without prices of cached tokens, they cost 0.1 (read) and 1.25 (written) of an
+// input token.
 type Price struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`

@@ -18,7 +18,7 @@ func classify(exit Exit, message string, said provider.Report) *Failure {
 			pipeline.Bytes(cmp.Or(exit.Limit, DefaultOutput)))
 		return NewFailure(run.CategoryOutputTruncated, message, exit.Code)
 	case exit.Idle:
-		message = fmt.Sprintf("agent printed nothing for too long and was ended after %s", took)
+		message = fmt.Sprintf("agent printed nothing for too long (limits.idle) and was ended after %s", took)
 		return NewFailure(run.CategoryAgentTimeout, message, exit.Code)
 	case exit.TimedOut:
 		message = fmt.Sprintf("agent did not finish and was ended after %s", took)

@@ -1,5 +1,4 @@
-// Package price computes what tokens cost. It has the list prices of known models, by date; a list of the operator comes
-// first. It is pure: it asks no provider.
+// Package price computes what tokens cost, with the list prices of known models. It is pure: it asks no provider.
 package price
 
 import (
