@@ -95,7 +95,7 @@ without a server.
 	root.SetFlagErrorFunc(unknownFlag)
 	config.Flags(root.PersistentFlags())
 	root.PersistentFlags().BoolVar(&a.trust, "trust", false,
-		"read run directories of other users, and open the store that a received run directory names")
+		"read run directories of other users, and open the store and execute the plan of a received run directory")
 	a.addVerbs(root)
 	a.completions(root)
 	return root

@@ -111,7 +111,7 @@ func isUsage(err error) bool {
 		is[*operations.MissingError],
 		is[*operations.PolicyError], is[*operations.RefusedError],
 		is[*operations.RemoveError], is[*operations.ScheduleError], is[*operations.SnapshotError],
-		is[*operations.SourceError], is[*operations.StoreError],
+		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],
 		is[*folder.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
 		is[*projector.NoCheckpointError], is[*projector.TargetError],
 	} {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -65,7 +66,10 @@ func (f *fakeTemporal) input() workflows.Input {
 }
 
 // remember adds the history of a run directory.
-func (f *fakeTemporal) remember(id string, d projector.Dir) {
+func (f *fakeTemporal) remember(id string, d projector.Dir) { f.rememberGranted(id, d, nil) }
+
+// rememberGranted adds the history of a run that was started with a key.
+func (f *fakeTemporal) rememberGranted(id string, d projector.Dir, key *grants.Key) {
 	claim, err := d.Claim()
 	require.NoError(f.t, err)
 	raw, err := os.ReadFile(d.Path(layout.EventsFile))
@@ -76,6 +80,7 @@ func (f *fakeTemporal) remember(id string, d projector.Dir) {
 		return p
 	}
 	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
+	in.Target.Grant = key.Sign(in.Target.Permission())
 	lines := contract.ProjectInput{Epoch: 1, First: 1,
 		Lines: slices.Collect(strings.SplitSeq(strings.TrimSpace(string(raw)), "\n"))}
 	f.histories[id] = []*historypb.HistoryEvent{

@@ -129,6 +129,11 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	} else if err := b.sameWork(); err != nil {
 		return Started{}, err
 	}
+	if from.Dir != nil {
+		if err := o.mayExecute(ctx, *from.Dir, run.Claim{RunID: from.RunID}); err != nil {
+			return Started{}, err
+		}
+	}
 	s, err := OpenStore(ctx, from.Store)
 	if err != nil {
 		return Started{}, err

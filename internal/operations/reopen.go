@@ -61,6 +61,9 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err := projector.MayWrite(dir.Dir); err != nil {
 		return Reopened{}, err
 	}
+	if err := o.mayExecute(ctx, dir, claim); err != nil {
+		return Reopened{}, err
+	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err

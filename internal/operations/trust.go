@@ -3,11 +3,17 @@ package operations
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/history"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -62,4 +68,41 @@ func (s Stores) allow(url string) bool {
 		}
 	}
 	return false
+}
+
+// UnknownRunError refuses to execute what a run directory plans. Nothing was changed.
+type UnknownRunError struct{ RunID, Dir string }
+
+func (e *UnknownRunError) Error() string {
+	return fmt.Sprintf("execute the plan in %s: this machine has recorded no run %s, so directory and commands may come "+
+		"from elsewhere; if you trust them, add --trust. To see the commands: %s", e.Dir, e.RunID,
+		shell.Line("cat", filepath.Join(e.Dir, layout.PlanFile)))
+}
+
+// mayExecute checks that the plan in a run directory may be executed: the run is recorded on this machine, or the server
+// has its workflow with a grant of this key, or the user trusts the directory. Programs that use the Go API decide
+// themselves.
+func (o Operator) mayExecute(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+	s, set := ctx.Value(storesKey{}).(Stores)
+	if !set || s.Trust {
+		return nil
+	}
+	runs, err := indexed(s.StateDir)
+	if err != nil {
+		return err
+	}
+	if _, known := runs[claim.RunID]; known || o.hasGranted(ctx, claim.RunID) {
+		return nil
+	}
+	return &UnknownRunError{RunID: claim.RunID, Dir: dir.Root}
+}
+
+// hasGranted reports whether the server has a workflow of the run that was started with the key of this operator.
+func (o Operator) hasGranted(ctx context.Context, runID string) bool {
+	key, err := grants.Load(o.Settings)
+	if err != nil || o.Settings.Grant.Disable {
+		return false
+	}
+	t, err := history.Reader{Client: o.Client, Converter: o.Converter}.Target(ctx, runID)
+	return err == nil && t.RunID == runID && key.Check(t) == nil
 }
