@@ -110,6 +110,10 @@ var oddArtifacts = []odd{
 		"not a directory",
 	},
 	{
+		"its directory is a named pipe", `sh d=$PWD; cd ..; rm -rf "$d"; mkfifo "$d"; echo Done.`, "output-no-artifact",
+		"not a directory",
+	},
+	{
 		"its directory is a symlink",
 		`sh d=$PWD; cd ..; rm -rf "$d"; mkdir else; ` + page + `> else/page.html; ln -s else "$d"; echo Done.`,
 		"output-no-artifact", "is a symlink",
@@ -145,6 +149,14 @@ var oddReplies = []odd{
 	{
 		"nothing is left", `sh d=$(dirname "$(dirname "$PWD")"); rm -rf "$d"; echo Done.`, "output-empty",
 		"stdout: no such file",
+	},
+	{
+		"the delivery is a named pipe", `sh d=$(dirname "$PWD"); cd /; rm -rf "$d"; mkfifo "$d"; echo Done.`,
+		"output-empty", "stdout: no such file",
+	},
+	{
+		"the call is a named pipe", `sh d=$(dirname "$(dirname "$PWD")"); cd /; rm -rf "$d"; mkfifo "$d"; echo Done.`,
+		"output-empty", "stdout: no such file",
 	},
 	{"the exit record is in the way", "sh mkdir ../exit.json; touch ../exit.json/a; echo Done.", "ok", ""},
 }
@@ -292,6 +304,7 @@ func TestResultTextsAreLimited(t *testing.T) {
 
 var oddWorkspaces = []odd{
 	{"missing", `sh d=$PWD; cd /; rm -rf "$d"; echo Done.`, "file-io", "the working directory was removed"},
+	{"a named pipe", `sh d=$PWD; cd ..; rm -rf "$d"; mkfifo "$d"; echo Done.`, "file-io", "it is a named pipe"},
 	{"a file", `sh d=$PWD; cd ..; rm -rf "$d"; touch "$d"; echo Done.`, "file-io", "it is a file"},
 	{
 		"a symlink", `sh d=$PWD; cd ..; rm -rf "$d"; mkdir else; touch else/secret; ln -s else "$d"; echo Done.`,

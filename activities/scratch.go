@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -84,7 +85,7 @@ func removeScratch(dir string) error {
 
 // removeAll removes a folder, even if an agent removed its own permissions.
 func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
+	err := regular.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
@@ -94,7 +95,7 @@ func removeAll(dir string) error {
 		}
 		return nil
 	})
-	if err := os.RemoveAll(dir); err != nil {
+	if err := regular.RemoveAll(dir); err != nil {
 		return errors.Join(err, opened)
 	}
 	return nil

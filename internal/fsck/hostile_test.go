@@ -24,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -67,7 +68,9 @@ func pick[T any](h hostileDir, all []T) T { return all[h.rnd.IntN(len(all))] }
 // cleared removes what has a name, and creates the folder above it.
 func (h hostileDir) cleared(name string) string {
 	p := h.Path(name)
-	_ = os.RemoveAll(p)
+	if fi, err := os.Stat(filepath.Dir(p)); err == nil && fi.IsDir() { // RemoveAll opens it, and waits for a FIFO
+		_ = os.RemoveAll(p)
+	}
 	_ = os.MkdirAll(filepath.Dir(p), 0o700)
 	return p
 }
@@ -129,8 +132,8 @@ var attacks = []struct {
 		})
 	}},
 	{"random bytes", func(h hostileDir, name string) {
-		raw, err := os.ReadFile(h.Path(name))
-		if err != nil || len(raw) == 0 || len(raw) > 1<<20 {
+		raw, err := regular.ReadFile(h.Path(name), 1<<20)
+		if err != nil || len(raw) == 0 {
 			return
 		}
 		for range 1 + h.rnd.IntN(20) {

@@ -107,11 +107,19 @@ func ReadFile(path string, limit int64) (data []byte, err error) {
 	return data, nil
 }
 
+// RemoveAll is os.RemoveAll, which waits for a pipe above the path: then there is nothing to remove.
+func RemoveAll(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return os.RemoveAll(path)
+}
+
 // WriteFile replaces whatever has the name by a regular file, which appears whole. It is not synced. The temporary
 // name is path with the suffix .new.
 func WriteFile(path string, data []byte) error {
 	temp := path + ".new"
-	if err := os.RemoveAll(temp); err != nil {
+	if err := RemoveAll(temp); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)

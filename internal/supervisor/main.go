@@ -304,6 +304,11 @@ func (s *supervision) close(asked <-chan os.Signal) error {
 // persist writes the record even if the agent removed its directory or created something in the record's place.
 func (s *supervision) persist() error {
 	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
+		if fi, err := os.Lstat(dir); err == nil && !fi.IsDir() {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+		}
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}

@@ -202,6 +202,8 @@ func TestExitRecordIsWrittenOverObstacles(t *testing.T) {
 		"the output is a symlink":   "rm stdout; ln -s nowhere stdout",
 		"the output is a directory": "rm stdout; mkdir stdout",
 		"no directory":              `rm -rf "$PWD"`,
+		"a pipe as its directory":   `rm -rf "$PWD"; mkfifo "$PWD"`,
+		"a pipe above it":           `d=$(dirname "$PWD"); cd /; rm -rf "$d"; mkfifo "$d"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := waiting(t)
