@@ -166,6 +166,20 @@ func TestDeliverToMovedSourceAsks(t *testing.T) {
 	}
 }
 
+// TestFiltersOfAFoundRepositoryDoNotRun moves the source, so that only the .git of the checkout leads to it.
+func TestFiltersOfAFoundRepositoryDoNotRun(t *testing.T) {
+	h := onTree(t, "answer", resultBranch, theCheckout)
+	h.carry(edited)
+	in, moved, mark := h.delivery("", false), h.source+"-moved", filepath.Join(t.TempDir(), "ran")
+	require.NoError(t, os.Rename(h.source, moved))
+	gitIn(t, moved, "worktree", "repair", h.workspace())
+	gitIn(t, moved, "config", "filter.evil.clean", "touch "+mark+"; cat")
+	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), ".gitattributes"), []byte("* filter=evil\n"), 0o600))
+	_, err := do(t, h.acts.Deliver, in)
+	require.ErrorContains(t, err, "has filters (evil.clean), which are not executed: restore the source")
+	require.NoFileExists(t, mark)
+}
+
 func TestDeliverWithoutSourceFails(t *testing.T) {
 	for name, again := range map[string]func(h *trees){
 		"deleted":              func(*trees) {},

@@ -316,8 +316,13 @@ func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
 	source, err = repo.Open(ctx, t.Workspace.Source)
 	if errors.Is(err, fs.ErrNotExist) {
 		w, werr := repo.OpenWorktree(ctx, dir)
-		if errors.Is(werr, fs.ErrNotExist) {
+		switch {
+		case errors.Is(werr, fs.ErrNotExist):
 			werr = err // the source is what is missing
+		case werr == nil && len(w.Suppressed()) > 0:
+			werr = badInput("the source %s no longer exists, and the repository that %s leads to now has filters (%s), "+
+				"which are not executed: restore the source, then run \"starter resume RUN\"", t.Workspace.Source,
+				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "))
 		}
 		return w, nil, werr
 	}

@@ -26,6 +26,7 @@ const (
 // Follow is the run that a new one follows up, and what that takes over from it.
 type Follow struct {
 	Mode      string
+	Dir       projector.Dir
 	Claim     run.Claim
 	Workspace *rundir.Workspace // as the run left it
 	Tree      *run.Blob         // of the workspace
@@ -55,7 +56,7 @@ func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) 
 	if err != nil {
 		return nil, err
 	}
-	f := &Follow{Mode: mode, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact,
+	f := &Follow{Mode: mode, Dir: dir, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact,
 		Delivered: s.Delivery != nil && s.Delivery.Delivered}
 	if mode == FromRunPlan {
 		err = f.skip(def, meta.History, s.Replies)

@@ -71,6 +71,11 @@ func (e *LiveError) Error() string {
 // workflow is adopted; a finished run stays unchanged. Starts of this host in one directory run one after another,
 // because between its claim and its workflow a run looks abandoned.
 func (o Operator) Start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {
+	if f := def.Follow; f != nil {
+		if err := o.mayExecute(ctx, f.Dir, f.Claim); err != nil { // its repository and store
+			return Started{}, err
+		}
+	}
 	turn, err := o.turn(ctx, dir)
 	if err != nil {
 		return Started{}, err

@@ -74,14 +74,14 @@ func (s Stores) allow(url string) bool {
 type UnknownRunError struct{ RunID, Dir string }
 
 func (e *UnknownRunError) Error() string {
-	return fmt.Sprintf("execute the plan in %s: this machine has recorded no run %s, so directory and commands may come "+
-		"from elsewhere; if you trust them, add --trust. To see the commands: %s", e.Dir, e.RunID,
+	return fmt.Sprintf("execute the plan in %s: this machine has recorded no run %s, so directory and commands may "+
+		"come from elsewhere; if you trust them, add --trust. To see the commands: %s", e.Dir, e.RunID,
 		shell.Line("cat", filepath.Join(e.Dir, layout.PlanFile)))
 }
 
-// mayExecute checks that the plan in a run directory may be executed: the run is recorded on this machine, or the server
-// has its workflow with a grant of this key, or the user trusts the directory. Programs that use the Go API decide
-// themselves.
+// mayExecute checks that a run may be continued by what a directory records, which executes its plan: it is recorded
+// on this machine, or the server has its workflow with a grant of this key, or the user trusts the directory. Programs
+// that use the Go API decide themselves.
 func (o Operator) mayExecute(ctx context.Context, dir projector.Dir, claim run.Claim) error {
 	s, set := ctx.Value(storesKey{}).(Stores)
 	if !set || s.Trust {

@@ -37,6 +37,8 @@ type git struct {
 	dir  string
 	env  []string // in addition to the fixed environment
 	over []string // settings that override the repository's; see guarded
+
+	filters []string // those that over disables
 }
 
 // Error is a failed git command.

@@ -66,6 +66,9 @@ func (g git) guarded(ctx context.Context, from origin) (git, error) {
 				"git config --unset-all", g.dir, key)
 		default:
 			g.over = append(g.over, key+"="+value)
+			if name, isFilter := strings.CutPrefix(key, "filter."); isFilter && scope == "local" {
+				g.filters = append(g.filters, name)
+			}
 		}
 	}
 	if from == received {
@@ -73,6 +76,10 @@ func (g git) guarded(ctx context.Context, from origin) (git, error) {
 	}
 	return g, nil
 }
+
+// Suppressed returns the filters of the repository's configuration that do not run, as "crypt.clean". What is committed
+// without them differs from what the user's git would commit.
+func (r *Repo) Suppressed() []string { return r.git.filters }
 
 func overridden(key string, filters bool) (value string, isCommand bool) {
 	for _, c := range commands {

@@ -130,3 +130,20 @@ func TestSettingsThatCannotBeOverriddenAreRefused(t *testing.T) {
 	_, err := OpenReceived(t.Context(), dir)
 	require.ErrorContains(t, err, `"filter.a=b.clean", which cannot be overridden`)
 }
+
+// TestWorktreeOfUnknownRepositoryRunsNothing opens a checkout by its .git alone, which may have been replaced.
+func TestWorktreeOfUnknownRepositoryRunsNothing(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
+	base := run(t, dir, "rev-parse", "HEAD")
+	path := filepath.Join(folder(t), "workspace")
+	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
+	require.NoError(t, err)
+	require.Empty(t, w.Suppressed())
+	mark := planted(t, dir)
+	w, err = OpenWorktree(t.Context(), path)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"evil.clean", "evil.smudge"}, w.Suppressed())
+	uses(t, w, base)
+	require.NoFileExists(t, mark)
+}

@@ -33,9 +33,10 @@ func (e *BranchError) Error() string {
 	return fmt.Sprintf("branch %s already exists at commit %s", e.Branch, e.At)
 }
 
-// OpenWorktree opens the checkout of a run at path. A moved one is repaired first.
+// OpenWorktree opens the checkout of a run at path whose repository is not known: its .git may lead to any. No command
+// of the repository's configuration runs. A moved checkout is repaired first.
 func OpenWorktree(ctx context.Context, path string) (*Worktree, error) {
-	w, err := openWorktree(ctx, path, git{dir: path}, own)
+	w, err := openWorktree(ctx, path, git{dir: path}, received)
 	if err != nil {
 		return nil, fmt.Errorf("open worktree %s: %w", path, err)
 	}
