@@ -160,6 +160,15 @@ func TestDamagedAuthorityKeyIsNotReplaced(t *testing.T) {
 	require.ErrorContains(t, d.Ensure(t.Context(), time.Now()), "stop the server, remove the folder "+string(d))
 }
 
+func TestAuthorityKeyOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	d := made(t)
+	require.NoError(t, os.Chown(filepath.Join(string(d), "ca.key"), 12345, 12345))
+	require.ErrorContains(t, d.Ensure(t.Context(), time.Now()), "ca.key: it is a file of another user (uid 12345)")
+}
+
 func TestConcurrentCallsMakeOneAuthority(t *testing.T) {
 	d := certs.Dir(filepath.Join(t.TempDir(), "certs"))
 	var all sync.WaitGroup

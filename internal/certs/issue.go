@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/regular"
 )
 
 const (
@@ -28,6 +29,8 @@ const (
 	leafLife   = 90 * day
 	leafRenews = 60 * day // before its end
 	skew       = time.Hour
+
+	maxFile = 1 << 16
 )
 
 // pair is a certificate and its key.
@@ -73,7 +76,10 @@ func readPEM(file, kind string) ([]byte, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("read %s: others can read it", file)
 	}
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, maxFile)
+	if kind := (*regular.KindError)(nil); errors.As(err, &kind) {
+		return nil, fmt.Errorf("read %s: it is %s", file, kind.Kind)
+	}
 	if err != nil {
 		return nil, err
 	}
