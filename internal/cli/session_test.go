@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/config"
+)
+
+// A starter replaces a background worker that has other settings of these kinds.
+func TestSettingsThatAWorkerReadsOnce(t *testing.T) {
+	seen := map[string]bool{settingsID(config.Settings{}): true}
+	for name, change := range map[string]func(*config.Settings){
+		"redact":            func(s *config.Settings) { s.Redact.Env = []string{"MY_VALUE"} },
+		"codec":             func(s *config.Settings) { s.Codec.Key = "2026" },
+		"grant":             func(s *config.Settings) { s.Grant.KeyFile = "/keys/grant" },
+		"decide":            func(s *config.Settings) { s.Decide.Unsigned = config.Deny },
+		"listed identities": func(s *config.Settings) { s.Decide.Identities = []string{"ada=key"} },
+		"sandbox":           func(s *config.Settings) { s.Sandbox.Mode = "strict" },
+		"visible paths":     func(s *config.Settings) { s.Sandbox.Read = []string{"/data"} },
+	} {
+		var s config.Settings
+		require.Equal(t, settingsID(s), settingsID(config.Settings{}))
+		change(&s)
+		require.False(t, seen[settingsID(s)], name)
+		seen[settingsID(s)] = true
+	}
+}
