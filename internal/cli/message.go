@@ -59,7 +59,12 @@ func (a *app) send(
 func (a *app) speak(
 	ctx context.Context, s *session, d rundir.Dir, claim run.Claim, verb string, m workflows.Message,
 ) (string, error) {
-	if err := operations.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
+	switch err := s.MayExecute(ctx, projector.Dir{Dir: d}, claim); {
+	case err == nil:
+		if err := operations.Index(a.settings.StateDir, claim.RunID, d.Root); err != nil {
+			return "", err
+		}
+	case verb == workflows.VerbResume || verb == workflows.VerbAmend: // they grant the plan in the directory
 		return "", err
 	}
 	before, err := d.Meta()

@@ -61,7 +61,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err := projector.MayWrite(dir.Dir); err != nil {
 		return Reopened{}, err
 	}
-	if err := o.mayExecute(ctx, dir, claim); err != nil {
+	if err := o.MayExecute(ctx, dir, claim); err != nil {
 		return Reopened{}, err
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
