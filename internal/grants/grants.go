@@ -46,7 +46,9 @@ func (e *RefusedError) Error() string {
 	case e.Limit != "":
 		return fmt.Sprintf("use of %s refused: %s", e.What, e.Limit)
 	case e.Missing:
-		return fmt.Sprintf("use of %s refused: it has no grant; start runs and schedules with the starter binary", e.What)
+		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it; "+
+			"continue the run with \"starter resume RUN\" (if a question is open: \"starter decide RUN\"), and create "+
+			"schedules again", e.What)
 	}
 	return fmt.Sprintf("use of %s refused: it was not granted with the key %s of this worker. If the run was started on "+
 		"another host, give both one key (PASSBOOK_GRANT_KEY_FILE); if the key is new, run \"starter resume RUN\"",
