@@ -128,8 +128,8 @@ func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
 	return local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: args, Key: key}, err
 }
 
-// settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads, and with
-// others on security it would do less than the terminal asks for.
+// settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads, and
+// with others on security it would do less than the terminal asks for.
 func settingsID(s config.Settings) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v %#v %#v %#v", s.Redact, s.Codec, s.Grant, s.Decide, s.Sandbox))
 	return hex.EncodeToString(sum[:4])
