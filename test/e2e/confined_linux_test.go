@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,8 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -81,4 +85,69 @@ stages: [{name: plan, steps: [{role: planner}]}]
 	dir := h.dir("run-" + mode)
 	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir)
 	return string(read(h.t, dir+"/_orchestrator/passes/pass-001/raw-output.txt"))
+}
+
+// slowWriter is an agent that writes only where a sandbox lets it. It waits for a file in its folder.
+const slowWriter = `cat >/dev/null
+touch begun
+until [ -e go ]; do sleep 0.02; done
+rm begun go
+echo '<!DOCTYPE html><title>x</title><div style="position: fixed; top: 0; left: 0; width: 24px; height: 24px;
+background: #4d7c57"></div></html>' >artifact.html
+echo Done.
+`
+
+// TestConfinedRun works a run in the default sandbox: the worker dies in the middle of a call, the next one joins the
+// call, and the page gets its pictures.
+func TestConfinedRun(t *testing.T) {
+	t.Parallel()
+	if problem := sandbox.Examine().Problem; problem != "" {
+		t.Skip(problem)
+	}
+	h := newEnv(t, testenv.SandboxVar+"=")
+	folder := h.dir("own")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	for file, text := range map[string]string{"write.md": "Write.\n", "seed.html": "<!DOCTYPE html>\n",
+		"agent.sh": slowWriter, "pipeline.yaml": `pipeline: confined
+agent: {run: [sh, ` + filepath.Join(folder, "agent.sh") + `], reply: text}
+artifact: {file: artifact.html, seed: seed.html}
+roles: {writer: {prompt: write.md, gives: artifact}}
+stages:
+  - name: write
+    steps:
+      - role: writer
+      - screenshots: {sizes: [320x240], kinds: [viewport]}
+`} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	dir := h.dir("run")
+	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	var begun []string
+	until(t, "the agent works", func() bool {
+		begun, _ = filepath.Glob(h.state() + "/scratch/*/*/work/begun")
+		return len(begun) == 1
+	})
+	first := h.worker()
+	h.kill(first)
+	h.starter("server", "start")
+	require.NotEqual(t, first, h.worker())
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(begun[0]), "go"), nil, 0o600))
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	complete(t, dir)
+	claims, err := filepath.Glob(h.state() + "/store/calls/*/*/claim-*")
+	require.NoError(t, err)
+	require.Len(t, claims, 1, "the call was made once")
+	var claim calls.Claim
+	require.NoError(t, json.Unmarshal(read(t, claims[0]), &claim))
+	require.Equal(t, sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}, claim.Sandbox)
+	var png []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".png" {
+			png = append(png, path)
+		}
+		return err
+	}))
+	require.Len(t, png, 1)
+	require.Equal(t, "viewport-320x240", testPicture(t, png[0], proofs[2]))
+	h.sound(dir)
 }
