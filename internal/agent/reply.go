@@ -104,7 +104,7 @@ func (o *output) failure() *Failure {
 	exit, empty := o.exit, len(bytes.TrimSpace(o.stdout)) == 0
 	switch status := o.read.Status; {
 	case status == adapter.StatusTruncated:
-		return NewFailure(run.CategoryOutputTruncated, o.reported(), exit.Code)
+		return refusal(provider.Output, o.reported(), exit.Code)
 	case status == adapter.StatusError, status == adapter.StatusMaxTurns && o.read.Error != "":
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
