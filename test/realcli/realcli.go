@@ -27,7 +27,7 @@ type CLI struct {
 	script bool
 	// API starts the API that it uses.
 	API func(turns ...modelapi.Turn) *modelapi.API
-	// Environ are the variables that point it at an API, with a key.
+	// Environ are the variables that point it at an API, with a key and few retries.
 	Environ func(url string) []string
 	// files of its home, by name; URL stands for the address of the API.
 	files map[string]string
@@ -43,7 +43,7 @@ func Claude() CLI {
 		program: "@anthropic-ai/claude-code-*/claude", API: modelapi.NewAnthropic,
 		Environ: func(url string) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-test",
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1"}
 		},
 		files: map[string]string{".claude/settings.json": "{}"},
 	}
@@ -56,10 +56,17 @@ func Codex() CLI {
 		program: "@openai/codex-*/vendor/*/bin/codex", API: modelapi.NewOpenAI,
 		Environ: func(string) []string { return []string{"CODEX_API_KEY=sk-test"} },
 		files: map[string]string{".codex/config.toml": `model = "gpt-5.5"
-openai_base_url = "URL/v1"
+model_provider = "loopback"
 check_for_update_on_startup = false
 [analytics]
 enabled = false
+[model_providers.loopback]
+name = "loopback"
+base_url = "URL/v1"
+env_key = "CODEX_API_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 1
 `},
 	}
 }
@@ -70,11 +77,11 @@ func Gemini() CLI {
 		Name: "gemini", Package: "@google/gemini-cli", Version: "0.61.0",
 		program: "@google/gemini-cli/bundle/gemini.js", script: true, API: modelapi.NewGemini,
 		Environ: func(url string) []string {
-			return []string{"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=test"}
+			return []string{"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=test", "GEMINI_CLI_NO_RELAUNCH=true"}
 		},
 		files: map[string]string{".gemini/settings.json": `{
  "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
- "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+ "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 1},
  "privacy": {"usageStatisticsEnabled": false}
 }`},
 	}
