@@ -10,8 +10,8 @@ type CostKnown string
 
 // Amounts.
 const (
-	CostExact   CostKnown = "exact"    // the agent reported it, or its definition has a price
-	CostAtLeast CostKnown = "at_least" // some calls of a total have no known cost
+	CostExact   CostKnown = "exact"    // the agent reported it, or its tokens have a price
+	CostAtLeast CostKnown = "at_least" // some calls of a total, or some requests of a call, have no known cost
 	CostUnknown           = CostKnown(CategoryUnknown)
 )
 
@@ -38,9 +38,9 @@ func ShortCost(usd float64, unknown int) string {
 // Text writes what a call cost.
 func (c Spend) Text() string { return ShortCost(c.USD, c.UnknownCalls()) }
 
-// UnknownCalls is 1 if the cost of the call is unknown, else 0.
+// UnknownCalls is 1 if the cost of the call, or of a part of it, is unknown, else 0.
 func (c Spend) UnknownCalls() int {
-	if c.Known == CostUnknown {
+	if c.Known == CostUnknown || c.Known == CostAtLeast {
 		return 1
 	}
 	return 0

@@ -48,7 +48,7 @@ type Adapter struct {
 // [MaxValue] bytes.
 type Parser interface {
 	Parse(chunk []byte) []Frame
-	// End is called once, after the last chunk. It says nothing about how the program ended.
+	// End is called once, after the last chunk. It does not know how the program ended.
 	End() []Frame
 }
 

@@ -145,7 +145,7 @@ func (s *splitter) open(c byte) int {
 		s.yield(pieceOpen)
 	case !isArray && (c == '"' || c == '}'):
 		s.state, s.depth = inObject, 1
-	case bytes.IndexByte(s.buf, '\n') >= 0: // the bracket is a line of its own
+	case bytes.IndexByte(s.buf, '\n') >= 0: // the bracket is alone on its line
 		s.yield(pieceLine)
 	default:
 		s.state = inLine

@@ -33,7 +33,8 @@ func (a *app) plan() *cobra.Command {
 		if *asJSON {
 			return a.json(def.Plan)
 		}
-		for _, w := range operations.SandboxWarnings(def.Plan, a.settings, sandbox.Examine()) {
+		warnings := operations.SandboxWarnings(def.Plan, a.settings, sandbox.Examine())
+		for _, w := range append(warnings, operations.BudgetWarnings(def.Plan)...) {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
 		return pipeline.WriteTable(a.out, def.Plan)

@@ -298,7 +298,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 	if def.Follow != nil {
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}
-	def.Warnings = append(def.Warnings, o.secretInputs(def)...)
+	def.Warnings = append(append(def.Warnings, o.secretInputs(def)...), BudgetWarnings(def.Plan)...)
 	if o.Settings.LocalStore() {
 		def.Warnings = append(def.Warnings, SandboxWarnings(def.Plan, o.Settings, sandbox.Examine())...)
 	}

@@ -90,7 +90,7 @@ func parse(text string) (List, error) {
 	return list, nil
 }
 
-// version is the end of a model's name that says nothing about its price.
+// version is an end of a model's name without an influence on its price.
 var version = regexp.MustCompile(`(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|\[[^\]]*\])$`)
 
 // Find returns the price of a model.
