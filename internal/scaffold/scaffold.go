@@ -59,10 +59,10 @@ type Agent struct {
 
 // codexSandboxed relies on the sandbox of the call: that of Codex cannot start in it. codexAlone uses that of Codex.
 const (
-	codexSandboxed = `  run: [codex, exec, --dangerously-bypass-approvals-and-sandbox, --skip-git-repo-check, "-"]
+	codexSandboxed = `  run: [codex, exec, --json, --dangerously-bypass-approvals-and-sandbox, --skip-git-repo-check, "-"]
   sandbox: workspace                   # instead of the sandbox of Codex, which cannot start in this one
 `
-	codexAlone = `  run: [codex, exec, --sandbox, workspace-write, --skip-git-repo-check, "-"]
+	codexAlone = `  run: [codex, exec, --json, --sandbox, workspace-write, --skip-git-repo-check, "-"]
 `
 )
 
@@ -74,17 +74,18 @@ func Agents(goos string) []Agent {
 	}
 	return []Agent{
 		{"claude", "npm install -g @anthropic-ai/claude-code", `agent:                                 # Claude Code
-  run: [claude, -p, --output-format, json, --permission-mode, acceptEdits, --allowedTools, Bash]
-  reply: claude-json                   # the reply reports its cost
+  run: [claude, -p, --output-format, stream-json, --verbose, --include-partial-messages,
+        --permission-mode, acceptEdits, --allowedTools, Bash]
+  reply: claude-stream                 # reports tokens and cost while the call runs
 `},
 		{"codex", "npm install -g @openai/codex", `agent:                                 # Codex CLI
-` + codex + `  reply: text
+` + codex + `  reply: codex-jsonl
   price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
   env: [OPENAI_API_KEY, CODEX_API_KEY, CODEX_HOME]
 `},
 		{"gemini", "npm install -g @google/gemini-cli", `agent:                                 # Gemini CLI
-  run: [gemini, --skip-trust, --approval-mode, yolo, --output-format, text, -p, "Do what is asked above."]
-  reply: text
+  run: [gemini, --skip-trust, --approval-mode, yolo, --output-format, json, -p, "Do what is asked above."]
+  reply: gemini-json
   price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
   env: [GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GOOGLE_GENAI_USE_VERTEXAI]
 `},
