@@ -22,7 +22,7 @@ func (h *environment) torn(dir, why string) {
 	output := h.status(dir)
 	require.Equal(h.t, run.Running, output.EffectiveStatus.Recorded)
 	require.Contains(h.t, output.EffectiveStatus.Detail, why)
-	require.Contains(h.t, h.starter("status", dir), 
+	require.Contains(h.t, h.starter("status", dir),
 		"interrupted (recorded: running; "+output.EffectiveStatus.Detail+")")
 	diagnosis, code := h.try("diagnose", dir)
 	require.Equal(h.t, 3, code)
