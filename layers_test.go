@@ -38,6 +38,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/calls"}},
 	{"engine", []string{"internal/codec"}},
 	{"views", []string{"internal/figures", "internal/evidence"}},
+	{"views", []string{"internal/live"}},
 	{"views", []string{"internal/report", "internal/watch"}},
 	{"engine", []string{"workflows"}},
 	{"engine", []string{"internal/history"}},
@@ -51,7 +52,8 @@ var packageLayers = []layer{
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},
 	{"programs", []string{"test/modelapi"}},
-	{"programs", []string{"test/bench", "test/conformance", "test/e2e", "test/realcli"}},
+	{"programs", []string{"test/realcli"}},
+	{"programs", []string{"test/bench", "test/conformance", "test/e2e"}},
 }
 
 func TestImportsGoDown(t *testing.T) {

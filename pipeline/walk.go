@@ -1,6 +1,10 @@
 package pipeline
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+)
 
 // Role returns the role of that name.
 func (p *Plan) Role(name string) (Role, bool) {
@@ -18,6 +22,16 @@ func (p *Plan) Agent(name string) (Agent, bool) {
 		return Agent{}, false
 	}
 	return p.Agents[i], true
+}
+
+// ReplyOf returns the form of the output of a role's call in a step.
+func (p *Plan) ReplyOf(step PlanStep, role string) string {
+	if step.Kind == KindRun {
+		return adapter.Text
+	}
+	r, _ := p.Role(role)
+	a, _ := p.Agent(r.Agent)
+	return a.Reply
 }
 
 // Shell is the program that runs the commands of steps.

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -178,7 +177,7 @@ func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.O
 			}
 			return strings.Join(append([]string{why}, damageLines(d, s)...), "\n")
 		},
-		Output: func(call string) (string, error) { return calls.Output(a.settings.Scratch(), call) },
+		Output: a.outputFile, Hide: a.secrets.Text,
 	}
 }
 

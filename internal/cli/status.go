@@ -123,6 +123,7 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	row("Last save", "%s (%s ago)", minute(st.TS), age(st.TS, now))
 	fmt.Fprintln(a.out)
 	row("Progress", "%s", st.Progress())
+	a.printRunning(s, now)
 	if st.Set != "" {
 		row(figures.Title(st.Wording.Words().Set), "%s", st.Set)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -79,7 +80,9 @@ func every(ctx context.Context, d time.Duration, f func(time.Time) (over bool, e
 func (a *app) logs() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
-		Use: "logs [RUN]", Short: "Print the log of a run", Long: "Print orchestrator.log. No server is needed.",
+		Use: "logs [RUN]", Short: "Print the log of a run",
+		Long: `Print orchestrator.log. No server is needed. With --follow, what the agents of running calls print follows the
+log: their text and tool calls, each line after the name of the call.`,
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until the run finishes, or until Ctrl+C")
 	asJSON := cmd.Flags().Bool("json", false, "print the events instead of the log, as JSON, one per line")
@@ -123,13 +126,15 @@ func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
 		return fmt.Errorf("the run has no log yet: %w", err)
 	}
 	defer folder.Close(f)
-	return every(ctx, refresh, func(time.Time) (bool, error) {
-		closed := false
-		if m, err := d.Meta(); err == nil {
-			closed = m.State.Status.Closed()
-		}
+	calls := tailCalls{a: a, calls: live.Calls{File: a.outputFile, Hide: a.secrets.Text}}
+	return every(ctx, refresh, func(now time.Time) (bool, error) {
+		m, err := d.Meta()
+		closed := err == nil && m.State.Status.Closed()
 		if _, err := io.Copy(a.raw, f); err != nil {
 			return false, err
+		}
+		if follow && !closed && err == nil {
+			calls.print(d, m.State, now)
 		}
 		return !follow || closed, nil
 	})

@@ -73,8 +73,14 @@ type InFlightCall struct {
 	Description string // empty: the plan is unreadable
 	Files       []string
 	Command     string // of a step that is a command
+	Reply       string // form of the agent's output; empty: the plan is unreadable
 	Since       time.Time
 	Elapsed     time.Duration
+}
+
+// InFlight returns the running calls of a run. plan may be nil.
+func InFlight(s run.State, plan *pipeline.Plan, now time.Time) []InFlightCall {
+	return inFlightOf(Source{State: s, Plan: plan}, now)
 }
 
 func inFlightOf(s Source, now time.Time) []InFlightCall {
@@ -91,6 +97,7 @@ func inFlightOf(s Source, now time.Time) []InFlightCall {
 		if ok && step.Key == f.Step {
 			fl.Number, fl.Set, fl.Order, fl.Files, fl.Command = step.Number, round.Set, step.Order, step.Files, step.Run
 			fl.Description = step.DescriptionOf(f.Member, s.State.Next.Round)
+			fl.Reply = s.Plan.ReplyOf(step, f.Role)
 		}
 		out = append(out, fl)
 	}

@@ -28,6 +28,7 @@ type Scene struct {
 // Output is the end of the output of a running agent.
 type Output struct {
 	Who   string
+	Doing string // the tool that runs, the model requests and the tokens until now
 	Lines []string
 	Why   string // why there is none
 }

@@ -175,12 +175,15 @@ func outputTitle(o Output) string {
 }
 
 func (t theme) output(o Output, w int) []string {
-	if len(o.Lines) == 0 {
+	if len(o.Lines) == 0 && o.Doing == "" {
 		return []string{t.dim.Render(cut(o.Why, w))}
 	}
 	var out []string
 	for _, l := range o.Lines {
 		out = append(out, cut(l, w))
+	}
+	if o.Doing != "" { // at the end, which is shown on low screens, too
+		out = append(out, t.dim.Render(cut(o.Doing, w)))
 	}
 	return out
 }

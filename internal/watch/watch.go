@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -45,6 +47,8 @@ type Options struct {
 
 	// Output returns the file with the output of a running call on this host, or an error to show.
 	Output func(call string) (string, error)
+	// Hide hides secrets in that output.
+	Hide func(text string) string
 	// Ask describes an open question: the judged content and the possible answers.
 	Ask func(q run.Question) ([]string, []Choice)
 	// Standing returns the status as recorded and as Temporal reports it. It may take some seconds.
@@ -371,6 +375,7 @@ type reader struct {
 	asked   string // id of the described question
 	about   []string
 	choices []Choice
+	calls   *live.Calls
 }
 
 // mark identifies a version of a file.
@@ -403,7 +408,7 @@ func (r reader) read(now time.Time) shot {
 	}
 	s := r.source
 	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}
-	scene.Output = r.output(scene.Figures.InFlight)
+	scene.Output = r.output(scene.Figures.InFlight, now)
 	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
 		if r.asked != q.ID && r.o.Ask != nil {
 			r.asked = q.ID
@@ -415,32 +420,29 @@ func (r reader) read(now time.Time) shot {
 }
 
 // output returns the output of a running call; of several calls, the latest output.
-func (r *reader) output(flights []figures.InFlightCall) Output {
+func (r *reader) output(flights []figures.InFlightCall, now time.Time) Output {
 	out := Output{Why: "No call is running."}
+	if r.o.Output == nil {
+		return out
+	}
+	if r.calls == nil {
+		r.calls = &live.Calls{File: r.o.Output, Hide: r.o.Hide}
+	}
 	var newest time.Time
-	for _, f := range flights {
-		file, err := "", error(nil)
-		if r.o.Output != nil {
-			file, err = r.o.Output(f.Call)
-		}
-		if err != nil {
-			out.Why = figures.Title(err.Error()) + "."
-			continue
-		}
-		fi, err := os.Stat(file)
-		if err != nil {
-			out.Why = "Nothing yet."
-			continue
-		}
-		if len(out.Lines) > 0 && fi.ModTime().Before(newest) {
-			continue
-		}
-		lines, err := Tail(file)
+	for _, o := range r.calls.Read(flights) {
 		switch {
-		case err == nil && len(lines) > 0:
-			out, newest = Output{Who: nameOf(f), Lines: lines}, fi.ModTime()
+		case errors.Is(o.Err, fs.ErrNotExist):
+			out.Why = "Nothing yet."
+		case o.Err != nil:
+			out.Why = figures.Title(o.Err.Error()) + "."
+		case len(out.Lines) > 0 && o.Changed.Before(newest):
+		case len(o.Lines) > 0 || o.Partial != "" || o.Requests > 0:
+			out, newest = Output{Who: nameOf(o.InFlightCall), Lines: o.Lines, Doing: o.Text(now)}, o.Changed
+			if o.Partial != "" {
+				out.Lines = append(out.Lines, o.Partial)
+			}
 		case len(out.Lines) == 0:
-			out.Who, out.Why = nameOf(f), "Nothing yet. Many agents answer only at their end."
+			out.Who, out.Why = nameOf(o.InFlightCall), "Nothing yet. Many agents answer only at their end."
 		}
 	}
 	return out

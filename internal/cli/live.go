@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// outputFile returns the file with the output of a running call on this host.
+func (a *app) outputFile(call string) (string, error) {
+	return calls.Output(a.settings.Scratch(), call)
+}
+
+// runningCalls returns the running calls of a run, or nil if its plan is unreadable.
+func runningCalls(d rundir.Dir, s run.State, now time.Time) []figures.InFlightCall {
+	if len(s.InFlight) == 0 {
+		return nil
+	}
+	var plan *pipeline.Plan
+	if p, err := d.Plan(); err == nil {
+		plan = &p
+	}
+	return figures.InFlight(s, plan, now)
+}
+
+// printRunning prints a row for each running call: how long it runs and what its agent does.
+func (a *app) printRunning(s inspection, now time.Time) {
+	if s.effective.Status != run.Running {
+		return
+	}
+	all := live.Calls{File: a.outputFile, Hide: a.secrets.Text}
+	for _, o := range all.Read(runningCalls(s.dir, s.now.State, now)) {
+		text := fmt.Sprintf("%s for %s", callName(o.InFlightCall), figures.Duration(o.Elapsed))
+		if o.Attempt > 1 {
+			text += fmt.Sprintf(" (attempt %d)", o.Attempt)
+		}
+		if doing := o.Text(now); doing != "" {
+			text += ": " + doing
+		}
+		a.row("Running", "%s", text)
+		if last := cmp.Or(o.Partial, lastOf(o.Lines)); last != "" {
+			fmt.Fprintf(a.out, "%-12s %s\n", "", run.OneLine(last))
+		}
+	}
+}
+
+func lastOf(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[len(lines)-1]
+}
+
+// callName names a call by its member or role, or by the step of a command.
+func callName(f figures.InFlightCall) string {
+	switch {
+	case f.Member != "":
+		return f.Member
+	case f.Role != "":
+		return f.Role
+	}
+	return f.Step
+}
+
+// tailCalls prints the output of running calls while a log is followed.
+type tailCalls struct {
+	a     *app
+	calls live.Calls
+	last  time.Time
+}
+
+// tailEvery is how often new lines are printed.
+const tailEvery = time.Second
+
+// maxTail is the number of lines of one call that are printed at once: a terminal shows no more.
+const maxTail = 40
+
+// print prints the lines that agents have printed since the last call, each after the name of its call.
+func (t *tailCalls) print(d rundir.Dir, s run.State, now time.Time) {
+	if now.Sub(t.last) < tailEvery {
+		return
+	}
+	t.last = now
+	for _, o := range t.calls.Read(runningCalls(d, s, now)) {
+		lines := o.Lines[max(0, len(o.Lines)-min(o.New, maxTail)):]
+		if n := o.New - len(lines); n > 0 {
+			fmt.Fprintf(t.a.out, "  %s │ … %s more\n", callName(o.InFlightCall), run.Plural(n, "line"))
+		}
+		for _, line := range lines {
+			fmt.Fprintf(t.a.out, "  %s │ %s\n", callName(o.InFlightCall), run.OneLine(line))
+		}
+	}
+}
