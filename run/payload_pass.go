@@ -45,21 +45,23 @@ type Spend struct {
 // PassAttempt is an attempt that did not settle its pass.
 type PassAttempt struct {
 	Pass
-	Call        string   `json:"call"`
-	Attempt     int      `json:"attempt"`
-	Category    Category `json:"category"`
-	Message     string   `json:"message"`
-	ExitCode    int      `json:"exit_code,omitempty"`
-	Diagnostics string   `json:"diagnostics,omitempty"` // at most 2000 characters
-	Output      *Blob    `json:"output,omitempty"`      // the output, kept as evidence
-	Prompt      *Blob    `json:"prompt,omitempty"`      // the prompt, if there is an output
-	Envelope    *Blob    `json:"envelope,omitempty"`    // metadata that the agent reported with its reply
-	StartedAt   string   `json:"started_at,omitempty"`
-	DurationMS  int64    `json:"duration_ms"`
-	Attempts    int      `json:"attempts,omitempty"`    // that its limits allow; 0: of an earlier version
-	RetryInMS   int64    `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
-	Judged      bool     `json:"judged,omitempty"`      // the call has a result: the next attempt is another call
-	Spend       *Spend   `json:"spend,omitempty"`
+	Call        string    `json:"call"`
+	Attempt     int       `json:"attempt"`
+	Category    Category  `json:"category"`
+	Message     string    `json:"message"`
+	ExitCode    int       `json:"exit_code,omitempty"`
+	Diagnostics string    `json:"diagnostics,omitempty"` // at most 2000 characters
+	Output      *Blob     `json:"output,omitempty"`      // the output, kept as evidence
+	Prompt      *Blob     `json:"prompt,omitempty"`      // the prompt, if there is an output
+	Envelope    *Blob     `json:"envelope,omitempty"`    // metadata that the agent reported with its reply
+	StartedAt   string    `json:"started_at,omitempty"`
+	DurationMS  int64     `json:"duration_ms"`
+	Attempts    int       `json:"attempts,omitempty"`    // that its limits allow; 0: of an earlier version
+	RetryInMS   int64     `json:"retry_in_ms,omitempty"` // before scaling; 0: no further attempt
+	Judged      bool      `json:"judged,omitempty"`      // the call has a result: the next attempt is another call
+	Spend       *Spend    `json:"spend,omitempty"`
+	ResumedFrom string    `json:"resumed_from,omitempty"` // id of the session that the agent continued
+	Tools       *ToolUses `json:"tools,omitempty"`        // nil: none was reported
 	// number of a superseded answer, one that arrived after the accepted answer, among those of the run
 	Late int `json:"late,omitempty"`
 }
@@ -67,14 +69,16 @@ type PassAttempt struct {
 // PassEnd settles a pass. It contains the whole record: state.json needs nothing else.
 type PassEnd struct {
 	Pass
-	Call        string   `json:"call"`
-	Outcome     Category `json:"outcome"` // CategoryOK, or the error with which the pass failed
-	StartedAt   string   `json:"started_at"`
-	CompletedAt string   `json:"completed_at"`
-	DurationMS  int64    `json:"duration_ms"`
-	Attempts    int      `json:"attempts"`
-	Reply       *Blob    `json:"reply,omitempty"`
-	Envelope    *Blob    `json:"envelope,omitempty"` // metadata that the agent reported with it
+	Call        string    `json:"call"`
+	Outcome     Category  `json:"outcome"` // CategoryOK, or the error with which the pass failed
+	StartedAt   string    `json:"started_at"`
+	CompletedAt string    `json:"completed_at"`
+	DurationMS  int64     `json:"duration_ms"`
+	Attempts    int       `json:"attempts"`
+	Reply       *Blob     `json:"reply,omitempty"`
+	Envelope    *Blob     `json:"envelope,omitempty"`     // metadata that the agent reported with it
+	ResumedFrom string    `json:"resumed_from,omitempty"` // id of the session that the agent continued
+	Tools       *ToolUses `json:"tools,omitempty"`        // nil: none was reported
 	// failed: the evidence of its last call is that of the attempt
 	Attempted  bool       `json:"attempted,omitempty"`
 	Artifact   *Blob      `json:"artifact,omitempty"` // nil: unchanged
@@ -130,6 +134,23 @@ type Check struct {
 type Count struct {
 	Name  string `json:"name"`
 	Count *int   `json:"count"`
+}
+
+// ToolUses are the tool calls of an agent in one call.
+type ToolUses struct {
+	Count int       `json:"count"` // of all
+	First []ToolUse `json:"first"` // the first of them, at most [MaxToolUses]
+}
+
+// MaxToolUses is how many tool calls an event lists; the report of the call has all.
+const MaxToolUses = 50
+
+// ToolUse is one tool call of an agent.
+type ToolUse struct {
+	Name   string `json:"name"`
+	Input  string `json:"input,omitempty"` // its command, file or pattern, shortened
+	Digest string `json:"digest"`          // SHA-256 of its whole input
+	State  string `json:"state"`           // ok, failed, or started if its end was not reported
 }
 
 // StepSkipped records a skipped step.

@@ -45,19 +45,37 @@ type TraceRow struct {
 	Joined     bool         `json:"joined,omitempty"`
 }
 
-// ReadTraces parses the lines of a traces.jsonl. It skips and counts other lines.
+// ToolRow is another line of traces.jsonl: one tool call within a call. It follows the row of the call.
+type ToolRow struct {
+	Seq         int64  `json:"seq"`
+	TS          string `json:"ts"`
+	Call        string `json:"call"`
+	Turn        string `json:"turn"`
+	Role        string `json:"role"`
+	Tool        string `json:"tool"`
+	Input       string `json:"input,omitempty"` // shortened
+	InputDigest string `json:"input_digest"`    // SHA-256 of the whole input
+	State       string `json:"state"`           // ok, failed, or started
+}
+
+// ReadTraces parses the rows of calls in a traces.jsonl. It skips and counts lines that are no rows.
 func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
 	s := journal.Split(raw, 0)
 	if len(s.Torn) > 0 {
 		skipped++
 	}
 	for _, line := range s.Lines {
-		var row TraceRow
+		var row struct {
+			TraceRow
+			Tool string `json:"tool"`
+		}
 		if json.Unmarshal([]byte(line), &row) != nil || row.Call == "" {
 			skipped++
 			continue
 		}
-		rows = append(rows, row)
+		if row.Tool == "" {
+			rows = append(rows, row.TraceRow)
+		}
 	}
 	return rows, skipped
 }

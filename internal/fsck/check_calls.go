@@ -64,7 +64,11 @@ func (x *examined) judgeTraces() error {
 	if slices.ContainsFunc(x.found, func(i Issue) bool { return i.file == layout.TracesFile }) {
 		return nil // it has lost rows
 	}
-	rows, _, err := rundir.Rows[rundir.TraceRow](x.dir.Dir, layout.TracesFile)
+	type traceRow struct {
+		rundir.TraceRow
+		Tool string `json:"tool"`
+	}
+	rows, _, err := rundir.Rows[traceRow](x.dir.Dir, layout.TracesFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -73,7 +77,7 @@ func (x *examined) judgeTraces() error {
 		of[r.Seq] = r.Call
 		seq, there := first[r.Call]
 		switch {
-		case r.Call == "" || c.reset(r.Seq):
+		case r.Call == "" || r.Tool != "" || c.reset(r.Seq):
 		case !there:
 			first[r.Call] = r.Seq
 		case !r.Reused:

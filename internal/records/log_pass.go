@@ -117,6 +117,18 @@ func (l *Logbook) trace(e entry, p run.PassEnd) {
 		row.AgentPath = layout.EnvelopeFile(p.Pass)
 	}
 	l.row(layout.TracesFile, row)
+	l.traceTools(row, p.Tools)
+}
+
+// traceTools are the rows of the tool calls in a call.
+func (l *Logbook) traceTools(call rundir.TraceRow, tools *run.ToolUses) {
+	if tools == nil {
+		return
+	}
+	for _, t := range tools.First {
+		l.row(layout.TracesFile, rundir.ToolRow{Seq: call.Seq, TS: call.TS, Call: call.Call, Turn: call.Turn,
+			Role: call.Role, Tool: t.Name, Input: t.Input, InputDigest: t.Digest, State: t.State})
+	}
 }
 
 // traceAttempt is the row of a call that was answered and could not be used.
@@ -135,4 +147,5 @@ func (l *Logbook) traceAttempt(e entry, p run.PassAttempt) {
 		row.AgentPath = layout.FailedEnvelope(p.Pass, nth)
 	}
 	l.row(layout.TracesFile, row)
+	l.traceTools(row, p.Tools)
 }
