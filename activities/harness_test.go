@@ -40,6 +40,8 @@ type harness struct {
 	secret string // hidden as <hidden>; empty: nothing is
 	reply  string // form of the agent's replies; empty: claude-json
 	limits string // of the definition
+
+	restart bool // interrupted calls start anew
 }
 
 const definition = `
@@ -208,6 +210,9 @@ func (h *harness) definition(agent string) string {
 	text := strings.Replace(definition, "AGENT", agent, 1)
 	if h.reply != "" {
 		text = strings.Replace(text, "claude-json", h.reply, 1)
+	}
+	if h.restart {
+		text = strings.Replace(text, ", env: [", ", on_interrupt: restart, env: [", 1)
 	}
 	return text + h.limits
 }

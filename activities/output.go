@@ -117,7 +117,7 @@ func readBounded(root *os.Root, name string, limit int64) (data []byte, problem 
 // checkWorkDir describes a problem with the agent's working directory; empty: none. err is fs.ErrNotExist or a
 // problem of the host.
 func checkWorkDir(dir string) (problem string, err error) {
-	fi, err := os.Lstat(filepath.Join(dir, workDir))
+	fi, err := os.Lstat(dir)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return "the scratch directory is not a directory", nil
@@ -134,7 +134,7 @@ func (st *runningCall) storeFile(ctx context.Context, ans *calls.Answer) error {
 	if st.file == "" {
 		return nil
 	}
-	problem, err := checkWorkDir(st.dir)
+	problem, err := checkWorkDir(st.work)
 	var now []byte
 	if problem == "" && err == nil {
 		now, problem, err = st.readArtifact()
@@ -160,7 +160,7 @@ func (st *runningCall) storeFile(ctx context.Context, ans *calls.Answer) error {
 
 // readArtifact reads the artifact file in the working directory.
 func (st *runningCall) readArtifact() (data []byte, problem string, err error) {
-	root, err := os.OpenRoot(filepath.Join(st.dir, workDir))
+	root, err := os.OpenRoot(st.work)
 	if err != nil {
 		return nil, "", err
 	}

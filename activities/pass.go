@@ -81,7 +81,8 @@ func (a *Activities) obtain(ctx context.Context, l calls.Ledger,
 	in contract.PassInput) (ans *calls.Answer, joined bool, err error) {
 	for {
 		ans, joined, err = a.obtainOnce(ctx, l, in)
-		if !errors.Is(err, calls.ErrTaken) {
+		var none *noAnswerError
+		if again := errors.As(err, &none) && none.again && ctx.Err() == nil; !again && !errors.Is(err, calls.ErrTaken) {
 			return ans, joined, err
 		}
 	}

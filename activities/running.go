@@ -33,13 +33,17 @@ type runningCall struct {
 	l      calls.Ledger
 	number int            // of the delivery
 	dir    string         // scratch directory of the delivery
+	work   string         // the agent's working directory; of a continued session, of an earlier delivery
 	tree   *workspaceCopy // copy of the workspace; may be nil
 	file   string         // path of the artifact in the scratch directory, if the agent gets it
 	before []byte         // content of the artifact before the call
 	kind   string         // of replies
 	limits pipeline.Limits
 
-	recovered bool // read from the output of an earlier delivery
+	recovered bool           // read from the output of an earlier delivery
+	continues bool           // the agent can continue its sessions
+	early     bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
+	session   *calls.Session // that it continues; nil: none
 }
 
 const (
@@ -155,6 +159,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	limits := plan.RoleLimits(step, role.Name)
 	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
+	if err := a.continueSession(ctx, st, ag, &cmd); err != nil {
+		return nil, nil, err
+	}
 	held := a.confine(ctx, &cmd, ag, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
@@ -169,7 +176,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := a.prepareScratch(ctx, st, in, plan, step, role); err != nil {
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
 	}
-	cmd.Dir, cmd.Mark = filepath.Join(st.dir, workDir), st.dir
+	cmd.Dir, cmd.Mark = st.work, st.dir
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, calls.StdoutFile),
 		filepath.Join(st.dir, stderrFile)
 	if err := writeIdentity(st.dir, workerFile, a.worker); err != nil {
@@ -197,7 +204,7 @@ func (a *Activities) startSupervisor(dir string, awake *os.File) (*supervisor.Pr
 
 // endDelivery records that a delivery ended without a result because of cause, which it returns.
 func (st *runningCall) endDelivery(ctx context.Context, cause error) error {
-	return errors.Join(cause, st.l.End(context.WithoutCancel(ctx), st.number))
+	return errors.Join(cause, st.l.End(context.WithoutCancel(ctx), st.number, calls.End{}))
 }
 
 // agentOf returns the agent of a step, or the shell.
@@ -253,7 +260,7 @@ func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.Pas
 	return st.l.Claim(ctx, calls.Claim{
 		Version: calls.Version, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest,
 		Host: a.cfg.Host, Worker: a.worker, Sandbox: held,
-		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by,
+		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by, Session: st.session,
 		Deadline: run.Time(now.Add(cmd.Timeout + claimGrace)),
 	}, st.number)
 }
@@ -308,7 +315,11 @@ func (a *Activities) watch(ctx context.Context, call *agent.InFlightCall, in con
 
 // noAnswerError is the error of a delivery whose agent ended without an answer: it was stopped, or lost with its
 // supervisor.
-type noAnswerError struct{ reason string }
+type noAnswerError struct {
+	reason string
+	end    calls.End
+	again  bool // the same activity makes the next delivery
+}
 
 func (e *noAnswerError) Error() string { return e.reason }
 
@@ -329,7 +340,9 @@ func (a *Activities) storeResult(ctx context.Context, child *agent.Child, in con
 		ans, err = a.storeOutput(ctx, st, in, exit)
 	}
 	if none := (*noAnswerError)(nil); errors.As(err, &none) {
-		err = st.endDelivery(ctx, errors.Join(err, removeScratch(st.dir)))
+		if unstored := a.endWithout(context.WithoutCancel(ctx), st.l, st.number, st.dir, none.end); unstored != nil {
+			none.again, err = false, errors.Join(err, unstored)
+		}
 	}
 	if ans != nil {
 		a.cfg.OnPoint(PointStored, in.Call)
@@ -347,7 +360,7 @@ func (a *Activities) recoverLost(ctx context.Context, in contract.PassInput, st 
 	}
 	ans, err := a.recoverOutput(ctx, st.l, in, st.number, st.dir)
 	if ans == nil && err == nil {
-		err = &noAnswerError{"the supervisor of the call was lost, and the agent with it"}
+		err = a.lost(st)
 	}
 	return ans, err
 }
@@ -369,13 +382,25 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
-		return nil, &noAnswerError{"the agent was stopped: " + exit.KillCause}
+		return nil, a.interruptedBy(st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
+	}
+	if err := a.nearlyLate(st, exit, out.stdout); err != nil {
+		return nil, err
 	}
 	ans, err := a.newAnswer(ctx, st, in, exit, out)
 	if err != nil {
 		return nil, err
 	}
+	if refused(st, ans) {
+		return nil, &noAnswerError{"the agent did not continue its session", calls.End{Refused: true}, true}
+	}
 	ans.Recovered = st.recovered
+	if st.session != nil {
+		ans.Resumed = st.session.ID
+	}
+	if cause := interruption(ans); cause != "" {
+		ans.Session = a.leave(st, out.stdout, cause)
+	}
 	return a.storeAnswer(ctx, st, ans)
 }
 
@@ -390,6 +415,6 @@ func (a *Activities) storeAnswer(ctx context.Context, st *runningCall, ans *call
 			return nil, err
 		}
 	}
-	a.removeCallScratch(ctx, filepath.Dir(st.dir))
+	a.removeCallScratch(ctx, st, ans)
 	return ans, nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"go.temporal.io/sdk/activity"
@@ -32,11 +33,14 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err != nil {
 		return err
 	}
+	if st.session != nil {
+		prompt = continuation(st.session)
+	}
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
 		return err
 	}
-	if err := a.describeCall(ctx, st, in); err != nil {
-		return err
+	if err := a.describeCall(ctx, st, in); err != nil || st.session != nil {
+		return err // everything else is in the directory of the session
 	}
 	if st.tree != nil {
 		if err := a.checkoutWorkspace(ctx, st, dir); err != nil {
@@ -75,12 +79,37 @@ func createScratch(delivery, work string) error {
 // removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
 // secrets.
 func removeScratch(dir string) error {
-	err := removeAll(dir)
-	above := os.Remove(filepath.Dir(dir)) // the call's folder stays while another delivery uses it
-	if errors.Is(above, syscall.ENOTEMPTY) || errors.Is(above, fs.ErrExist) || errors.Is(above, fs.ErrNotExist) {
-		above = nil
+	return errors.Join(removeAll(dir), removeEmpty(filepath.Dir(dir)))
+}
+
+// removeEmpty removes the folder of a call unless another delivery uses it.
+func removeEmpty(call string) error {
+	err := os.Remove(call)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return errors.Join(err, above)
+	return err
+}
+
+// removeExcept removes a scratch directory except for one directory below it; empty: none.
+func removeExcept(dir, keep string) error {
+	if keep == "" || !strings.HasPrefix(keep, dir+"/") {
+		return removeAll(dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if path == keep {
+			continue
+		}
+		if err := removeExcept(path, keep); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeAll removes a folder, even if an agent removed its own permissions.
@@ -101,9 +130,12 @@ func removeAll(dir string) error {
 	return nil
 }
 
-// removeCallScratch removes the scratch directories of an answered call. Errors are logged: the answer counts.
-func (a *Activities) removeCallScratch(ctx context.Context, dir string) {
-	a.warn(ctx, "remove the scratch directory of an answered call", dir, removeAll(dir))
+// removeCallScratch removes the scratch directories of an answered call, and what earlier tries left for their
+// sessions. The directory of its session stays if it was interrupted. Errors are logged: the answer counts.
+func (a *Activities) removeCallScratch(ctx context.Context, st *runningCall, ans *calls.Answer) {
+	keep, dir := ans.Session.WorkDir(), filepath.Dir(st.dir)
+	a.warn(ctx, "remove the scratch directory of an answered call", dir, removeExcept(dir, keep))
+	a.removeEarlier(ctx, st, keep)
 }
 
 func (a *Activities) warn(ctx context.Context, what, dir string, err error) {
@@ -145,11 +177,14 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 	}
 	ag, _ := agentOf(plan, step, role)
 	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
+	if err := st.describeSession(ctx, ag); err != nil {
+		return err
+	}
 	st.tree = workspaceCopyOf(plan, role, in)
 	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
-	st.file = filepath.Join(st.dir, workDir, plan.Artifact.File)
+	st.file = filepath.Join(st.work, plan.Artifact.File)
 	st.before, err = blobs.Get(ctx, st.l.Store, in.Artifact.Digest)
 	return err
 }
@@ -197,6 +232,7 @@ func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract
 	if ans.Envelope, err = a.storeEnvelope(ctx, st.l.Store, st.kind, out.stdout); err != nil {
 		return nil, err
 	}
+	ans.Tools = a.toolUses(st.kind, out.stdout)
 	if err := a.storeWorkspace(ctx, st, ans); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,11 @@ func (a *Activities) findExisting(ctx context.Context, l calls.Ledger,
 	}
 	var elsewhere error
 	for i, c := range claims {
+		if end, err := l.ReadEnd(ctx, i+1); err != nil {
+			return nil, 0, nil, err
+		} else if end != nil && (end.Session != nil || end.Refused) {
+			continue // its directory may be that of a later delivery
+		}
 		if c.Host != a.cfg.Host {
 			if holds, err := a.claimHolds(ctx, l, i+1, c); err != nil {
 				return nil, 0, nil, err
@@ -90,26 +95,36 @@ func (a *Activities) resolveClaim(ctx context.Context, l calls.Ledger, in contra
 	}
 	ans, err := a.recoverOutput(ctx, l, in, number, dir)
 	if none := (*noAnswerError)(nil); errors.As(err, &none) {
-		return nil, nil, a.reportOnce(ctx, l, number, dir, err)
+		return nil, nil, a.reportOnce(ctx, l, number, dir, none)
 	}
 	if ans == nil && err == nil && !mine {
-		a.warn(ctx, "remove the scratch directory of a lost call", dir, removeScratch(dir))
+		return nil, nil, a.endLost(ctx, l, in, number, dir)
 	}
 	return ans, nil, err
 }
 
 // reportOnce returns the error of a delivery that was stopped without an answer, once: the journal must have it, as
 // it may have cost money.
-func (a *Activities) reportOnce(ctx context.Context, l calls.Ledger, number int, dir string, cause error) error {
-	told, err := l.Ended(ctx, number)
+func (a *Activities) reportOnce(ctx context.Context, l calls.Ledger, number int, dir string,
+	none *noAnswerError) error {
+	reported, err := l.Ended(ctx, number)
 	if err != nil {
 		return err
 	}
-	a.warn(ctx, "remove the scratch directory of a stopped call", dir, removeScratch(dir))
-	if told {
-		return nil
+	err = a.endWithout(ctx, l, number, dir, none.end)
+	if reported || none.again {
+		return err
 	}
-	return errors.Join(cause, l.End(ctx, number))
+	return errors.Join(none, err)
+}
+
+// endLost ends a delivery whose supervisor was lost. Its session is left for the next one.
+func (a *Activities) endLost(ctx context.Context, l calls.Ledger, in contract.PassInput, number int, dir string) error {
+	st := &runningCall{l: l, number: number, dir: dir}
+	if err := a.describeCall(ctx, st, in); err != nil {
+		return err
+	}
+	return a.endWithout(ctx, l, number, dir, a.lost(st).end)
 }
 
 // awaitStarted reports whether a live supervisor has started its agent. A supervisor without its worker ends.
@@ -227,7 +242,7 @@ func (a *Activities) tidyDeliveries(ctx context.Context, l calls.Ledger, in cont
 			_, err = a.recoverOutput(ctx, l, in, number, dir)
 		}
 		if none := (*noAnswerError)(nil); err == nil || errors.As(err, &none) {
-			err = removeScratch(dir)
+			err = errors.Join(removeExcept(dir, ans.Session.WorkDir()), removeEmpty(filepath.Dir(dir)))
 		}
 		a.warn(ctx, "remove the scratch directory of an answered call", dir, err)
 	}

@@ -183,7 +183,7 @@ func TestClaimOfOtherHostIsRespected(t *testing.T) {
 				}, 1),
 			)
 			if row.ended {
-				require.NoError(t, h.ledger().End(ctx, 1))
+				require.NoError(t, h.ledger().End(ctx, 1, calls.End{}))
 			}
 			res, err := h.pass(ctx)
 			require.NoError(t, err)

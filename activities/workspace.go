@@ -70,7 +70,7 @@ func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *c
 	if c == nil || !c.keep {
 		return nil
 	}
-	problem, err := checkWorkDir(st.dir)
+	problem, err := checkWorkDir(st.work)
 	if errors.Is(err, fs.ErrNotExist) {
 		problem, err = "the working directory was removed", nil
 	}
@@ -80,7 +80,7 @@ func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *c
 	if err != nil {
 		return fmt.Errorf("store the workspace: %w", err)
 	}
-	if err := removePipes(filepath.Join(st.dir, workDir)); err != nil && !tree.Passing(err) {
+	if err := removePipes(st.work); err != nil && !tree.Passing(err) {
 		ans.TreeError = err.Error()
 		return nil
 	} else if err != nil {
@@ -93,7 +93,7 @@ func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *c
 	defer free()
 	rules := c.rules
 	rules.Limits = workspace.Limits(st.limits.Tree)
-	saved, err := workspace.Save(ctx, st.l.Store, filepath.Join(st.dir, workDir), workspace.Current(c.of), rules,
+	saved, err := workspace.Save(ctx, st.l.Store, st.work, workspace.Current(c.of), rules,
 		c.cache)
 	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
 		ans.TreeError = wrong.Error()

@@ -35,6 +35,8 @@ type Agent struct {
 	Reply string   `json:"reply"`           // name of an adapter: claude-stream, text
 	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
 	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
+	// whether a retry of an interrupted call continues its session or restarts; empty: continue, if the agent can
+	OnInterrupt string `json:"on_interrupt,omitempty" yaml:"on_interrupt"`
 
 	Confinement `yaml:",inline"`
 }
@@ -54,6 +56,9 @@ const (
 	NetworkOpen = "open"
 	NetworkNone = "none"
 )
+
+// InterruptRestart is the value of on_interrupt with which no session is continued.
+const InterruptRestart = "restart"
 
 // Price is in USD per million tokens. Without prices of cached tokens, they cost 0.1 (read) and 1.25 (written) of an
 // input token.

@@ -91,7 +91,7 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		ev.Prompt = &p.composed.Prompt
 	}
 	ev.StartedAt, ev.DurationMS, ev.Judged = res.StartedAt, res.DurationMS, true
-	ev.Attempts = l.AttemptsFor(res.RateLimited)
+	ev.Attempts, ev.ResumedFrom, ev.Tools = l.AttemptsFor(res.RateLimited), res.ResumedFrom, res.Tools
 	var delay time.Duration
 	if p.attempt < maxAttempts {
 		delay = l.Delay(res.RateLimited, p.attempt, random(ctx))

@@ -53,7 +53,8 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 			res.Output != nil, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation,
 		Tally: res.Tally,
 		Score: res.Score, Verdict: res.Verdict, Approved: p.approved(), As: p.step.As, Value: p.value(res),
-		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined,
+		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined, ResumedFrom: res.ResumedFrom,
+		Tools: res.Tools,
 	}
 	end.CompletedAt, end.DurationMS = span(p.startedAt, res.StartedAt, res.DurationMS)
 	if p.context.Artifact != nil {

@@ -387,6 +387,8 @@ type PassResult struct {
 	Spend       run.Spend             `json:"spend"`
 	StartedAt   string                `json:"started_at"`
 	DurationMS  int64                 `json:"duration_ms"`
+	ResumedFrom string                `json:"resumed_from,omitempty"` // session that the agent continued
+	Tools       *run.ToolUses         `json:"tools,omitempty"`
 	Reused      bool                  `json:"reused,omitempty"`
 	Joined      bool                  `json:"joined,omitempty"`
 	Superseded  []SupersededResult    `json:"late,omitempty"` // of this call or earlier ones

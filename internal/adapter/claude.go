@@ -363,5 +363,6 @@ func resumeClaude(argv []string, session string) ([]string, bool) {
 	if len(argv) == 0 || path.Base(argv[0]) != "claude" || session == "" || slices.ContainsFunc(argv, own) {
 		return nil, false
 	}
-	return append(slices.Clone(argv), "--resume", session), true
+	// the totals of a continued session contain what it cost before; those of its copy do not
+	return append(slices.Clone(argv), "--resume", session, "--fork-session"), true
 }

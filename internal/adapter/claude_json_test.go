@@ -96,8 +96,8 @@ func TestLargeValueIsNotRead(t *testing.T) {
 
 func TestClaudeSessionIsContinued(t *testing.T) {
 	for command, resumed := range map[string]string{
-		"claude -p --output-format json": "claude -p --output-format json --resume s-1",
-		"/opt/bin/claude -p":             "/opt/bin/claude -p --resume s-1",
+		"claude -p --output-format json": "claude -p --output-format json --resume s-1 --fork-session",
+		"/opt/bin/claude -p":             "/opt/bin/claude -p --resume s-1 --fork-session",
 		"claude -p --resume s-0":         "",
 		"claude -p --session-id=s-0":     "",
 		"sh -c claude":                   "",

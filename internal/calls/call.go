@@ -35,7 +35,8 @@ type Claim struct {
 	Scratch string           `json:"scratch"`
 	At      string           `json:"at"`
 
-	Sandbox sandbox.Held `json:"sandbox"` // what restricts the agent
+	Sandbox sandbox.Held `json:"sandbox"`           // what restricts the agent
+	Session *Session     `json:"session,omitempty"` // that it continues
 
 	Supervisor process.Identity `json:"supervisor"`
 	Deadline   string           `json:"deadline"` // when the supervisor has ended the agent at the latest
@@ -58,6 +59,9 @@ type Answer struct {
 	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
 	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
 	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
+	Tools     *run.ToolUses  `json:"tools,omitempty"`
+	Resumed   string         `json:"resumed,omitempty"` // id of the session that it continued
+	Session   *Session       `json:"session,omitempty"` // it was interrupted: the next try can continue this
 	// call of another run that it was copied from: it was paid for there
 	Source string `json:"source,omitempty"`
 
@@ -157,12 +161,6 @@ func (l Ledger) Claim(ctx context.Context, c Claim, n int) error {
 	if err == nil && !won {
 		return ErrTaken
 	}
-	return err
-}
-
-// End records that a delivery will have no result, so no worker waits for it.
-func (l Ledger) End(ctx context.Context, n int) error {
-	_, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("ended-%03d", n)), []byte("{}"))
 	return err
 }
 

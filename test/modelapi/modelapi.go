@@ -4,6 +4,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,6 +26,8 @@ type Turn struct {
 	Usage Tokens // what the answer reports; zero: DefaultUsage
 	Fault Fault  // what goes wrong instead
 	Times int    // the number of requests that get this turn; 0: one; Always: all further ones
+
+	Delay time.Duration // before the answer begins
 }
 
 // Always is the Times of a turn that answers all further requests.
@@ -98,6 +101,7 @@ type API struct {
 	mu       sync.Mutex
 	turns    []Turn
 	used     int // requests answered by the first of turns
+	results  bool
 	number   int
 	log      []Entry
 	asked    []Request
@@ -137,6 +141,14 @@ func (a *API) Script(turns ...Turn) {
 	a.turns, a.used = slices.Clone(turns), 0
 }
 
+// ByResults has each request of a conversation get the turn of the number of tool results in it, from 0; the last turn
+// if there are more. So a request that is sent again gets the same answer again.
+func (a *API) ByResults() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.results = true
+}
+
 // Silent receives when a turn became silent. See [Silent].
 func (a *API) Silent() <-chan struct{} { return a.silent }
 
@@ -172,6 +184,11 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	asked.Path, asked.Body = r.URL.Path, body
 	turn, at := a.next(asked)
 	e := &exchange{a: a, w: w, r: r, asked: asked, turn: turn, at: at}
+	select {
+	case <-time.After(turn.Delay):
+	case <-r.Context().Done():
+	case <-a.closed:
+	}
 	outcome := e.serve()
 	a.edit(at, func(l *Entry) { l.Outcome = outcome })
 	if outcome == Cut {
@@ -201,6 +218,13 @@ func (a *API) next(asked Request) (Turn, int) {
 		a.log[at].Turn = a.number + 1
 		return Turn{Text: "Nothing is left to do.", Usage: DefaultUsage}, at
 	}
+	if a.results {
+		n := min(len(asked.Results), len(a.turns)-1)
+		a.log[at].Turn = n + 1
+		turn := a.turns[n]
+		turn.Usage = cmp.Or(turn.Usage, DefaultUsage)
+		return turn, at
+	}
 	if a.used == 0 {
 		a.number++
 	}
@@ -208,9 +232,7 @@ func (a *API) next(asked Request) (Turn, int) {
 	if a.used++; turn.Times != Always && a.used >= max(1, turn.Times) {
 		a.turns, a.used = a.turns[1:], 0
 	}
-	if turn.Usage == (Tokens{}) {
-		turn.Usage = DefaultUsage
-	}
+	turn.Usage = cmp.Or(turn.Usage, DefaultUsage)
 	a.log[at].Turn = a.number
 	return turn, at
 }

@@ -1,0 +1,249 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/provider"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// lateShare is the share of the timeout after which an agent whose session can be continued is asked to finish.
+const lateShare = 0.8
+
+// continues reports whether an agent can continue its sessions, and is to.
+func continues(ag pipeline.Agent) bool {
+	_, ok := resumed(ag, "session")
+	return ok && ag.OnInterrupt != pipeline.InterruptRestart
+}
+
+// streams reports whether an agent reports its session before it ends.
+func streams(ag pipeline.Agent) bool {
+	a, _ := adapter.Find(replyKind(ag))
+	return a.Stream
+}
+
+// resumed returns the command of an agent that continues a session.
+func resumed(ag pipeline.Agent, session string) ([]string, bool) {
+	a, ok := adapter.Find(replyKind(ag))
+	if !ok || a.Resume == nil {
+		return nil, false
+	}
+	return a.Resume(ag.Run, session)
+}
+
+// continueSession changes a command so that it continues the session of the newest earlier delivery of the same
+// question, if there is one that this host can continue. It sets the timeout: an agent that can continue gets a part
+// of it, and the rest to finish.
+func (a *Activities) continueSession(ctx context.Context, st *runningCall, ag pipeline.Agent,
+	cmd *agent.Command) error {
+	if !continues(ag) {
+		return nil
+	}
+	session, err := a.interrupted(ctx, st)
+	if err != nil {
+		return err
+	}
+	early := time.Duration(float64(cmd.Timeout) * lateShare)
+	st.early = streams(ag) && (session == nil || !session.Late)
+	switch {
+	case st.early:
+		cmd.Timeout = early
+	case session != nil && session.Late:
+		cmd.Timeout -= early
+	}
+	if session != nil {
+		st.session, st.work = session, session.Work
+		cmd.Argv, _ = resumed(ag, session.ID)
+	}
+	return nil
+}
+
+// interrupted returns the session of the newest earlier delivery of the same question, or nil if there is none that
+// this host can continue.
+func (a *Activities) interrupted(ctx context.Context, st *runningCall) (*calls.Session, error) {
+	for n := st.number - 1; n > 0; n-- {
+		end, err := st.l.ReadEnd(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		if end != nil && (end.Refused || end.Session != nil) {
+			return a.usable(end.Session), nil
+		}
+	}
+	ans, err := earlierTry(ctx, st.l)
+	if err != nil || ans == nil {
+		return nil, err
+	}
+	return a.usable(ans.Session), nil
+}
+
+func (a *Activities) usable(s *calls.Session) *calls.Session {
+	if !s.Usable(a.cfg.Host, a.cfg.Scratch) {
+		return nil
+	}
+	return s
+}
+
+// earlierTry returns the answer of the newest earlier try of the same question, or nil.
+func earlierTry(ctx context.Context, l calls.Ledger) (*calls.Answer, error) {
+	redo, try := tryOf(l.Name("result"))
+	step, question, ok := callParts(l.Call)
+	if !ok || try < 2 {
+		return nil, nil
+	}
+	root, rest, _ := strings.Cut(l.Call, "/")
+	generation, _, _ := strings.Cut(rest, ".")
+	names, err := l.Store.List(ctx, fmt.Sprintf("calls/%s/%s.%s.", root, generation, step))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(names, byTry)
+	for _, name := range slices.Backward(names) {
+		call, is := strings.CutSuffix(strings.TrimPrefix(name, "calls/"), "/result")
+		if of, q, ok := callParts(call); !is || !ok || q != question || of != step {
+			continue
+		}
+		if r, t := tryOf(name); cmp.Or(cmp.Compare(r, redo), cmp.Compare(t, try)) < 0 {
+			return calls.Ledger{Store: l.Store, Call: call}.Result(ctx)
+		}
+	}
+	return nil, nil
+}
+
+// leave returns the session of an interrupted delivery, which the next one can continue; nil if there is none.
+func (a *Activities) leave(st *runningCall, stdout []byte, cause string) *calls.Session {
+	ad, ok := adapter.Find(st.kind)
+	if !st.continues || !ok {
+		return nil
+	}
+	summary := ad.Read(stdout)
+	s := &calls.Session{ID: summary.Session, Host: a.cfg.Host, Work: st.work, Cause: cause}
+	return a.usable(s)
+}
+
+// interruptedBy returns the error of a delivery that ended without an answer, with its session.
+func (a *Activities) interruptedBy(st *runningCall, stdout []byte, reason, cause string) *noAnswerError {
+	return &noAnswerError{reason: reason, end: calls.End{Session: a.leave(st, stdout, cause)}}
+}
+
+// lost returns the error of a delivery whose supervisor was lost with the agent.
+func (a *Activities) lost(st *runningCall) *noAnswerError {
+	out, err := outputsOf(st.dir, int64(st.limits.Output))
+	if err != nil {
+		out.stdout = nil // the next delivery starts anew
+	}
+	return a.interruptedBy(st, out.stdout, "the supervisor of the call was lost, and the agent with it",
+		"your process was ended")
+}
+
+// nearlyLate returns the error of a delivery that was ended early, so that it is asked to finish; nil if it was not, or
+// if its session is not known.
+func (a *Activities) nearlyLate(st *runningCall, exit agent.Exit, stdout []byte) error {
+	if !st.early || !exit.TimedOut || exit.Idle || agent.Complete(st.kind, stdout) {
+		return nil
+	}
+	none := a.interruptedBy(st, stdout, "the time for the call is nearly up", "")
+	if none.end.Session == nil {
+		return nil
+	}
+	none.end.Session.Late, none.again = true, true
+	return none
+}
+
+// endWithout records that a delivery has no answer, and removes its directories except for that of its session.
+func (a *Activities) endWithout(ctx context.Context, l calls.Ledger, number int, dir string, end calls.End) error {
+	if err := l.End(ctx, number, end); err != nil {
+		return err
+	}
+	a.warn(ctx, "remove the scratch directory of a call without an answer", dir,
+		errors.Join(removeExcept(dir, end.Session.WorkDir()), removeEmpty(filepath.Dir(dir))))
+	return nil
+}
+
+// interruption returns why a failed call was interrupted, so that the next try continues it; empty if it was not.
+func interruption(ans *calls.Answer) string {
+	f := ans.Read.Failure
+	switch {
+	case f == nil || f.Permanent:
+		return ""
+	case ans.Exit.Idle:
+		return "you printed nothing for too long"
+	case ans.Exit.TimedOut:
+		return "the time limit was reached"
+	case ans.Exit.Signal != "":
+		return "your process was ended"
+	}
+	switch f.Cause {
+	case provider.Plan, provider.Rate, provider.Overload:
+		return "the provider refused requests for a time"
+	case provider.Unreachable:
+		return "the connection to the provider failed"
+	}
+	return ""
+}
+
+// refused reports whether an agent did not continue its session: it failed before it asked a model anything.
+func refused(st *runningCall, ans *calls.Answer) bool {
+	f := ans.Read.Failure
+	return st.session != nil && f != nil && f.Category == run.CategoryAgentExit && !f.Permanent &&
+		ans.Exit.Signal == "" && f.Cause == "" &&
+		ans.Read.Spend.Tokens == (run.Tokens{})
+}
+
+// continuation is the prompt that continues a session.
+func continuation(s *calls.Session) []byte {
+	text := "You were interrupted: " + s.Cause + ". Your changes to files are kept. Continue where you stopped.\n"
+	if s.Late {
+		text = "Your time for this task is nearly up. Start nothing new: finish now what is necessary, and answer.\n"
+	}
+	return []byte(text + "\nGive the whole answer that the task asks for, not only the rest of it.\n")
+}
+
+// describeSession sets the working directory of a delivery, and the session that it continues. Only the first delivery
+// of a first try certainly continues none.
+func (st *runningCall) describeSession(ctx context.Context, ag pipeline.Agent) error {
+	st.continues = continues(ag)
+	if st.work != "" {
+		return nil
+	}
+	st.work, st.early = filepath.Join(st.dir, workDir), st.continues && streams(ag)
+	if _, try := tryOf(st.l.Name("result")); !st.continues || st.number == 1 && try < 2 {
+		return nil
+	}
+	c, err := st.l.ReadClaim(ctx, st.number)
+	if err != nil {
+		return err
+	}
+	if c.Session != nil {
+		st.session, st.work, st.early = c.Session, c.Session.Work, st.early && !c.Session.Late
+	}
+	return nil
+}
+
+// removeEarlier removes what earlier deliveries of the same question left for a session that was continued, or will
+// not be.
+func (a *Activities) removeEarlier(ctx context.Context, st *runningCall, keep string) {
+	var folders []string
+	if st.session != nil {
+		folders = append(folders, filepath.Dir(filepath.Dir(st.session.Work)))
+	}
+	if ans, err := earlierTry(ctx, st.l); err == nil && ans != nil && a.usable(ans.Session) != nil {
+		folders = append(folders, filepath.Dir(filepath.Dir(ans.Session.Work)))
+	}
+	for _, dir := range folders {
+		if dir != filepath.Dir(st.dir) && filepath.Dir(dir) == a.cfg.Scratch {
+			a.warn(ctx, "remove the scratch directory of an interrupted call", dir, removeExcept(dir, keep))
+		}
+	}
+}

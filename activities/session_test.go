@@ -1,0 +1,245 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/run"
+)
+
+// fakeClaude keeps what it was given at each start, and then does what the test wrote for that start.
+const fakeClaude = `#!/bin/sh
+d=$ACTIVITIES_TEST_FOLDER
+n=$(($(ls "$d" | grep -c '^started-') + 1))
+echo "$*" > "$d/args-$n"; cat > "$d/prompt-$n"; pwd > "$d/pwd-$n"; : > "$d/started-$n"
+session() { printf '{"type":"system","subtype":"init","session_id":"%s","model":"m"}\n' "$1"; }
+request() { printf '{"type":"assistant","message":{"id":"%s","model":"m","content":[],"usage":{"input_tokens":10,"output_tokens":5}}}\n' "$1"; }
+answer() { printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"s-1","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5}}\n' "$1"; }
+refuse() { echo "No conversation found with session ID: s-1" >&2; printf '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"s-1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}\n'; exit 1; }
+. "$d/play-$n"
+`
+
+// claude is a harness whose agent does at each start what plays say.
+func claude(t *testing.T, plays ...string) *harness {
+	t.Helper()
+	h := newHarness(t, "")
+	h.reply = adapter.ClaudeStream
+	program := filepath.Join(h.dir, "bin", "claude")
+	folders(filepath.Dir(program))
+	require.NoError(t, os.WriteFile(program, []byte(fakeClaude), 0o700))
+	for i, play := range plays {
+		require.NoError(t, os.WriteFile(filepath.Join(h.dir, fmt.Sprint("play-", i+1)), []byte(play+"\n"), 0o600))
+	}
+	h.lay(program)
+	return h
+}
+
+// given is what a start was given: args, prompt or pwd.
+func (h *harness) given(what string, start int) string {
+	h.t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.dir, fmt.Sprintf("%s-%d", what, start)))
+	require.NoError(h.t, err)
+	return strings.TrimSpace(string(text))
+}
+
+// again asks for the next try of the same question.
+func (h *harness) again() {
+	h.in.Attempt++
+	h.in.Call = strings.TrimSuffix(h.in.Call, ".1") + fmt.Sprint(".", h.in.Attempt)
+}
+
+// continued says that a start continued session s-1, in the directory of another start, with this prompt.
+func (h *harness) continued(start, from int, prompt string) {
+	h.t.Helper()
+	require.Equal(h.t, "--resume s-1 --fork-session", h.given("args", start))
+	require.Equal(h.t, h.given("pwd", from), h.given("pwd", start))
+	require.Contains(h.t, h.given("prompt", start), prompt)
+	require.Contains(h.t, h.given("prompt", start), "Give the whole answer")
+}
+
+const (
+	begin  = "session s-1; request m1; echo begun > notes.txt; sleep 60"
+	finish = `session s-1; request m2; answer "$(cat notes.txt)"`
+	anew   = `session s-2; request m2; answer "$(ls | grep -c notes)"`
+)
+
+// TestLateCallIsAskedToFinish ends a call after four fifths of its time, and continues it for the rest.
+func TestLateCallIsAskedToFinish(t *testing.T) {
+	h := claude(t, begin, finish)
+	h.in.TimeoutMS = 1500
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	require.Equal(t, "s-1", res.ResumedFrom)
+	h.continued(2, 1, "nearly up")
+	reply, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
+	require.NoError(t, err)
+	require.Equal(t, "begun", string(reply))
+	require.Equal(t, 2, h.started())
+	h.noScratch()
+}
+
+// TestNextTryContinuesTheSession interrupts a call in several ways; the next try continues it.
+func TestNextTryContinuesTheSession(t *testing.T) {
+	for name, row := range map[string]struct {
+		plays   []string
+		limits  string
+		outcome run.Category
+		prompt  string
+	}{
+		"timeout": {[]string{begin, "session s-1; sleep 60", finish}, "", run.CategoryAgentTimeout,
+			"You were interrupted: the time limit was reached."},
+		"silence": {[]string{begin, finish}, "limits: {idle: 300ms}\n", run.CategoryAgentTimeout,
+			"You were interrupted: you printed nothing for too long."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := claude(t, row.plays...)
+			h.limits = row.limits
+			h.lay(filepath.Join(h.dir, "bin", "claude"))
+			h.in.TimeoutMS = 1500
+			res, err := h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, row.outcome, res.Outcome, res.Message)
+			h.again()
+			res, err = h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			require.Equal(t, "s-1", res.ResumedFrom)
+			h.continued(len(row.plays), 1, row.prompt)
+			h.noScratch()
+		})
+	}
+}
+
+// TestLostCallContinuesItsSession kills supervisor and agent: the next delivery of the same call continues, also if
+// another worker makes it.
+func TestLostCallContinuesItsSession(t *testing.T) {
+	for name, other := range map[string]bool{"same worker": false, "another worker": true} {
+		t.Run(name, func(t *testing.T) {
+			h := claude(t, begin, finish)
+			done := make(chan error, 1)
+			go func() { _, err := h.pass(context.Background()); done <- err }()
+			h.awaitStart(1)
+			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+			require.Eventually(t, func() bool {
+				_, err := os.Stat(filepath.Join(dir, workDir, "notes.txt"))
+				return err == nil
+			}, 20*time.Second, 5*time.Millisecond)
+			rec, ok, err := supervisor.ReadRecord(dir)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.NoError(t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
+			require.Error(t, <-done)
+			acts := h.acts
+			if other {
+				_, id := someone(t)
+				acts = h.workerAs(id)
+			}
+			res, err := h.passOf(t.Context(), acts)
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			require.Equal(t, "s-1", res.ResumedFrom)
+			h.continued(2, 1, "You were interrupted: your process was ended.")
+			h.noScratch()
+		})
+	}
+}
+
+// TestSessionThatCannotBeContinuedIsRestarted: the call is made anew, with its own prompt, in an empty directory.
+func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
+	for name, row := range map[string]struct {
+		begin  string
+		second string // the start that is refused; empty: none
+		limits string
+		before func(*harness)
+	}{
+		"the agent refuses":       {begin: begin, second: "refuse"},
+		"no session was reported": {begin: "echo begun > notes.txt; sleep 60"},
+		"an option as session":    {begin: strings.Replace(begin, "s-1", "--all", 1)},
+		"its directory is gone": {begin: begin, before: func(h *harness) {
+			require.NoError(h.t, os.RemoveAll(h.given("pwd", 1)))
+		}},
+		"switched off": {begin: begin, limits: "switched off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plays := []string{row.begin, anew}
+			if row.second != "" {
+				plays = []string{row.begin, row.second, anew}
+			}
+			h := claude(t, plays...)
+			h.limits = "limits: {idle: 300ms}\n"
+			h.restart = row.limits != ""
+			h.lay(filepath.Join(h.dir, "bin", "claude"))
+			res, err := h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryAgentTimeout, res.Outcome, res.Message)
+			if row.before != nil {
+				row.before(h)
+			}
+			h.again()
+			res, err = h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			require.Empty(t, res.ResumedFrom)
+			last := len(plays)
+			require.Empty(t, h.given("args", last))
+			require.Equal(t, "Do it.", h.given("prompt", last))
+			require.NotEqual(t, h.given("pwd", 1), h.given("pwd", last))
+			require.Equal(t, last, h.started())
+			if row.before == nil && row.second != "" {
+				h.noScratch()
+			}
+		})
+	}
+}
+
+// TestAnotherHostStartsAnew: the working directory of the session is not there.
+func TestAnotherHostStartsAnew(t *testing.T) {
+	h := claude(t, begin, anew)
+	h.limits = "limits: {idle: 300ms}\n"
+	h.lay(filepath.Join(h.dir, "bin", "claude"))
+	_, err := h.pass(t.Context())
+	require.NoError(t, err)
+	h.again()
+	acts := h.worker()
+	acts.cfg.Host = "there"
+	res, err := h.passOf(t.Context(), acts)
+	require.NoError(t, err)
+	require.Empty(t, res.ResumedFrom)
+	require.Equal(t, "Do it.", h.given("prompt", 2))
+}
+
+// TestToolUsesAreReported lists the tool calls of a stream without secrets, and counts those that are not listed.
+func TestToolUsesAreReported(t *testing.T) {
+	var play strings.Builder
+	play.WriteString("session s-1; cat <<'END'\n")
+	for i := range run.MaxToolUses + 2 {
+		fmt.Fprintf(&play, `{"type":"assistant","message":{"id":"m%d","model":"m","content":[{"type":"tool_use","id":"t%d",`+
+			`"name":"Bash","input":{"command":"say open-sesame %d"}}]}}`+"\n", i, i, i)
+	}
+	play.WriteString(`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t0","is_error":true},` +
+		`{"type":"tool_result","tool_use_id":"t1"}]}}` + "\nEND\nanswer Done.")
+	h := claude(t, play.String())
+	h.secret = "open-sesame"
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, res.Tools)
+	require.Equal(t, run.MaxToolUses+2, res.Tools.Count)
+	require.Len(t, res.Tools.First, run.MaxToolUses)
+	for i, state := range []string{"failed", "ok", "started"} {
+		require.Equal(t, fmt.Sprintf("say <hidden> %d", i), res.Tools.First[i].Input)
+		require.Equal(t, state, res.Tools.First[i].State)
+	}
+}

@@ -1,0 +1,91 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/passbook-run/passbook/internal/store"
+)
+
+// Session is the conversation of a call that was interrupted. It can be continued only with the working directory as
+// the agent left it: the model relies on its own changes.
+type Session struct {
+	ID    string `json:"id"`
+	Host  string `json:"host"`
+	Work  string `json:"work"`           // the working directory on that host
+	Cause string `json:"cause"`          // why the call was interrupted, for the agent
+	Late  bool   `json:"late,omitempty"` // its time was nearly up: it only has to finish
+}
+
+// sessionID is the form of ids that are used as arguments of a command.
+var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+
+// Usable reports whether a host can continue the session: it has the working directory, in its scratch directory.
+func (s *Session) Usable(host, scratch string) bool {
+	if s == nil || s.Host != host || !sessionID.MatchString(s.ID) {
+		return false
+	}
+	if below, err := filepath.Rel(scratch, s.Work); err != nil || !filepath.IsLocal(below) {
+		return false
+	}
+	info, err := os.Lstat(s.Work)
+	return err == nil && info.IsDir()
+}
+
+// WorkDir returns the working directory of a session; of none, "".
+func (s *Session) WorkDir() string {
+	if s == nil {
+		return ""
+	}
+	return s.Work
+}
+
+// End is how a delivery ended that has no result.
+type End struct {
+	Session *Session `json:"session,omitempty"` // the next delivery can continue it
+	Refused bool     `json:"refused,omitempty"` // the agent did not continue a session: the next delivery starts anew
+}
+
+// End records that a delivery will have no result, so no worker waits for it.
+func (l Ledger) End(ctx context.Context, n int, end End) error {
+	raw, err := json.Marshal(end)
+	if err != nil {
+		return err
+	}
+	_, err = l.Store.Create(ctx, l.Name(fmt.Sprintf("ended-%03d", n)), raw)
+	return err
+}
+
+// ReadEnd returns how delivery n ended without a result, or nil if it has one or may get one.
+func (l Ledger) ReadEnd(ctx context.Context, n int) (*End, error) {
+	raw, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("ended-%03d", n)))
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var end End
+	if err := json.Unmarshal(raw, &end); err != nil {
+		return nil, fmt.Errorf("end of delivery %d of call %s: %w", n, l.Call, err)
+	}
+	return &end, nil
+}
+
+// ReadClaim returns the claim of delivery n.
+func (l Ledger) ReadClaim(ctx context.Context, n int) (Claim, error) {
+	var c Claim
+	raw, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("claim-%03d", n)))
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, fmt.Errorf("claim %d of call %s: %w", n, l.Call, err)
+	}
+	return c, nil
+}
