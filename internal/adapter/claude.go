@@ -350,6 +350,17 @@ func (e *claudeEvent) total() (Frame, bool) {
 	u.CacheRead, u.CacheWrite = max(u.CacheRead, all.CacheRead), max(u.CacheWrite, all.CacheWrite)
 	u.USD = e.CostUSD
 	f.Usage = &u
+	if n := len(f.Models); n > 0 { // tokens that no model has are of the one that did most
+		most := &f.Models[0]
+		for i := range f.Models {
+			if f.Models[i].Output > most.Output {
+				most = &f.Models[i]
+			}
+		}
+		most.Input, most.Output = most.Input+u.Input-all.Input, most.Output+u.Output-all.Output
+		most.CacheRead += u.CacheRead - all.CacheRead
+		most.CacheWrite += u.CacheWrite - all.CacheWrite
+	}
 	return f, true
 }
 

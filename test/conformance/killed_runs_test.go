@@ -128,15 +128,17 @@ func makeLost(t *testing.T) result {
 	}
 	before := len(e.callsFrom(t, 0))
 	lost.wreckBefore = tree(t, wreck.dir)
-	lost.wreck.output, lost.wreck.code = e.try(t, "resume", wreck.dir, "--force", "--reason",
+	lost.wreck.output, lost.wreck.code = e.try(t, "resume", wreck.dir, "--trust", "--force", "--reason",
 		"the old server is gone for good")
 	lost.wreck.status, _ = e.try(t, "status", wreck.dir)
 	lost.wreckAfter, lost.asked = tree(t, wreck.dir), len(e.callsFrom(t, before))
 
 	code := 0
-	lost.refused, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
+	_, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
+	require.Equal(t, 2, code, "its record is lost, too: it may be of somebody else")
+	lost.refused, code = e.try(t, "run", "--trust", "--config", config, "--output-dir", r.dir)
 	require.Equal(t, 5, code, lost.refused)
-	r.output = e.starter(t, "resume", r.dir, "--force", "--reason", "the old server is gone for good")
+	r.output = e.starter(t, "resume", r.dir, "--trust", "--force", "--reason", "the old server is gone for good")
 	until(t, "call 6 is made again", func() bool { return started(e.callsFrom(t, 0), "006") == 2 })
 	lost.during = r.state(t)
 	r.output += e.starter(t, "run", "--config", config, "--output-dir", r.dir)
