@@ -332,7 +332,7 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 
 // total is the usage of the whole call. usage lacks subagents and small models, modelUsage has all.
 func (e *claudeEvent) total() (Frame, bool) {
-	if e.Usage == nil && len(e.ModelUsage) == 0 && (e.CostUSD == nil || *e.CostUSD == 0) {
+	if e.Usage == nil && (e.CostUSD == nil || len(e.ModelUsage) == 0 && *e.CostUSD == 0) {
 		return Frame{}, false
 	}
 	f := Frame{Kind: KindUsage, Total: true}
