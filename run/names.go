@@ -83,14 +83,13 @@ func (e *Event) checkNames() error {
 	return nil
 }
 
-// passOf returns the pass in a payload, which it decodes once for all who will ask for it.
+// passOf returns the pass in a payload, without a copy of one that is decoded already.
 func passOf[P any](e *Event, in func(*P) *Pass) *Pass {
-	p, ok := e.decoded.(*P)
-	if !ok {
-		own := decoded[P](e)
-		p, e.decoded = &own, &own
+	if p, ok := e.decoded.(*P); ok {
+		return in(p)
 	}
-	return in(p)
+	p := decoded[P](e)
+	return in(&p)
 }
 
 func (p *Pass) checkNames() error {
