@@ -37,7 +37,8 @@ type runningCall struct {
 	tree   *workspaceCopy // copy of the workspace; may be nil
 	file   string         // path of the artifact in the scratch directory, if the agent gets it
 	before []byte         // content of the artifact before the call
-	kind   string         // of replies
+	agent  pipeline.Agent
+	kind   string // of replies
 	limits pipeline.Limits
 
 	recovered bool           // read from the output of an earlier delivery
@@ -400,6 +401,9 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 	}
 	if cause := interruption(ans); cause != "" {
 		ans.Session = a.leave(st, out.stdout, cause)
+	}
+	if err := st.addEarlier(ctx, ans); err != nil {
+		return nil, err
 	}
 	return a.storeAnswer(ctx, st, ans)
 }

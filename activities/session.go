@@ -134,7 +134,48 @@ func (a *Activities) leave(st *runningCall, stdout []byte, cause string) *calls.
 
 // interruptedBy returns the error of a delivery that ended without an answer, with its session.
 func (a *Activities) interruptedBy(st *runningCall, stdout []byte, reason, cause string) *noAnswerError {
-	return &noAnswerError{reason: reason, end: calls.End{Session: a.leave(st, stdout, cause)}}
+	return &noAnswerError{reason: reason, end: calls.End{
+		Session: a.leave(st, stdout, cause), Spend: a.spentUntil(st, stdout),
+	}}
+}
+
+// spentUntil returns what an interrupted delivery reported to have spent, or nil.
+func (a *Activities) spentUntil(st *runningCall, stdout []byte) *run.Spend {
+	ad, _ := adapter.Find(st.kind)
+	if ad.New == nil {
+		return nil
+	}
+	read := ad.Read(stdout)
+	if _, known := read.Usage(); known == run.CostUnknown {
+		return nil
+	}
+	s := limitSpend(spend(a.readReply(st.agent, agent.Exit{Code: -1, Signal: "killed"}, string(stdout), "", 0)))
+	return &s
+}
+
+// addEarlier adds to an answer what earlier deliveries of its call reported to have spent.
+func (st *runningCall) addEarlier(ctx context.Context, ans *calls.Answer) error {
+	if ad, _ := adapter.Find(st.kind); ad.Session && ans.Resumed != "" {
+		return nil // its total contains that
+	}
+	total := &ans.Read.Spend
+	for n := 1; n < st.number; n++ {
+		end, err := st.l.ReadEnd(ctx, n)
+		if err != nil {
+			return err
+		}
+		if end == nil || end.Spend == nil {
+			continue
+		}
+		total.Tokens.Input += end.Spend.Tokens.Input
+		total.Tokens.Output += end.Spend.Tokens.Output
+		total.Tokens.CacheRead += end.Spend.Tokens.CacheRead
+		total.Tokens.CacheWrite += end.Spend.Tokens.CacheWrite
+		total.USD = run.Cents(total.USD + end.Spend.USD)
+		total.Estimated = total.Estimated || end.Spend.Estimated
+		total.Known = run.CostAtLeast
+	}
+	return nil
 }
 
 // lost returns the error of a delivery whose supervisor was lost with the agent.
@@ -213,7 +254,7 @@ func continuation(s *calls.Session) []byte {
 // describeSession sets the working directory of a delivery, and the session that it continues. Only the first delivery
 // of a first try certainly continues none.
 func (st *runningCall) describeSession(ctx context.Context, ag pipeline.Agent) error {
-	st.continues = continues(ag)
+	st.agent, st.continues = ag, continues(ag)
 	if st.work != "" {
 		return nil
 	}

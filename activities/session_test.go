@@ -87,6 +87,8 @@ func TestLateCallIsAskedToFinish(t *testing.T) {
 	reply, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
 	require.NoError(t, err)
 	require.Equal(t, "begun", string(reply))
+	require.Equal(t, run.Tokens{Input: 20, Output: 10}, res.Spend.Tokens, "of both deliveries")
+	require.Equal(t, run.CostAtLeast, res.Spend.Known)
 	require.Equal(t, 2, h.started())
 	h.noScratch()
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
 )
 
 // Session is the conversation of a call that was interrupted. It can be continued only with the working directory as
@@ -49,6 +50,8 @@ func (s *Session) WorkDir() string {
 type End struct {
 	Session *Session `json:"session,omitempty"` // the next delivery can continue it
 	Refused bool     `json:"refused,omitempty"` // the agent did not continue a session: the next delivery starts anew
+
+	Spend *run.Spend `json:"spend,omitempty"` // that it reported; nil: not known
 }
 
 // End records that a delivery will have no result, so no worker waits for it.
