@@ -135,7 +135,7 @@ func makeLost(t *testing.T) result {
 
 	code := 0
 	_, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
-	require.Equal(t, 2, code, "its record is lost, too: it may be of somebody else")
+	require.Equal(t, 2, code, "its record is lost, too: it may be of another user")
 	lost.refused, code = e.try(t, "run", "--trust", "--config", config, "--output-dir", r.dir)
 	require.Equal(t, 5, code, lost.refused)
 	r.output = e.starter(t, "resume", r.dir, "--trust", "--force", "--reason", "the old server is gone for good")

@@ -38,7 +38,7 @@ func testInit(t *testing.T, h *environment) {
 		return string(out)
 	}
 	require.Contains(t, starter("init", "bugfix", "--yes"), "make test (because of Makefile)")
-	h.starter("server", "start") // its program is built in a checkout; it may have stopped because nobody needed it
+	h.starter("server", "start") // its program is built in a checkout; it may have stopped after idle time
 	starter("run", "passbook/bugfix/pipeline.yaml", "--task", "It is broken", "--output-dir", tr.dir)
 	ended := of[run.PassEnd](eventsOf(t, tr.dir), run.KindPassEnd)
 	var values []string
