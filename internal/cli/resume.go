@@ -70,17 +70,26 @@ from the last completed step; answered calls are not paid for again. Name a move
 			if here {
 				home := workflows.Message{Dir: d.Root, Queue: contract.HostQueues(claim.TaskQueue, s.Host).Dir,
 					Note: m.Note}
-				if _, err := s.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil {
+				if _, err := s.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil && !closedMeanwhile(err) {
 					return err
 				}
 			}
-			return a.send(ctx, s, d, claim, workflows.VerbResume, m)
+			err := a.send(ctx, s, d, claim, workflows.VerbResume, m)
+			if !closedMeanwhile(err) {
+				return err
+			}
 		}
 		return a.reopen(ctx, s, d, operations.Reopening{Force: m.Force, Reason: reason, Note: m.Note})
 	}
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		return a.asJSON(*asJSON, func() error { return resume(ctx, d) })
 	})
+}
+
+// closedMeanwhile reports whether a message was refused because the run's workflow has ended since it was found open.
+func closedMeanwhile(err error) bool {
+	var refused *operations.RefusedError
+	return errors.As(err, &refused) && refused.Closed
 }
 
 // explained refuses force without a reason, before a server is started.

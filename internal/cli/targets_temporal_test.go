@@ -124,6 +124,13 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
 }
 
+// UpdateWorkflowExecution finds no open run any more: each has ended since it was described.
+func (f *fakeTemporal) UpdateWorkflowExecution(context.Context,
+	*workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
+	f.open = nil
+	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow execution already completed")).Err()
+}
+
 func (f *fakeTemporal) GetWorkflowExecutionHistory(_ context.Context,
 	r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse,
 	error) {

@@ -104,6 +104,20 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestResumeOfARunThatEndsMeanwhile: a run whose workflow ends between the question for its status and the message is
+// resumed in a new epoch.
+func TestResumeOfARunThatEndsMeanwhile(t *testing.T) {
+	w := newTargetWorld(t)
+	dir := filepath.Join(w.root, "cancelled")
+	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)
+	w.temporal.remember("9012-cancelled", projector.At(dir))
+	w.temporal.open = []string{"9012-cancelled"}
+	var out bytes.Buffer
+	require.Zero(t, Main([]string{"resume", dir, "--trust"}, nil, &out, &out), out.String())
+	require.Equal(t, 1, w.temporal.count())
+	require.Contains(t, out.String(), "was cancelled and continues in epoch 2")
+}
+
 // targetWorld has two finished runs, a definition, and a Temporal server that starts nothing.
 type targetWorld struct {
 	root, state string
