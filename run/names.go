@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func LocalName(name string) bool {
 }
 
 // usual reports quickly that a name is local; other names can be local too.
-func usual(name string) bool {
+func usual[T string | []byte](name T) bool {
 	word := false // the last byte is that of a word
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -57,6 +58,9 @@ func control(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
 // checkNames checks the names in an event that become paths in a run directory.
 func (e *Event) checkNames() error {
+	if e.usualPass() {
+		return nil
+	}
 	switch e.Kind {
 	case KindPassStart:
 		p := passOf[PassStart](e, func(p *PassStart) *Pass { return &p.Pass })
@@ -90,6 +94,48 @@ func passOf[P any](e *Event, in func(*P) *Pass) *Pass {
 	}
 	p := decoded[P](e)
 	return in(&p)
+}
+
+// usualPass reports quickly that the names of an event's pass are as they should be, where its payload is not decoded;
+// other names can be good too.
+func (e *Event) usualPass() bool {
+	switch e.Kind {
+	case KindPassStart, KindPassAttempt, KindPassEnd:
+		return e.decoded == nil && usualMembers(e.Payload)
+	}
+	return false
+}
+
+// usualMembers finds the members that [Pass.checkNames] checks without decoding the others.
+func usualMembers(payload []byte) bool {
+	i := skipSpace(payload, 0)
+	if i >= len(payload) || payload[i] != '{' {
+		return false
+	}
+	for more := true; more; {
+		s := scanMember(payload, i+1, 1)
+		if s.end < 0 || !usualMember(payload[s.key:s.keyEnd], payload[s.value:s.end]) {
+			return false
+		}
+		if i = skipSpace(payload, s.end); i >= len(payload) {
+			return false
+		}
+		more = payload[i] == ','
+	}
+	return true
+}
+
+// usualMember is false for every key that encoding/json may take for one of those names.
+func usualMember(key, value []byte) bool {
+	switch string(key) {
+	case "dir", "step":
+		name, ok := plain(value)
+		return ok && usual(name)
+	case "member", "role":
+		name, ok := plain(value)
+		return ok && usual(name) && !slices.Contains(name, '/')
+	}
+	return !foldable(key)
 }
 
 func (p *Pass) checkNames() error {

@@ -15,6 +15,13 @@ func ParseEvent(line []byte) (Event, error) {
 	return e, err
 }
 
+// ParseLine is ParseEvent for a line that is a string. The payload is a piece of one copy of it.
+func ParseLine(line string) (Event, error) {
+	var e Event
+	err := e.parse([]byte(line), nil)
+	return e, err
+}
+
 // parse reads a line. The payload is a piece of the line, not a copy. r, unless nil, decodes it on the way.
 func (e *Event) parse(line []byte, r *Reader) error {
 	if e.parsePlain(line, r) {

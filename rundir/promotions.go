@@ -23,7 +23,7 @@ func (d Dir) Promotions() ([]run.DeliveryCompleted, error) {
 
 func Promotion(line string) (run.DeliveryCompleted, error) {
 	var p run.DeliveryCompleted
-	e, err := run.ParseEvent([]byte(line))
+	e, err := run.ParseLine(line)
 	if err != nil {
 		return p, err
 	}

@@ -101,7 +101,7 @@ func (x *examined) judgePromotions() error {
 		return err
 	}
 	for i, line := range all.Lines {
-		e, eerr := run.ParseEvent([]byte(line))
+		e, eerr := run.ParseLine(line)
 		p, perr := rundir.Promotion(line)
 		switch {
 		case eerr != nil || perr != nil:

@@ -80,7 +80,7 @@ func (c *Continuation) fold(x *examined) error {
 	fold := run.NewFold(run.State{}, run.History{})
 	started := false
 	for i, line := range c.lines {
-		e, err := run.ParseEvent([]byte(line))
+		e, err := run.ParseLine(line)
 		if err != nil || e.Seq != int64(i)+1 {
 			return x.damaged(StreamLineUnreadable,
 				fmt.Sprintf("line %d of %s is not event %d", i+1, layout.EventsFile, i+1))

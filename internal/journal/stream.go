@@ -112,7 +112,7 @@ func Split(raw []byte, from int64) stream {
 
 // ParseAny parses a line as an event. Other lines become an event that changes nothing.
 func ParseAny(line string) run.Event {
-	e, err := run.ParseEvent([]byte(line))
+	e, err := run.ParseLine(line)
 	if err != nil {
 		return run.Event{}
 	}
