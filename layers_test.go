@@ -20,7 +20,7 @@ type layer struct {
 var packageLayers = []layer{
 	{"pure", []string{"internal/terminal"}},
 	{"pure", []string{"run"}},
-	{"pure", []string{"internal/adapter", "internal/price", "internal/provider"}},
+	{"pure", []string{"internal/adapter", "internal/agent/limits", "internal/price"}},
 	{"pure", []string{"pipeline"}},
 	{"pure", []string{"internal/pass", "activities/contract"}},
 	{"storage", []string{"internal/folder"}},

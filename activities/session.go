@@ -12,8 +12,8 @@ import (
 
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/provider"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -226,9 +226,9 @@ func interruption(ans *calls.Answer) string {
 		return "your process was ended"
 	}
 	switch f.Cause {
-	case provider.Plan, provider.Rate, provider.Overload:
+	case limits.Plan, limits.Rate, limits.Overload:
 		return "the provider refused requests for a time"
-	case provider.Unreachable:
+	case limits.Unreachable:
 		return "the connection to the provider failed"
 	}
 	return ""

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	"github.com/passbook-run/passbook/run"
@@ -13,12 +14,13 @@ type Summary struct {
 	Session string
 	Turns   int
 	Status  Status
-	Code    string // of the result
-	Error   string // text of the last error; of a result, else of a warning with a code
-	HTTP    int    // of the last error
-	Warned  int    // warnings
-	Problem string // the last warning without a code: why an output has no result, or a line that is no event
-	Lost    bool   // requests were cut off whose usage may be missing
+	Code    string          // of the result
+	Error   string          // text of the last error; of a result, else of a warning with a code
+	HTTP    int             // of the last error
+	Warned  int             // warnings
+	Problem string          // the last warning without a code: why an output has no result, or a line that is no event
+	Limit   json.RawMessage // the last one that the provider reported
+	Lost    bool            // requests were cut off whose usage may be missing
 
 	answer    string
 	partial   []byte
@@ -56,6 +58,8 @@ func (s *Summary) add(f Frame) {
 		}
 	case KindUsage:
 		s.addUsage(f)
+	case KindLimit:
+		s.Limit = f.Limit
 	case KindWarning:
 		s.Warned++
 		if f.Code == "" {

@@ -3,14 +3,15 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"time"
 
-	"github.com/passbook-run/passbook/internal/provider"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
 // classify turns a failed attempt into a Failure. said is what the agent reported about it.
-func classify(exit Exit, message string, said provider.Report) *Failure {
+func classify(exit Exit, message string, said limits.Report) *Failure {
 	took := exit.Duration.Round(1e6)
 	switch {
 	case exit.Overflow:
@@ -30,32 +31,32 @@ func classify(exit Exit, message string, said provider.Report) *Failure {
 			"check agent.run in the pipeline file and PATH"
 		return NewFailure(run.CategorySpawnFailed, message, exit.Code)
 	}
-	return refusal(said.Cause(), message, exit.Code)
+	return refusal(said.Limit(exit.Started.Add(exit.Duration), time.Local), message, exit.Code)
 }
 
 // refusal describes a call that the provider did not answer.
-func refusal(cause provider.Cause, message string, code int) *Failure {
-	category, permanent := run.CategoryAgentExit, false
-	switch cause {
-	case provider.Login:
-		permanent = true
+func refusal(limit limits.Limit, message string, code int) *Failure {
+	category := run.CategoryAgentExit
+	switch limit.Kind {
+	case limits.Login:
 		message = "the agent is not logged in: " + message + "; log in or set the API key, then resume"
-	case provider.Credit:
-		permanent = true
+	case limits.Credit:
 		message = "the account has no credit: " + message + "; add credit, then resume"
-	case provider.Plan:
+	case limits.Model:
+		message = "the account cannot use the model: " + message + "; correct the agent's command, then resume"
+	case limits.Plan:
 		category = run.CategoryRateLimit
 		message = "the usage limit of the account is reached: " + message
-	case provider.Rate, provider.Overload:
+	case limits.Rate, limits.Overload:
 		category = run.CategoryRateLimit
 		message = "the provider refused the call for now (rate limit or overload): " + message
-	case provider.Output:
+	case limits.Output:
 		category = run.CategoryOutputTruncated
 		message = "the answer exceeded the maximum number of output tokens: " + message
-	case provider.Unreachable:
+	case limits.Unreachable:
 		message = "the connection to the provider failed: " + message
 	}
 	f := NewFailure(category, message, code)
-	f.Permanent, f.Cause = f.Permanent || permanent, cause
+	f.Permanent, f.Cause, f.Until = f.Permanent || limit.Kind.Blocks(), limit.Kind, limit.Until
 	return f
 }

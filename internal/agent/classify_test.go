@@ -5,27 +5,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/provider"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/run"
 )
 
 // TestCauseDecidesRetries describes what happens after a call that the provider did not answer.
 func TestCauseDecidesRetries(t *testing.T) {
-	for cause, want := range map[provider.Cause]struct {
+	for cause, want := range map[limits.Kind]struct {
 		category               run.Category
 		rateLimited, permanent bool
 	}{
-		provider.Login:       {run.CategoryAgentExit, false, true},
-		provider.Credit:      {run.CategoryAgentExit, false, true},
-		provider.Plan:        {run.CategoryRateLimit, true, false},
-		provider.Rate:        {run.CategoryRateLimit, true, false},
-		provider.Overload:    {run.CategoryRateLimit, true, false},
-		provider.Output:      {run.CategoryOutputTruncated, false, false},
-		provider.Unreachable: {run.CategoryAgentExit, false, false},
-		"":                   {run.CategoryAgentExit, false, false},
+		limits.Login:       {run.CategoryAgentExit, false, true},
+		limits.Credit:      {run.CategoryAgentExit, false, true},
+		limits.Model:       {run.CategoryAgentExit, false, true},
+		limits.Plan:        {run.CategoryRateLimit, true, false},
+		limits.Rate:        {run.CategoryRateLimit, true, false},
+		limits.Overload:    {run.CategoryRateLimit, true, false},
+		limits.Output:      {run.CategoryOutputTruncated, false, false},
+		limits.Unreachable: {run.CategoryAgentExit, false, false},
+		"":                 {run.CategoryAgentExit, false, false},
 	} {
 		t.Run(string(cause), func(t *testing.T) {
-			f := refusal(cause, "said", 1)
+			f := refusal(limits.Limit{Kind: cause}, "said", 1)
 			require.Equal(t, want.category, f.Category)
 			require.Equal(t, want.rateLimited, f.RateLimited)
 			require.Equal(t, want.permanent, f.Permanent)
@@ -37,7 +38,7 @@ func TestCauseDecidesRetries(t *testing.T) {
 
 func TestCreditPausesAtOnce(t *testing.T) {
 	f := classify(Exit{Code: 1}, "agent reported an error: Credit balance is too low",
-		provider.Report{Text: "Credit balance is too low"})
+		limits.Report{Text: "Credit balance is too low"})
 	require.True(t, f.Permanent)
 	require.Equal(t, "the account has no credit: agent reported an error: Credit balance is too low; add credit, then "+
 		"resume", f.Message)

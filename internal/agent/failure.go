@@ -5,21 +5,23 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
-	"github.com/passbook-run/passbook/internal/provider"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Failure is a failed attempt.
 type Failure struct {
-	Category    run.Category   `json:"category"`
-	Message     string         `json:"message"`
-	RateLimited bool           `json:"rate_limited,omitempty"` // retried in the rate limit's class
-	Permanent   bool           `json:"permanent,omitempty"`    // a retry cannot succeed
-	Cause       provider.Cause `json:"cause,omitempty"`        // why the provider did not answer
-	ExitCode    int            `json:"exit_code"`
-	Diagnostics string         `json:"diagnostics"` // at most 2000 characters
+	Category    run.Category `json:"category"`
+	Message     string       `json:"message"`
+	RateLimited bool         `json:"rate_limited,omitempty"` // retried in the rate limit's class
+	Permanent   bool         `json:"permanent,omitempty"`    // a retry cannot succeed
+	Cause       limits.Kind  `json:"cause,omitempty"`        // why the provider did not answer
+	Until       time.Time    `json:"until,omitzero"`         // when it answers again; zero: unknown
+	ExitCode    int          `json:"exit_code"`
+	Diagnostics string       `json:"diagnostics"` // at most 2000 characters
 }
 
 // NewFailure returns a failure that is retried as its category defines. A classifier may override Permanent.

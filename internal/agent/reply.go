@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/internal/price"
-	"github.com/passbook-run/passbook/internal/provider"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -104,7 +104,7 @@ func (o *output) failure() *Failure {
 	exit, empty := o.exit, len(bytes.TrimSpace(o.stdout)) == 0
 	switch status := o.read.Status; {
 	case status == adapter.StatusTruncated:
-		return refusal(provider.Output, o.reported(), exit.Code)
+		return refusal(limits.Limit{Kind: limits.Output}, o.reported(), exit.Code)
 	case status == adapter.StatusError, status == adapter.StatusMaxTurns && o.read.Error != "":
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
@@ -129,10 +129,10 @@ func (o *output) failure() *Failure {
 }
 
 // said returns what the program reported about a failure: never the text of an answer.
-func (o *output) said() provider.Report {
-	said := provider.Report{
+func (o *output) said() limits.Report {
+	said := limits.Report{
 		Program: o.adapter.Program, HTTP: o.read.HTTP, Stderr: o.stderr, Exit: o.exit.Code,
-		Text: strings.TrimPrefix(ending(o.read.Error)+"\n"+o.printed(), "\n"),
+		Event: o.read.Limit, Text: ending(o.read.Error), Printed: o.printed(),
 	}
 	if o.read.Code != "success" {
 		said.Code = o.read.Code

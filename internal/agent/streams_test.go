@@ -4,10 +4,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/run"
 )
@@ -62,6 +64,16 @@ func TestReadReplyOfRecordedPrograms(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResetTimeOfRecordedLimit reads the time from the event and not from the sentence.
+func TestResetTimeOfRecordedLimit(t *testing.T) {
+	archive, err := txtar.ParseFile("../adapter/testdata/recorded/claude-stream/oauth-plan.txtar")
+	require.NoError(t, err)
+	exit := Exit{Code: 1, Started: time.Unix(1795486900, 0), Duration: time.Minute}
+	_, failure := ReadReply("claude-stream", archive.Files[0].Data, exit, "", Prices{}, 100)
+	require.Equal(t, limits.Plan, failure.Cause)
+	require.Equal(t, time.Unix(1795494185, 0).UTC(), failure.Until)
 }
 
 // TestAnswersAreNotJudged requires that no text of an answer, whole or cut off, classifies a failure.

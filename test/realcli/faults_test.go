@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/provider"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/modelapi"
 )
@@ -44,22 +44,22 @@ func TestAnswersAreReadAndCounted(t *testing.T) {
 // failures are the faults of a provider, and what becomes of the call.
 var failures = []struct {
 	fault    modelapi.FaultKind
-	cause    provider.Cause
+	cause    limits.Kind
 	category run.Category
 	forms    []string
 }{
-	{modelapi.FaultUnauthorized, provider.Login, run.CategoryAgentExit,
+	{modelapi.FaultUnauthorized, limits.Login, run.CategoryAgentExit,
 		[]string{adapter.ClaudeStream, adapter.CodexJSONL, adapter.GeminiJSON}},
-	{modelapi.FaultRate, provider.Rate, run.CategoryRateLimit,
+	{modelapi.FaultRate, limits.Rate, run.CategoryRateLimit,
 		[]string{adapter.ClaudeJSON, adapter.CodexJSONL, adapter.GeminiStream}},
-	{modelapi.FaultPlan, provider.Plan, run.CategoryRateLimit, []string{adapter.CodexJSONL, adapter.GeminiStream}},
-	{modelapi.FaultOverload, provider.Overload, run.CategoryRateLimit,
+	{modelapi.FaultPlan, limits.Plan, run.CategoryRateLimit, []string{adapter.CodexJSONL, adapter.GeminiStream}},
+	{modelapi.FaultOverload, limits.Overload, run.CategoryRateLimit,
 		[]string{adapter.ClaudeStream, adapter.CodexJSONL, adapter.GeminiJSON}},
-	{modelapi.FaultCredit, provider.Credit, run.CategoryAgentExit,
+	{modelapi.FaultCredit, limits.Credit, run.CategoryAgentExit,
 		[]string{adapter.ClaudeJSON, adapter.CodexJSONL, adapter.GeminiStream}},
-	{modelapi.FaultOverlong, provider.Output, run.CategoryOutputTruncated,
+	{modelapi.FaultOverlong, limits.Output, run.CategoryOutputTruncated,
 		[]string{adapter.ClaudeStream, adapter.ClaudeJSON, adapter.CodexJSONL}},
-	{modelapi.FaultDropped, provider.Unreachable, run.CategoryAgentExit,
+	{modelapi.FaultDropped, limits.Unreachable, run.CategoryAgentExit,
 		[]string{adapter.ClaudeStream, adapter.CodexJSONL, adapter.GeminiJSON}},
 }
 
@@ -88,7 +88,7 @@ func TestFailuresAreClassified(t *testing.T) {
 				require.NotNil(t, failure, o.stdout)
 				require.Equal(t, row.category, failure.Category, failure.Message)
 				require.Equal(t, row.cause, failure.Cause, failure.Message)
-				require.Equal(t, row.cause == provider.Login || row.cause == provider.Credit, failure.Permanent)
+				require.Equal(t, row.cause == limits.Login || row.cause == limits.Credit, failure.Permanent)
 				p.requireCost(reply, o, known(name, row.fault))
 			})
 		}
@@ -106,8 +106,9 @@ func TestUsageLimitOfSubscription(t *testing.T) {
 	o := p.call(f.args, nil)
 	_, failure := p.read(o)
 	require.NotNil(t, failure, o.stdout)
-	require.Equal(t, provider.Plan, failure.Cause, failure.Message)
+	require.Equal(t, limits.Plan, failure.Cause, failure.Message)
 	require.Contains(t, o.stdout, `"rate_limit_info":{"status":"rejected"`)
+	require.WithinDuration(t, o.exit.Started.Add(2*time.Hour), failure.Until, 2*time.Minute)
 	require.Len(t, p.api.Log(), 1)
 }
 
@@ -121,7 +122,7 @@ func TestRefusedCallsCostNothing(t *testing.T) {
 			})
 			reply, failure := p.read(p.call(p.args, nil))
 			require.NotNil(t, failure)
-			require.Equal(t, provider.Login, failure.Cause, failure.Message)
+			require.Equal(t, limits.Login, failure.Cause, failure.Message)
 			require.Zero(t, reply.CostUSD, "%+v", reply)
 		})
 	}

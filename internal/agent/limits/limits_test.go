@@ -1,15 +1,16 @@
-package provider
+package limits
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestCause(t *testing.T) {
+func TestKind(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		want   Cause
+		want   Kind
 		report Report
 	}{
 		{"claude: 401", Login, Report{
@@ -170,7 +171,7 @@ func TestCause(t *testing.T) {
 			Text: "[API Error: Your prepayment credits are depleted.]", Stderr: "Attempt 1 failed with status 429.",
 		}},
 		{"any: credit of gemini, in one text", Credit, Report{
-			Text: "Attempt 1 failed with status 429.\n[API Error: Your prepayment credits are depleted.]",
+			Printed: "Attempt 1 failed with status 429.\n[API Error: Your prepayment credits are depleted.]",
 		}},
 		{"any: 429", Rate, Report{Stderr: "Input tokens: 5\nHTTP 429"}},
 		{"any: counts", "", Report{Stderr: "Input tokens: 429\nusage: in 401 out 2\ncontext capacity: 9"}},
@@ -179,6 +180,6 @@ func TestCause(t *testing.T) {
 		{"any: limit", Rate, Report{Text: "would exceed your rate limit of 30,000 input tokens per minute"}},
 		{"any: nothing", "", Report{Stderr: "hook said no"}},
 	} {
-		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, row.report.Cause()) })
+		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, row.report.Limit(time.Time{}, time.UTC).Kind) })
 	}
 }
