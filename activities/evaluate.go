@@ -56,6 +56,10 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 	}
 	if failure != nil {
 		setFailure(&res, failure)
+		if failure.Category == run.CategoryBudgetExceeded {
+			ag, _ := agentOf(plan, step, role)
+			_, res.OverBudget = limitCost(ag, ag.Run, in.BudgetUSD)
+		}
 		out := ans.Stdout
 		res.Output = &out
 		return res, nil

@@ -163,6 +163,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := a.continueSession(ctx, st, ag, &cmd); err != nil {
 		return nil, nil, err
 	}
+	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)
 	held := a.confine(ctx, &cmd, ag, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err

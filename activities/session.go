@@ -69,6 +69,18 @@ func (a *Activities) continueSession(ctx context.Context, st *runningCall, ag pi
 	return nil
 }
 
+// limitCost has an agent stop at what its call may spend, if it can and its command has no such option.
+func limitCost(ag pipeline.Agent, argv []string, usd float64) (limited []string, ok bool) {
+	a, _ := adapter.Find(replyKind(ag))
+	if usd <= 0 || a.Budget == nil {
+		return argv, false
+	}
+	if limited, ok = a.Budget(argv, usd); !ok {
+		return argv, false
+	}
+	return limited, true
+}
+
 // interrupted returns the session of the newest earlier delivery of the same question, or nil if there is none that
 // this host can continue.
 func (a *Activities) interrupted(ctx context.Context, st *runningCall) (*calls.Session, error) {

@@ -87,6 +87,10 @@ func (d *decoder) checkBudget() {
 	if d.def.Budget.USD <= 0 {
 		return
 	}
+	if most := d.def.Budget.PerPass.USD; most > d.def.Budget.USD {
+		d.wrong(location{"budget", "per_pass", "usd"}, "is %g, and the budget of the run is %g; write at most that", most,
+			d.def.Budget.USD)
+	}
 	for _, a := range d.def.Agents {
 		used := slices.ContainsFunc(d.def.Roles, func(r Role) bool { return r.Agent == a.Name })
 		at := d.agentAt(a)

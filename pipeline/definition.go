@@ -107,8 +107,14 @@ type TreeLimits struct {
 
 // Budget bounds what a run may spend, in USD. Zero means no bound.
 type Budget struct {
-	USD    float64 `json:"usd"`
-	WarnAt float64 `json:"warn_at" yaml:"warn_at"` // share of USD, 0.8
+	USD     float64 `json:"usd"`
+	WarnAt  float64 `json:"warn_at" yaml:"warn_at"` // share of USD, 0.8
+	PerPass PerPass `json:"per_pass,omitzero" yaml:"per_pass"`
+}
+
+// PerPass bounds what one call may spend.
+type PerPass struct {
+	USD float64 `json:"usd,omitempty"`
 }
 
 // Artifact is the one file that the passes revise.

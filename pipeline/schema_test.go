@@ -139,6 +139,7 @@ var objects = []struct{ at, src string }{
 	{"/$defs/limits/properties/rate_limit", "limits: {rate_limit: {KEY: 1}}"},
 	{"/$defs/limits/properties/tree", "limits: {tree: {KEY: 1}}"},
 	{"/properties/budget", "budget: {KEY: 1}"},
+	{"/properties/budget/properties/per_pass", "budget: {usd: 1, per_pass: {KEY: 1}}"},
 	{"/properties/artifact", "artifact: {KEY: 1}"},
 	{"/properties/workspace", "workspace: {KEY: 1}"},
 	{"/properties/questions", "questions: {KEY: 1}"},

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -109,8 +110,10 @@ func (f *folder) amend(e *Event) {
 		f.Stages = p.Terms.Stages
 	}
 	if b := p.Budget; b != nil {
-		f.Raised = f.Status == Paused && f.Reason == BudgetThreshold && b.CapUSD > f.Budget.CapUSD
-		f.Budget, f.Warned = *b, b.WarnUSD > 0 && f.Total() >= b.WarnUSD
+		f.setBudget(*b)
+	}
+	if slices.ContainsFunc(p.Differences, func(d Amendable) bool { return strings.HasPrefix(d.Name, "agent") }) {
+		f.Means = nil // other agents have other prices
 	}
 }
 

@@ -122,7 +122,7 @@ var categories = []CategoryInfo{
 		Advice:  "Check the browser with starter doctor",
 	}, {
 		Name: CategoryBudgetExceeded, Nature: Permanent, Retry: RetryNever, Exit: ExitNeedsAttention,
-		Meaning: "The budget is spent.",
+		Meaning: "The budget is spent, or too small for the next call.",
 		Advice:  "Raise the budget",
 	}, {
 		Name: CategoryFileIO, Nature: Transient, Retry: RetryAttempts, Exit: ExitNeedsAttention,

@@ -166,6 +166,7 @@ func (f *folder) resume(e *Event) {
 		if p.Force {
 			f.Failure = nil
 		}
+		f.Need = nil
 		f.beginPlan()
 		return
 	}
@@ -180,6 +181,7 @@ func (f *folder) resume(e *Event) {
 		f.Failure = nil
 	}
 	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", f.Markers.reopened()
+	f.Need = nil
 	f.Starts++
 	f.beginPlan()
 }

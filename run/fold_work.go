@@ -122,6 +122,7 @@ func (f *folder) endPass(e *Event) {
 	p := decoded[PassEnd](e)
 	f.land(p.Step, p.Member)
 	f.spend(p.Pass, phaseName(e), p.Spend)
+	f.learnCost(&p)
 	f.countPass(&p)
 	f.keepReply(&p, phaseName(e))
 	if p.Outcome == CategoryOK {
@@ -269,15 +270,21 @@ func (f *folder) countRefused(e *Event) {
 func (f *folder) exceedBudget(e *Event) {
 	var p BudgetEvent
 	e.Decode(&p)
-	f.Raised = false
+	f.Raised, f.Need = false, p.Need
 	f.problem(e, "", CategoryBudgetExceeded, p.Exceeded(), 0)
 }
 
 func (f *folder) raiseBudget(e *Event) {
 	var p BudgetEvent
 	e.Decode(&p)
-	f.Raised = f.Status == Paused && f.Reason == BudgetThreshold && p.CapUSD > f.Budget.CapUSD
-	f.Budget, f.Warned = p.Budget, p.WarnUSD > 0 && f.Total() >= p.WarnUSD
+	f.setBudget(p.Budget)
+}
+
+// setBudget changes the budget. Only one that covers the next call ends the cause of a pause.
+func (f *folder) setBudget(b Budget) {
+	raised := b.CapUSD > f.Budget.CapUSD
+	f.Budget, f.Warned = b, b.WarnUSD > 0 && f.Total() >= b.WarnUSD
+	f.Raised = f.Status == Paused && f.Reason == BudgetThreshold && raised && !f.BudgetShort()
 }
 
 func scoreText(score *float64) string {

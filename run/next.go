@@ -151,6 +151,9 @@ func resumed(s State, dir string) Command {
 			break
 		}
 		usd := math.Ceil(2 * s.Budget.CapUSD)
+		if s.Need != nil {
+			usd = max(usd, math.Ceil(s.Total()+s.Need.USD))
+		}
 		c.Steps = append([][]string{{"budget", dir, "--usd", strconv.FormatFloat(usd, 'f', -1, 64)}}, c.Steps...)
 		c.Messages = append([]Sent{{"budget", object(map[string]float64{"usd": usd})}}, c.Messages...)
 	case ConsecutiveFailures:

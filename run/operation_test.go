@@ -183,7 +183,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	require.Equal(t, "Diagnose it.", run.Next(run.Unknown, ""))
-	require.Equal(t, "The run is paused: the budget is used up.", run.Means(run.Paused, run.BudgetThreshold))
+	require.Equal(t, "The run is paused: the budget does not cover the next call.", run.Means(run.Paused, run.BudgetThreshold))
 	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.",
 		run.Next(run.Paused, run.BudgetThreshold))
 	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,

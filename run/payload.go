@@ -50,6 +50,8 @@ type NoteRef struct {
 type Budget struct {
 	CapUSD  float64 `json:"cap_usd"`
 	WarnUSD float64 `json:"warn_usd"`
+
+	PerPassUSD float64 `json:"per_pass_usd,omitempty"` // of one call; 0: no limit
 }
 
 // MaxBudgetUSD is the largest budget of a run; that of a definition too.
@@ -386,6 +388,8 @@ type CheckpointCreated struct {
 type BudgetEvent struct {
 	Budget
 	TotalUSD float64 `json:"total_usd"`
+	Unknown  int     `json:"unknown_calls,omitempty"` // calls whose cost TotalUSD lacks
+	Need     *Need   `json:"need,omitempty"`          // exceeded: of the next call; nil: the budget is spent
 	By       string  `json:"by,omitempty"`
 	Auth     string  `json:"auth,omitempty"`
 	Note     string  `json:"note,omitempty"`
@@ -393,6 +397,13 @@ type BudgetEvent struct {
 
 // Exceeded is the subject of a budget.exceeded.
 func (b BudgetEvent) Exceeded() string {
+	if b.Need != nil {
+		most := ""
+		if b.Unknown > 0 {
+			most = "at most "
+		}
+		return fmt.Sprintf("%s$%.2f of $%.2f remain; %s", most, max(0, b.CapUSD-b.TotalUSD), b.CapUSD, b.Need.Text())
+	}
 	return fmt.Sprintf("%.2f USD are spent, the budget is %.2f", b.TotalUSD, b.CapUSD)
 }
 

@@ -58,6 +58,8 @@ type State struct {
 	Score       *float64        `json:"score"`
 	Budget      Budget          `json:"budget"`
 	Raised      bool            `json:"budget_raised,omitempty"` // since the pause for it
+	Need        *Need           `json:"budget_need,omitempty"`   // of the call that the pause for it is about
+	Means       []Mean          `json:"means,omitempty"`         // what calls of each role cost
 	Plan        *CurrentPlan    `json:"plan,omitempty"`          // nil: an earlier release started the run
 	Warned      bool            `json:"warned,omitempty"`
 	Spent       Totals          `json:"spent"`    // of the calls in force

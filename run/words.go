@@ -16,7 +16,7 @@ func pausedBy(reason string) string {
 	case UserReview:
 		return "a set is completed and ready for review"
 	case BudgetThreshold:
-		return "the budget is used up"
+		return "the budget does not cover the next call"
 	case QualityGate:
 		return "the score is below the threshold"
 	case PassFailed:

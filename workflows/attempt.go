@@ -51,7 +51,7 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 			return nil
 		}
 		again, err := p.handleFailure(ctx, res)
-		if err != nil || !again {
+		if err != nil || !again || !p.covered(ctx) {
 			return err
 		}
 		if err := p.journalStart(ctx); err != nil {
@@ -353,6 +353,7 @@ func (p *pass) input() contract.PassInput {
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
+		BudgetUSD: p.share,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
 }

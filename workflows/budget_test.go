@@ -1,10 +1,13 @@
 package workflows_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -53,4 +56,125 @@ func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
 	require.Equal(t, []string{"pass.start 001", "budget.raised", "pass.end 001"},
 		w.story(run.KindPassStart, run.KindBudgetRaised, run.KindPassEnd)[:3])
 	require.Empty(t, w.story(run.KindRunPaused), "4 of 7 USD are spent")
+}
+
+// withBudget is a definition with a budget.
+func withBudget(definition, budget string) string { return definition + "\nbudget: " + budget + "\n" }
+
+func TestRunPausesBeforeCallThatBudgetDoesNotCover(t *testing.T) {
+	w := newHarness(t, strings.Replace(fourPasses, "{usd: 3, warn_at: 0.5}", "{usd: 3.5}", 1))
+	var early, small, budget, late *reply
+	w.onPause(func() {
+		require.Equal(t, []string{call(1, 1), call(2, 1), call(3, 1)}, w.agent.ids)
+		early = w.update("resume", nil)
+		small = w.update("budget", message{"usd": 3.75})
+		require.False(t, w.dir.state(t).Raised)
+		budget = w.update("budget", message{"usd": 4})
+		late = w.update("resume", nil)
+	})
+	w.done()
+	require.ErrorContains(t, early.refused, "$3.00 of $3.50 are spent; the mean of role builder is $1.00: raise the budget")
+	require.Contains(t, small.ack.Message, "too small to continue: $3.00 of $3.75 are spent")
+	require.Equal(t, "the budget is 4.00 USD", budget.ack.Message)
+	require.NoError(t, late.refused)
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, "$0.50 of $3.50 remain; the mean of role builder is $1.00", paused[0].Detail)
+	require.Equal(t, run.BudgetThreshold, paused[0].Reason)
+	require.Nil(t, w.dir.state(t).Need)
+	require.Equal(t, []run.Mean{{Role: "builder", Calls: 4, USD: 4}}, w.dir.state(t).Means)
+}
+
+func TestCallsGetRestOfBudget(t *testing.T) {
+	w := newHarness(t, strings.Replace(fourPasses, "{usd: 3, warn_at: 0.5}", "{usd: 9, per_pass: {usd: 7.5}}", 1))
+	w.done()
+	require.Equal(t, []float64{7.5, 7.5, 7, 6}, w.shares())
+}
+
+// Members whose calls the rest of the budget does not cover begin when the others have settled.
+func TestGroupWithinBudgetRunsOneAfterAnother(t *testing.T) {
+	w := newHarness(t, withBudget(aGroup, "{usd: 4.5, per_pass: {usd: 2}}"))
+	w.raiseOnPause(9)
+	w.done()
+	require.Equal(t, []string{
+		"pass.start look/1 critic-A", "pass.start look/1 critic-B", "pass.end look/1 critic-A", "pass.end look/1 critic-B",
+		"pass.start look/1 critic-C", "pass.end look/1 critic-C",
+	}, w.story(run.KindPassStart, run.KindPassEnd, run.KindRunPaused)[:6])
+	ends := payloads[run.PassEnd](w, run.KindPassEnd)
+	require.Nil(t, ends[1].Next, "the step is not complete")
+	require.NotNil(t, ends[2].Next)
+	require.Equal(t, []string{"$1.50 of $4.50 remain; budget.per_pass.usd is $2.00 for role reader"}, w.pausedFor())
+}
+
+// pausedFor lists the details of all pauses.
+func (w *harness) pausedFor() (details []string) {
+	for _, p := range payloads[run.RunPaused](w, run.KindRunPaused) {
+		details = append(details, p.Detail)
+	}
+	return details
+}
+
+// raiseOnPause raises the budget and resumes when the run pauses for the first time.
+func (w *harness) raiseOnPause(usd float64) {
+	w.onPause(func() {
+		w.update("budget", message{"usd": usd})
+		w.update("resume", nil)
+	})
+}
+
+// Without a mean, each role has one call at a time, and calls of other roles do not wait for it.
+func TestGroupWithoutMeansSharesBudget(t *testing.T) {
+	w := newHarness(t, withBudget(aGroup, "{usd: 9}"))
+	w.done()
+	require.Equal(t, []float64{3, 3, 3, 6}, w.shares())
+	require.Empty(t, w.pausedFor())
+}
+
+// shares lists what calls may spend.
+func (w *harness) shares() (usd []float64) {
+	for _, in := range w.agent.inputs {
+		usd = append(usd, in.BudgetUSD)
+	}
+	return usd
+}
+
+func TestRetryThatBudgetDoesNotCoverIsNotMade(t *testing.T) {
+	w := newHarness(t, withBudget(twoPasses, "{usd: 2.5}"))
+	w.agent.will(call(2, 1), goes(transient))
+	w.raiseOnPause(5)
+	w.done()
+	require.Equal(t, []string{"$0.50 of $2.50 remain; the mean of role builder is $1.00"}, w.pausedFor())
+	require.Equal(t, []string{call(1, 1), call(2, 1), call(2, 2)}, w.agent.ids)
+	require.InDelta(t, 3, w.dir.state(t).Total(), 1e-9)
+}
+
+func TestAgentThatStopsAtItsShareOfBudgetPausesRun(t *testing.T) {
+	w := newHarness(t, withBudget(aGroup, "{usd: 6}"))
+	stopped := contract.PassResult{
+		Outcome: run.CategoryBudgetExceeded, Message: "stopped", Permanent: true, OverBudget: true,
+	}
+	w.agent.will(groupCall("critic-C", "1"), goes(stopped))
+	w.raiseOnPause(20)
+	w.done()
+	require.Equal(t, []string{"$3.00 of $6.00 remain; the agent of role critic-C stopped at its maximum of $2.00"},
+		w.pausedFor())
+	require.Equal(t, []string{
+		groupCall("critic-A", "1"), groupCall("critic-B", "1"), groupCall("critic-C", "1"), groupCall("critic-C", "2"),
+		"g0.001.1.-.1",
+	}, w.sortedCalls())
+}
+
+func (w *harness) sortedCalls() []string {
+	ids := slices.Clone(w.agent.ids)
+	slices.Sort(ids[:3]) // at the same time
+	return ids
+}
+
+func TestMeanIsKeptByRevert(t *testing.T) {
+	now := run.State{Means: []run.Mean{{Role: "builder", Calls: 2, USD: 3}}}
+	then := run.Checkpoint{State: run.State{Need: &run.Need{Role: "builder", USD: 9}, Raised: true}}
+	back := then.Reverted(now)
+	require.Equal(t, run.Need{Role: "builder", USD: 1.5, Source: run.NeedMean}, back.Needs("builder"))
+	require.Nil(t, back.Need)
+	require.False(t, back.Raised)
 }

@@ -341,7 +341,10 @@ func (c *control) validate(verb string, m Message) error {
 		if c.Revert != nil {
 			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
 		}
-		if s.Reason == run.BudgetThreshold && s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD {
+		if s.Reason == run.BudgetThreshold && s.BudgetShort() {
+			if s.Need != nil {
+				return unmet(`%s: raise the budget first (budget {"usd": N})`, s.BudgetWords())
+			}
 			return unmet("the run has cost %.2f USD of a budget of %.2f USD: raise it first (budget {\"usd\": N})",
 				s.Total(), s.Budget.CapUSD)
 		}
@@ -436,13 +439,18 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		c.retryRequests++
 		return c.ack("the run directory is " + c.e.in.Target.Dir), nil
 	case VerbBudget:
-		b := run.Budget{CapUSD: m.USD, WarnUSD: run.Cents(m.USD * c.e.budgetWarnShare())}
+		b := s.Budget
+		b.CapUSD, b.WarnUSD = m.USD, run.Cents(m.USD*c.e.budgetWarnShare())
 		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
 			Budget: b, TotalUSD: s.Total(), By: m.By, Auth: m.auth, Note: m.Note,
 		}); err != nil {
 			return Ack{}, err
 		}
-		return c.ack(fmt.Sprintf("the budget is %.2f USD", m.USD)), nil
+		text := fmt.Sprintf("the budget is %.2f USD", m.USD)
+		if now := c.e.j.state; now.Status == run.Paused && now.Reason == run.BudgetThreshold && now.BudgetShort() {
+			text += ", and too small to continue: " + now.BudgetWords()
+		}
+		return c.ack(text), nil
 	}
 	return Ack{}, refuse("unknown message %q", verb)
 }

@@ -99,7 +99,7 @@ func newHarness(t *testing.T, src string) *harness {
 func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	start := run.RunStart{
 		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: stored, TotalPasses: plan.Total,
-		Budget:   run.Budget{CapUSD: plan.Budget.USD, WarnUSD: run.Cents(plan.Budget.USD * plan.Budget.WarnAt)},
+		Budget:   contract.BudgetOf(plan),
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
 	}
 	for _, s := range plan.Stages {

@@ -24,10 +24,11 @@ type pass struct {
 	denied      bool    // a member that settled earlier did not approve
 	context     contract.StepContext
 	composed    contract.ComposeResult
-	startedAt   string // start of the first attempt in this execution
-	attempt     int    // attempts in this execution
-	rateLimited bool   // the last attempt was rate limited
-	callID      string // of the current call
+	startedAt   string  // start of the first attempt in this execution
+	attempt     int     // attempts in this execution
+	share       float64 // of the budget, that the next call may spend; 0: no budget
+	rateLimited bool    // the last attempt was rate limited
+	callID      string  // of the current call
 	result      *contract.PassResult
 	// of the last attempt, if none is left and the run cannot continue without a result
 	failure      *contract.PassResult
@@ -40,7 +41,10 @@ type pass struct {
 func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) error {
 	e.inStep = true
 	defer func() { e.inStep = false }()
-	all := e.newPasses(at, s)
+	all, err := e.withinBudget(ctx, e.newPasses(at, s))
+	if err != nil || len(all) == 0 {
+		return err
+	}
 	for _, p := range all {
 		err := p.compose(ctx)
 		if isType(err, contract.ErrDiskFull) {
@@ -71,7 +75,8 @@ func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) 
 func (e *engine) keepResults(ctx workflow.Context, at run.Place, all []*pass) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	through := !slices.ContainsFunc(all, func(p *pass) bool { return p.result == nil }) && !all[0].needsDecision()
+	unanswered := func(p *pass) bool { return p.result == nil }
+	through := completes(all) && !slices.ContainsFunc(all, unanswered) && !all[0].needsDecision()
 	endsSet := through && e.lastInRound(at) && e.round.Kind == pipeline.StageEach
 	if endsSet && e.round.PauseAfter {
 		all[len(all)-1].reviewReason = e.reviewReason()
@@ -191,13 +196,13 @@ func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 
 // settlePasses journals the results of a step. A step with an unsettled pass is repeated after the pause.
 func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) error {
-	open := e.unsettled(all)
-	gated := open == nil && all[0].needsDecision()
+	open, whole := e.unsettled(all), completes(all)
+	gated := open == nil && whole && all[0].needsDecision()
 	for i, p := range all {
 		if p.result == nil {
 			continue
 		}
-		last := open == nil && i == len(all)-1 && !gated
+		last := open == nil && i == len(all)-1 && whole && !gated
 		if err := p.settle(ctx, last); err != nil {
 			return err
 		}
@@ -207,6 +212,8 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 		return e.pauseForFailure(ctx, open)
 	case gated:
 		return e.askGate(ctx, at, all[0])
+	case !whole:
+		return nil // the others begin next
 	}
 	if err := e.endRound(ctx, at); err != nil {
 		return err
@@ -260,7 +267,7 @@ func (e *engine) unsettled(all []*pass) *pass {
 		case open == nil:
 			open = p
 		}
-		gone = gone && (p.result != nil || p.failure != nil)
+		gone = gone && (p.result != nil || p.failure != nil && !p.stoppedAtBudget())
 	}
 	if open == nil || open.member == "" || !gone || answered < minGroupResults {
 		return open
@@ -280,6 +287,9 @@ func (e *engine) unsettled(all []*pass) *pass {
 func (e *engine) pauseForFailure(ctx workflow.Context, p *pass) error {
 	if p.failure == nil || e.control.Pause || e.j.state.Status == run.Paused {
 		return nil
+	}
+	if p.stoppedAtBudget() {
+		return e.pauseOverBudget(ctx, &run.Need{Role: p.role.Name, USD: p.share, Source: run.NeedReached})
 	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
 	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}

@@ -30,33 +30,6 @@ func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 	return nil
 }
 
-// warnBudget journals once that most of the budget is spent.
-func (e *engine) warnBudget(ctx workflow.Context) error {
-	s := e.j.state
-	if s.Budget.WarnUSD <= 0 || s.Total() < s.Budget.WarnUSD || s.Warned {
-		return nil
-	}
-	return e.j.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
-}
-
-// budgetSpent reports whether the cap is reached.
-func (e *engine) budgetSpent() bool {
-	s := e.j.state
-	return s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD
-}
-
-// pauseOverBudget pauses the run before its next call.
-func (e *engine) pauseOverBudget(ctx workflow.Context) error {
-	s := e.j.state
-	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, run.BudgetEvent{
-		Budget: s.Budget, TotalUSD: s.Total(),
-	}); err != nil {
-		return err
-	}
-	return e.pause(ctx, run.BudgetThreshold,
-		fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD), "")
-}
-
 // pause journals a pause, with a checkpoint if an operator requested it. A paused run stays paused.
 func (e *engine) pause(ctx workflow.Context, reason, detail, by string) error {
 	return e.pauseWith(ctx, run.RunPaused{Reason: reason, Detail: detail, By: by})

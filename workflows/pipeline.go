@@ -241,7 +241,7 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 		return nil, e.leavePhase(ctx, at)
 	}
 	if e.budgetSpent() { // checked only where a call would follow: a finished run does not pause for its budget
-		return nil, e.pauseOverBudget(ctx)
+		return nil, e.pauseOverBudget(ctx, nil)
 	}
 	e.steps++
 	return nil, e.runStep(ctx, at)

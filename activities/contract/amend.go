@@ -51,7 +51,9 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 
 // BudgetOf returns the budget of a plan.
 func BudgetOf(p *pipeline.Plan) run.Budget {
-	return run.Budget{CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt)}
+	return run.Budget{
+		CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt), PerPassUSD: p.Budget.PerPass.USD,
+	}
 }
 
 // MaxDifferences is the maximum number of differences that an amendment journals.

@@ -342,6 +342,7 @@ type PassInput struct {
 	Tree        *Tree        `json:"tree,omitempty"` // the workspace to copy
 	TimeoutMS   int64        `json:"timeout_ms"`
 	HeartbeatMS int64        `json:"heartbeat_ms"`
+	BudgetUSD   float64      `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
 
 	SupersededSeen int `json:"late,omitempty"` // number of superseded results already counted
 
@@ -369,6 +370,7 @@ type PassResult struct {
 	Unjudged    bool                  `json:"unjudged,omitempty"`     // likewise, for a role that returns a verdict
 	RateLimited bool                  `json:"rate_limited,omitempty"` // retried in the rate limit's class
 	Permanent   bool                  `json:"permanent,omitempty"`    // a retry cannot succeed
+	OverBudget  bool                  `json:"over_budget,omitempty"`  // the agent stopped at PassInput.BudgetUSD
 	ExitCode    int                   `json:"exit_code,omitempty"`
 	Diagnostics string                `json:"diagnostics,omitempty"`
 	Reply       *run.Blob             `json:"reply,omitempty"`

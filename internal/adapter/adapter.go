@@ -42,6 +42,9 @@ type Adapter struct {
 	New     func() Parser
 	// Resume returns the command that continues a session, and false if this command cannot. nil: no command can.
 	Resume func(argv []string, session string) ([]string, bool)
+	// Budget returns the command that stops when it has cost an amount in USD, and false if this command cannot, or has
+	// its own amount. nil: no command can.
+	Budget func(argv []string, usd float64) ([]string, bool)
 }
 
 // Parser reads an output in chunks that may be cut anywhere. It holds at most one value of the output, up to
@@ -55,10 +58,10 @@ type Parser interface {
 var table = []Adapter{
 	{
 		Name: ClaudeStream, Program: "claude", Command: "claude -p --output-format stream-json --verbose", Stream: true,
-		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude,
+		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude, Budget: budgetClaude,
 	}, {
 		Name: ClaudeJSON, Program: "claude", Command: "claude -p --output-format json", Ends: true, Cost: ReportsUSD,
-		New: newClaudeJSON, Resume: resumeClaude,
+		New: newClaudeJSON, Resume: resumeClaude, Budget: budgetClaude,
 	}, {
 		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
 		Session: true, New: newCodexJSONL, Resume: resumeCodex,

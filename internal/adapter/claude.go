@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -310,12 +311,14 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 	switch {
 	case e.Subtype == "error_max_turns":
 		r.Status = StatusMaxTurns
+	case e.Subtype == "error_max_budget_usd":
+		r.Status = StatusBudget
 	case e.IsError != nil && *e.IsError, strings.HasPrefix(e.Subtype, "error"):
 		r.Status = StatusError
 	case e.Result == nil:
 		r.Status = StatusEmpty
 	}
-	if r.Status == StatusError || r.Status == StatusMaxTurns {
+	if r.Status == StatusError || r.Status == StatusMaxTurns || r.Status == StatusBudget {
 		if r.Text == "" {
 			r.Text = strings.Join(e.Errors, "\n")
 		}
@@ -366,14 +369,32 @@ func (e *claudeEvent) total() (Frame, bool) {
 
 // resumeClaude continues a session. A command that chooses its session itself stays as it is.
 func resumeClaude(argv []string, session string) ([]string, bool) {
-	own := func(arg string) bool {
-		name, _, _ := strings.Cut(arg, "=")
-		return slices.Contains([]string{"--resume", "-r", "--continue", "-c", "--session-id", "--no-session-persistence"},
-			name)
-	}
-	if len(argv) == 0 || path.Base(argv[0]) != "claude" || session == "" || slices.ContainsFunc(argv, own) {
+	if session == "" || !isClaude(argv) || hasOption(argv, "--resume", "-r", "--continue", "-c", "--session-id",
+		"--no-session-persistence") {
 		return nil, false
 	}
 	// the totals of a continued session contain what it cost before; those of its copy do not
 	return append(slices.Clone(argv), "--resume", session, "--fork-session"), true
+}
+
+// budgetClaude has claude stop at an amount. It compares after each request, so that it may spend a little more.
+func budgetClaude(argv []string, usd float64) ([]string, bool) {
+	if !isClaude(argv) || hasOption(argv, "--max-budget-usd") || !hasOption(argv, "-p", "--print") {
+		return nil, false
+	}
+	amount := strconv.FormatFloat(max(usd, minClaudeBudget), 'f', 4, 64)
+	return append(slices.Clone(argv), "--max-budget-usd", amount), true
+}
+
+// minClaudeBudget is the smallest amount that is written with four decimals.
+const minClaudeBudget = 0.0001
+
+func isClaude(argv []string) bool { return len(argv) > 0 && path.Base(argv[0]) == "claude" }
+
+// hasOption reports whether a command has one of these options.
+func hasOption(argv []string, names ...string) bool {
+	return slices.ContainsFunc(argv, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return slices.Contains(names, name)
+	})
 }

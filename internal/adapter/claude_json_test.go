@@ -54,6 +54,8 @@ func TestClaudeJSON(t *testing.T) {
 		}},
 		{"maximum of turns", isError("error_max_turns", "stop"),
 			want{status: StatusMaxTurns, code: "error_max_turns", text: "stop", err: "stop", known: run.CostUnknown}},
+		{"maximum of cost", isError("error_max_budget_usd", "stop"),
+			want{status: StatusBudget, code: "error_max_budget_usd", text: "stop", err: "stop", known: run.CostUnknown}},
 		{"maximum of tokens", isError("success", "Claude's response exceeded the 64000 output token maximum."), want{
 			status: StatusTruncated, code: "success", text: "Claude's response exceeded the 64000 output token maximum.",
 			err: "Claude's response exceeded the 64000 output token maximum.", known: run.CostUnknown,
@@ -106,4 +108,21 @@ func TestClaudeSessionIsContinued(t *testing.T) {
 		require.Equal(t, resumed != "", ok, command)
 		require.Equal(t, resumed, strings.Join(argv, " "))
 	}
+}
+
+func TestClaudeStopsAtAmount(t *testing.T) {
+	for command, want := range map[string]string{
+		"/opt/bin/claude -p --output-format json": "/opt/bin/claude -p --output-format json --max-budget-usd 0.2500",
+		"claude --print":               "claude --print --max-budget-usd 0.2500",
+		"claude":                       "", // it only works with --print
+		"claude -p --max-budget-usd 2": "",
+		"claude -p --max-budget-usd=2": "",
+		"wrapper -p":                   "",
+	} {
+		argv, ok := find(t, ClaudeStream).Budget(strings.Fields(command), 0.25)
+		require.Equal(t, want != "", ok, command)
+		require.Equal(t, want, strings.Join(argv, " "), command)
+	}
+	argv, _ := find(t, ClaudeJSON).Budget([]string{"claude", "-p"}, 0.00001)
+	require.Equal(t, "0.0001", argv[len(argv)-1], "claude refuses 0")
 }

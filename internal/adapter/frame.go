@@ -40,6 +40,7 @@ const (
 	StatusError     Status = "error"     // Text is the error
 	StatusTruncated Status = "truncated" // the answer exceeded a limit of the model
 	StatusMaxTurns  Status = "max_turns" // the program stopped after its maximum number of turns
+	StatusBudget    Status = "budget"    // the program stopped at its maximum cost
 )
 
 // Frame is one report of a program. Texts are valid UTF-8.

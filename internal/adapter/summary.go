@@ -70,7 +70,8 @@ func (s *Summary) add(f Frame) {
 	case KindResult:
 		s.Status, s.Code, s.Turns = f.Status, f.Code, f.Turns
 		s.answer, s.Error, s.HTTP = f.Text, "", f.HTTP
-		if f.Status == StatusError || f.Status == StatusTruncated || f.Status == StatusMaxTurns {
+		if f.Status == StatusError || f.Status == StatusTruncated || f.Status == StatusMaxTurns ||
+			f.Status == StatusBudget {
 			s.Error = f.Text
 		}
 	}

@@ -103,6 +103,9 @@ func ending(text string) string { return text[max(0, len(text)-maxExplained):] }
 func (o *output) failure() *Failure {
 	exit, empty := o.exit, len(bytes.TrimSpace(o.stdout)) == 0
 	switch status := o.read.Status; {
+	case status == adapter.StatusBudget:
+		return NewFailure(run.CategoryBudgetExceeded, "the agent stopped at its maximum cost: "+lastChars(o.read.Error, 300),
+			exit.Code)
 	case status == adapter.StatusTruncated:
 		return refusal(limits.Limit{Kind: limits.Output}, o.reported(), exit.Code)
 	case status == adapter.StatusError, status == adapter.StatusMaxTurns && o.read.Error != "":

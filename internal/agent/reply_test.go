@@ -117,6 +117,10 @@ func TestReadReplyClassifiesFailures(t *testing.T) {
 		"no result": {adapter.ClaudeJSON, `{"subtype":"error_max_turns","is_error":false}`, "", Exit{}, want{
 			category: run.CategoryOutputEmpty,
 		}},
+		"maximum of cost": {
+			adapter.ClaudeJSON, `{"subtype":"error_max_budget_usd","is_error":true,"errors":["Reached it"]}`, "", Exit{Code: 1},
+			want{run.CategoryBudgetExceeded, false, true},
+		},
 		"is_error with exit 0": {adapter.ClaudeJSON, isError("something broke"), "", Exit{}, want{
 			category: run.CategoryAgentExit,
 		}},

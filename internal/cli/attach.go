@@ -260,8 +260,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
-		fmt.Fprintf(a.out, "\nPaused: %s are spent and the budget is %s.\n%s",
-			s.CostText(), usd(s.Budget.CapUSD), nextLine(next))
+		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(s.BudgetWords()), nextLine(next))
 	case s.Status == run.Paused && s.Reason == run.ConsecutiveFailures:
 		why := fmt.Sprintf("%d passes in a row were given up", s.Passes.InRow)
 		if f := s.Failure; f != nil {

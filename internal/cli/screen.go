@@ -275,8 +275,7 @@ func pausedFor(s run.State) string {
 		if s.Raised {
 			return fmt.Sprintf("The budget is now %s. Press r to resume.", usd(s.Budget.CapUSD))
 		}
-		return fmt.Sprintf("%s %s of %s are spent.\nPress b to raise it, then r to resume.", means, s.CostText(),
-			usd(s.Budget.CapUSD))
+		return fmt.Sprintf("%s %s.\nPress b to raise it, then r to resume.", means, s.BudgetWords())
 	case run.DiskFull:
 		return strings.TrimSuffix(means, ".") + problemWords(s) + ".\nFree space there, then press r to resume."
 	case run.PassFailed, run.ConsecutiveFailures:

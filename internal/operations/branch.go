@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/google/uuid"
@@ -345,7 +346,8 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		start.Task = b.Task
 	}
 	if b.Budget > 0 {
-		start.Budget = run.Budget{CapUSD: b.Budget, WarnUSD: run.Cents(b.Budget * plan.Budget.WarnAt)}
+		start.Budget = contract.BudgetOf(&plan)
+		start.Budget.CapUSD, start.Budget.WarnUSD = b.Budget, run.Cents(b.Budget*plan.Budget.WarnAt)
 	}
 	first := 0
 	if from.Start.From != nil {

@@ -255,8 +255,7 @@ func causeGone(s run.State) bool {
 	if s.Status != run.Paused {
 		return false
 	}
-	return s.Reason == run.DiskFull || s.Reason == run.BudgetThreshold &&
-		(s.Budget.CapUSD <= 0 || s.Total() < s.Budget.CapUSD)
+	return s.Reason == run.DiskFull || s.Reason == run.BudgetThreshold && !s.BudgetShort()
 }
 
 // fixed reports whether an operator has amended a run that is paused because a pass failed.

@@ -145,7 +145,7 @@ func (b ledger) costs(s *run.State) {
 	c.TotalEstimatedCostUSD = s.Spent.USD
 	c.BudgetWarningThresholdUSD, c.BudgetHardCapUSD = s.Budget.WarnUSD, s.Budget.CapUSD
 	c.WarningThresholdHit = s.Warned
-	c.HardCapHit = s.Budget.CapUSD > 0 && s.Total() >= s.Budget.CapUSD
+	c.HardCapHit = s.BudgetShort() // reached, or what remains does not cover the next call
 	for _, r := range s.ByRole {
 		passes := c.ByRole[r.Name].PassCount // of passes, where the small state counts calls
 		c.ByRole[r.Name] = rundir.RoleCost{InputTokens: r.Tokens.Input, OutputTokens: r.Tokens.Output, CostUSD: r.USD,

@@ -179,8 +179,9 @@ func testDecisions(t *testing.T) {
 	require.Equal(t, labelsOf(36), pass.list(t, "files"))
 	require.Equal(t, "no discovery markers found in output", demo.decisions(t, "skip-discovery")[0].text(t, "reason"))
 	require.EqualValues(t, 5, where(demo.decisions(t, "accept-output"), "passNumber", 36.0)[0].number(t, "checks"))
-	require.GreaterOrEqual(t, poor.decisions(t, "pause-pipeline")[0].number(t, "cost"),
-		poor.decisions(t, "pause-pipeline")[0].number(t, "threshold"))
+	paused := poor.decisions(t, "pause-pipeline")[0]
+	require.Positive(t, paused.number(t, "cost"))
+	require.Less(t, paused.number(t, "threshold")-paused.number(t, "cost"), 0.1, "the rest does not cover another call")
 }
 
 func testQualityLines(t *testing.T) {

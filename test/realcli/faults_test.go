@@ -187,3 +187,19 @@ func (p *place) resume(session string) {
 	require.Len(p.t, log, 1)
 	require.NotZero(p.t, log[0].Results, "the result of the tool is in the session")
 }
+
+// TestClaudeStopsAtBudget has the amount that Passbook gives a call reached after the first model request.
+func TestClaudeStopsAtBudget(t *testing.T) {
+	t.Parallel()
+	f := forms()[adapter.ClaudeJSON]
+	p := f.start(t, f.shell("I write.", "echo hello > greeting", large), modelapi.Turn{Text: answer, Usage: small})
+	kind, _ := adapter.Find(adapter.ClaudeJSON)
+	argv, ok := kind.Budget(append([]string{"claude"}, f.args...), 0.0001)
+	require.True(t, ok)
+	o := p.call(argv[1:], nil)
+	reply, failure := p.read(o)
+	require.NotNil(t, failure, o.stdout)
+	require.Equal(t, run.CategoryBudgetExceeded, failure.Category, o.stdout)
+	require.True(t, failure.Permanent)
+	require.Greater(t, reply.CostUSD, 0.0001, "it compares after a request")
+}

@@ -1,0 +1,36 @@
+package activities
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+const spentAll = `session s-1; request m1; printf '{"type":"result","subtype":"error_max_budget_usd","is_error":true,` +
+	`"errors":["Reached maximum budget"],"total_cost_usd":0.3,"usage":{"input_tokens":10,"output_tokens":5}}\n'; exit 1`
+
+func TestAgentGetsWhatItMaySpend(t *testing.T) {
+	h := claude(t, spentAll)
+	h.lay(filepath.Join(h.dir, "bin", "claude") + ", -p")
+	h.in.BudgetUSD = 0.25
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "-p --max-budget-usd 0.2500", h.given("args", 1))
+	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
+	require.True(t, res.OverBudget && res.Permanent)
+	require.InDelta(t, 0.3, res.Spend.USD, 1e-9)
+}
+
+func TestAgentKeepsItsOwnMaximum(t *testing.T) {
+	h := claude(t, spentAll)
+	h.lay(filepath.Join(h.dir, "bin", "claude") + ", -p, --max-budget-usd, '0.1'")
+	h.in.BudgetUSD = 0.25
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "-p --max-budget-usd 0.1", h.given("args", 1))
+	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
+	require.False(t, res.OverBudget, "the budget of the run is not the cause")
+}
