@@ -30,6 +30,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/history"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
@@ -51,6 +52,7 @@ type Config struct {
 	Client       client.Client                         // reads histories to rebuild a lost directory
 	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
 	Sandbox      config.Sandbox                        // what restricts agents and commands
+	Prices       config.Lines                          // of models, which precede the list prices
 	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
 	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
 	Now          func() time.Time
@@ -93,6 +95,7 @@ type Grants interface {
 
 // Activities are the activities of one worker process.
 type Activities struct {
+	prices       price.List
 	cfg          Config
 	worker       process.Identity // this process
 	browser      browser.Options
@@ -145,7 +148,7 @@ func New(cfg Config) (*Activities, error) {
 	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
 	disk := diskOf(cfg)
 	return &Activities{
-		cfg: cfg, worker: self, browser: browser.Options{Exec: cfg.Browser},
+		cfg: cfg, worker: self, prices: price.With(cfg.Prices), browser: browser.Options{Exec: cfg.Browser},
 		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },

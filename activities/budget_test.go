@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -33,4 +34,23 @@ func TestAgentKeepsItsOwnMaximum(t *testing.T) {
 	require.Equal(t, "-p --max-budget-usd 0.1", h.given("args", 1))
 	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
 	require.False(t, res.OverBudget, "the budget of the run is not the cause")
+}
+
+// TestPricesOfSettingsAreRecorded reads an answer again with other prices: its cost stays.
+func TestPricesOfSettingsAreRecorded(t *testing.T) {
+	h := claude(t, `session s-1; printf '{"type":"result","subtype":"success","is_error":false,"result":"hello",`+
+		`"usage":{"input_tokens":1000000,"output_tokens":1000000},`+
+		`"modelUsage":{"own-1":{"inputTokens":1000000,"outputTokens":1000000}}}\n'`)
+	h.acts.prices = price.List{{Pattern: "own-*", Price: price.Of(2, 3, 0.5, 4)}}
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 5, res.Spend.USD, 1e-9)
+	require.Equal(t, []run.ModelPrice{{Model: "own-1", Input: 2, Output: 3, CacheRead: 0.5, CacheWrite: 4}},
+		res.Spend.Prices)
+
+	h.acts.prices = price.List{{Pattern: "own-*", Price: price.Of(20, 30, 0, 0)}}
+	again, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.True(t, again.Reused)
+	require.Equal(t, res.Spend, again.Spend)
 }

@@ -102,7 +102,7 @@ func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in con
 // no truncation splits a secret.
 func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string,
 	promptChars int) (agent.Reply, *agent.Failure) {
-	prices := agent.Prices{Known: price.Known(), Model: adapter.Model(ag.Run)}
+	prices := agent.Prices{Known: a.prices, Model: adapter.Model(ag.Run)}
 	if p := ag.Price; p != nil {
 		own := price.Of(p.Input, p.Output, p.CacheRead, p.CacheWrite)
 		prices.Own = &own
@@ -163,7 +163,8 @@ func spend(r agent.Reply, failure *agent.Failure) run.Spend {
 	if failure != nil && failure.Category == run.CategorySpawnFailed {
 		known = ""
 	}
-	return run.Spend{Tokens: r.Tokens, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known}
+	return run.Spend{Tokens: r.Tokens, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known,
+		Prices: r.Prices}
 }
 
 func elapsedMS(t time.Time) int64 { return time.Since(t).Milliseconds() }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -62,7 +63,7 @@ func (c *Client) Start(ctx context.Context, o StartOptions) (Started, error) {
 }
 
 func (c *Client) start(ctx context.Context, o StartOptions) (operations.Started, error) {
-	def, err := o.load()
+	def, err := o.load(price.With(c.op.Settings.Prices))
 	if err != nil {
 		return operations.Started{}, err
 	}
@@ -76,9 +77,9 @@ func (c *Client) start(ctx context.Context, o StartOptions) (operations.Started,
 	return c.op.Start(ctx, def, projector.Dir{Dir: rundir.At(dir)})
 }
 
-func (o StartOptions) load() (operations.Definition, error) {
+func (o StartOptions) load(prices price.List) (operations.Definition, error) {
 	if o.Folder != nil {
-		return operations.Load(o.Folder, o.Definition, o.Definition)
+		return operations.Load(o.Folder, o.Definition, o.Definition, prices...)
 	}
-	return operations.LoadFile(o.Definition)
+	return operations.LoadFile(o.Definition, prices...)
 }

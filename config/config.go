@@ -50,6 +50,9 @@ type Settings struct {
 
 	Concurrency Concurrency `mapstructure:"concurrency"` // limits of one worker
 
+	// MODEL INPUT OUTPUT [CACHE_READ CACHE_WRITE], in USD per million tokens; they precede the list prices
+	Prices Lines `mapstructure:"prices"`
+
 	Policy  Policy  `mapstructure:"policy"`  // restrictions of runs on this host
 	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
 	Redact  Redact  `mapstructure:"redact"`
@@ -128,8 +131,8 @@ func defaults() map[string]any {
 	all := map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
-		"keep_awake": true,
-		"drain":      time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
+		"keep_awake": true, "prices": []string{},
+		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
@@ -194,7 +197,8 @@ func Load(fs *pflag.FlagSet) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	return decode(v)
+	s, err := decode(v)
+	return s, errors.Join(err, checkPrices(v, fs, s))
 }
 
 // read collects the values from all sources.

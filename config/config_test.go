@@ -54,6 +54,7 @@ var every = map[string]struct {
 	"task_queue":     {"other", func(s Settings) any { return s.TaskQueue }, "other"},
 	"calls":          {"9", func(s Settings) any { return s.Calls }, 9},
 	"browser":        {"/opt/chromium", func(s Settings) any { return s.Browser }, "/opt/chromium"},
+	"prices":         {"own-1 1 2", func(s Settings) any { return s.Prices }, Lines{"own-1 1 2"}},
 	"heartbeat":      {"25s", func(s Settings) any { return s.Heartbeat }, 25 * time.Second},
 	"recheck":        {"5s", func(s Settings) any { return s.Recheck }, 5 * time.Second},
 	"idle":           {"3h", func(s Settings) any { return s.Idle }, 3 * time.Hour},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -33,7 +34,7 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 		return nil, err
 	}
 	s, err := decode(v)
-	if err != nil {
+	if err = errors.Join(err, checkPrices(v, fs, s)); err != nil {
 		return nil, err
 	}
 	values := map[string]any{}

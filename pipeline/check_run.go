@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/price"
 )
 
 // checkCommands reports commands that name a file beside the definition. A call runs in a separate folder, which has
@@ -98,14 +97,15 @@ func (d *decoder) checkBudget() {
 			continue
 		}
 		const advice = "write price: {input: ..., output: ...}, or drop the budget"
+		const setting = "add the model to the setting prices, " + advice
 		model := adapter.Model(a.Run)
-		_, known := price.Known().Find(model)
+		known := slices.ContainsFunc(d.priced, func(has func(string) bool) bool { return has(model) })
 		switch kind, _ := adapter.Find(a.Reply); {
 		case kind.Cost == adapter.ReportsNone:
 			d.wrong(at, "replies with text, which has no cost, and the budget is %g USD; %s", d.def.Budget.USD, advice)
 		case kind.Cost == adapter.ReportsTokens && model != "" && !known:
 			d.wrong(at, "reports tokens, the price of model %s is unknown, and the budget is %g USD; %s", model,
-				d.def.Budget.USD, advice)
+				d.def.Budget.USD, setting)
 		}
 	}
 }

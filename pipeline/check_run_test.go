@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/price"
 )
 
 const runnable = `pipeline: p
@@ -123,4 +125,14 @@ func TestPlanFindsUnreachableScores(t *testing.T) {
 			require.Contains(t, problems.Error(), want)
 		})
 	}
+}
+
+func TestBudgetOfModelWithOwnPrice(t *testing.T) {
+	src := strings.Replace(runnable, "[claude, -p], reply: text, price: {input: 1, output: 1}",
+		"[gemini, -m, own-1], reply: gemini-json", 1)
+	_, problems := Parse("x.yaml", []byte(src), folderFor([]byte(src)),
+		price.List{{Pattern: "own-*", Price: price.Of(1, 2, 0, 0)}}.Has)
+	require.Empty(t, problems)
+	_, problems = Parse("x.yaml", []byte(src), folderFor([]byte(src)), price.List{{Pattern: "other"}}.Has)
+	require.ErrorContains(t, problems, "add the model to the setting prices")
 }

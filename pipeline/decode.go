@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/price"
 )
 
 // maxSource bounds a definition: a larger file is a mistake.
@@ -22,6 +23,7 @@ type decoder struct {
 	folder fs.FS
 	root   *yaml.Node // without aliases and merges
 	def    *Definition
+	priced []func(model string) bool // any of them knows the price of a model
 	found  Problems
 	unread []string // errors of the YAML library, which could not decode into the types
 }
@@ -33,8 +35,13 @@ type decoder struct {
 //
 // The embedded JSON Schema defines keys and values. What it cannot express (files that must exist, names that refer to
 // one another, limits against each other) is checked on the decoded definition. Workflow code must not call Parse.
-func Parse(file string, src []byte, folder fs.FS) (*Definition, Problems) {
-	d := &decoder{file: file, folder: folder, def: &Definition{File: file}}
+//
+// A budget can be kept if the price of a model is known: to priced, or among the list prices if there is no priced.
+func Parse(file string, src []byte, folder fs.FS, priced ...func(model string) bool) (*Definition, Problems) {
+	d := &decoder{file: file, folder: folder, def: &Definition{File: file}, priced: priced}
+	if len(priced) == 0 {
+		d.priced = append(priced, price.Known().Has)
+	}
 	if root := d.document(src); root != nil {
 		d.root = d.flatten(root)
 		left := d.checkShape()

@@ -40,6 +40,17 @@ type Spend struct {
 	Model     string  `json:"model,omitempty"`
 	// whether USD is all that the call cost; empty: of an earlier version, or no agent was asked
 	Known CostKnown `json:"cost_known,omitempty"`
+	// that USD was computed with, by model; none: the agent reported USD
+	Prices []ModelPrice `json:"prices,omitempty"`
+}
+
+// ModelPrice is what tokens of a model cost, in USD per million.
+type ModelPrice struct {
+	Model      string  `json:"model,omitempty"`
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cache_read"`
+	CacheWrite float64 `json:"cache_write"`
 }
 
 // PassAttempt is an attempt that did not settle its pass.

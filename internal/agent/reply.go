@@ -26,6 +26,8 @@ type Reply struct {
 	CostUSD   float64
 	Known     run.CostKnown // whether CostUSD is all that the call cost
 	Estimated bool          // tokens or cost are estimated and not reported by the agent
+
+	Prices []run.ModelPrice // that CostUSD was computed with, of the first models
 }
 
 // Prices are used if a reply contains no cost.
@@ -241,11 +243,17 @@ func (o *output) reply(prices Prices, promptChars int) Reply {
 		p, ok := prices.find(m.Model)
 		if !ok {
 			r.Known = run.CostUnknown
+		} else if len(r.Prices) < maxPrices {
+			r.Prices = append(r.Prices, run.ModelPrice{Model: m.Model, Input: p.Input, Output: p.Output,
+				CacheRead: p.CacheRead, CacheWrite: p.CacheWrite})
 		}
 		r.CostUSD += p.Cost(m.Tokens)
 	}
 	return r
 }
+
+// maxPrices is the number of prices that a call records.
+const maxPrices = 8
 
 // estimate estimates tokens from characters.
 func estimate(text string, exit Exit, promptChars int) run.Tokens {

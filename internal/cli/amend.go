@@ -31,7 +31,7 @@ is refused, and the error lists the differing lines and the commands to choose f
 		if file == "" {
 			return asUsage(errors.New("name the changed definition: --config FILE"))
 		}
-		def, err = loadFile(file)
+		def, err = a.loadFile(file)
 		return err
 	}
 	return a.onServer(cmd, func(ctx context.Context, s *session, d rundir.Dir, _ run.Claim) error {

@@ -53,7 +53,7 @@ at zero. The setting policy.forbid lists what a fork must not change.`,
 		if file == "" {
 			return nil
 		}
-		def, err := loadFile(file)
+		def, err := a.loadFile(file)
 		b.Def = &def
 		return err
 	}

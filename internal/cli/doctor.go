@@ -57,7 +57,7 @@ func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
 		o.Build = buildID(self)
 	}
 	if file != "" {
-		def, err := loadFile(file)
+		def, err := a.loadFile(file)
 		if err != nil {
 			return o, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -23,7 +24,7 @@ func (a *app) plan() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		def, err := loadFile(args[0])
+		def, err := a.loadFile(args[0])
 		if err == nil {
 			err = def.CheckWorkspace()
 		}
@@ -43,8 +44,8 @@ func (a *app) plan() *cobra.Command {
 }
 
 // loadFile reads a definition from disk. An unreadable file is a usage error.
-func loadFile(name string) (operations.Definition, error) {
-	def, err := operations.LoadFile(name)
+func (a *app) loadFile(name string) (operations.Definition, error) {
+	def, err := operations.LoadFile(name, price.With(a.settings.Prices)...)
 	var problems pipeline.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return def, asUsage(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -134,11 +135,11 @@ func (a *app) wanted(file string, dir *string, w startFlags) (operations.Definit
 func (a *app) definition(file string, from rundir.Dir) (operations.Definition, error) {
 	switch {
 	case file != "":
-		return loadFile(file)
+		return a.loadFile(file)
 	case from.Root == "":
 		return operations.Definition{}, asUsage(errors.New("name the pipeline: --config FILE"))
 	}
-	return operations.LoadRun(projector.Dir{Dir: from})
+	return operations.LoadRun(projector.Dir{Dir: from}, price.With(a.settings.Prices)...)
 }
 
 // start starts or finds a run, and attaches to it.

@@ -129,9 +129,10 @@ func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
 }
 
 // settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads, and
-// with others on security it would do less than the terminal asks for.
+// with others on security or prices it would not do what the terminal asks for.
 func settingsID(s config.Settings) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v %#v %#v %#v", s.Redact, s.Codec, s.Grant, s.Decide, s.Sandbox))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v %#v %#v %#v %#v", s.Redact, s.Codec, s.Grant, s.Decide, s.Sandbox,
+		s.Prices))
 	return hex.EncodeToString(sum[:4])
 }
 

@@ -18,6 +18,7 @@ func TestSettingsThatAWorkerReadsOnce(t *testing.T) {
 		"decide":            func(s *config.Settings) { s.Decide.Unsigned = config.Deny },
 		"listed identities": func(s *config.Settings) { s.Decide.Identities = []string{"ada=key"} },
 		"sandbox":           func(s *config.Settings) { s.Sandbox.Mode = "strict" },
+		"prices":            func(s *config.Settings) { s.Prices = []string{"own-1 1 2"} },
 		"visible paths":     func(s *config.Settings) { s.Sandbox.Read = []string{"/data"} },
 	} {
 		var s config.Settings

@@ -136,6 +136,7 @@ func (o Options) activities() activities.Config {
 	c := activities.Config{
 		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
 		Concurrency: o.Settings.Concurrency,
+		Prices:      o.Settings.Prices,
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir,

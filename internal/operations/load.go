@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -44,8 +45,8 @@ type Definition struct {
 }
 
 // Load reads the definition with that name in its folder; shown is the name in messages. The error contains all
-// problems, with file and line.
-func Load(folder fs.FS, name, shown string) (Definition, error) {
+// problems, with file and line. prices are those of models; none: the list prices.
+func Load(folder fs.FS, name, shown string, prices ...price.Row) (Definition, error) {
 	src, err := readRegular(folder, name)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		err = &fs.PathError{Op: "open", Path: shown, Err: path.Err} // the name that the caller used
@@ -53,11 +54,19 @@ func Load(folder fs.FS, name, shown string) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
 	}
-	parsed, problems := pipeline.Parse(shown, src, folder)
+	parsed, problems := pipeline.Parse(shown, src, folder, hasPrice(prices)...)
 	if len(problems) > 0 {
 		return Definition{}, problems
 	}
 	return Definition{Folder: folder, Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// hasPrice returns what the check of a budget asks; nothing for the list prices.
+func hasPrice(prices price.List) []func(model string) bool {
+	if len(prices) == 0 {
+		return nil
+	}
+	return []func(string) bool{prices.Has}
 }
 
 // readRegular reads a regular file. A pipe would block the command.
@@ -73,12 +82,12 @@ func readRegular(folder fs.FS, name string) ([]byte, error) {
 }
 
 // LoadFile reads a definition from disk. Files that it names are in its folder and cannot lead out of it.
-func LoadFile(name string) (Definition, error) {
+func LoadFile(name string, prices ...price.Row) (Definition, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline: %w", err)
 	}
-	def, err := Load(root.FS(), filepath.Base(name), name)
+	def, err := Load(root.FS(), filepath.Base(name), name, prices...)
 	if err != nil {
 		return def, err
 	}
@@ -209,7 +218,7 @@ func (d Definition) files() []string {
 }
 
 // LoadRun reads the definition of a run from its directory: the one in force.
-func LoadRun(dir projector.Dir) (Definition, error) {
+func LoadRun(dir projector.Dir, prices ...price.Row) (Definition, error) {
 	name, err := dir.InForce(layout.DefinitionFile)
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
@@ -226,7 +235,7 @@ func LoadRun(dir projector.Dir) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the inputs of the run: %w", err)
 	}
-	parsed, problems := pipeline.Parse(dir.Path(name), src, root.FS())
+	parsed, problems := pipeline.Parse(dir.Path(name), src, root.FS(), hasPrice(prices)...)
 	if len(problems) > 0 {
 		return Definition{}, problems
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
@@ -102,7 +103,7 @@ func occurrenceDir(root string, of run.Scheduled) (projector.Dir, error) {
 }
 
 func (o Operator) definitionOf(due contract.Occurrence) (Definition, error) {
-	def, err := LoadFile(due.Config)
+	def, err := LoadFile(due.Config, price.With(o.Settings.Prices)...)
 	// problems contain the file name
 	if problems := (pipeline.Problems)(nil); err != nil && !errors.As(err, &problems) {
 		return def, fmt.Errorf("definition %s: %w", due.Config, err)

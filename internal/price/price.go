@@ -66,6 +66,18 @@ func Known() List {
 	return list
 }
 
+// With returns the prices of lines of the settings, then the list prices. A line that cannot be read is left out: the
+// settings are checked when they are loaded.
+func With(lines []string) List {
+	var own List
+	for _, line := range lines {
+		if row, err := ParseRow(line); err == nil {
+			own = append(own, row)
+		}
+	}
+	return append(own, Known()...)
+}
+
 // parse reads lines of a pattern, four prices and a date.
 func parse(text string) (List, error) {
 	var list List
@@ -74,24 +86,55 @@ func parse(text string) (List, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if len(fields) != 6 {
-			return nil, fmt.Errorf("price %q: it needs a model, four prices and a date", strings.TrimSpace(line))
+		date := len(fields) - 1
+		row, err := ParseRow(strings.Join(fields[:date], " "))
+		if err != nil {
+			return nil, err
 		}
-		row := Row{Pattern: fields[0], Date: fields[5]}
-		for i, into := range []*float64{&row.Price.Input, &row.Price.Output, &row.Price.CacheRead, &row.Price.CacheWrite} {
-			value, err := strconv.ParseFloat(fields[i+1], 64)
-			if err != nil {
-				return nil, fmt.Errorf("price of %s: %w", row.Pattern, err)
-			}
-			*into = value
-		}
+		row.Date = fields[date]
 		list = append(list, row)
 	}
 	return list, nil
 }
 
+// maxPrice is the largest price of a million tokens, in USD.
+const maxPrice = 1e6
+
+// ParseRow reads MODEL INPUT OUTPUT [CACHE_READ CACHE_WRITE], in USD per million tokens. * and ? in the model match any
+// characters.
+func ParseRow(text string) (Row, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 3 && len(fields) != 5 {
+		return Row{}, fmt.Errorf("price %q: write MODEL INPUT OUTPUT, or MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE",
+			strings.TrimSpace(text))
+	}
+	row := Row{Pattern: fields[0]}
+	if _, err := path.Match(row.Pattern, ""); err != nil {
+		return Row{}, fmt.Errorf("price of %s: the pattern is malformed; use *, ? and [a-z]", row.Pattern)
+	}
+	var usd [4]float64
+	for i, field := range fields[1:] {
+		value, err := strconv.ParseFloat(field, 64)
+		if err != nil || !(value >= 0 && value <= maxPrice) {
+			return Row{}, fmt.Errorf("price of %s: %s is not a number of USD from 0 to %.0f", row.Pattern, field, maxPrice)
+		}
+		usd[i] = value
+	}
+	row.Price = Price{Input: usd[0], Output: usd[1], CacheRead: usd[2], CacheWrite: usd[3]}
+	if len(fields) == 3 {
+		row.Price = Of(usd[0], usd[1], 0, 0)
+	}
+	return row, nil
+}
+
 // version is an end of a model's name without an influence on its price.
 var version = regexp.MustCompile(`(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|\[[^\]]*\])$`)
+
+// Has reports whether the price of a model is known.
+func (l List) Has(model string) bool {
+	_, ok := l.Find(model)
+	return ok
+}
 
 // Find returns the price of a model.
 func (l List) Find(model string) (Price, bool) {

@@ -47,10 +47,24 @@ func TestPriceWithoutCacheUsesShares(t *testing.T) {
 
 func TestDamagedListIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
-		"gpt-5 1 2 3 4":              `price "gpt-5 1 2 3 4": it needs a model, four prices and a date`,
-		"gpt-5 1 2 x 4 2026-11-24\n": `price of gpt-5: strconv.ParseFloat: parsing "x": invalid syntax`,
+		"gpt-5 1 2 3 2026-11-24": `price "gpt-5 1 2 3": write MODEL INPUT OUTPUT, or MODEL INPUT OUTPUT CACHE_READ ` +
+			`CACHE_WRITE`,
+		"gpt-5 1 2 x 4 2026-11-24\n":    "price of gpt-5: x is not a number of USD from 0 to 1000000",
+		"gpt-5 1 -2 2026-11-24":         "price of gpt-5: -2 is not a number of USD from 0 to 1000000",
+		"gpt-5 NaN 2 2026-11-24":        "price of gpt-5: NaN is not a number of USD from 0 to 1000000",
+		"gpt-5 1e9 2 2026-11-24":        "price of gpt-5: 1e9 is not a number of USD from 0 to 1000000",
+		"gpt-[5 1 2 0.1 3 2026-11-24\n": "price of gpt-[5: the pattern is malformed; use *, ? and [a-z]",
 	} {
 		_, err := parse(line)
 		require.EqualError(t, err, want)
 	}
+}
+
+func TestPriceOfOneLine(t *testing.T) {
+	row, err := ParseRow(" own-*  10 50 ")
+	require.NoError(t, err)
+	require.Equal(t, Row{Pattern: "own-*", Price: Of(10, 50, 0, 0)}, row)
+	row, err = ParseRow("own-* 10 50 0 12")
+	require.NoError(t, err)
+	require.Equal(t, Price{Input: 10, Output: 50, CacheWrite: 12}, row.Price, "reading the cache costs nothing")
 }
