@@ -22,7 +22,7 @@ import (
 func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
 	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
-	return res, a.withHost(in.Call, err)
+	return res, a.withHost(in.Call, a.withCost(ctx, in, err))
 }
 
 func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
@@ -142,15 +142,15 @@ func (a *Activities) await(ctx context.Context, in contract.PassInput, st *runni
 		if st.ans != nil {
 			return st.ans, nil // it had answered: the answer counts
 		}
-		unknown := run.Spend{Known: run.CostUnknown}
+		details := a.endedCost(ctx, in, st.err)
 		if temporal.IsCanceledError(cause) {
-			return nil, temporal.NewCanceledError(unknown)
+			return nil, temporal.NewCanceledError(details...)
 		}
 		kind := contract.ErrForced
 		if errors.Is(cause, activity.ErrActivityPaused) {
 			kind = contract.ErrPaused
 		}
-		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause, unknown)
+		return nil, temporal.NewNonRetryableApplicationError(cause.Error(), kind, cause, details...)
 	case errors.Is(cause, worker.ErrWorkerShutdown):
 		a.cancelCall(ctx, in.Call, "the worker stops")
 		<-st.done
@@ -195,4 +195,33 @@ func (a *Activities) passResult(ctx context.Context, s *store.Store, in contract
 		res.Superseded, err = calls.SupersededSince(ctx, s, in)
 	}
 	return res, err
+}
+
+// endedCost returns the details of the error of a call that was ended: its cost, and the notes of deliveries that the
+// run has not accounted for. Where the notes contain the cost, it is empty.
+func (a *Activities) endedCost(ctx context.Context, in contract.PassInput, err error) []any {
+	unknown := run.Spend{Known: run.CostUnknown}
+	if none := (*noAnswerError)(nil); !errors.As(err, &none) || none.unnoted {
+		return []any{unknown}
+	}
+	ctx = context.WithoutCancel(ctx)
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return []any{unknown}
+	}
+	notes, err := calls.SupersededSince(ctx, s, in)
+	if err != nil {
+		return []any{unknown}
+	}
+	return []any{run.Spend{}, notes}
+}
+
+// withCost adds to the error of a delivery that ended without an answer what it cost.
+func (a *Activities) withCost(ctx context.Context, in contract.PassInput, err error) error {
+	if none := (*noAnswerError)(nil); !errors.As(err, &none) || none.unnoted {
+		return err
+	}
+	return temporal.NewApplicationErrorWithOptions(err.Error(), contract.ErrNoAnswer, temporal.ApplicationErrorOptions{
+		Cause: err, Details: a.endedCost(ctx, in, err),
+	})
 }

@@ -85,8 +85,12 @@ func TestCancelEndsChild(t *testing.T) {
 			var cancelled *temporal.CanceledError
 			require.ErrorAs(t, err, &cancelled)
 			var cost run.Spend
-			require.NoError(t, cancelled.Details(&cost))
-			require.Equal(t, run.Spend{Known: run.CostUnknown}, cost, "the agent had started")
+			var notes []contract.SupersededResult
+			require.NoError(t, cancelled.Details(&cost, &notes))
+			require.Zero(t, cost, "it is noted")
+			require.Len(t, notes, 1)
+			require.Equal(t, []int{1, 1}, []int{notes[0].Number, notes[0].Ended})
+			require.Equal(t, run.Spend{Known: run.CostUnknown}, notes[0].Spend, "the agent had started")
 		}},
 		{"the worker's stop", worker.ErrWorkerShutdown, func(t *testing.T, err error) {
 			var app *temporal.ApplicationError

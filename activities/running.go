@@ -42,6 +42,7 @@ type runningCall struct {
 	limits pipeline.Limits
 
 	recovered bool           // read from the output of an earlier delivery
+	command   bool           // a step without an agent
 	continues bool           // the agent can continue its sessions
 	early     bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
 	session   *calls.Session // that it continues; nil: none
@@ -153,6 +154,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)
 	}
 	st := &runningCall{done: make(chan struct{}), l: l, kind: replyKind(ag), number: delivery}
+	st.command = step.Kind == pipeline.KindRun
 	st.dir = filepath.Join(a.cfg.Scratch, calls.FolderName(in.Call), strconv.Itoa(delivery))
 	cmd := agent.Command{
 		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
@@ -321,6 +323,8 @@ type noAnswerError struct {
 	reason string
 	end    calls.End
 	again  bool // the same activity makes the next delivery
+
+	unnoted bool // its end could not be stored
 }
 
 func (e *noAnswerError) Error() string { return e.reason }
@@ -343,7 +347,7 @@ func (a *Activities) storeResult(ctx context.Context, child *agent.Child, in con
 	}
 	if none := (*noAnswerError)(nil); errors.As(err, &none) {
 		if unstored := a.endWithout(context.WithoutCancel(ctx), st.l, st.number, st.dir, none.end); unstored != nil {
-			none.again, err = false, errors.Join(err, unstored)
+			none.again, none.unnoted, err = false, true, errors.Join(err, unstored)
 		}
 	}
 	if ans != nil {
@@ -394,17 +398,17 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		return nil, err
 	}
 	if refused(st, ans) {
-		return nil, &noAnswerError{"the agent did not continue its session", calls.End{Refused: true}, true}
+		return nil, &noAnswerError{
+			reason: "the agent did not continue its session", end: calls.End{Refused: true}, again: true,
+		}
 	}
 	ans.Recovered = st.recovered
 	if st.session != nil {
 		ans.Resumed = st.session.ID
 	}
+	st.withoutCounted(ans)
 	if cause := interruption(ans); cause != "" {
-		ans.Session = a.leave(st, out.stdout, cause)
-	}
-	if err := st.addEarlier(ctx, ans); err != nil {
-		return nil, err
+		ans.Session = a.leave(st, out.stdout, cause, &ans.Read.Spend)
 	}
 	return a.storeAnswer(ctx, st, ans)
 }

@@ -177,6 +177,7 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 	}
 	ag, _ := agentOf(plan, step, role)
 	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
+	st.command = step.Kind == pipeline.KindRun
 	if err := st.describeSession(ctx, ag); err != nil {
 		return err
 	}

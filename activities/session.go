@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -133,61 +135,64 @@ func earlierTry(ctx context.Context, l calls.Ledger) (*calls.Answer, error) {
 	return nil, nil
 }
 
-// leave returns the session of an interrupted delivery, which the next one can continue; nil if there is none.
-func (a *Activities) leave(st *runningCall, stdout []byte, cause string) *calls.Session {
+// leave returns the session of an interrupted delivery with its cost, which the next one can continue; nil if there is
+// none.
+func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *run.Spend) *calls.Session {
 	ad, ok := adapter.Find(st.kind)
 	if !st.continues || !ok {
 		return nil
 	}
 	summary := ad.Read(stdout)
 	s := &calls.Session{ID: summary.Session, Host: a.cfg.Host, Work: st.work, Cause: cause}
+	if ad.Session && cost != nil {
+		if st.session != nil {
+			s.Counted, s.Unknown = st.session.Counted, st.session.Unknown
+		}
+		s.Counted, s.Unknown = s.Counted.Plus(*cost), max(0, s.Unknown+cost.UnknownCalls())
+	}
 	return a.usable(s)
 }
 
-// interruptedBy returns the error of a delivery that ended without an answer, with its session.
+// interruptedBy returns the error of a delivery that ended without an answer, with its session and its cost.
 func (a *Activities) interruptedBy(st *runningCall, stdout []byte, reason, cause string) *noAnswerError {
-	return &noAnswerError{reason: reason, end: calls.End{
-		Session: a.leave(st, stdout, cause), Spend: a.spentUntil(st, stdout),
-	}}
+	cost := a.spentUntil(st, stdout)
+	return &noAnswerError{reason: reason, end: calls.End{Session: a.leave(st, stdout, cause, cost), Spend: cost}}
 }
 
-// spentUntil returns what an interrupted delivery reported to have spent, or nil.
+// spentUntil returns what an interrupted delivery has cost, as far as it is known; nil: no agent was started, or its
+// agent is a command.
 func (a *Activities) spentUntil(st *runningCall, stdout []byte) *run.Spend {
+	if st.command || !begun(st.dir) {
+		return nil
+	}
+	unknown := &run.Spend{Known: run.CostUnknown}
 	ad, _ := adapter.Find(st.kind)
 	if ad.New == nil {
-		return nil
+		return unknown
 	}
 	read := ad.Read(stdout)
 	if _, known := read.Usage(); known == run.CostUnknown {
-		return nil
+		return unknown
 	}
 	s := limitSpend(spend(a.readReply(st.agent, agent.Exit{Code: -1, Signal: "killed"}, string(stdout), "", 0)))
 	return &s
 }
 
-// addEarlier adds to an answer what earlier deliveries of its call reported to have spent.
-func (st *runningCall) addEarlier(ctx context.Context, ans *calls.Answer) error {
-	if ad, _ := adapter.Find(st.kind); ad.Session && ans.Resumed != "" {
-		return nil // its total contains that
+// begun reports whether the agent of a delivery may have been started. Without its directory nothing is known.
+func begun(dir string) bool {
+	_, recorded, err := supervisor.ReadRecord(dir)
+	if _, missing := os.Stat(dir); missing != nil {
+		return true
 	}
-	total := &ans.Read.Spend
-	for n := 1; n < st.number; n++ {
-		end, err := st.l.ReadEnd(ctx, n)
-		if err != nil {
-			return err
-		}
-		if end == nil || end.Spend == nil {
-			continue
-		}
-		total.Tokens.Input += end.Spend.Tokens.Input
-		total.Tokens.Output += end.Spend.Tokens.Output
-		total.Tokens.CacheRead += end.Spend.Tokens.CacheRead
-		total.Tokens.CacheWrite += end.Spend.Tokens.CacheWrite
-		total.USD = run.Cents(total.USD + end.Spend.USD)
-		total.Estimated = total.Estimated || end.Spend.Estimated
-		total.Known = run.CostAtLeast
+	return recorded || err != nil
+}
+
+// withoutCounted subtracts from an answer what its program's total of the session contains, and is counted already.
+func (st *runningCall) withoutCounted(ans *calls.Answer) {
+	ad, _ := adapter.Find(st.kind)
+	if ad.Session && st.session != nil && ans.Read.Spend.Known == run.CostExact {
+		ans.Read.Spend = ans.Read.Spend.Without(st.session.Counted, st.session.Unknown)
 	}
-	return nil
 }
 
 // lost returns the error of a delivery whose supervisor was lost with the agent.

@@ -14,6 +14,8 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 )
 
 // findExisting looks for the answer of a call that a worker of this host has claimed. It waits for another live worker
@@ -36,10 +38,15 @@ func (a *Activities) findExisting(ctx context.Context, l calls.Ledger,
 			continue // its directory may be that of a later delivery
 		}
 		if c.Host != a.cfg.Host {
-			if holds, err := a.claimHolds(ctx, l, i+1, c); err != nil {
-				return nil, 0, nil, err
-			} else if holds {
+			holds, err := a.claimHolds(ctx, l, i+1, c)
+			switch {
+			case err == nil && holds:
 				elsewhere = &claimedError{contract.HostClaim{Host: c.Host, Until: c.Deadline}}
+			case err == nil:
+				err = a.endExpired(ctx, l, in, i+1, c)
+			}
+			if err != nil {
+				return nil, 0, nil, err
 			}
 			continue
 		}
@@ -67,6 +74,23 @@ func (a *Activities) claimHolds(ctx context.Context, l calls.Ledger, number int,
 	}
 	ended, err := l.Ended(ctx, number)
 	return !ended, err
+}
+
+// endExpired counts a delivery of another host whose deadline has passed without a result.
+func (a *Activities) endExpired(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
+	c calls.Claim) error {
+	plan, err := a.plan(ctx, l.Store, in.At.Plan)
+	if err != nil {
+		return err
+	}
+	_, _, step, _, err := find(plan, in.At)
+	if err != nil || step.Kind == pipeline.KindRun || c.Deadline == "" {
+		return err
+	}
+	if ended, err := l.Ended(ctx, number); ended || err != nil {
+		return err
+	}
+	return l.End(ctx, number, calls.End{Spend: &run.Spend{Known: run.CostUnknown}})
 }
 
 func (a *Activities) resolveClaim(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,

@@ -190,6 +190,7 @@ func TestClaimOfOtherHostIsRespected(t *testing.T) {
 			if !row.holds {
 				require.Equal(t, run.CategoryOK, res.Outcome)
 				require.Equal(t, 1, h.started())
+				require.Equal(t, name == "past its deadline", len(res.Superseded) == 1, "its cost is unknown")
 				return
 			}
 			require.Equal(t, &contract.HostClaim{Host: "there", Until: later}, res.ClaimedBy)

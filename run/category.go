@@ -150,7 +150,7 @@ var categories = []CategoryInfo{
 		Advice:  "Resume the run when you are ready",
 	}, {
 		Name: CategorySuperseded, Nature: NoError, Retry: RetryNever,
-		Meaning: "Another answer of the same call came later; its cost is counted.",
+		Meaning: "A delivery of a call that is not its answer; its cost is counted.",
 		Advice:  "Nothing to do",
 	},
 }

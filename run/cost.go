@@ -27,7 +27,7 @@ func CostText(usd float64, unknown int) string {
 // ShortCost is CostText for a column: $1.20, ≥ $1.20, unknown.
 func ShortCost(usd float64, unknown int) string {
 	switch {
-	case unknown == 0:
+	case unknown <= 0:
 		return fmt.Sprintf("$%.2f", usd)
 	case usd == 0:
 		return string(CostUnknown)
@@ -38,12 +38,33 @@ func ShortCost(usd float64, unknown int) string {
 // Text writes what a call cost.
 func (c Spend) Text() string { return ShortCost(c.USD, c.UnknownCalls()) }
 
-// UnknownCalls is 1 if the cost of the call, or of a part of it, is unknown, else 0.
+// UnknownCalls is what the call adds to the number of calls without a known cost: 1 if its cost, or that of a part of
+// it, is unknown; negative if its cost contains that of earlier calls which were unknown.
 func (c Spend) UnknownCalls() int {
 	if c.Known == CostUnknown || c.Known == CostAtLeast {
-		return 1
+		return 1 - c.Covers
 	}
-	return 0
+	return -c.Covers
+}
+
+// Plus adds what another call cost. The prices of both are left out.
+func (c Spend) Plus(o Spend) Spend {
+	c.Tokens.Input += o.Tokens.Input
+	c.Tokens.Output += o.Tokens.Output
+	c.Tokens.CacheRead += o.Tokens.CacheRead
+	c.Tokens.CacheWrite += o.Tokens.CacheWrite
+	c.USD, c.Prices = Cents(c.USD+o.USD), nil
+	return c
+}
+
+// Without is the cost of a call whose total contains what is counted already, with a number of unknown calls.
+func (c Spend) Without(counted Spend, unknown int) Spend {
+	c.Tokens.Input = max(0, c.Tokens.Input-counted.Tokens.Input)
+	c.Tokens.Output = max(0, c.Tokens.Output-counted.Tokens.Output)
+	c.Tokens.CacheRead = max(0, c.Tokens.CacheRead-counted.Tokens.CacheRead)
+	c.Tokens.CacheWrite = max(0, c.Tokens.CacheWrite-counted.Tokens.CacheWrite)
+	c.USD, c.Covers = Cents(max(0, c.USD-counted.USD)), c.Covers+unknown
+	return c
 }
 
 // Tokens are what a provider counted for one call.
@@ -76,7 +97,7 @@ func (t *Totals) Add(c Spend) {
 	if c.Estimated {
 		t.EstimatedUSD = Cents(t.EstimatedUSD + c.USD)
 	}
-	t.Unknown += c.UnknownCalls()
+	t.Unknown = max(0, t.Unknown+c.UnknownCalls())
 	if c.Known != "" || t.Known != "" {
 		t.Known = KnownOf(t.USD, t.Unknown)
 	}
@@ -85,7 +106,7 @@ func (t *Totals) Add(c Spend) {
 // KnownOf reports whether an amount that lacks the cost of a number of calls is all that was spent.
 func KnownOf(usd float64, unknown int) CostKnown {
 	switch {
-	case unknown == 0:
+	case unknown <= 0:
 		return CostExact
 	case usd == 0:
 		return CostUnknown

@@ -42,6 +42,8 @@ type Spend struct {
 	Known CostKnown `json:"cost_known,omitempty"`
 	// that USD was computed with, by model; none: the agent reported USD
 	Prices []ModelPrice `json:"prices,omitempty"`
+	// earlier calls that were counted as unknown, and whose cost is part of USD
+	Covers int `json:"covers_calls,omitempty"`
 }
 
 // ModelPrice is what tokens of a model cost, in USD per million.

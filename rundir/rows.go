@@ -106,7 +106,9 @@ type CostRow struct {
 	Cumulative float64 `json:"cumulativeCostUsd"`
 	Estimated  bool    `json:"estimated,omitempty"`
 	Known      string  `json:"costKnown,omitempty"` // exact, at_least or unknown
-	Seq        int64   `json:"seq"`
+	// earlier calls without a known cost, whose cost is part of this one
+	Covers int   `json:"coversCalls,omitempty"`
+	Seq    int64 `json:"seq"`
 }
 
 // QualityRow is a line of quality.jsonl. The fields in use depend on its type.

@@ -43,7 +43,7 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if p.startedAt == "" {
 			p.startedAt = res.StartedAt
 		}
-		if err := p.journalSuperseded(ctx, res); err != nil {
+		if err := p.journalSuperseded(ctx, res.Superseded); err != nil {
 			return err
 		}
 		if res.Outcome == run.CategoryOK {
@@ -61,23 +61,6 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 			return err
 		}
 	}
-}
-
-// journalSuperseded journals the cost of superseded results, including those of earlier calls.
-func (p *pass) journalSuperseded(ctx workflow.Context, res *contract.PassResult) error {
-	for _, l := range res.Superseded {
-		if l.Number <= p.e.j.state.Late {
-			continue // another member of the group has journaled it
-		}
-		ev := p.attemptEvent(run.CategorySuperseded,
-			"call "+l.Call+" returned another result later; its cost is counted")
-		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
-		ev.Prompt, ev.Output, ev.Envelope = l.Prompt, l.Output, l.Envelope
-		if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // handleFailure decides by category: another attempt, the next pass, or a pause.
@@ -148,21 +131,6 @@ func (p *pass) attemptsIn(class run.RetryClass) int {
 // counts reports whether an attempt has a cost, or an unknown one.
 func counts(s run.Spend) bool {
 	return s.USD > 0 || s.Tokens != (run.Tokens{}) || s.Known == run.CostUnknown
-}
-
-// spendOf returns the cost of a call that an operator ended. It is nil if no agent was started.
-func spendOf(err error) *run.Spend {
-	var spend run.Spend
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	switch {
-	case errors.As(err, &app) && app.HasDetails() && app.Details(&spend) == nil:
-	case errors.As(err, &cancelled) && cancelled.HasDetails() && cancelled.Details(&spend) == nil:
-	}
-	if !counts(spend) {
-		return nil
-	}
-	return &spend
 }
 
 // random returns a number that is recorded in history, so that a replay waits the same time.
@@ -236,6 +204,11 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 			continue
 		}
 		lost++
+		if _, notes := costOf(err); len(notes) > 0 {
+			if err := p.journalSuperseded(ctx, notes); err != nil {
+				return nil, err
+			}
+		}
 		if err := p.journalLost(ctx, lost, err); err != nil || p.failure != nil {
 			return nil, err
 		}
@@ -255,8 +228,12 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 // full, or no worker can make it.
 func (p *pass) stopped(ctx, calls workflow.Context, err error) (done bool, _ error) {
 	attempt := func(category run.Category, message string) error {
+		spend, notes := costOf(err)
+		if err := p.journalSuperseded(ctx, notes); err != nil {
+			return err
+		}
 		ev := p.attemptEvent(category, message)
-		ev.Spend = spendOf(err)
+		ev.Spend = spend
 		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev)
 	}
 	switch {

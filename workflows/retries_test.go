@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -165,4 +166,43 @@ func TestSupersededResultsAreCountedOnce(t *testing.T) {
 	require.InDelta(t, 2.75, r.USD, 1e-9, "two passes and what came late")
 	require.Equal(t, []int{0, 1}, []int{w.agent.inputs[0].SupersededSeen, w.agent.inputs[1].SupersededSeen},
 		"the next call asks only for what is new")
+}
+
+// TestEndedDeliveryIsCountedOnce has a lost delivery noted by its error and by the answer of the next one.
+func TestEndedDeliveryIsCountedOnce(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	note := contract.SupersededResult{
+		Number: 1, Ended: 1, Call: "run-1/g0.001.1.-.1.abc", Spend: run.Spend{Known: run.CostUnknown},
+	}
+	lost := temporal.NewApplicationErrorWithOptions("lost", contract.ErrNoAnswer, temporal.ApplicationErrorOptions{
+		Details: []any{run.Spend{}, []contract.SupersededResult{note}},
+	})
+	w.agent.will(call(1, 1), breaks(lost), func(ok contract.PassResult) (contract.PassResult, error) {
+		ok.Superseded = []contract.SupersededResult{note}
+		return ok, nil
+	})
+	w.done()
+	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
+	require.Len(t, attempts, 2)
+	require.Equal(t, []run.Category{run.CategorySuperseded, run.CategoryLost},
+		[]run.Category{attempts[0].Category, attempts[1].Category})
+	require.Equal(t, "delivery 1 of call run-1/g0.001.1.-.1.abc ended without an answer; its cost is unknown",
+		attempts[0].Message)
+	require.Equal(t, "≥ $2.00 (1 call unknown)", w.dir.state(t).CostText())
+}
+
+func TestCancelledCallIsCountedOnce(t *testing.T) {
+	for name, details := range map[string][]any{
+		"note": {run.Spend{}, []contract.SupersededResult{{Number: 1, Ended: 1, Call: "c",
+			Spend: run.Spend{Known: run.CostUnknown}}}},
+		"cost of an earlier release": {run.Spend{Known: run.CostUnknown}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("reset", contract.ErrForced, nil,
+				details...)))
+			w.done()
+			require.Equal(t, 1, w.dir.state(t).UnknownCalls())
+		})
+	}
 }

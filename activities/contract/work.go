@@ -351,17 +351,6 @@ type PassInput struct {
 	RecordedOnly bool   `json:"only,omitempty"`        // make no call
 }
 
-// SupersededResult is a result that came after the one that counts. It was paid for too.
-type SupersededResult struct {
-	Number int       `json:"number"` // within the run, from 1
-	Call   string    `json:"call"`
-	Spend  run.Spend `json:"spend"`
-
-	Prompt   *run.Blob `json:"prompt,omitempty"`
-	Output   *run.Blob `json:"output,omitempty"` // of the call
-	Envelope *run.Blob `json:"envelope,omitempty"`
-}
-
 // PassResult is the evaluated result of a call.
 type PassResult struct {
 	Outcome     run.Category          `json:"outcome"`
@@ -444,6 +433,7 @@ const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
 	// redeliver to the host in the details (a Heartbeat): it has an answer that the store did not take
 	ErrUnstored      = "Unstored"
+	ErrNoAnswer      = "NoAnswer"    // the agent ended without an answer; the details have its cost
 	ErrForced        = "Forced"      // reset or cancelled by an operator
 	ErrPaused        = "Paused"      // the activity was paused by an operator
 	ErrBadInput      = "BadInput"    // no worker can do it

@@ -100,6 +100,13 @@ func (l Ledger) Result(ctx context.Context) (*Answer, error) {
 // Put stores an answer. The first wins; a second one is kept as superseded and noted for the run, because it was
 // paid for too. won reports whether this one was the first.
 func (l Ledger) Put(ctx context.Context, ans Answer) (won bool, err error) {
+	end, err := l.ReadEnd(ctx, ans.Delivery)
+	if err != nil {
+		return false, err
+	}
+	if end != nil && end.Spend != nil { // it was counted as if it would bring nothing
+		ans.Read.Spend = ans.Read.Spend.Without(*end.Spend, end.Spend.UnknownCalls())
+	}
 	raw, err := json.Marshal(ans)
 	if err != nil {
 		return false, err

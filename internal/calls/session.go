@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
@@ -21,6 +22,10 @@ type Session struct {
 	Work  string `json:"work"`           // the working directory on that host
 	Cause string `json:"cause"`          // why the call was interrupted, for the agent
 	Late  bool   `json:"late,omitempty"` // its time was nearly up: it only has to finish
+
+	// for programs whose total of a session includes its earlier calls: what of it is counted already
+	Counted run.Spend `json:"counted,omitzero"`
+	Unknown int       `json:"unknown_calls,omitempty"` // calls of it that were counted without a known cost
 }
 
 // sessionID is the form of ids that are used as arguments of a command.
@@ -51,11 +56,16 @@ type End struct {
 	Session *Session `json:"session,omitempty"` // the next delivery can continue it
 	Refused bool     `json:"refused,omitempty"` // the agent did not continue a session: the next delivery starts anew
 
-	Spend *run.Spend `json:"spend,omitempty"` // that it reported; nil: not known
+	Spend *run.Spend `json:"spend,omitempty"` // what it cost, as far as it is known; nil: no model was asked
 }
 
-// End records that a delivery will have no result, so no worker waits for it.
+// End records that a delivery will have no result, so no worker waits for it. The run accounts for its cost.
 func (l Ledger) End(ctx context.Context, n int, end End) error {
+	if end.Spend != nil {
+		if err := noteLate(ctx, l.Store, contract.SupersededResult{Call: l.Call, Ended: n, Spend: *end.Spend}); err != nil {
+			return err
+		}
+	}
 	raw, err := json.Marshal(end)
 	if err != nil {
 		return err

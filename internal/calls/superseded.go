@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,20 @@ func lateFolder(call string) string {
 	return "late/" + root + "/"
 }
 
-// noteLate stores a superseded answer under the next number.
+// noteLate stores a superseded answer under the next number; a delivery that ended without one, once.
 func noteLate(ctx context.Context, s *store.Store, late contract.SupersededResult) error {
 	names, err := s.List(ctx, lateFolder(late.Call))
 	if err != nil {
 		return err
+	}
+	for _, name := range names {
+		other, err := readLate(ctx, s, name)
+		if err != nil {
+			return err
+		}
+		if late.Ended > 0 && other != nil && other.Call == late.Call && other.Ended == late.Ended {
+			return nil
+		}
 	}
 	for late.Number = len(names) + 1; ; late.Number++ {
 		raw, err := json.Marshal(late)
@@ -50,18 +60,29 @@ func SupersededSince(ctx context.Context, s *store.Store, in contract.PassInput)
 		if err != nil || n <= in.SupersededSeen {
 			continue
 		}
-		raw, err := s.ReadName(ctx, name)
-		if errors.Is(err, store.ErrMissing) {
-			continue
-		}
+		late, err := readLate(ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
-		var late contract.SupersededResult
-		if err := json.Unmarshal(raw, &late); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if late != nil && !slices.ContainsFunc(out, late.SameEnd) {
+			out = append(out, *late)
 		}
-		out = append(out, late)
 	}
 	return out, nil
+}
+
+// readLate reads a note; nil: it was removed.
+func readLate(ctx context.Context, s *store.Store, name string) (*contract.SupersededResult, error) {
+	raw, err := s.ReadName(ctx, name)
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var late contract.SupersededResult
+	if err := json.Unmarshal(raw, &late); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &late, nil
 }

@@ -85,9 +85,8 @@ func (l *CostLine) add(row rundir.CostRow) {
 	l.CacheRead += row.CacheRead
 	l.CacheWrite += row.CacheWrite
 	l.USD = run.Cents(l.USD + row.USD)
-	if row.Known == string(run.CostUnknown) {
-		l.Unknown++
-	}
+	spend := run.Spend{Known: run.CostKnown(row.Known), Covers: row.Covers}
+	l.Unknown = max(0, l.Unknown+spend.UnknownCalls())
 	if row.Estimated {
 		l.Estimated = run.Cents(l.Estimated + row.USD)
 	}

@@ -155,7 +155,7 @@ func (c *collector) spend(e run.Event, p run.Pass, s run.Spend) {
 	r := &c.Spend.ByRole[i]
 	r.Calls++
 	r.USD = run.Cents(r.USD + s.USD)
-	r.Unknown += s.UnknownCalls()
+	r.Unknown = max(0, r.Unknown+s.UnknownCalls())
 }
 
 func (c *collector) pass(e run.Event) {

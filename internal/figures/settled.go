@@ -76,7 +76,7 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 			e.Decode(&p)
 			out = append(out, Settled{
 				Seq: e.Seq, TS: e.TS, Pass: p.Pass, Duration: time.Duration(p.DurationMS) * time.Millisecond,
-				USD: p.Spend.USD, Unknown: p.Spend.UnknownCalls(),
+				USD: p.Spend.USD, Unknown: max(0, p.Spend.UnknownCalls()),
 				Passed: p.Validation.Passed, Outcome: p.Outcome.In(w),
 				Verdict: p.Verdict, Value: p.Value, As: p.As, Score: p.Score,
 			})

@@ -41,7 +41,7 @@ func (l *Logbook) cost(e entry, p run.Pass, c run.Spend) {
 		TS: e.TS, Pass: p.Number, PACycle: cycle, Role: p.Role, Subset: p.Set, Model: c.Model, Input: c.Tokens.Input,
 		Output:    c.Tokens.Output,
 		CacheRead: c.Tokens.CacheRead, CacheWrite: c.Tokens.CacheWrite, USD: c.USD, Cumulative: e.After.Total(),
-		Estimated: c.Estimated, Known: string(c.Known), Seq: e.Seq,
+		Estimated: c.Estimated, Known: string(c.Known), Covers: c.Covers, Seq: e.Seq,
 	})
 }
 

@@ -138,7 +138,7 @@ func (b ledger) takeSpend(of string, last run.Spend) (all run.Spend, unknown int
 		unknown += w.Spend.UnknownCalls()
 	}
 	b.PendingSpend = rest
-	return last, unknown
+	return last, max(0, unknown)
 }
 
 func FailedKey(p run.Pass) string { return layout.FailedFile(p, 1) }

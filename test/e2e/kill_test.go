@@ -82,12 +82,14 @@ func TestWorkerEndsInACall(t *testing.T) {
 func TestServerStopLeavesCallsRunning(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		args   []string
-		says   string
-		starts int
+		args     []string
+		says     string
+		starts   int
+		attempts []run.Category
 	}{
-		"stop":       {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins it.", 1},
-		"stop --now": {[]string{"server", "stop", "--now"}, "Stopped. 1 call ended.", 2},
+		"stop": {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins it.", 1, nil},
+		"stop --now": {[]string{"server", "stop", "--now"}, "Stopped. 1 call ended.", 2,
+			[]run.Category{run.CategorySuperseded, run.CategoryLost}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +101,12 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 			require.Contains(t, h.starter(row.args...), row.says)
 			require.Equal(t, row.starts == 1, agent.Alive())
 			h.finish(dir)
-			require.Len(t, of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt), row.starts-1)
+			var attempts []run.Category
+			for _, p := range of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt) {
+				attempts = append(attempts, p.Category)
+			}
+			require.Equal(t, row.attempts, attempts)
+			require.Equal(t, row.starts-1, metaOf(t, dir).State.UnknownCalls(), "the ended call reported no cost")
 			require.Equal(t, row.starts, h.count("start", "002"))
 		})
 	}

@@ -1,0 +1,128 @@
+package activities
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/run"
+)
+
+// lose kills the supervisor of delivery 1 and returns the error of its activity.
+func (h *harness) lose(done <-chan error) error {
+	h.t.Helper()
+	h.awaitStart(1)
+	dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+	rec, ok, err := supervisor.ReadRecord(dir)
+	require.NoError(h.t, err)
+	require.True(h.t, ok)
+	require.NoError(h.t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
+	return <-done
+}
+
+// TestLostDeliveryWithoutUsageIsUnknown: the error of a delivery that reported nothing names its cost, and so does the
+// answer of the next one: under the same number, which the run counts once.
+func TestLostDeliveryWithoutUsageIsUnknown(t *testing.T) {
+	h := newHarness(t, "hang")
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	err := h.lose(done)
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, contract.ErrNoAnswer, app.Type())
+	var none run.Spend
+	var notes []contract.SupersededResult
+	require.NoError(t, app.Details(&none, &notes))
+	want := []contract.SupersededResult{{
+		Number: 1, Ended: 1, Call: h.ledger().Call, Spend: run.Spend{Known: run.CostUnknown},
+	}}
+	require.Equal(t, want, notes)
+
+	require.NoError(t, h.ledger().End(t.Context(), 1, calls.End{Spend: &want[0].Spend}), "another worker notes it too")
+	require.NoError(t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600))
+	t.Setenv("ACTIVITIES_TEST_PLAYS", "answer")
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, res.Superseded)
+	require.Equal(t, run.CostExact, res.Spend.Known)
+	h.in.SupersededSeen = 1
+	res, err = h.pass(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, res.Superseded)
+}
+
+// codex prints the events of `codex exec --json`. The totals of a continued session contain its earlier part.
+func codex(t *testing.T, plays ...string) *harness {
+	t.Helper()
+	h := claude(t, plays...)
+	program := filepath.Join(h.dir, "bin", "codex")
+	require.NoError(t, os.Rename(filepath.Join(h.dir, "bin", "claude"), program))
+	h.reply = adapter.CodexJSONL
+	h.lay(program + ", exec, --json, -m, gpt-5.1-codex")
+	return h
+}
+
+const (
+	thread    = `printf '{"type":"thread.started","thread_id":"s-1"}\n'; `
+	completed = thread + `printf '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"done"}}\n` +
+		`{"type":"turn.completed","usage":{"input_tokens":300000,"cached_input_tokens":100000,"output_tokens":100000}}\n'`
+)
+
+// TestContinuedTotalCoversEarlierCalls: the total of the last call is exact, and contains what was unknown before.
+func TestContinuedTotalCoversEarlierCalls(t *testing.T) {
+	h := codex(t, thread+"sleep 60", thread+"sleep 60", completed)
+	h.in.TimeoutMS = 1000
+	var total run.Totals
+	failed, err := h.pass(t.Context()) // asked to finish, and ended again
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryAgentTimeout, failed.Outcome)
+	for _, l := range failed.Superseded {
+		total.Add(l.Spend)
+	}
+	total.Add(failed.Spend)
+	require.Equal(t, []any{2, run.CostUnknown}, []any{total.Unknown, total.Known})
+
+	h.again()
+	h.in.SupersededSeen = len(failed.Superseded)
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	require.Equal(t, "s-1", res.ResumedFrom)
+	require.Equal(t, run.CostExact, res.Spend.Known)
+	require.Equal(t, 2, res.Spend.Covers)
+	total.Add(res.Spend)
+	require.Equal(t, []any{3, 0, run.CostExact}, []any{total.Calls, total.Unknown, total.Known})
+	require.Equal(t, run.Tokens{Input: 200000, CacheRead: 100000, Output: 100000}, total.Tokens)
+	require.InDelta(t, 0.2*1.25+0.1*0.125+0.1*10, total.USD, 1e-9)
+}
+
+// TestAnswerOfDeliveryThatWasGivenUpIsNoLongerUnknown: it comes after its end was noted.
+func TestAnswerOfDeliveryThatWasGivenUpIsNoLongerUnknown(t *testing.T) {
+	h := newHarness(t, "answer")
+	l := h.ledger()
+	require.NoError(t, l.End(t.Context(), 1, calls.End{Spend: &run.Spend{Known: run.CostUnknown}}))
+	won, err := l.Put(t.Context(), calls.Answer{
+		Version: calls.AnswerVersion, Call: l.Call, Delivery: 1,
+		Read: calls.Reading{Spend: run.Spend{USD: 2, Known: run.CostExact}},
+	})
+	require.NoError(t, err)
+	require.True(t, won)
+	ans, err := l.Result(t.Context())
+	require.NoError(t, err)
+	notes, err := calls.SupersededSince(t.Context(), h.s, h.in)
+	require.NoError(t, err)
+	require.Len(t, notes, 1)
+	var total run.Totals
+	total.Add(notes[0].Spend)
+	total.Add(ans.Read.Spend)
+	require.Equal(t, []any{2.0, 0, run.CostExact}, []any{total.USD, total.Unknown, total.Known})
+}
