@@ -166,11 +166,15 @@ func Flags(fs *pflag.FlagSet) {
 	fs.String("settings", "", "settings file (default: passbook/config.yaml in the user's configuration folder)")
 	for _, name := range names() {
 		fs.String(flagName(name), "", "setting "+name)
-		if err := fs.MarkHidden(flagName(name)); err != nil {
+		err := fs.SetAnnotation(flagName(name), settingFlag, []string{name})
+		if err = errors.Join(err, fs.MarkHidden(flagName(name))); err != nil {
 			panic(err) // the flag is defined above
 		}
 	}
 }
+
+// settingFlag annotates flags of settings: a verb may have its own flag with the same name, such as budget --calls.
+const settingFlag = "passbook_setting"
 
 func names() []string {
 	var out []string
@@ -226,7 +230,7 @@ func given(fs *pflag.FlagSet) map[string]string {
 		return out
 	}
 	for _, name := range names() {
-		if f := fs.Lookup(flagName(name)); f != nil && f.Changed {
+		if f := fs.Lookup(flagName(name)); f != nil && f.Changed && f.Annotations[settingFlag] != nil {
 			out[name] = f.Value.String()
 		}
 	}

@@ -243,3 +243,14 @@ func TestBudgetMustBeValid(t *testing.T) {
 		})
 	}
 }
+
+// TestFlagOfVerbIsNoSetting has a verb with its own flag of the same name.
+func TestFlagOfVerbIsNoSetting(t *testing.T) {
+	alone(t, "")
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	fs.Int("calls", 0, "of the verb")
+	require.NoError(t, fs.Parse([]string{"--calls", "-1"}))
+	s, err := Load(fs)
+	require.NoError(t, err)
+	require.Equal(t, 4, s.Calls)
+}

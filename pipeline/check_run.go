@@ -83,6 +83,15 @@ func (d *decoder) checkNetworks() {
 
 // checkBudget reports agents whose cost nothing reports: a budget in USD would never stop them.
 func (d *decoder) checkBudget() {
+	if b := d.def.Budget; b.Deadline != "" {
+		if _, err := ParseDeadline(b.Deadline); err != nil {
+			d.wrong(location{"budget", "deadline"}, "cannot be read: %v", err)
+		}
+	}
+	if b := d.def.Budget; b.Tokens > 0 && b.PerPass.Tokens > b.Tokens {
+		d.wrong(location{"budget", "per_pass", "tokens"}, "is %d, and the budget of the run is %d; write at most that",
+			b.PerPass.Tokens, b.Tokens)
+	}
 	if d.def.Budget.USD <= 0 {
 		return
 	}

@@ -105,16 +105,22 @@ type TreeLimits struct {
 	Files int   `json:"files,omitempty"` // files, symlinks and folders; 0: 100,000
 }
 
-// Budget bounds what a run may spend, in USD. Zero means no bound.
+// Budget bounds what a run may use. Zero means no bound.
 type Budget struct {
 	USD     float64 `json:"usd"`
 	WarnAt  float64 `json:"warn_at" yaml:"warn_at"` // share of USD, 0.8
 	PerPass PerPass `json:"per_pass,omitzero" yaml:"per_pass"`
+
+	Tokens   int64   `json:"tokens,omitempty"` // of all kinds
+	Calls    int     `json:"calls,omitempty"`
+	Hours    float64 `json:"hours,omitempty"`    // of work, without pauses and questions
+	Deadline string  `json:"deadline,omitempty"` // see ParseDeadline
 }
 
 // PerPass bounds what one call may spend.
 type PerPass struct {
-	USD float64 `json:"usd,omitempty"`
+	USD    float64 `json:"usd,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
 }
 
 // Artifact is the one file that the passes revise.

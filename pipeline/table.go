@@ -19,6 +19,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 		s.writeSteps(&out)
 	}
 	fmt.Fprintf(&out, "\n%s\n", p.sentence())
+	if text := p.Budget.sentence(); text != "" {
+		fmt.Fprintf(&out, "Budget: %s\n", text)
+	}
 	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
 	_, err := w.Write(out.Bytes())
 	return err

@@ -75,6 +75,9 @@ type Tokens struct {
 	CacheWrite int64 `json:"cache_write"`
 }
 
+// Sum is the number of all tokens.
+func (t Tokens) Sum() int64 { return t.Input + t.Output + t.CacheRead + t.CacheWrite }
+
 // Totals sum calls: tokens, and USD as the agent reported it or as it was estimated.
 type Totals struct {
 	Calls        int     `json:"calls"`

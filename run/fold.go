@@ -31,6 +31,9 @@ func (f *folder) apply(e *Event) {
 func (f *folder) applyOne(e *Event, r *kindRow) {
 	f.Seq, f.InvalidTransition = max(f.Seq, e.Seq), ""
 	if e.TS > f.TS {
+		if e.Kind != KindRunInterrupted {
+			f.Used.LiveMS += f.liveUntil(e.TS)
+		}
 		f.TS = e.TS
 	}
 	if f.foreign.on {

@@ -40,7 +40,7 @@ func check(t *testing.T, r row) {
 	}
 	got := run.Apply(s, e)
 	want := s
-	want.Seq, want.TS = 9, now
+	want.Seq, want.TS, want.Used = 9, now, got.Used // see TestUsedOfBudgets
 	if r.want != nil {
 		r.want(&want)
 	}

@@ -114,6 +114,7 @@ func (f *folder) countTry(member string) {
 func (f *folder) spend(p Pass, phase string, c Spend) {
 	role := f.Wording.CountedAs(p)
 	f.Spent.Add(c)
+	f.Used.use(c)
 	f.ByRole = add(list(f, f.ByRole), role, c)
 	f.ByStage = add(list(f, f.ByStage), phase, c)
 }
@@ -282,7 +283,7 @@ func (f *folder) raiseBudget(e *Event) {
 
 // setBudget changes the budget. Only one that covers the next call ends the cause of a pause.
 func (f *folder) setBudget(b Budget) {
-	raised := b.CapUSD > f.Budget.CapUSD
+	raised := b != f.Budget
 	f.Budget, f.Warned = b, b.WarnUSD > 0 && f.Total() >= b.WarnUSD
 	f.Raised = f.Status == Paused && f.Reason == BudgetThreshold && raised && !f.BudgetShort()
 }

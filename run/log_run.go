@@ -67,7 +67,7 @@ func (l *Log) reverted(e *Entry, p RunReverted) {
 }
 
 func (l *Log) budgetRaised(_ *Entry, p BudgetEvent) {
-	l.info("Budget set to $%.2f by %s", p.CapUSD, p.By)
+	l.info("Budget set to %s by %s", p.Budget.Words(), p.By)
 	l.decide(LogDecision{Decision: "set-budget", Reason: "asked for", Threshold: &p.CapUSD, By: p.By, Auth: p.Auth})
 }
 

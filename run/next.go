@@ -150,12 +150,13 @@ func resumed(s State, dir string) Command {
 		if s.Raised {
 			break
 		}
-		usd := math.Ceil(2 * s.Budget.CapUSD)
-		if s.Need != nil {
-			usd = max(usd, math.Ceil(s.Total()+s.Need.USD))
+		name, value := s.raise()
+		c.Steps = append([][]string{{"budget", dir, "--" + name, value}}, c.Steps...)
+		message := `{"` + name + `":` + value + `}`
+		if name == BudgetDeadline {
+			message = object(map[string]string{name: value})
 		}
-		c.Steps = append([][]string{{"budget", dir, "--usd", strconv.FormatFloat(usd, 'f', -1, 64)}}, c.Steps...)
-		c.Messages = append([]Sent{{"budget", object(map[string]float64{"usd": usd})}}, c.Messages...)
+		c.Messages = append([]Sent{{"budget", message}}, c.Messages...)
 	case ConsecutiveFailures:
 		c = forced(Resume, "fix the cause", dir)
 		c.Messages = []Sent{{"resume", `{"force":true,"reason":"TEXT"}`}}
@@ -165,6 +166,29 @@ func resumed(s State, dir string) Command {
 		c.First = "fix the cause"
 	}
 	return c
+}
+
+// raise suggests a budget that lets a run continue.
+func (s State) raise() (name, value string) {
+	use, _ := s.SpentBudget("")
+	number := func(x float64) string { return strconv.FormatFloat(math.Ceil(x), 'f', -1, 64) }
+	switch {
+	case use.Name == BudgetDeadline:
+		return use.Name, "TIME"
+	case use.Name == BudgetCalls, use.Name == BudgetHours:
+		return use.Name, number(2 * use.Limit)
+	case use.Name == BudgetTokens, s.Need != nil && s.Need.OfTokens:
+		most := float64(2 * s.Budget.Tokens)
+		if s.Need != nil {
+			most = max(most, float64(s.Used.Tokens+s.Need.Tokens))
+		}
+		return BudgetTokens, number(most)
+	}
+	usd := 2 * s.Budget.CapUSD
+	if s.Need != nil {
+		usd = max(usd, s.Total()+s.Need.USD)
+	}
+	return BudgetUSD, number(usd)
 }
 
 // forced is a command that needs a reason, which is recorded.

@@ -46,12 +46,18 @@ type NoteRef struct {
 	File string `json:"file"`
 }
 
-// Budget is a cap on spending in USD; zero is no cap.
+// Budget is what a run may use; zero is no limit.
 type Budget struct {
 	CapUSD  float64 `json:"cap_usd"`
 	WarnUSD float64 `json:"warn_usd"`
 
-	PerPassUSD float64 `json:"per_pass_usd,omitempty"` // of one call; 0: no limit
+	Tokens   int64   `json:"tokens,omitempty"` // of all kinds
+	Calls    int     `json:"calls,omitempty"`
+	Hours    float64 `json:"hours,omitempty"`    // of work, without pauses and questions
+	Deadline string  `json:"deadline,omitempty"` // RFC 3339
+
+	PerPassUSD    float64 `json:"per_pass_usd,omitempty"` // of one call
+	PerPassTokens int64   `json:"per_pass_tokens,omitempty"`
 }
 
 // MaxBudgetUSD is the largest budget of a run; that of a definition too.
@@ -390,6 +396,8 @@ type BudgetEvent struct {
 	TotalUSD float64 `json:"total_usd"`
 	Unknown  int     `json:"unknown_calls,omitempty"` // calls whose cost TotalUSD lacks
 	Need     *Need   `json:"need,omitempty"`          // exceeded: of the next call; nil: the budget is spent
+	Rest     int64   `json:"rest_tokens,omitempty"`   // of the budget in tokens, if Need is of tokens
+	Spent    string  `json:"spent,omitempty"`         // exceeded: the budget that is spent, if it is not that in USD
 	By       string  `json:"by,omitempty"`
 	Auth     string  `json:"auth,omitempty"`
 	Note     string  `json:"note,omitempty"`
@@ -397,6 +405,12 @@ type BudgetEvent struct {
 
 // Exceeded is the subject of a budget.exceeded.
 func (b BudgetEvent) Exceeded() string {
+	if b.Spent != "" {
+		return b.Spent
+	}
+	if b.Need != nil && b.Need.OfTokens {
+		return fmt.Sprintf("%d of %d tokens remain; %s", b.Rest, b.Tokens, b.Need.Text())
+	}
 	if b.Need != nil {
 		most := ""
 		if b.Unknown > 0 {

@@ -65,6 +65,7 @@ type State struct {
 	Spent       Totals          `json:"spent"`    // of the calls in force
 	SunkUSD     float64         `json:"sunk_usd"` // of calls that a revert left behind
 	SunkUnknown int             `json:"sunk_unknown_calls,omitempty"`
+	Used        Used            `json:"used,omitzero"`  // what a revert left behind included
 	Late        int             `json:"late,omitempty"` // how many late answers are accounted for
 	ByRole      []Named         `json:"by_role,omitempty"`
 	ByStage     []Named         `json:"by_stage,omitempty"`

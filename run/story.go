@@ -61,7 +61,7 @@ func rehomedStory(_ *Entry, p RunRehomed) Story {
 }
 
 func budgetStory(_ *Entry, p BudgetEvent) Story {
-	what := fmt.Sprintf("budget raised to $%.2f", p.CapUSD)
+	what := "budget raised to " + p.Budget.Words()
 	return Story{What: what, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
 }
 

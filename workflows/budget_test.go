@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -171,10 +172,71 @@ func (w *harness) sortedCalls() []string {
 }
 
 func TestMeanIsKeptByRevert(t *testing.T) {
-	now := run.State{Means: []run.Mean{{Role: "builder", Calls: 2, USD: 3}}}
+	used := run.Used{Calls: 5, Tokens: 7, LiveMS: 9}
+	now := run.State{Means: []run.Mean{{Role: "builder", Calls: 2, USD: 3}}, Used: used}
 	then := run.Checkpoint{State: run.State{Need: &run.Need{Role: "builder", USD: 9}, Raised: true}}
 	back := then.Reverted(now)
 	require.Equal(t, run.Need{Role: "builder", USD: 1.5, Source: run.NeedMean}, back.Needs("builder"))
 	require.Nil(t, back.Need)
 	require.False(t, back.Raised)
+	require.Equal(t, used, back.Used)
+}
+
+// TestEachBudgetPausesRun raises what is spent; the run continues.
+func TestEachBudgetPausesRun(t *testing.T) {
+	for budget, row := range map[string]struct {
+		calls int // before the pause
+		why   string
+		raise message
+	}{
+		"{calls: 2}": {2, "2 of 2 calls are used", message{"calls": 9}},
+		"{tokens: 250}": {2, "50 of 250 tokens remain; the mean of role builder is 100 tokens",
+			message{"tokens": 900}},
+		"{deadline: '2026-01-02T03:04:05Z'}": {0, "the deadline 2026-01-02T03:04:05Z has passed",
+			message{"deadline": "2027-01-02T03:04:05Z"}},
+	} {
+		t.Run(budget, func(t *testing.T) {
+			w := newHarness(t, strings.Replace(fourPasses, "{usd: 3, warn_at: 0.5}", budget, 1))
+			for i := range 4 {
+				w.agent.will(call(i+1, 1), func(ok contract.PassResult) (contract.PassResult, error) {
+					ok.Spend = run.Spend{USD: 1, Tokens: run.Tokens{Input: 60, Output: 40}, Known: run.CostExact}
+					return ok, nil
+				})
+			}
+			var early, wrong *reply
+			w.onPause(func() {
+				require.Len(t, w.agent.ids, row.calls)
+				early = w.update("resume", nil)
+				wrong = w.update("budget", message{"calls": 1, "tokens": 1, "deadline": "2026-01-01T00:00:00Z"})
+				w.update("budget", row.raise)
+				w.update("resume", nil)
+			})
+			w.done()
+			require.Equal(t, []string{row.why}, w.pausedFor())
+			require.ErrorContains(t, early.refused, "raise the budget first")
+			require.ErrorContains(t, wrong.refused, "the deadline 2026-01-01T00:00:00Z has passed")
+			require.Equal(t, run.Used{Calls: 4, Tokens: 400}, run.Used{Calls: w.dir.state(t).Used.Calls,
+				Tokens: w.dir.state(t).Used.Tokens})
+		})
+	}
+}
+
+// TestHoursCountWorkOnly leaves out the pause.
+func TestHoursCountWorkOnly(t *testing.T) {
+	w := newHarness(t, strings.Replace(fourPasses, "{usd: 3, warn_at: 0.5}", "{hours: 1}", 1))
+	w.agent.will(call(1, 1), goes(rateLimit)) // waits for a minute
+	w.in.Options.TimeScale = 90
+	w.onPause(func() {
+		require.Len(t, w.agent.ids, 1, "the retry would begin after the hour")
+		w.env.RegisterDelayedCallback(func() {
+			w.env.SignalWorkflow("budget", w.withGrants(message{"hours": 3}))
+			w.env.SignalWorkflow("resume", w.withGrants(message{}))
+		}, 5*time.Hour)
+	})
+	w.done()
+	require.Len(t, w.pausedFor(), 1)
+	require.Regexp(t, `^1\.\d of 1 hours are used$`, w.pausedFor()[0])
+	live := time.Duration(w.dir.state(t).Used.LiveMS) * time.Millisecond
+	require.Greater(t, live, time.Hour)
+	require.Less(t, live, 3*time.Hour, "without the pause")
 }

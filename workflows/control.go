@@ -23,13 +23,14 @@ const (
 
 // Message is the payload of signals and Updates. Its keys are lower case because operators type them.
 type Message struct {
-	By    string  `json:"by,omitempty"`
-	Note  string  `json:"note,omitempty"`
-	Now   bool    `json:"now,omitempty"`   // pause: cancel the running call instead of waiting for it
-	USD   float64 `json:"usd,omitempty"`   // budget: the new cap
-	Force bool    `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
-	Dir   string  `json:"dir,omitempty"`   // rehome, resume: the new path of the run directory of a paused run
-	Queue string  `json:"queue,omitempty"` // rehome: task queue of the new host
+	By   string  `json:"by,omitempty"`
+	Note string  `json:"note,omitempty"`
+	Now  bool    `json:"now,omitempty"` // pause: cancel the running call instead of waiting for it
+	USD  float64 `json:"usd,omitempty"` // budget: the new cap
+	BudgetLimits
+	Force bool   `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
+	Dir   string `json:"dir,omitempty"`   // rehome, resume: the new path of the run directory of a paused run
+	Queue string `json:"queue,omitempty"` // rehome: task queue of the new host
 
 	To         string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary such as pass-35
 	StayPaused bool   `json:"rest,omitempty"` // revert: stay paused there
@@ -342,7 +343,7 @@ func (c *control) validate(verb string, m Message) error {
 			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
 		}
 		if s.Reason == run.BudgetThreshold && s.BudgetShort() {
-			if s.Need != nil {
+			if use, spent := s.SpentBudget(""); s.Need != nil || spent && use.Name != run.BudgetUSD {
 				return unmet(`%s: raise the budget first (budget {"usd": N})`, s.BudgetWords())
 			}
 			return unmet("the run has cost %.2f USD of a budget of %.2f USD: raise it first (budget {\"usd\": N})",
@@ -367,12 +368,7 @@ func (c *control) validate(verb string, m Message) error {
 	case VerbAmend:
 		return c.validateAmend(m)
 	case VerbBudget:
-		if !run.ValidBudget(m.USD) {
-			return refuse("a budget of %g USD is not a number from 0 to %.0f", m.USD, run.MaxBudgetUSD)
-		}
-		if m.USD <= 0 || m.USD < s.Total() {
-			return refuse("a budget of %.2f USD is below the current cost (%.2f)", m.USD, s.Total())
-		}
+		return c.validateBudget(m)
 	}
 	return nil
 }
@@ -439,14 +435,13 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		c.retryRequests++
 		return c.ack("the run directory is " + c.e.in.Target.Dir), nil
 	case VerbBudget:
-		b := s.Budget
-		b.CapUSD, b.WarnUSD = m.USD, run.Cents(m.USD*c.e.budgetWarnShare())
+		b := m.budget(s.Budget, c.e.budgetWarnShare())
 		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
 			Budget: b, TotalUSD: s.Total(), By: m.By, Auth: m.auth, Note: m.Note,
 		}); err != nil {
 			return Ack{}, err
 		}
-		text := fmt.Sprintf("the budget is %.2f USD", m.USD)
+		text := "the budget is " + m.budgetText()
 		if now := c.e.j.state; now.Status == run.Paused && now.Reason == run.BudgetThreshold && now.BudgetShort() {
 			text += ", and too small to continue: " + now.BudgetWords()
 		}

@@ -90,6 +90,11 @@ func cost(s run.State) string {
 	} else if text != string(run.CostUnknown) {
 		text += " USD"
 	}
+	for _, u := range s.BudgetUses("") {
+		if u.Name != run.BudgetUSD {
+			text += ", " + u.Text
+		}
+	}
 	if n := s.UnknownCalls(); n > 0 && s.Total() > 0 {
 		text += ", " + run.Plural(n, "call") + " unknown"
 	}

@@ -27,6 +27,7 @@ type pass struct {
 	startedAt   string  // start of the first attempt in this execution
 	attempt     int     // attempts in this execution
 	share       float64 // of the budget, that the next call may spend; 0: no budget
+	tokens      int64   // likewise, reserved
 	rateLimited bool    // the last attempt was rate limited
 	callID      string  // of the current call
 	result      *contract.PassResult

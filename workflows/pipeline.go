@@ -240,7 +240,7 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if at.Step >= len(e.round.Steps) || e.conditionMet() {
 		return nil, e.leavePhase(ctx, at)
 	}
-	if e.budgetSpent() { // checked only where a call would follow: a finished run does not pause for its budget
+	if e.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget
 		return nil, e.pauseOverBudget(ctx, nil)
 	}
 	e.steps++

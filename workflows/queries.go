@@ -35,9 +35,11 @@ type CostAnswer struct {
 	// exact, at_least or unknown
 	CostKnown run.CostKnown `json:"cost_known"`
 	Budget    run.Budget    `json:"budget"`
-	Spent     run.Totals    `json:"spent"`
-	ByRole    []run.Named   `json:"by_role"`
-	ByStage   []run.Named   `json:"by_stage"`
+	// each budget with what is used, at the last event
+	Budgets []run.BudgetUse `json:"budgets"`
+	Spent   run.Totals      `json:"spent"`
+	ByRole  []run.Named     `json:"by_role"`
+	ByStage []run.Named     `json:"by_stage"`
 }
 
 // HandoffAnswer answers the query `handoff`: the open question and its actions.
@@ -133,6 +135,7 @@ func (e *engine) queryCost() (CostAnswer, error) {
 	s := e.j.state
 	return CostAnswer{
 		TotalUSD: s.Total(), SunkUSD: s.SunkUSD, CostKnown: s.CostKnown(), Budget: s.Budget, Spent: s.Spent,
-		ByRole: listed(s.ByRole), ByStage: listed(s.ByStage),
+		Budgets: listed(s.BudgetUses("")),
+		ByRole:  listed(s.ByRole), ByStage: listed(s.ByStage),
 	}, nil
 }

@@ -52,7 +52,7 @@ func nullable(t reflect.Type, seen map[reflect.Type]bool) (fields []string) {
 // either is left out if it is empty, or is filled by its query and added here.
 func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	filled := map[string][]string{
-		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.ByRole", "CostAnswer.ByStage"},
+		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.Budgets", "CostAnswer.ByRole", "CostAnswer.ByStage"},
 		workflows.QueryStatus: {"Question.Actions"}, workflows.QueryHandoff: {"Question.Actions"},
 	}
 	for name, sample := range answers {
@@ -65,7 +65,7 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 			var raw json.RawMessage
 			require.NoError(t, v.Get(&raw))
 			require.NotEqual(t, "null", string(raw), "%s, %s", name, at)
-			for _, key := range []string{"stages", "by_role", "by_stage", "actions"} {
+			for _, key := range []string{"stages", "by_role", "by_stage", "actions", "budgets"} {
 				require.NotContains(t, string(raw), `"`+key+`":null`, "%s, %s", name, at)
 			}
 		}

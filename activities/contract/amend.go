@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"time"
+
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -51,9 +53,15 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 
 // BudgetOf returns the budget of a plan.
 func BudgetOf(p *pipeline.Plan) run.Budget {
-	return run.Budget{
-		CapUSD: p.Budget.USD, WarnUSD: run.Cents(p.Budget.USD * p.Budget.WarnAt), PerPassUSD: p.Budget.PerPass.USD,
+	b := p.Budget
+	out := run.Budget{
+		CapUSD: b.USD, WarnUSD: run.Cents(b.USD * b.WarnAt), Tokens: b.Tokens, Calls: b.Calls, Hours: b.Hours,
+		PerPassUSD: b.PerPass.USD, PerPassTokens: b.PerPass.Tokens,
 	}
+	if at, err := pipeline.ParseDeadline(b.Deadline); err == nil { // checked when the definition was read
+		out.Deadline = at.Format(time.RFC3339)
+	}
+	return out
 }
 
 // MaxDifferences is the maximum number of differences that an amendment journals.

@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -25,7 +28,25 @@ func (a *app) budget() *cobra.Command {
 	var m workflows.Message
 	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
 	cmd.Flags().Float64Var(&m.USD, "usd", 0, "the new cap, in USD")
+	cmd.Flags().Int64Var(&m.Tokens, "tokens", 0, "tokens of all kinds that the run may use")
+	cmd.Flags().IntVar(&m.Calls, "calls", 0, "calls of agents that the run may make")
+	cmd.Flags().Float64Var(&m.Hours, "hours", 0, "hours that the run may work, without pauses and questions")
+	deadline := cmd.Flags().String("deadline", "", "time after which it makes no call: 2026-11-25T18:00:00Z, "+
+		"or 2026-11-25 18:00 Europe/Berlin")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *deadline != "" {
+			at, err := pipeline.ParseDeadline(*deadline)
+			if err != nil {
+				return asUsage(fmt.Errorf("--deadline: %w", err))
+			}
+			m.Deadline = at.Format(time.RFC3339)
+		}
+		if m.Tokens < 0 || m.Calls < 0 || !(m.Hours >= 0) {
+			return asUsage(errors.New("--tokens, --calls and --hours must be above 0"))
+		}
+		if m.USD == 0 && m.BudgetLimits != (workflows.BudgetLimits{}) {
+			return nil
+		}
 		if m.USD == 0 || !run.ValidBudget(m.USD) {
 			return asUsage(fmt.Errorf("--usd is %g; it must be above 0 and at most %.0f, as in --usd 500",
 				m.USD, run.MaxBudgetUSD))

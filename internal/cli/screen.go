@@ -273,7 +273,7 @@ func pausedFor(s run.State) string {
 	switch s.Reason {
 	case run.BudgetThreshold:
 		if s.Raised {
-			return fmt.Sprintf("The budget is now %s. Press r to resume.", usd(s.Budget.CapUSD))
+			return fmt.Sprintf("The budget is now %s. Press r to resume.", s.Budget.Words())
 		}
 		return fmt.Sprintf("%s %s.\nPress b to raise it, then r to resume.", means, s.BudgetWords())
 	case run.DiskFull:

@@ -127,7 +127,7 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	if st.Set != "" {
 		row(figures.Title(st.Wording.Words().Set), "%s", st.Set)
 	}
-	row("Cost", "%s%s", st.CostText(), ofBudget(st))
+	row("Cost", "%s%s%s", st.CostText(), ofBudget(st), otherBudgets(st, now))
 	if st.Score != nil {
 		row("Score", "%.1f%s", *st.Score, target(st, sum))
 	}
@@ -263,6 +263,17 @@ func ofBudget(s run.State) string {
 		return ""
 	}
 	return fmt.Sprintf(" / %s (%.0f%%)", usd(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
+}
+
+// otherBudgets lists the budgets besides that in USD, with what is used.
+func otherBudgets(s run.State, now time.Time) string {
+	var text strings.Builder
+	for _, u := range s.BudgetUses(run.Time(now)) {
+		if u.Name != run.BudgetUSD {
+			text.WriteString(", " + u.Text)
+		}
+	}
+	return text.String()
 }
 
 func target(s run.State, sum rundir.Summary) string {
