@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -106,16 +107,16 @@ func (u *Used) use(c Spend) {
 }
 
 // liveUntil is the time of work since TS in milliseconds.
-func (s State) liveUntil(ts string) int64 {
+func (s *State) liveUntil(ts string) int64 {
 	if s.Status != Running && s.Status != Replaying || s.TS == "" {
 		return 0
 	}
-	from, err1 := time.Parse(TimeFormat, s.TS)
-	to, err2 := time.Parse(TimeFormat, ts)
-	if err1 != nil || err2 != nil {
+	from, ok1 := milliseconds(s.TS)
+	to, ok2 := milliseconds(ts)
+	if !ok1 || !ok2 {
 		return 0
 	}
-	return max(0, to.Sub(from).Milliseconds())
+	return max(0, to-from)
 }
 
 // Names of budgets.
@@ -154,35 +155,68 @@ type BudgetUse struct {
 
 // BudgetUses lists the budgets of a run and what is used of them at a time; empty: at the last event.
 func (s State) BudgetUses(now string) []BudgetUse {
-	if now == "" {
-		now = s.TS
+	all := s.uses(now)
+	for i := range all {
+		all[i].Text = s.useText(all[i], now)
 	}
-	var all []BudgetUse
-	add := func(name string, used, limit float64, text string) {
+	return all
+}
+
+// uses is BudgetUses without the texts: the records are folded with it at every event.
+func (s *State) uses(now string) []BudgetUse {
+	b, all := &s.Budget, []BudgetUse(nil)
+	add := func(name string, used, limit float64) {
 		if limit > 0 {
-			all = append(all, BudgetUse{Name: name, Used: used, Limit: limit, Text: text, Spent: used >= limit})
+			all = append(all, BudgetUse{Name: name, Used: used, Limit: limit, Spent: used >= limit})
 		}
 	}
-	b, hours := s.Budget, float64(s.Used.LiveMS+s.liveUntil(now))/float64(time.Hour.Milliseconds())
-	add(BudgetUSD, s.Total(), b.CapUSD, fmt.Sprintf("%s of $%.2f", s.CostText(), b.CapUSD))
-	u := s.Used
-	add(BudgetTokens, float64(u.Tokens), float64(b.Tokens), fmt.Sprintf("%d of %d tokens", u.Tokens, b.Tokens))
-	add(BudgetCalls, float64(u.Calls), float64(b.Calls), fmt.Sprintf("%d of %s", u.Calls, Plural(b.Calls, "call")))
-	add(BudgetHours, math.Floor(1000*hours)/1000, b.Hours, fmt.Sprintf("%.1f of %g hours", hours, b.Hours))
+	add(BudgetUSD, s.Total(), b.CapUSD)
+	add(BudgetTokens, float64(s.Used.Tokens), float64(b.Tokens))
+	add(BudgetCalls, float64(s.Used.Calls), float64(b.Calls))
+	if b.Hours > 0 {
+		add(BudgetHours, math.Floor(1000*s.liveHours(now))/1000, b.Hours)
+	}
+	if b.Deadline == "" {
+		return all
+	}
 	if at, err := time.Parse(time.RFC3339, b.Deadline); err == nil {
-		use := BudgetUse{Name: BudgetDeadline, Limit: 1, Text: "until " + b.Deadline}
-		if is, err := time.Parse(time.RFC3339, now); err == nil && !is.Before(at) {
-			use.Used, use.Spent, use.Text = 1, true, "deadline "+b.Deadline+" has passed"
+		use := BudgetUse{Name: BudgetDeadline, Limit: 1}
+		if is, err := time.Parse(time.RFC3339, cmp.Or(now, s.TS)); err == nil && !is.Before(at) {
+			use.Used, use.Spent = 1, true
 		}
 		all = append(all, use)
 	}
 	return all
 }
 
+// liveHours is the time of work up to a time; empty: up to the last event.
+func (s *State) liveHours(now string) float64 {
+	return float64(s.Used.LiveMS+s.liveUntil(cmp.Or(now, s.TS))) / float64(time.Hour.Milliseconds())
+}
+
+func (s *State) useText(u BudgetUse, now string) string {
+	b, used := &s.Budget, &s.Used
+	switch u.Name {
+	case BudgetTokens:
+		return fmt.Sprintf("%d of %d tokens", used.Tokens, b.Tokens)
+	case BudgetCalls:
+		return fmt.Sprintf("%d of %s", used.Calls, Plural(b.Calls, "call"))
+	case BudgetHours:
+		return fmt.Sprintf("%.1f of %g hours", s.liveHours(now), b.Hours)
+	case BudgetDeadline:
+		if u.Spent {
+			return "deadline " + b.Deadline + " has passed"
+		}
+		return "until " + b.Deadline
+	}
+	return fmt.Sprintf("%s of $%.2f", s.CostText(), b.CapUSD)
+}
+
 // SpentBudget returns the first budget that is spent at a time; empty: at the last event.
 func (s State) SpentBudget(now string) (BudgetUse, bool) {
-	for _, u := range s.BudgetUses(now) {
+	for _, u := range s.uses(now) {
 		if u.Spent {
+			u.Text = s.useText(u, now)
 			return u, true
 		}
 	}
@@ -190,8 +224,8 @@ func (s State) SpentBudget(now string) (BudgetUse, bool) {
 }
 
 // BudgetShort reports whether the budget does not cover the call for which the run paused.
-func (s State) BudgetShort() bool {
-	_, spent := s.SpentBudget("")
+func (s *State) BudgetShort() bool {
+	spent := slices.ContainsFunc(s.uses(""), func(u BudgetUse) bool { return u.Spent })
 	n := s.Need
 	if spent || n == nil || n.Source == NeedReached {
 		return spent

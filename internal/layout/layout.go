@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"strconv"
@@ -44,12 +45,12 @@ const (
 // stage. A pass that is repeated has a separate folder, passes/pass-035-redo-1.
 func evidenceDir(p run.Pass) string {
 	if p.Dir != "" {
-		return path.Join(Orchestrator, p.Dir+Redone(p.Redo))
+		return join(Orchestrator, p.Dir+Redone(p.Redo))
 	}
 	if p.Number > 0 {
-		return path.Join(PassesDir, fmt.Sprintf("pass-%03d", p.Number)+Redone(p.Redo))
+		return join(PassesDir, fmt.Sprintf("pass-%03d", p.Number)+Redone(p.Redo))
 	}
-	return path.Join(Orchestrator, "steps", strings.ReplaceAll(p.Step, "/", "-")+"-round-"+strconv.Itoa(p.Round)+
+	return join(Orchestrator, "steps/"+strings.ReplaceAll(p.Step, "/", "-")+"-round-"+strconv.Itoa(p.Round)+
 		Redone(p.Redo))
 }
 
@@ -66,6 +67,14 @@ func InForce(seq int64, name string) string {
 
 // ShotsDir returns the folder with the screenshots of a round.
 func ShotsDir(s run.Screenshots) string { return path.Join(Orchestrator, s.Dir+Redone(s.Redo)) }
+
+// join is path.Join for a clean folder. It is fast for a clean name: a check lists the files of 100,000 events.
+func join(dir, name string) string {
+	if fs.ValidPath(name) {
+		return dir + "/" + name
+	}
+	return path.Join(dir, name)
+}
 
 func Redone(times int) string {
 	if times == 0 {
@@ -86,7 +95,7 @@ func ofCall(p run.Pass, name string) string {
 	if p.Number == 0 {
 		name = Member(p) + "-" + name
 	}
-	return path.Join(evidenceDir(p), name)
+	return join(evidenceDir(p), name)
 }
 
 func PromptFile(p run.Pass) string { return ofCall(p, "prompt.md") }
@@ -99,13 +108,13 @@ func ReplyFile(p run.Pass, scored bool) string {
 	dir := evidenceDir(p)
 	switch {
 	case p.Number > 0:
-		return path.Join(dir, "raw-output.txt")
+		return join(dir, "raw-output.txt")
 	case p.Gives == "artifact":
-		return path.Join(dir, Member(p)+"-output.txt")
+		return join(dir, Member(p)+"-output.txt")
 	case scored && p.Member == "":
-		return path.Join(dir, Member(p)+"-synthesis.md")
+		return join(dir, Member(p)+"-synthesis.md")
 	default:
-		return path.Join(dir, Member(p)+"-report.md")
+		return join(dir, Member(p)+"-report.md")
 	}
 }
 
@@ -157,7 +166,7 @@ func BackupFile(p run.Pass, artifact string) string {
 	if p.Number == 0 {
 		name = "artifact-before-" + Member(p)
 	}
-	return path.Join(evidenceDir(p), name+path.Ext(artifact))
+	return join(evidenceDir(p), name+path.Ext(artifact))
 }
 
 // EditsDir contains artifacts from before an edit of an operator.
@@ -168,7 +177,7 @@ func BeforeEdit(seq int64, artifact string) string {
 	return path.Join(EditsDir, fmt.Sprintf("before-%d%s", seq, path.Ext(artifact)))
 }
 
-func NoteFile(file string) string { return path.Join(Orchestrator, file) }
+func NoteFile(file string) string { return join(Orchestrator, file) }
 
 func CheckpointDir(id string) string { return path.Join(CheckpointsDir, id) }
 

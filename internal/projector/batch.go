@@ -2,6 +2,8 @@ package projector
 
 import (
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/durable"
@@ -12,7 +14,7 @@ import (
 // batchWriter collects whole files, so that each folder is synced once. Blobs are read when they are written, a few at
 // a time: a rebuild of a whole directory need not fit into memory.
 type batchWriter struct {
-	disk  durable.Disk
+	dir   Dir
 	load  func(digest string) ([]byte, error)
 	files []wholeFile
 	index map[string]int
@@ -23,7 +25,7 @@ type batchWriter struct {
 
 // wholeFile is a file to be written: a blob of the store, the result of load when it is written, or data.
 type wholeFile struct {
-	path   string
+	name   string // in the directory, with slashes
 	digest string
 	tree   string // listed by load
 	load   func() ([]byte, error)
@@ -31,27 +33,27 @@ type wholeFile struct {
 	verify *durable.Verify
 }
 
-// add queues a file and replaces an earlier one with the same path.
+// add queues a file and replaces an earlier one with the same name.
 func (w *batchWriter) add(f wholeFile) {
+	if !fs.ValidPath(f.name) {
+		f.name = path.Clean(f.name)
+	}
+	if w.list != nil {
+		w.list(f)
+		return
+	}
 	if w.index == nil {
 		w.index = map[string]int{}
 	}
-	if i, ok := w.index[f.path]; ok {
+	if i, ok := w.index[f.name]; ok {
 		w.files[i] = f
 		return
 	}
-	w.index[f.path] = len(w.files)
+	w.index[f.name] = len(w.files)
 	w.files = append(w.files, f)
 }
 
 func (w *batchWriter) flush() error {
-	if w.list != nil {
-		for _, f := range w.files {
-			w.list(f)
-		}
-		w.files, w.index = nil, nil
-		return nil
-	}
 	const atOnce = 64 // all files of a call are open at the same time
 	for files := range slices.Chunk(w.files, atOnce) {
 		whole, err := w.read(files)
@@ -81,9 +83,9 @@ func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.path, err)
+			return nil, fmt.Errorf("%s: %w", w.dir.Path(f.name), err)
 		}
-		out = append(out, durable.File{Path: f.path, Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
+		out = append(out, durable.File{Path: w.dir.Path(f.name), Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
 			Verify: f.verify})
 	}
 	return out, nil
@@ -95,8 +97,9 @@ func (w *batchWriter) write(files []durable.File) error {
 	for i, f := range files {
 		paths[i] = f.Path
 	}
-	if err := w.disk.CleanTempsOf(paths...); err != nil {
+	disk := w.dir.Inside()
+	if err := disk.CleanTempsOf(paths...); err != nil {
 		return err
 	}
-	return w.disk.WriteAll(files)
+	return disk.WriteAll(files)
 }

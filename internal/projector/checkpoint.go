@@ -33,8 +33,8 @@ func (p *Projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	if err != nil {
 		return err
 	}
-	w.add(wholeFile{path: p.Dir.Path(path.Join(dir, layout.StateSnapshot)), data: snapshot})
-	w.add(wholeFile{path: p.Dir.Path(path.Join(dir, "manifest.json")), data: manifest})
+	w.add(wholeFile{name: path.Join(dir, layout.StateSnapshot), data: snapshot})
+	w.add(wholeFile{name: path.Join(dir, "manifest.json"), data: manifest})
 	p.records.Checkpoints = append(p.records.Checkpoints, rec)
 	return nil
 }

@@ -27,7 +27,7 @@ func (p *Projector) decision(w *batchWriter, e run.Event) error {
 	if err != nil {
 		return err
 	}
-	w.add(wholeFile{path: p.Dir.Path(layout.DecisionFile(d.ID)), data: raw})
+	w.add(wholeFile{name: layout.DecisionFile(d.ID), data: raw})
 	return nil
 }
 

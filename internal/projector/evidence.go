@@ -75,7 +75,7 @@ func (p *Projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 // put queues a file whose bytes are a blob of the store.
 func (p *Projector) put(w *batchWriter, name, digest string) error {
 	if digest != "" && name != "" {
-		w.add(wholeFile{path: p.Dir.Path(name), digest: digest})
+		w.add(wholeFile{name: name, digest: digest})
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (p *Projector) restore(w *batchWriter, artifact string, s run.State) error 
 	}
 	for _, n := range s.Notes {
 		if n.Whole.Digest == "" { // the first entry was superseded
-			w.add(wholeFile{path: p.Dir.Path(layout.NoteFile(n.File))})
+			w.add(wholeFile{name: layout.NoteFile(n.File)})
 			continue
 		}
 		if err := p.put(w, layout.NoteFile(n.File), n.Whole.Digest); err != nil {

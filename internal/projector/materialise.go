@@ -20,7 +20,7 @@ func (p *Projector) Materialise() error {
 	}
 	from := rundir.Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State.Clone()}
 	load := func(d string) ([]byte, error) { return p.Blobs.Get(p.Ctx, d) }
-	w, logs := &batchWriter{disk: p.Dir.Inside(), load: load, spares: p.Spares}, records.NewLogbook(load)
+	w, logs := &batchWriter{dir: p.Dir, load: load, spares: p.Spares}, records.NewLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		e = e.Decoded()
@@ -87,7 +87,7 @@ func (p *Projector) queueRecords(w *batchWriter) error {
 		return err
 	}
 	p.meta.Records = rundir.MarkOf(raw)
-	w.add(wholeFile{path: p.Dir.Path(layout.StateFile), data: raw, verify: durable.VerifyState()})
+	w.add(wholeFile{name: layout.StateFile, data: raw, verify: durable.VerifyState()})
 	return nil
 }
 

@@ -173,7 +173,6 @@ func (p *Projector) state() run.State {
 // inputs and of pictures.
 type Shadow struct {
 	p     *Projector
-	root  string // of the directory, with a separator
 	w     *batchWriter
 	Files map[string]ShadowFile
 	More  bool // the events after those in meta.json are being added: earlier contents are still valid

@@ -15,6 +15,6 @@ func (p *Projector) result(w *batchWriter) error {
 	if err != nil {
 		return err
 	}
-	w.add(wholeFile{path: p.Dir.Path(layout.ResultFile), data: raw})
+	w.add(wholeFile{name: layout.ResultFile, data: raw})
 	return nil
 }

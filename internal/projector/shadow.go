@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,10 +16,10 @@ import (
 
 // NewShadow returns an empty list for a directory. deep is its store; nil: lists are read from the directory only.
 func NewShadow(ctx context.Context, d Dir, deep Blobs) *Shadow {
-	s := &Shadow{Files: map[string]ShadowFile{}, root: d.Path("") + string(filepath.Separator)}
+	s := &Shadow{Files: map[string]ShadowFile{}}
 	s.p = &Projector{Ctx: ctx, Dir: d, Blobs: &shadowBlobs{dir: d.Dir, store: deep}, records: rundir.NewState(),
 		anew: true, shadow: s}
-	s.w = &batchWriter{disk: d.Inside(), list: s.list}
+	s.w = &batchWriter{dir: d, list: s.list}
 	if deep != nil {
 		s.Blobs = map[string]string{}
 	}
@@ -36,11 +35,12 @@ func (s *Shadow) Take(e run.Event, chain run.Chain, after *rundir.Meta) {
 	before := p.meta.State
 	p.last, p.chain, p.chains = e.Seq, chain, append(p.chains[:0], chain)
 	p.meta.Meta = *after
-	if s.Err = p.evidence(s.w, e, before); s.Err != nil {
-		return
+	err := p.evidence(s.w, e, before)
+	if err == nil {
+		err = p.applyRecords(s.w, e)
 	}
-	if s.Err = p.applyRecords(s.w, e); s.Err == nil {
-		s.Err = s.w.flush()
+	if s.Err == nil { // the list has found none
+		s.Err = err
 	}
 	p.records.ArtifactBackups, p.records.Checkpoints, p.records.ErrorHistory = nil, nil, nil // no file is made of them
 	clear(p.records.PassRecords)
@@ -48,12 +48,11 @@ func (s *Shadow) Take(e run.Event, chain run.Chain, after *rundir.Meta) {
 
 // list records a file that is written.
 func (s *Shadow) list(f wholeFile) {
-	rel, inside := strings.CutPrefix(f.path, s.root)
-	if !inside {
-		s.Err = fmt.Errorf("%s is not in %s", f.path, s.root)
+	name := f.name
+	if !fs.ValidPath(name) {
+		s.Err = fmt.Errorf("%s is not in %s", name, s.p.Dir.Root)
 		return
 	}
-	name := filepath.ToSlash(rel)
 	now := ShadowFile{Tree: f.tree, Blob: f.digest != ""}
 	switch {
 	case f.digest != "":

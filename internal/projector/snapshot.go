@@ -33,7 +33,7 @@ func (p *Projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 }
 
 func (p *Projector) manifest(w *batchWriter, n int, tree string) {
-	w.add(wholeFile{path: p.Dir.Path(layout.SnapshotManifest(n)), tree: tree,
+	w.add(wholeFile{name: layout.SnapshotManifest(n), tree: tree,
 		load: func() ([]byte, error) { return p.Blobs.Manifest(p.Ctx, tree) }})
 }
 
