@@ -51,6 +51,9 @@ func TestMessageDoesNotMoveRunToForeignDirectory(t *testing.T) {
 			run.KindDecisionRefused)) == 4
 	})
 	require.True(t, statusIs(dir, run.AwaitingPhaseHandoff))
+	until(t, "all refusals are folded", func() bool { // a directory that moves while it is written is rebuilt there
+		return metaOf(t, dir).Events.Seq == int64(len(eventsOf(t, dir)))
+	})
 	sameTree(t, before, tree(t, other))
 	require.NoDirExists(t, h.dir("nowhere"))
 

@@ -31,7 +31,7 @@ func testDemoNumbers(t *testing.T, h *environment, dir string) {
 	ask(workflows.QueryCost, &cost)
 	require.Equal(t, workflows.CostAnswer{
 		TotalUSD: want.Total(), SunkUSD: want.SunkUSD, CostKnown: run.CostExact, Budget: want.Budget, Spent: want.Spent, ByRole: want.ByRole,
-		ByStage: want.ByStage,
+		ByStage: want.ByStage, Budgets: want.BudgetUses(""),
 	}, cost)
 	var points []run.CheckpointRef
 	ask(workflows.QueryCheckpoints, &points)
