@@ -31,7 +31,7 @@ type escape struct {
 
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
 var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
-	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6"}
+	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it"}
 
 // class is a kind of escapes that run in one call.
 type class struct {
@@ -66,6 +66,7 @@ var escapes = []class{
 		{"another call", `echo x >"$ROOT/scratch/other/1/work"`, "scratch/other/1/work", ""},
 		{"the state directory", `echo x >"$ROOT/state/key"`, "state/key", ""},
 		{"by the root of another process", `echo x >/proc/$VICTIM/root"$ROOT/outside/proc"`, "outside/proc", ""},
+		{"a setting of the kernel", `cat /proc/sys/kernel/core_pattern >/proc/sys/kernel/core_pattern`, "", ""},
 		{"a build cache", `echo x >"$HOME/.cache/go-build/planted"`, "home/.cache/go-build/planted",
 			"builds need their caches; `strict` hides them"},
 	}},
@@ -80,6 +81,8 @@ var escapes = []class{
 		{"its processors", `taskset -p $VICTIM`, "", ""},
 		{"its namespaces", `readlink /proc/$VICTIM/ns/mnt`, "", ""},
 		{"name it", `cat /proc/$VICTIM/cmdline | grep -q sleep`, "", ""},
+		{"trace it", `perl -MPOSIX -e '%n = (x86_64 => 101, aarch64 => 117);
+			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 0x4206, $ENV{VICTIM} + 0, 0, 0) ? 1 : 0)'`, "", ""},
 	}},
 	{"reach the network", sandbox.Closed, []escape{
 		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", ""},

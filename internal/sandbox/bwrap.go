@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -52,7 +53,7 @@ func (c Call) Wrap() ([]string, error) {
 		args = append(args, "--unshare-net")
 	}
 	args = append(args, "--json-status-fd", fmt.Sprint(StatusFD))
-	args = append(append(args, systemArgs()...), "--proc", "/proc", "--dev", "/dev")
+	args = append(append(args, systemArgs()...), kernelArgs()...)
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} { // on disk: memory would be unlimited
 		args = append(args, "--bind", filepath.Join(c.Delivery, tempFolder), dir)
 	}
@@ -132,9 +133,32 @@ func systemArgs() (args []string) {
 		switch {
 		case err != nil:
 		case fi.IsDir():
-			args = append(args, "--tmpfs", path)
+			args = append(args, "--tmpfs", path, "--remount-ro", path)
 		default:
 			args = append(args, "--ro-bind", "/dev/null", path)
+		}
+	}
+	return args
+}
+
+// kernelArgs shows the processes of the sandbox and some devices. Root may change settings of the kernel, such as the
+// program for core dumps, without any capability, so everything else in /proc is read-only for it.
+func kernelArgs() []string {
+	args := []string{"--proc", "/proc", "--dev", "/dev"}
+	if os.Geteuid() != 0 {
+		return args
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return append(args, "--remount-ro", "/proc")
+	}
+	const write = 0o222
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err == nil || e.Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		if fi, err := e.Info(); err == nil && (fi.IsDir() || fi.Mode().Perm()&write != 0) {
+			args = append(args, "--ro-bind", "/proc/"+e.Name(), "/proc/"+e.Name())
 		}
 	}
 	return args

@@ -50,7 +50,7 @@ const install = "install it: sudo apt-get install bubblewrap (Debian, Ubuntu), s
 // probe returns the arguments of a sandbox that has everything that a call needs, and runs nothing in it.
 func probe() []string {
 	args := append(namespaceArgs(), systemArgs()...)
-	return append(append(args, "--proc", "/proc", "--dev", "/dev"), "--", "/bin/sh", "-c", ":")
+	return append(append(args, kernelArgs()...), "--", "/bin/sh", "-c", ":")
 }
 
 func find() string {
