@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,9 +19,6 @@ const checkInterval = 100 * time.Millisecond
 
 // retryInterval is the interval at which a write to a full disk is tried again, and the time to kill what is left.
 const retryInterval = time.Second
-
-// heldFD is the file that [Start] passes, or unused. The agent does not inherit it.
-const heldFD = 3
 
 // Main is the supervisor process: it supervises the delivery in the directory that is its only argument. Standard
 // input is the pipe from the worker.
@@ -36,7 +34,7 @@ func Main(args []string) int {
 		)
 		return 2
 	}
-	syscall.CloseOnExec(heldFD)
+	keepFiles()
 	child, asked := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(child, syscall.SIGCHLD)
 	// a signal before the agent starts ends it then
@@ -52,6 +50,21 @@ func Main(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// keepFiles keeps the agent from inheriting files: the one that [Start] passes, and those that the terminal of the
+// worker had open. An open folder would lead out of a sandbox.
+func keepFiles() {
+	const first, usual = 3, 1 << 10
+	open, err := os.ReadDir("/dev/fd")
+	for fd := first; err != nil && fd < usual; fd++ { // there is no list
+		syscall.CloseOnExec(fd)
+	}
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= first {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // awaitClaim waits for the byte that lets the agent start. The end of the pipe means that nothing was claimed or the

@@ -2,11 +2,13 @@ package supervisor_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,6 +127,19 @@ func TestHeldFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, string(printed))
 	require.NoError(t, r.Close())
+}
+
+// A folder that the terminal of the worker had open would lead out of a sandbox.
+func TestAgentInheritsNoFile(t *testing.T) {
+	fd, err := syscall.Open(t.TempDir(), syscall.O_RDONLY|syscall.O_DIRECTORY, 0) // without close-on-exec
+	require.NoError(t, err)
+	p := waiting(t)
+	require.NoError(t, syscall.Close(fd))
+	begin(t, p, fmt.Sprintf("if ls /dev/fd/%d/ 2>stderr; then echo inherited; fi", fd))
+	require.Zero(t, ended(t, p).Code)
+	printed, err := os.ReadFile(filepath.Join(p.Dir(), "stdout"))
+	require.NoError(t, err)
+	require.Empty(t, string(printed))
 }
 
 func TestStopAll(t *testing.T) {
