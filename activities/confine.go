@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -15,7 +17,8 @@ import (
 
 // confine decides what restricts a call, and configures its command. A sandbox that was asked for and is not possible
 // here refuses the command.
-func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipeline.Agent, dir string) sandbox.Held {
+func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipeline.Agent, runID,
+	dir string) sandbox.Held {
 	host := a.offers()
 	held, err := sandbox.Decide(sandbox.Request{
 		Mode: ag.Sandbox, Default: a.cfg.Sandbox.Mode, Network: ag.Network,
@@ -32,7 +35,8 @@ func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipelin
 	}
 	cmd.Sandbox = &sandbox.Call{
 		Held: held, Bwrap: host.Bwrap, Delivery: dir, Files: !cmd.Shell, Enter: a.cfg.Supervisor,
-		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: []string{a.cfg.StateDir, a.cfg.Scratch},
+		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
+			a.runFolder(runID)...),
 	}
 	if isScripted(ag) { // its files of faults and calls are named by variables
 		for _, name := range scripted.EnvNames() {
@@ -43,6 +47,16 @@ func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipelin
 		}
 	}
 	return held
+}
+
+// runFolder returns the folder with the directory of a run and its siblings, if this host has recorded it.
+func (a *Activities) runFolder(runID string) []string {
+	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "runs", runID))
+	dir := strings.TrimSpace(string(raw))
+	if err != nil || !filepath.IsAbs(dir) {
+		return nil
+	}
+	return []string{filepath.Dir(dir)}
 }
 
 // warnUnconfined logs once that calls run without a sandbox.

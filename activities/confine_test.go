@@ -2,6 +2,8 @@ package activities
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,4 +61,27 @@ func TestCommandsGetNoVariablesOfAgents(t *testing.T) {
 		Environment: []string{"ANTHROPIC_API_KEY=k", "CLAUDE_CODE_OAUTH_TOKEN=t", "MINE=1", "HOME=/h"},
 	}
 	require.Equal(t, []string{"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "HOME=/h", "MINE=1", "PWD=/"}, c.Environ())
+}
+
+// TestContinuedSessionSharesObjectsOfTheSource does not ask the repository in the working directory: the agent of the
+// interrupted call has written it.
+func TestContinuedSessionSharesObjectsOfTheSource(t *testing.T) {
+	h := onTree(t, "edit")
+	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "planted/.git/objects/info"), 0o700))
+	st := &runningCall{work: filepath.Join(h.dir, "planted"), tree: &workspaceCopy{of: h.tree}}
+	require.NoError(t, st.findObjects(t.Context()))
+	require.Equal(t, filepath.Join(h.tree.Workspace.Source, ".git", "objects"), st.objects)
+}
+
+// TestRunsAreHidden hides the folder with the directory of the run, and with those of others.
+func TestRunsAreHidden(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.acts.cfg.StateDir = t.TempDir()
+	require.Empty(t, h.acts.runFolder("run-1"))
+	require.NoError(t, os.Mkdir(filepath.Join(h.acts.cfg.StateDir, "runs"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "runs", "run-1"), []byte("/work/runs/a\n"), 0o600))
+	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap"} }
+	var cmd agent.Command
+	h.acts.confine(t.Context(), &cmd, pipeline.Agent{}, "run-1", h.dir)
+	require.Contains(t, cmd.Sandbox.Hidden, "/work/runs")
 }

@@ -31,15 +31,17 @@ type runningCall struct {
 	ans    *calls.Answer
 	err    error
 	l      calls.Ledger
-	number int            // of the delivery
-	dir    string         // scratch directory of the delivery
-	work   string         // the agent's working directory; of a continued session, of an earlier delivery
-	tree   *workspaceCopy // copy of the workspace; may be nil
-	file   string         // path of the artifact in the scratch directory, if the agent gets it
-	before []byte         // content of the artifact before the call
-	agent  pipeline.Agent
-	kind   string // of replies
-	limits pipeline.Limits
+	number int    // of the delivery
+	dir    string // scratch directory of the delivery
+	work   string // the agent's working directory; of a continued session, of an earlier delivery
+	// the objects that the repository in the working directory shares with the source
+	objects string
+	tree    *workspaceCopy // copy of the workspace; may be nil
+	file    string         // path of the artifact in the scratch directory, if the agent gets it
+	before  []byte         // content of the artifact before the call
+	agent   pipeline.Agent
+	kind    string // of replies
+	limits  pipeline.Limits
 
 	recovered bool           // read from the output of an earlier delivery
 	command   bool           // a step without an agent
@@ -166,7 +168,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, err
 	}
 	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)
-	held := a.confine(ctx, &cmd, ag, st.dir)
+	held := a.confine(ctx, &cmd, ag, in.RunID, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
@@ -181,6 +183,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
 	}
 	cmd.Dir, cmd.Mark = st.work, st.dir
+	if cmd.Sandbox != nil {
+		cmd.Sandbox.Objects = st.objects
+	}
 	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, calls.StdoutFile),
 		filepath.Join(st.dir, stderrFile)
 	if err := writeIdentity(st.dir, workerFile, a.worker); err != nil {

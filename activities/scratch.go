@@ -39,8 +39,11 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
 		return err
 	}
-	if err := a.describeCall(ctx, st, in); err != nil || st.session != nil {
-		return err // everything else is in the directory of the session
+	if err := a.describeCall(ctx, st, in); err != nil {
+		return err
+	}
+	if st.session != nil {
+		return st.findObjects(ctx) // everything else is in the directory of the session
 	}
 	if st.tree != nil {
 		if err := a.checkoutWorkspace(ctx, st, dir); err != nil {

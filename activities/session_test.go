@@ -139,8 +139,8 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 			h.awaitStart(1)
 			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
 			require.Eventually(t, func() bool {
-				_, err := os.Stat(filepath.Join(dir, workDir, "notes.txt"))
-				return err == nil
+				notes, err := os.ReadFile(filepath.Join(dir, workDir, "notes.txt"))
+				return err == nil && len(notes) > 0
 			}, 20*time.Second, 5*time.Millisecond)
 			rec, ok, err := supervisor.ReadRecord(dir)
 			require.NoError(t, err)

@@ -57,8 +57,21 @@ func (a *Activities) checkoutWorkspace(ctx context.Context, st *runningCall, dir
 	if c.of.Workspace.Kind != run.WorkspaceGit {
 		return nil
 	}
-	err = repo.Scratch(ctx, dir, c.of.Workspace.Source, c.of.Commit)
+	st.objects, err = repo.Scratch(ctx, dir, c.of.Workspace.Source, c.of.Commit)
 	if errors.Is(err, fs.ErrNotExist) { // a host without the repository: only the files are available
+		return nil
+	}
+	return err
+}
+
+// findObjects finds the objects that the repository of a continued session shares. Its own record of them is written by
+// the agent.
+func (st *runningCall) findObjects(ctx context.Context) (err error) {
+	if st.tree == nil || st.tree.of.Workspace.Kind != run.WorkspaceGit {
+		return nil
+	}
+	st.objects, err = repo.Objects(ctx, st.tree.of.Workspace.Source)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

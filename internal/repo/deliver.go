@@ -11,40 +11,52 @@ import (
 
 // Scratch makes dir, which already contains files, a separate repository at a commit of the source: with a
 // detached HEAD, the index of that commit, and unchanged files. It shares only objects with the source, read-only,
-// so git commands in dir cannot change the source. A missing source is fs.ErrNotExist.
-func Scratch(ctx context.Context, dir, source, commit string) error {
-	if err := scratch(ctx, dir, source, commit); err != nil {
-		return fmt.Errorf("make %s a repository at commit %s of %s: %w", dir, commit, source, err)
+// so git commands in dir cannot change the source. It returns the folder of those objects. A missing source is
+// fs.ErrNotExist.
+func Scratch(ctx context.Context, dir, source, commit string) (objects string, err error) {
+	if objects, err = scratch(ctx, dir, source, commit); err != nil {
+		return "", fmt.Errorf("make %s a repository at commit %s of %s: %w", dir, commit, source, err)
 	}
-	return nil
+	return objects, nil
 }
 
-func scratch(ctx context.Context, dir, source, commit string) error {
+// Objects returns the folder of the objects of the repository that contains dir.
+func Objects(ctx context.Context, dir string) (string, error) {
+	r, err := Open(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return r.objects(), nil
+}
+
+func (r *Repo) objects() string { return filepath.Join(r.common, "objects") }
+
+func scratch(ctx context.Context, dir, source, commit string) (string, error) {
 	r, err := Open(ctx, source)
 	if err != nil {
-		return err
+		return "", err
 	}
 	g := git{dir: dir}
 	format, err := r.git.line(ctx, "rev-parse", "--show-object-format")
 	if err != nil {
-		return err
+		return "", err
 	}
 	// no hooks of the user
 	if _, err := g.output(ctx, "init", "--quiet", "--template=", "--object-format="+format); err != nil {
-		return err
+		return "", err
 	}
 	alternates := filepath.Join(dir, ".git", "objects", "info", "alternates")
 	if err := os.MkdirAll(filepath.Dir(alternates), 0o700); err != nil {
-		return err
+		return "", err
 	}
-	if err := os.WriteFile(alternates, []byte(filepath.Join(r.common, "objects")+"\n"), 0o600); err != nil {
-		return err
+	if err := os.WriteFile(alternates, []byte(r.objects()+"\n"), 0o600); err != nil {
+		return "", err
 	}
 	if _, err := g.output(ctx, "update-ref", "--no-deref", "HEAD", commit); err != nil {
-		return err
+		return "", err
 	}
 	_, err = g.output(ctx, "read-tree", commit)
-	return err
+	return r.objects(), err
 }
 
 // CommitPatch commits a patch to a branch: a new one at base, or an existing one, moved forward. It changes only

@@ -182,7 +182,11 @@ func TestScratch(t *testing.T) {
 	scratch := folder(t)
 	write(t, scratch, files{"a.txt": "changed\n", "sub/b.txt": "b\n", "new.txt": "n\n"})
 
-	require.NoError(t, Scratch(ctx, scratch, filepath.Join(dir, "sub"), head))
+	objects, err := Scratch(ctx, scratch, filepath.Join(dir, "sub"), head)
+	require.NoError(t, err)
+	found, err := Objects(ctx, filepath.Join(dir, "sub"))
+	require.NoError(t, err)
+	require.Equal(t, []string{objects, objects}, []string{filepath.Join(dir, ".git", "objects"), found})
 	require.Equal(t, files{"a.txt": "changed\n", "sub/b.txt": "b\n", "new.txt": "n\n"}, read(t, scratch))
 	require.Equal(t, "M a.txt ?? new.txt", words(run(t, scratch, "status", "--porcelain")))
 	require.Equal(t, head, run(t, scratch, "rev-parse", "HEAD"))
@@ -199,7 +203,8 @@ func TestScratch(t *testing.T) {
 
 func TestScratchWithoutSource(t *testing.T) {
 	t.Parallel()
-	require.ErrorIs(t, Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123"), fs.ErrNotExist)
+	_, err := Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestScratchGarbageCollection(t *testing.T) {
@@ -209,7 +214,8 @@ func TestScratchGarbageCollection(t *testing.T) {
 	refs, objects := run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")
 	dir, head := folder(t), run(t, source, "rev-parse", "HEAD")
 	write(t, dir, files{"a.txt": "a2\n"})
-	require.NoError(t, Scratch(t.Context(), dir, source, head))
+	_, err := Scratch(t.Context(), dir, source, head)
+	require.NoError(t, err)
 	run(t, dir, "commit", "-q", "-am", "mine")
 	run(t, dir, "reset", "-q", "--hard", head)
 	run(t, dir, "reflog", "expire", "--expire=now", "--all")
@@ -224,14 +230,15 @@ func TestScratchOfLinkedWorktree(t *testing.T) {
 	_, source := initial(t, files{"a.txt": "a\n"})
 	linked, dir := filepath.Join(folder(t), "linked"), folder(t)
 	run(t, source, "worktree", "add", "-q", "-b", "feature", linked)
-	require.NoError(t, Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature")))
+	_, err := Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature"))
+	require.NoError(t, err)
 	require.Equal(t, "a", run(t, dir, "show", "HEAD:a.txt"))
 }
 
 func TestScratchWithoutCommit(t *testing.T) {
 	t.Parallel()
 	_, source := initial(t, nil)
-	err := Scratch(t.Context(), folder(t), source, "0123456789012345678901234567890123456789")
+	_, err := Scratch(t.Context(), folder(t), source, "0123456789012345678901234567890123456789")
 	require.ErrorContains(t, err, "at commit 0123456789012345678901234567890123456789 of "+source)
 	require.NotErrorIs(t, err, fs.ErrNotExist, "the source is there")
 }

@@ -31,7 +31,8 @@ func TestIgnored(t *testing.T) {
 
 func TestForceAddedFilesAreNotIgnored(t *testing.T) {
 	r, dir, head := ignoring(t)
-	require.NoError(t, Scratch(t.Context(), dir, r.Root(), head))
+	_, err := Scratch(t.Context(), dir, r.Root(), head)
+	require.NoError(t, err)
 	run(t, dir, "add", "-f", "stray.log", "out/b/c")
 	run(t, dir, "rm", "-q", "--cached", "-f", "out/kept")
 	paths, err := r.Ignored(t.Context(), dir, head)
@@ -43,7 +44,8 @@ func TestIgnoredWithBrokenRepository(t *testing.T) {
 	ignored := []string{"mine", "out/a", "out/b/", "sub/local"}
 	for name, want := range map[string][]string{"config": ignored, "index": append([]string{"stray.log"}, ignored...)} {
 		r, dir, head := ignoring(t)
-		require.NoError(t, Scratch(t.Context(), dir, r.Root(), head))
+		_, err := Scratch(t.Context(), dir, r.Root(), head)
+		require.NoError(t, err)
 		run(t, dir, "add", "-f", "stray.log")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", name), []byte("[broken"), 0o600))
 		paths, err := r.Ignored(t.Context(), dir, head)

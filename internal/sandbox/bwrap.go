@@ -24,13 +24,14 @@ type Call struct {
 	Environ  []string
 	Delivery string // the directory of the call, absolute; the sandbox does not show it
 	Work     string // the working directory, writable
+	Objects  string // of the repository that the one in the working directory shares objects with; may be empty
 	Files    bool   // arguments that are absolute paths of files are visible
 	Read     []string
 	Write    []string
 	// the program that prepares the network and becomes the agent, with its arguments; for [Held.Addresses]
 	Enter  []string
 	Proxy  int      // the port of its HTTP proxy
-	Hidden []string // directories that are not shown as a side effect: the state directory
+	Hidden []string // directories that are not shown as a side effect: the state directory, runs
 }
 
 // Folders in the directory of the call.
@@ -190,7 +191,9 @@ func (b *binds) collect() error {
 			}
 		}
 	}
-	b.objects(b.call.Work)
+	if b.call.Objects != "" {
+		b.at[b.call.Objects] = false
+	}
 	for _, name := range readVariables() {
 		b.file(b.call.value(name))
 	}
@@ -207,19 +210,6 @@ func (b *binds) collect() error {
 		b.set(path, true)
 	}
 	return err
-}
-
-// objects shows the git objects that the working directory borrows from its source.
-func (b *binds) objects(work string) {
-	raw, err := os.ReadFile(filepath.Join(work, ".git", "objects", "info", "alternates"))
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(raw)) {
-		if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && filepath.Base(dir) == "objects" {
-			b.at[filepath.Clean(dir)] = false
-		}
-	}
 }
 
 // read shows a directory, unless that would show what is to be hidden.
@@ -259,7 +249,8 @@ func (b *binds) exposes(dir string) bool {
 		func(d string) bool { return d == filepath.Clean(dir) })
 }
 
-// program shows the program, and what is installed beside it.
+// program shows the program, and what is installed beside it. In the root of a checkout, other files are not of the
+// program, but what the user works on.
 func (b *binds) program(path string) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -270,7 +261,7 @@ func (b *binds) program(path string) {
 		if before, _, ok := strings.Cut(p, "/node_modules/"); ok {
 			dir = before + "/node_modules"
 		}
-		if b.exposes(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || b.exposes(dir) {
 			b.at[p] = false
 		} else {
 			b.read(dir)

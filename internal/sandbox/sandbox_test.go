@@ -97,6 +97,29 @@ func TestProgramInHomeShowsItsFileOnly(t *testing.T) {
 	require.Equal(t, map[string]bool{"agent.sh": false}, seen)
 }
 
+func TestProgramBesideRunsOrInACheckoutShowsItsFileOnly(t *testing.T) {
+	for name, row := range map[string]struct{ made, hidden, seen string }{
+		"a checkout":  {"project/.git/HEAD", "", "project/agent.sh"},
+		"beside runs": {"project/.env", "project/runs", "project/agent.sh"},
+		"elsewhere":   {"project/.env", "runs", "project"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, file := range []string{row.made, "project/agent.sh"} {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(root, file), nil, 0o700))
+			}
+			b := binds{call: Call{Hidden: []string{filepath.Join(root, row.hidden)}}, at: map[string]bool{}}
+			if row.hidden == "" {
+				b.call.Hidden = nil
+			}
+			b.program(filepath.Join(root, "project/agent.sh"))
+			seen := filepath.Join(root, row.seen)
+			require.Equal(t, []string{"--ro-bind", seen, seen}, b.args())
+		})
+	}
+}
+
 func TestPackageOfProgramIsSeen(t *testing.T) {
 	root := t.TempDir()
 	script := filepath.Join(root, "lib", "node_modules", "@a", "agent", "cli.js")
@@ -112,14 +135,19 @@ func TestPackageOfProgramIsSeen(t *testing.T) {
 	require.True(t, slices.Contains(args, filepath.Join(root, "lib", "node_modules")))
 }
 
+// TestBorrowedObjectsAreSeen has an agent name the objects of another repository in the folder that its continued session
+// works in.
 func TestBorrowedObjectsAreSeen(t *testing.T) {
 	root := t.TempDir()
-	objects := filepath.Join(root, "source", ".git", "objects")
-	info := filepath.Join(root, "work", ".git", "objects", "info")
-	require.NoError(t, os.MkdirAll(info, 0o700))
-	require.NoError(t, os.MkdirAll(objects, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n/etc\n"), 0o600))
-	b := binds{at: map[string]bool{}}
-	b.objects(filepath.Join(root, "work"))
-	require.Equal(t, []string{"--ro-bind", objects, objects}, b.args())
+	for _, name := range []string{"source/objects", "other/objects", "work/.git/objects/info", "delivery"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, name), 0o700))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "work/.git/objects/info/alternates"),
+		[]byte(filepath.Join(root, "other/objects")+"\n"), 0o600))
+	args, err := Call{Held: Held{Mode: Workspace, Network: []string{Open}}, Path: "/bin/sh", Argv: []string{"sh"},
+		Delivery: filepath.Join(root, "delivery"), Work: filepath.Join(root, "work"),
+		Objects: filepath.Join(root, "source/objects")}.Wrap()
+	require.NoError(t, err)
+	require.Contains(t, args, filepath.Join(root, "source/objects"))
+	require.NotContains(t, args, filepath.Join(root, "other/objects"))
 }
