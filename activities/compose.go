@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -112,6 +113,7 @@ func find(plan *pipeline.Plan,
 	if !ok {
 		return stage, round, step, role, badInput("read the plan: no role %q", name)
 	}
+	role.Agent = cmp.Or(at.Agent, role.Agent)
 	return stage, round, step, role, nil
 }
 

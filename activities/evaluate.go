@@ -80,7 +80,8 @@ type evaluation struct {
 
 func setFailure(res *contract.PassResult, f *agent.Failure) {
 	res.Outcome, res.Message, res.Diagnostics = f.Category, f.Message, f.Diagnostics
-	res.RateLimited, res.Permanent, res.ExitCode = f.RateLimited, f.Permanent, f.ExitCode
+	res.Permanent, res.ExitCode = f.Permanent, f.ExitCode
+	res.Limit = limitOf(f)
 }
 
 // takeReply copies what the reply contains.

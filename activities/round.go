@@ -74,7 +74,7 @@ func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step
 			return step, badInput("the plan has no role %q", name)
 		}
 		r := contract.Role{
-			Name: name, Gives: role.Gives, Notes: role.Notes, Agent: agentName(plan, role),
+			Name: name, Gives: role.Gives, Notes: role.Notes, Agent: agentName(plan, role.Agent),
 			Limits: plan.RoleLimits(ps, name),
 		}
 		if role.Score != nil {
@@ -83,17 +83,28 @@ func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step
 		if r.HasVerdict = role.Verdict != nil; r.HasVerdict {
 			r.Approval = plan.Approval(stage, ps, name)
 		}
-		if ag, _ := plan.Agent(role.Agent); len(ag.Run) > 0 {
-			r.Program = ag.Run[0]
+		r.Program = programToRun(plan, role.Agent)
+		for _, name := range r.Limits.Fallback {
+			r.Fallback = append(r.Fallback, contract.FallbackAgent{
+				Name: name, Agent: agentName(plan, name), Program: programToRun(plan, name),
+			})
 		}
 		step.Roles = append(step.Roles, r)
 	}
 	return step, nil
 }
 
-// agentName returns the display name of a role's agent.
-func agentName(plan *pipeline.Plan, role pipeline.Role) string {
-	ag, _ := plan.Agent(role.Agent)
+// programToRun returns the first word of an agent's command.
+func programToRun(plan *pipeline.Plan, name string) string {
+	if ag, _ := plan.Agent(name); len(ag.Run) > 0 {
+		return ag.Run[0]
+	}
+	return ""
+}
+
+// agentName returns the display name of an agent.
+func agentName(plan *pipeline.Plan, name string) string {
+	ag, _ := plan.Agent(name)
 	switch {
 	case len(ag.Run) == 0:
 		return "agent"

@@ -138,7 +138,17 @@ func (d *decoder) ascending(at location, l Limits) {
 		}
 	}
 	check("backoff", l.Backoff.First, l.Backoff.Max)
-	check("rate_limit", l.RateLimit.First, l.RateLimit.Max)
+	c := l.Complete()
+	check("wait", c.Wait.First, c.Wait.Max)
+	check("unknown_reset", c.UnknownReset.First, c.UnknownReset.Max)
+	check("after_reset", c.AfterReset.Min, c.AfterReset.Max)
+	agents := d.keys(location{"agents"})
+	for _, n := range d.items(at.key("limits").key("fallback")) {
+		if n.Tag == "!!str" && !slices.Contains(agents, n.Value) {
+			d.problem(n, "%s has %q, not one of agents; %s", d.name(at.key("limits").key("fallback")), n.Value,
+				suggest(n.Value, agents))
+		}
+	}
 	if at := at.key("limits").key("idle"); d.get(at) != nil && l.Idle >= l.Timeout {
 		d.wrong(at, "is %s, and timeout is %s; write a shorter idle, or leave it out", l.Idle, l.Timeout)
 	}

@@ -100,7 +100,9 @@ func (d *decoder) checkBudget() {
 			d.def.Budget.USD)
 	}
 	for _, a := range d.def.Agents {
-		used := slices.ContainsFunc(d.def.Roles, func(r Role) bool { return r.Agent == a.Name })
+		used := slices.ContainsFunc(d.def.Roles, func(r Role) bool {
+			return r.Agent == a.Name || slices.Contains(r.Limits.Fallback, a.Name)
+		})
 		at := d.agentAt(a)
 		if !used || a.Price != nil || d.get(at) == nil {
 			continue

@@ -19,7 +19,6 @@ func defaultLimits() Limits {
 		Attempts:   3,
 		Structural: 2,
 		Backoff:    Backoff{First: 5 * time.Second, Factor: 2, Max: 2 * time.Minute, Jitter: 0.2},
-		RateLimit:  RateLimit{Attempts: 5, First: time.Minute, Max: 5 * time.Minute},
 		TimeScale:  1,
 	}
 }

@@ -76,7 +76,12 @@ type Limits struct {
 	Attempts   int           `json:"attempts"`       // 3: one and two retries
 	Structural int           `json:"structural"`     // attempts when a reply has no artifact or no sections: 2
 	Backoff    Backoff       `json:"backoff"`
-	RateLimit  RateLimit     `json:"rate_limit" yaml:"rate_limit"`
+	// at a limit of the provider; see Complete
+	Wait         Waits         `json:"wait,omitzero"`                               // rate limit, overload, no connection
+	MaxWait      time.Duration `json:"max_wait,omitempty" yaml:"max_wait"`          // sum of these waits
+	UnknownReset Waits         `json:"unknown_reset,omitzero" yaml:"unknown_reset"` // usage limit without a reset time
+	AfterReset   Span          `json:"after_reset,omitzero" yaml:"after_reset"`     // random addition to a reset time
+	Fallback     []string      `json:"fallback,omitempty"`                          // agents to ask at a usage limit
 	// of stdout, of stderr and of the artifact file; 0: 32MB, see Complete
 	Output Bytes      `json:"output,omitempty"`
 	Tree   TreeLimits `json:"tree,omitzero"`
@@ -92,11 +97,16 @@ type Backoff struct {
 	Jitter float64       `json:"jitter"`
 }
 
-// RateLimit replaces attempts, first wait and maximum wait when the provider reports an overload.
-type RateLimit struct {
-	Attempts int           `json:"attempts"`
-	First    time.Duration `json:"first"`
-	Max      time.Duration `json:"max"`
+// Waits are waits for a provider: each is twice the one before.
+type Waits struct {
+	First time.Duration `json:"first"`
+	Max   time.Duration `json:"max"`
+}
+
+// Span is a random duration.
+type Span struct {
+	Min time.Duration `json:"min"`
+	Max time.Duration `json:"max"`
 }
 
 // TreeLimits bound the workspace that a pass leaves.

@@ -56,7 +56,7 @@ var injuries = []injury{
 	{"a key of a later version", "repeat: {max: 3,", "repeat: {max: 3, gate: x,",
 		`x.yaml:23: unknown key "gate" in stage "polish".repeat; write one of: max, otherwise, until`},
 	{"time scale outside the top", "gives: report,", "gives: report, limits: {time_scale: 2},",
-		`x.yaml:11: unknown key "time_scale" in roles.judge.limits; write one of: attempts, backoff, idle, output, rate_limit, structural, timeout, tree`},
+		`x.yaml:11: unknown key "time_scale" in roles.judge.limits; write one of: after_reset, attempts, backoff, fallback, idle, max_wait, output, structural, timeout, tree, unknown_reset, wait`},
 	{"duplicate key", "limits: {timeout: 10m}", "limits: {timeout: 10m}\npipeline: again",
 		`x.yaml:4: "pipeline" is there twice in one mapping, first on line 1; keep one of them`},
 	{"duplicate role", "  judge: {", "  writer: {",

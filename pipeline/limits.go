@@ -7,13 +7,9 @@ import (
 )
 
 // Delay returns the wait after failed attempt n, from 1: min(first * factor^(n-1) * (1 + jitter*rnd), max), in whole
-// milliseconds. rnd is from 0 to 1. With rateLimited, first and max of the rate limit apply. The caller applies
-// TimeScale: logs contain the unscaled wait.
-func (l Limits) Delay(rateLimited bool, attempt int, rnd float64) time.Duration {
+// milliseconds. rnd is from 0 to 1. The caller applies TimeScale: logs contain the unscaled wait.
+func (l Limits) Delay(attempt int, rnd float64) time.Duration {
 	first, most := l.Backoff.First, l.Backoff.Max
-	if rateLimited {
-		first, most = l.RateLimit.First, l.RateLimit.Max
-	}
 	wait := float64(first) * math.Pow(l.Backoff.Factor, float64(max(attempt, 1)-1)) * (1 + l.Backoff.Jitter*rnd)
 	if !(wait < float64(most)) {
 		return most
@@ -21,12 +17,32 @@ func (l Limits) Delay(rateLimited bool, attempt int, rnd float64) time.Duration 
 	return time.Duration(wait).Round(time.Millisecond)
 }
 
-// AttemptsFor returns the maximum number of attempts, with or without an overloaded provider.
-func (l Limits) AttemptsFor(rateLimited bool) int {
-	if rateLimited {
-		return l.RateLimit.Attempts
+// LimitWait returns the wait after consecutive limit n of a provider, from 1. reset is the time until the reset that it
+// reported; 0: none. temporary: the provider is expected to answer soon. rnd is from 0 to 1. The caller applies scale
+// before a reset is added to.
+func (l Limits) LimitWait(temporary bool, n int, reset time.Duration, rnd, scale float64) time.Duration {
+	l = l.Complete()
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * scale).Round(time.Millisecond) }
+	add := scaled(l.AfterReset.Min + time.Duration(rnd*float64(l.AfterReset.Max-l.AfterReset.Min)))
+	switch {
+	case temporary:
+		return max(reset, scaled(l.Wait.after(n)))
+	case reset > 0:
+		return reset + add
 	}
-	return l.Attempts
+	return scaled(l.UnknownReset.after(n))
+}
+
+// after returns the wait after n limits.
+func (w Waits) after(n int) time.Duration {
+	wait := w.First
+	for range n - 1 {
+		if wait >= w.Max {
+			break
+		}
+		wait *= 2
+	}
+	return min(wait, w.Max)
 }
 
 // TimeoutFor returns the timeout of attempt n, from 1: T, T, then 1.5 T from the third attempt.
@@ -37,20 +53,30 @@ func (l Limits) TimeoutFor(attempt int) time.Duration {
 	return l.Timeout
 }
 
-// Defaults of the limits of what a pass leaves.
+// Defaults of the limits that a plan has only if its definition sets them.
 const (
 	defaultOutput    Bytes = 32e6
 	defaultTreeSize  Bytes = 2e9
 	defaultTreeFiles       = 100_000
 )
 
-// Complete returns the limits with the defaults of what a pass may leave. A plan has only those that its definition
-// sets: plans of releases without these limits are the same.
+// Complete returns the limits with all defaults. A plan has some limits only if its definition sets them: plans of
+// releases without these limits are the same.
 func (l Limits) Complete() Limits {
 	l.Output = cmp.Or(l.Output, defaultOutput)
 	l.Tree.Size = cmp.Or(l.Tree.Size, defaultTreeSize)
 	l.Tree.Files = cmp.Or(l.Tree.Files, defaultTreeFiles)
+	l.Wait = l.Wait.or(30*time.Second, 15*time.Minute)
+	l.MaxWait = cmp.Or(l.MaxWait, 12*time.Hour)
+	l.UnknownReset = l.UnknownReset.or(15*time.Minute, time.Hour)
+	span := Waits{First: l.AfterReset.Min, Max: l.AfterReset.Max}.or(10*time.Second, time.Minute)
+	l.AfterReset = Span{Min: span.First, Max: span.Max}
 	return l
+}
+
+// or returns the waits with defaults.
+func (w Waits) or(first, most time.Duration) Waits {
+	return Waits{First: cmp.Or(w.First, first), Max: cmp.Or(w.Max, most)}
 }
 
 // TreeLimits returns the strictest limits of the workspace that a pass leaves. Zero: no pass changes the workspace.

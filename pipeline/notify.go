@@ -10,12 +10,13 @@ const (
 	OnQuestion = "question" // it asks a question, or reminds of one
 	OnPause    = "pause"
 	OnBudget   = "budget" // most of the budget is spent
+	OnLimit    = "limit"  // it waits for a usage limit, or for long
 	OnFailure  = "failure"
 	OnEnd      = "end" // in any other state: done, halted, cancelled
 )
 
 // Occasions lists all of them.
-func Occasions() []string { return []string{OnQuestion, OnPause, OnBudget, OnFailure, OnEnd} }
+func Occasions() []string { return []string{OnQuestion, OnPause, OnBudget, OnLimit, OnFailure, OnEnd} }
 
 const (
 	notifyTimeout = 30 * time.Second

@@ -15,7 +15,9 @@ func TestParseReadsEverythingOfTheCorpusPipeline(t *testing.T) {
 	require.Equal(t, []string{"claude", "-p", "--model", "claude-opus-4-6", "--output-format", "json", "--max-turns",
 		"1", "--no-session-persistence"}, d.Agents[0].Run)
 	require.Equal(t, &Price{Input: 15, Output: 75}, d.Agents[0].Price)
-	require.Equal(t, defaultLimits(), d.Limits)
+	want := defaultLimits()
+	want.Wait = Waits{First: time.Minute, Max: 5 * time.Minute}
+	require.Equal(t, want, d.Limits)
 	require.Equal(t, Budget{USD: 350, WarnAt: 0.8}, d.Budget)
 	require.Equal(t, &Artifact{File: "artifact.html", Seed: "seed/page.html"}, d.Artifact)
 	require.Equal(t, []Note{
@@ -71,7 +73,7 @@ pipeline: rich
 agent: {run: [scripted], env: [FAULTS]}
 agents:
   other: {run: [other, --json], reply: text, price: {input: 1, output: 2.5}}
-limits: &limits {timeout: 90s, structural: 4, time_scale: 0.01, backoff: {first: 1s, jitter: 0}, rate_limit: {attempts: 2}}
+limits: &limits {timeout: 90s, structural: 4, time_scale: 0.01, backoff: {first: 1s, jitter: 0}, wait: {first: 2s}, fallback: [other]}
 artifact: {file: page.html, seed: seed.html}
 roles:
   &w writer: {prompt: w.md, gives: artifact, agent: other, limits: {timeout: 2h}, with: {n: 3, list: [a, 1]}}
@@ -106,8 +108,9 @@ func TestParseReadsTheRestOfTheGrammar(t *testing.T) {
 	}, d.Agents)
 	require.Equal(t, Limits{
 		Timeout: 90 * time.Second, Attempts: 3, Structural: 4, TimeScale: 0.01,
-		Backoff:   Backoff{First: time.Second, Factor: 2, Max: 2 * time.Minute},
-		RateLimit: RateLimit{Attempts: 2, First: time.Minute, Max: 5 * time.Minute},
+		Backoff:  Backoff{First: time.Second, Factor: 2, Max: 2 * time.Minute},
+		Wait:     Waits{First: 2 * time.Second},
+		Fallback: []string{"other"},
 	}, d.Limits)
 	require.Equal(t, 2*time.Hour, d.Roles[0].Limits.Timeout)
 	require.Equal(t, 4, d.Roles[0].Limits.Structural, "a role keeps what it does not override")

@@ -39,7 +39,7 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 	require.Equal(t, []Notify{
 		{Run: []string{"bell", "-l"}, Env: []string{"DISPLAY"}, On: []string{"question", "failure"},
 			Timeout: 30 * time.Second, GiveUp: 24 * time.Hour},
-		{WebhookEnv: "HOOK", SecretEnv: "KEY", On: []string{"question", "pause", "budget", "failure", "end"},
+		{WebhookEnv: "HOOK", SecretEnv: "KEY", On: []string{"question", "pause", "budget", "limit", "failure", "end"},
 			Timeout: 5 * time.Second, GiveUp: time.Hour},
 	}, d.Notify)
 	require.Equal(t, d.Notify, Expand(d).Notify)

@@ -136,7 +136,9 @@ var objects = []struct{ at, src string }{
 	{"/properties/limits", "limits: {KEY: 1}"},
 	{"/$defs/limits", "roles: {r: {limits: {KEY: 1}}}"},
 	{"/$defs/limits/properties/backoff", "limits: {backoff: {KEY: 1}}"},
-	{"/$defs/limits/properties/rate_limit", "limits: {rate_limit: {KEY: 1}}"},
+	{"/$defs/limits/properties/wait", "limits: {wait: {KEY: 1}}"},
+	{"/$defs/limits/properties/unknown_reset", "limits: {unknown_reset: {KEY: 1}}"},
+	{"/$defs/limits/properties/after_reset", "limits: {after_reset: {KEY: 1}}"},
 	{"/$defs/limits/properties/tree", "limits: {tree: {KEY: 1}}"},
 	{"/properties/budget", "budget: {KEY: 1}"},
 	{"/properties/budget/properties/per_pass", "budget: {usd: 1, per_pass: {KEY: 1}}"},
@@ -189,9 +191,9 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	for _, o := range objects {
 		delete(found, o.at)
 	}
-	delete(found, "/properties/limits/properties/backoff") // the same as in /$defs/limits
-	delete(found, "/properties/limits/properties/rate_limit")
-	delete(found, "/properties/limits/properties/tree")
+	for _, key := range []string{"backoff", "wait", "unknown_reset", "after_reset", "tree"} {
+		delete(found, "/properties/limits/properties/"+key) // the same as in /$defs/limits
+	}
 	require.Empty(t, found, "closed mappings that no row of objects looks at")
 }
 

@@ -163,8 +163,7 @@ func (s *shapeErrors) add(e *jsonschema.ValidationError) {
 		}
 	case *kind.AdditionalProperties:
 		for _, unknown := range k.Properties {
-			n, _, _ := s.d.find(at.key(unknown))
-			report(n, "unknown key %q in %s; %s", unknown, name, suggest(unknown, r.keys()))
+			s.unknown(at, unknown, r.keys())
 		}
 	case *kind.MinItems, *kind.MinProperties, *kind.MaxProperties:
 		if message == "" {
@@ -345,4 +344,19 @@ func after(quote bool, n *yaml.Node) string {
 	default:
 		return ": "
 	}
+}
+
+// unknown reports a key that does not exist, or no longer.
+func (s *shapeErrors) unknown(at location, key string, known []string) {
+	n, _, _ := s.d.find(at.key(key))
+	if advice := replaced[key]; advice != "" {
+		s.d.problem(n, "%s.%s no longer exists: %s", s.d.name(at), key, advice)
+		return
+	}
+	s.d.problem(n, "unknown key %q in %s; %s", key, s.d.name(at), suggest(key, known))
+}
+
+// replaced are keys of earlier releases, and what to write instead.
+var replaced = map[string]string{
+	"rate_limit": "a limit of the provider uses no attempt; write wait: {first: 30s, max: 15m} and max_wait: 12h",
 }

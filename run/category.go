@@ -13,6 +13,7 @@ const (
 	CategoryAgentTimeout     Category = "claude-p-timeout"
 	CategorySpawnFailed      Category = "claude-p-spawn-failed"
 	CategoryRateLimit        Category = "rate-limit"
+	CategoryUnreachable      Category = "provider-unreachable"
 	CategoryOutputEmpty      Category = "output-empty"
 	CategoryOutputTruncated  Category = "output-truncated"
 	CategoryNoArtifact       Category = "output-no-artifact"
@@ -46,7 +47,7 @@ type RetryClass string
 const (
 	RetryNever      RetryClass = "never"
 	RetryAttempts   RetryClass = "attempts"   // limits.attempts, with the waits of limits.backoff
-	RetryRateLimit  RetryClass = "rate_limit" // limits.rate_limit: more attempts and longer waits
+	RetryLimit      RetryClass = "limit"      // the run waits for the provider; no attempt is counted
 	RetryStructural RetryClass = "structural" // limits.structural
 	RetryDelivery   RetryClass = "delivery"   // the same call goes to the next worker; no attempt is counted
 )
@@ -89,9 +90,13 @@ var categories = []CategoryInfo{
 		Meaning: "The agent could not be started.",
 		Advice:  "Install the agent's program or correct its command",
 	}, {
-		Name: CategoryRateLimit, Nature: Transient, Retry: RetryRateLimit, Exit: ExitNeedsAttention,
-		Meaning: "The provider is overloaded or limits the rate of calls.",
+		Name: CategoryRateLimit, Nature: Transient, Retry: RetryLimit, Exit: ExitNeedsAttention,
+		Meaning: "The provider refuses calls for a time: usage limit, rate limit or overload.",
 		Advice:  "Wait until the provider accepts calls again",
+	}, {
+		Name: CategoryUnreachable, Nature: Transient, Retry: RetryLimit, Exit: ExitNeedsAttention,
+		Meaning: "The connection to the provider failed or broke off.",
+		Advice:  "Check the network of the host",
 	}, {
 		Name: CategoryOutputEmpty, Nature: Transient, Retry: RetryAttempts,
 		Unusable: RetryStructural, Exit: ExitNeedsAttention,

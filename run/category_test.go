@@ -20,7 +20,7 @@ func TestEveryCategoryHasAWholeRow(t *testing.T) {
 			named[string(row.Name)] = true
 			require.Equal(t, row, row.Name.Info())
 			require.Contains(t, []run.Nature{run.NoError, run.Transient, run.Permanent}, row.Nature)
-			retries := []run.RetryClass{run.RetryNever, run.RetryAttempts, run.RetryRateLimit, run.RetryDelivery}
+			retries := []run.RetryClass{run.RetryNever, run.RetryAttempts, run.RetryLimit, run.RetryDelivery}
 			require.Contains(t, retries, row.Retry)
 			require.Contains(t, []run.RetryClass{"", run.RetryAttempts, run.RetryStructural}, row.Unusable)
 			require.True(t, strings.HasSuffix(row.Meaning, "."), "the meaning is a sentence")
@@ -31,7 +31,7 @@ func TestEveryCategoryHasAWholeRow(t *testing.T) {
 			if row.Nature == run.NoError {
 				require.Zero(t, row.Exit, "no run pauses for it")
 			}
-			if row.Unusable != "" || row.Retry == run.RetryAttempts || row.Retry == run.RetryRateLimit {
+			if row.Unusable != "" || row.Retry == run.RetryAttempts || row.Retry == run.RetryLimit {
 				require.NotZero(t, row.Exit, "after the last attempt the run pauses")
 			}
 		})

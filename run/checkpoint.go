@@ -66,7 +66,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s := c.State.Clone()
 	s.InFlight, s.Questions, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, "", "", nil, ""
 	s.Status, s.Reason, s.FinishedAt, s.InvalidTransition = Running, "", "", ""
-	s.Markers = s.Markers.reopened()
+	s.Markers, s.Limited = s.Markers.reopened(), nil
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
 	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages

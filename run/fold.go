@@ -134,7 +134,7 @@ func (f *folder) pause(e *Event) {
 	if !f.become(Paused, p.Reason) {
 		return
 	}
-	f.InFlight = nil
+	f.InFlight, f.Limited = nil, nil
 	if p.Reason == UserReview {
 		f.Review = ""
 	}

@@ -61,7 +61,7 @@ func (f *folder) endPhase(e *Event) {
 // move goes to the place an event names. There is no other way to move.
 func (f *folder) move(next *Place) {
 	if next != nil {
-		f.Next, f.Settled, f.Tries, f.Again = *next, nil, nil, ""
+		f.Next, f.Settled, f.Tries, f.Again, f.Limited = *next, nil, nil, "", nil
 		f.beginPlan()
 	}
 }
@@ -93,6 +93,9 @@ func (f *folder) attemptPass(e *Event) {
 	}
 	if p.Judged {
 		f.countTry(p.Member)
+		if p.Limit == nil && f.Limited != nil {
+			f.answeredLimit(p.Member)
+		}
 	}
 	if p.Counts() {
 		f.problem(e, p.Context(f.Wording), p.Category, p.Message, p.Attempt)
@@ -122,6 +125,7 @@ func (f *folder) spend(p Pass, phase string, c Spend) {
 func (f *folder) endPass(e *Event) {
 	p := decoded[PassEnd](e)
 	f.land(p.Step, p.Member)
+	f.Limited = f.Limited.without(p.Member)
 	f.spend(p.Pass, phaseName(e), p.Spend)
 	f.learnCost(&p)
 	f.countPass(&p)

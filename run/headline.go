@@ -29,6 +29,10 @@ func attemptHeadline(e *Entry, p PassAttempt) string {
 		p.Message)
 }
 
+func limitedHeadline(e *Entry, _ RunLimited) string {
+	return "  … " + e.After.LimitText(e.clock())
+}
+
 func passHeadline(e *Entry, p PassEnd) string {
 	extra := ""
 	if p.Artifact != nil && !p.Modified {

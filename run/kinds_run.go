@@ -10,6 +10,8 @@ const (
 	KindRunReplaying    Kind = "run.replaying"
 	KindRunPaused       Kind = "run.paused"
 	KindRunResumed      Kind = "run.resumed"
+	KindRunLimited      Kind = "run.limited"
+	KindRunUnlimited    Kind = "run.unlimited"
 	KindRunReverted     Kind = "run.reverted"
 	KindRunRehomed      Kind = "run.rehomed"
 	KindRunAmended      Kind = "run.amended"
@@ -51,7 +53,16 @@ func statusKinds() []kindRow {
 			occasion: always("pause"), texts: about((*Log).paused, quiet, pausedStory),
 		},
 		{
-			kind: KindRunEnd, effect: "the status that it names; another word than the thirteen changes nothing",
+			kind: KindRunLimited, effect: "waiting_limit, with the kind of the limit", traits: traits{started: true},
+			fold: (*folder).limit, occasion: limitOccasion,
+			texts: about((*Log).limited, limitedHeadline, limitedStory),
+		},
+		{
+			kind: KindRunUnlimited, effect: "running", traits: traits{started: true}, fold: (*folder).unlimit,
+			texts: about((*Log).unlimited, quiet, unlimitedStory),
+		},
+		{
+			kind: KindRunEnd, effect: "the status that it names; another word than those of the table changes nothing",
 			traits: traits{started: true},
 			fold:   (*folder).end, foreign: (*folder).endForeign, across: (*CrossWork).finish, occasion: endOrFailure,
 			texts: about((*Log).ended, quiet, untold),

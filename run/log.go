@@ -1,6 +1,9 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Entry is an event with the states before and after it, for the texts that people read. Only the log needs what
 // follows the states.
@@ -11,6 +14,8 @@ type Entry struct {
 	MaxRounds int      // of the last repeated stage
 	Threshold *float64 // the score that ends it
 	Backup    string   // of a pass: where the artifact is backed up
+
+	Zone *time.Location // of times in texts; nil: UTC
 }
 
 // Log is what one event adds to the logs.

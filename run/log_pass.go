@@ -43,6 +43,10 @@ func (l *Log) attempted(e *Entry, p PassAttempt) {
 		l.warn("  %s", p.Message)
 		return
 	}
+	if p.Limit != nil {
+		l.limit(p)
+		return
+	}
 	level, then := LevelError, "no attempt is left"
 	if p.Attempt < p.Attempts {
 		then = fmt.Sprintf("%d of %d attempts are left, and another one would fail too", p.Attempts-p.Attempt, p.Attempts)
@@ -57,6 +61,17 @@ func (l *Log) attempted(e *Entry, p PassAttempt) {
 			ExitCode: &p.ExitCode, DelayMS: p.RetryInMS,
 		}.about(p.Pass, l.wording))
 	}
+}
+
+// limit is a call that met a limit. It does not count as an attempt.
+func (l *Log) limit(p PassAttempt) {
+	then := "the attempt is not counted"
+	if p.Fallback != "" {
+		then += "; next: " + p.Fallback
+	}
+	l.warn("  %s (%s): %s; %s", p.Limit.Whose(), p.Limit.Kind.noun(), p.Message, then)
+	l.decide(LogDecision{Decision: "repeat-after-limit", Attempt: p.Attempt, Reason: string(p.Limit.Kind),
+		ExitCode: &p.ExitCode}.about(p.Pass, l.wording))
 }
 
 func passWords(p Pass, t Wording) string {

@@ -45,6 +45,17 @@ func (l *Log) paused(e *Entry, p RunPaused) {
 	l.decide(d)
 }
 
+func (l *Log) limited(e *Entry, _ RunLimited) {
+	text := e.After.LimitText(Clock{})
+	l.warn("Pipeline %s", text)
+	l.decide(LogDecision{Decision: "wait-for-limit", Reason: text})
+}
+
+func (l *Log) unlimited(_ *Entry, p RunUnlimited) {
+	l.info("Wait for the limit ended: %s", p.why())
+	l.decide(LogDecision{Decision: "end-wait-for-limit", Reason: p.why(), By: p.By, Auth: p.Auth})
+}
+
 func (l *Log) ended(e *Entry, _ RunEnd) {
 	s := e.After
 	l.info("═══════════════════════════════════════")

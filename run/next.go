@@ -96,6 +96,9 @@ func watched(dir string) Command {
 // pausing are the commands of a run that waits for an operator.
 func pausing(s State, status Status, dir string) []Command {
 	q, asks := s.Asks()
+	if status == WaitingLimit {
+		return append(undecided(s, dir), watched(dir), tried(dir))
+	}
 	if !asks && status == Paused {
 		return []Command{resumed(s, dir)}
 	}
@@ -104,6 +107,11 @@ func pausing(s State, status Status, dir string) []Command {
 		next = append(next, resumed(s, dir))
 	}
 	return next
+}
+
+// tried is the command that ends the wait for a limit.
+func tried(dir string) Command {
+	return Command{Operation: Resume, Steps: [][]string{{"resume", dir, "--now"}}, Messages: []Sent{{"resume", "{}"}}}
 }
 
 // afterEnd are the commands that let a run continue which ended with something left to do.

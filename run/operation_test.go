@@ -18,6 +18,7 @@ pending                 +       +        -     -      -      +      -      -    
 running                 +       +        +     -      u      +      -      +      +    -         -       -      -
 replaying               +       +        +     -      u      +      -      +      +    -         -       -      -
 paused                  +       +        -     +      u      +      +      +      +    -         -       +      -
+waiting_limit           +       +        +     +      u      +      +      +      +    -         -       +      -
 awaiting_phase_handoff  +       +        -     -      +      +      -      +      +    -         -       +      -
 awaiting_gate_decision  +       +        -     -      +      +      -      +      +    -         -       +      -
 awaiting_human_review   +       +        -     -      +      +      -      +      +    -         -       +      -
@@ -82,7 +83,7 @@ func TestRFCTransitions(t *testing.T) {
 pending             x       +       -                 -                  -         -         -      x
 running             -       -       +                 +                  +         +         +      +
 waiting_for_human   -       +       -                 -                  -         x         x      x
-waiting_for_signal  -       +       -                 -                  -         -         x      x
+waiting_for_signal  -       +       -                 x                  -         -         x      x
 replaying           -       +       -                 x                  -         -         +      +
 completed           -       -       -                 -                  -         -         -      -
 failed              -       x       -                 -                  -         -         -      -

@@ -77,6 +77,10 @@ type PassAttempt struct {
 	Tools       *ToolUses `json:"tools,omitempty"`        // nil: none was reported
 	// number of a superseded answer, one that arrived after the accepted answer, among those of the run
 	Late int `json:"late,omitempty"`
+	// why the provider did not answer, for a time; the attempt is not counted
+	Limit *Limit `json:"limit,omitempty"`
+	// of the agent that is asked next because of the limit; empty: none
+	Fallback string `json:"fallback,omitempty"`
 }
 
 // PassEnd settles a pass. It contains the whole record: state.json needs nothing else.

@@ -52,25 +52,27 @@ type State struct {
 	Values  []Value `json:"values,omitempty"`  // what `until` may read in this round
 	Verdict string  `json:"verdict,omitempty"` // the last one, of whatever round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
-	Approved    *bool           `json:"approved,omitempty"`
-	Passes      PassCount       `json:"passes"`
-	Rounds      int             `json:"rounds"` // completed rounds of the last repeated stage
-	Score       *float64        `json:"score"`
-	Budget      Budget          `json:"budget"`
-	Raised      bool            `json:"budget_raised,omitempty"` // since the pause for it
-	Need        *Need           `json:"budget_need,omitempty"`   // of the call that the pause for it is about
-	Means       []Mean          `json:"means,omitempty"`         // what calls of each role cost
-	Plan        *CurrentPlan    `json:"plan,omitempty"`          // nil: an earlier release started the run
-	Warned      bool            `json:"warned,omitempty"`
-	Spent       Totals          `json:"spent"`    // of the calls in force
-	SunkUSD     float64         `json:"sunk_usd"` // of calls that a revert left behind
-	SunkUnknown int             `json:"sunk_unknown_calls,omitempty"`
-	Used        Used            `json:"used,omitzero"`  // what a revert left behind included
-	Late        int             `json:"late,omitempty"` // how many late answers are accounted for
-	ByRole      []Named         `json:"by_role,omitempty"`
-	ByStage     []Named         `json:"by_stage,omitempty"`
-	DurationsMS []int64         `json:"durations_ms,omitempty"` // of the last eight passes, newest last
-	Failure     *Failure        `json:"failure,omitempty"`
+	Approved    *bool        `json:"approved,omitempty"`
+	Passes      PassCount    `json:"passes"`
+	Rounds      int          `json:"rounds"` // completed rounds of the last repeated stage
+	Score       *float64     `json:"score"`
+	Budget      Budget       `json:"budget"`
+	Raised      bool         `json:"budget_raised,omitempty"` // since the pause for it
+	Need        *Need        `json:"budget_need,omitempty"`   // of the call that the pause for it is about
+	Means       []Mean       `json:"means,omitempty"`         // what calls of each role cost
+	Plan        *CurrentPlan `json:"plan,omitempty"`          // nil: an earlier release started the run
+	Warned      bool         `json:"warned,omitempty"`
+	Spent       Totals       `json:"spent"`    // of the calls in force
+	SunkUSD     float64      `json:"sunk_usd"` // of calls that a revert left behind
+	SunkUnknown int          `json:"sunk_unknown_calls,omitempty"`
+	Used        Used         `json:"used,omitzero"`  // what a revert left behind included
+	Late        int          `json:"late,omitempty"` // how many late answers are accounted for
+	ByRole      []Named      `json:"by_role,omitempty"`
+	ByStage     []Named      `json:"by_stage,omitempty"`
+	DurationsMS []int64      `json:"durations_ms,omitempty"` // of the last eight passes, newest last
+	Failure     *Failure     `json:"failure,omitempty"`
+	// the limit that the run waits for; after the wait, until the call is answered
+	Limited     *Limited        `json:"limited,omitempty"`
 	Problem     *Problem        `json:"problem,omitempty"`
 	Damage      []JournalDamage `json:"damage,omitempty"`      // the last four that the journal names
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from

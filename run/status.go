@@ -16,6 +16,7 @@ const (
 	Running              Status = "running"
 	Replaying            Status = "replaying"
 	Paused               Status = "paused"
+	WaitingLimit         Status = "waiting_limit"
 	AwaitingPhaseHandoff Status = "awaiting_phase_handoff"
 	AwaitingGateDecision Status = "awaiting_gate_decision"
 	AwaitingHumanReview  Status = "awaiting_human_review"
@@ -76,6 +77,9 @@ func (s Status) Closed() bool {
 	c := s.Class()
 	return c == SettledTerminal || c == Terminal || c == Torn
 }
+
+// NeedsOperator reports whether an open run waits for an operator.
+func (s Status) NeedsOperator() bool { return s.Class() == OperatorPause && s != WaitingLimit }
 
 // Settled reports whether only a forced resume reopens the run.
 func (s Status) Settled() bool { return s.Class() == SettledTerminal }

@@ -66,7 +66,7 @@ var statuses = []statusRow{
 		means:  "The pipeline works, or waits for a worker to continue from the last settled pass.",
 		advice: "Watch it, pause it or cancel it; there is nothing to decide.",
 		becomes: []Status{
-			Paused, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Replaying, Done, Halted,
+			Paused, WaitingLimit, AwaitingPhaseHandoff, AwaitingGateDecision, AwaitingHumanReview, Replaying, Done, Halted,
 			Cancelled, Failed, Interrupted,
 		},
 		allows: work,
@@ -85,6 +85,16 @@ var statuses = []statusRow{
 		becomes: []Status{Running, Halted, Cancelled, Failed, Interrupted},
 		allows: allowed{
 			always: []Operation{Resume, Cancel, Revert, Replay, Fork, Repair}, undecided: []Operation{Decide},
+		},
+	},
+	{
+		status: WaitingLimit, class: OperatorPause, rfc: "waiting_for_signal", tone: TonePaused,
+		means:   "The run waits until its provider answers again.",
+		advice:  "It continues then; resume it to try at once, pause it, revert it or cancel it.",
+		becomes: []Status{Running, Paused, Halted, Cancelled, Failed, Interrupted},
+		allows: allowed{
+			always:    []Operation{Pause, Resume, Cancel, Revert, Replay, Fork, Repair},
+			undecided: []Operation{Decide},
 		},
 	},
 	asking.of(AwaitingPhaseHandoff, "A phase is finished and waits for your decision.",

@@ -11,7 +11,7 @@ import (
 
 func statuses() []run.Status {
 	return []run.Status{
-		run.Unknown, run.Pending, run.Running, run.Replaying, run.Paused, run.AwaitingPhaseHandoff,
+		run.Unknown, run.Pending, run.Running, run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff,
 		run.AwaitingGateDecision,
 		run.AwaitingHumanReview, run.Done, run.Halted, run.Cancelled, run.Failed, run.Interrupted,
 	}
@@ -24,12 +24,13 @@ func TestTransitions(t *testing.T) {
 		run.Unknown: {run.Pending, run.Running},
 		run.Pending: {run.Running, run.Cancelled},
 		run.Running: {
-			run.Replaying, run.Paused, run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview,
+			run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview,
 			run.Done, run.Halted,
 			run.Cancelled, run.Failed, run.Interrupted,
 		},
 		run.Replaying:            {run.Running, run.Paused, run.Cancelled, run.Failed, run.Interrupted},
 		run.Paused:               {run.Running, run.Halted, run.Cancelled, run.Failed, run.Interrupted},
+		run.WaitingLimit:         {run.Running, run.Paused, run.Halted, run.Cancelled, run.Failed, run.Interrupted},
 		run.AwaitingPhaseHandoff: {run.Running, run.Halted, run.Cancelled, run.Failed, run.Interrupted},
 		run.AwaitingGateDecision: {run.Running, run.Halted, run.Cancelled, run.Failed, run.Interrupted},
 		run.AwaitingHumanReview:  {run.Running, run.Done, run.Halted, run.Cancelled, run.Failed, run.Interrupted},
@@ -69,6 +70,7 @@ func TestStatusTable(t *testing.T) {
 		{run.Running, run.Live, "running", false, false},
 		{run.Replaying, run.Live, "replaying", false, false},
 		{run.Paused, run.OperatorPause, "waiting_for_signal", false, false},
+		{run.WaitingLimit, run.OperatorPause, "waiting_for_signal", false, false},
 		{run.AwaitingPhaseHandoff, run.OperatorPause, "waiting_for_human", false, false},
 		{run.AwaitingGateDecision, run.OperatorPause, "waiting_for_human", false, false},
 		{run.AwaitingHumanReview, run.OperatorPause, "waiting_for_human", false, false},

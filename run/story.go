@@ -47,6 +47,14 @@ func resumedStory(_ *Entry, p RunResumed) Story {
 	return Story{What: fmt.Sprintf("resumed (epoch %d)", p.Epoch), By: p.By, Auth: p.Auth, Note: note}
 }
 
+func limitedStory(e *Entry, _ RunLimited) Story {
+	return Story{What: e.After.LimitText(Clock{})}
+}
+
+func unlimitedStory(_ *Entry, p RunUnlimited) Story {
+	return Story{What: "continued: " + p.why(), By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+}
+
 func interruptedStory(_ *Entry, p RunInterrupted) Story {
 	return Story{What: "interrupted: " + p.Reason}
 }

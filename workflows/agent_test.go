@@ -131,7 +131,6 @@ func times(n int, s script) []script {
 
 var (
 	transient  = contract.PassResult{Outcome: "claude-p-exit-nonzero", Message: "exit 1", ExitCode: 1}
-	rateLimit  = contract.PassResult{Outcome: "rate-limit", Message: "429", RateLimited: true}
 	noSections = contract.PassResult{Outcome: "output-no-artifact", Message: "no page", Structural: true}
 	cutShort   = contract.PassResult{Outcome: "output-truncated", Message: "no end", Structural: true}
 	permanent  = contract.PassResult{

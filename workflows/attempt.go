@@ -20,7 +20,7 @@ func (p *pass) journalStart(ctx workflow.Context) error {
 	p.attempt++
 	p.callID = p.nextCallID()
 	ev := run.PassStart{
-		Pass: p.passRef(), Call: p.callID, Agent: p.role.Agent, Attempt: p.attempt, Attempts: p.maxAttempts(),
+		Pass: p.passRef(), Call: p.callID, Agent: p.agent().Agent, Attempt: p.attempt, Attempts: p.maxAttempts(),
 		Prompt: p.composed.Prompt,
 	}
 	if p.context.Artifact != nil {
@@ -30,7 +30,7 @@ func (p *pass) journalStart(ctx workflow.Context) error {
 }
 
 // maxAttempts returns the number of attempts that the limits allow at this point.
-func (p *pass) maxAttempts() int { return max(p.attempt, p.role.Limits.AttemptsFor(p.rateLimited)) }
+func (p *pass) maxAttempts() int { return max(p.attempt, p.role.Limits.Attempts) }
 
 // run makes attempts until the pass has a result, fails for good, or is paused. The first start is already on
 // disk. calls is a separate context, so that a forced pause cancels the calls and nothing else.
@@ -65,19 +65,15 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 
 // handleFailure decides by category: another attempt, the next pass, or a pause.
 func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (again bool, err error) {
-	l := p.role.Limits
-	p.rateLimited = res.RateLimited
-	maxAttempts := p.attemptsIn(retryClass(res))
-	ev := p.attemptEvent(res.Outcome, res.Message)
-	ev.ExitCode, ev.Diagnostics, ev.Output, ev.Envelope = res.ExitCode, res.Diagnostics, res.Output, res.Envelope
-	if res.Output != nil {
-		ev.Prompt = &p.composed.Prompt
+	if res.Limit != nil && res.Limit.Kind.Passes() {
+		return p.handleLimit(ctx, res)
 	}
-	ev.StartedAt, ev.DurationMS, ev.Judged = res.StartedAt, res.DurationMS, true
-	ev.Attempts, ev.ResumedFrom, ev.Tools = l.AttemptsFor(res.RateLimited), res.ResumedFrom, res.Tools
+	l := p.role.Limits
+	maxAttempts := p.attemptsIn(retryClass(res))
+	ev := p.failedAttempt(res)
 	var delay time.Duration
 	if p.attempt < maxAttempts {
-		delay = l.Delay(res.RateLimited, p.attempt, random(ctx))
+		delay = l.Delay(p.attempt, random(ctx))
 		ev.RetryInMS = delay.Milliseconds()
 	}
 	lastStructural := p.attempt >= maxAttempts && res.Structural
@@ -102,6 +98,18 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		fmt.Sprintf("before attempt %d of %s: %s", p.attempt+1, p.title(), res.Outcome.In(p.e.j.state.Wording)))
 }
 
+// failedAttempt returns the event of an attempt with a result that settles nothing.
+func (p *pass) failedAttempt(res *contract.PassResult) run.PassAttempt {
+	ev := p.attemptEvent(res.Outcome, res.Message)
+	ev.ExitCode, ev.Diagnostics, ev.Output, ev.Envelope = res.ExitCode, res.Diagnostics, res.Output, res.Envelope
+	if res.Output != nil {
+		ev.Prompt = &p.composed.Prompt
+	}
+	ev.StartedAt, ev.DurationMS, ev.Judged = res.StartedAt, res.DurationMS, true
+	ev.Attempts, ev.ResumedFrom, ev.Tools = p.role.Limits.Attempts, res.ResumedFrom, res.Tools
+	return ev
+}
+
 // retryClass returns how a failure is retried. It reads the recorded result and not the table of categories, so
 // that a row may change while a run is open.
 func retryClass(res *contract.PassResult) run.RetryClass {
@@ -110,8 +118,6 @@ func retryClass(res *contract.PassResult) run.RetryClass {
 		return run.RetryNever
 	case res.Structural:
 		return cmp.Or(res.Outcome.Info().Unusable, run.RetryStructural)
-	case res.RateLimited:
-		return run.RetryRateLimit
 	}
 	return run.RetryAttempts
 }
@@ -125,7 +131,7 @@ func (p *pass) attemptsIn(class run.RetryClass) int {
 	case run.RetryStructural:
 		return l.Structural
 	}
-	return l.AttemptsFor(class == run.RetryRateLimit)
+	return l.Attempts
 }
 
 // counts reports whether an attempt has a cost, or an unknown one.
@@ -154,7 +160,7 @@ const maxLostDeliveries = 20
 // dispatch sends the call to a worker, and to another one if the worker is lost. The call id stays the same, so a
 // running call is joined and a finished one is not paid for twice. A nil result means that a pause ended the call.
 func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, error) {
-	queue, wait, claimed := p.e.callQueue(p.role.Program), time.Duration(0), (*contract.HostClaim)(nil)
+	queue, wait, claimed := p.e.callQueue(p.agent().Program), time.Duration(0), (*contract.HostClaim)(nil)
 	for lost, away := 0, 0; ; {
 		if err := p.e.checkAfterReset(ctx); err != nil {
 			return nil, err
@@ -199,7 +205,7 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 			queue, wait, away = next, most, away+1
 			continue
 		}
-		queue, wait = p.e.callQueue(p.role.Program), 0
+		queue, wait = p.e.callQueue(p.agent().Program), 0
 		if timedOutInQueue(err) {
 			continue
 		}

@@ -224,8 +224,8 @@ func TestEachBudgetPausesRun(t *testing.T) {
 // TestHoursCountWorkOnly leaves out the pause.
 func TestHoursCountWorkOnly(t *testing.T) {
 	w := newHarness(t, strings.Replace(fourPasses, "{usd: 3, warn_at: 0.5}", "{hours: 1}", 1))
-	w.agent.will(call(1, 1), goes(rateLimit)) // waits for a minute
-	w.in.Options.TimeScale = 90
+	w.agent.will(call(1, 1), goes(transient)) // waits for five seconds
+	w.in.Options.TimeScale = 900
 	w.onPause(func() {
 		require.Len(t, w.agent.ids, 1, "the retry would begin after the hour")
 		w.env.RegisterDelayedCallback(func() {

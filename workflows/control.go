@@ -72,6 +72,8 @@ type Control struct {
 	Reason    string `json:"reason,omitempty"` // for force
 
 	Revert *PendingRevert `json:"revert,omitempty"`
+
+	Wake string `json:"wake,omitempty"` // account that is open again
 }
 
 type control struct {
@@ -336,7 +338,7 @@ func (c *control) validate(verb string, m Message) error {
 		if c.e.lacksGrant && m.Grants != nil {
 			return nil
 		}
-		if s.Status != run.Paused && !c.Pause {
+		if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
 			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed", s.Status)
 		}
 		if c.Revert != nil {
@@ -403,6 +405,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	switch verb {
 	case VerbPause:
 		c.Pause, c.PauseBy, c.PauseAuth, c.Note, c.Now = true, m.By, m.auth, m.Note, c.Now || m.Now
+		if s.Status == run.WaitingLimit {
+			return c.ack("pausing"), nil
+		}
 		if m.Now {
 			c.e.cancelCalls()
 			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
@@ -411,11 +416,11 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	case VerbResume:
 		lacked := c.e.lacksGrant
 		c.e.takeGrants(m.Grants)
-		if s.Status != run.Paused && lacked {
+		if s.Status != run.Paused && s.Status != run.WaitingLimit && lacked {
 			c.retryRequests++
 			return c.ack("continuing with new grants"), nil
 		}
-		if s.Status != run.Paused {
+		if s.Status != run.Paused && c.Pause {
 			c.Control = Control{} // the pause had not begun
 			return c.ack("pause cancelled"), nil
 		}

@@ -3,7 +3,7 @@ package workflows_test
 const head = `
 pipeline: small
 agent: {run: [scripted], reply: claude-json}
-limits: {timeout: 10m, attempts: 3, structural: 2, backoff: {first: 5s, factor: 2, max: 2m, jitter: 0.2}, rate_limit: {attempts: 5, first: 60s, max: 5m}}
+limits: {timeout: 10m, attempts: 3, structural: 2, backoff: {first: 5s, factor: 2, max: 2m, jitter: 0.2}}
 artifact: {file: page.html, seed: seed.html}
 roles:
   builder: {prompt: prompt.md, gives: artifact}

@@ -20,8 +20,8 @@ func TestCancelledRunProjectsEnd(t *testing.T) {
 	})
 	t.Run("while it waits for another attempt", func(t *testing.T) {
 		w := newHarness(t, twoPasses)
-		w.agent.will(call(1, 1), goes(rateLimit))
-		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 30*time.Second)
+		w.agent.will(call(1, 1), goes(transient))
+		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
 		w.cancelled()
 	})
 	t.Run("while it rests", func(t *testing.T) {

@@ -54,6 +54,7 @@ type Reopen struct {
 	Revert   *PendingRevert `json:"revert,omitempty"`   // revert first
 	Cancel   bool           `json:"cancel,omitempty"`   // the epoch only closes the run as cancelled
 	Amend    *Message       `json:"amend,omitempty"`    // amend the definition first
+	Now      bool           `json:"now,omitempty"`      // do not wait for a limit that the last epoch met
 }
 
 // Options tune an execution. Zero values are replaced by defaults.

@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,7 +117,25 @@ func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.
 		ev.Decode(&p)
 		n.Detail = run.Cut(p.Detail, maxNoticeText)
 	}
+	if l := s.Limited; ev.Kind == run.KindRunLimited && l != nil {
+		n.Detail = s.LimitText(run.Clock{})
+		if l.Account != "" { // one notice for all runs of the account
+			n.ID = fmt.Sprintf("limit/%s/%s/%.8s", l.Account, cmp.Or(l.Reset, hourOf(l.Since)), e.receiversID())
+		}
+	}
 	return n
+}
+
+// hourOf identifies a limit without a reset time: 2026-11-25T14.
+func hourOf(since string) string { return since[:min(len(since), len("2006-01-02T15"))] }
+
+// receiversID identifies the receivers of the run's notices.
+func (e *engine) receiversID() string {
+	h := sha256.New()
+	for _, r := range e.in.Start.Receivers {
+		fmt.Fprintln(h, r.Name, r.On)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // startNotices starts a child for each pending notice and waits until it has started. If the child already exists,

@@ -14,23 +14,26 @@ import (
 
 // pass is one call of a role: a single step, or a member of a group.
 type pass struct {
-	e           *engine
-	at          run.Place
-	step        contract.Step
-	plan        run.PlanRef // that it is composed with, whatever is in force later
-	role        contract.Role
-	member      string  // empty outside groups
-	group       []*pass // members that are asked together
-	denied      bool    // a member that settled earlier did not approve
-	context     contract.StepContext
-	composed    contract.ComposeResult
-	startedAt   string  // start of the first attempt in this execution
-	attempt     int     // attempts in this execution
-	share       float64 // of the budget, that the next call may spend; 0: no budget
-	tokens      int64   // likewise, reserved
-	rateLimited bool    // the last attempt was rate limited
-	callID      string  // of the current call
-	result      *contract.PassResult
+	e         *engine
+	at        run.Place
+	step      contract.Step
+	plan      run.PlanRef // that it is composed with, whatever is in force later
+	role      contract.Role
+	member    string  // empty outside groups
+	group     []*pass // members that are asked together
+	denied    bool    // a member that settled earlier did not approve
+	context   contract.StepContext
+	composed  contract.ComposeResult
+	startedAt string          // start of the first attempt in this execution
+	attempt   int             // attempts in this execution
+	share     float64         // of the budget, that the next call may spend; 0: no budget
+	tokens    int64           // likewise, reserved
+	fallback  int             // agents that met a usage limit before the current one
+	limits    []run.Limit     // that the agents met since the last wait
+	limited   bool            // all agents met one: the run waits
+	waiting   run.LimitedCall // for the first of them
+	callID    string          // of the current call
+	result    *contract.PassResult
 	// of the last attempt, if none is left and the run cannot continue without a result
 	failure      *contract.PassResult
 	detail       string
@@ -42,7 +45,14 @@ type pass struct {
 func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) error {
 	e.inStep = true
 	defer func() { e.inStep = false }()
-	all, err := e.withinBudget(ctx, e.newPasses(at, s))
+	all := e.newPasses(at, s)
+	if len(all) == 0 {
+		return nil
+	}
+	if all = e.unlimited(ctx, all); len(all) == 0 {
+		return e.suspend(ctx, nil)
+	}
+	all, err := e.withinBudget(ctx, all)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -142,7 +152,7 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 func (p *pass) stepRef() contract.StepRef {
 	return contract.StepRef{
 		PlanUse: p.e.grants().PlanOf(p.plan.Plan, p.plan.Inputs), Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
-		Member: p.member,
+		Member: p.member, Agent: p.agent().Name,
 	}
 }
 
@@ -209,6 +219,8 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 		}
 	}
 	switch {
+	case open != nil && slices.ContainsFunc(all, (*pass).waits) && open.failure == nil:
+		return e.suspend(ctx, all)
 	case open != nil:
 		return e.pauseForFailure(ctx, open)
 	case gated:
@@ -265,10 +277,10 @@ func (e *engine) unsettled(all []*pass) *pass {
 		switch {
 		case p.result != nil:
 			answered++
-		case open == nil:
-			open = p
+		case open == nil || open.failure == nil && p.failure != nil:
+			open = p // a failure pauses the run, whatever else waits
 		}
-		gone = gone && (p.result != nil || p.failure != nil && !p.stoppedAtBudget())
+		gone = gone && (p.result != nil || p.failure != nil && !p.stoppedAtBudget() && !p.blocked())
 	}
 	if open == nil || open.member == "" || !gone || answered < minGroupResults {
 		return open
@@ -294,7 +306,7 @@ func (e *engine) pauseForFailure(ctx workflow.Context, p *pass) error {
 	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
 	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}
-	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures {
+	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures && !p.blocked() {
 		ev.Reason = run.ConsecutiveFailures
 	}
 	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)

@@ -16,7 +16,7 @@ func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 	if err := e.warnBudget(ctx); err != nil {
 		return err
 	}
-	if e.control.Pause && e.active() {
+	if e.control.Pause && (e.active() || e.j.state.Status == run.WaitingLimit) {
 		if err := e.pauseWith(ctx, run.RunPaused{Reason: run.UserRequested, Detail: e.control.Note,
 			By: e.control.PauseBy, Auth: e.control.PauseAuth}); err != nil {
 			return err

@@ -177,6 +177,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	}
 	from := e.j.state
 	from.InFlight = nil
+	if r.Now {
+		from.Limited = from.Limited.Due("", "", true)
+	}
 	ev := run.RunResumed{
 		Epoch: r.Epoch, From: r.From, By: r.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: r.Host,
 		Build:     r.Build,
@@ -213,6 +216,9 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 		return nil, err
 	}
 	if err := e.pauseIfRequested(ctx, true); err != nil {
+		return nil, err
+	}
+	if err := e.waitForLimit(ctx); err != nil || e.j.state.Status == run.WaitingLimit {
 		return nil, err
 	}
 	if err := e.control.journalRefusedCount(ctx); err != nil {

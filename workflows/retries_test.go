@@ -63,21 +63,6 @@ func TestThirdTransientFailurePauses(t *testing.T) {
 	require.Equal(t, []string{call(1, 4), call(2, 1)}, w.agent.ids[3:], "attempts begin anew, call ids do not")
 }
 
-func TestRateLimitIsTriedFiveTimes(t *testing.T) {
-	w := failing(t, 4, rateLimit)
-	w.done()
-	awaitFor(t, w.waits, 5*time.Minute, time.Minute, 2*time.Minute, 4*time.Minute, 8*time.Minute)
-	require.Equal(t, 5*time.Minute, w.waits[3])
-	require.Equal(t, call(1, 5), w.agent.ids[4])
-	require.Empty(t, w.story(run.KindRunPaused))
-
-	w = failing(t, 5, rateLimit)
-	w.onPause(func() { w.env.CancelWorkflow() })
-	_, err := w.execute()
-	require.Error(t, err)
-	require.Len(t, w.agent.ids, 5)
-}
-
 func TestUnusableReplySettlesPass(t *testing.T) {
 	tests := []struct {
 		name  string

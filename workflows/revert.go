@@ -57,7 +57,8 @@ func (e *engine) revert(ctx workflow.Context) error {
 			return err
 		}
 	}
-	if (r.StayPaused || refused != "") && e.j.state.Status != run.Paused {
+	waits := refused != "" && e.j.state.Status == run.WaitingLimit
+	if (r.StayPaused || refused != "") && e.j.state.Status != run.Paused && !waits {
 		why := "reverted to " + r.To
 		if refused != "" {
 			why = "revert to " + r.To + ": " + refused

@@ -109,7 +109,7 @@ func (p *pass) reroute(queue string, err error) (next string, wait time.Duration
 	if !p.e.unavailable(err) && !isType(err, contract.ErrNoProgram) {
 		return "", 0, false
 	}
-	any := p.e.callQueue(p.role.Program)
+	any := p.e.callQueue(p.agent().Program)
 	if host := hostWithoutStore(err); host != "" && queue == any {
 		return contract.HostQueues(p.e.in.Claim.TaskQueue, host).HostCalls, 30 * time.Second, true
 	}

@@ -214,7 +214,7 @@ type Notice struct {
 	Run        string     `json:"run"`
 	Pipeline   string     `json:"pipeline"`
 	Task       string     `json:"task"`
-	Event      string     `json:"event"` // question, pause, budget, failure or end
+	Event      string     `json:"event"` // question, pause, budget, limit, failure or end
 	Seq        int64      `json:"seq"`   // of the event in the journal
 	At         string     `json:"at"`
 	Status     run.Status `json:"status"`
@@ -278,6 +278,8 @@ type Role struct {
 	// what a host needs for its calls; empty in rounds read by earlier releases
 	Program string `json:"program,omitempty"`
 
+	Fallback []FallbackAgent `json:"fallback,omitempty"` // asked in this order at a usage limit
+
 	Notes      []string `json:"notes,omitempty"`  // names of the notes it adds to
 	Score      string   `json:"score,omitempty"`  // name of the score it returns
 	HasVerdict bool     `json:"judges,omitempty"` // it returns a verdict
@@ -288,6 +290,13 @@ type Role struct {
 	Limits pipeline.Limits `json:"limits"`
 }
 
+// FallbackAgent is an agent that is asked at the usage limit of another one.
+type FallbackAgent struct {
+	Name    string `json:"name"`  // in the plan
+	Agent   string `json:"agent"` // display name
+	Program string `json:"program,omitempty"`
+}
+
 // StepRef identifies one call in the stored plan.
 type StepRef struct {
 	PlanUse
@@ -295,6 +304,7 @@ type StepRef struct {
 	Round  int    `json:"round"`
 	Step   int    `json:"step"`
 	Member string `json:"member,omitempty"`
+	Agent  string `json:"agent,omitempty"` // instead of that of the role; empty: that of the role
 }
 
 // ComposeInput composes a prompt.
@@ -353,13 +363,15 @@ type PassInput struct {
 
 // PassResult is the evaluated result of a call.
 type PassResult struct {
-	Outcome     run.Category          `json:"outcome"`
-	Message     string                `json:"message,omitempty"`
-	Structural  bool                  `json:"structural,omitempty"`   // the reply is unusable; the agent works
-	Unjudged    bool                  `json:"unjudged,omitempty"`     // likewise, for a role that returns a verdict
-	RateLimited bool                  `json:"rate_limited,omitempty"` // retried in the rate limit's class
-	Permanent   bool                  `json:"permanent,omitempty"`    // a retry cannot succeed
-	OverBudget  bool                  `json:"over_budget,omitempty"`  // the agent stopped at PassInput.BudgetUSD
+	Outcome    run.Category `json:"outcome"`
+	Message    string       `json:"message,omitempty"`
+	Structural bool         `json:"structural,omitempty"` // the reply is unusable; the agent works
+	Unjudged   bool         `json:"unjudged,omitempty"`   // likewise, for a role that returns a verdict
+	// why the provider did not answer; nil: it did, or for an unknown reason
+	Limit       *run.Limit            `json:"limit,omitempty"`
+	Uncalled    bool                  `json:"uncalled,omitempty"`    // with Limit, which was known: no call was made
+	Permanent   bool                  `json:"permanent,omitempty"`   // a retry cannot succeed
+	OverBudget  bool                  `json:"over_budget,omitempty"` // the agent stopped at PassInput.BudgetUSD
 	ExitCode    int                   `json:"exit_code,omitempty"`
 	Diagnostics string                `json:"diagnostics,omitempty"`
 	Reply       *run.Blob             `json:"reply,omitempty"`

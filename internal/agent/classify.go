@@ -54,6 +54,7 @@ func refusal(limit limits.Limit, message string, code int) *Failure {
 		category = run.CategoryOutputTruncated
 		message = "the answer exceeded the maximum number of output tokens: " + message
 	case limits.Unreachable:
+		category = run.CategoryUnreachable
 		message = "the connection to the provider failed: " + message
 	}
 	f := NewFailure(category, message, code)

@@ -12,8 +12,8 @@ import (
 // TestCauseDecidesRetries describes what happens after a call that the provider did not answer.
 func TestCauseDecidesRetries(t *testing.T) {
 	for cause, want := range map[limits.Kind]struct {
-		category               run.Category
-		rateLimited, permanent bool
+		category          run.Category
+		passes, permanent bool
 	}{
 		limits.Login:       {run.CategoryAgentExit, false, true},
 		limits.Credit:      {run.CategoryAgentExit, false, true},
@@ -22,13 +22,13 @@ func TestCauseDecidesRetries(t *testing.T) {
 		limits.Rate:        {run.CategoryRateLimit, true, false},
 		limits.Overload:    {run.CategoryRateLimit, true, false},
 		limits.Output:      {run.CategoryOutputTruncated, false, false},
-		limits.Unreachable: {run.CategoryAgentExit, false, false},
+		limits.Unreachable: {run.CategoryUnreachable, true, false},
 		"":                 {run.CategoryAgentExit, false, false},
 	} {
 		t.Run(string(cause), func(t *testing.T) {
 			f := refusal(limits.Limit{Kind: cause}, "said", 1)
 			require.Equal(t, want.category, f.Category)
-			require.Equal(t, want.rateLimited, f.RateLimited)
+			require.Equal(t, want.passes, f.Cause.Passes())
 			require.Equal(t, want.permanent, f.Permanent)
 			require.Equal(t, cause, f.Cause)
 			require.Contains(t, f.Message, "said")

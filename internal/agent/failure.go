@@ -16,10 +16,9 @@ import (
 type Failure struct {
 	Category    run.Category `json:"category"`
 	Message     string       `json:"message"`
-	RateLimited bool         `json:"rate_limited,omitempty"` // retried in the rate limit's class
-	Permanent   bool         `json:"permanent,omitempty"`    // a retry cannot succeed
-	Cause       limits.Kind  `json:"cause,omitempty"`        // why the provider did not answer
-	Until       time.Time    `json:"until,omitzero"`         // when it answers again; zero: unknown
+	Permanent   bool         `json:"permanent,omitempty"` // a retry cannot succeed
+	Cause       limits.Kind  `json:"cause,omitempty"`     // why the provider did not answer
+	Until       time.Time    `json:"until,omitzero"`      // when it answers again; zero: unknown
 	ExitCode    int          `json:"exit_code"`
 	Diagnostics string       `json:"diagnostics"` // at most 2000 characters
 }
@@ -34,7 +33,7 @@ func NewFailure(category run.Category, message string, exitCode int) *Failure {
 // setCategory changes the category of a failure.
 func (f *Failure) setCategory(category run.Category) {
 	row := category.Info()
-	f.Category, f.RateLimited = category, row.Retry == run.RetryRateLimit
+	f.Category = category
 	f.Permanent = row.Nature == run.Permanent || row.Retry == run.RetryNever
 }
 

@@ -87,8 +87,8 @@ func TestReadReplyClassifiesFailures(t *testing.T) {
 		return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":true,"result":%q}`, text)
 	}
 	type want struct {
-		category               run.Category
-		rateLimited, permanent bool
+		category          run.Category
+		passes, permanent bool
 	}
 	for name, row := range map[string]struct {
 		kind, stdout, stderr string
@@ -202,7 +202,7 @@ func TestReadReplyClassifiesFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, failure := ReadReply(row.kind, []byte(row.stdout), row.exit, row.stderr, prices, 100)
 			require.NotNil(t, failure)
-			require.Equal(t, row.want, want{failure.Category, failure.RateLimited, failure.Permanent}, failure.Message)
+			require.Equal(t, row.want, want{failure.Category, failure.Cause.Passes(), failure.Permanent}, failure.Message)
 			require.NotEmpty(t, failure.Message)
 			require.Equal(t, row.exit.Code, failure.ExitCode)
 		})

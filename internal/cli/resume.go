@@ -21,17 +21,20 @@ import (
 func (a *app) resume() *cobra.Command {
 	var m workflows.Message
 	var reason string
-	var here bool
+	var here, now bool
 	cmd := &cobra.Command{
 		Use: "resume [RUN]", Short: "Resume a paused, failed, cancelled or interrupted run",
 		Long: `Resume a run. A paused run continues where it paused, once the cause is fixed. A failed, cancelled or
 interrupted run (its workflow was terminated or timed out, or Temporal's database is lost) continues in a new epoch
 from the last completed step; answered calls are not paid for again. Name a moved directory by its new path:
---output-dir NEW. After a move to another host, run the command there with --here.`,
+--output-dir NEW. After a move to another host, run the command there with --here.
+
+A run that waits for a usage limit tries at once. In a new epoch it continues to wait, unless --now is given.`,
 	}
 	cmd.Flags().StringVar(&m.Note, "note", "", "a note for the record")
 	cmd.Flags().BoolVar(&m.Force, "force", false,
 		"resume despite repeated failures, a halt, an unreachable server or changed settings; needs --reason")
+	cmd.Flags().BoolVar(&now, "now", false, "try at once instead of waiting for a usage limit to reset")
 	cmd.Flags().BoolVar(&here, "here", false, "the directory was moved to this host, which writes it from now on")
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason for --force, which is recorded")
 	asJSON := startedFlag(cmd)
@@ -79,7 +82,7 @@ from the last completed step; answered calls are not paid for again. Name a move
 				return err
 			}
 		}
-		return a.reopen(ctx, s, d, operations.Reopening{Force: m.Force, Reason: reason, Note: m.Note})
+		return a.reopen(ctx, s, d, operations.Reopening{Force: m.Force, Reason: reason, Note: m.Note, Now: now})
 	}
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		return a.asJSON(*asJSON, func() error { return resume(ctx, d) })

@@ -147,7 +147,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 			continue
 		}
 		fold.Apply(line.Event)
-		if text := run.Headline(run.Entry{Event: line.Event, After: fold.Current()}); text != "" {
+		if text := run.Headline(run.Entry{Event: line.Event, After: fold.Current(), Zone: zone()}); text != "" {
 			said = append(said, run.OneLine(text))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -64,14 +65,14 @@ func (v *view) update(now time.Time) (paused bool, err error) {
 			continue
 		}
 		v.fold.Apply(line.Event)
-		if text := run.Headline(run.Entry{Event: line.Event, After: v.fold.Current()}); text != "" {
+		if text := run.Headline(run.Entry{Event: line.Event, After: v.fold.Current(), Zone: zone()}); text != "" {
 			v.print(run.OneLine(text))
 		}
 	}
 	v.state = v.fold.State()
 	v.bar(now)
 	s := v.state.Status
-	return (s.Closed() && s != "" || s.Class() == run.OperatorPause) && v.committed(), nil
+	return (s.Closed() && s != "" || s.NeedsOperator()) && v.committed(), nil
 }
 
 // committed reports whether everything derived from the last line is on disk: lines are written first, meta.json last.
@@ -105,13 +106,13 @@ func (v *view) wipe() {
 	}
 }
 
-// bar draws the live line: progress, cost and running calls.
+// bar draws the live line: progress, cost and running calls, or the rest of the wait for a limit.
 func (v *view) bar(now time.Time) {
-	if v.width == 0 || v.state.Status != run.Running {
+	s := v.state
+	if v.width == 0 || s.Status != run.Running && s.Status != run.WaitingLimit {
 		return
 	}
 	v.spin++
-	s := v.state
 	const cells = 20
 	done := 0
 	if s.Passes.Total > 0 {
@@ -120,6 +121,9 @@ func (v *view) bar(now time.Time) {
 	line := fmt.Sprintf("%s %s%s %d/%d  %s of %s  %s",
 		string([]rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[v.spin%10]), strings.Repeat("█", done), strings.Repeat("░", cells-done),
 		s.Passes.LastSettled, s.Passes.Total, s.CostText(), usd(s.Budget.CapUSD), inFlight(s, now))
+	if text := s.LimitText(clock(now)); text != "" {
+		line = text + prefixed(", in ", figures.Countdown(s.Limited.Until, now))
+	}
 	if r := []rune(line); len(r) >= v.width {
 		line = string(r[:v.width-1])
 	}

@@ -32,7 +32,7 @@ pauses or finishes.`,
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		if *asJSON {
 			return a.followEvents(ctx, d, func(s run.State) bool {
-				return s.Status.Closed() && s.Status != "" || s.Status.Class() == run.OperatorPause
+				return s.Status.Closed() && s.Status != "" || s.Status.NeedsOperator()
 			})
 		}
 		if in, out, ok := a.terminal(); ok {
@@ -46,7 +46,8 @@ pauses or finishes.`,
 		asked := time.Now()
 		return every(ctx, refresh, func(now time.Time) (bool, error) {
 			rests, err := v.update(now)
-			if err == nil && v.state.Status.Class() == run.Live && now.Sub(asked) >= serverEvery {
+			status := v.state.Status
+			if err == nil && (status.Class() == run.Live || status == run.WaitingLimit) && now.Sub(asked) >= serverEvery {
 				asked = now
 				if held.fresh(a.heldLine(a.effectiveStatus(ctx, d, v.state.Status), d), now) {
 					v.say("  ! " + run.OneLine(held.last))

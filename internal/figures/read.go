@@ -3,6 +3,7 @@ package figures
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -35,7 +36,8 @@ func Read(d rundir.Dir) (Source, error) {
 	return s, err
 }
 
-// Pauses returns the pauses in the log of decisions. A pause begins with a decision to pause, a question or an end, and
+// Pauses returns the pauses in the log of decisions. A pause begins with a decision to pause, the wait for a limit, a
+// question or an end, and
 // ends when the run continues or a pass starts. A run that resumes without a pause was interrupted: it was inactive
 // since its last decision.
 func Pauses(rows []rundir.DecisionRow) []Pause {
@@ -48,13 +50,14 @@ func Pauses(rows []rundir.DecisionRow) []Pause {
 			continue
 		}
 		switch {
-		case row.Decision == "pause-pipeline", row.Decision == "ask", row.Decision == "end-pipeline":
+		case slices.Contains([]string{"pause-pipeline", "wait-for-limit", "ask", "end-pipeline"}, row.Decision):
 			if !resting() {
 				out = append(out, Pause{From: at})
 			}
 		case row.Decision == "resume" && !resting() && !last.From.IsZero():
 			out = append(out, Pause{From: last.From, To: at})
-		case row.Decision == "resume", row.Decision == "execute-pass", strings.HasPrefix(row.Decision, "decide-"):
+		case row.Decision == "resume", row.Decision == "end-wait-for-limit", row.Decision == "execute-pass",
+			strings.HasPrefix(row.Decision, "decide-"):
 			if resting() {
 				out[len(out)-1].To = at
 			}

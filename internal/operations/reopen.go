@@ -34,6 +34,7 @@ type Reopening struct {
 	Force  bool   // override its settings or its status
 	Reason string // of Force; recorded in the journal
 	Note   string
+	Now    bool // do not wait for a limit that the last epoch met
 
 	Decision *workflows.Message // of the hand-off that the last epoch left open
 	Amend    *workflows.Message // the definition that the run is to adopt
@@ -308,7 +309,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 	}
 	in.Reopen = &workflows.Reopen{
 		Epoch: now.State.Epoch + 1, From: effective.Status, By: o.By, Note: r.Note, Force: r.Force, Reason: r.Reason,
-		Host: o.Host, Build: o.Build,
+		Now: r.Now, Host: o.Host, Build: o.Build,
 		Decision: r.Decision, Amend: r.Amend, Cluster: cluster, Embedded: o.Embedded, Address: o.address(),
 		Repaired: now.Broken,
 	}

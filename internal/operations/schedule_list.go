@@ -154,7 +154,7 @@ func (o Operator) problemOf(row ScheduleRow, s contract.Schedule) string {
 	}
 	for _, x := range row.Recent {
 		if status := run.Status(x.Status); x.Open && row.Overlap != "allow-all" &&
-			(status == run.Paused || status.Class() == run.OperatorPause) {
+			status.NeedsOperator() {
 			return fmt.Sprintf("run %.8s is %s, and nothing starts until it ends (overlap %s); see: starter status %s",
 				x.RunID,
 				status, row.Overlap, shell.Quote(x.Directory))

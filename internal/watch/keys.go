@@ -46,7 +46,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // interrupt handles Ctrl+C: it leaves a watched run, and pauses an attached one (requirement 002 §8.4).
 func (m *model) interrupt() tea.Cmd {
-	if m.o.Interrupt == nil || m.scene.State.Status.Class() == run.OperatorPause {
+	if m.o.Interrupt == nil || m.scene.State.Status.NeedsOperator() {
 		return tea.Quit
 	}
 	m.interrupts++

@@ -72,13 +72,14 @@ func retryRows() rows {
 		},
 		"RX-04": func(t *testing.T) {
 			r, n := failingRun.get(t), passOf(t, failing, "limited")
-			between(t, delays(t, r.retries(t, n)), 300, 60, 120, 240, 300)
-			require.EqualValues(t, 4, r.record(t, n).number(t, "retryCount"))
+			require.Empty(t, r.retries(t, n), "a limit uses no attempt")
+			require.EqualValues(t, 0, r.record(t, n).number(t, "retryCount"))
+			require.Len(t, r.errorsOf(t, n), 4)
 			for _, e := range r.errorsOf(t, n) {
 				require.Equal(t, "rate-limit", e.text(t, "category"))
-				require.EqualValues(t, 5, e.number(t, "recoveredAtAttempt"))
+				require.EqualValues(t, 1, e.number(t, "recoveredAtAttempt"))
 			}
-			require.Equal(t, 1, count(r.text(t), `Invoking claude -p \(attempt 5/5\)\.\.\.$`))
+			require.Equal(t, 4, count(r.text(t), `Pipeline waits until .* for claude -p \(rate limit\)`))
 			counted := r.errorsOf(t, passOf(t, failing, "counted"))
 			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are no refusal")
 		},
@@ -101,7 +102,7 @@ func testClasses(t *testing.T) {
 	r := failingRun.get(t)
 	for play, retried := range map[string]int{
 		// transient and structural
-		"crash": 1, "limited": 4, "cut": 2, "rest": 1, "cutall": 2, "nopage": 1, "sections": 1,
+		"crash": 1, "limited": 0, "cut": 2, "rest": 1, "cutall": 2, "nopage": 1, "sections": 1,
 		"same": 0, "wide": 0, "quoting": 0, // soft
 		"late": 0, // permanent: another attempt cannot help
 	} {

@@ -10,28 +10,24 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 // Kind is why a provider did not answer.
-type Kind string
+type Kind = run.LimitKind
 
 // Kinds. The zero value means that the provider gave no known one.
 const (
-	Login       Kind = "login"       // the agent is not logged in, or its key is refused
-	Model       Kind = "model"       // the model is unknown, or the account may not use it
-	Credit      Kind = "credit"      // the account has no credit
-	Plan        Kind = "plan"        // the usage limit of a subscription or of a day
-	Rate        Kind = "rate"        // too many requests
-	Overload    Kind = "overload"    // the provider is overloaded
-	Output      Kind = "output"      // the answer exceeded the maximum number of output tokens
-	Unreachable Kind = "unreachable" // the connection failed or broke off
+	Login       = run.LimitLogin
+	Model       = run.LimitModel
+	Credit      = run.LimitCredit
+	Plan        = run.LimitPlan
+	Rate        = run.LimitRate
+	Overload    = run.LimitOverload
+	Output      = run.LimitOutput
+	Unreachable = run.LimitUnreachable
 )
-
-// Passes reports whether the provider answers again after a time.
-func (k Kind) Passes() bool { return slices.Contains([]Kind{Plan, Rate, Overload, Unreachable}, k) }
-
-// Blocks reports whether an operator has to do something before the provider answers again.
-func (k Kind) Blocks() bool { return slices.Contains([]Kind{Login, Model, Credit}, k) }
 
 // Limit is why a provider did not answer a call.
 type Limit struct {
@@ -105,7 +101,7 @@ func (r Report) event() (resets float64, rejected bool) {
 	return e.Resets, true
 }
 
-// signs returns what the error report shows. Its first line says what failed; what follows may quote anything.
+// signs returns what the error report shows. Its first line names what failed; what follows may quote anything.
 func (r Report) signs() signs {
 	text := strings.TrimSpace(r.Text)
 	line, _, _ := strings.Cut(text, "\n")

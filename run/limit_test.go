@@ -1,0 +1,151 @@
+package run_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// limitEvents folds events, one second after another, and returns the state.
+func limitEvents(t *testing.T, events ...any) run.State {
+	t.Helper()
+	var s run.State
+	at := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	for i, payload := range events {
+		raw, err := json.Marshal(payload)
+		require.NoError(t, err)
+		s = run.Apply(s, run.Event{Seq: int64(i + 1), TS: run.Time(at.Add(time.Duration(i) * time.Second)),
+			Kind: kindOf(payload), Payload: raw})
+		require.Empty(t, s.InvalidTransition, "event %d", i+1)
+	}
+	return s
+}
+
+func kindOf(payload any) run.Kind {
+	switch payload.(type) {
+	case run.RunStart:
+		return run.KindRunStart
+	case run.RunLimited:
+		return run.KindRunLimited
+	case run.RunUnlimited:
+		return run.KindRunUnlimited
+	case run.RunPaused:
+		return run.KindRunPaused
+	case run.RunResumed:
+		return run.KindRunResumed
+	case run.RunEnd:
+		return run.KindRunEnd
+	case run.PassAttempt:
+		return run.KindPassAttempt
+	case run.PassEnd:
+		return run.KindPassEnd
+	}
+	return run.KindPassStart
+}
+
+func limitedUntil(member, until string) run.LimitedCall {
+	return run.LimitedCall{
+		Member: member, Limit: run.Limit{Kind: run.LimitPlan, Account: "account of " + member}, Until: until, N: 1,
+		AttemptsUsed: 1,
+	}
+}
+
+func TestFoldOfLimits(t *testing.T) {
+	const soon, later = "2026-11-25T09:00:02.000Z", "2026-11-25T12:00:00.000Z"
+	start := run.RunStart{RunID: "r", Epoch: 1}
+	one := run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{limitedUntil("", later)})}
+	two := run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{limitedUntil("a", later), limitedUntil("b", soon)})}
+	both := limitEvents(t, start, two)
+	for name, row := range map[string]struct {
+		events []any
+		status run.Status
+		untils []string // of the calls
+		n      int      // of the first call
+	}{
+		"it waits":                    {[]any{start, one}, run.WaitingLimit, []string{later}, 1},
+		"the earliest is first":       {[]any{start, two}, run.WaitingLimit, []string{soon, later}, 1},
+		"the time has come for one":   {[]any{start, two, run.RunUnlimited{Cause: run.LimitTimer}}, run.Running, []string{"", later}, 1},
+		"an operator asks for all":    {[]any{start, two, run.RunUnlimited{Cause: run.LimitOperator}}, run.Running, []string{"", ""}, 1},
+		"an account is open":          {[]any{start, two, run.RunUnlimited{Cause: run.LimitAccount, Account: "account of a"}}, run.Running, []string{"", ""}, 1},
+		"another account is open":     {[]any{start, one, run.RunUnlimited{Cause: run.LimitAccount, Account: "other"}}, run.Running, []string{later}, 1},
+		"a pass settles":              {[]any{start, two, run.PassEnd{Pass: run.Pass{Member: "b"}}}, run.WaitingLimit, []string{later}, 1},
+		"the run moves on":            {[]any{start, two, run.PassEnd{Pass: run.Pass{Member: "b"}, Next: &run.Place{Step: 1}}}, run.WaitingLimit, nil, 0},
+		"another limit":               {[]any{start, one, run.PassAttempt{Judged: true, Limit: &run.Limit{}}}, run.WaitingLimit, []string{later}, 1},
+		"an answer that is no limit":  {[]any{start, one, run.PassAttempt{Judged: true}}, run.WaitingLimit, []string{""}, 0},
+		"it is paused":                {[]any{start, one, run.RunPaused{Reason: run.UserRequested}}, run.Paused, nil, 0},
+		"it is cancelled":             {[]any{start, one, run.RunEnd{Status: run.Cancelled}}, run.Cancelled, []string{later}, 1},
+		"an epoch keeps it":           {[]any{start, one, run.RunEnd{Status: run.Cancelled}, run.RunResumed{Epoch: 2}}, run.Running, []string{later}, 1},
+		"an epoch with its own state": {[]any{start, run.RunEnd{Status: run.Failed}, run.RunResumed{Epoch: 2, State: &both}}, run.Running, []string{soon, later}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := limitEvents(t, row.events...)
+			require.Equal(t, row.status, s.Status)
+			var untils []string
+			for _, c := range s.Limited.Calls() {
+				untils = append(untils, c.Until)
+				require.Equal(t, 1, c.AttemptsUsed)
+			}
+			require.Equal(t, row.untils, untils)
+			if s.Limited != nil {
+				require.Equal(t, row.n, s.Limited.N)
+			}
+			c, ok := run.NewCheckpoint(s, "")
+			if ok {
+				require.Nil(t, c.Reverted(s).Limited)
+				require.Nil(t, c.Branched().Limited)
+			}
+		})
+	}
+}
+
+// TestLimitIsCheckpoint: a run that waits for a limit can be reverted and forked there.
+func TestLimitIsCheckpoint(t *testing.T) {
+	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1}, run.RunLimited{Limited: run.Limited{}})
+	c, ok := run.NewCheckpoint(s, "")
+	require.True(t, ok)
+	require.Equal(t, "cp-2", c.ID)
+}
+
+func TestNextLimit(t *testing.T) {
+	before := run.LimitedCall{Limit: run.Limit{Kind: run.LimitOverload}, Since: "first", N: 3, WaitedMS: 9, AttemptsUsed: 2}
+	for kind, want := range map[run.LimitKind]run.LimitedCall{
+		run.LimitRate:        {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
+		run.LimitUnreachable: {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
+		run.LimitPlan:        {Since: "now", N: 1, AttemptsUsed: 2},
+	} {
+		want.Limit = run.Limit{Kind: kind}
+		require.Equal(t, want, before.Next(run.Limit{Kind: kind}, "now"))
+	}
+}
+
+func TestLimitText(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	waits := func(until string, total, settled int) run.State {
+		return run.State{Status: run.WaitingLimit, Passes: run.PassCount{Total: total, LastSettled: settled},
+			Limited: run.NewLimited([]run.LimitedCall{{Limit: run.Limit{
+				Kind: run.LimitPlan, Account: "claude-max"}, Until: until}})}
+	}
+	now := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		state run.State
+		zone  *time.Location
+		want  string
+	}{
+		{waits("2026-11-25T14:00:10.000Z", 20, 6), berlin,
+			"waits until 15:00 (Europe/Berlin) for account claude-max (usage limit), 14 passes left"},
+		{waits("2026-11-25T14:00:10.000Z", 20, 19), nil,
+			"waits until 14:00 (UTC) for account claude-max (usage limit), 1 pass left"},
+		{waits("2026-11-25T23:30:00.000Z", 0, 0), berlin,
+			"waits until 2026-11-26 00:30 (Europe/Berlin) for account claude-max (usage limit)"},
+		{waits("2026-11-25T09:00:40.000Z", 0, 0), nil,
+			"waits until 09:00:40 (UTC) for account claude-max (usage limit)"},
+		{run.State{Status: run.Running, Limited: &run.Limited{}}, nil, ""},
+	} {
+		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))
+	}
+}

@@ -1,0 +1,174 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// A limit of a provider suspends the run. The step unwinds as for a pause: answered members of a group are settled, and
+// run.limited contains the calls that wait. The main loop then waits in waitForLimit, and the step begins again. No
+// step waits for a limit.
+
+// agent returns the agent that is asked: that of the role, or the fallback after usage limits.
+func (p *pass) agent() contract.FallbackAgent {
+	if p.fallback == 0 {
+		return contract.FallbackAgent{Agent: p.role.Agent, Program: p.role.Program}
+	}
+	return p.role.Fallback[p.fallback-1]
+}
+
+// waits reports whether the pass waits for a limit.
+func (p *pass) waits() bool { return p.limited }
+
+// blocked reports whether a pass failed because its provider does not answer: an operator has to act, whatever others
+// answered.
+func (p *pass) blocked() bool { return p.failure != nil && p.failure.Limit != nil }
+
+// handleLimit journals a call that met a limit. It uses no attempt. At a usage limit the next agent is asked.
+func (p *pass) handleLimit(ctx workflow.Context, res *contract.PassResult) (again bool, err error) {
+	limit := *res.Limit
+	limit.Agent = p.agent().Agent
+	next := limit.Kind == run.LimitPlan && p.fallback < len(p.role.Fallback)
+	ev := p.failedAttempt(res)
+	ev.Judged, ev.Limit = !res.Uncalled, &limit
+	if next {
+		ev.Fallback = p.role.Fallback[p.fallback].Agent
+	}
+	if counts(res.Spend) {
+		ev.Spend = &res.Spend
+	}
+	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
+		return false, err
+	}
+	p.e.control.unflushed = true
+	p.attempt--
+	p.limits = append(p.limits, limit)
+	switch {
+	case next:
+		p.fallback++
+		return !p.e.control.Pause, nil
+	case p.e.j.state.Status == run.Replaying: // the record has the next answer
+		p.fallback, p.limits = 0, nil
+		return !p.e.control.Pause, nil
+	}
+	call := p.e.limitedCall(ctx, p)
+	if most := p.role.Limits.Complete().MaxWait; limit.Kind.Temporary() &&
+		call.WaitedMS > scaled(most, p.e.in.Options.TimeScale).Milliseconds() {
+		p.failure = res
+		p.detail = fmt.Sprintf("%s waited for %s, and its provider still does not answer (limits.max_wait): %s", p.title(),
+			most, res.Message)
+		return false, nil
+	}
+	p.waiting, p.limited = call, true
+	return false, nil
+}
+
+func scaled(d time.Duration, scale float64) time.Duration { return time.Duration(float64(d) * scale) }
+
+// limitedCall returns the wait of a pass whose agents all met a limit: until the first of them answers again.
+func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
+	now := workflow.Now(ctx)
+	before := e.j.state.Limited.Call(p.member)
+	var first run.LimitedCall
+	for _, limit := range p.limits {
+		call := before.Next(limit, run.Time(now))
+		reset := time.Duration(0)
+		if at, err := time.Parse(run.TimeFormat, limit.Reset); err == nil {
+			reset = max(at.Sub(now), time.Millisecond)
+		}
+		wait := p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), e.in.Options.TimeScale)
+		call.Until, call.WaitedMS = run.Time(now.Add(wait)), call.WaitedMS+wait.Milliseconds()
+		call.AttemptsUsed = p.attempt
+		if first.Until == "" || call.Until < first.Until {
+			first = call
+		}
+	}
+	return first
+}
+
+// unlimited returns the passes that wait for no limit. The others keep the attempts that they used.
+func (e *engine) unlimited(ctx workflow.Context, all []*pass) []*pass {
+	now := run.Time(workflow.Now(ctx))
+	for _, p := range all {
+		p.attempt = e.j.state.Limited.Call(p.member).AttemptsUsed
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p *pass) bool {
+		return e.j.state.Limited.Call(p.member).Until > now
+	})
+}
+
+// suspend journals that the run waits for a limit: of the passes of a step, and of those that waited already.
+func (e *engine) suspend(ctx workflow.Context, all []*pass) error {
+	if e.control.Pause || !e.active() {
+		return nil // requested meanwhile; after a pause, calls are made at once
+	}
+	calls := e.j.state.Limited.Calls()
+	for _, p := range all {
+		calls = slices.DeleteFunc(calls, func(c run.LimitedCall) bool { return c.Member == p.member })
+		if p.waits() {
+			calls = append(calls, p.waiting)
+		}
+	}
+	ev := run.RunLimited{Limited: *run.NewLimited(calls)}
+	return e.j.emit(ctx, run.KindRunLimited, e.round.Stage, ev)
+}
+
+// waitForLimit waits until a limit resets. A message ends the wait, and so does [control.Wake].
+func (e *engine) waitForLimit(ctx workflow.Context) error {
+	if e.j.state.Status != run.WaitingLimit {
+		return nil
+	}
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	e.showDetails(ctx)
+	c := e.control
+	asked := func() bool { return c.Pause || c.Resume || c.Revert != nil || c.err != nil || c.Wake != "" }
+	due := func() bool { return asked() || e.continueSuggested(ctx) }
+	l := e.j.state.Limited
+	if at, err := time.Parse(run.TimeFormat, l.Until); err == nil && at.After(workflow.Now(ctx)) {
+		opts := workflow.AwaitOptions{
+			Timeout:      at.Sub(workflow.Now(ctx)),
+			TimerOptions: workflow.TimerOptions{Summary: fmt.Sprintf("until %s: %s of %s", l.Until, l.Kind, l.Whose())},
+		}
+		if _, err := workflow.AwaitWithOptions(ctx, opts, due); err != nil {
+			return err
+		}
+		if due() && !asked() && at.After(workflow.Now(ctx)) {
+			return errContinueAsNew
+		}
+	}
+	return e.endLimit(ctx)
+}
+
+// endLimit ends the wait for a limit as requested, or because the time has come.
+func (e *engine) endLimit(ctx workflow.Context) error {
+	c := e.control
+	ev := run.RunUnlimited{Cause: run.LimitTimer}
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.Pause || e.j.state.Status != run.WaitingLimit:
+		return nil // the main loop pauses, or a full disk did
+	case c.Revert != nil:
+		return e.revert(ctx)
+	case c.Resume:
+		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Auth: c.Auth, Note: c.Note}
+	case c.Wake != "":
+		ev = run.RunUnlimited{Cause: run.LimitAccount, Account: c.Wake}
+	}
+	c.Control = Control{}
+	if err := e.j.emit(ctx, run.KindRunUnlimited, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	if err := e.j.flush(ctx); err != nil { // the directory is current before an operator's edits are read
+		return err
+	}
+	return e.adoptEdits(ctx)
+}
