@@ -157,7 +157,7 @@ func (c *composer) vars() pass.Vars {
 		Passes: c.plan.Total,
 		Task:   c.in.Context.Task, Base: c.in.Context.Base, Set: c.round.Set, Theme: c.round.Theme,
 		Round:  c.in.At.Round,
-		Rounds: c.stage.MaxRounds(),
+		Rounds: max(c.stage.MaxRounds(), c.in.At.Round), // an operator may request more
 	}
 	for _, w := range c.role.With {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})

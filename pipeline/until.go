@@ -121,6 +121,15 @@ func (u Until) Eval(values map[string]string) (met, known bool) {
 	return met, true
 }
 
+// Possible reports whether the condition can still be met: by the values that are known, and by any others.
+func (u Until) Possible(values map[string]string) bool {
+	fails := func(c comparison) bool {
+		value, known := values[c.name]
+		return known && !c.holds(value)
+	}
+	return slices.ContainsFunc(u.groups, func(group []comparison) bool { return !slices.ContainsFunc(group, fails) })
+}
+
 func (c comparison) holds(value string) bool {
 	if value == "" || value == "null" {
 		return false

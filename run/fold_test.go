@@ -218,6 +218,7 @@ func TestFoldOfWork(t *testing.T) {
 			before:  func(s *run.State) { s.PhaseOpen, s.Settled = true, []string{"A"} },
 			want: func(s *run.State) {
 				s.PhaseOpen, s.Rounds, s.Next, s.Settled = false, 3, run.Place{Stage: 1}, nil
+				s.Loops = []run.Loop{{Rounds: 3}}
 			}},
 		{name: "pass begins", kind: run.KindPassStart, payload: run.PassStart{Pass: builder, Call: "c", Attempt: 2},
 			want: func(s *run.State) {

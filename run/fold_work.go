@@ -47,7 +47,7 @@ func (f *folder) endPhase(e *Event) {
 		f.Feedback = "" // it was for this phase
 	}
 	if p.Repeats {
-		f.Rounds = p.Round
+		f.countRound(p.Round)
 		if f.Wording == WordingStages {
 			f.Unmet = p.Unmet
 			if d := f.Decided; d != nil && d.Phase == f.Phase && d.Round == p.Round {
@@ -56,6 +56,20 @@ func (f *folder) endPhase(e *Event) {
 		}
 	}
 	f.move(p.Next)
+}
+
+// countRound keeps the number of the round that is completed.
+func (f *folder) countRound(round int) {
+	f.Rounds, f.Loops = round, list(f, f.Loops)
+	for i := range f.Loops {
+		if f.Loops[i].Stage == f.Next.Stage {
+			f.Loops[i].Rounds = round
+			return
+		}
+	}
+	if f.Next.Stage <= mostStages {
+		f.Loops = append(f.Loops, Loop{Stage: f.Next.Stage, Rounds: round})
+	}
 }
 
 // move goes to the place an event names. There is no other way to move.
@@ -153,8 +167,11 @@ func (f *folder) endPass(e *Event) {
 // judge takes the verdict of a pass over. A verdict that approves the work counts until the work changes, any other
 // until the next verdict.
 func (f *folder) judge(p *PassEnd) {
-	if (p.Tree != nil || p.Artifact != nil && p.Modified) && f.Judgement().Approves() {
-		f.Verdict, f.Approved = "", nil
+	if p.Tree != nil || p.Artifact != nil && p.Modified {
+		at := f.Next
+		if f.Changed = &at; f.Judgement().Approves() {
+			f.Verdict, f.Approved = "", nil
+		}
 	}
 	if p.Verdict != "" {
 		f.setValue("verdict", p.Verdict)

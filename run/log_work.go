@@ -13,6 +13,10 @@ func (l *Log) phase(e *Entry, p PhaseStart) {
 		l.info("STAGE %s", p.Title)
 		return
 	}
+	if p.Round > most {
+		l.info("STAGE %s, %s %s", p.Title, l.wording.Words().Round, RoundOf(p.Round, most))
+		return
+	}
 	l.info("STAGE %s, %s %d/%d", p.Title, l.wording.Words().Round, p.Round, most)
 }
 

@@ -44,6 +44,7 @@ type Decided struct {
 	Feedback string       `json:"feedback,omitempty"`
 	Note     string       `json:"note,omitempty"`
 	Digest   string       `json:"digest,omitempty"` // of what was judged in a hand-off
+	Back     *Place       `json:"back,omitempty"`   // where it sent the run back to
 }
 
 // Words is the text of the question.

@@ -54,7 +54,9 @@ type State struct {
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Approved    *bool        `json:"approved,omitempty"`
 	Passes      PassCount    `json:"passes"`
-	Rounds      int          `json:"rounds"` // completed rounds of the last repeated stage
+	Rounds      int          `json:"rounds"`            // completed rounds of the last repeated stage
+	Loops       []Loop       `json:"loops,omitempty"`   // the same of each, by stage
+	Changed     *Place       `json:"changed,omitempty"` // where a step last changed the work
 	Score       *float64     `json:"score"`
 	Budget      Budget       `json:"budget"`
 	Raised      bool         `json:"budget_raised,omitempty"` // since the pause for it
@@ -141,6 +143,25 @@ type Reply struct {
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
+}
+
+// Loop counts the rounds of a repeated stage.
+type Loop struct {
+	Stage  int `json:"stage"` // index in the plan
+	Rounds int `json:"rounds"`
+}
+
+// LoopRounds counts the completed rounds of a repeated stage.
+func (s State) LoopRounds(stage int) int {
+	for _, l := range s.Loops {
+		if l.Stage == stage {
+			return l.Rounds
+		}
+	}
+	if len(s.Loops) == 0 { // of an earlier version, which kept those of the last loop
+		return s.Rounds
+	}
+	return 0
 }
 
 // PassCount counts numbered passes.

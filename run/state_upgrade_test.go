@@ -56,6 +56,9 @@ func TestStatesOfVersion1AreUpgraded(t *testing.T) {
 		now = run.Apply(now, e)
 		require.Empty(t, now.InvalidTransition)
 		now.Used = run.Used{} // counted by this version only
+		if now.Decided != nil {
+			now.Decided.Back = nil // likewise
+		}
 		var old run.State
 		require.NoError(t, json.Unmarshal(states[i], &old))
 		require.Equal(t, run.StateVersion, old.Version)

@@ -125,9 +125,18 @@ func (s State) position() string {
 	}
 	text := fmt.Sprintf("stage %d of %d (%s)", at+1, len(s.Stages), s.Phase)
 	if most := s.Stages[at].Rounds; most > 0 {
-		text += fmt.Sprintf(", round %d of at most %d", s.Round, most)
+		text += ", round " + RoundOf(s.Round, most)
 	}
 	return text
+}
+
+// RoundOf writes the number of a round: "2 of at most 3", or "4 after 3" for one after the last, which judges the last
+// change or was requested by an operator.
+func RoundOf(round, most int) string {
+	if round > most {
+		return fmt.Sprintf("%d after %d", round, most)
+	}
+	return fmt.Sprintf("%d of at most %d", round, most)
 }
 
 // MaxRounds returns the maximum of the current stage; 0: it does not repeat, or is unknown.

@@ -45,7 +45,7 @@ func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
 		hurt      func(*harness)
 		answers   []message
 	}{
-		{"loop", anAsk, func(w *harness) { w.agent.scores = []float64{1, 1, 1, 3} }, []message{
+		{"loop", anAsk, func(w *harness) { w.agent.scores = []float64{1, 1, 1, 1, 3} }, []message{
 			{"action": "continue"}, {"action": "retry_feedback", "feedback": "more"},
 		}},
 		{"gate at the end of a set", strings.NewReplacer("{role: builder, order: A}",

@@ -61,41 +61,6 @@ func (e *engine) lastOutput() (digest, role string) {
 	return "", ""
 }
 
-// redoRoutes returns where another round begins: the last step of the plan that asks a role, or, if changes are
-// delivered, the last one that makes changes, so that later steps review it again. A loop is redone by round, and
-// only the last loop: rounds of earlier loops are no longer counted.
-func (e *engine) redoRoutes(ctx workflow.Context) (routes, error) {
-	var last routes
-	for stage := len(e.in.Start.Stages) - 1; stage >= 0; stage-- {
-		at := run.Place{Stage: stage, Round: 1}
-		if err := e.readRound(ctx, at); err != nil {
-			return routes{}, err
-		}
-		if e.round.Rounds > 1 {
-			at.Round = e.round.Rounds
-			if err := e.readRound(ctx, at); err != nil {
-				return routes{}, err
-			}
-		}
-		step, works, ok := e.lastRoleStep(e.round.Steps)
-		if !ok || last.back != nil && e.repeats() {
-			continue
-		}
-		at.Step = step
-		lead := routes{back: &at, redo: run.RedoStep}
-		if e.repeats() {
-			at, lead.redo = run.Place{Stage: stage, Round: e.j.state.Round + 1}, run.RedoRound
-		}
-		if works || !e.in.Start.Delivers {
-			return lead, nil
-		}
-		if last.back == nil {
-			last = lead
-		}
-	}
-	return last, nil
-}
-
 // deliveryPhase is the phase of delivery events.
 const deliveryPhase = "delivery"
 

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,16 +203,16 @@ func TestFixStartsAtLastWorkingStep(t *testing.T) {
 		from           int
 	}{
 		"an earlier stage": {once + noReason, "implementer reviewer run implementer reviewer run", 3},
-		"a loop":           {loop, "implementer reviewer implementer reviewer", 3},
+		"a loop":           {loop, "implementer reviewer implementer reviewer implementer reviewer", 4},
 		"a loop that is not last": {
-			loop + once, "implementer reviewer implementer reviewer implementer reviewer reviewer", 4,
+			loop + once, "implementer reviewer implementer reviewer reviewer implementer reviewer reviewer", 5,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, reviewed+row.stages)
-			w.agent.words = []string{"rejected"}
+			w.agent.words = slices.Repeat([]string{"rejected"}, strings.Count(row.called, "reviewer")-1)
 			if strings.HasPrefix(name, "a loop that") {
-				w.agent.words = []string{"rejected", "rejected"}
+				w.agent.words = []string{"rejected", "rejected", "rejected"}
 			}
 			var received []string
 			w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }

@@ -43,11 +43,15 @@ func (e *engine) ask(ctx workflow.Context, at run.Place, s contract.Step) error 
 	if s.AskType == run.HandoffBypass {
 		req.Trigger = run.TriggerBypass
 	}
-	if at.Step == 0 { // there is no earlier step to redo
+	lead, err := e.askRoutes(ctx, at)
+	if err != nil {
+		return err
+	}
+	if lead.back == nil { // there is no earlier step to redo
 		req.Actions = slices.DeleteFunc(run.Offered(run.QuestionHandoff, req.Trigger),
 			func(a string) bool { return a == run.ActionRetryFeedback })
 	}
-	if err := e.askHandoff(ctx, s.Ask, req, e.routesAt(at)); err != nil {
+	if err := e.askHandoff(ctx, s.Ask, req, lead); err != nil {
 		return err
 	}
 	if d := e.j.state.Decided; e.j.state.Status != run.Running || d == nil || d.Action == run.ActionRetryFeedback {
@@ -74,14 +78,6 @@ func (e *engine) skipAsk(ctx workflow.Context, at run.Place, s contract.Step) er
 	return e.endRound(ctx, at)
 }
 
-// routesAt returns where a decision about the step at a place leads: to the next step, or back to the step in
-// question.
-func (e *engine) routesAt(at run.Place) routes {
-	again := at
-	again.Step = max(0, at.Step-1)
-	return routes{forward: e.nextPlace(at), back: &again, redo: run.RedoStep}
-}
-
 // askAboutLoop pauses the run because a loop used up its rounds and its condition is not met.
 func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
 	judged, verdict := e.reviewSubject()
@@ -91,8 +87,13 @@ func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
 		Approved:      &no,
 		LoopMaxRounds: e.round.Repeat.Max, Digest: judged, LastOutput: judged, Deadlines: e.deadlines(ctx, nil),
 	}
-	question := fmt.Sprintf("%s: %s is not met after %d rounds", e.round.Title, e.round.Repeat.Until, at.Round)
-	return e.askHandoff(ctx, question, req, routes{})
+	rounds := at.Round
+	if c := e.j.state.Changed; rounds > e.round.Repeat.Max && c != nil && c.Round < rounds {
+		rounds-- // this one only judged
+	}
+	question := fmt.Sprintf("%s: %s is not met after %s", e.round.Title, e.round.Repeat.Until,
+		run.Plural(rounds, "round"))
+	return e.askHandoff(ctx, question, req, e.loopRoutes(at))
 }
 
 // askHandoff asks about the current phase and waits for the decision.
@@ -129,10 +130,10 @@ func (e *engine) loopAccepted(at run.Place) bool {
 	return d != nil && (d.Action == run.ActionContinue || d.Action == run.ActionContinueWithWaiver)
 }
 
-// loopRetried reports whether an operator asked for one more round.
+// loopRetried reports whether an operator asked for one more round after this one.
 func (e *engine) loopRetried(at run.Place) bool {
 	d := e.loopDecision(at)
-	return d != nil && d.Action == run.ActionRetryFeedback
+	return d != nil && d.Action == run.ActionRetryFeedback && d.Back == nil
 }
 
 // loopDecision returns the last decision if it was about the end of the loop in this round and not about an ask
@@ -240,7 +241,11 @@ func (e *engine) restoreRoutes(ctx workflow.Context) error {
 	case open && q.Kind != run.QuestionHandoff:
 		e.routes = routes{forward: e.nextPlace(at)}
 	case at.Step < len(e.round.Steps) && e.round.Steps[at.Step].Kind == pipeline.KindAsk:
-		e.routes = e.routesAt(at)
+		var err error
+		e.routes, err = e.askRoutes(ctx, at)
+		return err
+	case open:
+		e.routes = e.loopRoutes(at)
 	}
 	return nil
 }

@@ -83,18 +83,19 @@ func TestExhaustedLoopAsks(t *testing.T) {
 		rounds int
 		end    run.Status
 	}{
-		{"continue", []float64{1, 1, 1}, []message{{"action": "continue"}}, 3, run.Done},
-		{"waived", []float64{1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 3,
+		{"continue", []float64{1, 1, 1, 1}, []message{{"action": "continue"}}, 4, run.Done},
+		{"waived", []float64{1, 1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 4,
 			run.Done},
+		{"the last change is good", []float64{1, 1, 1, 3}, nil, 4, run.Done},
 		{
-			"one round more is enough", []float64{1, 1, 1, 3},
-			[]message{{"action": "retry_feedback", "feedback": "try again"}}, 4, run.Done,
+			"one round more is enough", []float64{1, 1, 1, 1, 3},
+			[]message{{"action": "retry_feedback", "feedback": "try again"}}, 5, run.Done,
 		},
 		{
-			"one round more is not enough", []float64{1, 1, 1, 2},
-			[]message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 4, run.Done,
+			"one round more is not enough", []float64{1, 1, 1, 1, 2},
+			[]message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 5, run.Done,
 		},
-		{"halt", []float64{1, 1, 1}, []message{{"action": "halt", "note": "no"}}, 3, run.Halted},
+		{"halt", []float64{1, 1, 1, 1}, []message{{"action": "halt", "note": "no"}}, 4, run.Halted},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,9 +212,9 @@ func TestAskInLoopDoesNotDecideLoopEnd(t *testing.T) {
 	w := newHarness(
 		t, strings.Replace(anAsk, "      - role: judge\n", "      - role: judge\n      - ask: Is it good?\n", 1),
 	)
-	w.agent.scores = []float64{1, 1, 1}
+	w.agent.scores = []float64{1, 1, 1, 1}
 	var answers []message
-	for range 5 {
+	for range 6 {
 		answers = append(answers, message{"action": "continue"})
 	}
 	w.asks(answers...)
@@ -223,7 +224,7 @@ func TestAskInLoopDoesNotDecideLoopEnd(t *testing.T) {
 		types = append(types, h.Type)
 	}
 	always, rejected := run.HandoffFeedbackAlways, run.HandoffFeedbackOnReject
-	require.Equal(t, []string{always, always, always, always, rejected}, types)
+	require.Equal(t, []string{always, always, always, always, always, rejected}, types)
 }
 
 func TestFeedbackSizeLimit(t *testing.T) {

@@ -243,8 +243,11 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if err := e.enterPhase(ctx, at); err != nil {
 		return nil, err
 	}
-	if at.Step >= len(e.round.Steps) || e.conditionMet() {
+	if at.Step >= len(e.round.Steps) || e.conditionMet() || e.decided(at) {
 		return nil, e.leavePhase(ctx, at)
+	}
+	if e.onlyJudges(at) {
+		return nil, e.skipChange(ctx, at)
 	}
 	if e.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget
 		return nil, e.pauseOverBudget(ctx, nil)

@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -232,22 +231,4 @@ func (e *engine) route(q run.Question, action string) (next *run.Place, redo str
 		return nil, run.RedoStep
 	}
 	return nil, ""
-}
-
-// lastRoleStep returns the last of the steps that asks a role. If changes are delivered, it prefers the last one
-// that makes changes (works).
-func (e *engine) lastRoleStep(steps []contract.Step) (step int, works, ok bool) {
-	for i := len(steps) - 1; i >= 0; i-- {
-		if k := steps[i].Kind; k != pipeline.KindRole && k != pipeline.KindTogether {
-			continue
-		}
-		if works = slices.ContainsFunc(steps[i].Roles,
-			func(r contract.Role) bool { return r.Gives == pipeline.GivesChanges }); works && e.in.Start.Delivers {
-			return i, true, true
-		}
-		if !ok {
-			step, ok = i, true
-		}
-	}
-	return step, false, ok
 }

@@ -149,7 +149,7 @@ func reviewAndShow(t *testing.T, starter string) []*historypb.History {
 			filepath.Join(source, "agent.sh")),
 		filepath.Join(source, "work.txt"):    "line 1\n",
 		filepath.Join(steer, "breaks"):       "",
-		filepath.Join(steer, "verdicts"):     "rejected\nrejected\nrejected\n",
+		filepath.Join(steer, "verdicts"):     "rejected\nrejected\nrejected\nrejected\n",
 		filepath.Join(root, "git", "config"): "[user]\n\tname = Test\n\temail = test@localhost\n",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))

@@ -60,12 +60,17 @@ func (e *engine) conditionHolds(condition string) bool {
 	if err != nil {
 		return false // validated when the definition was read
 	}
+	met, known := until.Eval(e.values())
+	return known && met
+}
+
+// values returns the values of this round by name.
+func (e *engine) values() map[string]string {
 	values := map[string]string{}
 	for _, v := range e.j.state.Values {
 		values[v.Name] = v.Text
 	}
-	met, known := until.Eval(values)
-	return known && met
+	return values
 }
 
 // roundValues returns the values of the round as text: score 2.5, verdict rejected.
@@ -81,15 +86,14 @@ func (e *engine) roundValues() string {
 }
 
 // leavePhase closes the phase and continues: with the next round while the condition is not met and rounds are
-// left, else with the next stage.
+// left or a change is not judged, else with the next stage.
 func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
-	next := run.Place{Stage: at.Stage + 1, Round: 1}
-	usedUp := e.repeats() && !e.conditionMet() && at.Round >= e.round.Repeat.Max
-	if usedUp && e.round.Repeat.Otherwise == "ask" && !e.loopAccepted(at) && !e.loopRetried(at) {
-		return e.askAboutLoop(ctx, at) // and here again, with its decision
-	}
-	if e.repeats() && !e.conditionMet() && (!usedUp || e.loopRetried(at)) {
-		next = run.Place{Stage: at.Stage, Round: at.Round + 1}
+	next, more := e.nextRound(at)
+	if !more {
+		next = run.Place{Stage: at.Stage + 1, Round: 1}
+		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) {
+			return e.askAboutLoop(ctx, at) // and here again, with its decision
+		}
 	}
 	end := run.PhaseEnd{
 		Key: e.round.Stage, Title: e.round.Title, Outcome: "ok", Round: e.phaseRound(at), Repeats: e.repeats(),

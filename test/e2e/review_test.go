@@ -86,14 +86,16 @@ func testRejected(t *testing.T, h *environment) {
 			require.Equal(t, run.ReasonDeliveryHalted, metaOf(t, tr.dir).HaltReason)
 		}},
 		"fix": {[]string{"--feedback", "five is not enough"}, run.Done, "result", func(t *testing.T, tr *trial) {
-			require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-reviewer-4"))), "five is not enough")
+			require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-implementer-5"))), "five is not enough")
+			require.Equal(t, "planner implementer reviewer implementer reviewer implementer reviewer implementer "+
+				"reviewer implementer reviewer", tr.calls())
 			require.Nil(t, metaOf(t, tr.dir).DeliveryOverride)
 		}},
 	} {
 		t.Run(action, func(t *testing.T) {
 			h := h.within(t)
 			tr := h.trial(t)
-			tr.steerAgents("verdicts", "rejected\nrejected\nrejected\n")
+			tr.steerAgents("verdicts", "rejected\nrejected\nrejected\nrejected\n")
 			tr.begin()
 			q := tr.asked(run.QuestionHandoff)
 			require.Contains(t, q.Text, "verdict == approved is not met after 3 rounds")
