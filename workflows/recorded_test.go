@@ -155,7 +155,8 @@ func reviewAndShow(t *testing.T, starter string) []*historypb.History {
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
-	env := []string{"PASSBOOK_STATE_DIR=" + state, "GIT_CONFIG_GLOBAL=" + filepath.Join(root, "git", "config")}
+	env := []string{"PASSBOOK_STATE_DIR=" + state, "GIT_CONFIG_GLOBAL=" + filepath.Join(root, "git", "config"),
+		"PASSBOOK_SANDBOX_MODE=none"} // the agent writes to the steer folder
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "Begin"}} {
 		output(t, env, "git", append([]string{"-C", source}, args...)...)
 	}
