@@ -67,7 +67,7 @@ func returns(s contract.Step, name string) bool {
 }
 
 // closing reports whether a loop judges its last change once more before it ends without meeting its condition:
-// somebody is asked about it then.
+// an operator is asked about it then.
 func (e *engine) closing() bool {
 	return e.repeats() && (e.round.Repeat.Otherwise == "ask" || e.in.Start.Delivers) && unjudgedChange(e.round) >= 0
 }
@@ -84,7 +84,7 @@ func (e *engine) onlyJudges(at run.Place) bool {
 	return e.closing() && at.Round > e.round.Repeat.Max && changes(e.round.Steps[at.Step]) && !e.requested(at)
 }
 
-// decided reports whether a round that only judges cannot meet the condition any more. It has reached the last step
+// decided reports whether a round that only judges can no longer meet the condition. It has reached the last step
 // that changes the work then, so that an operator can request another change from there.
 func (e *engine) decided(at run.Place) bool {
 	if at.Step >= len(e.round.Steps) || !e.onlyJudges(at) || at.Step != lastStep(e.round.Steps, changes) {
