@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -238,12 +239,12 @@ func (m *model) foot() []string {
 		if m.bad {
 			style = t.bad
 		}
-		for _, l := range wrapped(m.notice, w-2) {
+		for _, l := range wrapped(terminal.Safe(m.notice), w-2) {
 			out = append(out, fit(" "+style.Render(l), w))
 		}
 	}
 	if e := m.entry; e != nil {
-		for _, l := range wrapped(e.prompt, w-2) {
+		for _, l := range wrapped(terminal.Safe(e.prompt), w-2) {
 			out = append(out, fit(" "+t.strong.Render(l), w))
 		}
 		if e.typed {

@@ -9,7 +9,9 @@ func Render(s Scene, width, height int, dark bool) string {
 }
 
 // screen draws header, visible panels and foot. last is the maximum offset of the window on the panels.
+// Texts of the scene come from agents and from directories of others: none may control the terminal.
 func (t theme) screen(s Scene, foot []string, offset, width, height int) (text string, last int) {
+	s = safeTexts(s)
 	drawn := max(width, narrowest)
 	lines := t.header(s, drawn)
 	room := max(1, height-len(lines)-len(foot))
