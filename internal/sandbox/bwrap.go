@@ -155,6 +155,9 @@ func kernelArgs() []string {
 	}
 	const write = 0o222
 	for _, e := range entries {
+		if slices.Contains([]string{"bus", "irq", "pressure", "sysvipc", "tty"}, e.Name()) {
+			continue // read-only already, or nothing in it can be changed
+		}
 		if _, err := strconv.Atoi(e.Name()); err == nil || e.Type()&os.ModeSymlink != 0 {
 			continue
 		}
