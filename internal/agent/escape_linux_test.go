@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -31,7 +33,8 @@ type escape struct {
 
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
 var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
-	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it"}
+	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it",
+	"a key of the kernel"}
 
 // class is a kind of escapes that run in one call.
 type class struct {
@@ -116,6 +119,9 @@ var escapes = []class{
 		{"of another agent", `cat "$HOME/.codex/auth.json"`, "", ""},
 		{"the environment of a run", `cat "$ROOT/state/environ/run.json"`, "", ""},
 		{"keys of Passbook", `cat "$ROOT/state/keys/grant"`, "", ""},
+		{"a key of the kernel", `perl -MPOSIX -e '%n = (x86_64 => 250, aarch64 => 219);
+			my ($kind, $name) = ("user", $ENV{MINE});
+			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 10, -3, $kind, $name, 0) < 0 ? 1 : 0)'`, "", ""},
 	}},
 	{"exhaust this host", sandbox.Open, []escape{
 		{"file handles", `[ "$(bash -c 'ulimit -Hn')" -gt 65536 ]`, "", ""},
@@ -154,6 +160,11 @@ func newGround(t *testing.T) ground {
 	g := ground{root: root, victim: exec.Command("sleep", "600")}
 	require.NoError(t, g.victim.Start())
 	t.Cleanup(func() { _ = g.victim.Process.Kill(); _ = g.victim.Wait() })
+	runtime.LockOSThread() // the keyring is that of a thread, and of processes that it starts
+	if _, err := unix.KeyctlJoinSessionKeyring(filepath.Base(root)); err == nil {
+		_, err := unix.AddKey("user", filepath.Base(root), []byte("secret"), unix.KEY_SPEC_SESSION_KEYRING)
+		require.NoError(t, err)
+	}
 	tcp := listening(t, "tcp", "127.0.0.1:0")
 	listening(t, "unix", filepath.Join(root, "outside", "socket"))
 	listening(t, "unix", "@passbook-test-"+filepath.Base(root))

@@ -58,10 +58,12 @@ func readVariables() []string {
 	return []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"}
 }
 
-// system lists the directories of the operating system, which are read-only.
+// system lists the directories and files of the operating system, which are read-only. None contains the socket of a
+// service: a call without a network could resolve names or build there.
 func system() []string {
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
-		"/snap", "/run/systemd/resolve", "/run/current-system", "/home/linuxbrew"}
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt",
+		"/nix/store", "/nix/var/nix/profiles", "/gnu/store", "/snap", "/run/systemd/resolve/resolv.conf",
+		"/run/systemd/resolve/stub-resolv.conf", "/run/current-system", "/home/linuxbrew"}
 }
 
 // masked lists what is hidden in them. Only root could read it.

@@ -151,3 +151,13 @@ func TestBorrowedObjectsAreSeen(t *testing.T) {
 	require.Contains(t, args, filepath.Join(root, "source/objects"))
 	require.NotContains(t, args, filepath.Join(root, "other/objects"))
 }
+
+// TestSocketsOfServicesAreHidden: these resolve names, build, and start containers, also without a network.
+func TestSocketsOfServicesAreHidden(t *testing.T) {
+	for _, socket := range []string{"/run/systemd/resolve/io.systemd.Resolve", "/nix/var/nix/daemon-socket/socket",
+		"/var/guix/daemon-socket/socket", "/run/docker.sock", "/run/dbus/system_bus_socket", "/run/nscd/socket"} {
+		for _, dir := range system() {
+			require.False(t, within(socket, dir), "%s shows %s", dir, socket)
+		}
+	}
+}

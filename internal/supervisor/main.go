@@ -147,7 +147,9 @@ func (s *supervision) start() error {
 			return errors.Join(err, stdin.Close())
 		}
 		files = append(files, s.report.Fd())
-		limitResources()
+		if err := limitResources(); err != nil {
+			return errors.Join(err, stdin.Close())
+		}
 	}
 	var inside *os.File // the sandbox's end of a socket
 	if s.call.Network != nil {

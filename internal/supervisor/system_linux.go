@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -50,8 +51,13 @@ const (
 	mostProcesses = 1 << 13 // of this user in the sandbox; root has no limit
 )
 
-// limitResources sets the limits that the agent inherits. The supervisor needs less.
-func limitResources() {
+// limitResources sets the limits that the agent inherits, and leaves the keyring of the session, which has keys such as
+// Kerberos tickets. The supervisor needs less.
+func limitResources() error {
+	_, err := unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0) // a new one
+	if err != nil && err != unix.ENOSYS && err != unix.EPERM {             // these mean that no keyring can be used
+		return fmt.Errorf("leave the keyring of the session: %w", err)
+	}
 	for resource, most := range map[int]uint64{
 		syscall.RLIMIT_NOFILE: mostFiles, unix.RLIMIT_NPROC: mostProcesses, syscall.RLIMIT_CORE: 0,
 	} {
@@ -65,4 +71,5 @@ func limitResources() {
 			continue // the agent keeps the limit of the worker
 		}
 	}
+	return nil
 }
