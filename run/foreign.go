@@ -82,12 +82,14 @@ func (f *folder) reopen(e *Event) bool {
 	return true
 }
 
+// foreignStart is the payload of run.start in the stream of another program.
+type foreignStart struct {
+	RunStart
+	Alias string `json:"project_alias"`
+}
+
 func (f *folder) startForeign(e *Event) {
-	var p struct {
-		RunStart
-		Alias string `json:"project_alias"`
-	}
-	e.Decode(&p)
+	p := decoded[foreignStart](e)
 	if f.startsChild(p.RunKind, p.Alias) {
 		f.foreign.children++
 		if !f.standing().Closed() {
@@ -139,16 +141,18 @@ func (f *folder) pauseForeign(e *Event) {
 	}
 }
 
+// foreignEnd is the payload of run.end and run.halted in the stream of another program.
+type foreignEnd struct {
+	RunEnd
+	HaltReason string          `json:"halt_reason"`
+	Alias      string          `json:"project_alias"`
+	Projects   json.RawMessage `json:"projects"`
+}
+
 // endForeign folds run.end and run.halted. A child's end names its project, or comes while a child has not ended; only
 // that of the parent counts its projects.
 func (f *folder) endForeign(e *Event) {
-	var p struct {
-		RunEnd
-		HaltReason string          `json:"halt_reason"`
-		Alias      string          `json:"project_alias"`
-		Projects   json.RawMessage `json:"projects"`
-	}
-	e.Decode(&p)
+	p := decoded[foreignEnd](e)
 	byAlias := p.Alias != "" && p.Alias != f.foreign.alias
 	if byAlias || f.foreign.children > 0 && p.Projects == nil {
 		f.foreign.children = max(0, f.foreign.children-1)

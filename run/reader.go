@@ -32,18 +32,23 @@ type Reader struct {
 	end    int   // where buf is filled to
 	err    error // of the source
 	over   int64 // bytes of a line that is too long to hold, so far
+	more   bool  // the source has filled buf
 	line   Line
 
 	words    words
 	phases   map[string]*string
-	payloads map[string]reflect.Value // by kind: what its newest payload was decoded into
+	payloads map[string]reflect.Value // by kind: what its newest payload was decoded into; nil: no line was parsed
 }
+
+// chunk is how much a reader holds of a long stream; of a short one it holds the first size that suffices.
+const (
+	firstChunk = 4 << 10
+	chunk      = 256 << 10
+)
 
 // NewReader reads a stream. from is the offset of its first byte in events.jsonl.
 func NewReader(source io.Reader, from int64) *Reader {
-	const chunk = 256 << 10
-	return &Reader{source: source, buf: make([]byte, chunk), line: Line{End: from},
-		phases: map[string]*string{}, payloads: payloads()}
+	return &Reader{source: source, buf: make([]byte, firstChunk), line: Line{End: from}}
 }
 
 // Lines iterates over the complete lines that are left. An error of the source ends it.
@@ -58,7 +63,7 @@ func (r *Reader) Lines() iter.Seq2[*Line, error] {
 	}
 }
 
-// RawLines is Lines for other files than events.jsonl: no line is parsed.
+// RawLines is Lines without parsing: Event is zero, and Err is set only for a line that is too long.
 func (r *Reader) RawLines() iter.Seq2[*Line, error] {
 	return func(yield func(*Line, error) bool) {
 		for {
@@ -77,6 +82,9 @@ func (r *Reader) Torn() []byte { return r.buf[r.at:r.end] }
 func (r *Reader) Next() (*Line, error) {
 	if err := r.read(); err != nil {
 		return nil, err
+	}
+	if r.payloads == nil {
+		r.phases, r.payloads = map[string]*string{}, payloads()
 	}
 	l := &r.line
 	if l.Err == nil {
@@ -167,11 +175,12 @@ func (r *Reader) fill() int {
 	if r.end > MaxLine {
 		r.over, r.end = r.over+int64(r.end), 0
 	}
-	if r.end == len(r.buf) {
+	if r.end == len(r.buf) || r.more && len(r.buf) < chunk {
 		r.buf = append(r.buf, make([]byte, min(len(r.buf), MaxLine+1-len(r.buf)))...)
 	}
 	from := r.end
 	n, err := r.source.Read(r.buf[r.end:])
 	r.end, r.err = r.end+n, err
+	r.more = r.end == len(r.buf)
 	return from
 }

@@ -240,3 +240,33 @@ func used(b *testing.B, f func()) time.Duration {
 	f()
 	return total() - before
 }
+
+// BenchmarkForeign is what `status` reads of a directory of another program: every line of events.jsonl.
+func BenchmarkForeign(b *testing.B) {
+	d := projector.At(b.TempDir())
+	var lines strings.Builder
+	text := strings.Repeat("The change is limited to the planned files. ", 6)
+	for seq := 1; seq <= 100_000; seq++ {
+		kind, payload := "phase.start", `{"phase_key": "plan", "round": 1, "title": "PLAN", "attempt": 1}`
+		switch {
+		case seq == 1:
+			kind, payload = "run.start", `{"task": "Add a check", "run_kind": "single_project", "profile": "feature"}`
+		case seq%4 == 1:
+			kind, payload = "subtask.receipt", fmt.Sprintf(`{"id": "fix-%d", "files": ["a.go"], "summary": %q}`, seq, text)
+		case seq%4 == 2:
+			kind, payload = "artifact.created", fmt.Sprintf(`{"phase_key": "plan", "name": "plan", "summary": %q}`, text)
+		case seq%4 == 3:
+			kind, payload = "phase.end", fmt.Sprintf(`{"phase_key": "plan", "outcome": "ok", "summary": %q}`, text)
+		}
+		fmt.Fprintf(&lines, `{"seq": %d, "ts": "2026-11-20T10:35:08.117", "kind": %q, "phase": "PLAN", "payload": %s}`+"\n",
+			seq, kind, payload)
+	}
+	require.NoError(b, os.WriteFile(d.Path(layout.EventsFile), []byte(lines.String()), 0o600))
+	b.SetBytes(int64(lines.Len()))
+	for b.Loop() {
+		now, err := d.Now()
+		require.NoError(b, err)
+		require.EqualValues(b, 100_000, now.Tail.Seq)
+		require.Equal(b, run.Running, now.State.Status)
+	}
+}

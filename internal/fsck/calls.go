@@ -22,7 +22,7 @@ type called struct {
 
 // calls are the answered calls of a stream, and the events that determine which of them are in force.
 type calls struct {
-	all     []called
+	all     []*called
 	asked   map[string]string // digest of the last prompt, by file
 	reverts run.Reverts
 	resets  []run.Range // events that a reset of the workflow abandoned: their calls are repeated
@@ -57,7 +57,7 @@ func (c *calls) attempt(e run.Event) {
 	if e.Decode(&p); p.Output == nil || !p.Judged && p.Late == 0 {
 		return
 	}
-	call := called{
+	call := &called{
 		seq: e.Seq, about: p.Pass, id: layout.AttemptCall(p), late: p.Late, failed: true,
 		prompt: run.DigestOf(p.Prompt), reply: p.Output.Digest, envelope: run.DigestOf(p.Envelope),
 	}
@@ -70,7 +70,7 @@ func (c *calls) attempt(e run.Event) {
 func (c *calls) end(e run.Event) {
 	var p run.PassEnd
 	e.Decode(&p)
-	call := called{seq: e.Seq, row: e.Seq, about: p.Pass, id: p.Call, again: p.Reused}
+	call := &called{seq: e.Seq, row: e.Seq, about: p.Pass, id: p.Call, again: p.Reused}
 	if p.Outcome == run.CategoryOK {
 		call.prompt, call.reply, call.envelope = c.asked[layout.PromptFile(p.Pass)], run.DigestOf(p.Reply),
 			run.DigestOf(p.Envelope)
@@ -84,9 +84,9 @@ func (c *calls) end(e run.Event) {
 }
 
 func (c *calls) lastAttempt(id string) *called {
-	for i := range slices.Backward(c.all) {
-		if c.all[i].id == id && c.all[i].failed {
-			return &c.all[i]
+	for _, call := range slices.Backward(c.all) {
+		if call.id == id && call.failed {
+			return call
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func (c *calls) reset(seq int64) bool {
 type exhibit struct{ name, digest string }
 
 // files lists the evidence of a call; nth is the number of failed attempts of the pass.
-func (c called) files(nth int) []exhibit {
+func (c *called) files(nth int) []exhibit {
 	if c.failed {
 		return []exhibit{{layout.FailedPrompt(c.about, nth), c.prompt}, {layout.FailedFile(c.about, nth), c.reply},
 			{layout.FailedEnvelope(c.about, nth), c.envelope}}

@@ -100,7 +100,7 @@ func (x *examined) judgeTraces() error {
 
 // judgeEvidence compares a file with the digest that an event names. What a revert has left behind lies in a folder
 // that was set aside.
-func (x *examined) judgeEvidence(c called, name, want string, holds bool) error {
+func (x *examined) judgeEvidence(c *called, name, want string, holds bool) error {
 	if want == "" {
 		return nil
 	}

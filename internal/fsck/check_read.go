@@ -135,7 +135,7 @@ func (s *scanned) takeBeyond(e run.Event, line *run.Line) {
 func (s *scanned) number(line, seq int64, unreadable error) {
 	want := s.last + 1
 	switch {
-	case errors.As(unreadable, new(*run.NameError)):
+	case unreadable != nil && errors.As(unreadable, new(*run.NameError)):
 		s.misnamed.add(line)
 	case unreadable != nil:
 		s.unreadable.add(line)

@@ -29,19 +29,29 @@ type Files interface {
 
 // ReadStream reads a journal from an offset that is the start of a line. A missing file is empty.
 func ReadStream(d Files, name string, from int64) (stream, error) {
-	f, err := d.OpenFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return stream{}, nil
-	}
-	if err != nil {
+	f, err := Open(d, name, from)
+	if err != nil || f.file == nil {
 		return stream{}, err
 	}
-	defer folder.Close(f)
-	raw, err := folder.ReadFrom(f, from)
+	defer f.Close()
+	s, err := split(f.Reader, from)
 	if err != nil {
-		return stream{}, fmt.Errorf("read %s: %w", f.Name(), err)
+		return stream{}, fmt.Errorf("read %s: %w", f.file.Name(), err)
 	}
-	return Split(raw, from), nil
+	return s, nil
+}
+
+// split reads all lines without parsing them. One that is too long for an event is empty.
+func split(r *run.Reader, from int64) (stream, error) {
+	s := stream{Size: from}
+	for line, err := range r.RawLines() {
+		if err != nil {
+			return stream{}, err
+		}
+		s.Lines, s.Size = append(s.Lines, string(line.Bytes)), line.End
+	}
+	s.Torn = r.Torn()
+	return s, nil
 }
 
 // File is a stream of lines that is open for reading.
@@ -95,19 +105,10 @@ func LineEnds(d Files, name string, size int64) (bool, error) {
 	return last[0] == '\n', nil
 }
 
-// Split cuts at line feeds only, because strings can contain other line separators.
+// Split splits at line feeds only, because strings can contain other line separators.
 func Split(raw []byte, from int64) stream {
-	s := stream{Size: from}
-	for {
-		i := bytes.IndexByte(raw, '\n')
-		if i < 0 {
-			s.Torn = raw
-			return s
-		}
-		s.Lines = append(s.Lines, string(raw[:i]))
-		s.Size += int64(i) + 1
-		raw = raw[i+1:]
-	}
+	s, _ := split(run.NewReader(bytes.NewReader(raw), from), from) // bytes in memory are read without an error
+	return s
 }
 
 // ParseAny parses a line as an event. Other lines become an event that changes nothing.

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func TestQuantile(t *testing.T) {
@@ -61,7 +62,9 @@ func TestPassTimesComeFromTheJournal(t *testing.T) {
 {"seq":5,"ts":"2026-01-02T03:04:05.190Z","kind":"pass.end","phase":"bench","payload":{}}
 {"seq":6,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{}}
 `
-	begun, ended, err := passTimes(strings.NewReader(journal))
+	dir := rundir.At(t.TempDir())
+	require.NoError(t, os.WriteFile(dir.Path("events.jsonl"), []byte(journal), 0o600))
+	begun, ended, err := passTimes(dir)
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{30 * time.Millisecond}, gaps(begun))
 	require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 190e6, time.UTC), ended)

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/durable"
@@ -74,9 +71,9 @@ func (h *env) await(ctx context.Context, runs []started) error {
 	return nil
 }
 
-// passTimes returns the start of each pass of a journal, and the end of the last one.
-func passTimes(journal io.Reader) (begun []time.Time, ended time.Time, err error) {
-	for line, err := range run.NewReader(journal, 0).Lines() {
+// passTimes returns the start of each pass of a run, and the end of the last one.
+func passTimes(dir rundir.Dir) (begun []time.Time, ended time.Time, err error) {
+	for line, err := range dir.Lines(0) {
 		if err != nil {
 			return nil, ended, err
 		}
@@ -106,7 +103,7 @@ func (h *env) engine(ctx context.Context, def operations.Definition, row size) (
 	var first, last []time.Duration
 	var begun, ended time.Time
 	for _, r := range runs {
-		starts, end, err := readTimes(r.dir)
+		starts, end, err := passTimes(r.dir.Dir)
 		if err != nil {
 			return s, err
 		}
@@ -148,15 +145,6 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-func readTimes(dir projector.Dir) ([]time.Time, time.Time, error) {
-	f, err := dir.OpenFile(layout.EventsFile)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	at, end, err := passTimes(f)
-	return at, end, errors.Join(err, f.Close())
 }
 
 // gaps are the times between neighbours.

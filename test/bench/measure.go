@@ -93,7 +93,7 @@ func (h *env) dissect(ctx context.Context, out io.Writer, passes int) error {
 	if err != nil {
 		return err
 	}
-	starts, end, err := readTimes(runs[0].dir)
+	starts, end, err := passTimes(runs[0].dir.Dir)
 	if err != nil {
 		return err
 	}
