@@ -23,12 +23,16 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/security.md")
 
+// scopes is the version of Landlock that restricts abstract sockets, in Linux 6.12.
+const scopes = 6
+
 // escape is one attempt to leave a sandbox. Its script exits with 0 if it succeeds. If it has a mark, it succeeds if
 // that file exists afterwards outside of the sandbox.
 type escape struct {
 	name, script, mark string
 
 	notHeld string // why mode workspace does not hold it; empty: it does
+	since   int    // version of Landlock from which it is held all the same
 }
 
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
@@ -46,92 +50,92 @@ type class struct {
 // escapes is the table of what hostile agents try. ROOT has a home, a state directory, a folder and another call.
 var escapes = []class{
 	{"read files outside", sandbox.Open, []escape{
-		{"a file of the home", `cat "$HOME/notes.txt"`, "", ""},
-		{"a listing of the home", `ls "$HOME" | grep -q notes.txt`, "", ""},
-		{"a folder outside", `cat "$ROOT/outside/secret"`, "", ""},
-		{"by a symlink", `ln -s "$ROOT/outside/secret" link; cat link`, "", ""},
-		{"by a hard link", `ln "$ROOT/outside/secret" hard && cat hard`, "", ""},
-		{"by parent folders", `cat ../../../../outside/secret`, "", ""},
-		{"by the root of another process", `cat /proc/$VICTIM/root"$ROOT/outside/secret"`, "", ""},
-		{"by the root of its supervisor", `cat /proc/$PPID/root"$ROOT/outside/secret"`, "", ""},
-		{"another call", `cat "$ROOT/scratch/other/1/prompt.md"`, "", ""},
-		{"the state directory", `cat "$ROOT/state/worker.json"`, "", ""},
+		{"a file of the home", `cat "$HOME/notes.txt"`, "", "", 0},
+		{"a listing of the home", `ls "$HOME" | grep -q notes.txt`, "", "", 0},
+		{"a folder outside", `cat "$ROOT/outside/secret"`, "", "", 0},
+		{"by a symlink", `ln -s "$ROOT/outside/secret" link; cat link`, "", "", 0},
+		{"by a hard link", `ln "$ROOT/outside/secret" hard && cat hard`, "", "", 0},
+		{"by parent folders", `cat ../../../../outside/secret`, "", "", 0},
+		{"by the root of another process", `cat /proc/$VICTIM/root"$ROOT/outside/secret"`, "", "", 0},
+		{"by the root of its supervisor", `cat /proc/$PPID/root"$ROOT/outside/secret"`, "", "", 0},
+		{"another call", `cat "$ROOT/scratch/other/1/prompt.md"`, "", "", 0},
+		{"the state directory", `cat "$ROOT/state/worker.json"`, "", "", 0},
 	}},
 	{"write files outside", sandbox.Open, []escape{
-		{"a start file of the shell", `echo x >"$HOME/.bashrc"`, "home/.bashrc", ""},
+		{"a start file of the shell", `echo x >"$HOME/.bashrc"`, "home/.bashrc", "", 0},
 		{"a program in autostart", `mkdir -p "$HOME/.config/autostart"; echo x >"$HOME/.config/autostart/x"`,
-			"home/.config/autostart/x", ""},
+			"home/.config/autostart/x", "", 0},
 		{"hooks of another agent", `mkdir -p "$HOME/.claude"; echo x >"$HOME/.claude/settings.json"`,
-			"home/.claude/settings.json", ""},
-		{"a new file outside", `echo x >"$ROOT/outside/new"`, "outside/new", ""},
-		{"by a symlink", `ln -s "$ROOT/outside" dir; echo x >dir/linked`, "outside/linked", ""},
-		{"its exit record", `echo x >../exit.json.mine`, "scratch/call/1/exit.json.mine", ""},
-		{"another call", `echo x >"$ROOT/scratch/other/1/work"`, "scratch/other/1/work", ""},
-		{"the state directory", `echo x >"$ROOT/state/key"`, "state/key", ""},
-		{"by the root of another process", `echo x >/proc/$VICTIM/root"$ROOT/outside/proc"`, "outside/proc", ""},
-		{"a setting of the kernel", `cat /proc/sys/kernel/core_pattern >/proc/sys/kernel/core_pattern`, "", ""},
+			"home/.claude/settings.json", "", 0},
+		{"a new file outside", `echo x >"$ROOT/outside/new"`, "outside/new", "", 0},
+		{"by a symlink", `ln -s "$ROOT/outside" dir; echo x >dir/linked`, "outside/linked", "", 0},
+		{"its exit record", `echo x >../exit.json.mine`, "scratch/call/1/exit.json.mine", "", 0},
+		{"another call", `echo x >"$ROOT/scratch/other/1/work"`, "scratch/other/1/work", "", 0},
+		{"the state directory", `echo x >"$ROOT/state/key"`, "state/key", "", 0},
+		{"by the root of another process", `echo x >/proc/$VICTIM/root"$ROOT/outside/proc"`, "outside/proc", "", 0},
+		{"a setting of the kernel", `cat /proc/sys/kernel/core_pattern >/proc/sys/kernel/core_pattern`, "", "", 0},
 		{"a build cache", `echo x >"$HOME/.cache/go-build/planted"`, "home/.cache/go-build/planted",
-			"builds need their caches; `strict` hides them"},
+			"builds need their caches; `strict` hides them", 0},
 	}},
 	{"signal or trace processes", sandbox.Open, []escape{
-		{"signal one", `kill -0 $VICTIM`, "", ""},
-		{"its environment", `cat /proc/$VICTIM/environ`, "", ""},
-		{"its folder", `readlink /proc/$VICTIM/cwd`, "", ""},
-		{"its files", `ls /proc/$VICTIM/fd`, "", ""},
-		{"its memory map", `cat /proc/$VICTIM/maps`, "", ""},
-		{"its limits", `prlimit --pid $VICTIM`, "", ""},
-		{"its priority", `renice -n 1 -p $VICTIM`, "", ""},
-		{"its processors", `taskset -p $VICTIM`, "", ""},
-		{"its namespaces", `readlink /proc/$VICTIM/ns/mnt`, "", ""},
-		{"name it", `cat /proc/$VICTIM/cmdline | grep -q sleep`, "", ""},
+		{"signal one", `kill -0 $VICTIM`, "", "", 0},
+		{"its environment", `cat /proc/$VICTIM/environ`, "", "", 0},
+		{"its folder", `readlink /proc/$VICTIM/cwd`, "", "", 0},
+		{"its files", `ls /proc/$VICTIM/fd`, "", "", 0},
+		{"its memory map", `cat /proc/$VICTIM/maps`, "", "", 0},
+		{"its limits", `prlimit --pid $VICTIM`, "", "", 0},
+		{"its priority", `renice -n 1 -p $VICTIM`, "", "", 0},
+		{"its processors", `taskset -p $VICTIM`, "", "", 0},
+		{"its namespaces", `readlink /proc/$VICTIM/ns/mnt`, "", "", 0},
+		{"name it", `cat /proc/$VICTIM/cmdline | grep -q sleep`, "", "", 0},
 		{"trace it", `perl -MPOSIX -e '%n = (x86_64 => 101, aarch64 => 117);
-			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 0x4206, $ENV{VICTIM} + 0, 0, 0) ? 1 : 0)'`, "", ""},
+			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 0x4206, $ENV{VICTIM} + 0, 0, 0) ? 1 : 0)'`, "", "", 0},
 	}},
 	{"reach the network", sandbox.Closed, []escape{
-		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", ""},
-		{"by name", `bash -c "exec 3<>/dev/tcp/localhost/$PORT"`, "", ""},
-		{"by the unspecified address", `bash -c "exec 3<>/dev/tcp/0.0.0.0/$PORT"`, "", ""},
+		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", "", 0},
+		{"by name", `bash -c "exec 3<>/dev/tcp/localhost/$PORT"`, "", "", 0},
+		{"by the unspecified address", `bash -c "exec 3<>/dev/tcp/0.0.0.0/$PORT"`, "", "", 0},
 		{"by IPv4 in IPv6", `perl -MSocket -e 'socket(S, PF_INET6, SOCK_STREAM, 0);
-			connect(S, pack_sockaddr_in6($ENV{PORT}, "\0" x 10 . "\xff\xff\x7f\0\0\1")) or exit 1'`, "", ""},
+			connect(S, pack_sockaddr_in6($ENV{PORT}, "\0" x 10 . "\xff\xff\x7f\0\0\1")) or exit 1'`, "", "", 0},
 		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
-			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", ""},
+			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", "", 0},
 		{"a socket in a folder", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
-			connect(S, pack_sockaddr_un("$ENV{ROOT}/outside/socket")) or exit 1'`, "", ""},
-		{"by a decimal address", `bash -c "exec 3<>/dev/tcp/2130706433/$PORT"`, "", ""},
-		{"by a short address", `bash -c "exec 3<>/dev/tcp/127.1/$PORT"`, "", ""},
-		{"connections of this host", `grep -qi ":$(printf %04X $PORT) " /proc/self/net/tcp`, "", ""},
+			connect(S, pack_sockaddr_un("$ENV{ROOT}/outside/socket")) or exit 1'`, "", "", 0},
+		{"by a decimal address", `bash -c "exec 3<>/dev/tcp/2130706433/$PORT"`, "", "", 0},
+		{"by a short address", `bash -c "exec 3<>/dev/tcp/127.1/$PORT"`, "", "", 0},
+		{"connections of this host", `grep -qi ":$(printf %04X $PORT) " /proc/self/net/tcp`, "", "", 0},
 	}},
 	{"reach ports of this host with network: open", sandbox.Open, []escape{
 		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "",
-			"no namespace: list addresses or `none` to hold it"},
+			"no namespace: list addresses or `none` to hold it", 0},
 		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
 			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "",
-			"no namespace: list addresses or `none` to hold it"},
+			"before Linux 6.12: list addresses or `none` to hold it", scopes},
 	}},
 	{"read credentials", sandbox.Open, []escape{
-		{"SSH", `cat "$HOME/.ssh/id_ed25519"`, "", ""},
-		{"AWS", `cat "$HOME/.aws/credentials"`, "", ""},
-		{"git", `cat "$HOME/.git-credentials"`, "", ""},
-		{"netrc", `cat "$HOME/.netrc"`, "", ""},
-		{"GitHub", `cat "$HOME/.config/gh/hosts.yml"`, "", ""},
-		{"Docker", `cat "$HOME/.docker/config.json"`, "", ""},
-		{"Kubernetes", `cat "$HOME/.kube/config"`, "", ""},
-		{"of another agent", `cat "$HOME/.codex/auth.json"`, "", ""},
-		{"the environment of a run", `cat "$ROOT/state/environ/run.json"`, "", ""},
-		{"keys of Passbook", `cat "$ROOT/state/keys/grant"`, "", ""},
+		{"SSH", `cat "$HOME/.ssh/id_ed25519"`, "", "", 0},
+		{"AWS", `cat "$HOME/.aws/credentials"`, "", "", 0},
+		{"git", `cat "$HOME/.git-credentials"`, "", "", 0},
+		{"netrc", `cat "$HOME/.netrc"`, "", "", 0},
+		{"GitHub", `cat "$HOME/.config/gh/hosts.yml"`, "", "", 0},
+		{"Docker", `cat "$HOME/.docker/config.json"`, "", "", 0},
+		{"Kubernetes", `cat "$HOME/.kube/config"`, "", "", 0},
+		{"of another agent", `cat "$HOME/.codex/auth.json"`, "", "", 0},
+		{"the environment of a run", `cat "$ROOT/state/environ/run.json"`, "", "", 0},
+		{"keys of Passbook", `cat "$ROOT/state/keys/grant"`, "", "", 0},
 		{"a key of the kernel", `perl -MPOSIX -e '%n = (x86_64 => 250, aarch64 => 219);
 			my ($kind, $name) = ("user", $ENV{MINE});
-			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 10, -3, $kind, $name, 0) < 0 ? 1 : 0)'`, "", ""},
+			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 10, -3, $kind, $name, 0) < 0 ? 1 : 0)'`, "", "", 0},
 	}},
 	{"exhaust this host", sandbox.Open, []escape{
-		{"file handles", `[ "$(bash -c 'ulimit -Hn')" -gt 65536 ]`, "", ""},
-		{"core dumps", `ulimit -c 1`, "", ""},
-		{"memory, by files in /", `echo x >"/$MINE" && rm "/$MINE"`, "", ""},
-		{"memory, by files in /dev", `echo x >"/dev/$MINE" && rm "/dev/$MINE"`, "", ""},
-		{"memory", `[ "$(ulimit -v)" = unlimited ]`, "", "agents need much; use a container or a slice with a limit"},
-		{"disk", `[ "$(ulimit -f)" = unlimited ]`, "", "builds need much; use a quota"},
-		{"processors", `[ "$(ulimit -t)" = unlimited ]`, "", "`limits.timeout` ends the call"},
-		{"processes, as root", `[ "$(id -u)" = 0 ]`, "", "users have at most 8192 in a sandbox"},
+		{"file handles", `[ "$(bash -c 'ulimit -Hn')" -gt 65536 ]`, "", "", 0},
+		{"core dumps", `ulimit -c 1`, "", "", 0},
+		{"memory, by files in /", `echo x >"/$MINE" && rm "/$MINE"`, "", "", 0},
+		{"memory, by files in /dev", `echo x >"/dev/$MINE" && rm "/dev/$MINE"`, "", "", 0},
+		{"memory", `[ "$(ulimit -v)" = unlimited ]`, "", "agents need much; use a container or a slice with a limit", 0},
+		{"disk", `[ "$(ulimit -f)" = unlimited ]`, "", "builds need much; use a quota", 0},
+		{"processors", `[ "$(ulimit -t)" = unlimited ]`, "", "`limits.timeout` ends the call", 0},
+		{"processes, as root", `[ "$(id -u)" = 0 ]`, "", "users have at most 8192 in a sandbox", 0},
 	}},
 }
 
@@ -236,7 +240,7 @@ func TestEscapes(t *testing.T) {
 				depends := slices.Contains(hostDependent, e.name)
 				require.True(t, depends || slices.Contains(free, e.name), "%s does nothing without a sandbox", e.name)
 				switch {
-				case e.notHeld == "":
+				case e.notHeld == "" || e.since > 0 && host.Landlock >= e.since:
 					require.NotContains(t, held, e.name)
 				case !depends:
 					require.Contains(t, held, e.name, "it is held: say so")

@@ -147,7 +147,7 @@ func (s *supervision) start() error {
 			return errors.Join(err, stdin.Close())
 		}
 		files = append(files, s.report.Fd())
-		if err := limitResources(); err != nil {
+		if err := errors.Join(limitResources(), hideSockets(s.call.Path)); err != nil {
 			return errors.Join(err, stdin.Close())
 		}
 	}

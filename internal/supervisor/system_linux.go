@@ -1,8 +1,11 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +73,31 @@ func limitResources() error {
 		if syscall.Setrlimit(resource, &now) != nil {
 			continue // the agent keeps the limit of the worker
 		}
+	}
+	return nil
+}
+
+// hideSockets keeps a sandbox from abstract sockets of other programs, such as those of X11 and D-Bus, if the kernel can:
+// they belong to the network of the host. It restricts this thread, which starts the sandbox. A program that needs its
+// set-user-id bit would lose that.
+func hideSockets(bwrap string) error {
+	if fi, err := os.Stat(bwrap); err != nil || fi.Mode()&os.ModeSetuid != 0 {
+		return nil // what is missing is reported when it is started
+	}
+	const size = 24 // of the attributes up to Scoped: older kernels know no more
+	rules := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
+	if errno != 0 {
+		return nil // before Linux 6.12
+	}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		if _, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+			err = errno
+		}
+	}
+	if err = errors.Join(err, unix.Close(int(fd))); err != nil {
+		return fmt.Errorf("hide abstract sockets: %w", err)
 	}
 	return nil
 }
