@@ -98,6 +98,15 @@ func (l *Limited) Call(member string) LimitedCall {
 	return LimitedCall{Member: member}
 }
 
+// Rest is the time until the call is made again.
+func (l *Limited) Rest(now time.Time) time.Duration {
+	at, err := time.Parse(TimeFormat, l.Until)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}
+
 // without leaves out the call of a member.
 func (l *Limited) without(member string) *Limited {
 	return NewLimited(slices.DeleteFunc(l.Calls(), func(c LimitedCall) bool { return c.Member == member }))
@@ -160,7 +169,7 @@ func (p RunUnlimited) why() string {
 
 func (f *folder) limit(e *Event) {
 	p := decoded[RunLimited](e)
-	if !f.become(WaitingLimit, string(p.Kind)) {
+	if !f.become(WaitingLimit, "limit-"+string(p.Kind)) {
 		return
 	}
 	f.InFlight, f.Limited = nil, &p.Limited

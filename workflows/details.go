@@ -32,6 +32,9 @@ func details(s run.State, in Input) string {
 		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
 			f.Attempt, f.StartedAt)
 	}
+	if text := s.LimitText(run.Clock{}); text != "" {
+		fmt.Fprintf(&b, "- **%s**\n", text)
+	}
 	if f := s.Failure; f != nil {
 		fmt.Fprintf(&b, "- failed: **%s** %s\n", f.Step, run.OneLine(f.Text(s.Wording)))
 	}

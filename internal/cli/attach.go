@@ -269,6 +269,8 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(why), nextLine(next))
 	case s.Status == run.Paused && s.Reason == run.DiskFull:
 		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\n%s", problemWords(s), nextLine(next))
+	case s.Status == run.WaitingLimit:
+		fmt.Fprintf(a.out, "\nThe run %s.\n%s", s.LimitText(clock(time.Now())), nextLine(next))
 	case undecided && !s.Status.Settled():
 		fmt.Fprintf(a.out, "\nIt waits for a decision: %s\n%s", q.Words(), nextLine(next))
 	case s.Status.Class() == run.OperatorPause:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,9 @@ func causes(s inspection) []string {
 	if h := s.effective.Held; h != nil {
 		out = append(out, h.Cause)
 	}
-	if st.Reason != "" {
+	if text := waiting(s, time.Now()); text != "" {
+		out = append(out, "the run "+text)
+	} else if st.Reason != "" {
 		out = append(out, st.Reason)
 	}
 	if f := st.Failure; f != nil {

@@ -312,6 +312,9 @@ func listedStatus(r operations.Row) string {
 	if r.NotApproved && s.Status == run.Done {
 		return string(s.Status) + ", not approved"
 	}
+	if s.Status == run.WaitingLimit && r.Limited != nil {
+		return string(s.Status) + " until " + clock(time.Now()).At(r.Limited.Until)
+	}
 	return string(s.Status)
 }
 

@@ -245,7 +245,7 @@ func outcome(s run.State) error {
 	switch {
 	case s.NotApproved():
 		return quiet(exitAttention)
-	case s.Status == run.Done:
+	case s.Status == run.Done, s.Status == run.WaitingLimit:
 		return nil
 	case s.Status == run.Paused && (s.Reason == run.UserRequested || s.Reason == run.UserReview):
 		return nil

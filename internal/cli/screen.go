@@ -168,7 +168,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 // screen returns the options that both screens share.
 func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
 	return watch.Options{
-		Dir: d, In: in, Out: out, Actions: acts,
+		Dir: d, In: in, Out: out, Actions: acts, Zone: zone(),
 		Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) },
 		Why: func(s run.State, effective run.Status) string {
 			why := pauseReason(s, effective)
@@ -225,6 +225,8 @@ func pauseReason(s run.State, effective run.Status) string {
 		return doneWords(s) + scoreWords(s) + deliveryWords(s)
 	case effective == run.Paused:
 		return pausedFor(s)
+	case effective == run.WaitingLimit:
+		return run.Means(effective, s.Reason) + problemWords(s) + "\nPress r to try at once, p to pause."
 	case effective == run.Halted:
 		return run.Means(effective, s.Reason) + reasonWords(s) + "\nPress r to resume it, with a reason."
 	}

@@ -96,6 +96,9 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	if st.NotApproved() {
 		row("Unmet", "%s", st.Unmet)
 	}
+	if text := waiting(s, now); text != "" {
+		row("Limit", "%s", text)
+	}
 	if h := s.effective.Held; h != nil {
 		row("Held up", "%s", h.Cause)
 	}
@@ -233,6 +236,15 @@ func describeStatus(s run.EffectiveStatus) string {
 		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
 	}
 	return string(s.Status)
+}
+
+// waiting describes the wait for a limit; empty: the run does not wait for one.
+func waiting(s inspection, now time.Time) string {
+	if s.effective.Status != run.WaitingLimit {
+		return ""
+	}
+	st := s.now.State
+	return st.LimitText(clock(now)) + countdown(st.Limited, now)
 }
 
 func reason(r *string) string {

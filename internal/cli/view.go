@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -122,7 +121,7 @@ func (v *view) bar(now time.Time) {
 		string([]rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[v.spin%10]), strings.Repeat("█", done), strings.Repeat("░", cells-done),
 		s.Passes.LastSettled, s.Passes.Total, s.CostText(), usd(s.Budget.CapUSD), inFlight(s, now))
 	if text := s.LimitText(clock(now)); text != "" {
-		line = text + prefixed(", in ", figures.Countdown(s.Limited.Until, now))
+		line = text + countdown(s.Limited, now)
 	}
 	if r := []rune(line); len(r) >= v.width {
 		line = string(r[:v.width-1])

@@ -19,6 +19,7 @@ type Evidence struct {
 	Parent     *run.Parent        `json:"parent"`     // the run that this one follows up; null: none
 	Status     run.Status         `json:"status"`     // as recorded
 	Reason     string             `json:"reason"`
+	Limited    *run.Limited       `json:"limited"` // that the run waits for; null: none
 	CreatedAt  string             `json:"created_at"`
 	StartedAt  string             `json:"started_at"`
 	FinishedAt string             `json:"finished_at"` // "": open
@@ -249,6 +250,9 @@ func Read(d rundir.Dir) (Evidence, error) {
 // stand copies the final state.
 func (c *collector) stand(s run.State) {
 	c.Status, c.Reason, c.StartedAt, c.FinishedAt, c.Epochs = s.Status, s.Reason, s.StartedAt, s.FinishedAt, s.Epoch
+	if s.Status == run.WaitingLimit {
+		c.Limited = s.Limited
+	}
 	if c.Task == "" {
 		c.Task = s.Task
 	}

@@ -82,6 +82,9 @@ func (e Evidence) asked(p *page) {
 		p.row("Artifact", fmt.Sprintf("%s, from %s to %s", a.File, first, last))
 	}
 	p.row("Status", strings.TrimSuffix(string(e.Status)+", "+e.Reason, ", "))
+	if text := (run.State{Status: e.Status, Limited: e.Limited}).LimitText(run.Clock{}); text != "" {
+		p.row("Limit", text)
+	}
 	p.row("Time", span(e.StartedAt, e.FinishedAt))
 	if e.Build != "" {
 		p.row("Passbook", e.Build)

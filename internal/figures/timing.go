@@ -193,12 +193,3 @@ func Duration(d time.Duration) string {
 	}
 	return strconv.Itoa(s) + "s"
 }
-
-// Countdown writes the time until a moment; empty: it has passed, or none is known.
-func Countdown(at string, now time.Time) string {
-	moment, ok := parse(at)
-	if !ok || !moment.After(now) {
-		return ""
-	}
-	return Duration(moment.Sub(now))
-}

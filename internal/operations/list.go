@@ -43,6 +43,8 @@ type Row struct {
 	// why the directory could not be read, or the damage that the journal records
 	Damage string `json:"damage"`
 
+	Limited *run.Limited `json:"limited,omitempty"` // that it waits for
+
 	Source     string `json:"source_run_id,omitempty"`        // from which this run was made
 	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
 	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
@@ -201,6 +203,9 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 	r.Stage, r.Settled, r.Passes, r.Rounds, r.CostUSD, r.Score = s.Phase, s.Passes.LastSettled, s.Passes.Total,
 		s.Rounds, s.Total(), s.Score
 	r.NotApproved = s.NotApproved()
+	if s.Status == run.WaitingLimit {
+		r.Limited = s.Limited
+	}
 	r.Unknown, r.CostKnown = s.UnknownCalls(), string(s.CostKnown())
 	if s.Wording == run.WordingStages {
 		r.Progress = s.ShortProgress()

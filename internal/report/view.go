@@ -148,6 +148,9 @@ func (v *view) fill(s source) error {
 	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
 	v.StatusText = st.StatusText(st.Status)
 	v.Manner, v.Means, v.Advice = manner(st.Status), run.Means(st.Status, st.Reason), st.Advice()
+	if text := st.LimitText(run.Clock{}); text != "" {
+		v.Means += " It " + text + "."
+	}
 	if q, open := st.Asks(); open {
 		v.Question = &q
 	}

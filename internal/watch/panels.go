@@ -23,6 +23,7 @@ type Scene struct {
 	Question *Question // open question
 	Why      string    // why it does not continue, and what to do
 	Now      time.Time
+	Zone     *time.Location // of the time until which it waits; nil: UTC
 }
 
 // Output is the end of the output of a running agent.
@@ -157,10 +158,16 @@ func (t theme) progress(s Scene, w int) []string {
 	switch {
 	case s.Status == run.Done:
 		phase = "COMPLETE"
+	case s.Status == run.WaitingLimit:
+		phase = strings.TrimSpace(phase + t.warn.Render("  waits"))
 	case s.Status.Class() == run.OperatorPause:
 		phase = strings.TrimSpace(phase + t.warn.Render("  paused: "+reasonOf(s)))
 	}
 	out := []string{t.name("Phase") + phase}
+	if text := s.State.LimitText(run.Clock{Now: s.Now, Zone: s.Zone}); text != "" && s.Status == run.WaitingLimit {
+		rest := figures.Duration(s.State.Limited.Rest(s.Now))
+		out = append(out, t.name("Limit")+t.warn.Render(cut(rest+" left: "+text, w-label)))
+	}
 	if s.Status.Class() == run.Live {
 		for _, d := range s.State.Damage {
 			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-label)))

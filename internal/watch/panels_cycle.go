@@ -198,6 +198,8 @@ func waitTitle(s Scene) string {
 		return "Finished: " + string(s.Status)
 	case s.Status.Class() == run.Live:
 		return "Held up"
+	case s.Status == run.WaitingLimit:
+		return "Waits for the provider"
 	}
 	return "Paused"
 }

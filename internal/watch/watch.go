@@ -40,6 +40,7 @@ type Options struct {
 	Dir     rundir.Dir
 	In, Out *os.File // a terminal
 	Actions Actions
+	Zone    *time.Location // of times until which the run waits; nil: UTC
 
 	// Attached means that the run was started or resumed from here: Ctrl+C pauses it, and the screen ends with the run.
 	Attached  bool
@@ -265,6 +266,7 @@ func (m *model) took(s shot) tea.Cmd {
 		return nil
 	}
 	m.scene, m.ready = s.scene, true
+	m.scene.Zone = m.o.Zone
 	m.stand()
 	st := m.scene.State
 	pausedHere := m.interrupts > 0 && st.Status == run.Paused

@@ -79,7 +79,7 @@ func retryRows() rows {
 				require.Equal(t, "rate-limit", e.text(t, "category"))
 				require.EqualValues(t, 1, e.number(t, "recoveredAtAttempt"))
 			}
-			require.Equal(t, 4, count(r.text(t), `Pipeline waits until .* for claude -p \(rate limit\)`))
+			require.Equal(t, 4, count(r.text(t), `Pipeline waits until .* for .* \((rate limit|overloaded)\)`))
 			counted := r.errorsOf(t, passOf(t, failing, "counted"))
 			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are no refusal")
 		},
