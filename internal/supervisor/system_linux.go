@@ -77,9 +77,9 @@ func limitResources() error {
 	return nil
 }
 
-// hideSockets keeps a sandbox from abstract sockets of other programs, such as those of X11 and D-Bus, if the kernel can:
-// they belong to the network of the host. It restricts this thread, which starts the sandbox. A program that needs its
-// set-user-id bit would lose that.
+// hideSockets keeps a sandbox from abstract sockets of other programs, such as those of X11 and D-Bus, if the kernel
+// can: they belong to the network of the host. It restricts this thread, which starts the sandbox. A program that needs
+// its set-user-id bit would lose that.
 func hideSockets(bwrap string) error {
 	if fi, err := os.Stat(bwrap); err != nil || fi.Mode()&os.ModeSetuid != 0 {
 		return nil // what is missing is reported when it is started
