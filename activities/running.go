@@ -164,7 +164,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	limits := plan.RoleLimits(step, role.Name)
 	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
-	if err := a.continueSession(ctx, st, ag, &cmd); err != nil {
+	if err := a.continueSession(ctx, st, in, ag, &cmd); err != nil {
 		return nil, nil, err
 	}
 	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/limits"
@@ -47,12 +48,15 @@ func resumed(ag pipeline.Agent, session string) ([]string, bool) {
 // continueSession changes a command so that it continues the session of the newest earlier delivery of the same
 // question, if there is one that this host can continue. It sets the timeout: an agent that can continue gets a part
 // of it, and the rest to finish.
-func (a *Activities) continueSession(ctx context.Context, st *runningCall, ag pipeline.Agent,
+func (a *Activities) continueSession(ctx context.Context, st *runningCall, in contract.PassInput, ag pipeline.Agent,
 	cmd *agent.Command) error {
 	if !continues(ag) {
 		return nil
 	}
 	session, err := a.interrupted(ctx, st)
+	if session == nil && err == nil && st.number == 1 {
+		session, err = a.steered(ctx, st, in)
+	}
 	if err != nil {
 		return err
 	}
@@ -262,6 +266,9 @@ func refused(st *runningCall, ans *calls.Answer) bool {
 // continuation is the prompt that continues a session.
 func continuation(s *calls.Session) []byte {
 	text := "You were interrupted: " + s.Cause + ". Your changes to files are kept. Continue where you stopped.\n"
+	if len(s.Instructions) > 0 {
+		text = instructed(s.Instructions)
+	}
 	if s.Late {
 		text = "Your time for this task is nearly up. Start nothing new: finish now what is necessary, and answer.\n"
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/blobs"
@@ -159,6 +160,45 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 			require.Len(t, res.Superseded, 1, "the lost delivery is counted once")
 			require.Equal(t, run.Tokens{Input: 10, Output: 5}, res.Superseded[0].Spend.Tokens)
 			h.continued(2, 1, "You were interrupted: your process was ended.")
+			h.noScratch()
+		})
+	}
+}
+
+// TestInstructionContinuesTheSession interrupts a call as an operator does, and asks with the instruction in the prompt:
+// the agent continues its session in its folder, and is told the instruction only.
+func TestInstructionContinuesTheSession(t *testing.T) {
+	for name, row := range map[string]struct {
+		now  []string
+		last string
+		from string
+	}{
+		"the session continues":      {[]string{"Use tabs."}, finish, "s-1"},
+		"another call's instruction": {nil, anew, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := claude(t, begin, row.last)
+			ctx, end := context.WithCancelCause(context.Background())
+			done := make(chan error, 1)
+			go func() { _, err := h.pass(ctx); done <- err }()
+			h.awaitStart(1)
+			notes := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1", workDir, "notes.txt")
+			require.Eventually(t, func() bool { _, err := os.Stat(notes); return err == nil }, 20*time.Second,
+				5*time.Millisecond)
+			end(temporal.NewCanceledError())
+			require.Error(t, <-done)
+			h.in.Prompt, h.in.Steering = h.put("# Instructions\n\nUse tabs.\n\nDo it.\n"), row.now
+			res, err := h.pass(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			require.Equal(t, row.from, res.ResumedFrom)
+			require.Equal(t, 2, h.started())
+			if row.from == "" {
+				require.Contains(t, h.given("prompt", 2), "Do it.")
+				return
+			}
+			h.continued(2, 1, "An operator interrupted you with an instruction:\n\nUse tabs.\n")
+			require.NotContains(t, h.given("prompt", 2), "Do it.")
 			h.noScratch()
 		})
 	}

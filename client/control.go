@@ -30,6 +30,22 @@ func (c *Client) SetBudget(ctx context.Context, name string, usd float64) error 
 	return c.send(ctx, name, workflows.VerbBudget, workflows.Message{USD: usd})
 }
 
+// Instruction is a text for the next prompts of a run.
+type Instruction struct {
+	Text string // at most [run.MaxInstruction] bytes
+	Role string // whose next prompt contains it; empty: that of every role
+	Now  bool   // interrupt the running calls; agents with sessions continue theirs with the text
+	Note string // recorded in the journal
+}
+
+// Steer adds an instruction to the next prompts of an open run. It returns when the journal contains the instruction.
+//
+// Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*DirectoryError].
+func (c *Client) Steer(ctx context.Context, name string, i Instruction) error {
+	return c.send(ctx, name, workflows.VerbSteer,
+		workflows.Message{Text: i.Text, Role: i.Role, Now: i.Now, Note: i.Note})
+}
+
 func (c *Client) send(ctx context.Context, name, verb string, m workflows.Message) error {
 	dir, err := c.find(name)
 	if err != nil {

@@ -106,6 +106,21 @@ func (s PlanStage) RoundAt(n int) PlanRound {
 	}
 }
 
+// RoleNames lists the roles that the stage calls, each once.
+func (s PlanStage) RoleNames() []string {
+	var names []string
+	for _, round := range s.Rounds {
+		for _, step := range round.Steps {
+			for _, name := range append([]string{step.Role}, step.Members...) {
+				if name != "" && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 // MaxRounds returns the maximum number of rounds of the stage.
 func (s PlanStage) MaxRounds() int {
 	if s.Kind == StageRepeat {

@@ -67,6 +67,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s.InFlight, s.Questions, s.Decided, s.Again, s.Feedback, s.Failure, s.Review = nil, nil, nil, "", "", nil, ""
 	s.Status, s.Reason, s.FinishedAt, s.InvalidTransition = Running, "", "", ""
 	s.Markers, s.Limited = s.Markers.reopened(), nil
+	s.Instructions, s.Started = now.Instructions, nil
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
 	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages

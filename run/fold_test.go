@@ -224,6 +224,7 @@ func TestFoldOfWork(t *testing.T) {
 			want: func(s *run.State) {
 				s.Set, s.InFlight = "S1", []run.InFlightCall{{Step: "002", Role: "builder", Call: "c", Attempt: 2,
 					StartedAt: now}}
+				s.Started = []string{"c"}
 			}},
 		{name: "attempt fails", kind: run.KindPassAttempt, phase: "write",
 			payload: run.PassAttempt{Pass: builder, Attempt: 2, Category: "output-empty", Message: "nothing",

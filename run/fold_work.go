@@ -75,7 +75,7 @@ func (f *folder) countRound(round int) {
 // move goes to the place an event names. There is no other way to move.
 func (f *folder) move(next *Place) {
 	if next != nil {
-		f.Next, f.Settled, f.Tries, f.Again, f.Limited = *next, nil, nil, "", nil
+		f.Next, f.Settled, f.Tries, f.Again, f.Limited, f.Started = *next, nil, nil, "", nil, nil
 		f.beginPlan()
 	}
 }
@@ -86,6 +86,7 @@ func (f *folder) startPass(e *Event) {
 	f.land(p.Step, p.Member)
 	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
 		Attempt: p.Attempt, StartedAt: e.TS})
+	f.callStarted(p.Call)
 }
 
 // land removes one call from those in flight. The remaining slice may be appended to.
@@ -110,6 +111,9 @@ func (f *folder) attemptPass(e *Event) {
 		if p.Limit == nil && f.Limited != nil {
 			f.answeredLimit(p.Member)
 		}
+	}
+	if p.Judged || p.Category == CategoryCancelled {
+		f.callEnded(p.Call)
 	}
 	if p.Counts() {
 		f.problem(e, p.Context(f.Wording), p.Category, p.Message, p.Attempt)
@@ -140,6 +144,8 @@ func (f *folder) endPass(e *Event) {
 	p := decoded[PassEnd](e)
 	f.land(p.Step, p.Member)
 	f.Limited = f.Limited.without(p.Member)
+	f.callEnded(p.Call)
+	f.useInstructions(&p)
 	f.spend(p.Pass, phaseName(e), p.Spend)
 	f.learnCost(&p)
 	f.countPass(&p)

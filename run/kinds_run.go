@@ -100,6 +100,7 @@ func controlKinds() []kindRow {
 		{kind: KindBudgetExceeded, fold: (*folder).exceedBudget, texts: about[BudgetEvent](unlogged, quiet, untold)},
 		{kind: KindBudgetRaised, fold: (*folder).raiseBudget, texts: about((*Log).budgetRaised, quiet, budgetStory)},
 		{kind: KindDecisionRefused, fold: (*folder).countRefused, texts: about((*Log).refused, quiet, refusedStory)},
+		{kind: KindRunSteered, fold: (*folder).steer, texts: about((*Log).steered, steeredHeadline, steeredStory)},
 		{kind: KindErrorNoted, fold: (*folder).noteError, texts: about((*Log).noted, errorHeadline, untold)},
 		{kind: KindJournalDamaged, fold: (*folder).noteDamage, texts: about((*Log).damaged, damageHeadline, untold)},
 	}

@@ -194,7 +194,8 @@ type StageRef struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // each, once or repeat
 	// maximum of a repeated stage; 0 where an earlier version started the run
-	Rounds int `json:"rounds,omitempty"`
+	Rounds int      `json:"rounds,omitempty"`
+	Roles  []string `json:"roles,omitempty"` // of its passes; none where an earlier version started the run
 }
 
 // RunEnd closes a run.

@@ -119,7 +119,9 @@ type PassEnd struct {
 	LastInRound bool  `json:"last_in_round,omitempty"`
 	// the review that the set requires, if the run could not wait for it because of a continue-as-new
 	Review string `json:"review,omitempty"`
-	Next   *Place `json:"next,omitempty"` // nil while other members of the group are in progress
+	// numbers of the operator's instructions that the prompt contained
+	Instructions []int64 `json:"instructions,omitempty"`
+	Next         *Place  `json:"next,omitempty"` // nil while other members of the group are in progress
 }
 
 // Turn reports whether the pass is a turn: one settled call that may change the workspace, whatever its outcome. Turns

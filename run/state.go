@@ -85,13 +85,16 @@ type State struct {
 	Again    string   `json:"again,omitempty"`    // the decision that wants the step at Next done once more
 	Feedback string   `json:"feedback,omitempty"` // the operator's words for the round that is done again
 	// open, or undecided when the run failed: the newest last, behind at most a hand-off
-	Questions         []Question `json:"questions,omitempty"`
-	Delivery          *Delivered `json:"delivery,omitempty"`
-	Waivers           []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
-	Markers           Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
-	Reused            int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
-	Refused           int        `json:"refused,omitempty"` // messages that could not be acted on
-	InvalidTransition string     `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+	Questions []Question `json:"questions,omitempty"`
+	Delivery  *Delivered `json:"delivery,omitempty"`
+	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
+	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Reused    int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
+	Refused   int        `json:"refused,omitempty"` // messages that could not be acted on
+	// of operators, for the next prompts
+	Instructions      []Instruction `json:"instructions,omitempty"`
+	Started           []string      `json:"started,omitempty"` // calls of the step at Next that keep their prompt
+	InvalidTransition string        `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 
 	foreign foreignStream // set only while the stream of another program is folded
 }

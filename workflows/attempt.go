@@ -329,7 +329,7 @@ func (p *pass) input() contract.PassInput {
 		from = ""
 	}
 	return contract.PassInput{
-		Context: given, SupersededSeen: st.Late,
+		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late,
 		RecordedRun: from, Generations: generations, RecordedOnly: p.e.j.state.Status == run.Replaying,
 		DecisionID: again, Tree: p.e.workspace(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
 		Call: p.callID, Attempt: p.attempt,

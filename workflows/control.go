@@ -19,13 +19,14 @@ const (
 	VerbResume = "resume"
 	VerbBudget = "budget"
 	VerbRehome = "rehome"
+	VerbSteer  = "steer"
 )
 
 // Message is the payload of signals and Updates. Its keys are lower case because operators type them.
 type Message struct {
 	By   string  `json:"by,omitempty"`
 	Note string  `json:"note,omitempty"`
-	Now  bool    `json:"now,omitempty"` // pause: cancel the running call instead of waiting for it
+	Now  bool    `json:"now,omitempty"` // pause, steer: cancel the running call instead of waiting for it
 	USD  float64 `json:"usd,omitempty"` // budget: the new cap
 	BudgetLimits
 	Force bool   `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
@@ -41,6 +42,9 @@ type Message struct {
 	Implicit bool   `json:"implicit,omitempty"` // decide: the program filled in the id of the only open one
 
 	Reason string `json:"reason,omitempty"` // resume: why it is forced; journaled
+
+	Text string `json:"text,omitempty"` // steer: the instruction
+	Role string `json:"role,omitempty"` // steer: whose next prompt contains it; empty: that of every role
 
 	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
 
@@ -105,6 +109,11 @@ func descriptions() []struct{ verb, signal, update string } {
 		{
 			VerbAmend, "Amend the definition; run \"starter amend RUN --config FILE\".",
 			"Amend the definition; refused if completed steps or the plan's structure differ.",
+		},
+		{
+			VerbSteer, "Add an instruction to the next prompts: {\"text\":\"…\",\"role\":\"builder\"}. " +
+				"{\"now\":true} interrupts the running call for it.",
+			"Add an instruction to the next prompts; refused if the run has ended or has no such role.",
 		},
 		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost."},
 		{VerbRehome, "Set the directory of a paused run that was moved: " +
@@ -283,7 +292,7 @@ func readMessage(raw converter.RawValue) (Message, error) {
 // redacted removes secrets from a message before it is journaled. It is a side effect, so that a replay gets the
 // same text even if its worker knows other secrets.
 func (c *control) redacted(ctx workflow.Context, m Message) (Message, error) {
-	if m.Note == "" && m.Feedback == "" && m.Reason == "" && (m.Action == "" || run.KnownAction(m.Action)) {
+	if m.Note == "" && m.Feedback == "" && m.Reason == "" && m.Text == "" && (m.Action == "" || run.KnownAction(m.Action)) {
 		return m, nil
 	}
 	var out Message
@@ -293,7 +302,7 @@ func (c *control) redacted(ctx workflow.Context, m Message) (Message, error) {
 
 // Redacted returns the message without secrets.
 func (m Message) Redacted(hide func(string) string) Message {
-	for _, text := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason} {
+	for _, text := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason, &m.Text} {
 		*text = hide(*text)
 	}
 	if !run.KnownAction(m.Action) {
@@ -319,7 +328,7 @@ func (c *control) deferError(err error) { c.err = errors.Join(c.err, err) }
 func (c *control) validate(verb string, m Message) error {
 	s := c.e.j.state
 	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) +
-		len(m.To) + len(m.Reason); size > maxMessage {
+		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
 		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
 	}
 	if s.Status.Closed() {
@@ -371,6 +380,8 @@ func (c *control) validate(verb string, m Message) error {
 		return c.validateAmend(m)
 	case VerbBudget:
 		return c.validateBudget(m)
+	case VerbSteer:
+		return c.validateSteer(m)
 	}
 	return nil
 }
@@ -409,7 +420,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			return c.ack("pausing"), nil
 		}
 		if m.Now {
-			c.e.cancelCalls()
+			c.e.cancelCalls("")
 			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
 		}
 		return c.ack("pausing after the running pass"), nil
@@ -436,6 +447,8 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		return c.ack("reverting to " + m.To), nil
 	case VerbAmend:
 		return c.amend(ctx, m)
+	case VerbSteer:
+		return c.steer(ctx, m)
 	case VerbRehome:
 		c.retryRequests++
 		return c.ack("the run directory is " + c.e.in.Target.Dir), nil

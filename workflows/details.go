@@ -35,6 +35,9 @@ func details(s run.State, in Input) string {
 	if text := s.LimitText(run.Clock{}); text != "" {
 		fmt.Fprintf(&b, "- **%s**\n", text)
 	}
+	for _, i := range s.Instructions {
+		fmt.Fprintf(&b, "- instruction (%s): %s\n", i.Words(), run.OneLine(i.Text))
+	}
 	if f := s.Failure; f != nil {
 		fmt.Fprintf(&b, "- failed: **%s** %s\n", f.Step, run.OneLine(f.Text(s.Wording)))
 	}

@@ -24,15 +24,16 @@ type pass struct {
 	denied    bool    // a member that settled earlier did not approve
 	context   contract.StepContext
 	composed  contract.ComposeResult
-	startedAt string          // start of the first attempt in this execution
-	attempt   int             // attempts in this execution
-	share     float64         // of the budget, that the next call may spend; 0: no budget
-	tokens    int64           // likewise, reserved
-	fallback  int             // agents that met a usage limit before the current one
-	limits    []run.Limit     // that the agents met since the last wait
-	limited   bool            // all agents met one: the run waits
-	waiting   run.LimitedCall // for the first of them
-	callID    string          // of the current call
+	steering  []run.Instruction // that the prompt contains
+	startedAt string            // start of the first attempt in this execution
+	attempt   int               // attempts in this execution
+	share     float64           // of the budget, that the next call may spend; 0: no budget
+	tokens    int64             // likewise, reserved
+	fallback  int               // agents that met a usage limit before the current one
+	limits    []run.Limit       // that the agents met since the last wait
+	limited   bool              // all agents met one: the run waits
+	waiting   run.LimitedCall   // for the first of them
+	callID    string            // of the current call
 	result    *contract.PassResult
 	// of the last attempt, if none is left and the run cannot continue without a result
 	failure      *contract.PassResult
@@ -157,6 +158,7 @@ func (p *pass) stepRef() contract.StepRef {
 }
 
 func (p *pass) compose(ctx workflow.Context) error {
+	p.addInstructions()
 	in := func() any {
 		t := p.e.in.Target
 		return contract.ComposeInput{RunID: t.RunID, Store: t.Store, At: p.stepRef(), Context: p.context}
@@ -189,7 +191,7 @@ func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 			defer wg.Done()
 			calls, cancel := workflow.WithCancel(ctx)
 			defer cancel()
-			e.calls = append(e.calls, cancel)
+			e.calls = append(e.calls, runningCall{p.role.Name, cancel})
 			if e.control.Now { // requested before the call began
 				cancel()
 			}

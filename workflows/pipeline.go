@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -19,23 +20,23 @@ type engine struct {
 	directory     directoryUse
 	round         contract.Round // last one read from the plan
 	readAt        run.Place
-	readFrom      string                // the plan that it was read from
-	inStep        bool                  // prompts of a step are composed, and it has not settled
-	calls         []workflow.CancelFunc // each cancels a running call
-	routes        routes                // of the open question
-	answerable    string                // question whose answers after a reset count
-	open          bool                  // this execution owns the directory: messages may be handled
-	noWorker      bool                  // no worker has opened the directory for some time
-	pending       *PendingQuestion      // question that an earlier execution asked
-	redact        func(string) string   // only in side effects: workers may know different secrets
-	verify        VerifyFunc            // likewise
-	diskFullTries int                   // consecutive attempts that found the disk full
-	held          HeldAnswer            // cause of the current wait
-	steps         int                   // done by this execution
-	revertedTo    int64                 // seq of the last revert's target
-	activityIDs   map[string]int        // uses of each activity id
-	permits       map[string]string     // permissions of a replay's calls, by key
-	permit        string                // key that the open question is about
+	readFrom      string // the plan that it was read from
+	inStep        bool   // prompts of a step are composed, and it has not settled
+	calls         []runningCall
+	routes        routes              // of the open question
+	answerable    string              // question whose answers after a reset count
+	open          bool                // this execution owns the directory: messages may be handled
+	noWorker      bool                // no worker has opened the directory for some time
+	pending       *PendingQuestion    // question that an earlier execution asked
+	redact        func(string) string // only in side effects: workers may know different secrets
+	verify        VerifyFunc          // likewise
+	diskFullTries int                 // consecutive attempts that found the disk full
+	held          HeldAnswer          // cause of the current wait
+	steps         int                 // done by this execution
+	revertedTo    int64               // seq of the last revert's target
+	activityIDs   map[string]int      // uses of each activity id
+	permits       map[string]string   // permissions of a replay's calls, by key
+	permit        string              // key that the open question is about
 	notices       notices
 	finalCheck    workflow.Mutex // guards the check after a reset whether the run is done
 	finalChecked  bool
@@ -389,10 +390,21 @@ func (e *engine) closeCancelled(ctx workflow.Context) (Result, error) {
 	return r, temporal.NewCanceledError("the run was cancelled")
 }
 
-// cancelCalls cancels running calls for a forced pause.
-func (e *engine) cancelCalls() {
-	for _, end := range e.calls {
-		end()
+// runningCall is a call that an operator can interrupt.
+type runningCall struct {
+	role   string
+	cancel workflow.CancelFunc
+}
+
+// callsOf returns the running calls of a role; empty: of all roles.
+func (e *engine) callsOf(role string) []runningCall {
+	return slices.DeleteFunc(slices.Clone(e.calls), func(c runningCall) bool { return role != "" && c.role != role })
+}
+
+// cancelCalls cancels the running calls of a role, for a forced pause or an instruction; empty: of all roles.
+func (e *engine) cancelCalls(role string) {
+	for _, c := range e.callsOf(role) {
+		c.cancel()
 	}
 }
 

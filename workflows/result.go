@@ -69,6 +69,9 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 		end.LastInRound = p.e.lastInRound(p.at)
 	}
 	end.Review = p.reviewReason
+	for _, i := range p.steering {
+		end.Instructions = append(end.Instructions, i.ID)
+	}
 	return end
 }
 

@@ -326,6 +326,7 @@ type StepContext struct {
 	Waivers  []run.Waiver `json:"waivers,omitempty"`  // earlier ones
 	Task     string       `json:"task,omitempty"`     // of the run
 	Base     string       `json:"base,omitempty"`     // base commit of the workspace
+	Steering []string     `json:"steering,omitempty"` // instructions of operators
 }
 
 // ComposeResult is the stored prompt and what it was composed of.
@@ -337,10 +338,12 @@ type ComposeResult struct {
 
 // PassInput makes one call.
 type PassInput struct {
-	RunID       string       `json:"run_id"`
-	Store       string       `json:"store"`
-	Call        string       `json:"call"`
-	Attempt     int          `json:"attempt"`
+	RunID   string `json:"run_id"`
+	Store   string `json:"store"`
+	Call    string `json:"call"`
+	Attempt int    `json:"attempt"`
+	// instructions of operators for which an earlier delivery of the call was interrupted
+	Steering    []string     `json:"steering,omitempty"`
 	At          StepRef      `json:"at"`
 	DecisionID  string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
 	Heading     string       `json:"heading"`         // of its entries in notes

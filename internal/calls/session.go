@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/store"
@@ -22,6 +24,8 @@ type Session struct {
 	Work  string `json:"work"`           // the working directory on that host
 	Cause string `json:"cause"`          // why the call was interrupted, for the agent
 	Late  bool   `json:"late,omitempty"` // its time was nearly up: it only has to finish
+
+	Instructions []string `json:"instructions,omitempty"` // of operators, for which the call was interrupted
 
 	// for programs whose total of a session includes its earlier calls: what of it is counted already
 	Counted run.Spend `json:"counted,omitzero"`
@@ -88,6 +92,13 @@ func (l Ledger) ReadEnd(ctx context.Context, n int) (*End, error) {
 		return nil, fmt.Errorf("end of delivery %d of call %s: %w", n, l.Call, err)
 	}
 	return &end, nil
+}
+
+// Ended returns the number of the delivery that a name records the end of.
+func Ended(name string) (n int, ok bool) {
+	text, ok := strings.CutPrefix(name, "ended-")
+	n, err := strconv.Atoi(text)
+	return n, ok && err == nil
 }
 
 // ReadClaim returns the claim of delivery n.

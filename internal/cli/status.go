@@ -123,6 +123,7 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	if q, open := st.Asks(); open {
 		row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
 	}
+	a.instructions(st.Instructions)
 	row("Last save", "%s (%s ago)", minute(st.TS), age(st.TS, now))
 	fmt.Fprintln(a.out)
 	row("Progress", "%s", st.Progress())

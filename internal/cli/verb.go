@@ -31,17 +31,25 @@ func (a *app) onServer(
 	cmd *cobra.Command, do func(ctx context.Context, s *session, d rundir.Dir, claim run.Claim) error,
 ) *cobra.Command {
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
-		claim, err := a.atHome(d)
-		if err != nil {
-			return err
-		}
-		s, err := a.connect(ctx, true)
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		return do(ctx, s, d, claim)
+		return a.withServer(ctx, d, func(ctx context.Context, s *session, claim run.Claim) error {
+			return do(ctx, s, d, claim)
+		})
 	})
+}
+
+// withServer connects to the server of a run. A copy of a run directory is refused.
+func (a *app) withServer(ctx context.Context, d rundir.Dir,
+	do func(ctx context.Context, s *session, claim run.Claim) error) error {
+	claim, err := a.atHome(d)
+	if err != nil {
+		return err
+	}
+	s, err := a.connect(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return do(ctx, s, claim)
 }
 
 // offline makes a verb that reads a run directory and prints the result as text or JSON.

@@ -41,6 +41,7 @@ func verbs() []verb {
 		{"remove", "control", (*app).remove},
 		{"resume", "control", (*app).resume},
 		{"revert", "control", (*app).revert},
+		{"steer", "control", (*app).steer},
 
 		{"blame", "inspect", (*app).blame},
 		{"checkpoints", "inspect", (*app).checkpoints},

@@ -12,7 +12,7 @@ import (
 const separator = "\n\n---\n\n"
 
 // Compose composes a prompt. The template is its last section. Parts that the template does not place come before
-// it, in the order of the pipeline's Part constants, then the operator's feedback.
+// it, in the order of the pipeline's Part constants, then the operator's feedback and instructions.
 func Compose(r Request) string {
 	placed := placedParts(r.Template)
 	var sections []string
@@ -27,7 +27,7 @@ func Compose(r Request) string {
 	if !placed[template.Feedback] {
 		sections = append(sections, r.feedback())
 	}
-	sections = append(sections, strings.TrimSpace(r.task()))
+	sections = append(sections, r.steering(), strings.TrimSpace(r.task()))
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, separator) + "\n"
 }

@@ -29,6 +29,7 @@ type Request struct {
 	Pictures   []string // paths relative to the working directory; without any, Artifact replaces them
 	Artifact   Text     // Label is the file name
 	Feedback   string   // the operator's feedback for an extra round
+	Steering   []string // instructions that an operator gave the run
 }
 
 // Vars fill {{name}} in a template.

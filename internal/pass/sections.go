@@ -14,6 +14,7 @@ const (
 	noPictures    = "# Pictures\n\nThere are no pictures of this round. Judge the page by its source instead."
 	taskIntro     = "# The task\n\n"
 	feedbackIntro = "# The operator's words for this round"
+	steeringIntro = "# Instructions of the operator"
 	artifactIntro = "# The artifact as it is now"
 )
 
@@ -113,6 +114,11 @@ func (r Request) pictures() string {
 	default:
 		return noPictures + "\n\n" + r.source()
 	}
+}
+
+// steering lists the instructions of operators. The newest is the last.
+func (r Request) steering() string {
+	return withIntro(steeringIntro, strings.TrimSpace(strings.Join(r.Steering, "\n\n")))
 }
 
 func (r Request) feedback() string {

@@ -280,6 +280,17 @@ func (t theme) current(s Scene, w int) []string {
 	case len(fl.Files) > 0:
 		out = append(out, t.name("Files")+strings.Join(fl.Files, " → "))
 	}
+	return append(out, t.instructions(s.State.Instructions, w)...)
+}
+
+// instructions lists what operators told the run and no prompt has contained yet.
+func (t theme) instructions(all []run.Instruction, w int) []string {
+	var out []string
+	for _, i := range all {
+		if len(i.UsedBy) == 0 {
+			out = append(out, fit(t.name("Operator")+t.warn.Render("» ")+run.OneLine(i.Text)+" ("+i.Words()+")", w))
+		}
+	}
 	return out
 }
 

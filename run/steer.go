@@ -1,0 +1,164 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// KindRunSteered records an instruction that an operator gave a run between two questions.
+const KindRunSteered Kind = "run.steered"
+
+// MaxInstructions is the number of instructions that a run keeps; MaxInstruction is the size of one in bytes.
+const (
+	MaxInstructions = 8
+	MaxInstruction  = 4 << 10
+)
+
+// RunSteered is the payload of run.steered. Its number is that of its event.
+type RunSteered struct {
+	Role string `json:"role,omitempty"` // whose next prompt contains the text; empty: that of every role
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+	Auth string `json:"auth,omitempty"`
+	Note string `json:"note,omitempty"`
+	Now  bool   `json:"now,omitempty"` // the running calls were interrupted for it
+}
+
+// Instruction is a text of an operator for the next prompts of a run. The next prompt of its role contains it, or one
+// prompt of each role. Calls that had started keep their prompt.
+type Instruction struct {
+	ID   int64  `json:"id"` // seq of its event
+	Role string `json:"role,omitempty"`
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+	Auth string `json:"auth,omitempty"`
+	TS   string `json:"ts"`
+	Now  bool   `json:"now,omitempty"`
+
+	UsedBy []string `json:"used_by,omitempty"` // roles with a settled pass whose prompt contained it
+	Not    []string `json:"not,omitempty"`     // calls that had started before it
+}
+
+// Words names the roles of an instruction and its sender: for role reviewer, by ann.
+func (i Instruction) Words() string {
+	text := "for every role"
+	if i.Role != "" {
+		text = "for role " + i.Role
+	}
+	if from := Sender(i.By, i.Auth); from != "" {
+		text += ", by " + from
+	}
+	if len(i.UsedBy) > 0 {
+		return text + ", used by " + strings.Join(i.UsedBy, ", ")
+	}
+	return text + ", not used yet"
+}
+
+// InstructionsFor lists the instructions that the prompt of a call contains. An attempt after a failed one gets those
+// that arrived meanwhile.
+func (s State) InstructionsFor(role, call string) []Instruction {
+	var all []Instruction
+	for _, i := range s.Instructions {
+		forIt := i.Role == "" && !slices.Contains(i.UsedBy, role) || i.Role == role
+		if forIt && !slices.Contains(i.Not, call) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// RolesFrom lists the roles of a stage and of the later ones; none where they are not known.
+func (s RunStart) RolesFrom(stage int) []string {
+	var all []string
+	for _, stage := range s.Stages[min(max(0, stage), len(s.Stages)):] {
+		for _, role := range stage.Roles {
+			if !slices.Contains(all, role) {
+				all = append(all, role)
+			}
+		}
+	}
+	return all
+}
+
+// steer keeps an instruction. One for every role stays until the run ends or newer ones take its place.
+func (f *folder) steer(e *Event) {
+	p := decoded[RunSteered](e)
+	i := Instruction{ID: e.Seq, Role: p.Role, Text: p.Text, By: p.By, Auth: p.Auth, TS: e.TS, Now: p.Now}
+	if !p.Now {
+		i.Not = slices.Clone(f.Started)
+	}
+	f.Instructions = list(f, f.Instructions)
+	if at := slices.IndexFunc(f.Instructions, Instruction.used); at >= 0 && len(f.Instructions) >= MaxInstructions {
+		f.Instructions = slices.Delete(f.Instructions, at, at+1)
+	}
+	f.Instructions = append(f.Instructions, i)
+}
+
+func (i Instruction) used() bool { return len(i.UsedBy) > 0 }
+
+// SteeringFull reports whether a run can keep no further instruction: so many wait to be used.
+func (s State) SteeringFull() bool {
+	return len(s.Instructions) >= MaxInstructions && !slices.ContainsFunc(s.Instructions, Instruction.used)
+}
+
+// useInstructions marks the instructions of a settled pass. One for a role has then done its work.
+func (f *folder) useInstructions(p *PassEnd) {
+	if len(p.Instructions) == 0 {
+		return
+	}
+	f.Instructions = slices.DeleteFunc(list(f, f.Instructions), func(i Instruction) bool {
+		return i.Role != "" && slices.Contains(p.Instructions, i.ID)
+	})
+	for n := range f.Instructions {
+		i := &f.Instructions[n]
+		if slices.Contains(p.Instructions, i.ID) && !slices.Contains(i.UsedBy, p.Role) {
+			i.UsedBy = append(slices.Clone(i.UsedBy), p.Role)
+		}
+	}
+}
+
+// callStarted has a call keep its prompt: it may be answered already when a run continues.
+func (f *folder) callStarted(call string) {
+	if !slices.Contains(f.Started, call) {
+		f.Started = append(list(f, f.Started), call)
+	}
+}
+
+// callEnded lets the next prompt of a call contain what arrived while it ran: it was judged, or an operator ended it.
+func (f *folder) callEnded(call string) {
+	if len(f.Started) > 0 {
+		f.Started = slices.DeleteFunc(list(f, f.Started), func(c string) bool { return c == call })
+	}
+	if len(f.Instructions) == 0 {
+		return
+	}
+	f.Instructions = list(f, f.Instructions)
+	for n := range f.Instructions {
+		i := &f.Instructions[n]
+		i.Not = slices.DeleteFunc(slices.Clone(i.Not), func(c string) bool { return c == call })
+	}
+}
+
+func (l *Log) steered(_ *Entry, p RunSteered) {
+	l.info("Steered by %s%s: %s", Sender(p.By, p.Auth), p.to(), p.Text)
+	l.decide(LogDecision{Decision: "steer", Reason: p.Text, By: p.By, Auth: p.Auth})
+}
+
+// to names the role of an instruction in a sentence; empty: every role.
+func (p RunSteered) to() string {
+	if p.Role == "" {
+		return ""
+	}
+	return " (role " + p.Role + ")"
+}
+
+func steeredHeadline(_ *Entry, p RunSteered) string { return fmt.Sprintf("  » %s%s", p.Text, p.to()) }
+
+func steeredStory(_ *Entry, p RunSteered) Story {
+	what := "steered" + p.to() + ": " + p.Text
+	if p.Now {
+		what = "steered at once" + p.to() + ": " + p.Text
+	}
+	return Story{What: what, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+}
