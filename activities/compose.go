@@ -124,7 +124,10 @@ func (c *composer) request() (pass.Request, error) {
 	}
 	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name),
 		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
-	r.Feedback, r.Steering = operatorFeedback(c.in.Context), c.in.Context.Steering
+	r.Feedback = operatorFeedback(c.in.Context)
+	if r.Steering, err = c.steering(); err != nil {
+		return r, err
+	}
 	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.pictures, c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {

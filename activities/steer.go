@@ -2,12 +2,15 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
 )
 
 // steered returns the session of a call that an operator interrupted with an instruction. The instruction changed the
@@ -55,4 +58,23 @@ func cutQuestion(id string) (call, question string, ok bool) {
 func instructed(texts []string) string {
 	return "An operator interrupted you with an instruction:\n\n" + strings.Join(texts, "\n\n") +
 		"\n\nYour changes to files are kept. Follow the instruction, and continue where you stopped.\n"
+}
+
+// steering returns the instructions of a prompt: those that the workflow chose, or in a replay those that the prompt of
+// the same pass contained.
+func (c *composer) steering() ([]string, error) {
+	texts, recorded := c.in.Context.Steering, c.in.Context.Recorded
+	if recorded == nil {
+		return texts, nil
+	}
+	var all []run.Instruction
+	if err := c.s.GetJSON(c.ctx, store.Digest(recorded.Digest), &all); err != nil {
+		return nil, fmt.Errorf("read the instructions of the recorded run: %w", err)
+	}
+	for _, i := range all {
+		if i.UsedAt(c.step.Key, c.in.At.Round, c.in.At.Member) {
+			texts = append(texts, i.Text)
+		}
+	}
+	return texts, nil
 }

@@ -98,18 +98,20 @@ type RunStart struct {
 	State     *State     `json:"state,omitempty"`     // what it begins with, where it has a source
 	From      *Place     `json:"from,omitempty"`      // where it begins; nil: with the first stage
 	// of the source of a replay, which repeats them at the same places
-	Amendments  []Amendment `json:"amendments,omitempty"`
-	Replies     []Reply     `json:"replies,omitempty"` // of the parent, for steps that see its stages
-	Notes       []NoteRef   `json:"notes,omitempty"`
-	Stages      []StageRef  `json:"stages"`
-	TotalPasses int         `json:"total_passes"`
-	MaxRounds   int         `json:"max_rounds"`
-	Threshold   *float64    `json:"threshold,omitempty"` // the score that ends the last repeated stage
-	Budget      Budget      `json:"budget"`
-	Tenant      string      `json:"tenant"` // Temporal namespace
-	Environment string      `json:"environment"`
-	Host        string      `json:"host"`
-	Build       string      `json:"build"`
+	Amendments []Amendment `json:"amendments,omitempty"`
+	// of the source of a replay: the instructions that its prompts contained
+	Instructions *Blob      `json:"instructions,omitempty"`
+	Replies      []Reply    `json:"replies,omitempty"` // of the parent, for steps that see its stages
+	Notes        []NoteRef  `json:"notes,omitempty"`
+	Stages       []StageRef `json:"stages"`
+	TotalPasses  int        `json:"total_passes"`
+	MaxRounds    int        `json:"max_rounds"`
+	Threshold    *float64   `json:"threshold,omitempty"` // the score that ends the last repeated stage
+	Budget       Budget     `json:"budget"`
+	Tenant       string     `json:"tenant"` // Temporal namespace
+	Environment  string     `json:"environment"`
+	Host         string     `json:"host"`
+	Build        string     `json:"build"`
 	// what answers, with versions where they are known: claude 2.1.3
 	Agents   []string     `json:"agents,omitempty"`
 	Warnings []string     `json:"warnings,omitempty"` // what was found before the start

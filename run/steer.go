@@ -36,9 +36,32 @@ type Instruction struct {
 	TS   string `json:"ts"`
 	Now  bool   `json:"now,omitempty"`
 
-	UsedBy []string `json:"used_by,omitempty"` // roles with a settled pass whose prompt contained it
-	Not    []string `json:"not,omitempty"`     // calls that had started before it
+	Uses []InstructionUse `json:"uses,omitempty"` // settled passes whose prompt contained it: one of each role
+	Not  []string         `json:"not,omitempty"`  // calls that had started before it
 }
+
+// InstructionUse is a settled pass whose prompt contained an instruction.
+type InstructionUse struct {
+	Role   string `json:"role"`
+	Step   string `json:"step"`
+	Round  int    `json:"round"`
+	Member string `json:"member,omitempty"`
+}
+
+// UsedBy reports whether a prompt of a role has contained the instruction.
+func (i Instruction) UsedBy(role string) bool {
+	return slices.ContainsFunc(i.Uses, func(u InstructionUse) bool { return u.Role == role })
+}
+
+// UsedAt reports whether the prompt of a pass contained the instruction.
+func (i Instruction) UsedAt(step string, round int, member string) bool {
+	return slices.ContainsFunc(i.Uses, func(u InstructionUse) bool {
+		return u.Step == step && u.Round == round && u.Member == member
+	})
+}
+
+// Pending reports whether a prompt may still contain the instruction.
+func (i Instruction) Pending() bool { return i.Role == "" || !i.UsedBy(i.Role) }
 
 // Words names the roles of an instruction and its sender: for role reviewer, by ann.
 func (i Instruction) Words() string {
@@ -49,8 +72,12 @@ func (i Instruction) Words() string {
 	if from := Sender(i.By, i.Auth); from != "" {
 		text += ", by " + from
 	}
-	if len(i.UsedBy) > 0 {
-		return text + ", used by " + strings.Join(i.UsedBy, ", ")
+	var used []string
+	for _, u := range i.Uses {
+		used = append(used, u.Role)
+	}
+	if len(used) > 0 {
+		return text + ", used by " + strings.Join(used, ", ")
 	}
 	return text + ", not used yet"
 }
@@ -60,8 +87,7 @@ func (i Instruction) Words() string {
 func (s State) InstructionsFor(role, call string) []Instruction {
 	var all []Instruction
 	for _, i := range s.Instructions {
-		forIt := i.Role == "" && !slices.Contains(i.UsedBy, role) || i.Role == role
-		if forIt && !slices.Contains(i.Not, call) {
+		if (i.Role == "" || i.Role == role) && !i.UsedBy(role) && !slices.Contains(i.Not, call) {
 			all = append(all, i)
 		}
 	}
@@ -81,7 +107,7 @@ func (s RunStart) RolesFrom(stage int) []string {
 	return all
 }
 
-// steer keeps an instruction. One for every role stays until the run ends or newer ones take its place.
+// steer keeps an instruction. A used one stays until a newer one takes its place.
 func (f *folder) steer(e *Event) {
 	p := decoded[RunSteered](e)
 	i := Instruction{ID: e.Seq, Role: p.Role, Text: p.Text, By: p.By, Auth: p.Auth, TS: e.TS, Now: p.Now}
@@ -95,25 +121,23 @@ func (f *folder) steer(e *Event) {
 	f.Instructions = append(f.Instructions, i)
 }
 
-func (i Instruction) used() bool { return len(i.UsedBy) > 0 }
+func (i Instruction) used() bool { return len(i.Uses) > 0 }
 
 // SteeringFull reports whether a run can keep no further instruction: so many wait to be used.
 func (s State) SteeringFull() bool {
 	return len(s.Instructions) >= MaxInstructions && !slices.ContainsFunc(s.Instructions, Instruction.used)
 }
 
-// useInstructions marks the instructions of a settled pass. One for a role has then done its work.
+// useInstructions marks the instructions of a settled pass.
 func (f *folder) useInstructions(p *PassEnd) {
 	if len(p.Instructions) == 0 {
 		return
 	}
-	f.Instructions = slices.DeleteFunc(list(f, f.Instructions), func(i Instruction) bool {
-		return i.Role != "" && slices.Contains(p.Instructions, i.ID)
-	})
+	f.Instructions = list(f, f.Instructions)
 	for n := range f.Instructions {
-		i := &f.Instructions[n]
-		if slices.Contains(p.Instructions, i.ID) && !slices.Contains(i.UsedBy, p.Role) {
-			i.UsedBy = append(slices.Clone(i.UsedBy), p.Role)
+		if i := &f.Instructions[n]; slices.Contains(p.Instructions, i.ID) && !i.UsedBy(p.Role) {
+			use := InstructionUse{Role: p.Role, Step: p.Step, Round: p.Round, Member: p.Member}
+			i.Uses = append(slices.Clone(i.Uses), use)
 		}
 	}
 }

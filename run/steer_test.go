@@ -85,5 +85,6 @@ func TestInstructionsAreBounded(t *testing.T) {
 	s = steps(t, s, run.RunSteered{Text: "new", Role: "reviewer", By: "ann"})
 	require.Len(t, s.Instructions, run.MaxInstructions)
 	require.Equal(t, []string{"0", "1", "3", "4", "5", "6", "7", "new"}, texts(s.Instructions))
+	require.True(t, s.Instructions[7].Pending())
 	require.Equal(t, "for role reviewer, by ann, not used yet", s.Instructions[7].Words())
 }

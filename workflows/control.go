@@ -292,7 +292,7 @@ func readMessage(raw converter.RawValue) (Message, error) {
 // redacted removes secrets from a message before it is journaled. It is a side effect, so that a replay gets the
 // same text even if its worker knows other secrets.
 func (c *control) redacted(ctx workflow.Context, m Message) (Message, error) {
-	if m.Note == "" && m.Feedback == "" && m.Reason == "" && m.Text == "" && (m.Action == "" || run.KnownAction(m.Action)) {
+	if m.Note+m.Feedback+m.Reason+m.Text == "" && (m.Action == "" || run.KnownAction(m.Action)) {
 		return m, nil
 	}
 	var out Message

@@ -36,6 +36,9 @@ func details(s run.State, in Input) string {
 		fmt.Fprintf(&b, "- **%s**\n", text)
 	}
 	for _, i := range s.Instructions {
+		if !i.Pending() {
+			continue
+		}
 		fmt.Fprintf(&b, "- instruction (%s): %s\n", i.Words(), run.OneLine(i.Text))
 	}
 	if f := s.Failure; f != nil {

@@ -64,8 +64,12 @@ func (p *pass) addInstructions() {
 	if p.step.Kind == pipeline.KindRun {
 		return
 	}
+	p.steering, p.context.Steering, p.context.Recorded = nil, nil, nil
+	if p.e.j.state.Status == run.Replaying {
+		p.context.Recorded = p.e.in.Start.Instructions
+		return
+	}
 	p.steering = p.e.j.state.InstructionsFor(p.role.Name, p.nextCallID())
-	p.context.Steering = nil
 	for _, i := range p.steering {
 		p.context.Steering = append(p.context.Steering, i.Text)
 	}

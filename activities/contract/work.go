@@ -327,6 +327,7 @@ type StepContext struct {
 	Task     string       `json:"task,omitempty"`     // of the run
 	Base     string       `json:"base,omitempty"`     // base commit of the workspace
 	Steering []string     `json:"steering,omitempty"` // instructions of operators
+	Recorded *run.Blob    `json:"recorded,omitempty"` // those of a replay's source
 }
 
 // ComposeResult is the stored prompt and what it was composed of.

@@ -120,10 +120,7 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	} else if d != nil {
 		row("Delivered", "nothing: %s", d.Message)
 	}
-	if q, open := st.Asks(); open {
-		row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
-	}
-	a.instructions(st.Instructions)
+	a.waiting(st)
 	row("Last save", "%s (%s ago)", minute(st.TS), age(st.TS, now))
 	fmt.Fprintln(a.out)
 	row("Progress", "%s", st.Progress())

@@ -68,9 +68,15 @@ func instruction(arg string) (string, error) {
 	return text, nil
 }
 
-// instructions prints the instructions that wait for a prompt.
-func (a *app) instructions(all []run.Instruction) {
-	for _, i := range all {
+// waiting prints the open question, and the instructions that wait for a prompt.
+func (a *app) waiting(s run.State) {
+	if q, open := s.Asks(); open {
+		a.row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
+	}
+	for _, i := range s.Instructions {
+		if !i.Pending() {
+			continue
+		}
 		a.row("Instruction", "%s (%s)", i.Text, i.Words())
 	}
 }

@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
@@ -144,7 +145,7 @@ func termsOf(ctx context.Context, s *store.Store, start run.RunStart, ref run.Pl
 // startAt is the start of a run under the plan of one of its checkpoints, with that plan's budget.
 func (o Operator) startAt(ctx context.Context, s *store.Store, from Origin, c run.Checkpoint) (run.RunStart, error) {
 	start, err := inForce(ctx, s, from.Start, c.State)
-	if start.Amendments = nil; err != nil || start.Plan == from.Start.Plan {
+	if start.Amendments, start.Instructions = nil, nil; err != nil || start.Plan == from.Start.Plan {
 		return start, err
 	}
 	var was, is pipeline.Plan
@@ -167,43 +168,81 @@ func firstStage(start run.RunStart) int {
 	return start.From.Stage
 }
 
-// amendments lists the amendments of a run after a checkpoint that steps have begun with, for a replay from there.
-func (o Operator) amendments(ctx context.Context, s *store.Store, from Origin,
-	c run.Checkpoint) ([]run.Amendment, error) {
+// later calls visit with the checkpoints of a run after another one, oldest first.
+func later(ctx context.Context, s *store.Store, runID string, c run.Checkpoint,
+	visit func(run.Checkpoint) error) error {
 	var names projector.Names = blobs.Of(s)
-	marks, err := projector.Marks(ctx, names, from.RunID)
+	marks, err := projector.Marks(ctx, names, runID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []run.Amendment
-	last := c.State.PlanInForce(from.Start)
 	for _, m := range marks {
 		if m.Seq <= c.Seq {
 			continue
 		}
-		next, err := projector.LoadCheckpoint(ctx, names, from.RunID, m.ID)
+		next, err := projector.LoadCheckpoint(ctx, names, runID, m.ID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p := next.State.Plan
-		if next.Seq != m.Seq || p == nil || p.From == nil || p.PlanRef == last { // a later one may have its name
+		if next.Seq != m.Seq { // a later one may have its name
 			continue
+		}
+		if err := visit(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordAfter sets what a replay from a checkpoint repeats of its source: amendments that steps have begun with, and
+// the instructions that prompts contained.
+func (o Operator) recordAfter(ctx context.Context, s *store.Store, from Origin, c run.Checkpoint,
+	start *run.RunStart) error {
+	last := c.State.PlanInForce(from.Start)
+	var instructions []run.Instruction
+	err := later(ctx, s, from.RunID, c, func(next run.Checkpoint) error {
+		instructions = withUses(instructions, next.State.Instructions)
+		p := next.State.Plan
+		if p == nil || p.From == nil || p.PlanRef == last {
+			return nil
 		}
 		terms, err := termsOf(ctx, s, from.Start, p.PlanRef)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		old, err := blobs.Version(last, blobs.FromStore(ctx, s))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		amended, err := blobs.Version(p.PlanRef, blobs.FromStore(ctx, s))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out = append(out, run.Amendment{At: *p.From, RunAmended: run.RunAmended{Old: last, New: p.PlanRef, Terms: terms,
+		start.Amendments = append(start.Amendments, run.Amendment{At: *p.From, RunAmended: run.RunAmended{
+			Old: last, New: p.PlanRef, Terms: terms,
 			Differences: contract.AmendablesOf(pipeline.Compare(old, amended, pipeline.Position(*p.From)))}})
 		last = p.PlanRef
+		return nil
+	})
+	if err != nil || len(instructions) == 0 {
+		return err
 	}
-	return out, nil
+	digest, err := s.PutJSON(ctx, instructions)
+	start.Instructions = &run.Blob{Digest: string(digest)}
+	return err
+}
+
+// withUses adds the instructions of a state that prompts have contained. A later state knows more of their uses.
+func withUses(all, later []run.Instruction) []run.Instruction {
+	for _, i := range later {
+		at := slices.IndexFunc(all, func(known run.Instruction) bool { return known.ID == i.ID })
+		switch {
+		case len(i.Uses) == 0:
+		case at >= 0:
+			all[at] = i
+		default:
+			all = append(all, i)
+		}
+	}
+	return all
 }

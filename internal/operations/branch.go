@@ -361,7 +361,7 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 	digest, err := s.PutJSON(ctx, policy)
 	start.Policy = string(digest)
 	if b.Mode == run.ModeReplay && err == nil {
-		start.Amendments, err = o.amendments(ctx, s, from, c)
+		err = o.recordAfter(ctx, s, from, c, &start)
 	}
 	state := c.Branched()
 	start.State, start.Parent, start.From, start.Replies, start.Found, start.Warnings = &state, nil, nil, nil, nil, nil

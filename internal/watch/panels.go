@@ -287,7 +287,7 @@ func (t theme) current(s Scene, w int) []string {
 func (t theme) instructions(all []run.Instruction, w int) []string {
 	var out []string
 	for _, i := range all {
-		if len(i.UsedBy) == 0 {
+		if len(i.Uses) == 0 {
 			out = append(out, fit(t.name("Operator")+t.warn.Render("» ")+run.OneLine(i.Text)+" ("+i.Words()+")", w))
 		}
 	}
