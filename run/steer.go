@@ -123,7 +123,7 @@ func (f *folder) steer(e *Event) {
 
 func (i Instruction) used() bool { return len(i.Uses) > 0 }
 
-// SteeringFull reports whether a run can keep no further instruction: so many wait to be used.
+// SteeringFull reports whether a run can keep no further instruction: they all wait to be used.
 func (s State) SteeringFull() bool {
 	return len(s.Instructions) >= MaxInstructions && !slices.ContainsFunc(s.Instructions, Instruction.used)
 }

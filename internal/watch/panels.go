@@ -283,7 +283,7 @@ func (t theme) current(s Scene, w int) []string {
 	return append(out, t.instructions(s.State.Instructions, w)...)
 }
 
-// instructions lists what operators told the run and no prompt has contained yet.
+// instructions lists the instructions that no prompt has contained yet.
 func (t theme) instructions(all []run.Instruction, w int) []string {
 	var out []string
 	for _, i := range all {
