@@ -35,6 +35,8 @@ type Agent struct {
 	Reply string   `json:"reply"`           // name of an adapter: claude-stream, text
 	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
 	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
+	// who pays for its calls, for limits and costs; empty: found from its program and credentials
+	Account string `json:"account,omitempty"`
 	// whether a retry of an interrupted call continues its session or restarts; empty: continue, if the agent can
 	OnInterrupt string `json:"on_interrupt,omitempty" yaml:"on_interrupt"`
 

@@ -1,0 +1,79 @@
+// Package accounts knows who pays for the calls of a host.
+package accounts
+
+import (
+	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// Account is who pays for the calls of an agent.
+type Account struct {
+	ID   string `json:"account,omitempty"`      // a keyed digest of what identifies it
+	Name string `json:"account_name,omitempty"` // of the definition, or the program
+}
+
+// Text names an account: claude (3f2a91bc).
+func (a Account) Text() string {
+	const shown = 8
+	if len(a.ID) < shown {
+		return a.Name
+	}
+	return fmt.Sprintf("%s (%s)", a.Name, a.ID[:shown])
+}
+
+// Of returns the account that the calls of an agent use: that of its definition, or else that of its program
+// with its credentials in an environment. The id is a digest under a key, which is that of the store: it shows no
+// credential, and without the key none can be tried against it.
+func Of(key []byte, ag pipeline.Agent, environ []string) Account {
+	kind, _ := adapter.Find(ag.Reply)
+	program := kind.Program
+	if program == "" && len(ag.Run) > 0 {
+		program = filepath.Base(ag.Run[0])
+	}
+	identity := []string{"account", ag.Account}
+	if ag.Account == "" {
+		identity = append([]string{"program", program}, credentials(program, environ)...)
+	}
+	mac := hmac.New(sha256.New, key)
+	for _, part := range identity {
+		mac.Write([]byte(part))
+		mac.Write([]byte{0})
+	}
+	const size = 16
+	return Account{ID: hex.EncodeToString(mac.Sum(nil))[:size], Name: cmp.Or(ag.Account, program)}
+}
+
+// prefixes of the variables with which the programs of providers find their account. All other programs use any
+// variable that looks like a credential.
+var prefixes = map[string][]string{
+	"claude": {"ANTHROPIC_", "CLAUDE_"}, "codex": {"OPENAI_", "CODEX_"}, "gemini": {"GEMINI_", "GOOGLE_"},
+}
+
+// suffixes of variables that identify an account.
+var suffixes = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS", "_BASE_URL", "_CONFIG_DIR", "_HOME",
+	"_PROJECT"}
+
+// credentials returns the variables that identify the account of a program, sorted.
+func credentials(program string, environ []string) []string {
+	var out []string
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		has := func(suffix string) bool { return strings.HasSuffix(name, suffix) }
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		of, known := prefixes[program]
+		if value != "" && slices.ContainsFunc(suffixes, has) && (!known || slices.ContainsFunc(of, begins)) {
+			out = append(out, pair)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
