@@ -27,6 +27,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/history"
@@ -52,6 +53,7 @@ type Config struct {
 	Client       client.Client                         // reads histories to rebuild a lost directory
 	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
 	Sandbox      config.Sandbox                        // what restricts agents and commands
+	PerDay       config.PerDay                         // what all calls of the host may use on one day
 	Prices       config.Lines                          // of models, which precede the list prices
 	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
 	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
@@ -96,6 +98,7 @@ type Grants interface {
 // Activities are the activities of one worker process.
 type Activities struct {
 	prices       price.List
+	costs        *costs.Ledger // of this host; nil: without a state directory
 	cfg          Config
 	worker       process.Identity // this process
 	browser      browser.Options
@@ -147,7 +150,7 @@ func New(cfg Config) (*Activities, error) {
 	}
 	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
 	disk := diskOf(cfg)
-	return &Activities{
+	a := &Activities{
 		cfg: cfg, worker: self, prices: price.With(cfg.Prices), browser: browser.Options{Exec: cfg.Browser},
 		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
@@ -155,7 +158,9 @@ func New(cfg Config) (*Activities, error) {
 		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
-	}, nil
+	}
+	a.costs = a.newCosts(disk)
+	return a, nil
 }
 
 // diskOf returns the disk of run directories and stores.

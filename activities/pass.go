@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
@@ -22,6 +23,7 @@ import (
 func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
 	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
+	a.settleCosts(ctx, in)
 	return res, a.withHost(in.Call, a.withCost(ctx, in, err))
 }
 
@@ -50,6 +52,9 @@ func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contra
 		return contract.PassResult{Unrecorded: true}, nil
 	}
 	ans, joined, err := a.obtain(ctx, l, in)
+	if short := (*shortError)(nil); errors.As(err, &short) {
+		return short.result(), nil
+	}
 	if errors.Is(err, errHandedOver) {
 		return contract.PassResult{HandedOver: a.cfg.Host}, nil
 	}
@@ -81,6 +86,11 @@ func (a *Activities) obtain(ctx context.Context, l calls.Ledger,
 	in contract.PassInput) (ans *calls.Answer, joined bool, err error) {
 	for {
 		ans, joined, err = a.obtainOnce(ctx, l, in)
+		if errors.Is(err, costs.ErrBusy) {
+			if err = a.waitForFirst(ctx); err == nil {
+				continue
+			}
+		}
 		var none *noAnswerError
 		if again := errors.As(err, &none) && none.again && ctx.Err() == nil; !again && !errors.Is(err, calls.ErrTaken) {
 			return ans, joined, err

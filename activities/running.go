@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/regular"
@@ -42,6 +43,7 @@ type runningCall struct {
 	agent   pipeline.Agent
 	kind    string // of replies
 	limits  pipeline.Limits
+	paid    costs.Call // as it is reserved
 
 	recovered bool           // read from the output of an earlier delivery
 	command   bool           // a step without an agent
@@ -172,12 +174,15 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
-	p, err := a.startSupervisor(st.dir, awake)
-	if err != nil {
+	if err := a.reserve(ctx, st, in, plan, role, ag, cmd); err != nil {
 		return nil, nil, err
 	}
+	p, err := a.startSupervisor(st.dir, awake)
+	if err != nil {
+		return nil, nil, a.unreserve(ctx, st, err)
+	}
 	if err := a.claim(ctx, st, in, cmd, held, p.Identity()); err != nil {
-		return nil, nil, errors.Join(err, p.Abandon())
+		return nil, nil, a.unreserve(ctx, st, errors.Join(err, p.Abandon()))
 	}
 	if err := a.prepareScratch(ctx, st, in, plan, step, role); err != nil {
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
@@ -270,6 +275,7 @@ func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.Pas
 		Version: calls.Version, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest,
 		Host: a.cfg.Host, Worker: a.worker, Sandbox: held,
 		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by, Session: st.session,
+		Pipeline: st.paid.Pipeline, Role: st.paid.Role, Account: st.paid.Account.ID, AccountName: st.paid.Account.Name,
 		Deadline: run.Time(now.Add(cmd.Timeout + claimGrace)),
 	}, st.number)
 }

@@ -53,6 +53,8 @@ type Settings struct {
 	// MODEL INPUT OUTPUT [CACHE_READ CACHE_WRITE], in USD per million tokens; they precede the list prices
 	Prices Lines `mapstructure:"prices"`
 
+	PerDay PerDay `mapstructure:"per_day"` // budget of all runs of this host
+
 	Policy  Policy  `mapstructure:"policy"`  // restrictions of runs on this host
 	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
 	Redact  Redact  `mapstructure:"redact"`
@@ -124,6 +126,25 @@ type Policy struct {
 	Forbid Words `mapstructure:"forbid"`
 }
 
+// PerDay bounds what the calls of all runs of a host may use on one day in its time zone. 0: no limit.
+type PerDay struct {
+	USD    float64 `mapstructure:"usd"`
+	Tokens int64   `mapstructure:"tokens"` // of all kinds
+	Calls  int     `mapstructure:"calls"`  // of agents
+}
+
+func (p PerDay) check() error {
+	var errs []error
+	if !run.ValidBudget(p.USD) {
+		errs = append(errs, fmt.Errorf("settings: per_day.usd is %g; it must be a number from 0 to %.0f", p.USD,
+			run.MaxBudgetUSD))
+	}
+	if p.Tokens < 0 || p.Calls < 0 {
+		errs = append(errs, errors.New("settings: per_day.tokens and per_day.calls must be at least 0"))
+	}
+	return errors.Join(errs...)
+}
+
 const envPrefix = "passbook"
 
 // defaults also lists the settings that exist.
@@ -133,6 +154,7 @@ func defaults() map[string]any {
 		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
 		"keep_awake": true, "prices": []string{},
 		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
+		"per_day.usd": 0.0, "per_day.tokens": int64(0), "per_day.calls": 0,
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
@@ -344,7 +366,7 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.Sandbox.check(), s.Concurrency.check())
+	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }

@@ -73,6 +73,10 @@ var every = map[string]struct {
 	"concurrency.prompts":     {"17", func(s Settings) any { return s.Concurrency.Prompts }, 17},
 	"concurrency.queues":      {"18", func(s Settings) any { return s.Concurrency.Queues }, 18},
 
+	"per_day.usd":    {"7.5", func(s Settings) any { return s.PerDay.USD }, 7.5},
+	"per_day.tokens": {"9000", func(s Settings) any { return s.PerDay.Tokens }, int64(9000)},
+	"per_day.calls":  {"40", func(s Settings) any { return s.PerDay.Calls }, 40},
+
 	"policy.agents":     {"claude,codex", func(s Settings) any { return s.Policy.Agents }, Words{"claude", "codex"}},
 	"policy.env":        {"A,B", func(s Settings) any { return s.Policy.Env }, Words{"A", "B"}},
 	"policy.budget_usd": {"12.5", func(s Settings) any { return s.Policy.Budget }, 12.5},
@@ -240,6 +244,16 @@ func TestBudgetMustBeValid(t *testing.T) {
 			alone(t, "policy:\n  budget_usd: "+value+"\n")
 			_, err := Load(flags(t))
 			require.ErrorContains(t, err, "settings: policy.budget_usd is ")
+		})
+	}
+}
+
+func TestBudgetOfADayMustBeValid(t *testing.T) {
+	for setting, value := range map[string]string{"usd": ".nan", "tokens": "-1", "calls": "-2"} {
+		t.Run(setting, func(t *testing.T) {
+			alone(t, "per_day:\n  "+setting+": "+value+"\n")
+			_, err := Load(flags(t))
+			require.ErrorContains(t, err, "settings: per_day.")
 		})
 	}
 }

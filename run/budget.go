@@ -101,7 +101,7 @@ type Used struct {
 
 // use counts one call. Commands and answers that were paid for elsewhere are none.
 func (u *Used) use(c Spend) {
-	if c.Known != "" || c.USD > 0 || c.Tokens != (Tokens{}) {
+	if c.Asked() {
 		u.Calls, u.Tokens = u.Calls+1, u.Tokens+c.Tokens.Sum()
 	}
 }

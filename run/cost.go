@@ -38,6 +38,9 @@ func ShortCost(usd float64, unknown int) string {
 // Text writes what a call cost.
 func (c Spend) Text() string { return ShortCost(c.USD, c.UnknownCalls()) }
 
+// Asked reports whether a model was asked. Commands and answers that were paid for elsewhere ask none.
+func (c Spend) Asked() bool { return c.Known != "" || c.USD > 0 || c.Tokens != (Tokens{}) }
+
 // UnknownCalls is what the call adds to the number of calls without a known cost: 1 if its cost, or that of a part of
 // it, is unknown; negative if its cost contains that of earlier calls which were unknown.
 func (c Spend) UnknownCalls() int {

@@ -19,12 +19,13 @@ const (
 	LimitLogin       LimitKind = "login"       // the agent is not logged in, or its key is refused
 	LimitModel       LimitKind = "model"       // the model is unknown, or the account may not use it
 	LimitCredit      LimitKind = "credit"      // the account has no credit
+	LimitBudgetDay   LimitKind = "budget_day"  // the budget of the host for the day does not cover the call
 	LimitOutput      LimitKind = "output"      // the answer exceeded the maximum number of output tokens
 )
 
 // Passes reports whether the provider answers again after a time: the run waits for it.
 func (k LimitKind) Passes() bool {
-	return k == LimitPlan || k.Temporary()
+	return k == LimitPlan || k == LimitBudgetDay || k.Temporary()
 }
 
 // Temporary reports whether the provider is expected to answer again soon. A run waits only for a maximum time.
@@ -45,6 +46,9 @@ type Limit struct {
 
 // Whose names the account of the limit, or the agent.
 func (l Limit) Whose() string {
+	if l.Kind == LimitBudgetDay {
+		return "the budget of the next day"
+	}
 	if l.Account != "" {
 		return "account " + l.Account
 	}
@@ -281,6 +285,8 @@ func (k LimitKind) noun() string {
 		return "overloaded"
 	case LimitUnreachable:
 		return "no connection"
+	case LimitBudgetDay:
+		return "per_day of the settings"
 	}
 	return string(k)
 }

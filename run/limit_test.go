@@ -144,6 +144,9 @@ func TestLimitText(t *testing.T) {
 			"waits until 2026-11-26 00:30 (Europe/Berlin) for account claude-max (usage limit)"},
 		{waits("2026-11-25T09:00:40.000Z", 0, 0), nil,
 			"waits until 09:00:40 (UTC) for account claude-max (usage limit)"},
+		{run.State{Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{Limit: run.Limit{
+			Kind: run.LimitBudgetDay, Agent: "claude -p"}, Until: "2026-11-25T23:00:30.000Z"}})}, berlin,
+			"waits until 2026-11-26 00:00 (Europe/Berlin) for the budget of the next day (per_day of the settings)"},
 		{run.State{Status: run.Running, Limited: &run.Limited{}}, nil, ""},
 	} {
 		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))

@@ -38,6 +38,12 @@ type Claim struct {
 	Sandbox sandbox.Held `json:"sandbox"`           // what restricts the agent
 	Session *Session     `json:"session,omitempty"` // that it continues
 
+	// for the costs of the host; empty for commands
+	Pipeline    string `json:"pipeline,omitempty"`
+	Role        string `json:"role,omitempty"`
+	Account     string `json:"account,omitempty"`
+	AccountName string `json:"account_name,omitempty"`
+
 	Supervisor process.Identity `json:"supervisor"`
 	Deadline   string           `json:"deadline"` // when the supervisor has ended the agent at the latest
 }

@@ -137,6 +137,7 @@ func (o Options) activities() activities.Config {
 		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
 		Concurrency: o.Settings.Concurrency,
 		Prices:      o.Settings.Prices,
+		PerDay:      o.Settings.PerDay,
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir,

@@ -75,7 +75,12 @@ func keyOf(url string) (key []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	key, err = s.ReadName(ctx, markKey)
+	return StoreKey(ctx, s)
+}
+
+// StoreKey returns the key of a store, and creates it if there is none. Marks and accounts are digests under it.
+func StoreKey(ctx context.Context, s *store.Store) ([]byte, error) {
+	key, err := s.ReadName(ctx, markKey)
 	if !errors.Is(err, store.ErrMissing) {
 		return key, err
 	}

@@ -151,6 +151,13 @@ func injuries(t *testing.T, stranger process.Identity) []injury {
 		{6, "a cost row is there twice", func(c *site) {
 			c.edit(t, layout.CostLog, func(raw string) string { return raw + raw[:strings.Index(raw, "\n")+1] })
 		}},
+		{6, "the ledger of the host lacks a call", func(c *site) {
+			files, err := filepath.Glob(filepath.Join(c.op.Settings.StateDir, "costs", "*.jsonl"))
+			require.NoError(t, err)
+			raw := string(read(t, files[0]))
+			last := strings.LastIndex(raw[:len(raw)-1], "\n") + 1
+			require.NoError(t, os.WriteFile(files[0], []byte(raw[:last]), 0o600))
+		}},
 		{7, "a note is lost", func(c *site) {
 			c.edit(t, "_orchestrator/discovery-log.md", func(raw string) string { return raw[:len(raw)/2] })
 		}},
@@ -196,6 +203,10 @@ func (s *site) copied(t *testing.T) *site {
 	c.dir, c.log = filepath.Join(c.root, "run"), filepath.Join(c.root, "calls.jsonl")
 	require.NoError(t, os.CopyFS(c.dir, os.DirFS(s.dir)))
 	require.NoError(t, os.WriteFile(c.log, read(t, s.log), 0o600))
+	c.op.Settings.StateDir = filepath.Join(c.root, "state")
+	const ledger = "costs"
+	require.NoError(t, os.CopyFS(filepath.Join(c.op.Settings.StateDir, ledger),
+		os.DirFS(filepath.Join(s.op.Settings.StateDir, ledger))))
 	c.watch = watchDirectory(projector.At(c.dir))
 	return &c
 }

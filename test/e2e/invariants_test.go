@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -189,7 +191,7 @@ func (s *site) invariants(want outcome, bystanders ...process.Identity) error {
 		violated(3, s.prefixes(now)),
 		violated(4, callCounts(want, s.deaths, now)),
 		violated(5, s.unchanged(now)),
-		violated(6, costsAgree(s.dir, now)),
+		violated(6, errors.Join(costsAgree(s.dir, now), s.ledgerAgrees(now))),
 		violated(7, sameOutcome(want, now)),
 		violated(8, errors.Join(processes(now, bystanders), nobodyIn(s.root))),
 		violated(9, provenanceOf(s.dir, want, now)),
@@ -348,6 +350,21 @@ func costsAgree(dir string, now instant) error {
 		if usd != sum {
 			return fmt.Errorf("cost rows add up to %v; meta.json, state.json and the journal say %v", sum, output)
 		}
+	}
+	return nil
+}
+
+// ledgerAgrees wants in the ledger of the host what the journal of its only run counts (6).
+func (s *site) ledgerAgrees(now instant) error {
+	l := costs.Open(s.op.Settings.StateDir, s.op.Host, costs.Options{})
+	sum, err := l.Summarize(time.Time{}, costs.ByPipeline)
+	if err != nil {
+		return err
+	}
+	want := now.Meta.State.Spent
+	if got := sum.Total; sum.Running.Calls > 0 || len(sum.Damage) > 0 || got.USD != want.USD || got.Tokens != want.Tokens ||
+		got.AtLeastCalls+got.UnknownCalls != want.Unknown {
+		return fmt.Errorf("the ledger has %+v, the run %+v", sum, want)
 	}
 	return nil
 }

@@ -1,0 +1,134 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/run"
+)
+
+// counting is a harness whose worker has a state directory, so that it counts costs.
+func counting(t *testing.T, play string) *harness {
+	t.Helper()
+	h := newHarness(t, play)
+	h.acts.cfg.StateDir = h.dir
+	h.acts.costs = h.acts.newCosts(diskOf(h.acts.cfg))
+	return h
+}
+
+// spent is the summary of another program.
+func (h *harness) spent() costs.Summary {
+	h.t.Helper()
+	sum, err := costs.Open(h.dir, "here", costs.Options{}).Summarize(time.Now().Add(-time.Hour), costs.ByPipeline)
+	require.NoError(h.t, err)
+	return sum
+}
+
+func TestCallIsRecordedInTheLedgerOfTheHost(t *testing.T) {
+	h := counting(t, "wait")
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	h.awaitStart(1)
+	require.Equal(t, 1, h.spent().Running.Calls, "it is reserved before it is claimed")
+	h.letGo()
+	require.NoError(t, <-done)
+	for range 2 { // a repeated delivery finds the answer
+		sum := h.spent()
+		require.Zero(t, sum.Running)
+		require.Len(t, sum.Rows, 1)
+		require.Equal(t, "small", sum.Rows[0].Name)
+		require.InDelta(t, 0.25, sum.Total.ExactUSD, 1e-9)
+		_, err := h.pass(context.Background())
+		require.NoError(t, err)
+	}
+	claims, err := h.ledger().Claims(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"small", "reader"}, []string{claims[0].Pipeline, claims[0].Role})
+	require.Len(t, claims[0].Account, 16)
+}
+
+// TestNextDeliverySettlesTheCallOfADeadWorker: what was reserved by a worker that was killed is settled by the worker
+// that reads the answer.
+func TestNextDeliverySettlesTheCallOfADeadWorker(t *testing.T) {
+	h := counting(t, "answer")
+	dead := gone(t)
+	_, err := h.acts.costs.Reserve(t.Context(), costs.Call{ID: callID(h.in), Delivery: 1, Run: "run-1", Worker: dead,
+		Store: h.in.Store}, costs.Budget{}, costs.Budget{})
+	require.NoError(t, err)
+	h.leave(dead, dead, envelopeOf("From beyond.")+"\n")
+	_, err = h.pass(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, h.spent().Running)
+	require.InDelta(t, 0.25, h.spent().Total.USD, 1e-9)
+}
+
+// TestCallThatIsNotClaimedIsReleased: the claim fails, and so nothing was spent.
+func TestCallThatIsNotClaimedIsReleased(t *testing.T) {
+	h := counting(t, "answer")
+	h.acts.cfg.Supervisor = []string{filepath.Join(h.dir, "missing")}
+	_, err := h.pass(t.Context())
+	require.Error(t, err)
+	require.Zero(t, h.spent().Running)
+	require.Zero(t, h.spent().Total.Calls)
+}
+
+// TestCallOverTheBudgetOfTheDayIsNotMade: the run waits for the next day, and no agent starts.
+func TestCallOverTheBudgetOfTheDayIsNotMade(t *testing.T) {
+	h := counting(t, "answer")
+	h.acts.cfg.PerDay = config.PerDay{Calls: 1}
+	_, err := h.pass(t.Context())
+	require.NoError(t, err)
+	h.in.Call = "run-1/g0.002.1.-.2"
+	res, err := h.pass(t.Context())
+	require.NoError(t, err)
+	now := time.Now()
+	midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.Local)
+	require.Equal(t, &run.Limit{Kind: run.LimitBudgetDay, Reset: run.Time(midnight)}, res.Limit)
+	require.True(t, res.Uncalled)
+	require.Equal(t, "the budget of the day does not cover the call: 1 of 1 call", res.Message)
+	require.Equal(t, 1, h.started())
+	claims, err := h.ledger().Claims(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, claims)
+	h.in.Call = "run-1/g0.002.1.-.1"
+	res, err = h.pass(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, res.Limit, "an answer that exists costs nothing")
+}
+
+// TestFirstCallOfARoleRunsAlone until it is known what a call of the role needs.
+func TestFirstCallOfARoleRunsAlone(t *testing.T) {
+	h := counting(t, "wait")
+	h.acts.cfg.PerDay = config.PerDay{USD: 1}
+	results := make(chan contract.PassResult, 5)
+	for i := range 5 {
+		other := *h
+		other.in.Call = fmt.Sprintf("run-%d/g0.002.1.-.1", i)
+		go func() {
+			res, err := other.pass(context.Background())
+			if err != nil {
+				res.Message = err.Error()
+			}
+			results <- res
+		}()
+	}
+	h.awaitStart(1)
+	h.letGo()
+	made := 0
+	for range 5 {
+		if res := <-results; res.Limit == nil {
+			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			made++
+		}
+	}
+	require.Equal(t, 4, made, "each costs 0.25")
+	require.InDelta(t, 1, h.spent().Total.USD, 1e-9)
+}

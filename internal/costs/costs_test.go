@@ -1,0 +1,352 @@
+package costs
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/accounts"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+)
+
+// host is a ledger with one store.
+type host struct {
+	t   *testing.T
+	dir string
+	s   *store.Store
+	now time.Time
+	*Ledger
+}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	h := &host{t: t, dir: t.TempDir(), now: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)}
+	var err error
+	h.s, err = store.Open(t.Context(), "file://"+filepath.Join(h.dir, "store"))
+	require.NoError(t, err)
+	h.Ledger = h.program()
+	return h
+}
+
+// program opens the ledger as another program does.
+func (h *host) program() *Ledger {
+	return Open(h.dir, "here", Options{Now: func() time.Time { return h.now }, Zone: time.UTC,
+		Open: func(context.Context, string) (*store.Store, error) { return h.s, nil }})
+}
+
+func (h *host) call(id string) Call {
+	h.t.Helper()
+	self, err := process.Self()
+	require.NoError(h.t, err)
+	return Call{ID: id, Delivery: 1, Run: strings.Split(id, "/")[0], Pipeline: "p", Role: "writer", Store: h.s.URL(),
+		Worker: self, Account: accounts.Account{ID: "0123456789abcdef", Name: "claude"}}
+}
+
+func (h *host) reserve(id string, b Budget) *Short {
+	h.t.Helper()
+	short, err := h.Reserve(h.t.Context(), h.call(id), b, Budget{})
+	require.NoError(h.t, err)
+	return short
+}
+
+func (h *host) of(id string) calls.Ledger { return calls.Ledger{Store: h.s, Call: id} }
+
+// claim claims the delivery of a call; its supervisor is this process, or has ended.
+func (h *host) claim(id string, n int, alive bool) {
+	h.t.Helper()
+	c := calls.Claim{Version: 1, Call: id, Host: "here", Role: "writer", Pipeline: "p", At: run.Time(h.now)}
+	c.Supervisor.PID = 1 << 30
+	if alive {
+		c.Supervisor = h.call(id).Worker
+	}
+	require.NoError(h.t, h.of(id).Claim(h.t.Context(), c, n))
+}
+
+// settleAll settles as a call does that the budget does not cover.
+func (l *Ledger) settleAll(t *testing.T) error {
+	return l.locked(t.Context(), func() error { return l.settleOpen(t.Context(), l.opt.Now().Add(-time.Hour)) })
+}
+
+func exact(usd float64) run.Spend {
+	return run.Spend{USD: usd, Known: run.CostExact, Model: "m", Tokens: run.Tokens{Input: 10}}
+}
+
+// answer stores the answer of a delivery.
+func (h *host) answer(id string, n int, s run.Spend) {
+	h.t.Helper()
+	_, err := h.of(id).Put(h.t.Context(), calls.Answer{Version: 2, Call: id, Delivery: n, Host: "here",
+		Read: calls.Reading{Spend: s}})
+	require.NoError(h.t, err)
+}
+
+func (h *host) settled(id string) {
+	h.t.Helper()
+	require.NoError(h.t, h.Settle(h.t.Context(), h.s, id, 0))
+}
+
+func (h *host) used() Day {
+	h.t.Helper()
+	d, err := h.program().Today()
+	require.NoError(h.t, err)
+	return d
+}
+
+func (h *host) file() string { return filepath.Join(h.dir, folder, "2026-11-25"+suffix) }
+
+func TestCallIsSettledOnce(t *testing.T) {
+	h := newHost(t)
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	h.claim("r/1", 1, true)
+	h.settled("r/1")
+	require.Equal(t, 1, h.used().Reserved.Calls, "it is running")
+	h.answer("r/1", 1, exact(2))
+	for range 3 {
+		h.settled("r/1")
+		require.NoError(t, h.program().settleAll(t))
+	}
+	require.InDelta(t, 2, h.used().USD, 1e-9)
+	require.Equal(t, 1, h.used().Calls)
+	require.Zero(t, h.used().Reserved)
+}
+
+// A delivery that ended without an answer and one that came too late cost something too, each once.
+func TestEndedAndSupersededDeliveriesCountOnce(t *testing.T) {
+	h := newHost(t)
+	two := h.call("r/1")
+	two.Delivery = 2
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	h.claim("r/1", 1, true)
+	cost := exact(0.5)
+	require.NoError(t, h.of("r/1").End(t.Context(), 1, calls.End{Spend: &cost}))
+	_, err := h.Reserve(t.Context(), two, Budget{}, Budget{})
+	require.NoError(t, err)
+	h.claim("r/1", 2, true)
+	h.answer("r/1", 2, exact(1))
+	h.settled("r/1")
+	h.settled("r/1")
+	require.InDelta(t, 1.5, h.used().USD, 1e-9)
+	h.answer("r/1", 1, exact(3)) // the first delivery answers after all: 2.5 more than was counted
+	h.settled("r/1")
+	h.settled("r/1")
+	require.InDelta(t, 4, h.used().USD, 1e-9)
+}
+
+func TestNextLookSettlesCallsOfKilledWorkers(t *testing.T) {
+	dead := process.Identity{PID: 1 << 30}
+	for _, row := range []struct {
+		name  string
+		leave func(h *host)
+		want  Day
+	}{
+		{"before the claim", func(*host) {}, Day{}},
+		{"claimed, supervisor lost", func(h *host) { h.claim("r/1", 1, false) }, Day{Calls: 1, Unknown: 1}},
+		{"answered", func(h *host) { h.claim("r/1", 1, false); h.answer("r/1", 1, exact(2)) },
+			Day{Calls: 1, USD: 2, Tokens: 10}},
+		{"ended", func(h *host) {
+			h.claim("r/1", 1, false)
+			require.NoError(h.t, h.of("r/1").End(h.t.Context(), 1, calls.End{}))
+		}, Day{}},
+		{"running", func(h *host) { h.claim("r/1", 1, true) }, Day{Reserved: Budget{Calls: 1}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			h := newHost(t)
+			c := h.call("r/1")
+			c.Worker = dead
+			_, err := h.Reserve(t.Context(), c, Budget{}, Budget{})
+			require.NoError(t, err)
+			row.leave(h)
+			look := h.program()
+			require.NoError(t, look.Look(t.Context(), h.now.Add(-time.Hour)))
+			for _, l := range []*Ledger{look, h.Ledger} {
+				if l == h.Ledger {
+					require.NoError(t, l.settleAll(t))
+				}
+				got, err := l.Today()
+				require.NoError(t, err)
+				got.From, got.Until, got.Zone = time.Time{}, time.Time{}, ""
+				require.Equal(t, row.want, got)
+			}
+		})
+	}
+	t.Run("lost, and answered after all", func(t *testing.T) {
+		h := newHost(t)
+		require.Nil(t, h.reserve("r/1", Budget{}))
+		h.claim("r/1", 1, false)
+		h.settled("r/1")
+		require.Equal(t, 1, h.used().Unknown)
+		h.answer("r/1", 1, exact(2))
+		h.settled("r/1")
+		require.Zero(t, h.used().Unknown)
+		require.InDelta(t, 2, h.used().USD, 1e-9)
+	})
+}
+
+// TestParallelCallsOvershootByWhatTheyDidNotReserve: ten programs at once; no more is used than the budget, and what
+// the calls in flight cost beyond what they reserved.
+func TestParallelCallsOvershootByWhatTheyDidNotReserve(t *testing.T) {
+	h := newHost(t)
+	require.Nil(t, h.reserve("r0/1", Budget{}))
+	h.claim("r0/1", 1, true)
+	h.answer("r0/1", 1, exact(1))
+	h.settled("r0/1")
+	budget := Budget{USD: 10}
+	var mu sync.Mutex
+	excess := 0.0 // of the calls that are in flight when the budget is used up
+	var group sync.WaitGroup
+	for i := range 10 {
+		group.Go(func() {
+			l := h.program()
+			for n := 1; ; n++ {
+				c := h.call("r" + string(rune('a'+i)) + "/" + string(rune('0'+n)))
+				short, err := l.Reserve(t.Context(), c, budget, Budget{})
+				if !assertNil(t, err) || short != nil {
+					return
+				}
+				h.claim(c.ID, 1, true)
+				cost := 0.7 + 0.2*float64((i+n)%4)
+				h.answer(c.ID, 1, exact(cost))
+				mu.Lock()
+				excess += max(0, cost-1)
+				mu.Unlock()
+				if !assertNil(t, l.Settle(t.Context(), h.s, c.ID, 0)) {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	used := h.used()
+	require.Zero(t, used.Reserved)
+	require.Greater(t, used.USD, 8.0, "no call is refused that the budget covers")
+	require.LessOrEqual(t, used.USD, budget.USD+excess)
+}
+
+func assertNil(t *testing.T, err error) bool {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil
+}
+
+func TestReservationsBoundTheOvershoot(t *testing.T) {
+	h := newHost(t)
+	require.Nil(t, h.reserve("r/0", Budget{}))
+	h.claim("r/0", 1, true)
+	h.answer("r/0", 1, exact(2))
+	h.settled("r/0")
+	budget := Budget{USD: 9, Calls: 5}
+	for _, id := range []string{"r/1", "r/2", "r/3"} {
+		require.Nil(t, h.reserve(id, budget))
+		h.claim(id, 1, true)
+	}
+	short := h.reserve("r/4", budget)
+	require.NotNil(t, short, "1.00 is left, and the mean is 2.00")
+	require.Equal(t, "the budget of the day does not cover the call: $2.00 of $9.00, 1 of 5 calls, "+
+		"reserved: $6.00 by 3 running calls; it needs about $2.00", short.Text())
+	require.Equal(t, time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), short.Day.Until)
+	h.answer("r/1", 1, exact(0.5)) // the next look settles it
+	require.Nil(t, h.reserve("r/4", budget))
+	require.NotNil(t, h.reserve("r/5", Budget{Calls: 5}))
+	h.now = h.now.Add(14 * time.Hour)
+	require.Nil(t, h.reserve("r/5", budget), "the next day has its own budget")
+}
+
+func TestFirstCallOfRoleRunsAlone(t *testing.T) {
+	h := newHost(t)
+	budget := Budget{USD: 10}
+	require.Nil(t, h.reserve("r/1", budget))
+	h.claim("r/1", 1, true)
+	_, err := h.Reserve(t.Context(), h.call("r/2"), budget, Budget{})
+	require.ErrorIs(t, err, ErrBusy)
+	_, err = h.Reserve(t.Context(), h.call("r/2"), budget, Budget{USD: 3})
+	require.NoError(t, err, "the maximum of one call is known")
+	require.InDelta(t, 3, h.used().Reserved.USD, 1e-9)
+	h.answer("r/1", 1, exact(2))
+	require.Nil(t, h.reserve("r/3", budget))
+	require.InDelta(t, 5, h.used().Reserved.USD, 1e-9)
+}
+
+func TestUnknownCostCountsAsReserved(t *testing.T) {
+	h := newHost(t)
+	_, err := h.Reserve(t.Context(), h.call("r/1"), Budget{USD: 9}, Budget{USD: 4, Tokens: 100})
+	require.NoError(t, err)
+	h.claim("r/1", 1, true)
+	h.answer("r/1", 1, run.Spend{Known: run.CostUnknown})
+	h.settled("r/1")
+	require.InDelta(t, 4, h.used().USD, 1e-9)
+	require.Equal(t, int64(100), h.used().Tokens)
+	require.Equal(t, 1, h.used().Unknown)
+	sum, err := h.Summarize(h.now.Add(-time.Hour), ByDay)
+	require.NoError(t, err)
+	require.Zero(t, sum.Total.USD, "costs show what is known")
+	require.Equal(t, "unknown", textOf(sum.Total))
+}
+
+func textOf(l Line) string { return run.CostText(l.USD, l.AtLeastCalls+l.UnknownCalls) }
+
+func TestSummary(t *testing.T) {
+	h := newHost(t)
+	for id, s := range map[string]run.Spend{"a/1": exact(1), "a/2": {USD: 2, Known: run.CostAtLeast, Model: "n"},
+		"b/1": {Known: run.CostUnknown}} {
+		require.Nil(t, h.reserve(id, Budget{}))
+		h.claim(id, 1, true)
+		h.answer(id, 1, s)
+		h.settled(id)
+	}
+	require.Nil(t, h.reserve("b/2", Budget{}))
+	h.now = h.now.Add(24 * time.Hour)
+	require.Nil(t, h.reserve("c/1", Budget{}))
+	h.claim("c/1", 1, true)
+	h.answer("c/1", 1, exact(4))
+	h.settled("c/1")
+	for by, want := range map[string][]string{
+		ByDay:     {"2026-11-25 3 ≥ $3.00 (2 calls unknown)", "2026-11-26 1 $4.00"},
+		ByModel:   {"m 2 $5.00", "n 1 ≥ $2.00 (1 call unknown)", "(unknown) 1 unknown"},
+		ByAccount: {"claude (01234567) 4 ≥ $7.00 (2 calls unknown)"}, ByPipeline: {"p 4 ≥ $7.00 (2 calls unknown)"},
+	} {
+		sum, err := h.Summarize(h.now.Add(-7*24*time.Hour), by)
+		require.NoError(t, err)
+		var got []string
+		for _, l := range sum.Rows {
+			got = append(got, strings.Join([]string{l.Name, string(rune('0' + l.Calls)), textOf(l)}, " "))
+		}
+		require.Equal(t, want, got, by)
+		require.Equal(t, []float64{7, 5, 2}, []float64{sum.Total.USD, sum.Total.ExactUSD, sum.Total.AtLeastUSD})
+		require.Equal(t, []int{4, 1, 1, 1}, []int{sum.Total.Calls, sum.Total.AtLeastCalls, sum.Total.UnknownCalls,
+			sum.Running.Calls})
+	}
+	sum, err := h.Summarize(h.now.Add(-time.Hour), ByDay)
+	require.NoError(t, err)
+	require.InDelta(t, 4, sum.Total.USD, 1e-9)
+}
+
+// TestDaysAreLocal: a call counts on the day of its host's time zone on which it was reserved.
+func TestDaysAreLocal(t *testing.T) {
+	h := newHost(t)
+	zone, err := time.LoadLocation("America/New_York")
+	require.NoError(t, err)
+	h.opt.Zone = zone
+	h.now = time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC) // 22:00 on the 25th
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	h.claim("r/1", 1, true)
+	h.now = h.now.Add(3 * time.Hour) // 01:00 on the 26th
+	h.answer("r/1", 1, exact(1))
+	h.settled("r/1")
+	sum, err := h.Summarize(h.now.Add(-7*24*time.Hour), ByDay)
+	require.NoError(t, err)
+	require.Equal(t, "2026-11-25", sum.Rows[0].Name)
+	require.Equal(t, "America/New_York", sum.Zone)
+	day, err := h.Today()
+	require.NoError(t, err)
+	require.Zero(t, day.Calls)
+	require.Equal(t, time.Date(2026, 11, 27, 5, 0, 0, 0, time.UTC), day.Until.UTC())
+}
