@@ -27,6 +27,8 @@ func (a *app) pause() *cobra.Command {
 func (a *app) budget() *cobra.Command {
 	var m workflows.Message
 	cmd := a.message(workflows.VerbBudget, "Set the budget of a run", &m)
+	cmd.Long = `Set budgets of a run. Without RUN and flags, show the budget of the day of this host (per_day in the
+settings), and what the calls of today use.`
 	cmd.Flags().Float64Var(&m.USD, "usd", 0, "the new cap, in USD")
 	cmd.Flags().Int64Var(&m.Tokens, "tokens", 0, "tokens of all kinds that the run may use")
 	cmd.Flags().IntVar(&m.Calls, "calls", 0, "calls of agents that the run may make")
@@ -47,11 +49,21 @@ func (a *app) budget() *cobra.Command {
 		if m.USD == 0 && m.BudgetLimits != (workflows.BudgetLimits{}) {
 			return nil
 		}
+		if cmd.Flags().NFlag() == 0 && cmd.Flags().NArg() == 0 {
+			return nil // show the budget of the day
+		}
 		if m.USD == 0 || !run.ValidBudget(m.USD) {
 			return asUsage(fmt.Errorf("--usd is %g; it must be above 0 and at most %.0f, as in --usd 500",
 				m.USD, run.MaxBudgetUSD))
 		}
 		return nil
+	}
+	set := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().NFlag() == 0 && len(args) == 0 {
+			return a.showDay(cmd.Context())
+		}
+		return set(cmd, args)
 	}
 	return cmd
 }

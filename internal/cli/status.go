@@ -105,9 +105,7 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	if n := s.effective.NoWorker; n != nil {
 		row("Worker", "none: %s", noWorkerWords(*n))
 	}
-	if why := a.insecure(); why != "" {
-		row("Server", "%s", why)
-	}
+	a.optional("Server", a.insecure())
 	if s.effective.Status == s.effective.Recorded {
 		row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), reason(sum.PhaseReason))
 	}
@@ -125,10 +123,9 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	fmt.Fprintln(a.out)
 	row("Progress", "%s", st.Progress())
 	a.printRunning(s, now)
-	if st.Set != "" {
-		row(figures.Title(st.Wording.Words().Set), "%s", st.Set)
-	}
+	a.optional(figures.Title(st.Wording.Words().Set), st.Set)
 	row("Cost", "%s%s%s", st.CostText(), ofBudget(st), otherBudgets(st, now))
+	a.optional("Today", a.dayText(st))
 	if st.Score != nil {
 		row("Score", "%.1f%s", *st.Score, target(st, sum))
 	}
@@ -218,6 +215,13 @@ func (a *app) printNext(commands []string) {
 // row prints one named value.
 func (a *app) row(name, format string, args ...any) {
 	fmt.Fprintf(a.out, "%-12s %s\n", name+":", run.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// optional prints one named value that may be empty.
+func (a *app) optional(name, value string) {
+	if value != "" {
+		a.row(name, "%s", value)
+	}
 }
 
 // describeStatus describes a status: as recorded and as Temporal reports it, where these differ.

@@ -47,6 +47,7 @@ func verbs() []verb {
 		{"checkpoints", "inspect", (*app).checkpoints},
 		{"compare", "inspect", (*app).compare},
 		{"cost-report", "inspect", (*app).costReport},
+		{"costs", "inspect", (*app).costs},
 		{"diagnose", "inspect", (*app).diagnose},
 		{"diff", "inspect", (*app).diff},
 		{"evidence", "inspect", (*app).evidence},

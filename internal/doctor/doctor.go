@@ -30,7 +30,7 @@ const (
 
 // Check is one check and its result.
 type Check struct {
-	Area   string `json:"area"` // server, worker, program, browser, sandbox, agents, disk or runs
+	Area   string `json:"area"` // server, worker, program, browser, sandbox, agents, disk, costs or runs
 	Name   string `json:"name"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
@@ -79,6 +79,7 @@ func Examine(ctx context.Context, o Options) Report {
 	e.awake(ctx)
 	e.agents(ctx)
 	e.disks(ctx)
+	e.costs()
 	if connected {
 		e.runs(ctx, &op)
 	} else {

@@ -1,0 +1,43 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/local"
+)
+
+// costs checks the ledger of this host, and the budget of the day.
+func (e *examiner) costs() {
+	const area, recent = "costs", 7 * 24 * time.Hour
+	host, err := local.ReadHostID(e.Settings.StateDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return // the disks report it
+	}
+	l, b := costs.Open(e.Settings.StateDir, host, costs.Options{}), costs.Budget(e.Settings.PerDay)
+	sum, err := l.Summarize(time.Now().Add(-recent), costs.ByDay)
+	var day costs.Day
+	if err == nil {
+		day, err = l.Today()
+	}
+	if err != nil {
+		e.say(Problem, area, "ledger", "calls wait until it can be read; restore it from a backup, or move it away", "%v",
+			err)
+		return
+	}
+	for _, d := range sum.Damage {
+		e.say(Warning, area, "ledger", e.typed("costs"), "%s", d.Text())
+	}
+	if !b.Set() {
+		return
+	}
+	if day.Spent(b) {
+		e.say(Warning, area, "budget of today", "wait, or raise per_day in the settings and restart the worker: "+
+			e.typed("server stop")+", "+e.typed("server start"), "it is used up, and calls wait until %s (%s): %s",
+			when(day.Until), day.Zone, day.Text(b))
+		return
+	}
+	e.ok(area, "budget of today", "%s, until %s (%s)", day.Text(b), when(day.Until), day.Zone)
+}
