@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -15,7 +13,8 @@ import (
 type claudeEvents struct {
 	session string
 	tools   toolNames
-	current map[string]*claudeMessage // by parent
+	current map[string]*claudeMessage   // by parent
+	carried map[string]claudeModelUsage // what the totals contain of earlier calls of the session; nil: no result yet
 }
 
 // claudeMessage is the model request that an agent or subagent is making.
@@ -76,6 +75,7 @@ type claudeResult struct {
 	CostUSD    *float64                    `json:"total_cost_usd"`
 	Usage      *claudeUsage                `json:"usage"`
 	ModelUsage map[string]claudeModelUsage `json:"modelUsage"`
+	SinceLast  map[string]claudeModelUsage `json:"model_usage_since_last_result"`
 	Denials    []struct {
 		Tool  string          `json:"tool_name"`
 		Input json.RawMessage `json:"tool_input"`
@@ -301,6 +301,7 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 	for _, d := range e.Denials {
 		out = append(out, Frame{Kind: KindWarning, Text: "permission denied: " + d.Tool + " " + inputText(d.Input)})
 	}
+	c.subtractCarried(&e)
 	if total, ok := e.total(); ok {
 		out = append(out, total)
 	}
@@ -331,6 +332,42 @@ func (c *claudeEvents) result(e claudeEvent) []Frame {
 		}
 	}
 	return append(out, r)
+}
+
+// subtractCarried removes what the totals contain of earlier calls of a session that is continued: what the first
+// result has more than it reports of this call. Versions that do not report that carry nothing.
+func (c *claudeEvents) subtractCarried(e *claudeEvent) {
+	if c.carried == nil {
+		c.carried = map[string]claudeModelUsage{}
+		for model, m := range e.ModelUsage {
+			if e.SinceLast != nil {
+				c.carried[model] = m.minus(e.SinceLast[model])
+			}
+		}
+	}
+	for model, before := range c.carried {
+		if e.CostUSD != nil && before.USD != nil {
+			usd := max(0, *e.CostUSD-*before.USD)
+			e.CostUSD = &usd
+		}
+		m, ok := e.ModelUsage[model]
+		if rest := m.minus(before); ok {
+			e.ModelUsage[model] = rest
+			if rest.Input+rest.Output+rest.CacheRead+rest.CacheWrite == 0 {
+				delete(e.ModelUsage, model)
+			}
+		}
+	}
+}
+
+func (m claudeModelUsage) minus(o claudeModelUsage) claudeModelUsage {
+	m.Input, m.Output = max(0, m.Input-o.Input), max(0, m.Output-o.Output)
+	m.CacheRead, m.CacheWrite = max(0, m.CacheRead-o.CacheRead), max(0, m.CacheWrite-o.CacheWrite)
+	if m.USD != nil && o.USD != nil {
+		usd := max(0, *m.USD-*o.USD)
+		m.USD = &usd
+	}
+	return m
 }
 
 // total is the usage of the whole call. usage lacks subagents and small models, modelUsage has all.
@@ -365,36 +402,4 @@ func (e *claudeEvent) total() (Frame, bool) {
 		most.CacheWrite += u.CacheWrite - all.CacheWrite
 	}
 	return f, true
-}
-
-// resumeClaude continues a session. A command that chooses its session itself stays as it is.
-func resumeClaude(argv []string, session string) ([]string, bool) {
-	if session == "" || !isClaude(argv) || hasOption(argv, "--resume", "-r", "--continue", "-c", "--session-id",
-		"--no-session-persistence") {
-		return nil, false
-	}
-	// the totals of a continued session contain what it cost before; those of its copy do not
-	return append(slices.Clone(argv), "--resume", session, "--fork-session"), true
-}
-
-// budgetClaude has claude stop at an amount. It compares after each request, so that it may spend a little more.
-func budgetClaude(argv []string, usd float64) ([]string, bool) {
-	if !isClaude(argv) || hasOption(argv, "--max-budget-usd") || !hasOption(argv, "-p", "--print") {
-		return nil, false
-	}
-	amount := strconv.FormatFloat(max(usd, minClaudeBudget), 'f', 4, 64)
-	return append(slices.Clone(argv), "--max-budget-usd", amount), true
-}
-
-// minClaudeBudget is the smallest amount that is written with four decimals.
-const minClaudeBudget = 0.0001
-
-func isClaude(argv []string) bool { return len(argv) > 0 && path.Base(argv[0]) == "claude" }
-
-// hasOption reports whether a command has one of these options.
-func hasOption(argv []string, names ...string) bool {
-	return slices.ContainsFunc(argv, func(arg string) bool {
-		name, _, _ := strings.Cut(arg, "=")
-		return slices.Contains(names, name)
-	})
 }

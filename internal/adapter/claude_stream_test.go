@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,4 +94,37 @@ func TestClaudeFrames(t *testing.T) {
 		{Kind: KindLimit, Limit: []byte(`{"status":"rejected","resetsAt":1795400000}`)},
 		{Kind: KindTool, ID: "t-9", State: ToolFailed},
 	}, frames)
+}
+
+// TestClaudeTotalsOfContinuedSession: the totals of a session that is continued contain its earlier calls.
+func TestClaudeTotalsOfContinuedSession(t *testing.T) {
+	row := func(in, out int, usd float64) string {
+		return fmt.Sprintf(`{"m":{"inputTokens":%d,"outputTokens":%d,"costUSD":%g}}`, in, out, usd)
+	}
+	result := func(usd float64, total, since string) string {
+		return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"result":"x","total_cost_usd":%g,`+
+			`"usage":{"input_tokens":7,"output_tokens":3},"modelUsage":%s%s}`+"\n", usd, total, since)
+	}
+	const since = `,"model_usage_since_last_result":`
+	for name, c := range map[string]struct {
+		stdout string
+		tokens run.Tokens
+		usd    float64
+	}{
+		"continued": {result(0.5, row(107, 53, 0.5), since+row(7, 3, 0.1)), run.Tokens{Input: 7, Output: 3}, 0.1},
+		"continued, two results": {result(0.5, row(107, 53, 0.5), since+row(7, 3, 0.1)) +
+			result(0.75, row(110, 55, 0.75), since+row(3, 2, 0.25)), run.Tokens{Input: 10, Output: 5}, 0.35},
+		"new":                   {result(0.1, row(7, 3, 0.1), since+row(7, 3, 0.1)), run.Tokens{Input: 7, Output: 3}, 0.1},
+		"of an earlier version": {result(0.1, row(7, 3, 0.1), ""), run.Tokens{Input: 7, Output: 3}, 0.1},
+		"no totals at the end": {result(0.5, row(107, 53, 0.5), since+row(7, 3, 0.1)) + result(0.5, "null", ""),
+			run.Tokens{Input: 7, Output: 3}, 0.1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := Find(ClaudeStream)
+			s := a.Read([]byte(c.stdout))
+			got, _ := s.Usage()
+			require.Equal(t, c.tokens, got.Tokens)
+			require.InDelta(t, c.usd, *got.USD, 1e-9)
+		})
+	}
 }
