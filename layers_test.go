@@ -29,6 +29,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/keyfile", "internal/layout"}},
 	{"storage", []string{"internal/certs", "internal/journal", "internal/object"}},
 	{"storage", []string{"internal/environ", "internal/supervisor"}},
+	{"storage", []string{"internal/sessions"}},
 	{"storage", []string{"internal/agent", "internal/browser", "config", "internal/repo", "rundir", "internal/store"}},
 	{"storage", []string{"internal/records"}},
 	{"storage", []string{"internal/projector"}},

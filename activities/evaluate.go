@@ -106,6 +106,8 @@ func (j evaluation) takeReply(res *contract.PassResult) error {
 	}
 	res.Modified = res.Modified || res.Changes != nil
 	res.Validation.Warnings = append(res.Validation.Warnings, j.skippedWarnings(res.Changes != nil)...)
+	res.Validation.Warnings = append(res.Validation.Warnings, j.ans.Notes...)
+	res.Session = keptSession(j.ans)
 	res.Notes, err = j.notes(r.Notes)
 	return err
 }

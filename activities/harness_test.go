@@ -42,6 +42,8 @@ type harness struct {
 	limits string // of the definition
 
 	restart bool // interrupted calls start anew
+
+	conversation bool // the role reader continues its session
 }
 
 const definition = `
@@ -213,6 +215,10 @@ func (h *harness) definition(agent string) string {
 	}
 	if h.restart {
 		text = strings.Replace(text, ", env: [", ", on_interrupt: restart, env: [", 1)
+	}
+	if h.conversation {
+		text = strings.Replace(text, "{prompt: reader.md, gives: report}", "{prompt: reader.md, gives: report, "+
+			"session: continue}", 1)
 	}
 	return text + h.limits
 }

@@ -74,6 +74,9 @@ func callID(in contract.PassInput) string {
 	if in.Tree != nil {
 		question += " " + in.Tree.Tree.Digest
 	}
+	if in.Session != nil {
+		question += " " + in.Session.Digest
+	}
 	if in.DecisionID != "" {
 		question += " " + in.DecisionID
 	}

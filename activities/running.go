@@ -50,6 +50,9 @@ type runningCall struct {
 	continues bool           // the agent can continue its sessions
 	early     bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
 	session   *calls.Session // that it continues; nil: none
+	keeps     bool           // its role continues its session from call to call
+	note      string         // why it continues none, though its role does
+	reported  string         // its session, as the agent reported it
 }
 
 const (
@@ -58,6 +61,9 @@ const (
 	promptFile = "prompt.md"
 	workDir    = "work"
 )
+
+// ownWork returns the working directory of a delivery that continues no interrupted one.
+func (st *runningCall) ownWork() string { return filepath.Join(st.dir, workDir) }
 
 func (a *Activities) isRunning(call string) bool {
 	a.mu.Lock()
@@ -166,6 +172,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	limits := plan.RoleLimits(step, role.Name)
 	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
+	st.keeps = role.Session == pipeline.SessionContinue
 	if err := a.continueSession(ctx, st, in, ag, &cmd); err != nil {
 		return nil, nil, err
 	}
@@ -274,7 +281,7 @@ func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.Pas
 	return st.l.Claim(ctx, calls.Claim{
 		Version: calls.Version, Call: in.Call, Request: string(store.DigestOf(request)), Prompt: in.Prompt.Digest,
 		Host: a.cfg.Host, Worker: a.worker, Sandbox: held,
-		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by, Session: st.session,
+		Scratch: filepath.Dir(st.dir), At: run.Time(now), Supervisor: by, Session: st.session, Note: st.note,
 		Pipeline: st.paid.Pipeline, Role: st.paid.Role, Account: st.paid.Account.ID, AccountName: st.paid.Account.Name,
 		Deadline: run.Time(now.Add(cmd.Timeout + claimGrace)),
 	}, st.number)
@@ -415,9 +422,10 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 	}
 	ans.Recovered = st.recovered
 	if st.session != nil {
-		ans.Resumed = st.session.ID
+		ans.Resumed = st.session.Original()
 	}
-	st.withoutCounted(ans)
+	st.withoutCounted(ans, out.stdout)
+	a.keepSession(ctx, st, in, ans, out.stdout)
 	if cause := interruption(ans); cause != "" {
 		ans.Session = a.leave(st, out.stdout, cause, &ans.Read.Spend)
 	}
@@ -435,6 +443,7 @@ func (a *Activities) storeAnswer(ctx context.Context, st *runningCall, ans *call
 			return nil, err
 		}
 	}
+	a.removeCopy(ctx, st)
 	a.removeCallScratch(ctx, st, ans)
 	return ans, nil
 }

@@ -25,7 +25,7 @@ import (
 // prepareScratch prepares the scratch directory of a delivery: the prompt and the agent's working directory.
 func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
 	step pipeline.PlanStep, role pipeline.Role) error {
-	dir := filepath.Join(st.dir, workDir)
+	dir := st.ownWork()
 	if err := createScratch(st.dir, dir); err != nil {
 		return err
 	}
@@ -33,7 +33,10 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err != nil {
 		return err
 	}
-	if st.session != nil {
+	switch {
+	case st.session.Prior():
+		prompt = append(moved(st.session), prompt...)
+	case st.session != nil:
 		prompt = continuation(st.session)
 	}
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
@@ -42,7 +45,7 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err := a.describeCall(ctx, st, in); err != nil {
 		return err
 	}
-	if st.session != nil {
+	if st.session != nil && !st.session.Prior() {
 		return st.findObjects(ctx) // everything else is in the directory of the session
 	}
 	if st.tree != nil {
@@ -180,7 +183,7 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 	}
 	ag, _ := agentOf(plan, step, role)
 	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
-	st.command = step.Kind == pipeline.KindRun
+	st.command, st.keeps = step.Kind == pipeline.KindRun, role.Session == pipeline.SessionContinue
 	if err := st.describeSession(ctx, ag); err != nil {
 		return err
 	}

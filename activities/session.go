@@ -26,8 +26,7 @@ const lateShare = 0.8
 
 // continues reports whether an agent can continue its sessions, and is to.
 func continues(ag pipeline.Agent) bool {
-	_, ok := resumed(ag, "session")
-	return ok && ag.OnInterrupt != pipeline.InterruptRestart
+	return ag.Sessions() && ag.OnInterrupt != pipeline.InterruptRestart
 }
 
 // streams reports whether an agent reports its session before it ends.
@@ -46,22 +45,27 @@ func resumed(ag pipeline.Agent, session string) ([]string, bool) {
 }
 
 // continueSession changes a command so that it continues the session of the newest earlier delivery of the same
-// question, if there is one that this host can continue. It sets the timeout: an agent that can continue gets a part
-// of it, and the rest to finish.
+// question, if there is one that this host can continue, or else that of the previous call of a role that continues
+// its own. It sets the timeout: an agent that can continue gets a part of it, and the rest to finish.
 func (a *Activities) continueSession(ctx context.Context, st *runningCall, in contract.PassInput, ag pipeline.Agent,
 	cmd *agent.Command) error {
-	if !continues(ag) {
+	if !ag.Sessions() {
 		return nil
 	}
-	session, err := a.interrupted(ctx, st)
-	if session == nil && err == nil && st.number == 1 {
+	session, refused, err := a.interrupted(ctx, st)
+	if session == nil && !refused && err == nil && st.number == 1 {
 		session, err = a.steered(ctx, st, in)
 	}
 	if err != nil {
 		return err
 	}
+	if session != nil {
+		session = copied(ctx, session, ag)
+	} else if session, err = a.previousSession(ctx, st, in, ag, refused); err != nil {
+		return err
+	}
 	early := time.Duration(float64(cmd.Timeout) * lateShare)
-	st.early = streams(ag) && (session == nil || !session.Late)
+	st.early = streams(ag) && continues(ag) && (session == nil || !session.Late)
 	switch {
 	case st.early:
 		cmd.Timeout = early
@@ -88,22 +92,30 @@ func limitCost(ag pipeline.Agent, argv []string, usd float64) (limited []string,
 }
 
 // interrupted returns the session of the newest earlier delivery of the same question, or nil if there is none that
-// this host can continue.
-func (a *Activities) interrupted(ctx context.Context, st *runningCall) (*calls.Session, error) {
+// this host can continue. refused: that delivery's agent did not continue a session.
+func (a *Activities) interrupted(ctx context.Context, st *runningCall) (_ *calls.Session, refused bool, _ error) {
 	for n := st.number - 1; n > 0; n-- {
 		end, err := st.l.ReadEnd(ctx, n)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if end != nil && (end.Refused || end.Session != nil) {
-			return a.usable(end.Session), nil
+			return a.usableBy(st, end.Session), end.Refused, nil
 		}
 	}
 	ans, err := earlierTry(ctx, st.l)
 	if err != nil || ans == nil {
-		return nil, err
+		return nil, false, err
 	}
-	return a.usable(ans.Session), nil
+	return a.usableBy(st, ans.Session), false, nil
+}
+
+// usableBy leaves out a session of another program: the call fell back to another agent.
+func (a *Activities) usableBy(st *runningCall, s *calls.Session) *calls.Session {
+	if ad, _ := adapter.Find(st.kind); s != nil && s.Of != "" && s.Of != ad.Program {
+		return nil
+	}
+	return a.usable(s)
 }
 
 func (a *Activities) usable(s *calls.Session) *calls.Session {
@@ -147,7 +159,10 @@ func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *r
 		return nil
 	}
 	summary := ad.Read(stdout)
-	s := &calls.Session{ID: summary.Session, Host: a.cfg.Host, Work: st.work, Cause: cause}
+	s := &calls.Session{ID: summary.Session, Host: a.cfg.Host, Work: st.work, Of: ad.Program, Cause: cause}
+	if st.session != nil && st.session.From != s.ID {
+		s.Last = st.session.From
+	}
 	if ad.Session && cost != nil {
 		if st.session != nil {
 			s.Counted, s.Unknown = st.session.Counted, st.session.Unknown
@@ -192,11 +207,20 @@ func begun(dir string) bool {
 }
 
 // withoutCounted subtracts from an answer what its program's total of the session contains, and is counted already.
-func (st *runningCall) withoutCounted(ans *calls.Answer) {
+func (st *runningCall) withoutCounted(ans *calls.Answer, stdout []byte) {
 	ad, _ := adapter.Find(st.kind)
-	if ad.Session && st.session != nil && ans.Read.Spend.Known == run.CostExact {
-		ans.Read.Spend = ans.Read.Spend.Without(st.session.Counted, st.session.Unknown)
+	if !ad.Session || st.session == nil {
+		return
 	}
+	covers := st.session.Unknown
+	if ans.Read.Spend.Known != run.CostExact {
+		read := ad.Read(stdout)
+		if _, known := read.Usage(); known != run.CostExact {
+			return
+		}
+		covers = 0 // the tokens are known, and their price is not
+	}
+	ans.Read.Spend = ans.Read.Spend.Without(st.session.Counted, covers)
 }
 
 // lost returns the error of a delivery whose supervisor was lost with the agent.
@@ -282,15 +306,15 @@ func (st *runningCall) describeSession(ctx context.Context, ag pipeline.Agent) e
 	if st.work != "" {
 		return nil
 	}
-	st.work, st.early = filepath.Join(st.dir, workDir), st.continues && streams(ag)
-	if _, try := tryOf(st.l.Name("result")); !st.continues || st.number == 1 && try < 2 {
+	st.work, st.early = st.ownWork(), st.continues && streams(ag)
+	if _, try := tryOf(st.l.Name("result")); !st.keeps && (!st.continues || st.number == 1 && try < 2) {
 		return nil
 	}
 	c, err := st.l.ReadClaim(ctx, st.number)
 	if err != nil {
 		return err
 	}
-	if c.Session != nil {
+	if st.note = c.Note; c.Session != nil {
 		st.session, st.work, st.early = c.Session, c.Session.Work, st.early && !c.Session.Late
 	}
 	return nil

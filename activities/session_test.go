@@ -25,9 +25,10 @@ const fakeClaude = `#!/bin/sh
 d=$ACTIVITIES_TEST_FOLDER
 n=$(($(ls "$d" | grep -c '^started-') + 1))
 echo "$*" > "$d/args-$n"; cat > "$d/prompt-$n"; pwd > "$d/pwd-$n"; : > "$d/started-$n"
-session() { printf '{"type":"system","subtype":"init","session_id":"%s","model":"m"}\n' "$1"; }
+sid=s-1
+session() { sid=$1; printf '{"type":"system","subtype":"init","session_id":"%s","model":"m"}\n' "$1"; }
 request() { printf '{"type":"assistant","message":{"id":"%s","model":"m","content":[],"usage":{"input_tokens":10,"output_tokens":5}}}\n' "$1"; }
-answer() { printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"s-1","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5}}\n' "$1"; }
+answer() { printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","session_id":"%s","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5}}\n' "$1" "$sid"; }
 refuse() { echo "No conversation found with session ID: s-1" >&2; printf '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"s-1","total_cost_usd":0,"usage":{"input_tokens":0,"output_tokens":0}}\n'; exit 1; }
 . "$d/play-$n"
 `
@@ -41,10 +42,16 @@ func claude(t *testing.T, plays ...string) *harness {
 	folders(filepath.Dir(program))
 	require.NoError(t, os.WriteFile(program, []byte(fakeClaude), 0o700))
 	for i, play := range plays {
-		require.NoError(t, os.WriteFile(filepath.Join(h.dir, fmt.Sprint("play-", i+1)), []byte(play+"\n"), 0o600))
+		h.play(i+1, play)
 	}
 	h.lay(program)
 	return h
+}
+
+// play writes what the agent does at a start.
+func (h *harness) play(start int, text string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, fmt.Sprint("play-", start)), []byte(text+"\n"), 0o600))
 }
 
 // given is what a start was given: args, prompt or pwd.
@@ -135,19 +142,7 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 	for name, other := range map[string]bool{"same worker": false, "another worker": true} {
 		t.Run(name, func(t *testing.T) {
 			h := claude(t, begin, finish)
-			done := make(chan error, 1)
-			go func() { _, err := h.pass(context.Background()); done <- err }()
-			h.awaitStart(1)
-			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
-			require.Eventually(t, func() bool {
-				notes, err := os.ReadFile(filepath.Join(dir, workDir, "notes.txt"))
-				return err == nil && len(notes) > 0
-			}, 20*time.Second, 5*time.Millisecond)
-			rec, ok, err := supervisor.ReadRecord(dir)
-			require.NoError(t, err)
-			require.True(t, ok)
-			require.NoError(t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
-			require.Error(t, <-done)
+			h.loseAfter("notes.txt")
 			acts := h.acts
 			if other {
 				_, id := someone(t)
@@ -202,6 +197,23 @@ func TestInstructionContinuesTheSession(t *testing.T) {
 			h.noScratch()
 		})
 	}
+}
+
+// loseAfter makes a call, and kills its supervisor and agent when the agent has written a file.
+func (h *harness) loseAfter(written string) {
+	h.t.Helper()
+	done := make(chan error, 1)
+	go func() { _, err := h.pass(context.Background()); done <- err }()
+	dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+	require.Eventually(h.t, func() bool {
+		info, err := os.Stat(filepath.Join(dir, workDir, written))
+		return err == nil && info.Size() > 0
+	}, 20*time.Second, 5*time.Millisecond)
+	rec, ok, err := supervisor.ReadRecord(dir)
+	require.NoError(h.t, err)
+	require.True(h.t, ok)
+	require.NoError(h.t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
+	require.Error(h.t, <-done)
 }
 
 // TestSessionThatCannotBeContinuedIsRestarted: the call is made anew, with its own prompt, in an empty directory.

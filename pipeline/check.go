@@ -182,7 +182,18 @@ func (d *decoder) checkRole(r *Role) {
 		lines[name.Value] = item.Line
 	}
 	d.ascending(at, r.Limits)
+	d.checkSession(at.key("session"), *r)
 	d.checkPrompt(at.key("prompt"), r)
+}
+
+// checkSession reports a role whose agent cannot continue sessions.
+func (d *decoder) checkSession(at location, r Role) {
+	i := slices.IndexFunc(d.def.Agents, func(a Agent) bool { return a.Name == r.Agent })
+	if r.Session != SessionContinue || i < 0 || d.def.Agents[i].Sessions() {
+		return
+	}
+	d.wrong(at, "is %s, and its agent cannot continue sessions; use an agent with the command of claude, codex or "+
+		"gemini that selects no session, or remove the key", r.Session)
 }
 
 // checkPrompt checks a role's prompt file and records which parts of the prompt it places itself. Problems inside the

@@ -40,6 +40,9 @@ func (d *decoder) checkRoles(at *yaml.Node, p Step) {
 		case len(p.Together) > 0 && r.Gives != "" && r.Gives != GivesReport:
 			d.problem(at, "role %q outputs %s, and roles under together can only output reports; make it a separate step",
 				name, r.Gives)
+		case len(p.Together) > 0 && r.Session != "":
+			d.problem(at, "role %q continues its session, and roles under together cannot; remove session from the role, "+
+				"or make it a separate step", name)
 		}
 	}
 }

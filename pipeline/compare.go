@@ -233,7 +233,7 @@ func (c *comparer) refusedRole(at []string) string {
 		return ""
 	}
 	switch at[2] {
-	case "prompt", "with", "agent", "checks", "tally", "score", "verdict":
+	case "prompt", "with", "agent", "session", "checks", "tally", "score", "verdict":
 		return c.completed(func(s PlanStep) bool { return s.Role == at[1] || slices.Contains(s.Members, at[1]) })
 	}
 	return RefusedStructure

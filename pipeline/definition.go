@@ -62,6 +62,9 @@ const (
 // InterruptRestart is the value of on_interrupt with which no session is continued.
 const InterruptRestart = "restart"
 
+// SessionContinue is the value of session with which the calls of a role continue one session.
+const SessionContinue = "continue"
+
 // Price is in USD per million tokens. Without prices of cached tokens, they cost 0.1 (read) and 1.25 (written) of an
 // input token.
 type Price struct {
@@ -238,14 +241,16 @@ type Role struct {
 	Name   string `json:"name"`
 	Prompt string `json:"prompt"` // path of the prompt template
 	// parts (Part…) that the template places itself and that are therefore always filled in
-	Places  []string  `json:"places,omitempty" yaml:"-"`
-	Gives   string    `json:"gives"` // artifact, report or changes
-	Checks  []Check   `json:"checks,omitempty"`
-	Notes   []string  `json:"notes,omitempty"`
-	Tally   []Tally   `json:"tally,omitempty" yaml:"-"`
-	Score   *Score    `json:"score,omitempty"`
-	Verdict *Verdict  `json:"verdict,omitempty"`
-	Agent   string    `json:"agent,omitempty"`
+	Places  []string `json:"places,omitempty" yaml:"-"`
+	Gives   string   `json:"gives"` // artifact, report or changes
+	Checks  []Check  `json:"checks,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Tally   []Tally  `json:"tally,omitempty" yaml:"-"`
+	Score   *Score   `json:"score,omitempty"`
+	Verdict *Verdict `json:"verdict,omitempty"`
+	Agent   string   `json:"agent,omitempty"`
+	// continue: its calls in a stage are one conversation with the agent; empty: each call begins a new one
+	Session string    `json:"session,omitempty"`
 	Limits  Limits    `json:"limits"` // complete: merged over those of the definition
 	With    []KeyText `json:"with,omitempty" yaml:"-"`
 }

@@ -163,6 +163,8 @@ var injuries = []injury{
 	{"together alone", "{role: judge, order: Y, see: last}", "{together: [judge]}", `x.yaml:20: stage "write" step 2.together needs two roles or more; for one write role: NAME`},
 	{"together with a builder", "{role: judge, order: Y, see: last}", "{together: [judge, writer, judge]}", "x.yaml:20: role \"writer\" outputs artifact, and roles under together can only output reports; make it a separate step\n" +
 		"x.yaml:20: stage \"write\" step 2.together has judge twice; keep one"},
+	{"another session", "gives: report,", "gives: report, session: new,",
+		`x.yaml:11: roles.judge.session is "new"; write one of: continue`},
 	{"no such order", "order: Y", "order: Z", `x.yaml:20: stage "write" step 2.order is "Z", not one of the stage's orders; did you mean "X"?`},
 	{"an order without orders", "{role: judge}", "{role: judge, order: X}", `x.yaml:26: stage "polish" step 1.order is "X", not one of the stage's orders; there is none to choose from`},
 	{"no such note", "notes: [log]", "notes: [lug]", `x.yaml:10: roles.writer.notes has "lug", not a note of this pipeline; did you mean "log"?`},

@@ -24,6 +24,16 @@ func (p *Plan) Agent(name string) (Agent, bool) {
 	return p.Agents[i], true
 }
 
+// Sessions reports whether the agent can continue its sessions.
+func (a Agent) Sessions() bool {
+	kind, _ := adapter.Find(a.Reply)
+	if kind.Resume == nil {
+		return false
+	}
+	_, ok := kind.Resume(a.Run, "session")
+	return ok
+}
+
 // ReplyOf returns the form of the output of a role's call in a step.
 func (p *Plan) ReplyOf(step PlanStep, role string) string {
 	if step.Kind == KindRun {

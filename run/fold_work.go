@@ -150,6 +150,7 @@ func (f *folder) endPass(e *Event) {
 	f.learnCost(&p)
 	f.countPass(&p)
 	f.keepReply(&p, phaseName(e))
+	f.keepSession(&p, phaseName(e))
 	if p.Outcome == CategoryOK {
 		f.Failure = nil
 	}

@@ -108,7 +108,7 @@ func (l *Log) givenUp(p PassEnd) {
 // accepted is what was taken from a reply.
 func (l *Log) accepted(p PassEnd) {
 	if p.ResumedFrom != "" {
-		l.info("  Continued the agent's session %s after an interruption", p.ResumedFrom)
+		l.info("  Continued the agent's session %s", p.ResumedFrom)
 	}
 	if p.Reply != nil {
 		l.info("  Output received (%s chars, ~%s tokens)", thousands(p.Reply.Chars), thousands(tokens(p.Reply.Chars)))

@@ -96,6 +96,8 @@ type PassEnd struct {
 	Envelope    *Blob     `json:"envelope,omitempty"`     // metadata that the agent reported with it
 	ResumedFrom string    `json:"resumed_from,omitempty"` // id of the session that the agent continued
 	Tools       *ToolUses `json:"tools,omitempty"`        // nil: none was reported
+	// that later calls of the role in the stage continue; nil: the role continues none, or it was not kept
+	Session *KeptSession `json:"session,omitempty"`
 	// failed: the evidence of its last call is that of the attempt
 	Attempted  bool       `json:"attempted,omitempty"`
 	Artifact   *Blob      `json:"artifact,omitempty"` // nil: unchanged
@@ -122,6 +124,14 @@ type PassEnd struct {
 	// numbers of the operator's instructions that the prompt contained
 	Instructions []int64 `json:"instructions,omitempty"`
 	Next         *Place  `json:"next,omitempty"` // nil while other members of the group are in progress
+}
+
+// KeptSession is the session of an accepted answer.
+type KeptSession struct {
+	ID     string `json:"id"`     // that the agent reported
+	Host   string `json:"host"`   // that has its file
+	Call   string `json:"call"`   // with the digest of what was asked
+	Digest string `json:"digest"` // of session and answer: a part of the next question
 }
 
 // Turn reports whether the pass is a turn: one settled call that may change the workspace, whatever its outcome. Turns

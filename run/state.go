@@ -49,8 +49,10 @@ type State struct {
 	Pictures *Blob          `json:"pictures,omitempty"` // manifest of this round's pictures; nil: none
 	// the last reply of each step of this round and of each stage
 	Replies []Reply `json:"replies,omitempty"`
-	Values  []Value `json:"values,omitempty"`  // what `until` may read in this round
-	Verdict string  `json:"verdict,omitempty"` // the last one, of whatever round
+	// of roles that continue their session, in the stage of the last one
+	Sessions []RoleSession `json:"sessions,omitempty"`
+	Values   []Value       `json:"values,omitempty"`  // what `until` may read in this round
+	Verdict  string        `json:"verdict,omitempty"` // the last one, of whatever round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Approved    *bool        `json:"approved,omitempty"`
 	Passes      PassCount    `json:"passes"`
@@ -140,6 +142,13 @@ type Reply struct {
 	Role   string `json:"role"`
 	Phase  string `json:"phase"`
 	Reply  Blob   `json:"reply"`
+}
+
+// RoleSession is the session that the next call of a role in a stage continues.
+type RoleSession struct {
+	Phase string `json:"phase"`
+	Role  string `json:"role"`
+	KeptSession
 }
 
 // Value is one name that `until` can compare.

@@ -336,9 +336,17 @@ func (p *pass) input() contract.PassInput {
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
-		BudgetUSD: p.share,
+		Session: p.session(), BudgetUSD: p.share,
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
+}
+
+// session returns the session that the call continues, if its role continues its own.
+func (p *pass) session() *run.KeptSession {
+	if p.member != "" {
+		return nil
+	}
+	return p.e.j.state.SessionOf(p.e.round.Stage, p.role.Name)
 }
 
 // heading returns the heading of an entry in a notes file. It also makes the entry unique.

@@ -54,7 +54,7 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 		Tally: res.Tally,
 		Score: res.Score, Verdict: res.Verdict, Approved: p.approved(), As: p.step.As, Value: p.value(res),
 		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined, ResumedFrom: res.ResumedFrom,
-		Tools: res.Tools,
+		Tools: res.Tools, Session: res.Session,
 	}
 	end.CompletedAt, end.DurationMS = span(p.startedAt, res.StartedAt, res.DurationMS)
 	if p.context.Artifact != nil {

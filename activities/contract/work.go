@@ -3,8 +3,6 @@
 package contract
 
 import (
-	"strings"
-
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -322,19 +320,21 @@ type PassInput struct {
 	Call    string `json:"call"`
 	Attempt int    `json:"attempt"`
 	// instructions of operators for which an earlier delivery of the call was interrupted
-	Steering    []string     `json:"steering,omitempty"`
-	At          StepRef      `json:"at"`
-	DecisionID  string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
-	Heading     string       `json:"heading"`         // of its entries in notes
-	Prompt      run.Blob     `json:"prompt"`
-	Context     *StepContext `json:"given,omitempty"` // parts of a redacted prompt, to compose it again
-	Artifact    *run.Blob    `json:"artifact,omitempty"`
-	Notes       []run.Notes  `json:"notes,omitempty"`
-	Pictures    *run.Blob    `json:"pictures,omitempty"`
-	Tree        *Tree        `json:"tree,omitempty"` // the workspace to copy
-	TimeoutMS   int64        `json:"timeout_ms"`
-	HeartbeatMS int64        `json:"heartbeat_ms"`
-	BudgetUSD   float64      `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
+	Steering   []string     `json:"steering,omitempty"`
+	At         StepRef      `json:"at"`
+	DecisionID string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
+	Heading    string       `json:"heading"`         // of its entries in notes
+	Prompt     run.Blob     `json:"prompt"`
+	Context    *StepContext `json:"given,omitempty"` // parts of a redacted prompt, to compose it again
+	Artifact   *run.Blob    `json:"artifact,omitempty"`
+	Notes      []run.Notes  `json:"notes,omitempty"`
+	Pictures   *run.Blob    `json:"pictures,omitempty"`
+	Tree       *Tree        `json:"tree,omitempty"` // the workspace to copy
+	// of the role's previous call in the stage, if it continues its session
+	Session     *run.KeptSession `json:"session,omitempty"`
+	TimeoutMS   int64            `json:"timeout_ms"`
+	HeartbeatMS int64            `json:"heartbeat_ms"`
+	BudgetUSD   float64          `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
 
 	SupersededSeen int `json:"late,omitempty"` // number of superseded results already counted
 
@@ -374,6 +374,7 @@ type PassResult struct {
 	DurationMS  int64                 `json:"duration_ms"`
 	ResumedFrom string                `json:"resumed_from,omitempty"` // session that the agent continued
 	Tools       *run.ToolUses         `json:"tools,omitempty"`
+	Session     *run.KeptSession      `json:"session,omitempty"` // of an accepted answer, that the next call continues
 	Reused      bool                  `json:"reused,omitempty"`
 	Joined      bool                  `json:"joined,omitempty"`
 	Superseded  []SupersededResult    `json:"late,omitempty"` // of this call or earlier ones
@@ -385,24 +386,6 @@ type PassResult struct {
 	// host whose worker stopped during the call: its next worker joins it
 	HandedOver string     `json:"handed_over,omitempty"`
 	ClaimedBy  *HostClaim `json:"elsewhere,omitempty"` // another host may be making the call
-}
-
-// HostClaim is a host's claim of a call and when it expires.
-type HostClaim struct {
-	Host  string `json:"host"`
-	Until string `json:"until"`
-}
-
-// Suffix returns the suffix of the id of an activity that waits for that host, for [ClaimInActivityID].
-func (e HostClaim) Suffix() string { return claimMark + e.Host + "/" + e.Until }
-
-const claimMark = "@"
-
-// ClaimInActivityID returns the claim that an activity waits for, and whether there is one.
-func ClaimInActivityID(activityID string) (HostClaim, bool) {
-	_, claimed, ok := strings.Cut(activityID, claimMark)
-	host, until, both := strings.Cut(claimed, "/")
-	return HostClaim{Host: host, Until: until}, ok && both
 }
 
 // RecoveredError is an error that an activity recovered from; it is journaled.

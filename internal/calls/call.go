@@ -37,6 +37,7 @@ type Claim struct {
 
 	Sandbox sandbox.Held `json:"sandbox"`           // what restricts the agent
 	Session *Session     `json:"session,omitempty"` // that it continues
+	Note    string       `json:"note,omitempty"`    // why it continues none, though its role does
 
 	// for the costs of the host; empty for commands
 	Pipeline    string `json:"pipeline,omitempty"`
@@ -68,6 +69,8 @@ type Answer struct {
 	Tools     *run.ToolUses  `json:"tools,omitempty"`
 	Resumed   string         `json:"resumed,omitempty"` // id of the session that it continued
 	Session   *Session       `json:"session,omitempty"` // it was interrupted: the next try can continue this
+	Kept      *Kept          `json:"kept,omitempty"`    // of a role that continues its session
+	Notes     []string       `json:"notes,omitempty"`   // about its session: warnings of the pass
 	// call of another run that it was copied from: it was paid for there
 	Source string `json:"source,omitempty"`
 

@@ -1,29 +1,35 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
-// Session is the conversation of a call that was interrupted. It can be continued only with the working directory as
-// the agent left it: the model relies on its own changes.
+// Session is the conversation that a delivery continues. That of an interrupted call can be continued only with the
+// working directory as the agent left it: the model relies on its own changes.
 type Session struct {
 	ID    string `json:"id"`
 	Host  string `json:"host"`
-	Work  string `json:"work"`           // the working directory on that host
-	Cause string `json:"cause"`          // why the call was interrupted, for the agent
-	Late  bool   `json:"late,omitempty"` // its time was nearly up: it only has to finish
+	Work  string `json:"work"`            // the working directory on that host
+	Of    string `json:"of,omitempty"`    // the program: claude, codex or gemini
+	Cause string `json:"cause,omitempty"` // why the call was interrupted, for the agent
+	From  string `json:"from,omitempty"`  // the session that it is a copy of
+	Last  string `json:"last,omitempty"`  // the session before it, if the program has no file of it yet
+	Copy  string `json:"copy,omitempty"`  // file of that copy
+	Asks  bool   `json:"asks,omitempty"`  // it is of an earlier question: the delivery asks its own
+	Late  bool   `json:"late,omitempty"`  // its time was nearly up: it only has to finish
 
 	Instructions []string `json:"instructions,omitempty"` // of operators, for which the call was interrupted
 
@@ -32,12 +38,27 @@ type Session struct {
 	Unknown int       `json:"unknown_calls,omitempty"` // calls of it that were counted without a known cost
 }
 
-// sessionID is the form of ids that are used as arguments of a command.
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+// Kept is the session of an accepted answer, which the next call of its role continues.
+type Kept struct {
+	ID      string `json:"id"`
+	Host    string `json:"host"`
+	Program string `json:"program"` // claude, codex or gemini
+	File    string `json:"file"`    // below the folder of kept sessions of that host
+	Digest  string `json:"digest"`  // of session and answer
+
+	Counted run.Spend `json:"counted,omitzero"` // as of a Session
+	Unknown int       `json:"unknown_calls,omitempty"`
+}
+
+// Original returns the id of the session as an earlier call reported it.
+func (s *Session) Original() string { return cmp.Or(s.From, s.ID) }
+
+// Prior reports whether the session is one of an earlier question: the delivery asks its own.
+func (s *Session) Prior() bool { return s != nil && s.Asks }
 
 // Usable reports whether a host can continue the session: it has the working directory, in its scratch directory.
 func (s *Session) Usable(host, scratch string) bool {
-	if s == nil || s.Host != host || !sessionID.MatchString(s.ID) {
+	if s == nil || s.Host != host || !sessions.Valid(s.ID) {
 		return false
 	}
 	if below, err := filepath.Rel(scratch, s.Work); err != nil || !filepath.IsLocal(below) {

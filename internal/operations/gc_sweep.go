@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/internal/store"
 )
 
@@ -102,6 +103,9 @@ func (g *collector) sweep(ctx context.Context, garbage []store.Object) error {
 	}
 	for _, id := range g.Forget {
 		if err := calls.RemoveEnvironment(g.StateDir, config.Settings{StateDir: g.StateDir}.Scratch(), id); err != nil {
+			return err
+		}
+		if err := sessions.Remove(g.StateDir, id); err != nil {
 			return err
 		}
 	}

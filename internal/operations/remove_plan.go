@@ -16,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -29,7 +30,8 @@ func (o Operator) removable(ctx context.Context, r Removal, s removed, all []rem
 	}
 	o.mayRemove(&p, r, s)
 	for _, step := range []func(context.Context, *Removable, Removal, removed, []removed) error{
-		o.workflowParts, o.gitParts, o.edits, o.scratchParts, o.environmentParts, o.storeParts, o.directoryParts,
+		o.workflowParts, o.gitParts, o.edits, o.scratchParts, o.environmentParts, o.sessionParts, o.storeParts,
+		o.directoryParts,
 		o.registryParts,
 	} {
 		if err := step(ctx, &p, r, s, all); err != nil {
@@ -250,6 +252,23 @@ func (o Operator) environmentParts(_ context.Context, p *Removable, _ Removal, _
 	}
 	p.part("environment", path, Amount{}, "variables handed over to its calls",
 		func(context.Context) error { return environ.Remove(o.Settings.StateDir, p.RunID) })
+	return nil
+}
+
+// sessionParts returns the conversations of roles that continue their session.
+func (o Operator) sessionParts(_ context.Context, p *Removable, _ Removal, _ removed, _ []removed) error {
+	dir, err := sessions.Dir(o.Settings.StateDir, p.RunID)
+	if err != nil {
+		return err
+	}
+	var sum Amount
+	if err := measure(dir, &sum); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	p.part("sessions", dir, sum, "conversations of its roles",
+		func(context.Context) error { return sessions.Remove(o.Settings.StateDir, p.RunID) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand"
@@ -33,6 +34,8 @@ type realAgent struct {
 	t    *testing.T
 	api  *modelapi.API
 	argv []string // of the agent in a definition
+
+	program []string
 }
 
 // newRealAgent installs a command line if it is missing. Its model calls the shell tool in each turn, and then answers.
@@ -58,28 +61,35 @@ func newRealAgent(t *testing.T, cli realcli.CLI, tool, argument string, flags ..
 	root := t.TempDir()
 	home := filepath.Join(root, "home")
 	require.NoError(t, os.MkdirAll(home, 0o700))
-	require.NoError(t, cli.WriteHome(home, a.api.URL))
-	script := "#!/bin/sh\nexport HOME=" + home + "\nexport " + strings.Join(cli.Environ(a.api.URL), "\nexport ") +
-		"\nexec " + strings.Join(program, " ") + ` "$@"` + "\n"
-	shim := filepath.Join(root, cli.Name)
-	require.NoError(t, os.WriteFile(shim, []byte(script), 0o700))
-	a.argv = append([]string{shim}, flags...)
+	a.program, a.argv = program, append([]string{filepath.Join(root, cli.Name)}, flags...)
+	require.NoError(t, a.shim(cli, home))
 	return a
+}
+
+// shim points the command line at the API and a home.
+func (a *realAgent) shim(cli realcli.CLI, home string) error {
+	script := "#!/bin/sh\nexport HOME=" + home + "\nexport " + strings.Join(cli.Environ(a.api.URL), "\nexport ") +
+		"\nexec " + strings.Join(a.program, " ") + ` "$@"` + "\n"
+	return errors.Join(cli.WriteHome(home, a.api.URL), os.WriteFile(a.argv[0], []byte(script), 0o700))
+}
+
+func yamlWords(words []string) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, strconv.Quote(w))
+	}
+	return strings.Join(all, ", ")
 }
 
 // definition writes a pipeline of one pass, and returns its file.
 func (a *realAgent) definition(dir, reply, onInterrupt string) string {
 	a.t.Helper()
-	quoted := make([]string, len(a.argv))
-	for i, arg := range a.argv {
-		quoted[i] = strconv.Quote(arg)
-	}
 	for name, text := range map[string]string{"task.md": "Do the work.\n", "pipeline.yaml": fmt.Sprintf(`pipeline: session
 agent: {run: [%s], reply: %s, on_interrupt: %s}
 limits: {timeout: 2m, attempts: 20, backoff: {first: 10ms, max: 20ms}}
 roles: {worker: {prompt: task.md, gives: report}}
 stages: [{name: work, steps: [{role: worker}]}]
-`, strings.Join(quoted, ", "), reply, onInterrupt)} {
+`, yamlWords(a.argv), reply, onInterrupt)} {
 		require.NoError(a.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return filepath.Join(dir, "pipeline.yaml")
@@ -128,24 +138,31 @@ func endAgent(id process.Identity) {
 	_ = exec.Command("pkill", "-KILL", "-P", strconv.Itoa(id.PID)).Run() // it may have ended
 }
 
-// TestKilledAgentsContinue kills calls of the real command lines at random moments: the agent, or its supervisor with
-// it. Each call continues its session, so the model is asked again for at most one answer per kill. Without
-// sessions it is asked again for more.
-func TestKilledAgentsContinue(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		cli            realcli.CLI
-		tool, argument string
-		reply          string
-		flags          []string
-	}{
+// realAgentRow is a real command line, with its shell tool and flags.
+type realAgentRow struct {
+	cli            realcli.CLI
+	tool, argument string
+	reply          string
+	flags          []string
+}
+
+func realAgents() []realAgentRow {
+	return []realAgentRow{
 		{realcli.Claude(), "Bash", "command", "claude-stream", []string{"-p", "--output-format", "stream-json", "--verbose",
 			"--include-partial-messages", "--allowedTools", "Bash"}},
 		{realcli.Codex(), "exec_command", "cmd", "codex-jsonl", []string{"exec", "--json", "--skip-git-repo-check",
 			"--dangerously-bypass-approvals-and-sandbox"}},
 		{realcli.Gemini(), "run_shell_command", "command", "gemini-stream", []string{"-m", "gemini-2.5-pro",
 			"--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}},
-	} {
+	}
+}
+
+// TestKilledAgentsContinue kills calls of the real command lines at random moments: the agent, or its supervisor with
+// it. Each call continues its session, so the model is asked again for at most one answer per kill. Without
+// sessions it is asked again for more.
+func TestKilledAgentsContinue(t *testing.T) {
+	t.Parallel()
+	for _, row := range realAgents() {
 		t.Run(row.cli.Name, func(t *testing.T) {
 			t.Parallel()
 			modes := []string{"continue", "restart"}

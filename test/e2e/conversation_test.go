@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/test/modelapi"
+)
+
+// TestRolesContinueSessionsOfRealAgents has three roles take turns, each with a real command line. In its second and
+// third call each knows what it answered before, and is billed for that call only.
+func TestRolesContinueSessionsOfRealAgents(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	home := h.dir("home")
+	require.NoError(t, os.Mkdir(home, 0o700))
+	h.env = append(h.env, "HOME="+home, "XDG_CACHE_HOME="+cacheHome(t))
+	usage := []modelapi.Tokens{{Input: 1234, Output: 567, CacheRead: 890}, {Input: 11, Output: 22, CacheRead: 9000},
+		{Input: 333, Output: 44, CacheRead: 5}}
+	apis := map[string]*modelapi.API{}
+	var agents, roles, steps strings.Builder
+	for _, row := range realAgents() {
+		a := newRealAgent(t, row.cli, row.tool, row.argument, row.flags...)
+		a.api.Close()
+		a.api = row.cli.API()
+		t.Cleanup(a.api.Close)
+		var turns []modelapi.Turn
+		for i, u := range usage {
+			turns = append(turns, modelapi.Turn{Text: fmt.Sprintf("Answer %d of %s.", i+1, row.cli.Name), Usage: u})
+		}
+		a.api.Script(turns...)
+		require.NoError(t, a.shim(row.cli, home))
+		apis[row.cli.Name] = a.api
+		fmt.Fprintf(&agents, "  %s: {run: [%s], reply: %s}\n", row.cli.Name, yamlWords(a.argv), row.reply)
+		fmt.Fprintf(&roles, "  %s: {prompt: task.md, gives: report, agent: %[1]s, session: continue}\n", row.cli.Name)
+		fmt.Fprintf(&steps, "{role: %s}, ", row.cli.Name)
+	}
+	all := strings.TrimSuffix(strings.Repeat(steps.String(), len(usage)), ", ")
+	for name, text := range map[string]string{"task.md": "Do the work.\n",
+		"pipeline.yaml": "pipeline: conversation\nagents:\n" + agents.String() + "limits: {timeout: 2m, attempts: 1}\nroles:\n" +
+			roles.String() + "stages: [{name: work, steps: [" + all + "]}]\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(h.root, name), []byte(text), 0o600))
+	}
+	dir := h.dir("run")
+	h.starter("run", "--config", filepath.Join(h.root, "pipeline.yaml"), "--output-dir", dir)
+	require.True(t, statusIs(dir, run.Done), string(read(t, dir+"/_orchestrator/logs/orchestrator.log")))
+	n := map[string]int{}
+	before := map[string]string{}
+	for _, end := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {
+		i := n[end.Role]
+		n[end.Role]++
+		require.Empty(t, end.Validation.Warnings)
+		require.NotNil(t, end.Session)
+		require.Equal(t, before[end.Role], end.ResumedFrom, "%s, call %d", end.Role, i+1)
+		before[end.Role] = end.Session.ID
+		want := run.Tokens{Input: int64(usage[i].Input), Output: int64(usage[i].Output), CacheRead: int64(usage[i].CacheRead)}
+		require.Equal(t, want, end.Spend.Tokens, "%s, call %d", end.Role, i+1)
+		require.True(t, end.Role != "claude" || end.Spend.Known == run.CostExact, "codex names no model")
+		asked, _ := apis[end.Role].Asked()
+		require.Len(t, asked, len(usage))
+		for k := range usage {
+			require.Equal(t, k < i, strings.Contains(string(asked[i].Body), fmt.Sprintf("Answer %d of %s.", k+1, end.Role)),
+				"%s, call %d knows answer %d", end.Role, i+1, k+1)
+		}
+	}
+	require.Equal(t, map[string]int{"claude": 3, "codex": 3, "gemini": 3}, n)
+	for name, flags := range map[string]string{"claude": " -p", "gemini": " --skip-trust -m gemini-2.5-pro"} {
+		command := strings.TrimSpace(h.starter("session", dir, name))
+		cmd := exec.Command("sh", "-c", command+flags)
+		cmd.Stdin, cmd.Env = strings.NewReader("What did you answer?"), append(os.Environ(), h.env...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", command, out)
+		asked, _ := apis[name].Asked()
+		require.Contains(t, string(asked[3].Body), fmt.Sprintf("Answer 3 of %s.", name))
+	}
+	require.Contains(t, h.starter("session", dir), "codex")
+}
