@@ -76,7 +76,7 @@ func TestJSONShapes(t *testing.T) {
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
 		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},
-		"remove": removal{}, "amend": operations.Amended{},
+		"remove": removal{}, "session": SessionLine{}, "amend": operations.Amended{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

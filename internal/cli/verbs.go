@@ -56,6 +56,7 @@ func verbs() []verb {
 		{"logs", "inspect", (*app).logs},
 		{"quality-report", "inspect", (*app).qualityReport},
 		{"report", "inspect", (*app).report},
+		{"session", "inspect", (*app).conversation},
 		{"snapshot", "inspect", (*app).snapshot},
 		{"status", "inspect", (*app).status},
 		{"watch", "inspect", (*app).watch},
