@@ -122,13 +122,14 @@ func (c *composer) request() (pass.Request, error) {
 	if err != nil {
 		return pass.Request{}, err
 	}
-	r := pass.Request{Template: template, Gives: c.role.Gives, Gets: c.plan.PartsOf(c.step, c.role.Name),
+	r := pass.Request{Template: template, Gives: c.role.Gives,
+		Verdict: c.role.Verdict != nil && c.role.Verdict.Schema != "", Gets: c.plan.PartsOf(c.step, c.role.Name),
 		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
 	r.Feedback = operatorFeedback(c.in.Context)
 	if r.Steering, err = c.steering(); err != nil {
 		return r, err
 	}
-	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.pictures, c.artifact}
+	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.answers, c.pictures, c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
 			return r, err
@@ -242,6 +243,27 @@ func (c *composer) replies(r *pass.Request) error {
 			return err
 		}
 		r.Replies = append(r.Replies, pass.Text{Label: reply.Role, Body: body})
+	}
+	return nil
+}
+
+// answers adds the question that the operator's feedback answers, with the outputs that it was about. Those of the
+// replies part are not repeated.
+func (c *composer) answers(r *pass.Request) error {
+	about := c.in.Context.About
+	if about == nil || c.in.Context.Feedback == "" {
+		return nil
+	}
+	r.Answers = &pass.Answers{Question: about.Question, Verdict: about.Verdict}
+	for _, o := range []*run.Output{about.Work, about.Review} {
+		if o == nil || slices.ContainsFunc(c.in.Context.Replies, func(p run.Reply) bool { return p.Reply.Digest == o.Digest }) {
+			continue
+		}
+		body, err := c.text(o.Digest)
+		if err != nil {
+			return err
+		}
+		r.Answers.Outputs = append(r.Answers.Outputs, pass.Text{Label: "Output of " + o.Role, Body: body})
 	}
 	return nil
 }

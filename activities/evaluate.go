@@ -94,6 +94,7 @@ func (j evaluation) takeReply(res *contract.PassResult) error {
 	// the answer may be evaluated again by a joined delivery
 	res.Validation.Warnings = slices.Clone(r.Validation.Warnings)
 	res.Score, res.ScoreWhy, res.Verdict = r.Score, r.ScoreWhy, r.Verdict
+	res.Findings = r.Findings
 	res.Reply = r.Text
 	if res.Structural {
 		res.Output = r.Text

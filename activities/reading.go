@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -134,11 +135,31 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 	for _, n := range shown.Notes {
 		r.Notes = append(r.Notes, calls.Note{Name: n.Label, Text: a.cfg.Redact(n.Body)})
 	}
+	if err := a.keepReview(ctx, s, r, got.Review); err != nil {
+		return err
+	}
 	if got.Outcome != run.CategoryOK || len(got.Artifact) == 0 {
 		return nil
 	}
 	b, err := blobs.Put(ctx, s, got.Artifact)
 	r.Artifact = &b
+	return err
+}
+
+// keepReview stores a structured verdict.
+func (a *Activities) keepReview(ctx context.Context, s *store.Store, r *calls.Reading, review *pass.Review) error {
+	if review == nil {
+		return nil
+	}
+	raw, err := json.MarshalIndent(review, "", "  ")
+	if err != nil {
+		return err
+	}
+	stored, err := a.storeText(ctx, s, string(raw)+"\n")
+	r.Findings = &run.Findings{
+		Digest: stored.Digest, ShipReady: review.ShipReady, Findings: len(review.Findings),
+		Blockers: len(review.Blockers), Gaps: len(review.Gaps),
+	}
 	return err
 }
 

@@ -139,6 +139,9 @@ func (d *decoder) possible(s Stage, name string) (words []string, known bool) {
 		case p.Run != "" && p.As == name:
 			words = append(words, "ok", "failed")
 		case isRole && r.Verdict != nil && (r.Score == nil || name == "verdict"):
+			if r.Verdict.Schema != "" {
+				return nil, false // a role may return any word
+			}
 			found, ok := alternatives(r.Verdict.Find)
 			if !ok {
 				return nil, false

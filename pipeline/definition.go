@@ -295,10 +295,14 @@ type Score struct {
 	Range []float64 `json:"range"`
 }
 
-// Verdict finds a word in a reply.
+// Verdict finds a word in a reply. At least one of the two is set; a structured verdict counts first.
 type Verdict struct {
-	Find string `json:"find"` // RE2, one group
+	Find   string `json:"find,omitempty"`   // RE2, one group
+	Schema string `json:"schema,omitempty"` // VerdictReview: a fenced JSON block
 }
+
+// VerdictReview is the schema of structured verdicts: ship_ready, findings, blockers, gaps.
+const VerdictReview = "review"
 
 // Stage is a list of steps that runs once, once for each set, or repeatedly.
 type Stage struct {

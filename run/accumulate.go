@@ -122,6 +122,7 @@ func (s State) Clone() State {
 		slices.Clone(s.Damage)
 	s.Means, s.Loops, s.Sessions = slices.Clone(s.Means), slices.Clone(s.Loops), slices.Clone(s.Sessions)
 	s.Instructions, s.Started = slices.Clone(s.Instructions), slices.Clone(s.Started)
+	s.Decisions, s.Files = slices.Clone(s.Decisions), slices.Clone(s.Files)
 	s.Redone, s.Questions, s.Waivers, s.Stages = slices.Clone(s.Redone), slices.Clone(s.Questions),
 		slices.Clone(s.Waivers), slices.Clone(s.Stages)
 	return s

@@ -32,13 +32,13 @@ func (f *folder) open(e *Event, p QuestionRequested) {
 		Kind: p.Kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger,
 		Actions: filledList(p.Actions), Artifacts: p.Artifacts, Type: p.Type, Verdict: p.Verdict, Approved: p.Approved,
 		LoopMaxRounds: p.LoopMaxRounds, LastOutput: p.LastOutput,
-		RequestedAt: e.TS, Deadlines: p.Deadlines,
+		RequestedAt: e.TS, Deadlines: p.Deadlines, Subject: p.Subject,
 	}
 	var open []Question
 	if i := f.index(QuestionHandoff); i >= 0 && q.Kind != QuestionHandoff {
 		open = append(open, f.Questions[i])
 	}
-	f.Questions, f.Feedback = append(open, q), ""
+	f.Questions, f.Feedback, f.About = append(open, q), "", nil
 	f.head(e)
 }
 
@@ -81,6 +81,7 @@ func (f *folder) remember(d QuestionDecided, asked Question) {
 	if asked.Kind != "" {
 		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
 	}
+	f.past(d, asked)
 	if asked.Kind == QuestionHandoff {
 		f.Decided.Digest = asked.Digest
 	}

@@ -41,6 +41,8 @@ func check(t *testing.T, r row) {
 	got := run.Apply(s, e)
 	want := s
 	want.Seq, want.TS, want.Used = 9, now, got.Used // see TestUsedOfBudgets
+	// see TestSubjectOfQuestions
+	want.Decisions, want.About, want.Judged, want.Files = got.Decisions, got.About, got.Judged, got.Files
 	if r.want != nil {
 		r.want(&want)
 	}
@@ -314,7 +316,7 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.Equal(t, run.PassCount{Total: 16, LastSettled: 2, Invalid: 1, Warnings: 2}, after.Passes)
 	require.Equal(t, []int64{12}, after.DurationsMS)
 	require.Equal(t, run.Place{Round: 1, Step: 2}, after.Next)
-	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write", Reply: blob("reply")}}, after.Replies)
+	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write", Reply: blob("reply"), Judges: true}}, after.Replies)
 	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
 	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}), event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
 	require.Empty(t, next.Values)

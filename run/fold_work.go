@@ -44,7 +44,7 @@ func (f *folder) endPhase(e *Event) {
 	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
-		f.Feedback = "" // it was for this phase
+		f.Feedback, f.About = "", nil // it was for this phase
 	}
 	if p.Repeats {
 		f.countRound(p.Round)
@@ -155,6 +155,7 @@ func (f *folder) endPass(e *Event) {
 		f.Failure = nil
 	}
 	f.judge(&p)
+	f.keepVerdict(&p, phaseName(e))
 	if p.As != "" && p.Value != "" {
 		f.setValue(p.As, p.Value)
 	}
@@ -176,6 +177,7 @@ func (f *folder) endPass(e *Event) {
 func (f *folder) judge(p *PassEnd) {
 	if p.Tree != nil || p.Artifact != nil && p.Modified {
 		at := f.Next
+		f.outdate()
 		if f.Changed = &at; f.Judgement().Approves() {
 			f.Verdict, f.Approved = "", nil
 		}
@@ -225,7 +227,8 @@ func (f *folder) keepReply(p *PassEnd, phase string) {
 		return sameStep || olderPass
 	})
 	const most = 32
-	kept = append(kept, Reply{Step: p.Step, Member: p.Member, Role: p.Role, Phase: phase, Reply: *p.Reply})
+	kept = append(kept, Reply{Step: p.Step, Member: p.Member, Role: p.Role, Phase: phase, Reply: *p.Reply,
+		Judges: p.Verdict != "" || p.Approved != nil || p.Score != nil})
 	f.Replies = newest(kept, most)
 }
 
@@ -267,6 +270,7 @@ func (f *folder) updateWorkspace(e *Event) {
 	var p WorkspaceUpdated
 	e.Decode(&p)
 	f.Tree = &p.Tree
+	f.touch(p.Files, p.Changed)
 	if p.Commit != "" {
 		f.Commit = p.Commit
 	}

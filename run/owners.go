@@ -72,7 +72,7 @@ func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at
 		s.Markers.DeliveryOverride = &Override{Action: word(d.Action), By: d.DecidedBy, At: at}
 	}
 	if effect.Has(GoesBack) {
-		s.Feedback = d.Feedback
+		s.Feedback, s.About = d.Feedback, q.about()
 	}
 	if effect.Has(Repeats) && there {
 		s.Again = d.ID

@@ -110,9 +110,11 @@ type PassEnd struct {
 	Score      *float64   `json:"score,omitempty"`
 	Verdict    string     `json:"verdict,omitempty"`
 	// for a role with a verdict: whether it approves the work; nil: also in events of earlier versions
-	Approved *bool  `json:"approved,omitempty"`
-	As       string `json:"as,omitempty"`    // name of Value in until
-	Value    string `json:"value,omitempty"` // ok or failed of a command; score or verdict of a role
+	Approved *bool `json:"approved,omitempty"`
+	// of a structured verdict
+	Findings *Findings `json:"findings,omitempty"`
+	As       string    `json:"as,omitempty"`    // name of Value in until
+	Value    string    `json:"value,omitempty"` // ok or failed of a command; score or verdict of a role
 	// for a pass that outputs changes: the resulting tree; nil: unchanged
 	Tree        *Blob `json:"tree,omitempty"`
 	Spend       Spend `json:"spend"`

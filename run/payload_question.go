@@ -23,6 +23,7 @@ type QuestionRequested struct {
 	LastOutput    string       `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
 	Digest        string       `json:"digest,omitempty"`      // what is judged
 	Deadlines
+	Subject
 }
 
 // handoffRequested has the members of a hand-off's event, in their order on disk.
@@ -39,6 +40,7 @@ type otherRequested struct {
 	Actions   []string   `json:"available_actions"`
 	Artifacts []Attached `json:"artifacts,omitempty"`
 	Deadlines
+	Subject
 }
 
 // MarshalJSON writes the payload as the kind's events have it.
@@ -48,6 +50,7 @@ func (q QuestionRequested) MarshalJSON() ([]byte, error) {
 	}
 	return encode(otherRequested{
 		q.ID, q.Question, q.Digest, q.Phase, q.Round, q.Trigger, q.Actions, q.Artifacts, q.Deadlines,
+		q.Subject,
 	})
 }
 

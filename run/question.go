@@ -30,6 +30,7 @@ type Question struct {
 	LastOutput    string       `json:"last_output,omitempty"` // digest
 	RequestedAt   string       `json:"requested_at"`
 	Deadlines
+	Subject
 	Reminded int `json:"reminded,omitempty"` // number of reminders
 }
 

@@ -37,6 +37,7 @@ const (
 const (
 	TriggerRejected       = "rejected"
 	TriggerApproved       = "approved" // asked although approved
+	TriggerAsked          = "asked"    // there is no verdict on the work as it is
 	TriggerIncomplete     = "incomplete"
 	TriggerScopeExpansion = "scope_expansion"
 	TriggerBypass         = "bypass"       // rejected, without a repetition: an operator accepts or halts it
@@ -120,6 +121,7 @@ var questionKinds = []QuestionSpec{
 				ActionContinue,
 			},
 			{TriggerApproved, []string{ActionContinue, ActionRetryFeedback, ActionHalt}, ActionContinue},
+			{TriggerAsked, []string{ActionContinue, ActionRetryFeedback, ActionHalt}, ActionContinue},
 			{TriggerIncomplete, []string{ActionRetryFeedback, ActionContinueWithWaiver, ActionHalt},
 				ActionContinueWithWaiver},
 			{TriggerBypass, []string{ActionContinue, ActionContinueWithWaiver, ActionHalt}, ActionContinue},

@@ -82,10 +82,15 @@ type State struct {
 	Checkpoint  *CheckpointRef  `json:"checkpoint,omitempty"`  // head: where a resume starts from
 	Checkpoints []CheckpointRef `json:"checkpoints,omitempty"` // the last sixteen named ones
 	// what the run has yet to pause for: it was cut off at the end of a set
-	Review   string   `json:"review,omitempty"`
-	Decided  *Decided `json:"decided,omitempty"`
-	Again    string   `json:"again,omitempty"`    // the decision that wants the step at Next done once more
-	Feedback string   `json:"feedback,omitempty"` // the operator's words for the round that is done again
+	Review    string         `json:"review,omitempty"`
+	Decided   *Decided       `json:"decided,omitempty"`
+	Decisions []PastDecision `json:"decisions,omitempty"` // the last eight
+	Judged    *Judged        `json:"judged,omitempty"`    // the last verdict
+	Files     []string       `json:"files,omitempty"`     // that the run changed, the first of them
+	MoreFiles bool           `json:"more_files,omitempty"`
+	Again     string         `json:"again,omitempty"`    // the decision that wants the step at Next done once more
+	Feedback  string         `json:"feedback,omitempty"` // the operator's words for the round that is done again
+	About     *About         `json:"about,omitempty"`    // the question that Feedback answers
 	// open, or undecided when the run failed: the newest last, behind at most a hand-off
 	Questions []Question `json:"questions,omitempty"`
 	Delivery  *Delivered `json:"delivery,omitempty"`
@@ -142,6 +147,7 @@ type Reply struct {
 	Role   string `json:"role"`
 	Phase  string `json:"phase"`
 	Reply  Blob   `json:"reply"`
+	Judges bool   `json:"judges,omitempty"` // it contains a verdict or a score
 }
 
 // RoleSession is the session that the next call of a role in a stage continues.

@@ -25,7 +25,7 @@ type routes struct {
 // continues.
 func (e *engine) ask(ctx workflow.Context, at run.Place, s contract.Step) error {
 	judged, verdict := e.reviewSubject()
-	if approves(verdict) && s.AskType != "" && s.AskType != run.HandoffFeedbackAlways {
+	if approves(e.j.state.Verdict) && s.AskType != "" && s.AskType != run.HandoffFeedbackAlways {
 		return e.skipAsk(ctx, at, s)
 	}
 	req := run.QuestionRequested{
@@ -40,14 +40,14 @@ func (e *engine) ask(ctx workflow.Context, at run.Place, s contract.Step) error 
 		yes := true
 		req.Approved = &yes
 	}
-	if s.AskType == run.HandoffBypass {
+	if s.AskType == run.HandoffBypass && verdict != "" {
 		req.Trigger = run.TriggerBypass
 	}
 	lead, err := e.askRoutes(ctx, at)
 	if err != nil {
 		return err
 	}
-	if lead.back == nil { // there is no earlier step to redo
+	if lead.back == nil || s.AskType == run.HandoffBypass { // there is no step to redo, or none is to be
 		req.Actions = slices.DeleteFunc(run.Offered(run.QuestionHandoff, req.Trigger),
 			func(a string) bool { return a == run.ActionRetryFeedback })
 	}
@@ -65,6 +65,8 @@ func triggerOf(verdict string) string {
 	switch word := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(verdict)), "-", "_"); word {
 	case run.TriggerApproved, run.TriggerIncomplete, run.TriggerScopeExpansion:
 		return word
+	case "":
+		return run.TriggerAsked
 	}
 	return run.TriggerRejected
 }
@@ -108,7 +110,8 @@ func (e *engine) askHandoff(ctx workflow.Context, question string, req run.Quest
 	return e.askQuestion(ctx, req, lead)
 }
 
-// reviewSubject returns what a hand-off is about: the last reply of the phase, and the last verdict.
+// reviewSubject returns what a hand-off is about: the last reply of the phase, and the verdict on it, if there is
+// one.
 func (e *engine) reviewSubject() (digest, verdict string) {
 	s := e.j.state
 	for _, r := range s.Replies {
@@ -119,7 +122,10 @@ func (e *engine) reviewSubject() (digest, verdict string) {
 	if digest == "" && s.Artifact != nil {
 		digest = s.Artifact.Digest
 	}
-	return digest, s.Verdict
+	if j := s.CurrentVerdict(); j != nil {
+		verdict = j.Word
+	}
+	return digest, verdict
 }
 
 func approves(verdict string) bool { return strings.EqualFold(strings.TrimSpace(verdict), "approved") }

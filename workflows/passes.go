@@ -130,8 +130,8 @@ func (e *engine) newPasses(at run.Place, s contract.Step) []*pass {
 func (e *engine) stepContext(s contract.Step) contract.StepContext {
 	st := e.j.state
 	g := contract.StepContext{
-		Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, Waiver: st.Markers.Waiver,
-		Waivers: st.Waivers,
+		Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, About: st.About,
+		Waiver: st.Markers.Waiver, Waivers: st.Waivers,
 	}
 	if st.Task != st.Pipeline {
 		g.Task = st.Task

@@ -85,6 +85,7 @@ func (e *engine) askQuestion(ctx workflow.Context, ask run.QuestionRequested, le
 			about = ask.Phase
 		}
 		ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", about, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
+		ask.Subject = e.j.state.Subject()
 		if ask.Actions == nil {
 			ask.Actions = run.Offered(ask.Kind, ask.Trigger)
 		}

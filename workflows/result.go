@@ -51,7 +51,7 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 		Pass: p.passRef(), Call: p.callID, Outcome: res.Outcome, StartedAt: p.startedAt, Attempts: p.attempt,
 		Reply: res.Reply, Envelope: res.Envelope, Attempted: res.Outcome != run.CategoryOK &&
 			res.Output != nil, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation,
-		Tally: res.Tally,
+		Tally: res.Tally, Findings: res.Findings,
 		Score: res.Score, Verdict: res.Verdict, Approved: p.approved(), As: p.step.As, Value: p.value(res),
 		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined, ResumedFrom: res.ResumedFrom,
 		Tools: res.Tools, Session: res.Session,

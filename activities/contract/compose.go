@@ -9,6 +9,7 @@ type StepContext struct {
 	Replies  []run.Reply  `json:"replies,omitempty"`
 	Pictures *run.Blob    `json:"pictures,omitempty"`
 	Feedback string       `json:"feedback,omitempty"` // the operator's feedback for a repeated round
+	About    *run.About   `json:"about,omitempty"`    // the question that it answers
 	Waiver   *run.Waiver  `json:"waiver,omitempty"`   // accepted by an operator; shown to later reviews
 	Waivers  []run.Waiver `json:"waivers,omitempty"`  // earlier ones
 	Task     string       `json:"task,omitempty"`     // of the run

@@ -367,8 +367,9 @@ type PassResult struct {
 	Score       *float64              `json:"score,omitempty"`
 	ScoreWhy    string                `json:"score_why,omitempty"`
 	Verdict     string                `json:"verdict,omitempty"`
-	Value       string                `json:"value,omitempty"`   // of a command: ok or failed
-	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"` // of a pass that returns changes
+	Findings    *run.Findings         `json:"findings,omitempty"` // of a structured verdict
+	Value       string                `json:"value,omitempty"`    // of a command: ok or failed
+	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"`  // of a pass that returns changes
 	Spend       run.Spend             `json:"spend"`
 	StartedAt   string                `json:"started_at"`
 	DurationMS  int64                 `json:"duration_ms"`

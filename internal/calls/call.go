@@ -209,6 +209,7 @@ type Reading struct {
 	Score      *float64       `json:"score,omitempty"`
 	ScoreWhy   string         `json:"score_why,omitempty"`
 	Verdict    string         `json:"verdict,omitempty"`
+	Findings   *run.Findings  `json:"findings,omitempty"`
 }
 
 // Note is what a reply adds to a notes file.

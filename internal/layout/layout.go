@@ -118,6 +118,9 @@ func ReplyFile(p run.Pass, scored bool) string {
 	}
 }
 
+// VerdictFile is the structured verdict of a reply, verdict.json.
+func VerdictFile(p run.Pass) string { return ofCall(p, "verdict.json") }
+
 // FailedFile returns raw-output-FAILED.txt. Later ones are numbered and none is overwritten. nth is a result of
 // [AttemptNumber].
 func FailedFile(p run.Pass, nth int) string {

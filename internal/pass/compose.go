@@ -12,7 +12,8 @@ import (
 const separator = "\n\n---\n\n"
 
 // Compose composes a prompt. The template is its last section. Parts that the template does not place come before
-// it, in the order of the pipeline's Part constants, then the operator's feedback and instructions.
+// it, in the order of the pipeline's Part constants, then the operator's feedback and instructions. The form of a
+// structured verdict follows it.
 func Compose(r Request) string {
 	placed := placedParts(r.Template)
 	var sections []string
@@ -28,6 +29,9 @@ func Compose(r Request) string {
 		sections = append(sections, r.feedback())
 	}
 	sections = append(sections, r.steering(), strings.TrimSpace(r.task()))
+	if r.Verdict {
+		sections = append(sections, verdictRequest)
+	}
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, separator) + "\n"
 }

@@ -122,7 +122,7 @@ the content
 
 ---
 
-# The operator's words for this round
+# The operator's feedback
 
 Be brave.
 
@@ -161,7 +161,7 @@ func TestComposeExpandsTemplate(t *testing.T) {
 		"a placed part": {"Before.\n{{content}}\nAfter.",
 			"Before.\n## Content\n\n```\nthe content\n```\nAfter."},
 		"the operator's words": {"He said: {{feedback}}",
-			"He said: # The operator's words for this round\n\nBe brave."},
+			"He said: # The operator's feedback\n\nBe brave."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := full(c.template)

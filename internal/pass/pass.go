@@ -18,6 +18,7 @@ type Request struct {
 	Template string   // the role's prompt file
 	Gets     []string // pipeline.Part…: parts of this step, in addition to those that the template places
 	Gives    string   // what to produce
+	Verdict  bool     // ask for a structured verdict
 	Vars     Vars
 	Wording  run.Wording
 	// Empty parts are omitted.
@@ -30,6 +31,14 @@ type Request struct {
 	Artifact   Text     // Label is the file name
 	Feedback   string   // the operator's feedback for an extra round
 	Steering   []string // instructions that an operator gave the run
+	Answers    *Answers // the question that the feedback answers; nil: none
+}
+
+// Answers is the question that feedback answers.
+type Answers struct {
+	Question string
+	Verdict  string // that the question was about; empty: none
+	Outputs  []Text // that the question was about, by role, as far as they are not among the replies
 }
 
 // Vars fill {{name}} in a template.
@@ -61,6 +70,7 @@ type Reading struct {
 	Score      *float64 // nil: none found, or out of range
 	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
 	Verdict    string
+	Review     *Review // a structured verdict
 }
 
 // Count is one tallied heading; nil if the heading is missing.

@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -44,10 +45,21 @@ func scoreIn(s pipeline.Score, reply string) (score *float64, why string) {
 	}
 }
 
-// readVerdict reads the last match of the role's pattern.
+// readVerdict reads the structured verdict of a role, or else the last match of its pattern.
 func (r *Reading) readVerdict(v *pipeline.Verdict, reply string) {
 	if v == nil {
 		return
+	}
+	if v.Schema != "" {
+		review, err := readReview(reply)
+		if err == nil {
+			r.Review, r.Verdict = review, review.Verdict
+			return
+		}
+		if v.Find == "" || !errors.Is(err, errNoBlock) {
+			r.failNoVerdict(err.Error())
+			return
+		}
 	}
 	found, err := matches("(?m)", v.Find, reply)
 	switch {

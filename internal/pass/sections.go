@@ -13,8 +13,10 @@ const (
 	picturesIntro = "# Pictures\n\nOpen and inspect each of these files:"
 	noPictures    = "# Pictures\n\nThere are no pictures of this round. Judge the page by its source instead."
 	taskIntro     = "# The task\n\n"
-	feedbackIntro = "# The operator's words for this round"
+	feedbackIntro = "# The operator's feedback"
 	steeringIntro = "# Instructions of the operator"
+	answersIntro  = "An operator was asked about the work so far: "
+	wanted        = "The operator answered:"
 	artifactIntro = "# The artifact as it is now"
 )
 
@@ -121,6 +123,19 @@ func (r Request) steering() string {
 	return withIntro(steeringIntro, strings.TrimSpace(strings.Join(r.Steering, "\n\n")))
 }
 
+// feedback returns the operator's feedback, after the question that it answers and what that was about.
 func (r Request) feedback() string {
-	return withIntro(feedbackIntro, strings.TrimSpace(r.Feedback))
+	text := strings.TrimSpace(r.Feedback)
+	if r.Answers == nil || text == "" {
+		return withIntro(feedbackIntro, text)
+	}
+	a := *r.Answers
+	parts := []string{feedbackIntro, answersIntro + strings.Join(strings.Fields(a.Question), " ")}
+	if a.Verdict != "" {
+		parts[1] += fmt.Sprintf(" (verdict: %s)", strings.Join(strings.Fields(a.Verdict), " "))
+	}
+	if len(a.Outputs) > 0 {
+		parts = append(parts, fenced(a.Outputs))
+	}
+	return strings.Join(append(parts, wanted, text), "\n\n")
 }

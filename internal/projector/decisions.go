@@ -69,3 +69,21 @@ func FileOfReply(d rundir.Dir, digest string) (string, error) {
 	}
 	return "", nil
 }
+
+// FileOfVerdict returns the file with the newest structured verdict of that digest, relative to the directory, or "".
+func FileOfVerdict(d rundir.Dir, digest string) (string, error) {
+	events, _, err := d.Events()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Kind != run.KindPassEnd {
+			continue
+		}
+		var p run.PassEnd
+		if e.Decode(&p); p.Findings.Blob() == digest {
+			return layout.VerdictFile(p.Pass), nil
+		}
+	}
+	return "", nil
+}

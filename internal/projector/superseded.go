@@ -171,6 +171,7 @@ func (p *Projector) evidenceFiles(events []run.Event, before map[string]int) (fi
 			e.Decode(&r)
 			l.add(layout.ReplyFile(r.Pass, layout.Scored(r)))
 			l.add(layout.EnvelopeFile(r.Pass))
+			l.add(layout.VerdictFile(r.Pass))
 		case run.KindScreenshots:
 			if err := p.pictureFiles(&l, e); err != nil {
 				return l, err

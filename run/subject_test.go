@@ -1,0 +1,88 @@
+package run_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestSubjectOfQuestions: a question carries what it is about, and its answer what it is an answer to.
+func TestSubjectOfQuestions(t *testing.T) {
+	no := false
+	s := running(t)
+	s.Phase, s.Spent.USD = "review", 2.5
+	end := func(step, role, reply string, more func(*run.PassEnd)) run.Event {
+		p := run.PassEnd{Pass: run.Pass{Step: step, Role: role, Round: 2}, Outcome: "ok", Reply: ptr(blob(reply))}
+		more(&p)
+		return event(t, run.KindPassEnd, "review", p)
+	}
+	judges := func(p *run.PassEnd) {
+		p.Verdict, p.Approved, p.Findings = "rejected", &no, &run.Findings{Digest: "v", Findings: 3, Blockers: 1}
+	}
+	changes := func(p *run.PassEnd) { p.Tree = ptr(blob("tree")) }
+	s = fold(s, []run.Event{
+		end("1", "implementer", "done", changes),
+		event(t, run.KindWorkspaceUpdated, "review", run.WorkspaceUpdated{Tree: blob("tree"), Changed: 2,
+			Files: []run.FileChange{{Path: "a.go"}, {Path: "b.go"}}}),
+		end("2", "reviewer", "no good", judges),
+		end("3", "command", "tests", func(p *run.PassEnd) { p.As, p.Value = "tests", "ok" }),
+	})
+	about := s.Subject()
+	require.Equal(t, &run.Output{Role: "implementer", Digest: blob("done").Digest}, about.Work)
+	require.Equal(t, "rejected by reviewer, 1 blocker, 3 findings", about.Judged.Text())
+	require.Equal(t, blob("no good").Digest, about.Judged.Reply)
+	require.Equal(t, "a.go, b.go", about.Change.Text())
+	require.Equal(t, []run.Value{{Name: "verdict", Text: "rejected"}, {Name: "tests", Text: "ok"}}, about.Checks)
+	require.Equal(t, 2.5, about.USD)
+
+	ask := run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h", Phase: "review", Question: "Good?",
+		Trigger: run.TriggerRejected, Actions: []string{"retry_feedback"}, Subject: about}
+	s = fold(s, []run.Event{event(t, run.KindHandoffRequested, "review", ask)})
+	q, open := s.Asks()
+	require.True(t, open)
+	require.Equal(t, about, q.Subject)
+	decided := run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h", Action: "retry_feedback",
+		Feedback: strings.Repeat("é", 700), DecidedBy: "ada", DecidedAt: now}
+	s = fold(s, []run.Event{event(t, run.KindHandoffDecided, "review", decided)})
+	require.Equal(t, &run.About{Question: "Good?", Verdict: "rejected", Work: about.Work,
+		Review: &run.Output{Role: "reviewer", Digest: about.Judged.Reply}}, s.About)
+	require.Len(t, s.Decisions, 1)
+	require.Equal(t, strings.Repeat("é", 600)+" …", s.Decisions[0].Feedback)
+	require.Equal(t, []string{"h"}, s.Subject().Earlier)
+
+	s = fold(s, []run.Event{end("1", "implementer", "again", changes)})
+	require.Nil(t, s.CurrentVerdict(), "the verdict was on other work")
+	require.Equal(t, []run.Fact{{Name: "Verdict", Text: "none on the work as it is"}}, s.Facts(run.Question{Subject: s.Subject()})[:1])
+	require.NotNil(t, s.About, "the feedback is for the steps after the change, too")
+	s = fold(s, []run.Event{event(t, run.KindPhaseEnd, "review", run.PhaseEnd{Key: "review", Next: &run.Place{Stage: 5}})})
+	require.Nil(t, s.About)
+}
+
+// TestKeptDecisionsAndFilesAreBounded keeps the state small.
+func TestKeptDecisionsAndFilesAreBounded(t *testing.T) {
+	s := running(t)
+	for range 20 {
+		var files []run.FileChange
+		for i := range 10 {
+			files = append(files, run.FileChange{Path: strings.Repeat("d/", 400) + strings.Repeat("f", len(s.Files)+i)})
+		}
+		s = fold(s, []run.Event{
+			event(t, run.KindHandoffRequested, "p", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h", Phase: "p",
+				Actions: []string{"continue"}}),
+			event(t, run.KindHandoffDecided, "p", run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h",
+				Action: "continue", Feedback: strings.Repeat("x", 9000)}),
+			event(t, run.KindWorkspaceUpdated, "p", run.WorkspaceUpdated{Tree: blob("t"), Files: files, Changed: 10}),
+		})
+	}
+	require.Len(t, s.Decisions, 8)
+	require.LessOrEqual(t, len(s.Files), 24)
+	require.Less(t, len(picture(t, s)), 32<<10)
+}
+
+func TestRoundOf(t *testing.T) {
+	require.Equal(t, "2 of at most 2", run.RoundOf(2, 2))
+	require.Equal(t, "3 after 2", run.RoundOf(3, 2))
+}
