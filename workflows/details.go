@@ -137,9 +137,19 @@ func nextSteps(s run.State) string {
 	case undecided && s.Status.Closed():
 		return "The run ended with an open question. Decide it to continue the run:"
 	case undecided:
-		return fmt.Sprintf("**%s** Waiting for a decision (%s)%s:", q.Words(), strings.Join(q.Actions, ", "), expiry(q))
+		return fmt.Sprintf("**%s** Waiting for a decision (%s)%s:", q.Words(), strings.Join(q.Actions, ", "), expiry(q)) +
+			questionFacts(s, q)
 	}
 	return run.Means(s.Status, s.Reason) + " " + s.NextStep()
+}
+
+// questionFacts lists what a question is about. A dollar sign begins a formula in the Web UI.
+func questionFacts(s run.State, q run.Question) string {
+	text := ""
+	for _, f := range s.Facts(q) {
+		text += "\n- " + strings.ToLower(f.Name) + ": " + f.Text
+	}
+	return strings.ReplaceAll("\n"+text, "$", "")
 }
 
 // expiry describes what happens without an answer.

@@ -120,7 +120,7 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan 
 	}
 	v.clear()
 	fmt.Fprintln(a.out)
-	a.printQuestion(v.dir, q)
+	a.printQuestion(ctx, v.dir, v.state, q)
 	for {
 		m, err := a.askWhileOpen(ctx, v.dir, q, sigs)
 		if errors.Is(err, errElsewhere) {

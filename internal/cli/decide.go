@@ -47,7 +47,7 @@ Each question offers some of these actions; --show lists them:
 		if *asJSON {
 			return a.jsonQuestion(s, show)
 		}
-		q, open := a.showQuestion(s, show || m.Action == "")
+		q, open := a.showQuestion(ctx, s, show || m.Action == "")
 		switch {
 		case show, !open && m.Action == "":
 			return nil
@@ -108,13 +108,15 @@ type openQuestion struct {
 	Directory       string              `json:"directory"`
 	EffectiveStatus run.EffectiveStatus `json:"standing"`
 	Question        *run.Question       `json:"question"` // null: no open question
+	Decisions       []run.PastDecision  `json:"decisions"`
 }
 
 func (a *app) jsonQuestion(s inspection, show bool) error {
 	if !show {
 		return asUsage(errors.New("--json requires --show"))
 	}
-	r := openQuestion{RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective}
+	r := openQuestion{RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective,
+		Decisions: append([]run.PastDecision{}, s.now.State.Decisions...)}
 	if q, open := s.now.State.Asks(); open {
 		r.Question = &q
 	}
@@ -122,7 +124,7 @@ func (a *app) jsonQuestion(s inspection, show bool) error {
 }
 
 // showQuestion returns the open question, and prints it on request.
-func (a *app) showQuestion(s inspection, say bool) (run.Question, bool) {
+func (a *app) showQuestion(ctx context.Context, s inspection, say bool) (run.Question, bool) {
 	q, open := s.now.State.Asks()
 	switch {
 	case !say:
@@ -130,39 +132,32 @@ func (a *app) showQuestion(s inspection, say bool) (run.Question, bool) {
 		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.claim.RunID, describeStatus(s.effective))
 	default:
 		a.row("Run", "%s in %s, %s", s.claim.RunID, s.dir.Root, describeStatus(s.effective))
-		a.printQuestion(s.dir, q)
+		a.printQuestion(ctx, s.dir, s.now.State, q)
 	}
 	return q, open
 }
 
-func (a *app) printQuestion(d rundir.Dir, q run.Question) {
+func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q run.Question) {
 	a.row("Question", "%s", q.Words())
 	a.row("Id", "%s", q.ID)
 	if q.Kind != run.QuestionDelivery {
 		a.row("Round", "%d", max(q.Round, 1))
 	}
-	if q.Verdict != "" {
-		a.row("Verdict", "%s", q.Verdict)
+	for _, f := range s.Facts(q) {
+		a.row(f.Name, "%s", f.Text)
 	}
 	a.row("Asked", "%s", minute(q.RequestedAt))
 	if q.ExpiresAt != "" {
 		a.row("Answer by", "%s; then: %s", minute(q.ExpiresAt), q.OnExpiry)
 	}
-	for _, at := range q.Artifacts {
-		if file, err := projector.FileOf(d, at.Digest); err == nil && file != "" {
-			a.row(strings.ToUpper(at.Name[:1])+at.Name[1:], "%s", d.Path(file))
-			a.excerpt(d.Path(file))
+	for _, at := range attachments(ctx, d, q) {
+		a.row(at.name, "%s", at.text)
+		for _, line := range at.lines {
+			fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
 		}
 	}
 	for i, action := range q.Actions {
 		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, meaning(q, action))
-	}
-}
-
-// excerpt prints the end of a file that a question is about.
-func (a *app) excerpt(file string) {
-	for _, line := range endOf(file) {
-		fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
 	}
 }
 

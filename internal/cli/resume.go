@@ -51,8 +51,8 @@ A run that waits for a usage limit tries at once. In a new epoch it continues to
 			return err
 		}
 		if here, err := a.inspect(ctx, d); err == nil && a.personThere() && !*asJSON {
-			if q, open := a.showQuestion(here, false); open {
-				a.showQuestion(here, true)
+			if q, open := a.showQuestion(ctx, here, false); open {
+				a.showQuestion(ctx, here, true)
 				if m, err = a.askPerson(ctx, q, m); err != nil {
 					return err
 				}

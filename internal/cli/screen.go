@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,7 +39,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	defer stop()
 	acts := &actions{a: a, dir: d}
 	defer acts.close()
-	o := a.screen(d, in, out, acts)
+	o := a.screen(ctx, d, in, out, acts)
 	var held notice
 	o.Why = held.why
 	o.Standing = func(ctx context.Context, recorded run.Status) (run.Status, string) {
@@ -61,7 +62,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, leave bool, in, out *os.File) error {
 	ctx, stop := withSignals(ctx)
 	defer stop()
-	o := a.screen(st.Dir.Dir, in, out, &actions{a: a, dir: st.Dir.Dir, s: s})
+	o := a.screen(ctx, st.Dir.Dir, in, out, &actions{a: a, dir: st.Dir.Dir, s: s})
 	o.Attached = !leave
 	o.Interrupt = func(ctx context.Context, nth int) error {
 		_, err := s.Send(ctx, st.RunID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
@@ -166,10 +167,12 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 }
 
 // screen returns the options that both screens share.
-func (a *app) screen(d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
+func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
 	return watch.Options{
 		Dir: d, In: in, Out: out, Actions: acts, Zone: zone(),
-		Ask: func(q run.Question) ([]string, []watch.Choice) { return about(d, q), choices(q) },
+		Ask: func(s run.State, q run.Question) ([]string, []watch.Choice) {
+			return about(ctx, d, s, q), choices(q)
+		},
 		Why: func(s run.State, effective run.Status) string {
 			why := pauseReason(s, effective)
 			if why == "" {
@@ -196,16 +199,19 @@ func choices(q run.Question) []watch.Choice {
 	return out
 }
 
-// about returns the end of the files that a question is about.
-func about(d rundir.Dir, q run.Question) []string {
+// about returns what a question is about, below its choices.
+func about(ctx context.Context, d rundir.Dir, s run.State, q run.Question) []string {
 	var out []string
-	for _, at := range q.Artifacts {
-		file, err := projector.FileOf(d, at.Digest)
-		if err != nil || file == "" {
-			continue
+	for _, f := range s.Facts(q) {
+		out = append(out, f.Name+": "+f.Text)
+	}
+	for _, at := range attachments(ctx, d, q) {
+		text := at.text
+		if rel, err := filepath.Rel(d.Root, text); err == nil && filepath.IsAbs(text) {
+			text = rel
 		}
-		out = append(out, file)
-		for _, line := range endOf(d.Path(file)) {
+		out = append(out, at.name+": "+text)
+		for _, line := range at.lines {
 			out = append(out, "  "+run.OneLine(line))
 		}
 	}

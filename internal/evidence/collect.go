@@ -208,7 +208,7 @@ func (c *collector) ask(e run.Event) {
 	c.Decisions = append(c.Decisions, Decision{
 		Seq: e.Seq, Kind: string(q.Kind), ID: q.ID, Question: q.Question, Trigger: q.Trigger,
 		Phase: cmp.Or(q.Phase, phase(e)), Round: q.Round,
-		Judged: q.Digest, RequestedAt: e.TS,
+		Judged: q.Digest, RequestedAt: e.TS, Subject: q.Subject,
 	})
 }
 

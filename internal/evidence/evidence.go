@@ -152,21 +152,23 @@ type Score struct {
 
 // Decision is a question and its answer; without an answer the action is "".
 type Decision struct {
-	Seq         int64  `json:"seq"`
-	Kind        string `json:"kind"` // handoff, gate, delivery or review
-	ID          string `json:"id"`
-	Question    string `json:"question"`
-	Trigger     string `json:"trigger"`
-	Phase       string `json:"phase"`
-	Round       int    `json:"round"`
-	Judged      string `json:"judged"` // digest of the judged content
-	RequestedAt string `json:"requested_at"`
-	Action      string `json:"action"`
-	Feedback    string `json:"feedback"`
-	Note        string `json:"note"`
-	By          string `json:"decided_by"`
-	Auth        string `json:"auth,omitempty"` // who signed it: "key NAME" or "none"
-	DecidedAt   string `json:"decided_at"`
+	Seq      int64  `json:"seq"`
+	Kind     string `json:"kind"` // handoff, gate, delivery or review
+	ID       string `json:"id"`
+	Question string `json:"question"`
+	Trigger  string `json:"trigger"`
+	Phase    string `json:"phase"`
+	Round    int    `json:"round"`
+	Judged   string `json:"judged"` // digest of the judged content
+	// what the question is about; verdict, change, checks, cost and earlier decisions
+	Subject     run.Subject `json:"subject"`
+	RequestedAt string      `json:"requested_at"`
+	Action      string      `json:"action"`
+	Feedback    string      `json:"feedback"`
+	Note        string      `json:"note"`
+	By          string      `json:"decided_by"`
+	Auth        string      `json:"auth,omitempty"` // who signed it: "key NAME" or "none"
+	DecidedAt   string      `json:"decided_at"`
 }
 
 // Action is an intervention: a pause, a resume, a raised budget, a manual edit, a refused message.

@@ -272,10 +272,21 @@ func (e Evidence) decided(p *page) {
 		p.line("No question was asked.\n")
 		return
 	}
-	p.table("asked", "about", "why", "decision", "by", "when", "feedback")
+	p.table("asked", "about", "why", "verdict", "changed", "cost", "decision", "by", "when", "feedback")
 	for _, d := range e.Decisions {
 		about := strings.TrimSpace(fmt.Sprintf("%s %s, round %d", d.Kind, d.Phase, d.Round))
-		p.row(d.RequestedAt, about, cmp.Or(d.Question, d.Trigger), cmp.Or(d.Action, "not decided"),
+		verdict, changed, cost := "", "", ""
+		if j := d.Subject.Judged; j != nil {
+			verdict = j.Text()
+		}
+		if c := d.Subject.Change; c != nil {
+			changed = c.Text()
+		}
+		if s := d.Subject; s.USD > 0 || s.Unknown > 0 {
+			cost = run.CostText(s.USD, s.Unknown)
+		}
+		p.row(d.RequestedAt, about, cmp.Or(d.Question, d.Trigger), verdict, changed, cost,
+			cmp.Or(d.Action, "not decided"),
 			run.Sender(d.By, d.Auth), d.DecidedAt, strings.TrimSpace(d.Feedback+" "+d.Note))
 	}
 	p.line("")

@@ -51,7 +51,7 @@ type Options struct {
 	// Hide hides secrets in that output.
 	Hide func(text string) string
 	// Ask describes an open question: the judged content and the possible answers.
-	Ask func(q run.Question) ([]string, []Choice)
+	Ask func(s run.State, q run.Question) ([]string, []Choice)
 	// Standing returns the status as recorded and as Temporal reports it. It may take some seconds.
 	Standing func(ctx context.Context, recorded run.Status) (run.Status, string)
 	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
@@ -414,7 +414,7 @@ func (r reader) read(now time.Time) shot {
 	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
 		if r.asked != q.ID && r.o.Ask != nil {
 			r.asked = q.ID
-			r.about, r.choices = r.o.Ask(q)
+			r.about, r.choices = r.o.Ask(s.State, q)
 		}
 		scene.Question = &Question{Question: q, About: r.about, Choices: r.choices}
 	}

@@ -22,6 +22,7 @@ func TestReview(t *testing.T) {
 		"gate": testFixedGate, "plan only": testPlanOnly, "follow-up": testFollowUp,
 		"what was planned": testFromRunPlan, "lost at a gate": testLostAtAGate,
 		"moved": testMovedWhileItWaits, "turns in a folder": testTurns, "written by init": testInit,
+		"decided": testDecided,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,7 +267,10 @@ func testPlanOnly(t *testing.T, h *environment) {
 	require.Contains(t, h.starter("decide", "--show", tr.dir), "The plan: add a line to work.txt.")
 	tr.decide("retry_feedback", "--feedback", "say where")
 	tr.asked(run.QuestionReview, q)
-	require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-planner-2"))), "say where")
+	repeated := string(read(t, filepath.Join(tr.steer, "prompt-planner-2")))
+	for _, part := range []string{"Do you approve its result?", "The plan: add a line to work.txt.", "say where"} {
+		require.Contains(t, repeated, part)
+	}
 	tr.decide("approve")
 	tr.over(run.Done)
 	require.Equal(t, "planner planner", tr.calls())

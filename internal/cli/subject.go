@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// attachment is a file or a list that a question is about, with its first or last lines.
+type attachment struct {
+	name  string
+	text  string // path, or a summary
+	lines []string
+}
+
+// maxFindings is the number of findings that a question shows.
+const maxFindings = 12
+
+// attachments returns what a question is about: findings, replies, the change and pictures. What cannot be read is left
+// out.
+func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment {
+	var all []attachment
+	shown := map[string]bool{}
+	file := func(name, digest string) {
+		if digest == "" || shown[digest] {
+			return
+		}
+		shown[digest] = true
+		if f, err := projector.FileOf(d, digest); err == nil && f != "" {
+			all = append(all, attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d.Path(f))})
+		}
+	}
+	if j := q.Judged; j != nil {
+		if lines, f := findings(d, j); f != "" {
+			all = append(all, attachment{"Findings", d.Path(f), lines})
+		}
+		file("review", j.Reply)
+		if n := len(all); n > 1 && all[0].name == "Findings" {
+			all[n-1].lines = nil // it ends in the block with the findings
+		}
+	}
+	if q.Work != nil {
+		file("output", q.Work.Digest)
+	}
+	for _, at := range q.Artifacts {
+		file(at.Name, at.Digest)
+	}
+	if lines := changedLines(ctx, d, q); len(lines) > 0 {
+		all = append(all, attachment{"Change", "starter diff " + d.Root, lines})
+	}
+	if folder := picturesOf(d, q.Pictures); folder != "" {
+		all = append(all, attachment{"Pictures", d.Path(folder), pictureNames(d.Path(folder))})
+	}
+	return all
+}
+
+// findings lists the points of a structured verdict, blockers first.
+func findings(d rundir.Dir, j *run.Judged) (lines []string, file string) {
+	if j.Findings == nil {
+		return nil, ""
+	}
+	file, err := projector.FileOfVerdict(d, j.Findings.Digest)
+	if err != nil || file == "" {
+		return nil, ""
+	}
+	raw, err := d.ReadFile(file)
+	var r pass.Review
+	if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
+		return nil, ""
+	}
+	for _, b := range r.Blockers {
+		b.Severity = "blocker"
+		lines = append(lines, findingLine(b))
+	}
+	for _, f := range r.Findings {
+		lines = append(lines, findingLine(f))
+	}
+	for _, g := range r.Gaps {
+		g.Severity = "gap"
+		lines = append(lines, findingLine(g))
+	}
+	if n := len(lines); n > maxFindings {
+		lines = append(lines[:maxFindings:maxFindings], fmt.Sprintf("… and %d more", n-maxFindings))
+	}
+	return lines, file
+}
+
+func findingLine(f pass.Finding) string {
+	at := f.File
+	if at != "" && f.Line > 0 {
+		at += fmt.Sprintf(":%d", f.Line)
+	}
+	return run.OneLine(strings.Join(slices.DeleteFunc([]string{f.Severity, at, f.Text},
+		func(s string) bool { return s == "" }), "  "))
+}
+
+// changedLines is the table of the files that the run changed.
+func changedLines(ctx context.Context, d rundir.Dir, q run.Question) []string {
+	if q.Change == nil {
+		return nil
+	}
+	c, drop, err := operations.Compare(ctx, projector.Dir{Dir: d})
+	if err != nil {
+		return nil // the source may be on another host
+	}
+	table, err := c.Stat(ctx)
+	if err = errors.Join(err, drop()); err != nil || strings.TrimSpace(table) == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(table, "\n"), "\n")
+	if n := len(lines); n > maxFindings {
+		lines = append(lines[:maxFindings-1:maxFindings-1], "…", lines[n-1])
+	}
+	return lines
+}
+
+// picturesOf returns the folder of the pictures with that manifest, or "".
+func picturesOf(d rundir.Dir, manifest string) string {
+	if manifest == "" {
+		return ""
+	}
+	events, _, err := d.Events()
+	if err != nil {
+		return ""
+	}
+	for _, e := range slices.Backward(events) {
+		var s run.Screenshots
+		if e.Kind != run.KindScreenshots {
+			continue
+		}
+		if e.Decode(&s); s.Manifest.Digest == manifest {
+			return layout.ShotsDir(s)
+		}
+	}
+	return ""
+}
+
+func pictureNames(folder string) []string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range entries {
+		if path.Ext(f.Name()) == ".png" {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
