@@ -256,7 +256,8 @@ func (c *composer) answers(r *pass.Request) error {
 	}
 	r.Answers = &pass.Answers{Question: about.Question, Verdict: about.Verdict}
 	for _, o := range []*run.Output{about.Work, about.Review} {
-		if o == nil || slices.ContainsFunc(c.in.Context.Replies, func(p run.Reply) bool { return p.Reply.Digest == o.Digest }) {
+		if o == nil || slices.ContainsFunc(c.in.Context.Replies,
+			func(p run.Reply) bool { return p.Reply.Digest == o.Digest }) {
 			continue
 		}
 		body, err := c.text(o.Digest)

@@ -14,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -58,7 +59,7 @@ func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment
 		file(at.Name, at.Digest)
 	}
 	if lines := changedLines(ctx, d, q); len(lines) > 0 {
-		all = append(all, attachment{"Change", "starter diff " + d.Root, lines})
+		all = append(all, attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines})
 	}
 	if folder := picturesOf(d, q.Pictures); folder != "" {
 		all = append(all, attachment{"Pictures", d.Path(folder), pictureNames(d.Path(folder))})

@@ -38,13 +38,14 @@ func (f *Finding) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(f))
 }
 
-// verdictRequest tells a role how to return a structured verdict.
+// verdictRequest describes how a role returns a structured verdict.
 const verdictRequest = "# Your verdict\n\nEnd your reply with one JSON block of this form. `verdict` is `approved`, " +
-	"`rejected`, `incomplete` (work is missing) or `scope_expansion` (the work does more than was asked). `ship_ready` " +
-	"is true only if the work can be used as it is. `blockers` are the findings that prevent that, `gaps` is what was " +
-	"not checked. A finding of a whole file has the line 0.\n\n" +
+	"`rejected`, `incomplete` (work is missing) or `scope_expansion` (the work does more than was asked). " +
+	"`ship_ready` is true only if the work can be used as it is. `blockers` are the findings that prevent that, " +
+	"`gaps` is what was not checked. A finding of a whole file has the line 0.\n\n" +
 	"```json\n{\n  \"verdict\": \"rejected\",\n  \"ship_ready\": false,\n" +
-	"  \"findings\": [{\"severity\": \"high\", \"file\": \"path/of/file\", \"line\": 12, \"text\": \"what is wrong\"}],\n" +
+	"  \"findings\": [\n    {\"severity\": \"high\", \"file\": \"path/of/file\", \"line\": 12, \"text\": \"what is wrong\"}\n" +
+	"  ],\n" +
 	"  \"blockers\": [\"what must change first\"],\n  \"gaps\": []\n}\n```"
 
 // reviewFields are the members of which a block has at least one.
