@@ -44,7 +44,8 @@ const verdictRequest = "# Your verdict\n\nEnd your reply with one JSON block of 
 	"`ship_ready` is true only if the work can be used as it is. `blockers` are the findings that prevent that, " +
 	"`gaps` is what was not checked. A finding of a whole file has the line 0.\n\n" +
 	"```json\n{\n  \"verdict\": \"rejected\",\n  \"ship_ready\": false,\n" +
-	"  \"findings\": [\n    {\"severity\": \"high\", \"file\": \"path/of/file\", \"line\": 12, \"text\": \"what is wrong\"}\n" +
+	"  \"findings\": [\n" +
+	"    {\"severity\": \"high\", \"file\": \"path/of/file\", \"line\": 12, \"text\": \"what is wrong\"}\n" +
 	"  ],\n" +
 	"  \"blockers\": [\"what must change first\"],\n  \"gaps\": []\n}\n```"
 
