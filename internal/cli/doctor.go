@@ -15,13 +15,16 @@ import (
 
 func (a *app) doctor() *cobra.Command {
 	var file string
-	var start bool
+	var start, agents bool
 	cmd := &cobra.Command{
 		Use: "doctor [RUN]", Short: "Check the environment and suggest fixes",
 		Long: `Check the Temporal server, workers, browser, agents, disks and open runs, with one line per check and a fix
 for each problem. With RUN, check only that run; otherwise every open run of this machine. Nothing is started without
 --start, nothing is changed, and no agent is called. What cannot be found out this way is shown as not checked, which
 is not a problem.
+
+With --agents, check only the version and the login of each agent, as the calls find it: in the environment of RUN, of
+this terminal, or, if the store is a bucket, of the worker. No call is paid for.
 
 Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 	}
@@ -30,11 +33,13 @@ Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 	cmd.Flags().StringVar(&file, "config", "",
 		"check the agents of this pipeline definition (default: claude, codex and gemini, if installed)")
 	cmd.Flags().BoolVar(&start, "start", false, "first start the embedded server and the background worker")
+	cmd.Flags().BoolVar(&agents, "agents", false, "check only the agents")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := a.doctorOptions(file, target(args))
 		if err != nil {
 			return err
 		}
+		o.OnlyAgents = agents
 		if start {
 			s, err := a.connect(cmd.Context(), true)
 			if err != nil {

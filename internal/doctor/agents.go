@@ -20,6 +20,7 @@ type known struct {
 	login   []string // exits with 0 if the user is logged in; nil: no such command
 	signIn  string
 	keys    []string // variables that replace a login
+	file    string   // of a login, in the home; empty: not known
 }
 
 func usual() map[string]known {
@@ -33,7 +34,8 @@ func usual() map[string]known {
 		},
 		"codex": {install: "npm install -g @openai/codex", login: []string{"login", "status"}, signIn: "codex login",
 			keys: []string{"CODEX_API_KEY"}},
-		"gemini": {install: "npm install -g @google/gemini-cli", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
+		"gemini": {install: "npm install -g @google/gemini-cli", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			file: ".gemini/oauth_creds.json", signIn: "gemini, or set GEMINI_API_KEY"},
 	}
 }
 
@@ -65,6 +67,9 @@ func (e *examiner) agents(ctx context.Context) {
 		if _, err := environ.LookPath(name, e.from); err == nil {
 			found = true
 			e.agent(ctx, pipeline.Agent{Run: []string{name}})
+		} else if e.OnlyAgents {
+			found = true
+			e.say(Unchecked, "agents", name, usual()[name].install, "not in PATH")
 		}
 	}
 	if !found {
@@ -125,6 +130,16 @@ func (e *examiner) login(ctx context.Context, name string, about known, path, sa
 			return
 		}
 	}
+	home := environ.Value(env, "HOME")
+	if _, err := os.Stat(filepath.Join(home, about.file)); about.file != "" && home != "" && err == nil {
+		e.ok("agents", name, "%s: %s, with ~/%s (only a call shows whether it is accepted)", path, said, about.file)
+		return
+	}
+	if key := e.unpassed(about, env); key != "" {
+		e.say(Warning, "agents", name, "write env: ["+key+"] in the agent of the pipeline file",
+			"%s: %s; %s is set, and calls do not get it", path, said, key)
+		return
+	}
 	if about.login == nil || !lists(ctx, env, path, about.login[0]) {
 		e.say(Unchecked, "agents", name, "", "%s: %s; only a call shows whether it is logged in", path, said)
 		return
@@ -138,6 +153,16 @@ func (e *examiner) login(ctx context.Context, name string, about known, path, sa
 		return
 	}
 	e.ok("agents", name, "%s: %s, logged in", path, said)
+}
+
+// unpassed returns a variable that replaces a login, and that the definition does not pass to the agent.
+func (e *examiner) unpassed(about known, env []string) string {
+	for _, key := range about.keys {
+		if about.login == nil && environ.Value(e.from, key) != "" && environ.Value(env, key) == "" {
+			return key
+		}
+	}
+	return ""
 }
 
 // lists reports whether a program's help lists a command.

@@ -53,6 +53,8 @@ type Options struct {
 
 	Agents []pipeline.Agent // of a definition; nil: the well-known ones that are installed
 	Run    *rundir.Dir      // nil: every open run of this machine
+
+	OnlyAgents bool // check nothing else
 }
 
 // examiner runs the checks once.
@@ -68,6 +70,10 @@ type examiner struct {
 // Examine runs all checks.
 func Examine(ctx context.Context, o Options) Report {
 	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{}}
+	if o.OnlyAgents {
+		e.agents(ctx)
+		return e.report
+	}
 	e.program()
 	op, connected := e.server(ctx)
 	if connected {

@@ -319,6 +319,9 @@ func TestExamineOfAgents(t *testing.T) {
 		{"codex", "codex", version + help + "echo 'Not logged in' >&2; exit 1", nil, doctor.Problem,
 			"not logged in (Not logged in)", "codex login"},
 		{"gemini", "gemini", version + calls, nil, doctor.Unchecked, "only a call shows", ""},
+		{"gemini with a key that it does not get", "gemini", version + calls, map[string]string{"GEMINI_API_KEY": "k"},
+			doctor.Warning, "1.0; GEMINI_API_KEY is set, and calls do not get it",
+			"write env: [GEMINI_API_KEY] in the agent of the pipeline file"},
 		{"a program of one's own", "mine", "exit 3", nil, doctor.Unchecked,
 			"it does not answer --version, which is optional", ""},
 	} {
@@ -337,19 +340,14 @@ func TestExamineOfAgents(t *testing.T) {
 				program(t, name, row.script)
 			}
 			o.Agents = []pipeline.Agent{{Name: "", Run: []string{name, "-p"}}, {Name: "again", Run: []string{name}}}
+			o.OnlyAgents = true
 			r := doctor.Examine(t.Context(), o)
+			require.Len(t, r.Checks, 1, "only the agents, once a program")
 			c := find(t, r, name)
 			require.Equal(t, row.state, c.State, c.Detail)
 			require.Contains(t, c.Detail, row.says)
 			require.Equal(t, row.fix, c.Fix)
 			require.NoFileExists(t, filepath.Join(os.Getenv("HOME"), "calls"), "it was called")
-			n := 0
-			for _, c := range r.Checks {
-				if c.Area == "agents" {
-					n++
-				}
-			}
-			require.Equal(t, 1, n, "once a program")
 		})
 	}
 }
@@ -361,6 +359,15 @@ func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
 	require.Equal(t, doctor.Unchecked, find(t, doctor.Examine(t.Context(), o), "agents").State)
 	program(t, "codex", "case \"$1\" in --version) echo 1.0; exit;; --help) echo login; exit;; esac\nexit 1\n")
 	require.Equal(t, doctor.Warning, find(t, doctor.Examine(t.Context(), o), "codex").State)
+	program(t, "gemini", "echo 1.0\n")
+	login := filepath.Join(os.Getenv("HOME"), ".gemini", "oauth_creds.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(login), 0o700))
+	require.NoError(t, os.WriteFile(login, []byte("{}"), 0o600))
+	o.OnlyAgents = true
+	r := doctor.Examine(t.Context(), o)
+	require.Contains(t, find(t, r, "gemini").Detail, "1.0, with ~/.gemini/oauth_creds.json")
+	require.Equal(t, doctor.Unchecked, find(t, r, "claude").State, "it is not installed")
+	require.Len(t, r.Checks, 3)
 }
 
 func TestExamineOfFolders(t *testing.T) {
