@@ -71,6 +71,18 @@ func makeInterrupted(t *testing.T) result {
 	return r
 }
 
+// limitEnds is the time until which a run waited for a limit first.
+func limitEnds(t *testing.T, r result) string {
+	t.Helper()
+	for _, e := range lines(t, r.file(t, "events.jsonl")) {
+		if e.text(t, "kind") == "run.limited" {
+			return e.text(t, "payload.until")
+		}
+	}
+	require.Fail(t, "the run waited for no limit")
+	return ""
+}
+
 // over says that a call was started, and that its process is gone.
 func over(all []object, at string) bool {
 	for _, c := range where(where(all, "event", "start"), "at", at) {
@@ -118,10 +130,11 @@ func terminalRows() rows {
 			r := interruptedRun.get(t)
 			require.Equal(t, []any{"paused", "user-requested", nil}, standing(pressed.waiting.state))
 			require.EqualValues(t, 2, pressed.waiting.state.number(t, "lastCompletedCorpusPass"))
-			retry := r.retries(t, 3)[0]
-			require.GreaterOrEqual(t, retry.number(t, "delayMs"), 60000.0)
-			require.Less(t, elapsed(t, retry.text(t, "ts"), r.decisions(t, "pause-pipeline")[0].text(t, "ts")),
-				55*time.Second, "it was to wait a minute")
+			wait := r.decisions(t, "wait-for-limit")[0].text(t, "ts")
+			until := limitEnds(t, r)
+			require.Greater(t, elapsed(t, wait, until), 55*time.Second)
+			require.Less(t, elapsed(t, wait, r.decisions(t, "pause-pipeline")[0].text(t, "ts")), 50*time.Second,
+				"it was to wait a minute")
 			require.Equal(t, 2, started(r.calls, "003"), "once before the pause, and once after it")
 		},
 		"LC-07": func(t *testing.T) {
