@@ -1,7 +1,9 @@
 package repo
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -38,14 +40,21 @@ var commands = []struct {
 	{regexp.MustCompile(`^protocol\.(.*\.)?allow$`), "never", false},
 }
 
-// readConfig is the time to read a configuration.
-const readConfig = time.Minute
+// readConfig is the time to read a configuration. It can include a FIFO.
+const readConfig = 15 * time.Second
+
+// reading returns a context for commands that read a configuration first.
+func (g git) reading(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cmp.Or(g.patience, readConfig), errSlowConfig)
+}
+
+var errSlowConfig = errors.New("reading the configuration of the repository takes too long")
 
 // guarded returns git for the same folder with overridden commands of the repository's own configuration. Those of the
 // user's and the system's configuration stay. A worktree's own configuration can be written by an agent, so none of
 // its commands run.
 func (g git) guarded(ctx context.Context, from origin) (git, error) {
-	reading, cancel := context.WithTimeout(ctx, readConfig) // it can include a FIFO
+	reading, cancel := g.reading(ctx)
 	defer cancel()
 	out, err := g.output(reading, "config", "--list", "-z", "--show-scope")
 	if err != nil {

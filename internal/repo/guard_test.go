@@ -1,12 +1,15 @@
 package repo
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // planted sets every setting that runs a command which leaves a mark, and gives the name of the mark.
@@ -129,6 +132,24 @@ func TestSettingsThatCannotBeOverriddenAreRefused(t *testing.T) {
 	run(t, dir, "config", "filter.a=b.clean", "cat")
 	_, err := OpenReceived(t.Context(), dir)
 	require.ErrorContains(t, err, `"filter.a=b.clean", which cannot be overridden`)
+}
+
+// TestConfigurationThatBlocksIsRefused includes a FIFO, for which git waits.
+func TestConfigurationThatBlocksIsRefused(t *testing.T) {
+	t.Parallel()
+	_, dir := initial(t, files{"a.txt": "a\n"})
+	fifo := filepath.Join(folder(t), "fifo")
+	require.NoError(t, unix.Mkfifo(fifo, 0o600))
+	run(t, dir, "config", "alias.x", "y")
+	config := filepath.Join(dir, ".git", "config")
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(config, append(text, "[include]\npath = "+fifo+"\n"...), 0o600))
+	late, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = git{dir: dir, patience: 50 * time.Millisecond}.open(late, received)
+	require.ErrorIs(t, err, errSlowConfig)
+	require.NoError(t, late.Err())
 }
 
 // TestWorktreeOfUnknownRepositoryRunsNothing opens a checkout by its .git alone, which may have been replaced.

@@ -76,18 +76,23 @@ func open(ctx context.Context, dir string, from origin) (*Repo, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, err
 	}
-	g := git{dir: dir}
+	return git{dir: dir}.open(ctx, from)
+}
+
+func (g git) open(ctx context.Context, from origin) (*Repo, error) {
 	if err := g.checkVersion(ctx); err != nil {
 		return nil, err
 	}
-	bare, err := g.line(ctx, "rev-parse", "--is-bare-repository")
+	reading, cancel := g.reading(ctx)
+	defer cancel()
+	bare, err := g.line(reading, "rev-parse", "--is-bare-repository")
 	if err != nil {
 		return nil, notRepository(err)
 	}
 	if bare == "true" {
 		return nil, fmt.Errorf("%w: use a clone with a checkout", ErrBare)
 	}
-	top, err := g.line(ctx, "rev-parse", "--show-toplevel")
+	top, err := g.line(reading, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRepository, err)
 	}

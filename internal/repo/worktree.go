@@ -79,6 +79,9 @@ func openWorktree(ctx context.Context, path string, from git, whose origin) (*Wo
 				path)
 		}
 	}
+	if errors.Is(err, errSlowConfig) { // a repair reads it too
+		return nil, err
+	}
 	if err != nil || !r.registeredHere() {
 		if _, err := from.output(ctx, "worktree", "repair", path); err != nil {
 			return nil, err
