@@ -300,22 +300,22 @@ func listedScore(r operations.Row) string {
 }
 
 func listedStatus(r operations.Row) string {
-	s := r.EffectiveStatus
+	s, until := r.EffectiveStatus, ""
+	if s.Status == run.WaitingLimit && r.Limited != nil {
+		until = " until " + clock(time.Now()).At(r.Limited.Until)
+	}
 	switch {
 	case s.NoWorker != nil:
-		return string(s.Status) + ", no worker"
+		return string(s.Status) + ", no worker" + until
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
-		return string(s.Status) + "?"
+		return string(s.Status) + "?" + until
 	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:
 		return string(s.Status) + " → " + string(s.Live)
 	}
 	if r.NotApproved && s.Status == run.Done {
 		return string(s.Status) + ", not approved"
 	}
-	if s.Status == run.WaitingLimit && r.Limited != nil {
-		return string(s.Status) + " until " + clock(time.Now()).At(r.Limited.Until)
-	}
-	return string(s.Status)
+	return string(s.Status) + until
 }
 
 func started(r operations.Row) string {

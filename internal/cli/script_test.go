@@ -145,7 +145,8 @@ func overwrite(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]), 0o644))
 }
 
-// rests FILE DIR ID REASON creates a run that paused before its first pass, or, with the reason done, a finished run.
+// rests FILE DIR ID REASON creates a run that paused before its first pass, or, with the reason done, a finished run,
+// or with waiting_limit one that waits for its provider.
 func rests(ts *testscript.TestScript, _ bool, args []string) {
 	pausedRun(ts.Check, ts.MkAbs(args[0]), ts.MkAbs(args[1]), ts.MkAbs("state"), args[2], args[3])
 }
@@ -179,6 +180,11 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 	last := event{run.KindRunPaused, run.RunPaused{Reason: reason}}
 	if ended := run.Status(reason); ended.Closed() {
 		last = event{run.KindRunEnd, run.RunEnd{Status: ended}}
+	} else if ended == run.WaitingLimit {
+		last = event{run.KindRunLimited, run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{{
+			Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max", Agent: "claude -p"},
+			Until: "2099-01-02T13:30:00.000Z", N: 1,
+		}})}}
 	}
 	var lines []string
 	for i, e := range []event{{run.KindRunStart, start}, last} {

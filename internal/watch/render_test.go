@@ -118,6 +118,18 @@ func asking() Scene {
 	}
 }
 
+// waitingForLimit waits for a usage limit.
+func waitingForLimit() Scene {
+	s := at35()
+	s.Status, s.State.Status, s.Standing = run.WaitingLimit, run.WaitingLimit, string(run.WaitingLimit)
+	s.Zone = time.FixedZone("CET", 3600)
+	s.State.Limited = run.NewLimited([]run.LimitedCall{{
+		Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max"}, Until: run.Time(s.Now.Add(133*time.Minute + 12*time.Second)),
+	}})
+	s.Why = "The run waits until its provider answers again.\nPress r to try at once, p to pause."
+	return s
+}
+
 // TestScreens compares the screens with reviewed files.
 func TestScreens(t *testing.T) {
 	for _, row := range []struct {
@@ -129,6 +141,7 @@ func TestScreens(t *testing.T) {
 		{"pass-35-at-140x36", at35(), 140, 36}, {"cycle-2-at-80x60", inCycle2(), 80, 60},
 		{"cycle-2-at-200x40", inCycle2(), 200, 40}, {"question-at-80x50", asking(), 80, 50},
 		{"question-at-140x40", asking(), 140, 40}, {"foreign-at-80x24", foreign(), 80, 24},
+		{"limit-at-80x24", waitingForLimit(), 80, 24},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := codes.ReplaceAllString(Render(row.scene, row.width, row.height, true), "") + "\n"

@@ -59,7 +59,7 @@ var failures = []struct {
 		[]string{adapter.ClaudeJSON, adapter.CodexJSONL, adapter.GeminiStream}},
 	{modelapi.FaultOverlong, limits.Output, run.CategoryOutputTruncated,
 		[]string{adapter.ClaudeStream, adapter.ClaudeJSON, adapter.CodexJSONL}},
-	{modelapi.FaultDropped, limits.Unreachable, run.CategoryAgentExit,
+	{modelapi.FaultDropped, limits.Unreachable, run.CategoryUnreachable,
 		[]string{adapter.ClaudeStream, adapter.CodexJSONL, adapter.GeminiJSON}},
 }
 
