@@ -114,6 +114,9 @@ func (o *output) failure() *Failure {
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
 		return classify(exit, o.reported(), o.said())
+	case status == "" && (exit.TimedOut || exit.Idle) && o.said().Waited(string(o.stdout)):
+		message := fmt.Sprintf("agent was ended after %s", exit.Duration.Round(1e6))
+		return refusal(limits.Limit{Kind: limits.Unreachable}, message, exit.Code)
 	case status == "" && unfinished(exit):
 		return classify(exit, exitMessage(exit), o.said())
 	case status == "" && empty:

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/agent/limits"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/run"
 )
@@ -220,6 +221,22 @@ func TestReadReplyAcceptsAnswerBeforeKill(t *testing.T) {
 			reply, failure := ReadReply(adapter.ClaudeJSON, []byte(whole), exit, "", prices, 100)
 			require.Nil(t, failure)
 			require.Equal(t, "hello", reply.Text)
+		})
+	}
+}
+
+// TestTimeoutWithoutNetworkIsNoAttempt ends an agent that waited for a connection itself.
+func TestTimeoutWithoutNetworkIsNoAttempt(t *testing.T) {
+	waits := `{"type":"turn.started"}` + "\n" + `{"type":"error","message":"Reconnecting... waiting for network (x)"}` + "\n"
+	for name, exit := range map[string]Exit{
+		"timeout": {Code: -1, TimedOut: true, Duration: time.Minute}, "idle": {Code: -1, Idle: true, TimedOut: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, failure := ReadReply(adapter.CodexJSONL, []byte(waits), exit, "", prices, 100)
+			require.Equal(t, run.CategoryUnreachable, failure.Category)
+			require.Equal(t, limits.Unreachable, failure.Cause)
+			_, failure = ReadReply(adapter.CodexJSONL, []byte(waits+`{"type":"item.started"}`+"\n"), exit, "", prices, 100)
+			require.Equal(t, run.CategoryAgentTimeout, failure.Category)
 		})
 	}
 }

@@ -70,6 +70,18 @@ func TestKind(t *testing.T) {
 			Program: "claude", Code: "connection_failed",
 			Text: "API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.",
 		}},
+		{"claude: no name server", Unreachable, Report{
+			Program: "claude",
+			Text:    "API Error: Can't reach the API server — check your internet or DNS (ENOTFOUND)",
+		}},
+		{"claude: refused", Unreachable, Report{
+			Program: "claude",
+			Text:    "API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED)",
+		}},
+		{"claude: no route", Unreachable, Report{
+			Program: "claude",
+			Text:    "API Error: No internet route — check your connection or VPN (ENETUNREACH)",
+		}},
 		{"claude: output of a tool", "", Report{
 			Program: "claude",
 			Text:    "make: *** [test] Error 1: TestRateLimit: want 429, got 200",
@@ -181,5 +193,34 @@ func TestKind(t *testing.T) {
 		{"any: nothing", "", Report{Stderr: "hook said no"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, row.report.Limit(time.Time{}, time.UTC).Kind) })
+	}
+}
+
+// TestWaited has what codex and gemini print without a network until they are ended.
+func TestWaited(t *testing.T) {
+	const (
+		codex  = `{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}`
+		gemini = "Attempt 2 failed. Retrying with backoff... Error: exception TypeError: fetch failed sending request\n" +
+			"    at async Models.generateContent (file:///bundle/chunk.js:268643:16)\n"
+		begun = `{"type":"init","model":"auto"}` + "\n" + `{"type":"message","role":"user","content":"hi"}` + "\n"
+	)
+	for name, row := range map[string]struct {
+		program, stdout, stderr string
+		want                    bool
+	}{
+		"codex":                     {"codex", `{"type":"turn.started"}` + "\n" + codex + "\n", "", true},
+		"codex, connected again":    {"codex", codex + "\n" + `{"type":"item.started"}` + "\n", "", false},
+		"codex, another error":      {"codex", `{"type":"error","message":"Sandbox: Reconnecting... x"}`, "", false},
+		"codex, nothing printed":    {"codex", "", "", false},
+		"gemini":                    {"gemini", begun, gemini, true},
+		"gemini as JSON":            {"gemini", "", "Warning: colours\n" + gemini, true},
+		"gemini, it has worked":     {"gemini", begun + `{"type":"tool_use","tool_name":"shell"}`, gemini, false},
+		"gemini, connected again":   {"gemini", begun, gemini + "Loaded cached credentials.\n", false},
+		"gemini, status of a limit": {"gemini", begun, "Attempt 1 failed with status 429. Retrying with backoff...", false},
+		"another program":           {"", codex, gemini, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, row.want, Report{Program: row.program, Stderr: row.stderr}.Waited(row.stdout))
+		})
 	}
 }

@@ -32,7 +32,7 @@ var (
 	// quoted are signs that a line is code, a difference, the output of a test or a reference to a file.
 	quoted = regexp.MustCompile("^[-+<>|#\"'`*/@]|" +
 		`(?i:\b(?:want(?:ed)?|got|expect(?:ed|s)?|assert\w*|actual|received)\b)|\bTest[A-Z_]\w*|` +
-		`\b(?:FAIL|PASS|func|return|const|var|def|describe|it)\b ?[({:"'A-Z]|:=|[!=]=|=>|\+\+|--|` +
+		`\b(?:FAIL|PASS|func|return|const|var|def)\b ?[({:"'A-Z]|\b(?:describe|it)\(|:=|[!=]=|=>|\+\+|--|` +
 		`\.(?:go|py|ts|js|rs|java|rb|c|md|txt|json|yaml|log):\d`)
 	// otherError is a line that reports the end of a program, whatever ended it.
 	otherError = regexp.MustCompile(`^(?:\S*Z? ?(?:Error|ERROR|error|FATAL|fatal|panic)\b|FAIL|--- FAIL|` +

@@ -31,7 +31,8 @@ var claudeRules = []rule{
 	{kind: Rate, codes: []string{"rate_limit_error", "rate_limit"}, http: []int{429}, text: text(
 		`(?:API Error: )?(?:429 )?rate_limit_error\b`)},
 	{kind: Unreachable, codes: []string{"connection_failed"}, text: text(
-		`API Error: (?:Connection|Unable to connect|Request timed out|fetch failed)`)},
+		`API Error: (?:Connection|Unable to connect|Request timed out|fetch failed|Can['’]t reach the API server|` +
+			`No internet route)`)},
 }
 
 // codexRules are those of the Codex CLI: the error of a failed turn is a text only.
