@@ -112,7 +112,7 @@ func (f *folder) attemptPass(e *Event) {
 			f.answeredLimit(p.Member)
 		}
 	}
-	if p.Judged || p.Category == CategoryCancelled {
+	if p.Judged || p.Category == CategoryCancelled || p.Limit != nil {
 		f.callEnded(p.Call)
 	}
 	if p.Counts() {

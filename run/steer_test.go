@@ -58,6 +58,7 @@ func TestInstructionsReachNextPrompts(t *testing.T) {
 		"at once":                      {[]any{start, run.RunSteered{Text: "stop", Now: true}}, "c", "builder", []string{"stop"}},
 		"after a restart":              {[]any{start, steer, run.RunPaused{Reason: run.DiskFull}, run.RunResumed{Epoch: 1}}, "c", "builder", nil},
 		"after the operator ended it":  {[]any{start, steer, run.PassAttempt{Pass: start.Pass, Call: "c", Category: run.CategoryCancelled}}, "c", "builder", []string{"be brief"}},
+		"refused before it was made":   {[]any{start, steer, run.PassAttempt{Pass: start.Pass, Call: "c", Limit: &run.Limit{}}}, "c", "builder", []string{"be brief"}},
 		"after a lost delivery":        {[]any{start, steer, run.PassAttempt{Pass: start.Pass, Call: "c", Category: run.CategoryLost}}, "c", "builder", nil},
 		"used by its role":             {[]any{steer, used}, "c", "builder", nil},
 		"used by another role":         {[]any{steer, used}, "c", "reviewer", []string{"be brief"}},
