@@ -91,7 +91,7 @@ func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.state.recor
 // Snapped puts a state and the history up to the same event into one flat object.
 func Snapped(s State, h History) Snapshot {
 	shot := Snapshot{
-		Status: s.standing(), Seq: s.Seq, Terminal: s.Status.Closed() &&
+		Status: s.statusOrUnknown(), Seq: s.Seq, Terminal: s.Status.Closed() &&
 			s.Status.Class() != Torn, SeenPhases: h.SeenPhases(),
 		CompletedPhases: h.CompletedPhases(), FailedPhases: h.FailedPhases(),
 		SeenHandoffIDs: append([]string{}, h.Handoffs...),

@@ -124,7 +124,7 @@ func (f *folder) begin(p *RunStart) {
 
 // mayStart reports whether run.start may open an epoch here.
 func (s *State) mayStart(epoch int) bool {
-	from := s.standing()
+	from := s.statusOrUnknown()
 	return Transition(from, Running) == nil && (!from.Closed() || epoch > s.Epoch)
 }
 

@@ -75,7 +75,7 @@ func (f *folder) decide(e *Event, spec QuestionSpec) {
 // remember keeps a decision that counts.
 func (f *folder) remember(d QuestionDecided, asked Question) {
 	f.Decided = &Decided{Kind: d.Kind, ID: d.ID, Action: word(d.Action), Feedback: d.Feedback, Note: d.Note}
-	if answer, _ := d.Kind.Spec().Answer(word(d.Action)); answer.Effect.Has(GoesBack) {
+	if answer, _ := d.Kind.Spec().Answer(word(d.Action)); answer.Effect.Has(RepeatsSubject) {
 		f.Decided.Back = d.Next
 	}
 	if asked.Kind != "" {

@@ -55,7 +55,7 @@ func (f *folder) applyForeign(e *Event, r *kindRow) {
 
 // turn changes the status, and names a change that the table does not hold. An end that settles the run stays.
 func (f *folder) turn(e *Event, to Status) bool {
-	from := f.standing()
+	from := f.statusOrUnknown()
 	if from.Settled() {
 		f.unusual("%s comes after the end of the run, which stays %s", e.Kind, from)
 		return false
@@ -69,7 +69,7 @@ func (f *folder) turn(e *Event, to Status) bool {
 
 // reopen folds what starts or resumes the run itself.
 func (f *folder) reopen(e *Event) bool {
-	switch from := f.standing(); {
+	switch from := f.statusOrUnknown(); {
 	case from == Done:
 		f.unusual("%s comes after the end of the run, which stays done", e.Kind)
 		return false
@@ -92,7 +92,7 @@ func (f *folder) startForeign(e *Event) {
 	p := decoded[foreignStart](e)
 	if f.startsChild(p.RunKind, p.Alias) {
 		f.foreign.children++
-		if !f.standing().Closed() {
+		if !f.statusOrUnknown().Closed() {
 			f.Status, f.Reason = Running, ""
 		}
 		return

@@ -71,7 +71,7 @@ func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at
 	if effect.Has(Overrides) && q.Trigger == TriggerRejected {
 		s.Markers.DeliveryOverride = &Override{Action: word(d.Action), By: d.DecidedBy, At: at}
 	}
-	if effect.Has(GoesBack) {
+	if effect.Has(RepeatsSubject) {
 		s.Feedback, s.About = d.Feedback, q.about()
 	}
 	if effect.Has(Repeats) && there {

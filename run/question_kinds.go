@@ -96,14 +96,14 @@ type Effects uint8
 
 // Effects. Without one of the first five, the run continues where it is.
 const (
-	GoesOn        Effects = 1 << iota // the run continues after the step that asked
-	GoesBack                          // the run repeats the subject of the question, with the feedback
-	Repeats                           // the run repeats the step that asked
-	EndsDone                          // the run ends as done
-	EndsHalted                        // the run ends as halted
-	Waives                            // a waiver is recorded
-	Overrides                         // a rejected delivery is made
-	TakesFeedback                     // the answer needs feedback
+	ContinuesAfter Effects = 1 << iota // the run continues after the step that asked
+	RepeatsSubject                     // the run repeats the subject of the question, with the feedback
+	Repeats                            // the run repeats the step that asked
+	EndsDone                           // the run ends as done
+	EndsHalted                         // the run ends as halted
+	Waives                             // a waiver is recorded
+	Overrides                          // a rejected delivery is made
+	TakesFeedback                      // the answer needs feedback
 )
 
 // Has reports whether e has all of these effects.
@@ -128,8 +128,8 @@ var questionKinds = []QuestionSpec{
 			{TriggerScopeExpansion, []string{ActionContinue, ActionHalt, ActionContinueWithWaiver}, ActionContinue},
 		},
 		Answers: []Answer{
-			{ActionContinue, GoesOn, "continue the run"},
-			{ActionRetryFeedback, GoesBack | TakesFeedback, "do it again with your feedback, then ask again"},
+			{ActionContinue, ContinuesAfter, "continue the run"},
+			{ActionRetryFeedback, RepeatsSubject | TakesFeedback, "do it again with your feedback, then ask again"},
 			waiver, halt,
 		},
 	},
@@ -158,7 +158,7 @@ var questionKinds = []QuestionSpec{
 		},
 		Answers: []Answer{
 			{ActionApprove, EndsDone, "accept the result; the run is done"},
-			{ActionRetryFeedback, GoesBack | TakesFeedback, "do it again with your feedback, then ask again"},
+			{ActionRetryFeedback, RepeatsSubject | TakesFeedback, "do it again with your feedback, then ask again"},
 			halt,
 		},
 	},
@@ -172,7 +172,7 @@ var questionKinds = []QuestionSpec{
 			{TriggerDirtyTarget, []string{ActionRetry, ActionSkip, ActionHalt}, ActionSkip},
 		},
 		Answers: []Answer{
-			{ActionFix, GoesBack | TakesFeedback, "do it again with your feedback, then ask about the delivery again"},
+			{ActionFix, RepeatsSubject | TakesFeedback, "do it again with your feedback, then ask about the delivery again"},
 			{ActionApprove, Overrides, "deliver with a commit, even if the changes were rejected"},
 			{ActionApply, Overrides, "put the changes into the checkout without a commit, even if they were rejected"},
 			{ActionSkip, 0, "do not deliver; the changes stay on the run's branch and in its directory"},
@@ -184,7 +184,7 @@ var questionKinds = []QuestionSpec{
 
 var (
 	waiver = Answer{
-		ActionContinueWithWaiver, GoesOn | Waives | TakesFeedback,
+		ActionContinueWithWaiver, ContinuesAfter | Waives | TakesFeedback,
 		"continue; your feedback is recorded and shown to later reviews",
 	}
 	halt = Answer{ActionHalt, EndsHalted, "end the run as halted"}

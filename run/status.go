@@ -116,8 +116,8 @@ func Transition(from, to Status) error {
 	return &TransitionError{From: from, To: to, Allowed: from.next()}
 }
 
-// standing is the status, or the word for a state without one.
-func (s *State) standing() Status {
+// statusOrUnknown is the status, or the word for a state without one.
+func (s *State) statusOrUnknown() Status {
 	if s.Status == "" {
 		return Unknown
 	}
@@ -127,14 +127,14 @@ func (s *State) standing() Status {
 // mayBecome applies the table. A closed run changes only through events that open an epoch, whatever the table
 // contains.
 func (s *State) mayBecome(to Status) error {
-	if s.standing().Closed() {
+	if s.statusOrUnknown().Closed() {
 		return s.refusal(to)
 	}
-	return Transition(s.standing(), to)
+	return Transition(s.statusOrUnknown(), to)
 }
 
 func (s *State) refusal(to Status) *TransitionError {
-	return &TransitionError{From: s.standing(), To: to, Allowed: s.standing().next()}
+	return &TransitionError{From: s.statusOrUnknown(), To: to, Allowed: s.statusOrUnknown().next()}
 }
 
 // next lists the possible next statuses of a run.

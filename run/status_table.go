@@ -25,10 +25,10 @@ type Tone string
 
 // Tones.
 const (
-	ToneNone   Tone = ""      // nothing is known
-	ToneLive   Tone = "live"  // the run works
-	TonePaused Tone = "rests" // it is paused
-	ToneAsks   Tone = "waits" // it waits for a decision
+	ToneNone   Tone = ""       // nothing is known
+	ToneLive   Tone = "live"   // the run works
+	TonePaused Tone = "paused" // it is paused
+	ToneAsks   Tone = "asks"   // it waits for a decision
 	ToneDone   Tone = "done"
 	ToneBad    Tone = "bad" // it ended, and is not done
 )

@@ -66,7 +66,7 @@ func (e *engine) resumeWait(ctx workflow.Context) error {
 		return nil
 	}
 	answer, _ := d.Kind.Spec().Answer(d.Action)
-	if answer.Effect.Has(run.GoesBack) || e.j.state.Next == w.At || w.At.Stage >= len(e.in.Start.Stages) {
+	if answer.Effect.Has(run.RepeatsSubject) || e.j.state.Next == w.At || w.At.Stage >= len(e.in.Start.Stages) {
 		return nil
 	}
 	if err := e.readRound(ctx, w.At); err != nil {

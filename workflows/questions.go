@@ -224,9 +224,9 @@ func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message)
 func (e *engine) route(q run.Question, action string) (next *run.Place, redo string) {
 	answer, _ := q.Kind.Spec().Answer(action)
 	switch {
-	case answer.Effect.Has(run.GoesOn):
+	case answer.Effect.Has(run.ContinuesAfter):
 		return e.routes.forward, ""
-	case answer.Effect.Has(run.GoesBack):
+	case answer.Effect.Has(run.RepeatsSubject):
 		return e.routes.back, e.routes.redo
 	case answer.Effect.Has(run.Repeats):
 		return nil, run.RedoStep

@@ -42,7 +42,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	o := a.screen(ctx, d, in, out, acts)
 	var held notice
 	o.Why = held.why
-	o.Standing = func(ctx context.Context, recorded run.Status) (run.Status, string) {
+	o.EffectiveStatus = func(ctx context.Context, recorded run.Status) (run.Status, string) {
 		if d.Foreign() {
 			return recorded, string(recorded)
 		}
@@ -138,7 +138,7 @@ const transcriptLines = 500
 
 // transcript prints the past events as on output that is not a terminal: the screen leaves no trace of them.
 func (a *app) transcript(d rundir.Dir, interrupts int) {
-	var said []string
+	var lines []string
 	fold := d.Fold()
 	for line, err := range d.Lines(0) {
 		if err != nil {
@@ -149,14 +149,14 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 		}
 		fold.Apply(line.Event)
 		if text := run.Headline(run.Entry{Event: line.Event, After: fold.Current(), Zone: zone()}); text != "" {
-			said = append(said, run.OneLine(text))
+			lines = append(lines, run.OneLine(text))
 		}
 	}
-	if n := len(said) - transcriptLines; n > 0 {
+	if n := len(lines) - transcriptLines; n > 0 {
 		fmt.Fprintf(a.out, "… %d lines more: %s logs %s\n", n, program(), shell.Quote(d.Root))
-		said = said[n:]
+		lines = lines[n:]
 	}
-	for _, line := range said {
+	for _, line := range lines {
 		fmt.Fprintln(a.out, line)
 	}
 	for nth := range interrupts {

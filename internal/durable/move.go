@@ -28,18 +28,18 @@ func (d Disk) Rename(from, to string) error {
 // Remove removes a file. After a power failure it may exist again.
 func (d Disk) Remove(path string) error { return d.remove(path) }
 
-// CutTail moves the content of a file from offset on into another file, aside. On return aside is on disk with those
-// bytes and the file ends at offset. After an error or a crash the tail is still at the end of the file, complete in
-// aside, or both; a repeated call finishes the work. If aside contains other data, the error is of kind fs.ErrExist
-// and nothing is truncated. A file that ends at offset stays unchanged.
-func (d Disk) CutTail(path string, offset int64, aside string) error {
-	if err := d.cutTail(path, offset, aside); err != nil {
-		return fmt.Errorf("move the end of %s from %d on to %s: %w", path, offset, aside, err)
+// CutTail moves the content of a file from offset on into the file at to. On return that file is on disk with those
+// bytes and the first one ends at offset. After an error or a crash the tail is still at the end of the first file,
+// complete in the other, or both; a repeated call finishes the work. If the other contains other data, the error is of
+// kind fs.ErrExist and nothing is truncated. A file that ends at offset stays unchanged.
+func (d Disk) CutTail(path string, offset int64, to string) error {
+	if err := d.cutTail(path, offset, to); err != nil {
+		return fmt.Errorf("move the end of %s from %d on to %s: %w", path, offset, to, err)
 	}
 	return nil
 }
 
-func (d Disk) cutTail(path string, offset int64, aside string) error {
+func (d Disk) cutTail(path string, offset int64, to string) error {
 	all, err := d.readFile(path)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (d Disk) cutTail(path string, offset int64, aside string) error {
 	if int64(len(all)) == offset {
 		return nil
 	}
-	if err := d.keepTail(aside, all[offset:]); err != nil {
+	if err := d.keepTail(to, all[offset:]); err != nil {
 		return err
 	}
 	f, err := d.open(path, os.O_RDWR, 0)

@@ -62,9 +62,9 @@ func examine(ctx context.Context, d projector.Dir, o CheckOptions, alone bool) (
 	if err = x.readProjects(); err != nil {
 		return nil, err
 	}
-	x.standing = run.NewEffectiveStatus(x.recorded(), liveness(o.EffectiveStatus), o.EffectiveStatus.Detail)
+	x.effective = run.NewEffectiveStatus(x.recorded(), liveness(o.EffectiveStatus), o.EffectiveStatus.Detail)
 	if x.own && x.stream.lines+x.stream.beyond == 0 {
-		x.standing.Status = run.Pending
+		x.effective.Status = run.Pending
 	}
 	x.judgeStream()
 	if err := x.judgeRecorded(); err != nil {
@@ -111,7 +111,7 @@ func (x *examined) has(codes ...Code) bool {
 func (x *examined) report() Report {
 	r := Report{
 		Snapshot: x.stream.snapshot(), MetaStatus: string(x.meta.status()), OK: true,
-		Issues: append([]Issue{}, sorted(x.found)...), EffectiveStatus: x.standing, CrossParent: x.parent,
+		Issues: append([]Issue{}, sorted(x.found)...), EffectiveStatus: x.effective, CrossParent: x.parent,
 	}
 	for _, i := range r.Issues {
 		r.OK = r.OK && i.Severity == SeverityInfo

@@ -16,21 +16,21 @@ import (
 
 // examined is a directory as read by one check, and its findings.
 type examined struct {
-	dir      projector.Dir
-	opts     CheckOptions
-	own      bool
-	child    bool              // a project of another program: its events are in the directory of the parent
-	shadow   *projector.Shadow // what the projector would write; nil for directories of other programs
-	meta     metaRead
-	stream   scanned
-	answers  []rundir.Answer
-	cross    *crossCheckpoint
-	parent   *run.CrossParent
-	standing run.EffectiveStatus
-	found    []Issue
-	lag      []Issue         // findings, unless a process is writing
-	files    map[string]bool // of the findings
-	lost     []string        // damaged files that cannot be rebuilt; see findLost
+	dir       projector.Dir
+	opts      CheckOptions
+	own       bool
+	child     bool              // a project of another program: its events are in the directory of the parent
+	shadow    *projector.Shadow // what the projector would write; nil for directories of other programs
+	meta      metaRead
+	stream    scanned
+	answers   []rundir.Answer
+	cross     *crossCheckpoint
+	parent    *run.CrossParent
+	effective run.EffectiveStatus
+	found     []Issue
+	lag       []Issue         // findings, unless a process is writing
+	files     map[string]bool // of the findings
+	lost      []string        // damaged files that cannot be rebuilt; see findLost
 
 	// the lines of a damaged events.jsonl as they were written; nil: unknown, or not requested
 	whole  []string

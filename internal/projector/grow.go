@@ -149,9 +149,9 @@ func (p *Projector) grow(a durable.Addition) error {
 		return err
 	}
 	ext := path.Ext(a.Path)
-	aside := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset,
+	moved := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset,
 		layout.Digest(have[min(a.Offset, int64(len(have))):])[:8], ext)
-	if err := p.Dir.Inside().CutTail(a.Path, a.Offset, p.Dir.Path(path.Join(layout.TornDir, aside))); err != nil {
+	if err := p.Dir.Inside().CutTail(a.Path, a.Offset, p.Dir.Path(path.Join(layout.TornDir, moved))); err != nil {
 		return err
 	}
 	_, err = p.Dir.Inside().AppendAll([]durable.Addition{a})

@@ -109,7 +109,7 @@ func (p *Projector) readRecords(due bool) error {
 	if err == nil && state.LastSeq == stands && !p.shrunk() {
 		p.records = state
 		if p.meta.Behind != nil {
-			p.records, err = records.GoneOn(p.Dir.Dir, state, p.meta.Meta)
+			p.records, err = records.CatchUp(p.Dir.Dir, state, p.meta.Meta)
 		}
 		return err
 	}

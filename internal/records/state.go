@@ -182,9 +182,9 @@ func text(s string) *string {
 	return &s
 }
 
-// GoneOn makes the records current that state.json holds as of an earlier event. What stands between is read again:
-// never more than what came since the last checkpoint.
-func GoneOn(d rundir.Dir, b rundir.PipelineState, m rundir.Meta) (rundir.PipelineState, error) {
+// CatchUp makes the records current that state.json holds as of an earlier event. It reads the events since then: never
+// more than those after the last checkpoint.
+func CatchUp(d rundir.Dir, b rundir.PipelineState, m rundir.Meta) (rundir.PipelineState, error) {
 	fold, seq := run.NewFold(m.Behind.State, run.History{}), m.Behind.Seq
 	for line, err := range d.Lines(m.Behind.Size) {
 		if err != nil {
@@ -214,5 +214,5 @@ func State(d rundir.Dir) (rundir.PipelineState, error) {
 	if err != nil || m.Behind == nil || m.Behind.Seq != b.LastSeq {
 		return b, nil //nolint:nilerr // meta.json is of another moment, or is to be made again: state.json counts
 	}
-	return GoneOn(d, b, m)
+	return CatchUp(d, b, m)
 }

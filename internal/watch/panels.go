@@ -14,16 +14,16 @@ import (
 
 // Scene is the content of the screen: a run at one moment.
 type Scene struct {
-	State    run.State
-	Figures  figures.Figures
-	Standing string // status as text
-	Status   run.Status
-	Task     string
-	Output   Output
-	Question *Question // open question
-	Why      string    // why it does not continue, and what to do
-	Now      time.Time
-	Zone     *time.Location // of the time until which it waits; nil: UTC
+	State      run.State
+	Figures    figures.Figures
+	StatusText string
+	Status     run.Status
+	Task       string
+	Output     Output
+	Question   *Question // open question
+	Why        string    // why it does not continue, and what to do
+	Now        time.Time
+	Zone       *time.Location // of the time until which it waits; nil: UTC
 }
 
 // Output is the end of the output of a running agent.

@@ -38,19 +38,19 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 	if s.Outcome != run.CategoryOK || s.Value == "failed" || s.Verdict == "rejected" {
 		sign = t.bad.Render("✗ ")
 	}
-	var said []string
+	var lines []string
 	for _, word := range []string{verdictOf(s), changedOf(s)} {
 		if word != "" {
-			said = append(said, word)
+			lines = append(lines, word)
 		}
 	}
 	if s.Outcome != run.CategoryOK {
-		said = append(said, string(s.Outcome))
+		lines = append(lines, string(s.Outcome))
 	}
 	if s.Pass.Number == 0 && s.Pass.Round > 0 {
-		said = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, said...)
+		lines = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, lines...)
 	}
-	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(said, ", ")
+	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(lines, ", ")
 	return ends(left, fmt.Sprintf("%s  %8s", figures.Duration(s.Duration), run.ShortCost(s.USD, s.Unknown)), w)
 }
 

@@ -52,8 +52,8 @@ type Options struct {
 	Hide func(text string) string
 	// Ask describes an open question: the judged content and the possible answers.
 	Ask func(s run.State, q run.Question) ([]string, []Choice)
-	// Standing returns the status as recorded and as Temporal reports it. It may take some seconds.
-	Standing func(ctx context.Context, recorded run.Status) (run.Status, string)
+	// EffectiveStatus returns the status as recorded and as Temporal reports it. It may take some seconds.
+	EffectiveStatus func(ctx context.Context, recorded run.Status) (run.Status, string)
 	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
 	Why func(s run.State, stands run.Status) string
 	// Look is called every few seconds while attached, to keep the processes alive; an error ends the screen.
@@ -161,8 +161,8 @@ type (
 	}
 	interruptMsg struct{}
 	answeredMsg  struct {
-		said string
-		err  error
+		answer string
+		err    error
 	}
 )
 
@@ -200,7 +200,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if msg.err != nil {
 			m.say(msg.err.Error(), true)
 		} else {
-			m.say(msg.said, false)
+			m.say(msg.answer, false)
 		}
 		m.asked = time.Time{}
 	case interruptMsg:
@@ -248,11 +248,11 @@ func (m *model) ask() tea.Cmd {
 			return lookedMsg{notice, err}
 		}
 	}
-	if m.o.Standing == nil {
+	if m.o.EffectiveStatus == nil {
 		return func() tea.Msg { return stoodMsg{recorded, string(recorded)} }
 	}
 	return func() tea.Msg {
-		status, words := m.o.Standing(m.ctx, recorded)
+		status, words := m.o.EffectiveStatus(m.ctx, recorded)
 		return stoodMsg{status, words}
 	}
 }
@@ -278,10 +278,10 @@ func (m *model) took(s shot) tea.Cmd {
 
 // stand combines the answer of the server with the recorded status that it was given for.
 func (m *model) stand() {
-	m.scene.Status, m.scene.Standing = m.scene.State.Status, string(m.scene.State.Status)
+	m.scene.Status, m.scene.StatusText = m.scene.State.Status, string(m.scene.State.Status)
 	if s := m.reader.stands; s != nil && !m.scene.State.Status.Closed() && m.scene.State.Status != "" {
 		if s.status.Closed() || s.status == m.scene.State.Status {
-			m.scene.Status, m.scene.Standing = s.status, s.words
+			m.scene.Status, m.scene.StatusText = s.status, s.words
 		}
 	}
 	if m.o.Why != nil {
@@ -303,8 +303,8 @@ func (m *model) do(f func(ctx context.Context) (string, error)) tea.Cmd {
 	m.say("…", false)
 	ctx := m.ctx
 	return func() tea.Msg {
-		said, err := f(ctx)
-		return answeredMsg{said, err}
+		answer, err := f(ctx)
+		return answeredMsg{answer, err}
 	}
 }
 
