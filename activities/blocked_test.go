@@ -87,11 +87,11 @@ func TestPipesAsRecordsDoNotBlockTakeover(t *testing.T) {
 func TestLimitsOfDefinitionAreEnforced(t *testing.T) {
 	for name, row := range map[string]odd{
 		"stdout": {play: "sh head -c 2000000 /dev/zero", outcome: "output-truncated",
-			says: "agent printed more than 1MB; its output is cut off there (limits.output)"},
+			message: "agent printed more than 1MB; its output is cut off there (limits.output)"},
 		"artifact": {play: "sh truncate -s 2M page.html; echo Done.", outcome: "output-no-artifact",
-			says: "page.html is larger than 1MB (limits.output)"},
+			message: "page.html is larger than 1MB (limits.output)"},
 		"silence": {play: "sh echo Begun.; sleep 60", outcome: "claude-p-timeout",
-			says: "agent printed nothing for too long (limits.idle)"},
+			message: "agent printed nothing for too long (limits.idle)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := plain(t, row.play)
@@ -106,7 +106,7 @@ func TestLimitsOfDefinitionAreEnforced(t *testing.T) {
 			res, err := h.pass(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, row.outcome, res.Outcome)
-			require.Contains(t, res.Message, row.says)
+			require.Contains(t, res.Message, row.message)
 			if res.Output != nil {
 				require.LessOrEqual(t, res.Output.Size, int64(1e6))
 			}

@@ -70,9 +70,9 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 	require.NoError(t, err)
 	inputs := h.in.At
 	tests := []struct {
-		name string
-		at   contract.StepRef
-		says string
+		name    string
+		at      contract.StepRef
+		message string
 	}{
 		{
 			"file", contract.StepRef{PlanUse: contract.PlanUse{Plan: inputs.Plan, Inputs: string(nothing)}, Round: 1},
@@ -94,7 +94,7 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h.in.At = tt.at
 			_, err := h.compose(tt.at, contract.StepContext{})
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.message)
 			var app *temporal.ApplicationError
 			require.ErrorAs(t, err, &app)
 			require.True(t, app.NonRetryable())

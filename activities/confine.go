@@ -62,10 +62,10 @@ func (a *Activities) runFolder(runID string) []string {
 // warnUnconfined logs once that calls run without a sandbox.
 func (a *Activities) warnUnconfined(ctx context.Context, why string) {
 	a.mu.Lock()
-	told := a.unconfined
+	reported := a.unconfined
 	a.unconfined = true
 	a.mu.Unlock()
-	if !told && activity.IsActivity(ctx) {
+	if !reported && activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("calls run without a sandbox; see \"starter doctor\"", "reason", why)
 	}
 }

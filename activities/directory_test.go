@@ -175,7 +175,7 @@ func TestProjectReportsRepairs(t *testing.T) {
 	tests := []struct {
 		name, file string
 		hurt       func(raw string) string
-		says       string
+		message    string
 	}{
 		{"state that is no JSON", layout.StateFile, func(string) string { return "x" }, "state.json is damaged"},
 		{
@@ -206,7 +206,7 @@ func TestProjectReportsRepairs(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, res.Recovered, 1)
 			require.Equal(t, run.CategoryStateCorruption, res.Recovered[0].Category)
-			require.Contains(t, res.Recovered[0].Message, tt.says)
+			require.Contains(t, res.Recovered[0].Message, tt.message)
 			require.Contains(t, res.Recovered[0].Message, "made again from events.jsonl")
 			healed, err := os.ReadFile(path)
 			require.NoError(t, err)
@@ -233,9 +233,9 @@ func TestErrorContainsFileSystem(t *testing.T) {
 	on, err := volume.Of(h.dir)
 	require.NoError(t, err)
 	for _, row := range []struct {
-		errno  syscall.Errno
-		pauses bool
-		says   string
+		errno   syscall.Errno
+		pauses  bool
+		message string
 	}{
 		{syscall.ENOSPC, true, "no space left on device (file system " + on.Mount + ": "},
 		{syscall.EDQUOT, true, "disk quota exceeded (file system " + on.Mount + ": "},
@@ -248,11 +248,11 @@ func TestErrorContainsFileSystem(t *testing.T) {
 					&fs.PathError{Op: "open", Path: path, Err: row.errno})
 			})
 			_, err := f(t.Context(), contract.Target{})
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			var app *temporal.ApplicationError
 			require.Equal(t, row.pauses, errors.As(err, &app) && app.Type() == contract.ErrDiskFull)
 			if row.pauses {
-				require.Contains(t, app.Message(), row.says)
+				require.Contains(t, app.Message(), row.message)
 			}
 		})
 	}

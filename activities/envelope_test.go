@@ -16,7 +16,7 @@ func TestEnvelopeIsStored(t *testing.T) {
 	for _, row := range []struct {
 		play    string
 		outcome run.Category
-		says    string
+		message string
 	}{
 		{"spill", "ok", "<hidden>\n```html\n<!DOCTYPE html>\n<html><hidden></html>\n```\n"},
 		{"spill and fail", "claude-p-exit-nonzero", strings.Repeat("x", 296) + "<hidden>"},
@@ -36,7 +36,7 @@ func TestEnvelopeIsStored(t *testing.T) {
 				USD    float64 `json:"total_cost_usd"`
 			}
 			require.NoError(t, json.Unmarshal(raw, &e))
-			require.Equal(t, row.says, e.Result)
+			require.Equal(t, row.message, e.Result)
 			require.InDelta(t, 0.25, e.USD, 1e-9)
 
 			again, err := h.passOf(context.Background(), h.worker())

@@ -63,10 +63,10 @@ func runIDOf(ctx context.Context, in any) string {
 
 func (a *Activities) warnOnce(ctx context.Context, runID string, why error) {
 	a.mu.Lock()
-	told := a.warned[runID]
+	reported := a.warned[runID]
 	a.warned[runID] = true
 	a.mu.Unlock()
-	if told || !activity.IsActivity(ctx) {
+	if reported || !activity.IsActivity(ctx) {
 		return
 	}
 	activity.GetLogger(ctx).Warn(

@@ -96,9 +96,9 @@ func TestCallUsesRunEnvironment(t *testing.T) {
 
 func TestUnreadableEnvironmentIsRetried(t *testing.T) {
 	for _, row := range []struct {
-		name  string
-		spoil func(t *testing.T, file string)
-		says  string // empty: the worker's environment counts
+		name    string
+		spoil   func(t *testing.T, file string)
+		message string // empty: the worker's environment counts
 	}{
 		{
 			"half a file", func(t *testing.T, file string) {
@@ -124,7 +124,7 @@ func TestUnreadableEnvironmentIsRetried(t *testing.T) {
 				Name: contract.RunPass,
 			})
 			got, err := e.ExecuteActivity(contract.RunPass, h.in)
-			if row.says == "" {
+			if row.message == "" {
 				require.NoError(t, err)
 				var res contract.PassResult
 				require.NoError(t, got.Get(&res))
@@ -132,7 +132,7 @@ func TestUnreadableEnvironmentIsRetried(t *testing.T) {
 				require.True(t, h.acts.warned[theRun])
 				return
 			}
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.ErrorContains(t, err, file)
 			require.ErrorContains(t, err, "make the file readable")
 			app := (*temporal.ApplicationError)(nil)

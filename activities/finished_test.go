@@ -53,7 +53,7 @@ func TestAnyUnstoredAnswerIsNotRepeated(t *testing.T) {
 type odd struct {
 	name, play string
 	outcome    run.Category
-	says       string
+	message    string
 }
 
 // rootReads is the outcome where permissions bind other users only.
@@ -176,7 +176,7 @@ func TestAgentFilesDetermineOutcome(t *testing.T) {
 				res, err := h.pass(context.Background())
 				require.NoError(t, err)
 				require.Equal(t, row.outcome, res.Outcome, res.Message)
-				require.Contains(t, res.Message, row.says)
+				require.Contains(t, res.Message, row.message)
 				require.False(t, res.Permanent, "the policy of the plan counts its attempts")
 				again, err := h.passOf(context.Background(), h.worker())
 				require.NoError(t, err)
@@ -341,7 +341,7 @@ func TestInvalidWorkspaceIsOutcome(t *testing.T) {
 			res, err := h.pass(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
-			require.Contains(t, res.Message, row.says)
+			require.Contains(t, res.Message, row.message)
 			require.False(t, res.Permanent)
 			again, err := h.passOf(t.Context(), h.worker())
 			require.NoError(t, err)

@@ -63,6 +63,6 @@ func runAndReport(cmd *exec.Cmd) error {
 		return nil
 	}
 	const shown = 500
-	said := strings.TrimSpace(string(out))
-	return fmt.Errorf("%s failed: %w: %s", strings.Join(cmd.Args, " "), err, said[max(0, len(said)-shown):])
+	output := strings.TrimSpace(string(out))
+	return fmt.Errorf("%s failed: %w: %s", strings.Join(cmd.Args, " "), err, output[max(0, len(output)-shown):])
 }

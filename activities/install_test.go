@@ -15,7 +15,7 @@ func TestMissingBrowserIsInstalled(t *testing.T) {
 	tests := []struct {
 		name    string
 		install string // a shell command; $1 is where the browser is looked for, $2 a file to leave a mark in
-		says    []string
+		message []string
 		missing bool // still
 	}{
 		{"installed", `echo x >> "$2"; printf '#!/bin/sh\nexit 7\n' > "$1"; chmod +x "$1"`, nil, false},
@@ -37,7 +37,7 @@ func TestMissingBrowserIsInstalled(t *testing.T) {
 			require.NoFileExists(t, mark)
 			_, mended, err = a.takeShots(t.Context(), page, req, []string{"sh", "-c", tt.install, "sh", program, mark})
 			require.Error(t, err, "the program that was put there is no browser")
-			for _, text := range tt.says {
+			for _, text := range tt.message {
 				require.ErrorContains(t, err, text)
 			}
 			require.Equal(t, tt.missing, mended == nil)

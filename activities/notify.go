@@ -110,9 +110,9 @@ func (a *Activities) notifyWebhook(ctx context.Context, to pipeline.Notify, id s
 		return err
 	}
 	defer res.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(res.Body, 300))
+	body, err := io.ReadAll(io.LimitReader(res.Body, 300))
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("post to %s: %s: %s", to.Who(), res.Status, strings.ToValidUTF8(string(said), "�"))
+		return fmt.Errorf("post to %s: %s: %s", to.Who(), res.Status, strings.ToValidUTF8(string(body), "�"))
 	}
 	return err
 }

@@ -117,7 +117,7 @@ func TestResultsAreRedacted(t *testing.T) {
 	say := func(out any, err error) func(context.Context, contract.Target) (any, error) {
 		return func(context.Context, contract.Target) (any, error) { return out, err }
 	}
-	tells := func(err error) error {
+	intercepted := func(err error) error {
 		_, err = redactingInterceptor(h.acts, say(nil, err))(context.Background(), contract.Target{})
 		return err
 	}
@@ -134,7 +134,7 @@ func TestResultsAreRedacted(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var app *temporal.ApplicationError
-			require.ErrorAs(t, tells(row.err), &app)
+			require.ErrorAs(t, intercepted(row.err), &app)
 			require.Equal(t, "no <hidden>", app.Message())
 			require.Equal(t, row.kind, app.Type())
 			require.Equal(t, row.final, app.NonRetryable())
@@ -142,7 +142,7 @@ func TestResultsAreRedacted(t *testing.T) {
 		})
 	}
 	plain := errors.New("as it is")
-	require.Equal(t, plain, tells(plain))
+	require.Equal(t, plain, intercepted(plain))
 
 	res := contract.PassResult{
 		Message: sesame, Diagnostics: sesame, ScoreWhy: sesame, Verdict: sesame,

@@ -197,7 +197,7 @@ func TestLoadReportsEveryError(t *testing.T) {
 	tests := []struct {
 		name, file string
 		args       []string
-		says       []string
+		message    []string
 	}{
 		{"unknown key", "task_que: x\n", nil, []string{"settings:", "task_que"}},
 		{"unknown key in a part", "redact: {enw: [x]}\n", nil, []string{"settings:", "enw"}},
@@ -218,7 +218,7 @@ func TestLoadReportsEveryError(t *testing.T) {
 			alone(t, tt.file)
 			_, err := Load(flags(t, tt.args...))
 			require.Error(t, err)
-			for _, s := range tt.says {
+			for _, s := range tt.message {
 				require.ErrorContains(t, err, s)
 			}
 		})

@@ -75,8 +75,8 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	var said Result
-	err = d.ReadJSON(layout.ResultFile, &said)
+	var recorded Result
+	err = d.ReadJSON(layout.ResultFile, &recorded)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Result{}, d.untaken(claim, "its manifest %s is missing", layout.ResultFile)
@@ -84,10 +84,10 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 		return Result{}, d.untaken(claim, "%v", err)
 	case err != nil:
 		return Result{}, err
-	case said != want:
+	case recorded != want:
 		return Result{},
 			d.untaken(claim, "its manifest %s differs from the journal (%.12s, and the journal has %.12s)",
-				layout.ResultFile, said.Digest, want.Digest)
+				layout.ResultFile, recorded.Digest, want.Digest)
 	}
 	return want, nil
 }

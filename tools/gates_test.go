@@ -29,7 +29,7 @@ func TestEveryGateTurnsRed(t *testing.T) {
 		command []string
 		file    string
 		planted string
-		says    string
+		message string
 	}{
 		{"gofmt", []string{lint, "gofmt"}, "planted.go", "package clean\n\nvar  Planted = 1\n", "lint failed: gofmt"},
 		{"vet", []string{lint, "vet"}, "planted.go",
@@ -77,7 +77,7 @@ func TestEveryGateTurnsRed(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, row.file), []byte(row.planted), 0o600))
 			output, err = gated(t, dir, row.command)
 			require.Error(t, err, output)
-			require.Contains(t, output, row.says)
+			require.Contains(t, output, row.message)
 		})
 	}
 }

@@ -135,7 +135,7 @@ func TestDecisionPreconditions(t *testing.T) {
 		name string
 		s    run.State
 		m    workflows.Message
-		says string // empty: taken
+		text string // empty: taken
 	}{
 		{"taken", open, workflows.Message{ID: "h2", Action: "continue"}, ""},
 		{"without an id", open, workflows.Message{Action: "halt"}, ""},
@@ -162,11 +162,11 @@ func TestDecisionPreconditions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			err := workflows.CheckDecision(tt.s, tt.m)
-			if tt.says == "" {
+			if tt.text == "" {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.text)
 		})
 	}
 }

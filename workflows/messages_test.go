@@ -104,7 +104,7 @@ func TestInvalidMessagesAreRefused(t *testing.T) {
 	tests := []struct {
 		name, verb string
 		m          message
-		says       string
+		text       string
 	}{
 		{"resume of a running run", "resume", nil, "the run is running: only a paused run can be resumed"},
 		{
@@ -123,7 +123,7 @@ func TestInvalidMessagesAreRefused(t *testing.T) {
 			var answer *reply
 			w.agent.will(call(2, 1), after(func() { answer = w.update(tt.verb, tt.m) }))
 			w.done()
-			require.ErrorContains(t, answer.refused, tt.says)
+			require.ErrorContains(t, answer.refused, tt.text)
 			var app *temporal.ApplicationError
 			require.ErrorAs(t, answer.refused, &app)
 			require.False(t, answer.accepted)
@@ -135,7 +135,7 @@ func TestInvalidMessagesAreRefused(t *testing.T) {
 			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
 			require.Len(t, refused, 1, "a signal cannot be refused: it is written down")
 			require.Equal(t, tt.verb, refused[0].Verb)
-			require.Contains(t, refused[0].Reason, tt.says)
+			require.Contains(t, refused[0].Reason, tt.text)
 		})
 	}
 }

@@ -88,7 +88,7 @@ func TestGatePausesAtStep(t *testing.T) {
 		"checks: says " +
 		"why. Continue?"
 	for _, cause := range []struct {
-		name, says string
+		name, text string
 		step       int // of the gate, from 1
 		hurt       func(*harness)
 	}{
@@ -115,7 +115,7 @@ func TestGatePausesAtStep(t *testing.T) {
 				require.Equal(t, row.steps[cause.step], w.called())
 				asked := w.asked(run.KindGateRequested)
 				require.Len(t, asked, 1)
-				require.Equal(t, cause.says, asked[0].Question)
+				require.Equal(t, cause.text, asked[0].Question)
 				require.Equal(t, []string{"retry", "continue_with_waiver", "halt"}, asked[0].Actions)
 				require.NotEmpty(t, asked[0].Digest)
 				decided := payloads[run.QuestionDecided](w, run.KindGateDecided)

@@ -79,7 +79,7 @@ func TestOnlyRehomeAndResumeMoveRun(t *testing.T) {
 	for _, row := range []struct {
 		verb string
 		m    message
-		says string
+		text string
 	}{
 		{"decide", message{"action": "continue", "dir": "/other"}, "a decide message cannot move the run: send rehome"},
 		{"budget", message{"usd": 9, "dir": "/other"}, "a budget message cannot move the run: send rehome"},
@@ -102,8 +102,8 @@ func TestOnlyRehomeAndResumeMoveRun(t *testing.T) {
 			if answer.refused == nil {
 				answer.refused = answer.err
 			}
-			require.ErrorContains(t, answer.refused, row.says)
-			require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, row.says)
+			require.ErrorContains(t, answer.refused, row.text)
+			require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, row.text)
 			require.Empty(t, payloads[run.RunRehomed](w, run.KindRunRehomed))
 			require.False(
 				t, slices.ContainsFunc(w.dir.batches, func(b contract.ProjectInput) bool { return b.Dir != "/runs/1" }),

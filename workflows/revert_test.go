@@ -118,7 +118,7 @@ func TestRevertPreconditions(t *testing.T) {
 	tests := []struct {
 		name string
 		m    message
-		says string
+		text string
 	}{
 		{
 			"a running run", message{"to": "cp-1"},
@@ -133,7 +133,7 @@ func TestRevertPreconditions(t *testing.T) {
 			var answer *reply
 			w.agent.will(call(1, 1), after(func() { answer = w.update("revert", tt.m) }))
 			w.done()
-			require.ErrorContains(t, answer.refused, tt.says)
+			require.ErrorContains(t, answer.refused, tt.text)
 		})
 	}
 	t.Run("another way at the same time", func(t *testing.T) {

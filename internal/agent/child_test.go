@@ -232,7 +232,7 @@ func TestStartRefuses(t *testing.T) {
 	for name, row := range map[string]struct {
 		change    func(*Command)
 		is        error
-		says      string
+		message   string
 		category  run.Category
 		permanent bool
 	}{
@@ -270,7 +270,7 @@ func TestStartRefuses(t *testing.T) {
 			row.change(&c)
 			child, err := begin(c)
 			require.Nil(t, child)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			if row.is != nil {
 				require.ErrorIs(t, err, row.is)
 			}
@@ -300,7 +300,7 @@ func TestOutputLimitsEndAgent(t *testing.T) {
 		play     string
 		change   func(*Command)
 		category run.Category
-		says     string
+		message  string
 		size     int64
 	}{
 		"too much": {
@@ -323,7 +323,7 @@ func TestOutputLimitsEndAgent(t *testing.T) {
 				_, failure := ReadReply(kind, []byte(read(t, c.Stdout)), exit, "", Prices{}, 0)
 				require.NotNil(t, failure)
 				require.Equal(t, row.category, failure.Category)
-				require.Contains(t, failure.Message, row.says)
+				require.Contains(t, failure.Message, row.message)
 			}
 		})
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// classify turns a failed attempt into a Failure. said is what the agent reported about it.
-func classify(exit Exit, message string, said limits.Report) *Failure {
+// classify turns a failed attempt into a Failure. reports is what the agent reported about it.
+func classify(exit Exit, message string, reports limits.Report) *Failure {
 	took := exit.Duration.Round(1e6)
 	switch {
 	case exit.Overflow:
@@ -31,7 +31,7 @@ func classify(exit Exit, message string, said limits.Report) *Failure {
 			"check agent.run in the pipeline file and PATH"
 		return NewFailure(run.CategorySpawnFailed, message, exit.Code)
 	}
-	return refusal(said.Limit(exit.Started.Add(exit.Duration), time.Local), message, exit.Code)
+	return refusal(reports.Limit(exit.Started.Add(exit.Duration), time.Local), message, exit.Code)
 }
 
 // refusal describes a call that the provider did not answer.

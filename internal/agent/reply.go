@@ -70,8 +70,8 @@ func ReadReply(kind string, stdout []byte, exit Exit, stderr string, prices Pric
 		o.read = a.Read(stdout)
 	}
 	if o.read.Status == "" && a.Stderr {
-		if said := a.Read([]byte(o.stderr)); said.Status == adapter.StatusError {
-			o.read = said
+		if second := a.Read([]byte(o.stderr)); second.Status == adapter.StatusError {
+			o.read = second
 		}
 	}
 	reply, failure := o.reply(prices, promptChars), o.failure()
@@ -113,39 +113,39 @@ func (o *output) failure() *Failure {
 	case status == adapter.StatusError, status == adapter.StatusMaxTurns && o.read.Error != "":
 		// it answered before it was ended: the answer explains the failure
 		exit.TimedOut, exit.Idle, exit.Overflow, exit.Killed = false, false, false, false
-		return classify(exit, o.reported(), o.said())
-	case status == "" && (exit.TimedOut || exit.Idle) && o.said().Waited(string(o.stdout)):
+		return classify(exit, o.reported(), o.report())
+	case status == "" && (exit.TimedOut || exit.Idle) && o.report().Waited(string(o.stdout)):
 		message := fmt.Sprintf("agent was ended after %s", exit.Duration.Round(1e6))
 		return refusal(limits.Limit{Kind: limits.Unreachable}, message, exit.Code)
 	case status == "" && unfinished(exit):
-		return classify(exit, exitMessage(exit), o.said())
+		return classify(exit, exitMessage(exit), o.report())
 	case status == "" && empty:
-		return classify(exit, "agent exited with 0 and printed nothing", o.said()).withCategory(run.CategoryOutputEmpty)
+		return classify(exit, "agent exited with 0 and printed nothing", o.report()).withCategory(run.CategoryOutputEmpty)
 	case !o.adapter.Ends:
 		return nil
 	case status == "":
 		message := fmt.Sprintf("agent's output (%d bytes) is no %s: %s", len(o.stdout), o.adapter.Name,
 			cmp.Or(lastChars(o.read.Problem, 300), "it has no result"))
-		return classify(exit, message, o.said()).withCategory(run.CategoryOutputTruncated)
+		return classify(exit, message, o.report()).withCategory(run.CategoryOutputTruncated)
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:
-		return classify(exit, exitMessage(exit), o.said())
+		return classify(exit, exitMessage(exit), o.report())
 	case status != adapter.StatusComplete:
 		return classify(exit, fmt.Sprintf("agent's answer holds no result (%s)", o.read.Code),
-			o.said()).withCategory(run.CategoryOutputEmpty)
+			o.report()).withCategory(run.CategoryOutputEmpty)
 	}
 	return nil
 }
 
-// said returns what the program reported about a failure: never the text of an answer.
-func (o *output) said() limits.Report {
-	said := limits.Report{
+// report returns what the program reported about a failure: never the text of an answer.
+func (o *output) report() limits.Report {
+	report := limits.Report{
 		Program: o.adapter.Program, HTTP: o.read.HTTP, Stderr: o.stderr, Exit: o.exit.Code,
 		Event: o.read.Limit, Text: ending(o.read.Error), Printed: o.printed(),
 	}
 	if o.read.Code != "success" {
-		said.Code = o.read.Code
+		report.Code = o.read.Code
 	}
-	return said
+	return report
 }
 
 // printed returns what the program printed to standard output instead of a result.
@@ -199,8 +199,8 @@ func (o *output) reported() string {
 }
 
 // lastWords returns the last lines that an agent printed, to follow a message that does not have them.
-func lastWords(stderr, said, message string) string {
-	for _, text := range []string{stderr, said} {
+func lastWords(stderr, printed, message string) string {
+	for _, text := range []string{stderr, printed} {
 		var lines []string
 		for line := range strings.Lines(strings.ToValidUTF8(text, "?")) {
 			if line = strings.TrimSpace(line); line != "" {

@@ -82,8 +82,8 @@ func (i *Inhibitor) start() {
 		i.report(err)
 		return
 	}
-	var said bytes.Buffer
-	cmd.Stdin, cmd.Stderr = r, &said
+	var output bytes.Buffer
+	cmd.Stdin, cmd.Stderr = r, &output
 	err = cmd.Start()
 	if closed := r.Close(); err != nil {
 		i.report(errors.Join(err, closed, w.Close()))
@@ -95,7 +95,7 @@ func (i *Inhibitor) start() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		if err != nil || i.pipe == w {
-			i.report(explain(err, said.String()))
+			i.report(explain(err, output.String()))
 		}
 	}()
 }
@@ -114,10 +114,10 @@ func Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return explain(err, said.String())
+		return explain(err, output.String())
 	}
 	return nil
 }
@@ -146,13 +146,13 @@ func command(ctx context.Context, what string) (*exec.Cmd, error) {
 
 // explain adds the last line of standard error to why an inhibitor ended.
 func explain(err error, stderr string) error {
-	said := strings.TrimSpace(stderr)
-	said = said[strings.LastIndexByte(said, '\n')+1:]
+	output := strings.TrimSpace(stderr)
+	output = output[strings.LastIndexByte(output, '\n')+1:]
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s ended before the calls", Program())
-	case said == "":
+	case output == "":
 		return fmt.Errorf("%s: %w", Program(), err)
 	}
-	return fmt.Errorf("%s: %s (%w)", Program(), said, err)
+	return fmt.Errorf("%s: %s (%w)", Program(), output, err)
 }

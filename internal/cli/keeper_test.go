@@ -13,8 +13,8 @@ import (
 func TestServerStatusReportsTheKeeper(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for name, row := range map[string]struct {
-		keeper *local.Keeper
-		says   string
+		keeper  *local.Keeper
+		message string
 	}{
 		"none":  {nil, "Keeper    not running: nothing restarts server and worker if they crash\n"},
 		"quiet": {&local.Keeper{Started: at}, "Keeper    pid 0, since 2026-01-02 03:04:05\n"},
@@ -33,7 +33,7 @@ func TestServerStatusReportsTheKeeper(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			(&app{out: &out}).printKeeper(row.keeper)
-			require.Equal(t, row.says, out.String())
+			require.Equal(t, row.message, out.String())
 		})
 	}
 }

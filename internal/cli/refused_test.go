@@ -87,9 +87,9 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 	require.NoError(t, os.Mkdir(empty, 0o700))
 	follow := []string{"run", "--follow-up", "5678-tree", "--task", "More", "--detach", "--output-dir"}
 	for name, row := range map[string]struct {
-		args   []string
-		refuse error
-		says   string
+		args    []string
+		refuse  error
+		message string
 	}{
 		"a folder followed up with git": {append(follow, "up/next", "--config", "git.yaml"), nil,
 			"worked on a folder"},
@@ -112,7 +112,7 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 			before, folders := w.digests(t), w.folders(t)
 			output, code := w.here(row.args...)
 			require.NotEqual(t, 0, code, output)
-			require.Contains(t, output, row.says)
+			require.Contains(t, output, row.message)
 			require.Equal(t, before, w.digests(t))
 			require.Equal(t, folders, w.folders(t))
 			for _, repository := range []string{source, "free/clone"} {

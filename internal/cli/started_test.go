@@ -77,15 +77,15 @@ func TestSourceOfFollowUpIsCompared(t *testing.T) {
 		"--output-dir", "next"}
 	before := w.digests(t)
 	for name, row := range map[string]struct {
-		args []string
-		says string
+		args    []string
+		message string
 	}{
 		"another source": {[]string{"--source", "source"}, "which worked on " + filepath.Join(w.root, "files")},
 		"dirty":          {[]string{"--dirty", "include"}, "--dirty include: a follow-up begins with the result of run"},
 	} {
 		output, code := w.here(append(next[:len(next):len(next)], row.args...)...)
 		require.Equal(t, 2, code, output)
-		require.Contains(t, output, row.says, name)
+		require.Contains(t, output, row.message, name)
 		require.Equal(t, before, w.digests(t), name)
 	}
 	output, code := w.here(append(next, "--source", "files")...)

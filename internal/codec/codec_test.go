@@ -72,11 +72,11 @@ func TestKeyErrorNamesKey(t *testing.T) {
 	renamed := payload(t, codecOf(t, "old", map[string][]byte{"old": keyOf("a")}).Converter(), "x")
 	renamed.Metadata[metaKey] = []byte("same")
 	for _, row := range []struct {
-		name string
-		p    *commonpb.Payload
-		keys map[string][]byte
-		want KeyError
-		says []string
+		name    string
+		p       *commonpb.Payload
+		keys    map[string][]byte
+		want    KeyError
+		message []string
 	}{
 		{"no key", p, nil, KeyError{ID: "old"}, []string{`key "old"`, "(none)", "add it"}},
 		{
@@ -108,7 +108,7 @@ func TestKeyErrorNamesKey(t *testing.T) {
 			require.Equal(t, row.want.ID, key.ID)
 			require.Equal(t, row.want.Wrong, key.Wrong)
 			require.ElementsMatch(t, row.want.Known, key.Known)
-			for _, words := range row.says {
+			for _, words := range row.message {
 				require.ErrorContains(t, err, words)
 			}
 		})
@@ -148,8 +148,8 @@ func TestLoad(t *testing.T) {
 	require.True(t, bytes.Equal([]byte("x"), plain[0].Data))
 
 	for name, row := range map[string]struct {
-		codec config.Codec
-		says  string
+		codec   config.Codec
+		message string
 	}{
 		"unset variable":  {config.Codec{Keys: config.Words{"k=env:NONE"}}, `key "k": variable NONE is not set`},
 		"no file":         {config.Codec{Keys: config.Words{"k=file:" + dir + "/none"}}, "no such file"},
@@ -165,7 +165,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(row.codec, getenv)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.NotContains(t, err.Error(), text)
 			require.NotContains(t, err.Error(), "no base64!")
 		})

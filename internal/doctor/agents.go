@@ -107,41 +107,41 @@ func (e *examiner) agent(ctx context.Context, a pipeline.Agent) {
 	}
 	env := agent.Command{Argv: a.Run, Env: a.Env, Environment: e.from,
 		Dir: os.TempDir()}.Environ() // the environment of the agent
-	said, err := ask(ctx, env, path, "--version")
+	output, err := ask(ctx, env, path, "--version")
 	switch {
 	case err != nil && usual:
-		e.say(Problem, "agents", name, about.install, "%s exists and does not answer --version: %v %s", path, err, said)
+		e.say(Problem, "agents", name, about.install, "%s exists and does not answer --version: %v %s", path, err, output)
 		return
 	case err != nil:
 		e.say(Unchecked, "agents", name, "", "%s exists; it does not answer --version, which is optional", path)
 		return
 	}
-	e.login(ctx, name, about, path, said, env)
+	e.login(ctx, name, about, path, output, env)
 }
 
 // login checks whether the agent is logged in, without a paid call.
-func (e *examiner) login(ctx context.Context, name string, about known, path, said string, env []string) {
+func (e *examiner) login(ctx context.Context, name string, about known, path, output string, env []string) {
 	for _, key := range about.keys {
 		if slices.ContainsFunc(env, func(pair string) bool {
 			return strings.HasPrefix(pair, key+"=") &&
 				pair != key+"="
 		}) {
-			e.ok("agents", name, "%s: %s, with %s (only a call shows whether it is accepted)", path, said, key)
+			e.ok("agents", name, "%s: %s, with %s (only a call shows whether it is accepted)", path, output, key)
 			return
 		}
 	}
 	home := environ.Value(env, "HOME")
 	if _, err := os.Stat(filepath.Join(home, about.file)); about.file != "" && home != "" && err == nil {
-		e.ok("agents", name, "%s: %s, with ~/%s (only a call shows whether it is accepted)", path, said, about.file)
+		e.ok("agents", name, "%s: %s, with ~/%s (only a call shows whether it is accepted)", path, output, about.file)
 		return
 	}
 	if key := e.unpassed(about, env); key != "" {
 		e.say(Warning, "agents", name, "write env: ["+key+"] in the agent of the pipeline file",
-			"%s: %s; %s is set, and calls do not get it", path, said, key)
+			"%s: %s; %s is set, and calls do not get it", path, output, key)
 		return
 	}
 	if about.login == nil || !lists(ctx, env, path, about.login[0]) {
-		e.say(Unchecked, "agents", name, "", "%s: %s; only a call shows whether it is logged in", path, said)
+		e.say(Unchecked, "agents", name, "", "%s: %s; only a call shows whether it is logged in", path, output)
 		return
 	}
 	if words, err := ask(ctx, env, path, about.login...); err != nil {
@@ -149,10 +149,10 @@ func (e *examiner) login(ctx context.Context, name string, about known, path, sa
 		if e.Agents == nil {
 			worst = Warning // it may be unused
 		}
-		e.say(worst, "agents", name, about.signIn, "%s: %s, not logged in (%s)", path, said, words)
+		e.say(worst, "agents", name, about.signIn, "%s: %s, not logged in (%s)", path, output, words)
 		return
 	}
-	e.ok("agents", name, "%s: %s, logged in", path, said)
+	e.ok("agents", name, "%s: %s, logged in", path, output)
 }
 
 // unpassed returns a variable that replaces a login, and that the definition does not pass to the agent.

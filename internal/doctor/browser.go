@@ -27,18 +27,18 @@ func (e *examiner) browser(ctx context.Context) {
 			cmp.Or(e.Settings.Browser, "Chromium"))
 		return
 	}
-	said, err := ask(ctx, nil, path, "--version")
+	output, err := ask(ctx, nil, path, "--version")
 	if err != nil {
-		said = path
+		output = path
 	}
 	page := browser.Page{HTML: []byte("<!DOCTYPE html><title>blank</title>"), Name: "a blank page"}
 	request := browser.Request{Sizes: []browser.Size{{W: 320, H: 200}}, Kinds: []string{browser.Viewport}}
 	if _, err := browser.Shoot(ctx, browser.Options{Exec: path, Timeout: startsWithin}, page, request); err != nil {
 		e.say(Warning, "browser", "browser", "run it yourself: "+path+" --headless --screenshot about:blank",
-			"%s does not take a picture: %v", said, err)
+			"%s does not take a picture: %v", output, err)
 		return
 	}
-	e.ok("browser", "browser", "%s starts and takes a picture: %s", said, path)
+	e.ok("browser", "browser", "%s starts and takes a picture: %s", output, path)
 }
 
 // ask runs a program that prints a line and exits. Standard input is empty.

@@ -247,10 +247,10 @@ func TestExamineOfOpenRuns(t *testing.T) {
 	root := o.Settings.RunRoot
 	worker := "TEMPORAL_ADDRESS=" + address + " PASSBOOK_STATE_DIR=" + o.Settings.StateDir + " starter worker"
 	for _, want := range []struct {
-		name  string
-		state doctor.State
-		says  string
-		fix   string
+		name    string
+		state   doctor.State
+		message string
+		fix     string
 	}{
 		{"well", doctor.OK, "running in " + root + "/well, which has all 2 events", ""},
 		{"fresh", doctor.OK, "running in " + root + "/fresh, which has all 2 events", ""},
@@ -271,7 +271,7 @@ func TestExamineOfOpenRuns(t *testing.T) {
 			"/lost leave it running, and Temporal no longer has its workflow", "starter resume " + root + "/lost"},
 	} {
 		require.Contains(t, r.Checks, doctor.Check{Area: "runs", Name: "run " + want.name, State: want.state,
-			Detail: want.says, Fix: want.fix})
+			Detail: want.message, Fix: want.fix})
 	}
 	hurt := find(t, r, "run damaged")
 	require.Equal(t, doctor.Problem, hurt.State)
@@ -303,7 +303,7 @@ func TestExamineOfAgents(t *testing.T) {
 		name, program, script string
 		env                   map[string]string
 		state                 doctor.State
-		says, fix             string
+		message, fix          string
 	}{
 		{"missing", "", "", nil, doctor.Problem, "claude is not in PATH", "npm install -g @anthropic-ai/claude-code"},
 		{"broken", "claude", "echo no node >&2; exit 1\n", nil, doctor.Problem,
@@ -345,7 +345,7 @@ func TestExamineOfAgents(t *testing.T) {
 			require.Len(t, r.Checks, 1, "only the agents, once a program")
 			c := find(t, r, name)
 			require.Equal(t, row.state, c.State, c.Detail)
-			require.Contains(t, c.Detail, row.says)
+			require.Contains(t, c.Detail, row.message)
 			require.Equal(t, row.fix, c.Fix)
 			require.NoFileExists(t, filepath.Join(os.Getenv("HOME"), "calls"), "it was called")
 		})

@@ -56,7 +56,7 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 		handed  bool     // an environment was handed over; else the worker's counts
 		values  []string // of the run
 		state   doctor.State
-		says    []string
+		message []string
 		fix     bool
 		program doctor.State // the check of claude itself
 	}{
@@ -98,7 +98,7 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 			r := doctor.Examine(t.Context(), o)
 			c := find(t, r, "env alone")
 			require.Equal(t, row.state, c.State, c.Detail)
-			for _, text := range row.says {
+			for _, text := range row.message {
 				require.Contains(t, c.Detail, places.Replace(text))
 			}
 			require.NotContains(t, c.Detail, "old", "no value is shown")
@@ -116,10 +116,10 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 
 func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
 	for _, row := range []struct {
-		name  string
-		spoil func(file string) error
-		state doctor.State
-		says  []string
+		name    string
+		spoil   func(file string) error
+		state   doctor.State
+		message []string
 	}{
 		{"others may read it", func(file string) error { return os.Chmod(file, 0o644) }, doctor.Warning, []string{"not private to this user", "the PATH of this machine's worker"}},
 		{"it cannot be read", func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, doctor.Problem, []string{"its calls wait", "alone.json"}},
@@ -134,7 +134,7 @@ func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
 			o.Agents, o.Run = nil, &d.Dir
 			c := find(t, doctor.Examine(t.Context(), o), "env alone")
 			require.Equal(t, row.state, c.State, c.Detail)
-			for _, text := range row.says {
+			for _, text := range row.message {
 				require.Contains(t, c.Detail, text)
 			}
 			require.Contains(t, c.Fix, "starter resume "+d.Root)

@@ -42,7 +42,7 @@ type frontend struct {
 
 type workflow struct {
 	status  enumspb.WorkflowExecutionStatus
-	says    *run.State // nil: nobody answers
+	message *run.State // nil: nobody answers
 	pending []*workflowpb.PendingActivityInfo
 }
 
@@ -94,12 +94,12 @@ func (f *frontend) DescribeWorkflowExecution(_ context.Context,
 
 func (f *frontend) QueryWorkflow(_ context.Context,
 	r *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {
-	says := f.runs[r.Execution.WorkflowId].says
-	if says == nil {
+	message := f.runs[r.Execution.WorkflowId].message
+	if message == nil {
 		return &workflowservice.QueryWorkflowResponse{QueryRejected: &querypb.QueryRejected{}},
 			serviceerror.ToStatus(serviceerror.NewInvalidArgument("no worker")).Err()
 	}
-	p, err := converter.GetDefaultDataConverter().ToPayloads(says)
+	p, err := converter.GetDefaultDataConverter().ToPayloads(message)
 	return &workflowservice.QueryWorkflowResponse{QueryResult: p}, err
 }
 

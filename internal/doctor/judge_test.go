@@ -12,10 +12,10 @@ import (
 
 func TestFreeSpaceIsJudgedByFreeSpace(t *testing.T) {
 	for _, row := range []struct {
-		name string
-		on   volume.Info
-		want State
-		says string
+		name    string
+		on      volume.Info
+		want    State
+		message string
 	}{
 		{"full", volume.Info{Mount: "/m", Free: 10 << 20, Size: 9 << 30}, Problem,
 			"/s: the disk is full (file system /m: 10.0 MiB of 9.0 GiB free)"},
@@ -29,7 +29,7 @@ func TestFreeSpaceIsJudgedByFreeSpace(t *testing.T) {
 			e := &examiner{}
 			e.freeSpace(place{"store", "/s", "PASSBOOK_STORE"}, row.on)
 			require.Equal(t, row.want, e.report.Checks[0].State)
-			require.Contains(t, e.report.Checks[0].Detail, row.says)
+			require.Contains(t, e.report.Checks[0].Detail, row.message)
 			if row.want != OK {
 				require.Equal(t, "free space in /m, or set PASSBOOK_STORE to a folder on another file system",
 					e.report.Checks[0].Fix)
@@ -44,7 +44,7 @@ func TestClockIsComparedWithTheServer(t *testing.T) {
 		name, address string
 		output        []string
 		want          State
-		says          string
+		message       string
 	}{
 		{"this machine", "localhost:7233", nil, OK, "this machine"},
 		{"nothing said", "far:7233", nil, Unchecked, "does not report its time"},
@@ -57,7 +57,7 @@ func TestClockIsComparedWithTheServer(t *testing.T) {
 			e := &examiner{}
 			e.clock(operations.Operator{Address: row.address}, row.output, now)
 			require.Equal(t, row.want, e.report.Checks[0].State)
-			require.Contains(t, e.report.Checks[0].Detail, row.says)
+			require.Contains(t, e.report.Checks[0].Detail, row.message)
 		})
 	}
 }

@@ -205,19 +205,19 @@ func (e *examiner) unlisted(ctx context.Context, o operations.Operator) {
 }
 
 // clock compares the server's time with this machine's, if the server reports it.
-func (e *examiner) clock(o operations.Operator, said []string, now time.Time) {
+func (e *examiner) clock(o operations.Operator, dates []string, now time.Time) {
 	if host, _, err := net.SplitHostPort(o.Address); err == nil &&
 		(host == "localhost" || net.ParseIP(host).IsLoopback()) {
 		e.ok("server", "clock", "the server is on this machine")
 		return
 	}
-	if len(said) == 0 {
+	if len(dates) == 0 {
 		e.say(Unchecked, "server", "clock", "", "the server does not report its time")
 		return
 	}
-	t, err := http.ParseTime(said[0])
+	t, err := http.ParseTime(dates[0])
 	if err != nil {
-		e.say(Unchecked, "server", "clock", "", "the server reports no valid time: %q", said[0])
+		e.say(Unchecked, "server", "clock", "", "the server reports no valid time: %q", dates[0])
 		return
 	}
 	if skew := now.Sub(t).Round(time.Second); skew.Abs() > skewAtMost {

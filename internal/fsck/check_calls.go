@@ -113,14 +113,14 @@ func (x *examined) judgeEvidence(c *called, name, want string, holds bool) error
 			return err
 		}
 	}
-	said := fmt.Sprintf("call %s (event %d): %s ", c.id, c.seq, name)
+	message := fmt.Sprintf("call %s (event %d): %s ", c.id, c.seq, name)
 	if have == "" {
-		said += "is missing"
+		message += "is missing"
 	} else {
-		said += fmt.Sprintf("is not what the run recorded: its sha-256 is %s, not %s", have[:12],
+		message += fmt.Sprintf("is not what the run recorded: its sha-256 is %s, not %s", have[:12],
 			want[:min(12, len(want))])
 	}
-	x.lags(EvidenceDamaged, name, said)
+	x.lags(EvidenceDamaged, name, message)
 	return nil
 }
 

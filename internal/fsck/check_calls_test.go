@@ -124,16 +124,16 @@ func TestCallsThatAreNotAlone(t *testing.T) {
 	}
 	first := "run-1/g0.002.1..r0-1"
 	for _, row := range []struct {
-		name   string
-		change func(*run.PassEnd)
-		says   []fsck.Code
+		name    string
+		change  func(*run.PassEnd)
+		message []fsck.Code
 	}{
 		{"one folder", func(*run.PassEnd) {}, []fsck.Code{fsck.EvidenceDamaged}},
 		{"one id", func(p *run.PassEnd) { p.Call, p.Redo, p.Reply = first, 1, nil }, []fsck.Code{fsck.CallIDDuplicate}},
 		{"the same answer", func(p *run.PassEnd) { p.Call, p.Redo, p.Reply, p.Reused = first, 1, nil, true }, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.says, codesOf(check(t, twice(row.change))), "%+v", check(t, twice(row.change)).Issues)
+			require.Equal(t, row.message, codesOf(check(t, twice(row.change))), "%+v", check(t, twice(row.change)).Issues)
 		})
 	}
 }

@@ -67,12 +67,12 @@ func (x *examined) judgeOrder() {
 	if u.Count == 0 {
 		return
 	}
-	var said []string
+	var lines []string
 	for _, e := range u.First[:min(most, len(u.First))] {
-		said = append(said, fmt.Sprintf("event %d: %s", e.Seq, e.Message))
+		lines = append(lines, fmt.Sprintf("event %d: %s", e.Seq, e.Message))
 	}
-	if more := u.Count - int64(len(said)); more > 0 {
-		said = append(said, fmt.Sprintf("and %d more", more))
+	if more := u.Count - int64(len(lines)); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	x.find(StreamOrderUnusual, "the events stand in an unusual order: "+strings.Join(said, "; "))
+	x.find(StreamOrderUnusual, "the events stand in an unusual order: "+strings.Join(lines, "; "))
 }

@@ -100,12 +100,12 @@ func (x *examined) judgeArtifact() error {
 	if s.beyond > 0 && s.further.State.Artifact != nil && have == s.further.State.Artifact.Digest {
 		return nil
 	}
-	said := s.artifact + " is missing"
+	message := s.artifact + " is missing"
 	if have != "" {
-		said = fmt.Sprintf("%s is not what the run recorded: its sha-256 is %s, not %s", s.artifact, have[:12],
+		message = fmt.Sprintf("%s is not what the run recorded: its sha-256 is %s, not %s", s.artifact, have[:12],
 			want.Digest[:min(12, len(want.Digest))])
 	}
-	x.lags(ArtifactHashMismatch, s.artifact, said)
+	x.lags(ArtifactHashMismatch, s.artifact, message)
 	return nil
 }
 
@@ -134,14 +134,14 @@ func (x *examined) judgeSnapshots() error {
 	for n, tree := range x.stream.turns {
 		name := layout.SnapshotManifest(n)
 		raw, err := x.dir.ReadFile(name)
-		said := fmt.Sprintf("snapshot of turn %d: %s ", n, name)
+		message := fmt.Sprintf("snapshot of turn %d: %s ", n, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			x.lags(SnapshotDamaged, name, said+"is missing")
+			x.lags(SnapshotDamaged, name, message+"is missing")
 		case err != nil:
 			return err
 		case !json.Valid(raw) || !bytes.HasPrefix(raw, []byte(`{"version":1,`+"\n"+`"tree":"`+tree+`",`)):
-			x.lags(SnapshotDamaged, name, said+"is not of tree "+tree[:min(12, len(tree))])
+			x.lags(SnapshotDamaged, name, message+"is not of tree "+tree[:min(12, len(tree))])
 		}
 	}
 	return nil

@@ -79,11 +79,11 @@ func (x *examined) judgeMeta() {
 // judgeLiveness reports a run that is open in its events and that no workflow continues. An undecided question requires
 // an operator, even if no epoch has recorded the interruption yet.
 func (x *examined) judgeLiveness() {
-	if x.standing.Status != run.Interrupted || x.standing.Recorded == run.Interrupted {
+	if x.effective.Status != run.Interrupted || x.effective.Recorded == run.Interrupted {
 		return
 	}
 	x.lags(RunningWithoutLiveWorkflow, "", fmt.Sprintf("the run is recorded as %s, and its workflow is %s",
-		x.standing.Recorded, x.standing.Liveness))
+		x.effective.Recorded, x.effective.Liveness))
 	q, open := x.asks()
 	if !open {
 		return
@@ -145,7 +145,7 @@ func (x *examined) judgeStatus() {
 	if f == "" {
 		f = run.Unknown
 	}
-	said := fmt.Sprintf("the status is %s in the events, but %[3]s in %[2]s", f, layout.MetaFile, orNone(m))
+	message := fmt.Sprintf("the status is %s in the events, but %[3]s in %[2]s", f, layout.MetaFile, orNone(m))
 	if m != run.Halted && x.haltWasDecided() {
 		x.find(HaltDecisionWithoutHaltedMeta, fmt.Sprintf("a halt was decided, but the status in %s is %s", layout.MetaFile,
 			orNone(m)))
@@ -156,13 +156,13 @@ func (x *examined) judgeStatus() {
 	// events without a start say nothing of the status
 	case !x.own && f == run.Unknown && !m.Closed() && x.stream.lines > 0:
 	case rundir.Terminal(f) && !rundir.Terminal(m):
-		x.find(TerminalEventWithoutTerminalMeta, said)
+		x.find(TerminalEventWithoutTerminalMeta, message)
 	case f == run.Interrupted:
-		x.find(InterruptedEventWithoutInterruptedMeta, said)
+		x.find(InterruptedEventWithoutInterruptedMeta, message)
 	case rundir.Terminal(m) && !rundir.Terminal(f):
-		x.find(TerminalMetaWithoutTerminalEvent, said)
+		x.find(TerminalMetaWithoutTerminalEvent, message)
 	default:
-		x.find(StatusMismatch, said)
+		x.find(StatusMismatch, message)
 	}
 	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil && !x.recorded().Settled() {
 		x.find(HandoffEventWithoutMetaHandoff, fmt.Sprintf("hand-off %s is open, and %s does not hold it", open,

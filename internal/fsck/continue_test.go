@@ -150,9 +150,9 @@ func TestContinueKeepsOtherHistories(t *testing.T) {
 // TestTakeOverComparesTheJournal under the lock: a directory that is damaged or done is opened by no epoch.
 func TestTakeOverComparesTheJournal(t *testing.T) {
 	for name, row := range map[string]struct {
-		end  run.Status
-		hurt func(*testing.T, *story, projector.Dir)
-		says string
+		end     run.Status
+		hurt    func(*testing.T, *story, projector.Dir)
+		message string
 	}{
 		"a changed line": {run.Failed, func(t *testing.T, s *story, d projector.Dir) {
 			onDisk(t, d,
@@ -174,7 +174,7 @@ func TestTakeOverComparesTheJournal(t *testing.T) {
 			tail, err := d.Tail()
 			require.NoError(t, err)
 			before := look(t, d)
-			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.says)
+			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.message)
 			delete(before, layout.LockFile)
 			after := look(t, d)
 			delete(after, layout.LockFile)

@@ -42,9 +42,9 @@ func TestMayMoveHere(t *testing.T) {
 	}
 	intact := its(func(*testing.T, projector.Dir) {})
 	for name, r := range map[string]struct {
-		at   func(*testing.T) projector.Dir
-		ask  projector.Moving
-		says string // empty: it may
+		at      func(*testing.T) projector.Dir
+		ask     projector.Moving
+		message string // empty: it may
 	}{
 		"its own": {at: intact},
 		"ahead of the journal": {at: intact, ask: projector.Moving{Tail: run.Tail{Seq: 2,
@@ -53,25 +53,25 @@ func TestMayMoveHere(t *testing.T) {
 		"missing": {at: func(t *testing.T) projector.Dir {
 			return projector.At(filepath.Join(t.TempDir(),
 				"none"))
-		}, says: "no run here"},
-		"empty": {at: empty, says: "no run here"},
+		}, message: "no run here"},
+		"empty": {at: empty, message: "no run here"},
 		"other files": {at: func(t *testing.T) projector.Dir {
 			d := empty(t)
 			lays(t, d.Root,
 				"precious.txt")
 			return d
-		}, says: "no run here"},
+		}, message: "no run here"},
 		"another run": {at: intact, ask: projector.Moving{RunID: "run-2"},
-			says: "it belongs to run run-1 (page)"},
+			message: "it belongs to run run-1 (page)"},
 		"a copy": {at: intact, ask: projector.Moving{From: written(t, s).Root},
-			says: "it is a copy: run run-1 has its directory in "},
+			message: "it is a copy: run run-1 has its directory in "},
 		"another journal": {at: its(events(func(string) string { return lines[1] + "\n" })),
-			says: "is not the journal of run run-1"},
+			message: "is not the journal of run run-1"},
 		"a changed line": {at: intact, ask: projector.Moving{Tail: run.Tail{Seq: 2, Chain: "other"}},
-			says: "is not the journal of run run-1"},
+			message: "is not the journal of run run-1"},
 		"a later start owns it": {at: its(func(t *testing.T, d projector.Dir) { takeOver(t, d, 2, tail) }),
-			says: "a later start of the run owns it (epoch 2)"},
-		"a directory within its": {at: func(t *testing.T) projector.Dir { return projector.At(intact(t).Path("_orchestrator")) }, says: "no run here"},
+			message: "a later start of the run owns it (epoch 2)"},
+		"a directory within its": {at: func(t *testing.T) projector.Dir { return projector.At(intact(t).Path("_orchestrator")) }, message: "no run here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := r.at(t)
@@ -88,11 +88,11 @@ func TestMayMoveHere(t *testing.T) {
 				before = look(t, d)
 			}
 			err := projector.MayMoveHere(t.Context(), d.Dir, m)
-			if r.says == "" {
+			if r.message == "" {
 				require.NoError(t, err)
 			} else {
 				require.ErrorAs(t, err, new(*projector.TargetError))
-				require.ErrorContains(t, err, r.says)
+				require.ErrorContains(t, err, r.message)
 			}
 			if before != nil {
 				require.Equal(t, before, look(t, d))

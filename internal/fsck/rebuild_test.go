@@ -81,7 +81,7 @@ func TestSegmentsThatAreHurt(t *testing.T) {
 		return s.blobs.keep(string(raw)).Digest
 	}
 	_ = one
-	rows := map[string]struct{ head, says string }{
+	rows := map[string]struct{ head, message string }{
 		"missing":         {"0000", "file does not exist"},
 		"no JSON":         {s.blobs.keep("{").Digest, "unexpected end"},
 		"a newer version": {change(func(g *journal.Segment) { g.Version = 9 }), "has version 9"},
@@ -92,7 +92,7 @@ func TestSegmentsThatAreHurt(t *testing.T) {
 	}
 	for name, r := range rows {
 		_, err := journal.Segments(ctx, s.blobs, r.head)
-		require.ErrorContains(t, err, r.says, name)
+		require.ErrorContains(t, err, r.message, name)
 	}
 }
 

@@ -56,12 +56,12 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 			return err
 		}
 	}
-	said := name + " is missing"
+	message := name + " is missing"
 	if have != "" {
-		said = name + " is not what the run recorded: its sha-256 is " + have[:12] + ", not " +
+		message = name + " is not what the run recorded: its sha-256 is " + have[:12] + ", not " +
 			f.Digests[0][:min(12, len(f.Digests[0]))]
 	}
-	x.lags(codeOf(name), fileOf(name), said)
+	x.lags(codeOf(name), fileOf(name), message)
 	return nil
 }
 

@@ -40,10 +40,10 @@ func TestVerifyRefuses(t *testing.T) {
 	require.NoError(t, err)
 	stolen := o.Sign([]byte("another text"))
 	for _, row := range []struct {
-		name string
-		by   *Trusted
-		sig  *contract.Signature
-		says string
+		name    string
+		by      *Trusted
+		sig     *contract.Signature
+		message string
 	}{
 		{"unsigned, allowed", allow, nil, ""},
 		{"unsigned, denied", deny, nil, "it is not signed, and decide.unsigned is deny"},
@@ -57,10 +57,10 @@ func TestVerifyRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			auth, refused := row.by.Verify([]byte("text"), row.sig)
 			require.Equal(t, contract.AuthNone, auth)
-			if row.says == "" {
+			if row.message == "" {
 				require.Empty(t, refused)
 			} else {
-				require.Contains(t, refused, row.says)
+				require.Contains(t, refused, row.message)
 			}
 		})
 	}

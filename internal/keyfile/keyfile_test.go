@@ -43,8 +43,8 @@ func TestConcurrentLoadsMakeOneKey(t *testing.T) {
 
 func TestUnusableKeysAreRefused(t *testing.T) {
 	for name, row := range map[string]struct {
-		hurt func(path string) error
-		says string
+		hurt    func(path string) error
+		message string
 	}{
 		"empty":          {func(p string) error { return os.Truncate(p, 0) }, "does not contain 32 bytes in Base64"},
 		"short":          {func(p string) error { return os.Truncate(p, 20) }, "does not contain 32 bytes in Base64"},
@@ -76,7 +76,7 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, row.hurt(f.Path))
 			_, err = f.Load()
-			require.ErrorContains(t, err, f.Path+" "+row.says)
+			require.ErrorContains(t, err, f.Path+" "+row.message)
 			require.True(t, strings.HasSuffix(err.Error(), ": remove it"), err)
 		})
 	}

@@ -109,18 +109,18 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 		return nil
 	}
 	progress(BuildNotice)
-	var said bytes.Buffer
+	var output bytes.Buffer
 	// The flags are those of the whole project, so that the build cache has compiled most packages: -trimpath would not
 	// find them. The stamp of the version control is omitted: git refuses a checkout of another user.
 	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path+".new", ".")
-	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.Stdout, cmd.Stderr = &output, &output
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("build the Temporal server: Go is not installed; install it, set a server binary, or set " +
 			"TEMPORAL_ADDRESS to a running server")
 	case err != nil:
-		return fmt.Errorf("build the Temporal server in %s: %w\n%s", source, err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("build the Temporal server in %s: %w\n%s", source, err, strings.TrimSpace(output.String()))
 	}
 	return durable.Disk{}.Rename(path+".new", path)
 }

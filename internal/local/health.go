@@ -47,7 +47,7 @@ func (d *daemon) announced(binary string) error {
 	if d == nil || d.mute {
 		return nil
 	}
-	text, err := d.said()
+	text, err := d.output()
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func TestKeeperLeavesAReplacedWorkerStopped(t *testing.T) {
 }
 
 func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
-	for fault, says := range map[string]string{"refuses": "no such pipeline", "crashes": "it started and ended again"} {
+	for fault, message := range map[string]string{"refuses": "no such pipeline", "crashes": "it started and ended again"} {
 		t.Run(fault, func(t *testing.T) {
 			dir, before := kept(t, "1h")
 			name := filepath.Join(dir, "worker fault")
@@ -129,7 +129,7 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 			r := read(t, dir).Keeper.Worker
 			require.Equal(t, 3, r.InRow)
 			require.Contains(t, r.String(), "gave up after 3 restarts in a row")
-			require.Contains(t, r.String(), says)
+			require.Contains(t, r.String(), message)
 			require.True(t, before.Server.Process.Alive())
 
 			require.NoError(t, os.Remove(name))

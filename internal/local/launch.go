@@ -79,8 +79,8 @@ func unmarked(env []string) []string {
 	return append(env, supervisor.DaemonEnv+"=1")
 }
 
-// said returns what it has written so far.
-func (d *daemon) said() ([]byte, error) {
+// output returns what it has written so far.
+func (d *daemon) output() ([]byte, error) {
 	f, err := durable.Open(d.log)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (d *daemon) explain(ctx context.Context, err error) error {
 		return errors.Join(fmt.Errorf("%w; it was stopped; see %s", err, d.log), end(stop, d.id, 10*time.Second))
 	}
 	<-d.exited
-	text, err := d.said()
+	text, err := d.output()
 	if err != nil {
 		return fmt.Errorf("it ended (%w), and its output cannot be read: %w", d.how(), err)
 	}

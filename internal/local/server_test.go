@@ -130,8 +130,8 @@ func TestStopSparesAnotherProcessWithTheRecordedPid(t *testing.T) {
 
 func TestStopServer(t *testing.T) {
 	for name, row := range map[string]struct {
-		fault string
-		says  bool
+		fault   string
+		message bool
 	}{"a server that listens": {"", true}, "a stubborn one": {"stubborn", false}} {
 		t.Run(name, func(t *testing.T) {
 			dir := stateDir(t)
@@ -140,14 +140,14 @@ func TestStopServer(t *testing.T) {
 			s, err := local.Ensure(t.Context(), o, nil)
 			require.NoError(t, err)
 			grace := 10 * time.Second
-			if !row.says {
+			if !row.message {
 				grace = 50 * time.Millisecond
 			}
 			stopped, err := local.StopServer(t.Context(), dir, grace)
 			require.NoError(t, err)
 			require.True(t, stopped)
 			require.False(t, s.Process.Alive())
-			if row.says {
+			if row.message {
 				require.Contains(t, readLog(t, s), "stopped gracefully")
 			}
 			stopped, err = local.StopServer(t.Context(), dir, grace)

@@ -30,8 +30,8 @@ func capabilities(ctx context.Context, agents []pipeline.Agent, build string) []
 		case a.Run[0] == pipeline.Scripted:
 			name += " " + build
 		case slices.Contains(WellKnown, name):
-			if said, err := exec.CommandContext(ctx, a.Run[0], "--version").Output(); err == nil {
-				first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+			if output, err := exec.CommandContext(ctx, a.Run[0], "--version").Output(); err == nil {
+				first, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 				name += " " + strings.TrimPrefix(first, name+" ")
 			}
 		}

@@ -191,9 +191,9 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 // TestRefusedVerbsChangeNothing in the directory of a run that has closed: no file, and no time of a change.
 func TestRefusedVerbsChangeNothing(t *testing.T) {
 	for name, row := range map[string]struct {
-		end  run.Status
-		ask  func(context.Context, Operator, projector.Dir) error
-		says string
+		end     run.Status
+		ask     func(context.Context, Operator, projector.Dir) error
+		message string
 	}{
 		"resume of a done run": {run.Done, func(ctx context.Context, o Operator, d projector.Dir) error {
 			_, err := o.Resume(ctx, d, Reopening{})
@@ -233,7 +233,7 @@ func TestRefusedVerbsChangeNothing(t *testing.T) {
 			o.Client = closedServer{emptyServer: emptyServer{started: started}, claim: claim, url: o.Settings.Store,
 				lines: linesOf(t, d)}
 			files, times := laid(t, d.Root), stampsOf(t, d)
-			require.ErrorContains(t, row.ask(t.Context(), o, d), row.says)
+			require.ErrorContains(t, row.ask(t.Context(), o, d), row.message)
 			require.Equal(t, files, laid(t, d.Root))
 			require.Equal(t, times, stampsOf(t, d))
 			require.Empty(t, *started)

@@ -62,7 +62,7 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 
 // notDecided is the refusal of a decision without an open question.
 func notDecided(s run.State, effective run.EffectiveStatus, err error) error {
-	refused := said(s.RunID, workflows.VerbDecide, err)
+	refused := refusalOf(s.RunID, workflows.VerbDecide, err)
 	var r *RefusedError
 	if errors.As(refused, &r) && r.Conflict != nil {
 		r.Conflict = run.Conflict(effective.Status, run.Decide, run.Terms{})

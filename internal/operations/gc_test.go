@@ -117,10 +117,10 @@ func TestCollect(t *testing.T) {
 // TestCollectKeepsUnknownRuns refuses to delete anything while a run is not found or cannot be read, and says which.
 func TestCollectKeepsUnknownRuns(t *testing.T) {
 	tests := []struct {
-		name   string
-		hurt   func(t *testing.T, s *store.Store, d projector.Dir)
-		says   string
-		forget string // with which it goes on; empty: it is to be mended
+		name    string
+		hurt    func(t *testing.T, s *store.Store, d projector.Dir)
+		message string
+		forget  string // with which it goes on; empty: it is to be mended
 	}{
 		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d projector.Dir) {
 			for _, name := range []string{layout.EventsFile, layout.MetaFile} {
@@ -160,7 +160,7 @@ func TestCollectKeepsUnknownRuns(t *testing.T) {
 			out, err := Collect(t.Context(), s, collecting(state))
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused)
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.message)
 			require.False(t, out.Deleted)
 			dry := collecting(state)
 			dry.Delete = false

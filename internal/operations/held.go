@@ -19,11 +19,11 @@ func (o Operator) Held(ctx context.Context, runID string, effective run.Effectiv
 	if effective.Liveness != run.LiveOpen {
 		return nil
 	}
-	var said *run.Held
+	var found *run.Held
 	ahead := effective.Live != effective.Recorded
 	if ahead {
-		if said = o.queryHeld(ctx, runID); said != nil && said.DiskFull {
-			return said
+		if found = o.queryHeld(ctx, runID); found != nil && found.DiskFull {
+			return found
 		}
 	}
 	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
@@ -49,9 +49,9 @@ func (o Operator) Held(ctx context.Context, runID string, effective run.Effectiv
 	// it may be waiting for a store
 	if len(d.GetPendingActivities()) == 0 && d.GetPendingWorkflowTask() == nil && effective.Status.Class() == run.Live {
 		if !ahead {
-			said = o.queryHeld(ctx, runID)
+			found = o.queryHeld(ctx, runID)
 		}
-		return said
+		return found
 	}
 	return nil
 }

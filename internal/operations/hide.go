@@ -51,10 +51,10 @@ func (o Operator) hidden(m workflows.Message) workflows.Message { return m.Redac
 
 // secretInputs lists the inputs that contain secrets. They are the user's data and stay unchanged.
 func (o Operator) secretInputs(def Definition) []string {
-	var said []string
+	var lines []string
 	look := func(name string, data []byte) {
 		if kinds := o.Redact.Kinds(string(data)); len(kinds) > 0 {
-			said = append(said,
+			lines = append(lines,
 				fmt.Sprintf("%s contains what looks like a secret (%s): the run keeps the file unchanged, in its "+
 					"store and under inputs/. "+
 					"Logs and reports show it redacted", name, strings.Join(kinds, ", ")))
@@ -66,5 +66,5 @@ func (o Operator) secretInputs(def Definition) []string {
 			look(name, data)
 		}
 	}
-	return said
+	return lines
 }

@@ -125,14 +125,14 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 	if err == nil {
 		err = h.Get(ctx, &ack)
 	}
-	err = said(runID, verb, err)
+	err = refusalOf(runID, verb, err)
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		err = errors.Join(err, undo())
 	}
 	return ack, err
 }
 
-func said(runID, verb string, err error) error {
+func refusalOf(runID, verb string, err error) error {
 	var app *temporal.ApplicationError
 	var missing *serviceerror.NotFound
 	switch {

@@ -213,9 +213,9 @@ func TestPromoteRefuses(t *testing.T) {
 		}
 	}
 	tests := []struct {
-		name string
-		hurt func(*testing.T, projector.Dir)
-		says string
+		name    string
+		hurt    func(*testing.T, projector.Dir)
+		message string
 	}{
 		{"the manifest is missing", func(t *testing.T, d projector.Dir) {
 			require.NoError(t,
@@ -248,7 +248,7 @@ func TestPromoteRefuses(t *testing.T) {
 			_, err := Promote(t.Context(), d, Promotion{To: out, Now: at(1)})
 			var bad *rundir.ResultError
 			require.ErrorAs(t, err, &bad)
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.message)
 			require.ErrorContains(t, err, "starter rebuild")
 			require.NoFileExists(t, out)
 			require.NoFileExists(t, d.Path(layout.PromotionsFile))

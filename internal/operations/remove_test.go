@@ -69,10 +69,10 @@ func TestRemoveRefuses(t *testing.T) {
 	}
 	edits := func(m *removal) { lays(m.t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"}) }
 	for name, row := range map[string]struct {
-		status run.Status
-		hurt   func(*removal)
-		how    Removal
-		says   []string
+		status  run.Status
+		hurt    func(*removal)
+		how     Removal
+		message []string
 	}{
 		"running": {"", open, Removal{},
 			[]string{"run r1", "it is running. End it first: starter cancel r1"}},
@@ -119,7 +119,7 @@ func TestRemoveRefuses(t *testing.T) {
 			err := m.remove(row.how)
 			var refused *RemoveError
 			require.ErrorAs(t, err, &refused)
-			for _, s := range append(row.says, "nothing was removed") {
+			for _, s := range append(row.message, "nothing was removed") {
 				require.ErrorContains(t, err, s)
 			}
 			require.Equal(t, before, laid(t, m.dir.Root))
@@ -173,10 +173,10 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 		m.gitIn(filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
 	}
 	for name, row := range map[string]struct {
-		hurt   func(*removal)
-		says   string // without --discard; empty: it is removed
-		edited string // with a file that only the checkout has
-		repair func(*removal)
+		hurt    func(*removal)
+		message string // without --discard; empty: it is removed
+		edited  string // with a file that only the checkout has
+		repair  func(*removal)
 	}{
 		"moved": {move, "", "in no commit (new.txt)", nil},
 		"moved, and another run has its place": {func(m *removal) {
@@ -235,8 +235,8 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, run.Done)
 			row.hurt(m)
-			if row.says != "" {
-				require.ErrorContains(t, m.remove(Removal{}), row.says)
+			if row.message != "" {
+				require.ErrorContains(t, m.remove(Removal{}), row.message)
 			}
 			if row.edited != "" {
 				lays(t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"})
@@ -245,7 +245,7 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 				require.NoError(t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), "new.txt")))
 			}
 			require.Len(t, m.f.executions, 3, "nothing was removed")
-			require.NoError(t, m.remove(Removal{Discard: row.says != ""}))
+			require.NoError(t, m.remove(Removal{Discard: row.message != ""}))
 			if row.repair != nil {
 				row.repair(m)
 			}

@@ -242,7 +242,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 		return unmet("nothing waits for a decision")
 	}
 	if r.Decision != nil {
-		return said(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
+		return refusalOf(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
 	}
 	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.Force})
 }

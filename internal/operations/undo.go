@@ -72,12 +72,12 @@ func (e *unknownStartError) Unwrap() error { return e.error }
 
 // ofRequest marks an error of a request to start a workflow, unless the server has refused it or it was never sent.
 func ofRequest(ctx context.Context, err error) error {
-	var said serviceerror.ServiceError
+	var failure serviceerror.ServiceError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &said):
-		switch said.Status().Code() {
+	case errors.As(err, &failure):
+		switch failure.Status().Code() {
 		case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated,
 			codes.FailedPrecondition, codes.Unimplemented:
 			return err

@@ -77,11 +77,11 @@ func (l *Logbook) Log(e entry) {
 	for _, r := range decideErrors(e.Event, e.After.Wording, e.pending).lines {
 		l.row(layout.ErrorsLog, errorRow(r))
 	}
-	said := run.LogOf(e.Entry)
-	for _, n := range said.Lines {
+	logged := run.LogOf(e.Entry)
+	for _, n := range logged.Lines {
 		l.line(e, n)
 	}
-	for _, d := range said.Decisions {
+	for _, d := range logged.Decisions {
 		l.decide(e, d)
 	}
 	switch e.Kind {

@@ -62,7 +62,7 @@ func TestFastForwardRefuses(t *testing.T) {
 		name, branch string
 		hurt         func(t *testing.T, dir string)
 		is           func(error) bool
-		says         string
+		message      string
 	}{
 		{
 			"another commit on it", "main",
@@ -89,7 +89,7 @@ func TestFastForwardRefuses(t *testing.T) {
 			row.hurt(t, dir)
 			before, head := read(t, dir), run(t, dir, "rev-parse", "HEAD")
 			err := r.FastForward(t.Context(), row.branch, work)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.ErrorContains(t, err, "fast-forward branch "+row.branch)
 			require.True(t, row.is(err), "%T", err)
 			require.Equal(t, before, read(t, dir))

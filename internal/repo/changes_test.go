@@ -83,7 +83,7 @@ func TestChangeWithinClockTickIsDetected(t *testing.T) {
 func TestInvalidDiffOutputIsRefused(t *testing.T) {
 	t.Parallel()
 	const raw = ":100644 100644 1111 2222 M\x00a\x00"
-	for _, row := range []struct{ out, says string }{
+	for _, row := range []struct{ out, message string }{
 		{":100644 100644 1111 2222\x00a\x00", "parse git diff"},
 		{":100644 100644 1111 2222 X\x00a\x00", "parse git diff"},
 		{":100644 100644 1111 2222 R100\x00a\x00", "without a new path"},
@@ -94,7 +94,7 @@ func TestInvalidDiffOutputIsRefused(t *testing.T) {
 		{raw + "1\t2\ta\x00" + "1\t2\tb\x00", "parse git diff"},
 	} {
 		_, err := parseChanges([]byte(row.out))
-		require.ErrorContains(t, err, row.says, "%q", row.out)
+		require.ErrorContains(t, err, row.message, "%q", row.out)
 	}
 }
 

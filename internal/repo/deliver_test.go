@@ -259,7 +259,7 @@ func TestCommitPatchRefuses(t *testing.T) {
 		name, branch string
 		hurt         func(t *testing.T, dir string)
 		is           func(error) bool
-		says         string
+		text         string
 	}{
 		{
 			"uncommitted changes in its way", "main",
@@ -278,7 +278,7 @@ func TestCommitPatchRefuses(t *testing.T) {
 			row.hurt(t, dir)
 			before, refs := read(t, dir), run(t, dir, "for-each-ref")
 			_, err := r.CommitPatch(t.Context(), row.branch, base, patch, "Do it\n", trailer)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.text)
 			require.True(t, row.is(err), "%v", err)
 			require.Equal(t, before, read(t, dir))
 			require.Equal(t, refs, run(t, dir, "for-each-ref"))

@@ -51,11 +51,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	said := e.Message
-	if said == "" {
-		said = e.Err.Error()
+	message := e.Message
+	if message == "" {
+		message = e.Err.Error()
 	}
-	text := fmt.Sprintf("git %s in %s: %s", e.Command, e.Dir, clip(said, maxMessage))
+	text := fmt.Sprintf("git %s in %s: %s", e.Command, e.Dir, clip(message, maxMessage))
 	if e.locked() {
 		text += " (if no other git process is running there, remove the lock file and retry)"
 	}
@@ -92,8 +92,8 @@ func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, err
 	if stdin != nil {
 		cmd.Stdin = bytes.NewReader(stdin)
 	}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, message bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &message
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -101,7 +101,7 @@ func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, err
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%w: install git %s or later and add it to PATH", ErrNoGit, minVersion)
 	case err != nil:
-		return nil, &Error{Command: args[0], Dir: g.dir, Message: strings.TrimSpace(said.String()), Err: err}
+		return nil, &Error{Command: args[0], Dir: g.dir, Message: strings.TrimSpace(message.String()), Err: err}
 	}
 	return out.Bytes(), nil
 }

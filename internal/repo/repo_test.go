@@ -37,7 +37,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, row := range []struct {
 		name, dir string
 		want      error
-		says      string
+		message   string
 	}{
 		{"no repository", folder(t), ErrNotRepository, "create a repository there (git init"},
 		{"a bare one", bare, ErrBare, "use a clone with a checkout"},
@@ -47,7 +47,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := Open(t.Context(), row.dir)
 			require.ErrorIs(t, err, row.want)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.ErrorContains(t, err, "open the git repository at "+row.dir)
 		})
 	}

@@ -19,18 +19,18 @@ func (v version) before(o version) bool {
 }
 
 func (g git) checkVersion(ctx context.Context) error {
-	said, err := g.line(ctx, "version")
+	output, err := g.line(ctx, "version")
 	if err != nil {
 		return err
 	}
-	return checkVersion(said)
+	return checkVersion(output)
 }
 
-func checkVersion(said string) error {
-	v, ok := parseVersion(said)
+func checkVersion(output string) error {
+	v, ok := parseVersion(output)
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: unexpected output of git version: %q", ErrNoGit, said)
+		return fmt.Errorf("%w: unexpected output of git version: %q", ErrNoGit, output)
 	case v.before(minVersion):
 		return fmt.Errorf("%w: found git %s; install %s or later", ErrNoGit, v, minVersion)
 	}
@@ -38,8 +38,8 @@ func checkVersion(said string) error {
 }
 
 // parseVersion parses "git version 2.39.5 (Apple Git-154)".
-func parseVersion(said string) (version, bool) {
-	m := regexp.MustCompile(`^git version (\d+)\.(\d+)`).FindStringSubmatch(said)
+func parseVersion(output string) (version, bool) {
+	m := regexp.MustCompile(`^git version (\d+)\.(\d+)`).FindStringSubmatch(output)
 	if m == nil {
 		return version{}, false
 	}

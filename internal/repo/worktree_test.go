@@ -56,7 +56,7 @@ func TestAddWorktreeRefuses(t *testing.T) {
 	stranger, _ := worktree(t, other)
 
 	path := filepath.Join(folder(t), "workspace")
-	for _, row := range []struct{ name, path, branch, commit, says string }{
+	for _, row := range []struct{ name, path, branch, commit, message string }{
 		{"a branch that is not a run's", path, "main", first, "must start with passbook/"},
 		{
 			"a branch at another commit", path, "passbook/taken", second,
@@ -78,7 +78,7 @@ func TestAddWorktreeRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := r.AddWorktree(t.Context(), row.path, row.branch, row.commit)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.NoDirExists(t, path)
 		})
 	}

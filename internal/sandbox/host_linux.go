@@ -24,16 +24,16 @@ func Examine() Host {
 		h.Problem, h.Fix = "bubblewrap is not installed", install
 		return h
 	}
-	if said, err := ask(h.Bwrap, "--version"); err == nil {
-		h.Version = strings.TrimPrefix(said, "bubblewrap ")
+	if output, err := ask(h.Bwrap, "--version"); err == nil {
+		h.Version = strings.TrimPrefix(output, "bubblewrap ")
 	}
-	said, err := ask(h.Bwrap, probe()...)
+	output, err := ask(h.Bwrap, probe()...)
 	if err == nil {
 		_, err := ask(h.Bwrap, append([]string{"--unshare-net"}, probe()...)...)
 		h.Isolation = err == nil
 		return h
 	}
-	h.Problem, h.Fix = "bubblewrap does not start: "+said, "allow unprivileged user namespaces"
+	h.Problem, h.Fix = "bubblewrap does not start: "+output, "allow unprivileged user namespaces"
 	switch {
 	case on("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"):
 		h.Fix = "load an AppArmor profile for " + h.Bwrap + " that allows userns"

@@ -229,7 +229,7 @@ func TestExitRecordIsWrittenOverObstacles(t *testing.T) {
 }
 
 func TestInvalidExitRecord(t *testing.T) {
-	for name, row := range map[string]struct{ record, says string }{
+	for name, row := range map[string]struct{ record, message string }{
 		"half of it":         {`{"version":1,"co`, "without a record"},
 		"of another release": {`{"version":2,"code":0}`, "version 2 is unknown"},
 	} {
@@ -237,7 +237,7 @@ func TestInvalidExitRecord(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, supervisor.ExitFile), []byte(row.record), 0o600))
 			_, err := supervisor.ReadExit(dir)
-			require.ErrorContains(t, err, row.says)
+			require.ErrorContains(t, err, row.message)
 			require.Equal(t, name == "half of it", errors.Is(err, supervisor.ErrNoExit))
 		})
 	}

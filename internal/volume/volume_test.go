@@ -36,10 +36,10 @@ func TestOf(t *testing.T) {
 
 func TestFull(t *testing.T) {
 	for _, row := range []struct {
-		name string
-		info volume.Info
-		full bool
-		says string
+		name    string
+		info    volume.Info
+		full    bool
+		message string
 	}{
 		{"enough", volume.Info{Mount: "/x", Free: 3 << 30, Size: 8 << 30}, false,
 			"file system /x: 3.0 GiB of 8.0 GiB free"},
@@ -56,7 +56,7 @@ func TestFull(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.Equal(t, row.full, row.info.Full())
-			require.Contains(t, row.info.String(), row.says)
+			require.Contains(t, row.info.String(), row.message)
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 		name      string
 		err       error
 		explained bool
-		says      string
+		message   string
 	}{
 		{
 			"full", &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}, true,
@@ -96,7 +96,7 @@ func TestExplain(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			wrapped := fmt.Errorf("append events 4 to 6: %w", row.err)
 			got := volume.Explain(wrapped)
-			require.Contains(t, got.Error(), row.says)
+			require.Contains(t, got.Error(), row.message)
 			require.ErrorIs(t, got, row.err)
 			var explained *volume.Error
 			require.Equal(t, row.explained, errors.As(got, &explained))

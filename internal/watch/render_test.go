@@ -121,7 +121,7 @@ func asking() Scene {
 // waitingForLimit waits for a usage limit.
 func waitingForLimit() Scene {
 	s := at35()
-	s.Status, s.State.Status, s.Standing = run.WaitingLimit, run.WaitingLimit, string(run.WaitingLimit)
+	s.Status, s.State.Status, s.StatusText = run.WaitingLimit, run.WaitingLimit, string(run.WaitingLimit)
 	s.Zone = time.FixedZone("CET", 3600)
 	s.State.Limited = run.NewLimited([]run.LimitedCall{{
 		Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max"}, Until: run.Time(s.Now.Add(133*time.Minute + 12*time.Second)),

@@ -150,14 +150,14 @@ func LeftOut(saved tree.Saved) []string {
 
 // Describe describes what was left out of a tree; ignored adds what the user's rules ignore.
 func Describe(first []run.LeftOut, count int, ignored bool) []string {
-	var said []string
+	var lines []string
 	for _, l := range first {
 		if ignored || rank(l) == 0 {
-			said = append(said, fmt.Sprintf("left out of the tree: %s (%s)", l.Path, l.Reason))
+			lines = append(lines, fmt.Sprintf("left out of the tree: %s (%s)", l.Path, l.Reason))
 		}
 	}
-	if more := count - len(first); more > 0 && len(said) == len(first) {
-		said = append(said, fmt.Sprintf("left out of the tree: %d more", more))
+	if more := count - len(first); more > 0 && len(lines) == len(first) {
+		lines = append(lines, fmt.Sprintf("left out of the tree: %d more", more))
 	}
-	return said
+	return lines
 }

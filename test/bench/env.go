@@ -45,8 +45,8 @@ func open(ctx context.Context, s settings) (*env, error) {
 	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", temp+string(filepath.Separator),
 		"./worker", "./internal/supervisor/passbook-call", "./test/bench/agent")
 	build.Dir = s.Root
-	if said, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build the programs: %w\n%s", err, said), h.close())
+	if output, err := build.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("build the programs: %w\n%s", err, output), h.close())
 	}
 	if err := h.connect(ctx); err != nil {
 		return nil, errors.Join(err, h.close())
@@ -116,9 +116,9 @@ func (h *env) close() error {
 // worked runs the real worker until work returns, and returns the CPU time of the worker and its agents. If the worker
 // ends first, work is cancelled.
 func (h *env) worked(ctx context.Context, work func(context.Context) error) (time.Duration, error) {
-	var said bytes.Buffer
+	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(h.temp, "worker"))
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = h.environment(), h.temp, &said, &said
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = h.environment(), h.temp, &output, &output
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start the worker: %w", err)
 	}
@@ -129,7 +129,7 @@ func (h *env) worked(ctx context.Context, work func(context.Context) error) (tim
 	err := work(ctx)
 	stopped := cmd.Process.Signal(syscall.SIGTERM)
 	if err = errors.Join(err, <-ended, stopped); err != nil {
-		return 0, fmt.Errorf("the worker: %w\n%s", err, said.Bytes()[max(0, said.Len()-2000):])
+		return 0, fmt.Errorf("the worker: %w\n%s", err, output.Bytes()[max(0, output.Len()-2000):])
 	}
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }

@@ -143,7 +143,7 @@ func readonly(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // says PATTERN ARG...: what the starter prints matches, soon.
-func says(ts *testscript.TestScript, _ bool, args []string) {
+func message(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
 	soon(ts, "starter says "+args[0], func() bool {

@@ -33,7 +33,7 @@ func TestScripts(t *testing.T) {
 			"undisturbed": undisturbed,
 			"killworker":  killWorkerOf, "noworker": noWorker, "damage": damage, "listing": listing, "disk": disk,
 			"fill": fillDisk, "readonly": readonly,
-			"says": says, "workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
+			"says": message, "workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
 		},
 	})
 }

@@ -48,15 +48,15 @@ func TestAgentDecidesItsOwnGate(t *testing.T) {
 		decides bool
 	}{{sandbox.None, true}, {sandbox.Workspace, false}} {
 		gate := h.asksAboutThePlan("gate-" + row.mode)
-		said := h.answer(row.mode, strings.NewReplacer("{state}", h.state(),
+		output := h.answer(row.mode, strings.NewReplacer("{state}", h.state(),
 			"{run}", gate, "{address}", h.running().Server.Address, "{id}", metaOf(t, gate).RunID).Replace(decider))
-		require.Equal(t, row.decides, strings.Contains(said, "by the directory: 0"), said)
-		require.Equal(t, row.decides, strings.Contains(said, filepath.Join(h.state(), identity.File)), said)
-		require.Contains(t, said, "uses TLS", "a client without a certificate is refused")
-		require.NotContains(t, said, "not found", "the starter is there")
+		require.Equal(t, row.decides, strings.Contains(output, "by the directory: 0"), output)
+		require.Equal(t, row.decides, strings.Contains(output, filepath.Join(h.state(), identity.File)), output)
+		require.Contains(t, output, "uses TLS", "a client without a certificate is refused")
+		require.NotContains(t, output, "not found", "the starter is there")
 		if !row.decides {
-			require.Contains(t, said, "is no run directory")
-			require.NotContains(t, said, "key: ")
+			require.Contains(t, output, "is no run directory")
+			require.NotContains(t, output, "key: ")
 			require.True(t, statusIs(gate, run.AwaitingPhaseHandoff))
 			continue
 		}

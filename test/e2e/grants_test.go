@@ -74,8 +74,8 @@ func TestWorkNeedsGrant(t *testing.T) {
 	definition := filepath.Join(h.root, "theirs.yaml")
 	require.NoError(t, os.WriteFile(definition, []byte("pipeline: theirs\n"), 0o600))
 	for _, row := range []struct {
-		name, kind, says string
-		input            any
+		name, kind, message string
+		input               any
 	}{
 		{"no grant", workflows.Name, "it has no grant", without},
 		{"grants of another run", workflows.Name, "was not granted with the key", theirs(in)},
@@ -91,7 +91,7 @@ func TestWorkNeedsGrant(t *testing.T) {
 		w, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: in.DirQueue}, row.kind,
 			row.input)
 		require.NoError(t, err)
-		require.ErrorContains(t, w.Get(t.Context(), nil), row.says, row.name)
+		require.ErrorContains(t, w.Get(t.Context(), nil), row.message, row.name)
 	}
 	require.ErrorContains(t, scheduleActivity(t, c, in.Calls, contract.RunPass, contract.PassInput{
 		RunID: in.Target.RunID, Store: store, Call: "theirs/g0.001.1.-.1", Attempt: 1, TimeoutMS: 60_000, HeartbeatMS: 1000,

@@ -83,7 +83,7 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		args     []string
-		says     string
+		message  string
 		starts   int
 		attempts []run.Category
 	}{
@@ -98,7 +98,7 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 			dir := h.dir("run")
 			h.begin(dir)
 			agent := h.mid("002")
-			require.Contains(t, h.starter(row.args...), row.says)
+			require.Contains(t, h.starter(row.args...), row.message)
 			require.Equal(t, row.starts == 1, agent.Alive())
 			h.finish(dir)
 			var attempts []run.Category

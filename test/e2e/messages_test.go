@@ -33,7 +33,7 @@ func TestMessageDoesNotMoveRunToForeignDirectory(t *testing.T) {
 	for _, m := range []struct {
 		verb string
 		workflows.Message
-		says string
+		message string
 	}{
 		{workflows.VerbDecide, workflows.Message{Action: run.ActionContinue, Dir: other},
 			"a decide message cannot move the run: send rehome"},
@@ -43,7 +43,7 @@ func TestMessageDoesNotMoveRunToForeignDirectory(t *testing.T) {
 			"Name the directory that the run was moved to"},
 	} {
 		_, err := send(t, c, id, m.verb, m.Message)
-		require.ErrorContains(t, err, m.says)
+		require.ErrorContains(t, err, m.message)
 		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", m.verb, m.Message))
 	}
 	until(t, "each signal is refused", func() bool {

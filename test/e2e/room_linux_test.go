@@ -121,13 +121,13 @@ func TestAFullStateDirectory(t *testing.T) {
 	h.mid("003")
 	at := h.attach("attach", dir)
 	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
-	says := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
+	message := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
 		` \(file system ` + h.state() + `: .* of 64\.0 MiB free\)`)
 	var fillers []string
 	until(t, "the attached terminal says it", func() bool {
 		// again and again: the server may give back what it had
 		fillers = append(fillers, fill(t, h.state(), len(fillers)))
-		return says.MatchString(at.output())
+		return message.MatchString(at.output())
 	})
 	for _, f := range fillers {
 		require.NoError(t, os.Remove(f))

@@ -90,11 +90,11 @@ func runDemo(ctx context.Context, s settings, env []string, dir string) (string,
 	cmd := exec.CommandContext(ctx, filepath.Join(s.Root, "bin", "starter"), "demo", "--output-dir", dir)
 	cmd.Env = env
 	cmd.Dir = s.Dir
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("starter demo: %w\n%s", err, said)
+		return "", fmt.Errorf("starter demo: %w\n%s", err, output)
 	}
-	for line := range strings.Lines(string(said)) {
+	for line := range strings.Lines(string(output)) {
 		if strings.HasPrefix(line, "Done:") {
 			fmt.Printf("  %s\n  after %s, in %s\n", strings.TrimSpace(line),
 				time.Since(began).Round(100*time.Millisecond), dir)

@@ -69,8 +69,8 @@ func initdb(ctx context.Context, s settings, path, name, password string) error 
 	if err := give(cmd, home, secret); err != nil {
 		return err
 	}
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, output)
 	}
 	return os.Remove(secret)
 }

@@ -78,8 +78,8 @@ func buildTctl(ctx context.Context, s settings) (string, error) {
 		archivedCLI)
 	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOFLAGS=")
 	cmd.Dir = s.Root
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build tctl: %w\n%s", err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build tctl: %w\n%s", err, output)
 	}
 	if err := os.Rename(filepath.Join(bin, "cli"), out); err != nil {
 		return "", err
@@ -107,8 +107,8 @@ func buildWorker(ctx context.Context, s settings) error {
 func compile(ctx context.Context, dir string, args ...string) error {
 	cmd := exec.CommandContext(ctx, "nice", append([]string{"-n", "15", "go", "build", "-buildvcs=false"}, args...)...)
 	cmd.Dir = dir
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, output)
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ func identify(pid int) (started string, ok bool) {
 		}
 		return fields[19], true
 	}
-	said, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
-	started = strings.TrimSpace(string(said))
+	output, err := exec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
+	started = strings.TrimSpace(string(output))
 	return started, err == nil && started != ""
 }
 

@@ -115,7 +115,7 @@ func TestTheFirstFaultThatMatchesCounts(t *testing.T) {
 }
 
 func TestWrongFaultFilesAreRefused(t *testing.T) {
-	for says, faults := range map[string]string{
+	for message, faults := range map[string]string{
 		`do: "explode" is unknown; use one of exit, rate_limit`: "- {at: 1, do: explode}",
 		"field atempt not found":                                "- {at: 1, atempt: 2, do: exit}",
 		"at is missing":                                         "- {do: exit}",
@@ -128,7 +128,7 @@ func TestWrongFaultFilesAreRefused(t *testing.T) {
 		code, stdout, stderr := invoke(builderPrompt, env)
 		require.Equal(t, 2, code)
 		require.Empty(t, stdout)
-		require.Contains(t, stderr, says)
+		require.Contains(t, stderr, message)
 		require.NoFileExists(t, env[FaultsEnv]+".attempts", "what was refused is no attempt")
 		require.NoFileExists(t, env[CallLogEnv])
 	}

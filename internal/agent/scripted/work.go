@@ -48,8 +48,8 @@ func (c call) work(r request) (string, error) {
 		return "", err
 	}
 	t := planned(string(plan), c.round)
-	var said strings.Builder
-	fmt.Fprintf(&said, "# %s\n\n", t.title)
+	var output strings.Builder
+	fmt.Fprintf(&output, "# %s\n\n", t.title)
 	for i, e := range t.edits {
 		if i == len(t.edits)/2 {
 			time.Sleep(r.slow)
@@ -57,13 +57,13 @@ func (c call) work(r request) (string, error) {
 		if err := e.do(); err != nil {
 			return "", fmt.Errorf("turn %d: %w", c.round, err)
 		}
-		fmt.Fprintf(&said, "- %s\n", e)
+		fmt.Fprintf(&output, "- %s\n", e)
 	}
 	status := "more"
 	if t.done {
 		status = "done"
 	}
-	return fmt.Sprintf("%s\nSTATUS: %s\n", said.String(), status), nil
+	return fmt.Sprintf("%s\nSTATUS: %s\n", output.String(), status), nil
 }
 
 // planned reads one turn of a plan. After the last one everything is done.
@@ -96,8 +96,8 @@ func readTurn(title, text string, last bool) turn {
 		}
 		t.edits = append(t.edits, e)
 	}
-	if said := first(statusLine, outside); said != "" {
-		t.done = said == "done"
+	if output := first(statusLine, outside); output != "" {
+		t.done = output == "done"
 	}
 	return t
 }

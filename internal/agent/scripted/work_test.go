@@ -49,7 +49,7 @@ func TestWorkerFollowsThePlan(t *testing.T) {
 
 // TestAWorkerSeesThatItsFolderIsNotClean: doing a turn on what an earlier attempt has left does not pass unnoticed.
 func TestAWorkerSeesThatItsFolderIsNotClean(t *testing.T) {
-	for says, plan := range map[string]string{
+	for message, plan := range map[string]string{
 		"create a: it is there already":        "create `a`\n\n```text\nx\n```\n",
 		"change gone: lstat gone":              "change `gone`\n\n```text\nx\n```\n",
 		"delete gone: lstat gone":              "delete `gone`\n",
@@ -59,7 +59,7 @@ func TestAWorkerSeesThatItsFolderIsNotClean(t *testing.T) {
 		"rename a to /tmp/a: it leads out":     "rename `a` to `/tmp/a`\n",
 		"turn 1: create a: it is there alread": "create `a`\n",
 	} {
-		t.Run(says, func(t *testing.T) {
+		t.Run(message, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, text := range map[string]string{"a": "a\n", "c": "c\n", planFile: "## Turn 1: X\n\n" + plan} {
 				require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
@@ -67,7 +67,7 @@ func TestAWorkerSeesThatItsFolderIsNotClean(t *testing.T) {
 			code, stdout, stderr := invoke(workerPrompt("1"), nil)
 			require.Equal(t, 1, code)
 			require.Empty(t, stdout)
-			require.Contains(t, stderr, says)
+			require.Contains(t, stderr, message)
 			require.Equal(t, "a\n", filesHere(t)["a"])
 		})
 	}
