@@ -34,7 +34,7 @@ func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipelin
 		return held
 	}
 	cmd.Sandbox = &sandbox.Call{
-		Held: held, Bwrap: host.Bwrap, Delivery: dir, Files: !cmd.Shell, Enter: a.cfg.Supervisor,
+		Held: held, Bwrap: host.Bwrap, Private: host.Private, Delivery: dir, Files: !cmd.Shell, Enter: a.cfg.Supervisor,
 		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
 			a.runFolder(runID)...),
 	}

@@ -38,7 +38,7 @@ type escape struct {
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
 var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
 	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it",
-	"a key of the kernel"}
+	"a key of the kernel", "what only root reads"}
 
 // class is a kind of escapes that run in one call.
 type class struct {
@@ -113,6 +113,7 @@ var escapes = []class{
 			"before Linux 6.12: list addresses or `none` to hold it", scopes},
 	}},
 	{"read credentials", sandbox.Open, []escape{
+		{"what only root reads", `cat /etc/.pwd.lock`, "", "", 0},
 		{"SSH", `cat "$HOME/.ssh/id_ed25519"`, "", "", 0},
 		{"AWS", `cat "$HOME/.aws/credentials"`, "", "", 0},
 		{"git", `cat "$HOME/.git-credentials"`, "", "", 0},
@@ -235,7 +236,9 @@ func TestEscapes(t *testing.T) {
 	for _, c := range escapes {
 		t.Run(c.name, func(t *testing.T) {
 			free := newGround(t).attempt(t, c, nil)
-			held := newGround(t).attempt(t, c, &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Workspace}, Bwrap: host.Bwrap})
+			held := newGround(t).attempt(t, c, &sandbox.Call{
+				Held: sandbox.Held{Mode: sandbox.Workspace}, Bwrap: host.Bwrap, Private: host.Private,
+			})
 			for _, e := range c.escapes {
 				depends := slices.Contains(hostDependent, e.name)
 				require.True(t, depends || slices.Contains(free, e.name), "%s does nothing without a sandbox", e.name)

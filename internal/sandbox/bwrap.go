@@ -29,9 +29,10 @@ type Call struct {
 	Read     []string
 	Write    []string
 	// the program that prepares the network and becomes the agent, with its arguments; for [Held.Addresses]
-	Enter  []string
-	Proxy  int      // the port of its HTTP proxy
-	Hidden []string // directories that are not shown as a side effect: the state directory, runs
+	Enter   []string
+	Proxy   int      // the port of its HTTP proxy
+	Private []string // hidden below the directories of the system: see [Host]
+	Hidden  []string // directories that are not shown as a side effect: the state directory, runs
 }
 
 // Folders in the directory of the call.
@@ -54,7 +55,7 @@ func (c Call) Wrap() ([]string, error) {
 		args = append(args, "--unshare-net")
 	}
 	args = append(args, "--json-status-fd", fmt.Sprint(StatusFD))
-	args = append(append(args, systemArgs()...), kernelArgs()...)
+	args = append(append(append(args, systemArgs()...), maskArgs(c.Private)...), kernelArgs()...)
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} { // on disk: memory would be unlimited
 		args = append(args, "--bind", filepath.Join(c.Delivery, tempFolder), dir)
 	}
@@ -126,10 +127,15 @@ func systemArgs() (args []string) {
 			args = append(args, "--ro-bind", dir, dir)
 		}
 	}
-	if os.Geteuid() != 0 {
-		return args
+	if os.Geteuid() == 0 {
+		args = append(args, maskArgs(masked())...)
 	}
-	for _, path := range masked() {
+	return args
+}
+
+// maskArgs hides files and directories.
+func maskArgs(paths []string) (args []string) {
+	for _, path := range paths {
 		fi, err := os.Stat(path)
 		switch {
 		case err != nil:

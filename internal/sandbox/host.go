@@ -16,6 +16,8 @@ type Host struct {
 	Landlock  int    // version of the interface; 0: none
 	Isolation bool   // a separate network is possible
 
+	Private []string // what only root can read in /etc, if this process is root's
+
 	Problem string // why no sandbox is possible; empty: it is
 	Fix     string // what to do
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +22,9 @@ var places = []string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"}
 func Examine() Host {
 	h := Host{Bwrap: find(), Landlock: landlock()}
 	h.Users = namespaces()
+	if os.Geteuid() == 0 {
+		h.Private = private("/etc", depth)
+	}
 	if h.Bwrap == "" {
 		h.Problem, h.Fix = "bubblewrap is not installed", install
 		return h
@@ -51,6 +56,31 @@ const install = "install it: sudo apt-get install bubblewrap (Debian, Ubuntu), s
 func probe() []string {
 	args := append(namespaceArgs(), systemArgs()...)
 	return append(append(args, kernelArgs()...), "--", "/bin/sh", "-c", ":")
+}
+
+// depth is the number of folders below each other in which private files are looked for.
+const depth = 3
+
+// private returns what other users cannot read below a directory of the system, such as keys of services.
+func private(dir string, depth int) (out []string) {
+	const file, folder = 0o004, 0o005
+	entries, err := os.ReadDir(dir)
+	if err != nil || depth == 0 {
+		return nil
+	}
+	known := masked()
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		fi, err := e.Info()
+		switch {
+		case err != nil || slices.Contains(known, path):
+		case fi.IsDir() && fi.Mode().Perm()&folder != folder, fi.Mode().IsRegular() && fi.Mode().Perm()&file == 0:
+			out = append(out, path)
+		case fi.IsDir():
+			out = append(out, private(path, depth-1)...)
+		}
+	}
+	return out
 }
 
 func find() string {
