@@ -32,6 +32,9 @@ func (d *decoder) checkPossible(at location, s Stage, u Until) {
 
 // domainOf returns what a name can be in a stage.
 func (d *decoder) domainOf(s Stage, name string) domain {
+	if _, gain := ScoreGain(name); gain {
+		return domain{}
+	}
 	if words, known := d.possible(s, name); known && name != "score" {
 		return domain{words: words}
 	}

@@ -78,6 +78,12 @@ func (d *decoder) valueless(s Stage, name string) string {
 	}
 	scored := func(r Role) bool { return r.Score != nil }
 	judged := func(r Role) bool { return r.Verdict != nil }
+	if rounds, is := ScoreGain(name); is {
+		if problem := checkGain(s, rounds); problem != "" {
+			return problem
+		}
+		name = "score"
+	}
 	switch name {
 	case "score":
 		if !gives(scored) {

@@ -21,7 +21,7 @@ type comparison struct {
 }
 
 var (
-	untilToken = regexp.MustCompile(`^\s*(==|!=|>=|<=|>|<|"[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+|\S)`)
+	untilToken = regexp.MustCompile(`^\s*(score_gain\(\d+\)|==|!=|>=|<=|>|<|"[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+|\S)`)
 	untilName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 	untilValue = regexp.MustCompile(`^("[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+)$`)
 	untilNum   = regexp.MustCompile(`^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?$`)
@@ -69,18 +69,30 @@ func readComparison(src string, words []string) (comparison, []string, error) {
 	}
 	c := comparison{name: words[0], op: words[1], value: unquote(words[2])}
 	switch {
-	case !untilName.MatchString(c.name) || c.name == "and" || c.name == "or":
-		return c, nil, fmt.Errorf("%q is not a name in %q; write score, verdict, or the `as` of a step", c.name, src)
+	case !c.named():
+		return c, nil, fmt.Errorf("%q is not a name in %q; write score, score_gain(N), verdict, or the `as` of a step",
+			c.name, src)
 	case !slices.Contains([]string{"==", "!=", ">=", ">", "<=", "<"}, c.op):
 		return c, nil, fmt.Errorf("%q is not a comparison in %q; write ==, !=, >=, >, <= or <", c.op, src)
 	case !untilValue.MatchString(words[2]):
 		return c, nil, fmt.Errorf("%q is not a value in %q; write a number, a word, or a text in quotes", words[2], src)
 	case c.op[0] != '=' && c.op[0] != '!' && !untilNum.MatchString(c.value):
 		return c, nil, fmt.Errorf("%q is not a number in %q; only == and != compare words", c.value, src)
-	case c.name == "score" && !untilNum.MatchString(c.value):
-		return c, nil, fmt.Errorf("%q is not a number in %q; compare score with a number", c.value, src)
+	case c.isScore() && !untilNum.MatchString(c.value):
+		return c, nil, fmt.Errorf("%q is not a number in %q; compare %s with a number", c.value, src, c.name)
 	}
 	return c, words[3:], nil
+}
+
+// named reports whether the name can have a value.
+func (c comparison) named() bool {
+	return c.name != "and" && c.name != "or" && untilName.MatchString(c.name) || c.name != "score" && c.isScore()
+}
+
+// isScore reports whether the name is a score or a difference of scores.
+func (c comparison) isScore() bool {
+	_, gain := ScoreGain(c.name)
+	return gain || c.name == "score"
 }
 
 func unquote(word string) string {

@@ -43,7 +43,12 @@ func TestUntilEval(t *testing.T) {
 		"and binds tighter, right": {"a == 1 and b == 1 or c == 1", map[string]string{"a": "0", "b": "0", "c": "1"},
 			true, true},
 		"a word is not above": {"a > 1", map[string]string{"a": "high"}, false, true},
-		"without spaces":      {"score>=3.5", map[string]string{"score": "4"}, true, true},
+		"no gain yet": {"score >= 3.5 or score_gain(2) < 0.1", map[string]string{"score": "4", "score_gain(2)": "null"},
+			true, true},
+		"a small gain": {"score >= 3.5 or score_gain(2) < 0.1", map[string]string{"score": "3", "score_gain(2)": "0.05"},
+			true, true},
+		"a loss":         {"score_gain(2) < 0.1", map[string]string{"score_gain(2)": "-1"}, true, true},
+		"without spaces": {"score>=3.5", map[string]string{"score": "4"}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := ParseUntil(c.until)
@@ -62,12 +67,16 @@ func TestParseUntilReportsProblems(t *testing.T) {
 		"score > 3 and":        `"score > 3 and" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
 		"score = 3":            `"=" is not a comparison in "score = 3"; write ==, !=, >=, >, <= or <`,
 		"score > 3 nor a == 1": `cannot read "nor" after score > 3 in "score > 3 nor a == 1"; join comparisons with and, or`,
-		"(score > 3)": `"(" is not a name in "(score > 3)"; write score, verdict, or the ` + "`as`" +
+		"(score > 3)": `"(" is not a name in "(score > 3)"; write score, score_gain(N), verdict, or the ` + "`as`" +
 			` of a step`,
-		"and == 3":       `"and" is not a name in "and == 3"; write score, verdict, or the ` + "`as`" + ` of a step`,
+		"and == 3":       `"and" is not a name in "and == 3"; write score, score_gain(N), verdict, or the ` + "`as`" + ` of a step`,
 		"verdict > good": `"good" is not a number in "verdict > good"; only == and != compare words`,
 		"score == good":  `"good" is not a number in "score == good"; compare score with a number`,
-		"verdict == (":   `"(" is not a value in "verdict == ("; write a number, a word, or a text in quotes`,
+		"score_gain(0) < 1": `"score_gain(0)" is not a name in "score_gain(0) < 1"; write score, score_gain(N), verdict, or ` +
+			"the `as` of a step",
+		"score_gain(2) < no":  `"no" is not a number in "score_gain(2) < no"; only == and != compare words`,
+		"score_gain(2) == no": `"no" is not a number in "score_gain(2) == no"; compare score_gain(2) with a number`,
+		"verdict == (":        `"(" is not a value in "verdict == ("; write a number, a word, or a text in quotes`,
 	} {
 		t.Run(src, func(t *testing.T) {
 			_, err := ParseUntil(src)

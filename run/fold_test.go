@@ -261,6 +261,7 @@ func TestFoldOfWork(t *testing.T) {
 			}},
 		{name: "score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{Score: ptr(3.5)}, want: func(s *run.State) {
 			s.Score, s.Values = ptr(3.5), []run.Value{{Name: "score", Text: "3.5"}}
+			s.Scores = []run.RoundScore{{Score: 3.5}}
 		}},
 		{name: "no score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{}, before: func(s *run.State) {
 			s.Score, s.Values = ptr(1.0), []run.Value{{Name: "score", Text: "1"}}

@@ -280,6 +280,7 @@ func (f *folder) recordScore(e *Event) {
 	p := decoded[ScoreRecorded](e)
 	f.Score = p.Score
 	f.setValue("score", scoreText(p.Score))
+	f.keepScore(p.Score)
 }
 
 func (f *folder) attemptPictures(e *Event) {

@@ -51,6 +51,7 @@ type State struct {
 	Replies []Reply `json:"replies,omitempty"`
 	// of roles that continue their session, in the stage of the last one
 	Sessions []RoleSession `json:"sessions,omitempty"`
+	Scores   []RoundScore  `json:"scores,omitempty"`  // of the rounds of this loop
 	Values   []Value       `json:"values,omitempty"`  // what `until` may read in this round
 	Verdict  string        `json:"verdict,omitempty"` // the last one, of whatever round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version

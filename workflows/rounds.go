@@ -59,10 +59,16 @@ func unjudgedChange(r contract.Round) int {
 	return -1
 }
 
+// scores reports whether a name of a condition is about scores.
+func scores(name string) bool {
+	_, gain := pipeline.ScoreGain(name)
+	return gain || name == "score"
+}
+
 // returns reports whether a step returns the value that a condition names.
 func returns(s contract.Step, name string) bool {
 	return s.As == name || slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
-		return name == "verdict" && r.HasVerdict || name == "score" && r.Score != ""
+		return name == "verdict" && r.HasVerdict || r.Score != "" && scores(name)
 	})
 }
 

@@ -70,6 +70,11 @@ func (e *engine) values() map[string]string {
 	for _, v := range e.j.state.Values {
 		values[v.Name] = v.Text
 	}
+	if _, scored := values["score"]; scored {
+		for rounds := range pipeline.MaxGainRounds {
+			values[fmt.Sprintf("score_gain(%d)", rounds+1)] = e.j.state.ScoreGain(rounds + 1)
+		}
+	}
 	return values
 }
 

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +46,28 @@ func TestLoopEndsAfterMaxRounds(t *testing.T) {
 	require.Equal(t, 1, w.agent.calls["g0.polish/4.3.-.1"], "the last round refines too")
 	require.Equal(t, 3, w.dir.state(t).Rounds)
 	require.Len(t, w.agent.ids, 1+3*4)
+}
+
+// TestLoopEndsWhenScoreStalls compares the scores of rounds.
+func TestLoopEndsWhenScoreStalls(t *testing.T) {
+	stalls := strings.Replace(aLoop, "{max: 3, until: score >= 3}", "{max: 6, until: score >= 3 or score_gain(2) < 0.1}", 1)
+	for name, row := range map[string]struct {
+		scores []float64
+		rounds int
+	}{
+		"it stalls":       {[]float64{1, 1.5, 1.05, 2}, 3},
+		"it falls":        {[]float64{2, 1.9, 1.8}, 3},
+		"it rises slowly": {[]float64{1, 1.05, 1.1, 1.2, 1.19, 1.25}, 5},
+		"it is reached":   {[]float64{1, 3}, 2},
+		"it always rises": {[]float64{0, 0.5, 1, 1.5, 2, 2.5}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, stalls)
+			w.agent.scores = row.scores
+			w.done()
+			require.Equal(t, row.rounds, w.dir.state(t).Rounds)
+		})
+	}
 }
 
 func TestLoopWithoutScoreIsNotMet(t *testing.T) {
