@@ -245,7 +245,7 @@ func TestFirstStepAskOffersNoRetry(t *testing.T) {
 	)
 	w.answers(message{"action": "continue"})
 	w.ends(run.Done, "")
-	require.Equal(t, []string{"continue", "halt", "continue_with_waiver"},
+	require.Equal(t, []string{"continue", "halt"},
 		payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0].Actions)
 }
 

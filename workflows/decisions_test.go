@@ -1,0 +1,241 @@
+package workflows_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// decisionPlace is a place at which a run asks, with a trigger.
+type decisionPlace struct {
+	place, trigger, src string
+	hurt                func(*harness)
+}
+
+var decisionPlaces = []decisionPlace{
+	{"ask step", "asked", reviewed + "      - ask: 'Good?'\n", nil},
+	{"ask step", "rejected", askAfter("human_feedback_always"), says("rejected")},
+	{"ask step", "approved", askAfter("human_feedback_always"), says("approved")},
+	{"ask step", "incomplete", askAfter("human_feedback_on_reject"), says("incomplete")},
+	{"ask step", "scope_expansion", askAfter("human_feedback_always"), says("scope_expansion")},
+	{"ask step", "bypass", askAfter("human_bypass"), says("rejected")},
+	{"end of loop", "rejected", loops(implementation + strings.Replace(reviewFirst, "max: 2", "max: 1", 1)),
+		says("rejected rejected")},
+	{"gate", "check_failed", gated, func(w *harness) { w.agent.values = []string{"failed"} }},
+	{"plan review", "plan_ready", planning, nil},
+	{"delivery", "rejected", judged, says("rejected")},
+	{"delivery", "dirty_target", reviewed, func(w *harness) { w.trees.dirty = 1 }},
+	{"replay", "effect", twoPasses, func(w *harness) { branched(w, run.ModeReplay, run.RequireHuman) }},
+	{"replayed delivery", "effect", reviewed, func(w *harness) {
+		w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-1", Mode: run.ModeReplay,
+			Replay: run.UseRecorded}
+		w.in.Start.State = &run.State{Version: run.StateVersion, Next: run.Place{Stage: 1, Round: 1},
+			Tree: &run.Blob{Digest: "tree"}, Commit: "c"}
+	}},
+}
+
+func askAfter(kind string) string {
+	return reviewed + "      - role: reviewer\n      - ask: {question: 'Good?', type: " + kind + "}\n"
+}
+
+func says(words string) func(*harness) {
+	return func(w *harness) { w.agent.words = strings.Fields(words) }
+}
+
+var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", "retry", "fix", "approve", "apply",
+	"skip", "halt"}
+
+// decisionTable is what each action that is offered does at each place, and what an expiry does: the calls before and
+// after the answer (i implementer, r reviewer, b builder, p reader, t tests; in upper case with the feedback; D delivery
+// attempted), the end, and the number of questions. Later questions are answered with halt.
+const decisionTable = `
+ask step          asked           continue             i | D → done, 1 question
+ask step          asked           retry_feedback       i | I → halted, 2 questions
+ask step          asked           halt                 i | → halted, 1 question
+ask step          asked           expiry: halt         i → halted, 1 question, halt
+ask step          asked           expiry: continue     i D → done, 1 question, continue
+ask step          rejected        continue             i r | → halted, 2 questions
+ask step          rejected        retry_feedback       i r | I R → halted, 2 questions
+ask step          rejected        continue_with_waiver i r | → halted, 2 questions, waived
+ask step          rejected        halt                 i r | → halted, 1 question
+ask step          rejected        expiry: halt         i r → halted, 1 question, halt
+ask step          rejected        expiry: continue     i r → halted, 2 questions, skip
+ask step          approved        continue             i r | D → done, 1 question
+ask step          approved        retry_feedback       i r | I R → halted, 2 questions
+ask step          approved        halt                 i r | → halted, 1 question
+ask step          approved        expiry: halt         i r → halted, 1 question, halt
+ask step          approved        expiry: continue     i r D → done, 1 question, continue
+ask step          incomplete      retry_feedback       i r | I R D → done, 1 question
+ask step          incomplete      continue_with_waiver i r | → halted, 2 questions, waived
+ask step          incomplete      halt                 i r | → halted, 1 question
+ask step          incomplete      expiry: halt         i r → halted, 1 question, halt
+ask step          incomplete      expiry: continue     i r → halted, 2 questions, skip, waived
+ask step          scope_expansion continue             i r | → halted, 2 questions
+ask step          scope_expansion continue_with_waiver i r | → halted, 2 questions, waived
+ask step          scope_expansion halt                 i r | → halted, 1 question
+ask step          scope_expansion expiry: halt         i r → halted, 1 question, halt
+ask step          scope_expansion expiry: continue     i r → halted, 2 questions, skip
+ask step          bypass          continue             i r | → halted, 2 questions
+ask step          bypass          continue_with_waiver i r | → halted, 2 questions, waived
+ask step          bypass          halt                 i r | → halted, 1 question
+ask step          bypass          expiry: halt         i r → halted, 1 question, halt
+ask step          bypass          expiry: continue     i r → halted, 2 questions, skip
+end of loop       rejected        continue             i r i r | → halted, 2 questions
+end of loop       rejected        retry_feedback       i r i r | I R D → done, 1 question
+end of loop       rejected        continue_with_waiver i r i r | → halted, 2 questions, waived
+end of loop       rejected        halt                 i r i r | → halted, 1 question
+end of loop       rejected        expiry: halt         i r i r → halted, 1 question, halt
+end of loop       rejected        expiry: continue     i r i r → halted, 2 questions, skip
+gate              check_failed    continue_with_waiver i t | r D → done, 1 question, waived
+gate              check_failed    retry                i t | t r D → done, 1 question
+gate              check_failed    halt                 i t | → halted, 1 question
+gate              check_failed    expiry: halt         i t → halted, 1 question, halt
+gate              check_failed    expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
+plan review       plan_ready      retry_feedback       p | P → halted, 2 questions
+plan review       plan_ready      approve              p | → done, 1 question
+plan review       plan_ready      halt                 p | → halted, 1 question
+plan review       plan_ready      expiry: halt         p → halted, 1 question, halt
+plan review       plan_ready      expiry: continue     p → done, 1 question, approve
+delivery          rejected        fix                  i r | I R D → done, 1 question
+delivery          rejected        approve              i r | D → done, 1 question, override
+delivery          rejected        apply                i r | D → done, 1 question, override
+delivery          rejected        skip                 i r | → halted, 1 question
+delivery          rejected        halt                 i r | → halted, 1 question
+delivery          rejected        expiry: halt         i r → halted, 1 question, halt
+delivery          rejected        expiry: continue     i r → halted, 1 question, skip
+delivery          dirty_target    retry                i | D D → done, 1 question
+delivery          dirty_target    skip                 i | D → done, 1 question
+delivery          dirty_target    halt                 i | D → halted, 1 question
+delivery          dirty_target    expiry: halt         i D → halted, 1 question, halt
+delivery          dirty_target    expiry: continue     i D → done, 1 question, skip
+replay            effect          approve              b | → done, 1 question
+replay            effect          apply                b | → done, 1 question
+replay            effect          halt                 b | → halted, 1 question
+replay            effect          expiry: halt         b → halted, 1 question, halt
+replay            effect          expiry: continue     b → halted, 1 question, halt
+replayed delivery effect          approve              | D → done, 1 question
+replayed delivery effect          apply                | D → done, 1 question
+replayed delivery effect          skip                 | → done, 1 question
+replayed delivery effect          halt                 | → halted, 1 question
+replayed delivery effect          expiry: halt          → halted, 1 question, halt
+replayed delivery effect          expiry: continue      → halted, 1 question, halt
+`
+
+// TestDecisionTable runs each action of each trigger at each place, or shows that it is refused where it is not
+// offered.
+func TestDecisionTable(t *testing.T) {
+	var got strings.Builder
+	for _, row := range decisionPlaces {
+		line := func(answer, outcome string) {
+			fmt.Fprintf(&got, "%-17s %-15s %-20s %s\n", row.place, row.trigger, answer, outcome)
+		}
+		offered := row.first(t)
+		for _, action := range allActions {
+			if slices.Contains(offered, action) {
+				line(action, row.decided(t, action, ""))
+			}
+		}
+		for _, onExpiry := range []string{"halt", "continue"} {
+			line("expiry: "+onExpiry, row.decided(t, "", onExpiry))
+		}
+	}
+	require.Equal(t, strings.TrimPrefix(decisionTable, "\n"), got.String())
+}
+
+// first returns the actions that the first question offers. All others are refused.
+func (d decisionPlace) first(t *testing.T) []string {
+	t.Helper()
+	w := d.harness(t)
+	var offered []string
+	refused := map[string]*reply{}
+	w.answering(func(n int, q run.Question) {
+		require.Equal(t, []any{1, d.trigger}, []any{n, q.Trigger})
+		offered = q.Actions
+		for _, action := range allActions {
+			if !slices.Contains(offered, action) {
+				refused[action] = &reply{}
+				w.env.UpdateWorkflow("decide", "", refused[action], message{"action": action, "feedback": "more"})
+			}
+		}
+		w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt"}) }, time.Minute)
+	})
+	r, err := w.execute()
+	require.NoError(t, err)
+	require.Equal(t, run.Halted, r.Status)
+	require.Len(t, refused, len(allActions)-len(offered))
+	for action, r := range refused {
+		require.ErrorContains(t, r.refused, action+" is not offered here: use one of "+strings.Join(offered, ", "))
+	}
+	return offered
+}
+
+func (d decisionPlace) harness(t *testing.T) *harness {
+	t.Helper()
+	w := newHarness(t, d.src)
+	if d.hurt != nil {
+		d.hurt(w)
+	}
+	return w
+}
+
+// decided answers the first question with an action, or lets it expire, and describes what follows.
+func (d decisionPlace) decided(t *testing.T, action, onExpiry string) string {
+	t.Helper()
+	w := d.harness(t)
+	var called []string
+	w.composing = func(in contract.ComposeInput) { called = append(called, letterOf(w, in)) }
+	if onExpiry != "" {
+		w.in.Start.Waits = run.Waits{ExpiresMS: (10 * time.Minute).Milliseconds(), OnExpiry: onExpiry}
+		w.waitsInPlan()
+	}
+	w.answering(func(n int, _ run.Question) {
+		if n > 1 || onExpiry != "" {
+			w.signal("decide", message{"action": "halt"})
+			return
+		}
+		called = append(called, "|")
+		w.signal("decide", message{"action": action, "feedback": "more", "by": "ada"})
+	})
+	r, err := w.execute()
+	require.NoError(t, err)
+	return strings.Join(called, " ") + strings.Repeat(" D", len(w.trees.delivers)) + " → " + string(r.Status) +
+		questionsOf(w, onExpiry != "")
+}
+
+// letterOf abbreviates a call; in upper case: with feedback.
+func letterOf(w *harness, in contract.ComposeInput) string {
+	step := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+	letter := map[string]string{"implementer": "i", "reviewer": "r", "builder": "b", "reader": "p", "": "t"}[step.Role]
+	if in.Context.Feedback == "more" {
+		return strings.ToUpper(letter)
+	}
+	return letter
+}
+
+// questionsOf counts the questions, and describes what the answers left.
+func questionsOf(w *harness, expired bool) string {
+	asked, text := 0, ""
+	for _, spec := range run.QuestionKinds() {
+		asked += len(payloads[run.QuestionRequested](w, spec.Requested))
+		for _, d := range payloads[run.QuestionDecided](w, spec.Decided) {
+			if expired && d.DecidedBy == "expiry" {
+				text = ", " + d.Action
+			}
+		}
+	}
+	s := w.dir.state(w.t)
+	if s.Markers.Waiver != nil {
+		text += ", waived"
+	}
+	if s.Markers.DeliveryOverride != nil {
+		text += ", override"
+	}
+	return ", " + run.Plural(asked, "question") + text
+}
