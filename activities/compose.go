@@ -129,7 +129,8 @@ func (c *composer) request() (pass.Request, error) {
 	if r.Steering, err = c.steering(); err != nil {
 		return r, err
 	}
-	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.answers, c.pictures, c.artifact}
+	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.parent, c.answers, c.pictures,
+		c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
 			return r, err
@@ -245,6 +246,14 @@ func (c *composer) replies(r *pass.Request) error {
 		r.Replies = append(r.Replies, pass.Text{Label: reply.Role, Body: body})
 	}
 	return nil
+}
+
+// parent adds the brief of the run that this one follows up.
+func (c *composer) parent(r *pass.Request) (err error) {
+	if c.in.Context.Parent != nil {
+		r.Parent, err = c.text(c.in.Context.Parent.Digest)
+	}
+	return err
 }
 
 // answers adds the question that the operator's feedback answers, with the outputs that it was about. Those of the

@@ -155,7 +155,7 @@ var injuries = []injury{
 	{"a path outside", "world.md", "x/../../world.md", `x.yaml:8: always_read.World: "x/../../world.md" is outside the folder of this file; move what it names into the folder`},
 	{"backslashes", "world.md", `docs\world.md`, `x.yaml:8: always_read.World: "docs\\world.md" is no path with forward slashes; write one`},
 	{"a blank prompt", "prompts/judge.md", "prompts/blank.md", `x.yaml:11: roles.judge.prompt names prompts/blank.md, which is blank; write what the role is asked`},
-	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md", `prompts/bad.md:2: {{refrences}} is not a placeholder; write one of {{context}}, {{references}}, {{notes}}, {{replies}}, {{pictures}}, {{artifact}}, {{files}}, {{content}}, {{feedback}}, {{task}}, {{base}}, {{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}} or {{with.KEY}}, or \{{refrences}} for the text itself` +
+	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md", `prompts/bad.md:2: {{refrences}} is not a placeholder; write one of {{context}}, {{references}}, {{notes}}, {{replies}}, {{pictures}}, {{artifact}}, {{files}}, {{content}}, {{parent}}, {{feedback}}, {{task}}, {{base}}, {{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}} or {{with.KEY}}, or \{{refrences}} for the text itself` +
 		"\n" + `prompts/bad.md:3: {{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here`},
 	{"no such role in a step", "{role: judge}", "{role: juge}", "x.yaml:23: stage \"polish\".repeat.until asks for score, and no role step of the stage has one; write score: {find: ..., range: ...} in the role that does\n" +
 		"x.yaml:26: role \"juge\" is not one of roles; did you mean \"judge\"?"},

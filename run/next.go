@@ -54,16 +54,24 @@ func commandsFor(s State, at Situation) []Command {
 		return []Command{watched(at.Dir)}
 	case !status.Known(), status == Unknown, status == Pending:
 		return []Command{{Steps: [][]string{{"server", "status"}, {"run", "--config", "FILE", "--output-dir", at.Dir}}}}
+	case status == Done && s.NotApproved():
+		return append(corrected(at.Dir), ended(s, at.Dir)[:1]...)
 	case status == Done:
 		return ended(s, at.Dir)
 	case status == Halted:
-		return []Command{forced(Resume, "", at.Dir)}
+		return append(corrected(at.Dir), forced(Resume, "", at.Dir))
 	case status.Closed():
 		return append([]Command{{Operation: Diagnose, Steps: [][]string{{"diagnose", at.Dir}}}}, afterEnd(s, at.Dir)...)
 	case status.Class() == Live:
 		return append(undecided(s, at.Dir), live(at)...)
 	}
 	return pausing(s, status, at.Dir)
+}
+
+// corrected are the commands of a run whose work was not accepted: another task that corrects it, and the report.
+func corrected(dir string) []Command {
+	return []Command{{Operation: FollowUp, Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}},
+		{Operation: Observe, Steps: [][]string{{"report", dir}}}}
 }
 
 // ended are the commands of a finished run: inspect what it changed and what it did, or continue with another task.

@@ -97,6 +97,7 @@ type RunStart struct {
 	Source    *Source    `json:"source,omitempty"`    // the run that this one replays, or was forked from
 	State     *State     `json:"state,omitempty"`     // what it begins with, where it has a source
 	From      *Place     `json:"from,omitempty"`      // where it begins; nil: with the first stage
+	Brief     *Blob      `json:"brief,omitempty"`     // of the parent, for prompts
 	// of the source of a replay, which repeats them at the same places
 	Amendments []Amendment `json:"amendments,omitempty"`
 	// of the source of a replay: the instructions that its prompts contained

@@ -15,6 +15,7 @@ type StepContext struct {
 	Task     string       `json:"task,omitempty"`     // of the run
 	Base     string       `json:"base,omitempty"`     // base commit of the workspace
 	Steering []string     `json:"steering,omitempty"` // instructions of operators
+	Parent   *run.Blob    `json:"parent,omitempty"`   // the brief of the run that this one follows up
 	Recorded *run.Blob    `json:"recorded,omitempty"` // those of a replay's source
 }
 

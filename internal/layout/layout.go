@@ -31,6 +31,7 @@ const (
 	DefinitionFile = Orchestrator + "/pipeline.yaml"
 	PlanFile       = Orchestrator + "/plan.json"
 	InputsFile     = Orchestrator + "/inputs.json"
+	ParentFile     = Orchestrator + "/parent.md" // the brief of the run that this one follows up
 	PolicyFile     = Orchestrator + "/policy.json"
 	WorkspaceDir   = "workspace"      // the run's own checkout
 	DeliveryPatch  = "delivery.patch" // what was, or was not, delivered

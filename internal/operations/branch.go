@@ -330,7 +330,7 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 				errors.New("the other pipeline and the run must both work on a workspace, or neither of them")
 		}
 		start, plan = startEvent(*b.Def, run.Claim{}, stored), *b.Def.Plan
-		start.Task, start.Workspace = from.Start.Task, from.Start.Workspace
+		start.Task, start.Workspace, start.Brief = from.Start.Task, from.Start.Workspace, from.Start.Brief
 	} else if len(b.Agent) > 0 || b.Model != "" {
 		plan.Agents = slices.Clone(plan.Agents)
 		for i := range plan.Agents {

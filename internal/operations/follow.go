@@ -34,6 +34,7 @@ type Follow struct {
 	Artifact  *run.Blob
 	From      *run.Place
 	Replies   []run.Reply
+	Brief     string // of the run, for prompts
 }
 
 // FollowRun returns what a run of a definition takes over from an earlier run, which must have ended.
@@ -59,8 +60,9 @@ func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) 
 	f := &Follow{Mode: mode, Dir: dir, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact,
 		Delivered: s.Delivery != nil && s.Delivery.Delivered}
 	if mode == FromRunPlan {
-		err = f.skip(def, meta.History, s.Replies)
+		return f, f.skip(def, meta.History, s.Replies)
 	}
+	f.Brief, err = briefOf(dir, claim, s)
 	return f, err
 }
 

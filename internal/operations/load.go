@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/store"
@@ -132,6 +133,7 @@ type Stored struct {
 	Policy     string
 	Seed       *run.Blob
 	Workspace  *run.Workspace
+	Brief      *run.Blob // of the run that it follows up
 }
 
 // Upload stores all inputs of a run: the definition, the plan, prompts, files, the seed of the artifact.
@@ -152,6 +154,13 @@ func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) 
 		return st, err
 	}
 	st.Definition, st.Plan, st.Policy = string(source), string(plan), string(policy)
+	if f := d.Follow; f != nil && f.Brief != "" {
+		brief, err := blobs.Put(ctx, s, []byte(f.Brief))
+		if err != nil {
+			return st, err
+		}
+		st.Brief = &brief
+	}
 	return st, d.uploadFiles(ctx, s, &st)
 }
 

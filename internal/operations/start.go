@@ -389,6 +389,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	ev = ev.Under(ev.PlanRef(), contract.TermsOf(p, first))
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies
+		ev.Brief = st.Brief
 		if ev.Artifact != nil && f.Artifact != nil {
 			ev.Artifact.Seed = *f.Artifact
 		}

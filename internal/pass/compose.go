@@ -22,6 +22,9 @@ func Compose(r Request) string {
 			sections = append(sections, r.part(part))
 		}
 	}
+	if !placed[template.Parent] {
+		sections = append(sections, r.parent())
+	}
 	if !placed["task"] && r.Vars.Task != "" {
 		sections = append(sections, taskIntro+r.Vars.Task)
 	}
@@ -59,6 +62,8 @@ func (r Request) fill(p template.Piece) string {
 		return p.Text
 	case p.Name == template.Feedback:
 		return r.feedback()
+	case p.Name == template.Parent:
+		return r.parent()
 	case slices.Contains(template.Parts(), p.Name):
 		return r.part(p.Name)
 	}

@@ -31,6 +31,7 @@ type Request struct {
 	Artifact   Text     // Label is the file name
 	Feedback   string   // the operator's feedback for an extra round
 	Steering   []string // instructions that an operator gave the run
+	Parent     string   // the run that this one follows up
 	Answers    *Answers // the question that the feedback answers; nil: none
 }
 

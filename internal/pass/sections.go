@@ -13,6 +13,7 @@ const (
 	picturesIntro = "# Pictures\n\nOpen and inspect each of these files:"
 	noPictures    = "# Pictures\n\nThere are no pictures of this round. Judge the page by its source instead."
 	taskIntro     = "# The task\n\n"
+	parentIntro   = "# The run that this one continues"
 	feedbackIntro = "# The operator's feedback"
 	steeringIntro = "# Instructions of the operator"
 	answersIntro  = "An operator was asked about the work so far: "
@@ -117,6 +118,9 @@ func (r Request) pictures() string {
 		return noPictures + "\n\n" + r.source()
 	}
 }
+
+// parent describes the run that this one follows up.
+func (r Request) parent() string { return withIntro(parentIntro, strings.TrimSpace(r.Parent)) }
 
 // steering lists the instructions of operators. The newest is the last.
 func (r Request) steering() string {

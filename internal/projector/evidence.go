@@ -86,6 +86,9 @@ func (p *Projector) inputs(w *batchWriter, e run.Event) error {
 	if err := p.given(w, 0, s.PlanRef()); err != nil {
 		return err
 	}
+	if err := p.put(w, layout.ParentFile, run.DigestOf(s.Brief)); err != nil {
+		return err
+	}
 	if s.Workspace != nil {
 		p.manifest(w, 0, s.Workspace.Tree.Digest)
 	}

@@ -100,6 +100,9 @@ func unfilled(ctx context.Context, blobs Blobs, start run.RunStart, s run.State)
 
 func needs(start run.RunStart, s run.State) []need {
 	all := []need{{"the plan", start.Plan}, {"the definition", start.Definition}, {"the list of inputs", start.Inputs}}
+	if start.Brief != nil {
+		all = append(all, need{"the brief of the parent", start.Brief.Digest})
+	}
 	if p := s.PlanInForce(start); p != start.PlanRef() {
 		all = append(all, need{"the amended plan", p.Plan}, need{"the amended definition", p.Definition},
 			need{"the list of inputs", p.Inputs})

@@ -14,6 +14,9 @@ func Parts() []string {
 // Feedback places the operator's feedback for an extra round.
 const Feedback = "feedback"
 
+// Parent places the brief of the run that this one follows up.
+const Parent = "parent"
+
 // Variables lists the placeholders for a word or a number. {{with.KEY}} is not in this list.
 func Variables() []string {
 	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max"}
@@ -38,7 +41,7 @@ func Check(src string, with []string) []Problem {
 }
 
 func unknown(p Piece, with []string) string {
-	known := slices.Concat(Parts(), []string{Feedback}, Variables())
+	known := slices.Concat(Parts(), []string{Parent, Feedback}, Variables())
 	key, isWith := WithKey(p.Name)
 	switch {
 	case p.Name == "", slices.Contains(known, p.Name):

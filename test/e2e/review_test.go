@@ -298,6 +298,15 @@ func testFollowUp(t *testing.T, h *environment) {
 	tr.over(run.Done)
 	meta := metaOf(t, tr.dir)
 	require.Equal(t, parent.RunID, meta.Parent.RunID)
+	for _, role := range []string{"planner", "implementer", "reviewer"} {
+		prompt := string(read(t, filepath.Join(tr.steer, "prompt-"+role+"-2")))
+		for _, part := range []string{"Run " + parent.RunID + " of review ended: done.", "> Add a line, steer=",
+			"Its plan, by planner", "> The plan: add a line to work.txt.", "Its last verdict: approved by reviewer",
+			"> work.txt has 2 lines."} {
+			require.Contains(t, prompt, part)
+		}
+		require.Less(t, strings.Index(prompt, "# The run that this one continues"), strings.Index(prompt, "# The task"))
+	}
 	require.Equal(t, parent.ThreadID, meta.ThreadID)
 	require.NotEqual(t, parent.RunID, meta.RunID)
 	require.Equal(t, parent.Workspace.Tree, meta.Workspace.Start)
