@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -61,4 +64,24 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	write("soon\n")
 	tail.print(d.Dir, m.State, now)
 	require.Equal(t, maxTail+1, strings.Count(out.String(), "\n"), "printed once a second")
+}
+
+// TestLogThatIsNotThereYetIsAwaited: a run that has just been started has no log for a moment.
+func TestLogThatIsNotThereYetIsAwaited(t *testing.T) {
+	w := newTargetWorld(t)
+	d := w.journaledRun(t, "starts", "", step{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1, Attempts: 3}})
+	log := d.Path(layout.TextLog)
+	require.NoError(t, os.Rename(log, log+".later"))
+	a := &app{}
+	_, err := a.openLog(t.Context(), d.Dir, false)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	f, err := a.openLog(interrupted, d.Dir, true)
+	require.NoError(t, err)
+	require.Nil(t, f, "it waits until it is interrupted")
+	go func() { _ = os.Rename(log+".later", log) }()
+	f, err = a.openLog(t.Context(), d.Dir, true)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
 }

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -121,10 +124,28 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 	})
 }
 
+// openLog opens the log of a run. With wait, it waits for the log of a run that has just been started; nil: interrupted.
+func (a *app) openLog(ctx context.Context, d rundir.Dir, wait bool) (f *os.File, err error) {
+	opened := every(ctx, refresh, func(time.Time) (bool, error) {
+		f, err = d.OpenFile(layout.TextLog)
+		m, unread := d.Meta()
+		return err == nil || !wait || !errors.Is(err, fs.ErrNotExist) || unread == nil && m.State.Status.Closed(), nil
+	})
+	switch {
+	case opened != nil:
+		return f, opened
+	case err != nil && ctx.Err() != nil:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("the run has no log yet: %w", err)
+	}
+	return f, nil
+}
+
 func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
-	f, err := d.OpenFile(layout.TextLog)
-	if err != nil {
-		return fmt.Errorf("the run has no log yet: %w", err)
+	f, err := a.openLog(ctx, d, follow)
+	if err != nil || f == nil {
+		return err
 	}
 	defer folder.Close(f)
 	calls := tailCalls{a: a, calls: live.Calls{File: a.outputFile, Hide: a.secrets.Text}}
