@@ -50,8 +50,8 @@ func newRealAgent(t *testing.T, cli realcli.CLI, tool, argument string, flags ..
 	if err != nil {
 		t.Skip(err)
 	}
-	turns := make([]modelapi.Turn, 0, 7)
-	for i := range 6 {
+	var turns []modelapi.Turn
+	for i := range max(6, 3**sessionKills) { // each kill waits for two answers
 		turns = append(turns, modelapi.Turn{Text: "I work.", Tool: tool, Delay: 200 * time.Millisecond,
 			Input: map[string]string{argument: fmt.Sprintf("echo %d >>work.txt; sleep 0.1", i), "description": "Work"}})
 	}
