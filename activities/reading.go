@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -107,6 +108,11 @@ func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stder
 	if p := ag.Price; p != nil {
 		own := price.Of(p.Input, p.Output, p.CacheRead, p.CacheWrite)
 		prices.Own = &own
+	}
+	if u := ag.Usage; u != nil {
+		if find, err := regexp.Compile(u.Find); err == nil { // checked when the definition was read
+			prices.Usage = find
+		}
 	}
 	reply, failure := agent.ReadReply(replyKind(ag), []byte(stdout), exit, stderr, prices, promptChars)
 	if failure == nil {

@@ -75,6 +75,7 @@ func (d *decoder) check() {
 	d.checkStages()
 	d.checkCommands()
 	d.checkNetworks()
+	d.checkUsage()
 	d.checkBudget()
 }
 

@@ -81,6 +81,15 @@ func (d *decoder) checkNetworks() {
 	}
 }
 
+// checkUsage reports agents that report what they used: it is not searched for.
+func (d *decoder) checkUsage() {
+	for _, a := range d.def.Agents {
+		if a.Usage != nil && a.Reply != adapter.Text && a.Reply != "" {
+			d.wrong(d.agentAt(a).key("usage"), "is for reply: text, and %s reports what a call used; leave it out", a.Reply)
+		}
+	}
+}
+
 // checkBudget reports agents whose cost nothing reports: a budget in USD would never stop them.
 func (d *decoder) checkBudget() {
 	if b := d.def.Budget; b.Deadline != "" {
@@ -112,6 +121,7 @@ func (d *decoder) checkBudget() {
 		model := adapter.Model(a.Run)
 		known := slices.ContainsFunc(d.priced, func(has func(string) bool) bool { return has(model) })
 		switch kind, _ := adapter.Find(a.Reply); {
+		case kind.Cost == adapter.ReportsNone && a.Usage != nil && strings.Contains(a.Usage.Find, "(?P<usd>"):
 		case kind.Cost == adapter.ReportsNone:
 			d.wrong(at, "replies with text, which has no cost, and the budget is %g USD; %s", d.def.Budget.USD, advice)
 		case kind.Cost == adapter.ReportsTokens && model != "" && !known:

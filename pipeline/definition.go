@@ -34,6 +34,7 @@ type Agent struct {
 	Run   []string `json:"run"`             // argv; a first word "scripted" is Passbook's own offline agent
 	Reply string   `json:"reply"`           // name of an adapter: claude-stream, text
 	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
+	Usage *Usage   `json:"usage,omitempty"` // of replies in plain text
 	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
 	// who pays for its calls, for limits and costs; empty: found from its program and credentials
 	Account string `json:"account,omitempty"`
@@ -72,6 +73,11 @@ type Price struct {
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cache_read,omitempty" yaml:"cache_read"`
 	CacheWrite float64 `json:"cache_write,omitempty" yaml:"cache_write"`
+}
+
+// Usage finds what a call used in the output of an agent that replies with plain text.
+type Usage struct {
+	Find string `json:"find"` // RE2, with groups named as in UsageGroups; the last match counts
 }
 
 // Limits bound one pass. Limits of a role or step override those of the definition.

@@ -38,6 +38,7 @@ var formats = map[string]func(any) error{
 	"go-duration": text(checkDuration),
 	"byte-size":   text(checkSize),
 	"one-group":   text(checkExpression),
+	"usage":       text(checkUsage),
 	"condition":   text(func(s string) error { _, err := ParseUntil(s); return err }),
 	"branch":      text(checkBranch),
 	"web-address": text(checkAddress),
@@ -150,4 +151,23 @@ func checkShare(v any) error {
 	s, _ := v.(string)
 	_, _, ok := parseShare(s)
 	return failed(!ok && v != 0.0, "is no share")
+}
+
+// UsageGroups are the named groups of an expression that finds usage: tokens, and dollars.
+func UsageGroups() []string { return []string{"input", "output", "cache_read", "cache_write", "usd"} }
+
+// checkUsage checks an expression that finds usage.
+func checkUsage(s string) error {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return fmt.Errorf("is not a regular expression: %s; correct it (the syntax is RE2)", reason)
+	}
+	names := slices.DeleteFunc(re.SubexpNames(), func(n string) bool { return n == "" })
+	for _, n := range names {
+		if !slices.Contains(UsageGroups(), n) {
+			return fmt.Errorf("has a group %q; name its groups %s", n, strings.Join(UsageGroups(), ", "))
+		}
+	}
+	return failed(len(names) == 0, "has no named group; write one such as (?P<output>[0-9]+)")
 }

@@ -52,7 +52,7 @@ var injuries = []injury{
 	{"unknown key in a role", "gives: report,", "gives: report, promt: x,",
 		`x.yaml:11: unknown key "promt" in roles.judge; did you mean "prompt"?`},
 	{"unknown key that is like none", "agent: {", "agent: {zzzzzzzzz: 1, ",
-		`x.yaml:2: unknown key "zzzzzzzzz" in agent; write one of: account, env, network, on_interrupt, price, reply, run, sandbox`},
+		`x.yaml:2: unknown key "zzzzzzzzz" in agent; write one of: account, env, network, on_interrupt, price, reply, run, sandbox, usage`},
 	{"a key of a later version", "repeat: {max: 3,", "repeat: {max: 3, gate: x,",
 		`x.yaml:23: unknown key "gate" in stage "polish".repeat; write one of: max, otherwise, until`},
 	{"time scale outside the top", "gives: report,", "gives: report, limits: {time_scale: 2},",

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -35,6 +37,7 @@ type Prices struct {
 	Own   *price.Price // the definition's, of all models
 	Model string       // of the command, if the reply names none
 	Known price.List
+	Usage *regexp.Regexp // finds the usage in plain text, by the names of its groups; may be nil
 }
 
 func (p Prices) find(model string) (price.Price, bool) {
@@ -226,9 +229,12 @@ func (o *output) reply(prices Prices, promptChars int) Reply {
 	if !o.adapter.Ends {
 		r.Text = printed
 	}
-	u, known := o.read.Usage()
+	u, known := o.usage(prices.Usage)
 	r.Tokens, r.Known = u.Tokens, known
 	models := o.read.Models()
+	if prices.Usage != nil && known != run.CostUnknown {
+		models = []adapter.ModelUsage{{Model: r.Model, Usage: u}}
+	}
 	answered := o.read.Status == "" || o.read.Status == adapter.StatusComplete
 	if u.Tokens == (run.Tokens{}) && answered && (known == run.CostUnknown || u.USD != nil && *u.USD > 0) {
 		r.Tokens, r.Estimated = estimate(printed, o.exit, promptChars), true
@@ -254,6 +260,49 @@ func (o *output) reply(prices Prices, promptChars int) Reply {
 	}
 	return r
 }
+
+// usage returns what the program reported, or what an expression finds in plain text.
+func (o *output) usage(find *regexp.Regexp) (adapter.Usage, run.CostKnown) {
+	if find == nil || o.adapter.Ends {
+		return o.read.Usage()
+	}
+	var u adapter.Usage
+	text := ending(string(o.stdout)) + "\n" + o.stderr
+	all := find.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return u, run.CostUnknown
+	}
+	found, last := false, all[len(all)-1]
+	for i, name := range find.SubexpNames() {
+		value, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "", " ", "").Replace(last[i]), 64)
+		if name == "" || err != nil || !(value >= 0 && value < maxUsage) {
+			continue
+		}
+		found = true
+		switch name {
+		case "input":
+			u.Input = int64(value)
+		case "output":
+			u.Output = int64(value)
+		case "cache_read":
+			u.CacheRead = int64(value)
+		case "cache_write":
+			u.CacheWrite = int64(value)
+		case "usd":
+			u.USD = &value
+		}
+	}
+	switch {
+	case !found:
+		return u, run.CostUnknown
+	case unfinished(o.exit):
+		return u, run.CostAtLeast
+	}
+	return u, run.CostExact
+}
+
+// maxUsage bounds a number in plain text.
+const maxUsage = 1e15
 
 // maxPrices is the number of prices that a call records.
 const maxPrices = 8

@@ -124,7 +124,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 	})
 }
 
-// openLog opens the log of a run. With wait, it waits for the log of a run that has just been started; nil: interrupted.
+// openLog opens the log of a run. With wait, it waits for that of a run that has just been started; nil: interrupted.
 func (a *app) openLog(ctx context.Context, d rundir.Dir, wait bool) (f *os.File, err error) {
 	opened := every(ctx, refresh, func(time.Time) (bool, error) {
 		f, err = d.OpenFile(layout.TextLog)
