@@ -122,10 +122,20 @@ func (l *Limited) Due(now, account string, all bool) *Limited {
 	calls := l.Calls()
 	for i, c := range calls {
 		if all || account != "" && c.Account == account || c.Until <= now {
-			calls[i].Until = ""
+			calls[i].Until, calls[i].WaitedMS = "", max(0, c.WaitedMS-between(now, c.Until))
 		}
 	}
 	return NewLimited(calls)
+}
+
+// between is the time from one moment to a later one in milliseconds; 0: it is not later, or one is unknown.
+func between(from, to string) int64 {
+	a, err1 := time.Parse(TimeFormat, from)
+	b, err2 := time.Parse(TimeFormat, to)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return max(0, b.Sub(a).Milliseconds())
 }
 
 // Next is the call after it met a limit. Another kind of limit begins a new count.

@@ -152,3 +152,11 @@ func TestLimitText(t *testing.T) {
 		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))
 	}
 }
+
+// TestCutWaitDoesNotCount: an operator ends a wait of an hour after a second.
+func TestCutWaitDoesNotCount(t *testing.T) {
+	call := run.LimitedCall{Limit: run.Limit{Kind: run.LimitRate}, Until: "2026-11-25T10:00:01.000Z", N: 2, WaitedMS: 4_000_000}
+	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1}, run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{call})},
+		run.RunUnlimited{Cause: run.LimitOperator})
+	require.EqualValues(t, 4_000_000-3_599_000, s.Limited.WaitedMS)
+}

@@ -7,7 +7,7 @@ import (
 )
 
 func (l *Log) passStarted(e *Entry, p PassStart) {
-	if p.Attempt == 1 {
+	if p.Attempt == 1 && e.Before.Limited.Call(p.Member).N == 0 { // after a limit, the same attempt begins again
 		l.header(e, p)
 	}
 	l.info("  Invoking %s (attempt %d/%d)...", p.Agent, p.Attempt, p.Attempts)

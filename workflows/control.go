@@ -438,6 +438,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
 		c.Auth = m.auth
 		c.retryRequests++
+		if s.Status == run.WaitingLimit {
+			return c.ack("trying at once"), nil
+		}
 		return c.ack("resuming"), nil
 	case VerbDecide:
 		return c.decide(ctx, m)

@@ -41,6 +41,7 @@ func TestRecord(t *testing.T) {
 		"tiny-reopened": func(t *testing.T) []*historypb.History { return reopenAndShow(t, starter) },
 		"review":        func(t *testing.T) []*historypb.History { return reviewAndShow(t, starter) },
 		"scheduled":     func(t *testing.T) []*historypb.History { return scheduleAndShow(t, starter) },
+		"limited":       func(t *testing.T) []*historypb.History { return limitAndShow(t, starter) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := show(t)
@@ -54,6 +55,35 @@ func TestRecord(t *testing.T) {
 			}
 		})
 	}
+}
+
+// limitAndShow gives the history of a run that waits for a rate limit, a usage limit whose fallback answers, and a usage
+// limit that an operator does not wait for.
+func limitAndShow(t *testing.T, starter string) []*historypb.History {
+	t.Helper()
+	ctx, root := context.Background(), t.TempDir()
+	state, dir := filepath.Join(root, "state"), filepath.Join(root, "run")
+	t.Cleanup(func() { _, _ = local.Stop(ctx, state, 20*time.Second) })
+	const definition = "pipeline: limited\nagent: {run: [scripted], env: [PASSBOOK_FAULTS]}\nagents:\n  other: {run: " +
+		"[scripted], env: [PASSBOOK_FAULTS]}\nlimits: {wait: {first: 100ms}}\nroles:\n  reader: {prompt: read.md, gives: " +
+		"report}\n  lucky: {prompt: read.md, gives: report, limits: {fallback: [other]}}\nstages:\n  - name: read\n" +
+		"    steps: [{role: reader}, {role: lucky}, {role: reader}]\n"
+	const faults = "- {at: 1, do: rate_limit}\n- {at: 2, do: is_error, text: \"You've hit your limit · resets in 3h\"}\n" +
+		"- {at: 3, do: is_error, text: \"You've hit your limit · resets in 3h\"}\n"
+	for name, text := range map[string]string{"p.yaml": definition, "read.md": "Read.\n", "faults.yaml": faults} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	env := []string{"PASSBOOK_STATE_DIR=" + state, "PASSBOOK_FAULTS=" + filepath.Join(root, "faults.yaml")}
+	output(t, env, starter, "run", "--config", filepath.Join(root, "p.yaml"), "--output-dir", dir, "--detach")
+	await(t, dir, func(m rundir.Meta) bool {
+		return m.State.Limited != nil && m.State.Passes.LastSettled == 2
+	})
+	output(t, env, starter, "resume", dir, "--now")
+	c := dialed(t, state)
+	claim, err := rundir.At(dir).Claim()
+	require.NoError(t, err)
+	require.NoError(t, c.GetWorkflow(ctx, claim.RunID, "").Get(ctx, nil))
+	return []*historypb.History{show(t, c, claim.RunID, "")}
 }
 
 // scheduleAndShow gives the histories of what a schedule has started: of a run that came to its end, of one that
