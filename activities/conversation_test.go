@@ -197,3 +197,16 @@ func TestKeptSessionOfReplay(t *testing.T) {
 	second, _, _ := h.said()
 	require.Equal(t, "s-2 said 1 s-2 said 2", second)
 }
+
+// TestFirstDeliveryMayContinueASession: that of a call which an operator interrupted with an instruction. A worker that
+// joins it reads the files in the directory of the session, not in the empty one of the delivery.
+func TestFirstDeliveryMayContinueASession(t *testing.T) {
+	h := claude(t)
+	l := h.ledger()
+	session := &calls.Session{ID: "s-1", Host: "here", Work: filepath.Join(h.dir, "scratch", "earlier", "1", workDir)}
+	require.NoError(t, l.Claim(t.Context(), calls.Claim{Version: calls.Version, Call: l.Call, Session: session}, 1))
+	joined := &runningCall{l: l, number: 1, dir: filepath.Join(h.dir, "scratch", "call", "1")}
+	require.NoError(t, h.acts.describeCall(t.Context(), joined, h.in))
+	require.Equal(t, session.Work, joined.work)
+	require.Equal(t, session, joined.session)
+}

@@ -299,15 +299,14 @@ func continuation(s *calls.Session) []byte {
 	return []byte(text + "\nGive the whole answer that the task asks for, not only the rest of it.\n")
 }
 
-// describeSession sets the working directory of a delivery, and the session that it continues. Only the first delivery
-// of a first try certainly continues none.
+// describeSession sets the working directory of a delivery, and the session that it continues: those of its claim.
 func (st *runningCall) describeSession(ctx context.Context, ag pipeline.Agent) error {
 	st.agent, st.continues = ag, continues(ag)
 	if st.work != "" {
 		return nil
 	}
 	st.work, st.early = st.ownWork(), st.continues && streams(ag)
-	if _, try := tryOf(st.l.Name("result")); !st.keeps && (!st.continues || st.number == 1 && try < 2) {
+	if !st.keeps && !st.continues {
 		return nil
 	}
 	c, err := st.l.ReadClaim(ctx, st.number)
