@@ -53,7 +53,7 @@ func (p *pass) handleLimit(ctx workflow.Context, res *contract.PassResult) (agai
 	case next:
 		p.fallback++
 		return !p.e.control.Pause, nil
-	case p.e.j.state.Status == run.Replaying: // the record has the next answer
+	case p.e.j.state.Status == run.Replaying, res.Source != "": // the record has the next answer
 		p.fallback, p.limits = 0, nil
 		return !p.e.control.Pause, nil
 	}

@@ -390,3 +390,26 @@ func TestNoticeOfLimitIsSentOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestReplayDoesNotWaitForRecordedLimits reuses the answer that followed them.
+func TestReplayDoesNotWaitForRecordedLimits(t *testing.T) {
+	for _, policy := range []string{run.UseRecorded, run.RequireHuman} {
+		t.Run(policy, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			branched(w, run.ModeReplay, policy)
+			recorded := meets(run.LimitPlan, time.Hour)
+			w.agent.will(call(2, 1), func(ok contract.PassResult) (contract.PassResult, error) {
+				ok, _ = reuse(ok)
+				limited, err := recorded(ok)
+				limited.Source, limited.SourceUSD = ok.Source, ok.SourceUSD
+				return limited, err
+			})
+			w.agent.will(call(2, 2), reuse)
+			w.dir.when(run.KindGateRequested, func() { w.signal("decide", message{"action": run.ActionApply}) })
+			w.done()
+			require.Equal(t, []string{call(2, 1), call(2, 2)}, w.agent.ids)
+			require.Empty(t, w.story(run.KindRunLimited))
+			require.Less(t, w.env.Now().Sub(startTime), time.Minute)
+		})
+	}
+}
