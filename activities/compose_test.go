@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,6 +63,38 @@ func TestComposeAuditorPrompt(t *testing.T) {
 	got, err := h.compose(at, contract.StepContext{Artifact: h.in.Artifact, Pictures: &pictures})
 	require.NoError(t, err)
 	golden(t, "auditor-B.prompt.md", got)
+}
+
+// TestComposeWithFeedback: the question and what it was about come before the answer; what the prompt has already is
+// not repeated. No round is beyond the maximum.
+func TestComposeWithFeedback(t *testing.T) {
+	h := newHarness(t, "answer")
+	work, review, brief := h.put("I changed it."), h.put("It is wrong."), h.put("Run r-1 ended: halted.")
+	given := contract.StepContext{
+		Feedback: "more", Parent: &brief, Replies: []run.Reply{{Role: "critic", Reply: review}}, Task: "Do it.",
+		About: &run.About{Question: "Good?", Verdict: "rejected",
+			Work:   &run.Output{Role: "builder", Digest: work.Digest},
+			Review: &run.Output{Role: "critic", Digest: review.Digest}},
+	}
+	got, err := h.compose(contract.StepRef{Round: 1}, given)
+	require.NoError(t, err)
+	parts := []string{"# The run that this one continues\n\nRun r-1 ended: halted.", "# The task\n\nDo it.",
+		"asked about the work so far: Good? (verdict: rejected)", "## Output of builder\n\n```\nI changed it.\n```",
+		"The operator answered:\n\nmore"}
+	for i, part := range parts {
+		require.Contains(t, got, part)
+		if i > 0 {
+			require.Less(t, strings.Index(got, parts[i-1]), strings.Index(got, part))
+		}
+	}
+	require.NotContains(t, got, "## Output of critic")
+	given.Feedback = ""
+	got, err = h.compose(contract.StepRef{Round: 1}, given)
+	require.NoError(t, err)
+	require.NotContains(t, got, "Good?", "without feedback there is nothing that it answers")
+	got, err = h.compose(contract.StepRef{Stage: 1, Round: 3, Step: 1, Member: "auditor-B"}, contract.StepContext{})
+	require.NoError(t, err)
+	require.Contains(t, got, "Round: 3 of 3", "the definition has two")
 }
 
 func TestMissingInputIsNonRetryable(t *testing.T) {
