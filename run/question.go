@@ -53,6 +53,30 @@ func (q Question) Words() string {
 	return cmp.Or(q.Text, q.Phase, q.Kind.Spec().Text)
 }
 
+// inReplay is what the answers to a question of a replay do, where it is not what they do in other runs.
+var inReplay = map[QuestionKind]map[string]string{
+	QuestionGate: {
+		ActionApprove: "make the call again; its answer replaces the recorded one in this replay",
+		ActionApply:   "use the recorded answer; no call is made and nothing is paid",
+		ActionHalt:    "end the replay as halted; the replayed run stays as it is",
+	},
+	QuestionDelivery: {
+		ActionApprove: "deliver the changes of this replay with a commit, beside the delivery of the replayed run",
+		ActionApply:   "put the changes of this replay into the checkout without a commit",
+		ActionSkip:    "deliver nothing; the changes stay on the branch of this replay and in its directory",
+		ActionHalt:    "end the replay as halted; the replayed run stays as it is",
+	},
+}
+
+// Meaning describes what an action does.
+func (q Question) Meaning(action string) string {
+	if text := inReplay[q.Kind][action]; q.Trigger == TriggerEffect && text != "" {
+		return text
+	}
+	answer, _ := q.Kind.Spec().Answer(action)
+	return answer.Meaning
+}
+
 // Halts is the action that ends the run as halted.
 func (q Question) Halts() string {
 	for _, action := range q.Actions {

@@ -86,3 +86,18 @@ func TestRoundOf(t *testing.T) {
 	require.Equal(t, "2 of at most 2", run.RoundOf(2, 2))
 	require.Equal(t, "3 after 2", run.RoundOf(3, 2))
 }
+
+func TestMeaningOfAnswersInReplay(t *testing.T) {
+	for _, spec := range run.QuestionKinds() {
+		offer, asks := spec.Offer(run.TriggerEffect)
+		if !asks {
+			continue
+		}
+		for _, action := range offer.Operator {
+			replay := run.Question{Kind: spec.Kind, Trigger: run.TriggerEffect}.Meaning(action)
+			other := run.Question{Kind: spec.Kind}.Meaning(action)
+			require.NotEmpty(t, replay)
+			require.NotEqual(t, other, replay, "%s %s", spec.Kind, action)
+		}
+	}
+}

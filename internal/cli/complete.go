@@ -180,7 +180,7 @@ func (a *app) actionWords(cmd *cobra.Command, args []string) []string {
 	q, _ := now.State.Asks()
 	var out []string
 	for _, action := range q.Actions {
-		out = append(out, action+"\t"+meaning(q, action))
+		out = append(out, action+"\t"+q.Meaning(action))
 	}
 	return out
 }

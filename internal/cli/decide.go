@@ -157,7 +157,7 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 		}
 	}
 	for i, action := range q.Actions {
-		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, meaning(q, action))
+		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, q.Meaning(action))
 	}
 }
 
@@ -180,11 +180,6 @@ func clip(line string, most int) string {
 		return string(r[:most-1]) + "…"
 	}
 	return line
-}
-
-func meaning(q run.Question, action string) string {
-	answer, _ := q.Kind.Spec().Answer(action)
-	return answer.Meaning
 }
 
 // askPerson asks the user at the terminal, until ctx ends.

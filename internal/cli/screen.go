@@ -194,7 +194,7 @@ func (a *app) show(ctx context.Context, o watch.Options) (watch.Result, error) {
 func choices(q run.Question) []watch.Choice {
 	var out []watch.Choice
 	for _, action := range q.Actions {
-		out = append(out, watch.Choice{Action: action, Meaning: meaning(q, action), Words: run.NeedsFeedback(action)})
+		out = append(out, watch.Choice{Action: action, Meaning: q.Meaning(action), Words: run.NeedsFeedback(action)})
 	}
 	return out
 }
