@@ -413,3 +413,19 @@ func TestReplayDoesNotWaitForRecordedLimits(t *testing.T) {
 		})
 	}
 }
+
+// TestNoticeOfAccountIsOneForAllRuns has the same id in every run with the same receivers.
+func TestNoticeOfAccountIsOneForAllRuns(t *testing.T) {
+	ids := map[string]bool{}
+	for _, receivers := range []string{"{run: [bell], on: [limit]}", "{run: [bell], on: [limit]}", "{run: [horn], on: [limit]}"} {
+		w := newHarness(t, twoPasses+"notify:\n  - "+receivers+"\n")
+		known := contract.PassResult{Outcome: run.CategoryRateLimit, Limit: &run.Limit{Kind: run.LimitPlan,
+			Account: "claude-max", Reset: run.Time(startTime.Add(time.Hour))}}
+		w.agent.will(call(1, 1), goes(known))
+		w.done()
+		require.Len(t, w.received.got, 1)
+		ids[w.received.got[0].Notice.ID] = true
+		require.Contains(t, w.received.got[0].Notice.ID, "limit/claude-max/2026-01-02T04:04:05.000Z/")
+	}
+	require.Len(t, ids, 2)
+}

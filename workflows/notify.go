@@ -131,11 +131,12 @@ func hourOf(since string) string { return since[:min(len(since), len("2006-01-02
 
 // receiversID identifies the receivers of the run's notices.
 func (e *engine) receiversID() string {
-	h := sha256.New()
+	var all strings.Builder
 	for _, r := range e.in.Start.Receivers {
-		fmt.Fprintln(h, r.Name, r.On)
+		all.WriteString(r.Name + " " + strings.Join(r.On, ",") + "\n")
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256([]byte(all.String()))
+	return hex.EncodeToString(sum[:])
 }
 
 // startNotices starts a child for each pending notice and waits until it has started. If the child already exists,
