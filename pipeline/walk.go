@@ -116,6 +116,17 @@ func (s PlanStage) RoundAt(n int) PlanRound {
 	}
 }
 
+// SetNames lists the sets of a stage over sets, in the order of its rounds.
+func (s PlanStage) SetNames() []string {
+	var names []string
+	for _, round := range s.Rounds {
+		if round.Set != "" {
+			names = append(names, round.Set)
+		}
+	}
+	return names
+}
+
 // RoleNames lists the roles that the stage calls, each once.
 func (s PlanStage) RoleNames() []string {
 	var names []string

@@ -199,6 +199,7 @@ type StageRef struct {
 	// maximum of a repeated stage; 0 where an earlier version started the run
 	Rounds int      `json:"rounds,omitempty"`
 	Roles  []string `json:"roles,omitempty"` // of its passes; none where an earlier version started the run
+	Sets   []string `json:"sets,omitempty"`  // of its rounds, likewise
 }
 
 // RunEnd closes a run.

@@ -26,7 +26,7 @@ func (f *folder) keepScore(score *float64) {
 	}
 }
 
-// ScoreGain is what the score of the loop has gained over its last rounds, as text; null: this round has no score, or
+// ScoreGain is what the score of the loop has gained over its last rounds, as text; null: this round has no score,
 // the one so many rounds before.
 func (s State) ScoreGain(rounds int) string {
 	of := func(round int) (float64, bool) {

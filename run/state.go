@@ -1,6 +1,9 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // StateVersion is the version of State. A reader upgrades older ones and refuses newer ones.
 const StateVersion = 2
@@ -105,6 +108,22 @@ type State struct {
 	InvalidTransition string        `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 
 	foreign foreignStream // set only while the stream of another program is folded
+}
+
+// SetText describes which set the run is at: S5, or S5 completed, S6 pending. Empty: it works through no sets.
+func (s State) SetText() string {
+	if s.Set != "" || s.Next.Stage < 0 || s.Next.Stage >= len(s.Stages) {
+		return s.Set
+	}
+	sets := s.Stages[s.Next.Stage].Sets
+	var texts []string
+	if done := s.Next.Round - 2; done >= 0 && done < len(sets) {
+		texts = append(texts, sets[done]+" completed")
+	}
+	if next := s.Next.Round - 1; next >= 0 && next < len(sets) {
+		texts = append(texts, sets[next]+" pending")
+	}
+	return strings.Join(texts, ", ")
 }
 
 // Delivered is what became of the delivery.

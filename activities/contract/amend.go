@@ -38,7 +38,7 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 		},
 	}
 	for _, s := range p.Stages {
-		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind), Roles: s.RoleNames()}
+		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind), Roles: s.RoleNames(), Sets: s.SetNames()}
 		if s.Repeat != nil {
 			ref.Rounds, t.Threshold = s.Repeat.Max, s.Repeat.Threshold()
 		}

@@ -123,14 +123,14 @@ func (a *app) printStatus(s inspection, now time.Time) {
 	fmt.Fprintln(a.out)
 	row("Progress", "%s", st.Progress())
 	a.printRunning(s, now)
-	a.optional(figures.Title(st.Wording.Words().Set), st.Set)
+	a.optional(figures.Title(st.Wording.Words().Set), st.SetText())
 	row("Cost", "%s%s%s", st.CostText(), ofBudget(st), otherBudgets(st, now))
 	a.optional("Today", a.dayText(st))
 	if st.Score != nil {
 		row("Score", "%.1f%s", *st.Score, target(st, sum))
 	}
 	if st.Wording != run.WordingStages { // numbered passes are not what its work is counted in
-		a.lastPasses(sum.LastPasses)
+		a.lastPasses(st, sum.LastPasses)
 	}
 	row("Checkpoints", "%s", checkpointWords(sum))
 	row("Errors", "%d recovered, %d unrecovered", sum.Recovered, sum.Unrecovered)
@@ -300,7 +300,7 @@ func target(s run.State, sum rundir.Summary) string {
 	return fmt.Sprintf(" (target %.1f)", *sum.Threshold)
 }
 
-func (a *app) lastPasses(all []rundir.PassRecord) {
+func (a *app) lastPasses(s run.State, all []rundir.PassRecord) {
 	if len(all) == 0 {
 		return
 	}
@@ -314,10 +314,22 @@ func (a *app) lastPasses(all []rundir.PassRecord) {
 		if r.SubsetID != "" {
 			place = fmt.Sprintf("%s/%d%s ", r.SubsetID, r.SubsetPassNumber, r.Rotation)
 		}
-		fmt.Fprintf(a.out, "  %2d: %s%-9s %4.0fs  %s  %s\n", r.GlobalPassNumber, place, figures.Title(r.AgentRole),
-			float64(r.DurationMS)/1000, run.ShortCost(r.Tokens.EstimatedCostUSD, r.Tokens.UnknownCalls), verdict)
+		fmt.Fprintf(a.out, "  %2d: %s%-9s %4.0fs  %s  %s%s\n", r.GlobalPassNumber, place, figures.Title(r.AgentRole),
+			float64(r.DurationMS)/1000, run.ShortCost(r.Tokens.EstimatedCostUSD, r.Tokens.UnknownCalls), verdict,
+			completedSet(s, r))
 	}
 	fmt.Fprintln(a.out)
+}
+
+// completedSet marks the last pass of a set.
+func completedSet(s run.State, r rundir.PassRecord) string {
+	made := func(c run.CheckpointRef) bool {
+		return c.AtPass == r.GlobalPassNumber && !strings.HasPrefix(c.ID, "cp-PAUSE-")
+	}
+	if r.SubsetID == "" || !slices.ContainsFunc(s.Checkpoints, made) {
+		return ""
+	}
+	return "  ← " + s.Wording.Words().Set + " complete, checkpoint created"
 }
 
 func checkpointWords(s rundir.Summary) string {

@@ -18,6 +18,7 @@ var interruptedRun = &shared{make: makeInterrupted}
 var pressed struct {
 	waiting, passing, between, auditing stopped
 	asked                               []object // calls until the last one
+	status                              string   // between two sets
 }
 
 func makeInterrupted(t *testing.T) result {
@@ -53,6 +54,7 @@ func makeInterrupted(t *testing.T) result {
 		s.shows(t, "← cp-S1")
 		s.interrupt(t)
 	})
+	pressed.status = starter(t, "status", r.dir)
 	starter(t, "resume", r.dir)
 	pressed.auditing = attach(130, func(s *screen) {
 		until(t, "only auditor B is at work", func() bool {
@@ -107,6 +109,10 @@ func terminalRows() rows {
 		"LC-04": func(t *testing.T) {
 			r, done := interruptedRun.get(t), pressed.between.state.number(t, "lastCompletedCorpusPass")
 			require.Contains(t, []float64{8, 9}, done, "the set was through when the key was pressed")
+			require.Regexp(t, `(?m)^   8: S1/8C Verifier .*PASS  ← subset complete, checkpoint created$`, pressed.status)
+			if done == 8 {
+				require.Contains(t, pressed.status, "Subset:      S1 completed, S2 pending\n")
+			}
 			require.Equal(t, []any{"paused", "user-requested", nil}, standing(pressed.between.state))
 			for _, n := range []int{8, 9, 10} {
 				require.Equal(t, 1, started(r.calls, padded(n)), "pass %d", n)
