@@ -24,6 +24,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/accounts"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
@@ -42,23 +43,24 @@ import (
 
 // Config contains the dependencies of the activities.
 type Config struct {
-	Host         string                                // id of this host
-	Scratch      string                                // folder for scratch directories
-	Scripted     []string                              // argv of the built-in agent
-	Supervisor   []string                              // argv of the call supervisor; nil: the program beside this one
-	Browser      string                                // path or name of the browser; empty: it is searched for
-	Redact       func(string) string                   // redacts every persisted text; nil keeps it
-	LearnSecrets func(environ []string)                // teaches Redact the secrets of an environment; may be nil
-	StateDir     string                                // folder with the environments of runs; empty: none
-	Client       client.Client                         // reads histories to rebuild a lost directory
-	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
-	Sandbox      config.Sandbox                        // what restricts agents and commands
-	PerDay       config.PerDay                         // what all calls of the host may use on one day
-	Prices       config.Lines                          // of models, which precede the list prices
-	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
-	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
-	Now          func() time.Time
-	Grants       Grants // checks every input; nil in tests only: everything is allowed
+	Host          string                                // id of this host
+	Scratch       string                                // folder for scratch directories
+	Scripted      []string                              // argv of the built-in agent
+	Supervisor    []string                              // argv of the call supervisor; nil: the program beside this one
+	Browser       string                                // path or name of the browser; empty: it is searched for
+	Redact        func(string) string                   // redacts every persisted text; nil keeps it
+	LearnSecrets  func(environ []string)                // teaches Redact the secrets of an environment; may be nil
+	StateDir      string                                // folder with the environments of runs; empty: none
+	Client        client.Client                         // reads histories to rebuild a lost directory
+	Converter     converter.DataConverter               // of the client; nil: payloads are not encrypted
+	Sandbox       config.Sandbox                        // what restricts agents and commands
+	PerDay        config.PerDay                         // what all calls of the host may use on one day
+	Prices        config.Lines                          // of models, which precede the list prices
+	Concurrency   config.Concurrency                    // slots of each kind of work; 0: default for the host
+	Needs         func(store string, programs []string) // called with the store and programs of a run; may be nil
+	WorkflowQueue func(store string) string             // queue of workflow tasks of a store's runs
+	Now           func() time.Time
+	Grants        Grants // checks every input; nil in tests only: everything is allowed
 
 	// keeps the machine awake until release, and as long as a call inherits the file; nil: it may sleep
 	KeepAwake func() (file *os.File, release func())
@@ -98,6 +100,7 @@ type Grants interface {
 // Activities are the activities of one worker process.
 type Activities struct {
 	prices       price.List
+	accounts     accounts.Host // without a folder: no state directory
 	costs        *costs.Ledger // of this host; nil: without a state directory
 	cfg          Config
 	worker       process.Identity // this process
@@ -160,6 +163,12 @@ func New(cfg Config) (*Activities, error) {
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
 	}
 	a.costs = a.newCosts(disk)
+	if cfg.StateDir != "" {
+		a.accounts = accounts.At(cfg.StateDir, disk)
+	}
+	if cfg.WorkflowQueue == nil {
+		a.cfg.WorkflowQueue = func(string) string { return "" }
+	}
 	return a, nil
 }
 

@@ -35,8 +35,9 @@ func (a *Activities) newCosts(disk durable.Disk) *costs.Ledger {
 		}})
 }
 
-// reserve records the next delivery of a call in the ledger of this host before it is claimed.
-func (a *Activities) reserve(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
+// admit decides whether the next delivery of a call may be claimed: its account is not shut, and the budget of the day
+// covers it. It is then reserved in the ledger of this host.
+func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
 	role pipeline.Role, ag pipeline.Agent, cmd agent.Command) error {
 	if a.costs == nil || st.command {
 		return nil
@@ -51,10 +52,16 @@ func (a *Activities) reserve(ctx context.Context, st *runningCall, in contract.P
 		ID: in.Call, Delivery: st.number, Run: in.RunID, Pipeline: plan.Pipeline, Role: role.Name,
 		Account: accounts.Of(key, named, cmd.Environ()), Store: costs.MaskedURL(in.Store), Worker: a.worker,
 	}
+	if err := a.askAccount(ctx, st, in); err != nil {
+		return err
+	}
 	most := costs.Budget{USD: plan.Budget.PerPass.USD, Tokens: plan.Budget.PerPass.Tokens}
 	short, err := a.costs.Reserve(ctx, st.paid, costs.Budget(a.cfg.PerDay), most)
 	if short != nil {
-		return &shortError{*short}
+		err = &shortError{*short}
+	}
+	if err != nil && st.probe {
+		a.probed(ctx, in, st.paid.Account.ID, false)
 	}
 	return err
 }

@@ -24,6 +24,9 @@ func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contra
 	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
 	a.settleCosts(ctx, in)
+	if err != nil {
+		a.releaseProbe(ctx, in)
+	}
 	return res, a.withHost(in.Call, a.withCost(ctx, in, err))
 }
 
@@ -54,6 +57,9 @@ func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contra
 	ans, joined, err := a.obtain(ctx, l, in)
 	if short := (*shortError)(nil); errors.As(err, &short) {
 		return short.result(), nil
+	}
+	if shut := (*shutError)(nil); errors.As(err, &shut) {
+		return a.waits(ctx, in, shut), nil
 	}
 	if errors.Is(err, errHandedOver) {
 		return contract.PassResult{HandedOver: a.cfg.Host}, nil
@@ -203,6 +209,9 @@ func (a *Activities) passResult(ctx context.Context, s *store.Store, in contract
 	res.Reused, res.Joined = reused || ans.Recovered, joined
 	if ans.Source != "" { // it was paid for at its source
 		res.Source, res.SourceUSD, res.Spend = ans.Source, res.Spend.USD, run.Spend{Model: res.Spend.Model}
+	}
+	if err == nil {
+		err = a.settleAccount(ctx, s, in, ans, &res)
 	}
 	if err == nil {
 		res.Superseded, err = calls.SupersededSince(ctx, s, in)

@@ -44,6 +44,7 @@ type runningCall struct {
 	kind    string // of replies
 	limits  pipeline.Limits
 	paid    costs.Call // as it is reserved
+	probe   bool       // it is the first call after a limit of its account
 
 	recovered bool           // read from the output of an earlier delivery
 	command   bool           // a step without an agent
@@ -126,6 +127,7 @@ func (a *Activities) startOrJoin(ctx context.Context, l calls.Ledger, in contrac
 		}
 		return st, true, nil
 	}
+	go a.beginProbe(context.WithoutCancel(ctx), in, st)
 	go func() {
 		defer release()
 		a.watch(context.WithoutCancel(ctx), call, in, st)
@@ -181,7 +183,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
-	if err := a.reserve(ctx, st, in, plan, role, ag, cmd); err != nil {
+	if err := a.admit(ctx, st, in, plan, role, ag, cmd); err != nil {
 		return nil, nil, err
 	}
 	p, err := a.startSupervisor(st.dir, awake)

@@ -42,6 +42,10 @@ type Limit struct {
 	Reset   string    `json:"reset,omitempty"`   // when it answers again; empty: unknown
 	Account string    `json:"account,omitempty"` // whose limit it is; empty: unknown
 	Agent   string    `json:"agent,omitempty"`   // for display: claude -p
+
+	// id of the account, and number of its limit, if the account wakes the run; 0: the run wakes by itself
+	AccountID string `json:"account_id,omitempty"`
+	Number    int64  `json:"number,omitempty"`
 }
 
 // Whose names the account of the limit, or the agent.
@@ -92,6 +96,24 @@ func (l *Limited) Calls() []LimitedCall {
 	return append([]LimitedCall{l.LimitedCall}, l.Others...)
 }
 
+// Expected is when the call is made again, as far as it is known: an account wakes its runs at the reset.
+func (c LimitedCall) Expected() string {
+	if c.Number > 0 && c.Reset != "" && c.Until != "" {
+		return c.Reset
+	}
+	return c.Until
+}
+
+// Of returns the call that waits for an account.
+func (l *Limited) Of(accountID string) (LimitedCall, bool) {
+	for _, c := range l.Calls() {
+		if c.Number > 0 && c.AccountID == accountID {
+			return c, true
+		}
+	}
+	return LimitedCall{}, false
+}
+
 // Call returns the call of a member; empty outside groups.
 func (l *Limited) Call(member string) LimitedCall {
 	for _, c := range l.Calls() {
@@ -104,7 +126,7 @@ func (l *Limited) Call(member string) LimitedCall {
 
 // Rest is the time until the call is made again.
 func (l *Limited) Rest(now time.Time) time.Duration {
-	at, err := time.Parse(TimeFormat, l.Until)
+	at, err := time.Parse(TimeFormat, l.Expected())
 	if err != nil {
 		return 0
 	}
@@ -169,12 +191,15 @@ const (
 	LimitTimer    LimitCause = "time"    // the time has come
 	LimitOperator LimitCause = "resume"  // an operator asked for a call at once
 	LimitAccount  LimitCause = "account" // the account is open again
+	LimitProbe    LimitCause = "probe"   // the run makes the first call after the reset of the account
 )
 
 func (p RunUnlimited) why() string {
 	switch p.Cause {
 	case LimitOperator:
 		return "an operator asked for a call at once"
+	case LimitProbe:
+		return "it makes the first call after the reset of account " + p.Account
 	case LimitAccount:
 		return "account " + p.Account + " is open again"
 	}
@@ -273,7 +298,7 @@ func (s State) LimitText(c Clock) string {
 	if s.Status != WaitingLimit || s.Limited == nil {
 		return ""
 	}
-	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(s.Limited.Until), s.Limited.Whose(), s.Limited.Kind.noun())
+	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(s.Limited.Expected()), s.Limited.Whose(), s.Limited.Kind.noun())
 	if left := s.Passes.Total - s.Passes.LastSettled; left > 0 && s.Passes.Total > 0 {
 		noun := "passes"
 		if left == 1 {

@@ -147,6 +147,10 @@ func TestLimitText(t *testing.T) {
 		{run.State{Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{Limit: run.Limit{
 			Kind: run.LimitBudgetDay, Agent: "claude -p"}, Until: "2026-11-25T23:00:30.000Z"}})}, berlin,
 			"waits until 2026-11-26 00:00 (Europe/Berlin) for the budget of the next day (per_day of the settings)"},
+		{run.State{Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{Limit: run.Limit{
+			Kind: run.LimitPlan, Account: "max", AccountID: "id", Number: 3, Reset: "2026-11-25T14:00:00.000Z"},
+			Until: "2026-11-25T14:05:40.000Z"}})}, berlin,
+			"waits until 15:00 (Europe/Berlin) for account max (usage limit)"},
 		{run.State{Status: run.Running, Limited: &run.Limited{}}, nil, ""},
 	} {
 		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))

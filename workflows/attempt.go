@@ -336,7 +336,7 @@ func (p *pass) input() contract.PassInput {
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
-		Session: p.session(), BudgetUSD: p.share,
+		Session: p.session(), BudgetUSD: p.share, Probe: p.e.probe(p),
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
 }

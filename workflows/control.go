@@ -77,7 +77,8 @@ type Control struct {
 
 	Revert *PendingRevert `json:"revert,omitempty"`
 
-	Wake string `json:"wake,omitempty"` // account that is open again
+	Wake  string `json:"wake,omitempty"`  // account that is open again
+	Probe int64  `json:"probe,omitempty"` // with Wake: only for the first call after this limit
 }
 
 type control struct {
@@ -167,6 +168,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			}
 		})
 	}
+	c.listenToAccounts(ctx)
 	return nil
 }
 

@@ -83,6 +83,9 @@ func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 			reset = max(at.Sub(now), time.Millisecond)
 		}
 		wait := p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), e.in.Options.TimeScale)
+		if limit.Number > 0 { // the account wakes the run before
+			wait += scaled(selfWakeAfter, e.in.Options.TimeScale)
+		}
 		call.Until, call.WaitedMS = run.Time(now.Add(wait)), call.WaitedMS+wait.Milliseconds()
 		call.AttemptsUsed = p.attempt
 		if first.Until == "" || call.Until < first.Until {
@@ -112,7 +115,7 @@ func (e *engine) suspend(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
 		calls = slices.DeleteFunc(calls, func(c run.LimitedCall) bool { return c.Member == p.member })
 		if p.waits() {
-			calls = append(calls, p.waiting)
+			calls = append(calls, e.openedMeanwhile(ctx, p.waiting))
 		}
 	}
 	ev := run.RunLimited{Limited: *run.NewLimited(calls)}
@@ -159,9 +162,13 @@ func (e *engine) endLimit(ctx workflow.Context) error {
 	case c.Revert != nil:
 		return e.revert(ctx)
 	case c.Resume:
+		e.tryNow = true
 		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Auth: c.Auth, Note: c.Note}
 	case c.Wake != "":
 		ev = run.RunUnlimited{Cause: run.LimitAccount, Account: c.Wake}
+		if c.Probe > 0 {
+			ev.Cause = run.LimitProbe
+		}
 	}
 	c.Control = Control{}
 	if err := e.j.emit(ctx, run.KindRunUnlimited, e.j.state.Phase, ev); err != nil {

@@ -39,6 +39,7 @@ func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if e.j.state.Status == run.Paused {
 		return nil
 	}
+	e.leaveLease(ctx)
 	if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, ev); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 		return e.revert(ctx)
 	}
 	c := e.control.Control
-	e.control.Control = Control{}
+	e.control.Control, e.tryNow = Control{}, true
 	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Auth: c.Auth, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {

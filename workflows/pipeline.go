@@ -32,6 +32,9 @@ type engine struct {
 	verify        VerifyFunc          // likewise
 	diskFullTries int                 // consecutive attempts that found the disk full
 	held          HeldAnswer          // cause of the current wait
+	leased        *lease              // nil: none
+	tryNow        bool                // an operator asks for a call, whether or not an account is shut
+	accountsOpen  map[string]int64    // numbers of limits that ended while no call waited for them, by account
 	steps         int                 // done by this execution
 	revertedTo    int64               // seq of the last revert's target
 	activityIDs   map[string]int      // uses of each activity id
@@ -178,6 +181,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	}
 	from := e.j.state
 	from.InFlight = nil
+	e.tryNow = r.Now
 	if r.Now {
 		from.Limited = from.Limited.Due("", "", true)
 	}
@@ -344,6 +348,7 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return Result{}, err
 	}
+	e.leaveLease(ctx)
 	if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
 		return Result{}, err
 	}

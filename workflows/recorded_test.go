@@ -42,6 +42,7 @@ func TestRecord(t *testing.T) {
 		"review":        func(t *testing.T) []*historypb.History { return reviewAndShow(t, starter) },
 		"scheduled":     func(t *testing.T) []*historypb.History { return scheduleAndShow(t, starter) },
 		"limited":       func(t *testing.T) []*historypb.History { return limitAndShow(t, starter) },
+		"account":       func(t *testing.T) []*historypb.History { return accountAndShow(t, starter) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := show(t)

@@ -21,6 +21,7 @@ func Register(r worker.WorkflowRegistry, hide func(string) string, verify Verify
 	}
 	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide, verify) }
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
+	r.RegisterWorkflowWithOptions(Account, workflow.RegisterOptions{Name: contract.AccountWorkflow})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
 	r.RegisterWorkflowWithOptions(Scheduled, workflow.RegisterOptions{Name: ScheduledName})
 }

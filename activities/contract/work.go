@@ -336,6 +336,9 @@ type PassInput struct {
 	HeartbeatMS int64            `json:"heartbeat_ms"`
 	BudgetUSD   float64          `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
 
+	// number of the limit of an account after which it is the first call, or ProbeNow; 0: neither
+	Probe int64 `json:"probe,omitempty"`
+
 	SupersededSeen int `json:"late,omitempty"` // number of superseded results already counted
 
 	RecordedRun  string `json:"recorded,omitempty"`    // run whose answers to the same question are reused

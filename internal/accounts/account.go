@@ -1,4 +1,10 @@
-// Package accounts knows who pays for the calls of a host.
+// Package accounts knows who pays for the calls of a host, and which providers do not answer: one file for each account
+// that a provider shut, which a worker reads before each call.
+//
+// After the reset of a limit, one call is made first, the probe. The file decides on one host which call that is,
+// whatever messages say. The package sends no messages.
+//
+//	<state>/accounts/<id>.json    0600, in a folder of mode 0700
 package accounts
 
 import (
@@ -17,17 +23,9 @@ import (
 
 // Account is who pays for the calls of an agent.
 type Account struct {
-	ID   string `json:"account,omitempty"`      // a keyed digest of what identifies it
-	Name string `json:"account_name,omitempty"` // of the definition, or the program
-}
-
-// Text names an account: claude (3f2a91bc).
-func (a Account) Text() string {
-	const shown = 8
-	if len(a.ID) < shown {
-		return a.Name
-	}
-	return fmt.Sprintf("%s (%s)", a.Name, a.ID[:shown])
+	ID string `json:"account,omitempty"` // a keyed digest of what identifies it
+	// of the definition, or the program with the begin of the id: claude (3f2a91bc)
+	Name string `json:"account_name,omitempty"`
 }
 
 // Of returns the account that the calls of an agent use: that of its definition, or else that of its program
@@ -48,8 +46,9 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 		mac.Write([]byte(part))
 		mac.Write([]byte{0})
 	}
-	const size = 16
-	return Account{ID: hex.EncodeToString(mac.Sum(nil))[:size], Name: cmp.Or(ag.Account, program)}
+	const size, shown = 16, 8
+	id := hex.EncodeToString(mac.Sum(nil))[:size]
+	return Account{ID: id, Name: cmp.Or(ag.Account, fmt.Sprintf("%s (%s)", program, id[:shown]))}
 }
 
 // prefixes of the variables with which the programs of providers find their account. All other programs use any

@@ -302,7 +302,7 @@ func listedScore(r operations.Row) string {
 func listedStatus(r operations.Row) string {
 	s, until := r.EffectiveStatus, ""
 	if s.Status == run.WaitingLimit && r.Limited != nil {
-		until = " until " + clock(time.Now()).At(r.Limited.Until)
+		until = " until " + clock(time.Now()).At(r.Limited.Expected())
 	}
 	switch {
 	case s.NoWorker != nil:

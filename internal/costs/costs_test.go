@@ -311,7 +311,7 @@ func TestSummary(t *testing.T) {
 	for by, want := range map[string][]string{
 		ByDay:     {"2026-11-25 3 ≥ $3.00 (2 calls unknown)", "2026-11-26 1 $4.00"},
 		ByModel:   {"m 2 $5.00", "n 1 ≥ $2.00 (1 call unknown)", "(unknown) 1 unknown"},
-		ByAccount: {"claude (01234567) 4 ≥ $7.00 (2 calls unknown)"}, ByPipeline: {"p 4 ≥ $7.00 (2 calls unknown)"},
+		ByAccount: {"claude 4 ≥ $7.00 (2 calls unknown)"}, ByPipeline: {"p 4 ≥ $7.00 (2 calls unknown)"},
 	} {
 		sum, err := h.Summarize(h.now.Add(-7*24*time.Hour), by)
 		require.NoError(t, err)

@@ -109,10 +109,7 @@ func (l *Ledger) group(r *record, s run.Spend, by string) string {
 	case ByPipeline:
 		return cmp.Or(r.Pipeline, none)
 	case ByAccount:
-		if r.Account.ID == "" {
-			return cmp.Or(r.Account.Name, none)
-		}
-		return r.Account.Text()
+		return cmp.Or(r.Account.Name, none)
 	}
 	return r.At.In(l.opt.Zone).Format(time.DateOnly)
 }

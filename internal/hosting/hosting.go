@@ -132,6 +132,14 @@ func (o Options) wait(ctx context.Context) error {
 	return nil
 }
 
+// workflowQueue returns the queue of workflow tasks of the runs of a store, which this worker polls.
+func (o Options) workflowQueue(storeURL string) string {
+	if operations.HostBound(storeURL) {
+		return contract.HostQueues(o.Settings.TaskQueue, o.Host).Dir
+	}
+	return contract.StoreQueue(o.Settings.TaskQueue, storeURL)
+}
+
 func (o Options) activities() activities.Config {
 	c := activities.Config{
 		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
@@ -140,9 +148,9 @@ func (o Options) activities() activities.Config {
 		PerDay:      o.Settings.PerDay,
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
-		StateDir: o.Settings.StateDir,
-		Browser:  o.Settings.Browser,
-		Client:   o.Client, Converter: o.Converter,
+		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
+		Browser: o.Settings.Browser,
+		Client:  o.Client, Converter: o.Converter,
 	}
 	if o.Settings.KeepAwake {
 		c.KeepAwake = awake.New(func(err error) {
