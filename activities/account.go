@@ -57,8 +57,8 @@ func (a *Activities) waits(ctx context.Context, in contract.PassInput, shut *shu
 	}
 }
 
-// announce tells an account that a run waits for it, and returns the limit of the run. If the account cannot be told,
-// the run wakes by itself.
+// announce sends an account the message that a run waits for it, and returns the limit of the run. Without the message
+// the run wakes at its own time.
 func (a *Activities) announce(ctx context.Context, in contract.PassInput, shut accounts.Shut) *run.Limit {
 	limit := &run.Limit{Kind: shut.Kind, Reset: shut.Until, Account: shut.Name}
 	if a.send(ctx, in, contract.AccountShut, shut) {
@@ -85,7 +85,7 @@ func (a *Activities) send(ctx context.Context, in contract.PassInput, kind strin
 		err = a.cfg.Client.SignalWorkflow(ctx, contract.AccountPrefix+shut.ID, "", kind, m)
 	}
 	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("send a message to an account; its runs wake by themselves", "account", shut.ID,
+		activity.GetLogger(ctx).Warn("send a message to an account; its runs wake five minutes after the reset", "account", shut.ID,
 			"message", kind, "error", err.Error())
 	}
 	return err == nil

@@ -43,7 +43,7 @@ type Limit struct {
 	Account string    `json:"account,omitempty"` // whose limit it is; empty: unknown
 	Agent   string    `json:"agent,omitempty"`   // for display: claude -p
 
-	// id of the account, and number of its limit, if the account wakes the run; 0: the run wakes by itself
+	// id of the account, and number of its limit, if the account wakes the run; 0: it does not
 	AccountID string `json:"account_id,omitempty"`
 	Number    int64  `json:"number,omitempty"`
 }

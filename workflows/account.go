@@ -26,7 +26,7 @@ type AccountInput struct {
 	LeasedUntil string `json:"leased_until,omitempty"`
 }
 
-// maxWaiting bounds the runs that the workflow of an account wakes. Others wake by themselves.
+// maxWaiting bounds the runs that the workflow of an account wakes. Others wake five minutes after the reset.
 const maxWaiting = 500
 
 // Account wakes the runs that wait for an account: at the reset one of them makes a call, the probe. When the provider
