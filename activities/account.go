@@ -85,7 +85,7 @@ func (a *Activities) send(ctx context.Context, in contract.PassInput, kind strin
 		err = a.cfg.Client.SignalWorkflow(ctx, contract.AccountPrefix+shut.ID, "", kind, m)
 	}
 	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("send a message to an account; its runs wake five minutes after the reset", "account", shut.ID,
+		activity.GetLogger(ctx).Warn("send a message to an account; its runs wake later", "account", shut.ID,
 			"message", kind, "error", err.Error())
 	}
 	return err == nil
