@@ -75,7 +75,8 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 // firsts are the names in the first column of a table whose four cells are all filled.
 func firsts(table string) []string {
 	var out []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(table, -1) {
+	row := regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(table, -1) {
 		out = append(out, m[1])
 	}
 	return out
@@ -182,8 +183,8 @@ func closedOnly(query string) bool {
 	return true
 }
 
-// TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists, neither in
-// a definition nor in an event.
+// TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists, neither
+// in a definition nor in an event.
 func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
 	_, table, ok := strings.Cut(read(t, "docs/run-directory.md"), "\n## Files\n")
 	require.True(t, ok)

@@ -25,12 +25,15 @@ type goPackage struct {
 }
 
 // pure packages compute. io and io/fs are here as interfaces, time for its types and layouts.
-var pure = strings.Fields(`bytes cmp crypto/sha256 encoding/base64 encoding/hex encoding/json errors fmt hash io io/fs iter maps math math/bits
-	net/url path regexp slices sort strconv strings text/tabwriter time unicode unicode/utf8`)
+var pure = strings.Fields(
+	`bytes cmp crypto/sha256 encoding/base64 encoding/hex encoding/json errors fmt hash io io/fs iter maps math math/bits
+	net/url path regexp slices sort strconv strings text/tabwriter time unicode unicode/utf8`,
+)
 
 // allowed are the imports from outside that a folder may have besides the pure ones.
 var allowed = map[string][]string{
-	"pipeline": {"go.yaml.in/yaml/v3", "embed", "reflect", "regexp/syntax", "sync", "github.com/santhosh-tekuri/jsonschema/v6",
+	"pipeline": {"go.yaml.in/yaml/v3", "embed", "reflect", "regexp/syntax", "sync",
+		"github.com/santhosh-tekuri/jsonschema/v6",
 		"github.com/santhosh-tekuri/jsonschema/v6/kind"},
 	"run":            {"reflect"}, // decodes payloads
 	"internal/price": {"embed"},

@@ -14,7 +14,9 @@ import (
 func TestTheClusterHasTheSameDynamicConfig(t *testing.T) {
 	done := make(chan any)
 	defer close(done)
-	file, err := dynamicconfig.NewFileBasedClient(&dynamicconfig.FileBasedClientConfig{Filepath: "../deploy/dynamicconfig.yaml", PollInterval: time.Minute}, log.NewNoopLogger(), done)
+	file, err := dynamicconfig.NewFileBasedClient(&dynamicconfig.FileBasedClientConfig{
+		Filepath: "../deploy/dynamicconfig.yaml", PollInterval: time.Minute,
+	}, log.NewNoopLogger(), done)
 	require.NoError(t, err)
 	cluster := dynamicconfig.NewCollection(file, log.NewNoopLogger())
 	embedded := dynamicconfig.NewCollection(dynamicConfig(nil), log.NewNoopLogger())

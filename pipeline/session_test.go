@@ -16,7 +16,8 @@ func TestRolesThatContinueTheirSession(t *testing.T) {
 		"gemini":                {"[/opt/gemini, -o, json]", "gemini-json", alone, ""},
 		"a session is selected": {"[claude, -p, --continue]", "claude-stream", alone, "its agent cannot continue sessions"},
 		"a text":                {"[claude, -p]", "text", alone, "its agent cannot continue sessions"},
-		"in a group":            {"[claude, -p]", "claude-stream", together, "continues its session, and roles under together cannot"},
+		"in a group": {"[claude, -p]", "claude-stream", together,
+			"continues its session, and roles under together cannot"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.NewReplacer("agent: {run: [claude, -p], reply: text}", "agent: {run: "+row.run+", reply: "+

@@ -62,18 +62,20 @@ func TestUntilEval(t *testing.T) {
 
 func TestParseUntilReportsProblems(t *testing.T) {
 	for src, want := range map[string]string{
-		"":                     `"" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
-		"score >":              `"score >" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
-		"score > 3 and":        `"score > 3 and" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
+		"":        `"" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
+		"score >": `"score >" ends in the middle of a comparison; write NAME == VALUE, such as score >= 3.5`,
+		"score > 3 and": `"score > 3 and" ends in the middle of a comparison; write NAME == VALUE, ` +
+			`such as score >= 3.5`,
 		"score = 3":            `"=" is not a comparison in "score = 3"; write ==, !=, >=, >, <= or <`,
 		"score > 3 nor a == 1": `cannot read "nor" after score > 3 in "score > 3 nor a == 1"; join comparisons with and, or`,
 		"(score > 3)": `"(" is not a name in "(score > 3)"; write score, score_gain(N), verdict, or the ` + "`as`" +
 			` of a step`,
-		"and == 3":       `"and" is not a name in "and == 3"; write score, score_gain(N), verdict, or the ` + "`as`" + ` of a step`,
+		"and == 3": `"and" is not a name in "and == 3"; write score, score_gain(N), verdict, or the ` + "`as`" +
+			` of a step`,
 		"verdict > good": `"good" is not a number in "verdict > good"; only == and != compare words`,
 		"score == good":  `"good" is not a number in "score == good"; compare score with a number`,
-		"score_gain(0) < 1": `"score_gain(0)" is not a name in "score_gain(0) < 1"; write score, score_gain(N), verdict, or ` +
-			"the `as` of a step",
+		"score_gain(0) < 1": `"score_gain(0)" is not a name in "score_gain(0) < 1"; write score, score_gain(N), verdict, ` +
+			"or the `as` of a step",
 		"score_gain(2) < no":  `"no" is not a number in "score_gain(2) < no"; only == and != compare words`,
 		"score_gain(2) == no": `"no" is not a number in "score_gain(2) == no"; compare score_gain(2) with a number`,
 		"verdict == (":        `"(" is not a value in "verdict == ("; write a number, a word, or a text in quotes`,

@@ -15,7 +15,8 @@ func lineOf(events ...string) string { return strings.Join(events, "\n") + "\n" 
 
 const (
 	claudeInit    = `{"type":"system","subtype":"init","session_id":"s-1","model":"large"}`
-	claudePartial = `{"type":"assistant","message":{"id":"m-1","model":"large","content":[{"type":"text","text":"I look."}],` +
+	claudePartial = `{"type":"assistant","message":{"id":"m-1","model":"large","content":[{"type":"text","text":"I ` +
+		`look."}],` +
 		`"usage":{"input_tokens":5,"output_tokens":1,"cache_read_input_tokens":7}},"parent_tool_use_id":null}`
 	claudeToolUse = `{"type":"assistant","message":{"id":"m-1","model":"large","content":[{"type":"tool_use","id":"t-1",` +
 		`"name":"Bash","input":{"command":"ls\n-l","description":"List"}}],` +

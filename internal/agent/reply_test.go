@@ -47,10 +47,12 @@ func TestReadReplyEstimatesMissingFigures(t *testing.T) {
 			run.Tokens{CacheRead: 1000, CacheWrite: 1000}, 0.02025, true,
 		},
 		"cost but no tokens": {
-			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0.5}`, Exit{}, run.Tokens{Input: 35723, Output: 2}, 0.5, true,
+			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0.5}`, Exit{}, run.Tokens{Input: 35723, Output: 2},
+			0.5, true,
 		},
 		"a cost of 0 without tokens": {
-			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0}`, Exit{}, run.Tokens{Input: 35723, Output: 2}, 0.535995,
+			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0}`, Exit{}, run.Tokens{Input: 35723, Output: 2},
+			0.535995,
 			true,
 		},
 		"a cost of 0 with tokens": {
@@ -62,7 +64,8 @@ func TestReadReplyEstimatesMissingFigures(t *testing.T) {
 			adapter.ClaudeJSON, `{"result":"no","is_error":true,"total_cost_usd":0.2,"usage":{"input_tokens":5}}`, Exit{},
 			run.Tokens{Input: 5}, 0.2, false,
 		},
-		"half an answer is paid too": {adapter.ClaudeJSON, `{"result":"a`, Exit{}, run.Tokens{Input: 35723, Output: 3}, 0.53607,
+		"half an answer is paid too": {adapter.ClaudeJSON, `{"result":"a`, Exit{}, run.Tokens{Input: 35723, Output: 3},
+			0.53607,
 			true},
 		"nothing printed, nothing": {adapter.ClaudeJSON, ``, Exit{Code: 1}, run.Tokens{}, 0, true},
 	} {
@@ -227,7 +230,8 @@ func TestReadReplyAcceptsAnswerBeforeKill(t *testing.T) {
 
 // TestTimeoutWithoutNetworkIsNoAttempt ends an agent that waited for a connection itself.
 func TestTimeoutWithoutNetworkIsNoAttempt(t *testing.T) {
-	waits := `{"type":"turn.started"}` + "\n" + `{"type":"error","message":"Reconnecting... waiting for network (x)"}` + "\n"
+	waits := `{"type":"turn.started"}` + "\n" +
+		`{"type":"error","message":"Reconnecting... waiting for network (x)"}` + "\n"
 	for name, exit := range map[string]Exit{
 		"timeout": {Code: -1, TimedOut: true, Duration: time.Minute}, "idle": {Code: -1, Idle: true, TimedOut: true},
 	} {

@@ -156,9 +156,11 @@ func TestSandboxedNetwork(t *testing.T) {
 		script  string
 		want    string // of stdout; empty: the command fails
 	}{
-		"a listed port":             {[]string{listed}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
-		"by the proxy":              {[]string{listed}, get + "--noproxy '' http://" + listed + "/a", "listed " + listed + " /a"},
-		"in a tunnel":               {[]string{listed}, get + "--noproxy '' -p http://" + listed + "/a", "listed " + listed + " /a"},
+		"a listed port": {[]string{listed}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
+		"by the proxy": {[]string{listed}, get + "--noproxy '' http://" + listed + "/a",
+			"listed " + listed + " /a"},
+		"in a tunnel": {[]string{listed}, get + "--noproxy '' -p http://" + listed + "/a",
+			"listed " + listed + " /a"},
 		"another port":              {[]string{listed}, get + "-f http://" + other, ""},
 		"another port by the proxy": {[]string{listed}, get + "-f --noproxy '' http://" + other, ""},
 		"another port in a tunnel":  {[]string{listed}, get + "-f --noproxy '' -p http://" + other, ""},

@@ -50,7 +50,8 @@ func TestReadReplyOfRecordedPrograms(t *testing.T) {
 			if kind == "codex-jsonl" {
 				prices.Model = "gpt-5.1-codex"
 			}
-			reply, failure := ReadReply(kind, archive.Files[0].Data, Exit{Code: code}, string(archive.Files[1].Data), prices, 100)
+			reply, failure := ReadReply(kind, archive.Files[0].Data, Exit{Code: code}, string(archive.Files[1].Data),
+				prices, 100)
 			require.Equal(t, want.known, reply.Known)
 			require.InDelta(t, want.usd, reply.CostUSD, 1e-9)
 			require.Equal(t, want.estimated, reply.Estimated)
@@ -81,12 +82,14 @@ func TestAnswersAreNotJudged(t *testing.T) {
 	const answer = `API Error: 429 rate limit, 401, please run /login, exceeded the 64000 output token maximum`
 	for kind, stdout := range map[string]string{
 		"claude-json": `{"type":"result","is_error":false,"result":"` + answer + `"}`,
-		"claude-stream": `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"` + answer + `"}]}}` + "\n" +
+		"claude-stream": `{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"` +
+			answer + `"}]}}` + "\n" +
 			`{"type":"result","is_error":false,"result":"` + answer + `"}` + "\n",
 		"codex-jsonl": `{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"` + answer + `"}}` + "\n" +
 			`{"type":"turn.completed"}` + "\n",
-		"gemini-json":   `{"response":"` + answer + `"}`,
-		"gemini-stream": `{"type":"message","role":"assistant","content":"` + answer + `"}` + "\n" + `{"type":"result","status":"success"}` + "\n",
+		"gemini-json": `{"response":"` + answer + `"}`,
+		"gemini-stream": `{"type":"message","role":"assistant","content":"` + answer + `"}` + "\n" +
+			`{"type":"result","status":"success"}` + "\n",
 	} {
 		reply, failure := ReadReply(kind, []byte(stdout), Exit{}, "", Prices{}, 0)
 		require.Nil(t, failure, kind)

@@ -29,11 +29,13 @@ func TestUsageInPlainText(t *testing.T) {
 			run.Tokens{Input: 1000, Output: 50}, 0, run.CostUnknown},
 		"in standard error, last": {both, "Done. tokens: 1 in, 1 out", "tokens: 1 in, 2 out\ntokens: 2000 in, 3 out", Exit{},
 			own, run.Tokens{Input: 2000, Output: 3}, 0.0203, run.CostExact},
-		"USD": {`(?P<usd>[0-9.]+) USD`, "12345678 and 0.25 USD", "", Exit{}, nil, run.Tokens{Input: 10, Output: 5}, 0.25, run.CostExact},
+		"USD": {`(?P<usd>[0-9.]+) USD`, "12345678 and 0.25 USD", "", Exit{}, nil, run.Tokens{Input: 10, Output: 5}, 0.25,
+			run.CostExact},
 		"ended": {both, "tokens: 1,000 in, 50 out", "", Exit{Code: -1, TimedOut: true}, own,
 			run.Tokens{Input: 1000, Output: 50}, 0.015, run.CostAtLeast},
 		"nothing is found": {both, "12345678", "", Exit{}, own, run.Tokens{Input: 10, Output: 2}, 0.0003, run.CostExact},
-		"no number":        {`in (?P<input>.*)`, "in many", "", Exit{}, nil, run.Tokens{Input: 10, Output: 2}, 0, run.CostUnknown},
+		"no number": {`in (?P<input>.*)`, "in many", "", Exit{}, nil, run.Tokens{Input: 10, Output: 2}, 0,
+			run.CostUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			prices := Prices{Own: row.own, Usage: regexp.MustCompile(row.find)}

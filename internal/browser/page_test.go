@@ -128,7 +128,8 @@ func TestInvalidRequests(t *testing.T) {
 	}
 }
 
-// TestPageSendsNoDatagrams lets a page ask STUN and TURN servers, and open an HTTP/3 connection, at a socket on loopback.
+// TestPageSendsNoDatagrams lets a page ask STUN and TURN servers, and open an HTTP/3 connection, at a socket on
+// loopback.
 func TestPageSendsNoDatagrams(t *testing.T) {
 	socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -45,7 +45,8 @@ func TestScreenShowsWhatHoldsUpARun(t *testing.T) {
 	require.Equal(t, "Held up: x", n.why(run.State{Status: run.Running}, run.Running))
 	paused := run.State{Status: run.Paused, Reason: run.DiskFull,
 		Problem: &run.Problem{Message: "no space left on device"}}
-	require.Equal(t, "The run is paused: the disk is full: no space left on device.\nFree space there, then press r to resume.",
+	require.Equal(t,
+		"The run is paused: the disk is full: no space left on device.\nFree space there, then press r to resume.",
 		n.why(paused, run.Paused))
 }
 

@@ -22,16 +22,21 @@ import (
 )
 
 // acting are the verbs that change something. All others read, and have --json.
-var acting = strings.Fields(`starter attach budget cancel codec codec-key codec-serve grant grant-key identity completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help init pause rebuild replay report resume revert steer run
-	schedule schedule-backfill schedule-create schedule-delete schedule-pause schedule-trigger schedule-unpause server server-build server-env server-install server-ui server-start server-stop server-uninstall snapshot store worker scripted-agent`)
+var acting = strings.Fields(`
+	starter attach budget cancel codec codec-key codec-serve grant grant-key identity completion completion-bash
+	completion-fish completion-powershell completion-zsh demo demo-turns fork help init pause rebuild replay report
+	resume revert steer run schedule schedule-backfill schedule-create schedule-delete schedule-pause
+	schedule-trigger schedule-unpause server server-build server-env server-install server-ui server-start
+	server-stop server-uninstall snapshot store worker scripted-agent
+`)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
 	page, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	out := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(string(page),
-		-1) {
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1)
+	for _, row := range rows {
 		for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
 			out[row[1]] = append(out[row[1]], key[1])
 		}

@@ -19,10 +19,12 @@ func some() []operations.Row {
 	return []operations.Row{
 		{RunID: "aaaaaaaa-1", Pipeline: "b", EffectiveStatus: done, Stage: "x", Settled: 4, Passes: 4, CostUSD: 1,
 			StartedAt: "2020-01-01T12:00:00.000Z", Directory: "/a/long/way/to/one"},
-		{RunID: "aaaaaaaa-2", Pipeline: "a", EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveUnknown, ""), Stage: "y",
+		{RunID: "aaaaaaaa-2", Pipeline: "a", EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveUnknown, ""),
+			Stage:   "y",
 			Settled: 1, Passes: 4, CostUSD: 3, Score: &score, StartedAt: "2020-01-03T12:00:00.000Z"},
-		{RunID: "b", Pipeline: "a pipeline with a long name", EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, ""),
-			CostUSD: 2, StartedAt: "2020-01-02T12:00:00.000Z"},
+		{RunID: "b", Pipeline: "a pipeline with a long name",
+			EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, ""),
+			CostUSD:         2, StartedAt: "2020-01-02T12:00:00.000Z"},
 	}
 }
 

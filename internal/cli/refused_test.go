@@ -129,7 +129,8 @@ func (w *targetWorld) digests(t *testing.T) map[string]string {
 	all := everything(t, w.root)
 	for path, text := range all {
 		if all[path] = string(store.DigestOf([]byte(text))); strings.HasPrefix(path, "state/store/blobs/") ||
-			path == "state/host-id" || path == "state/grant.key" || path == "state/identity.key" || strings.HasSuffix(path, "/.git/passbook-worktrees-lock") {
+			path == "state/host-id" || path == "state/grant.key" || path == "state/identity.key" ||
+			strings.HasSuffix(path, "/.git/passbook-worktrees-lock") {
 			delete(all, path)
 		}
 	}

@@ -88,7 +88,9 @@ func (f *fakeTemporal) rememberGranted(id string, d projector.Dir, key *grants.K
 			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: payloads(in)},
 		}},
 		{EventId: 2, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: contract.Project}, Input: payloads(lines)},
+			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
+				ActivityType: &commonpb.ActivityType{Name: contract.Project}, Input: payloads(lines),
+			},
 		}},
 		{EventId: 3, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
 			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 2,
@@ -134,7 +136,9 @@ func (f *fakeTemporal) UpdateWorkflowExecution(context.Context,
 func (f *fakeTemporal) GetWorkflowExecutionHistory(_ context.Context,
 	r *workflowservice.GetWorkflowExecutionHistoryRequest) (*workflowservice.GetWorkflowExecutionHistoryResponse,
 	error) {
-	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: f.histories[r.Execution.WorkflowId]}}, nil
+	return &workflowservice.GetWorkflowExecutionHistoryResponse{
+		History: &historypb.History{Events: f.histories[r.Execution.WorkflowId]},
+	}, nil
 }
 
 func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,

@@ -33,7 +33,8 @@ func TestToolCallsAreTraced(t *testing.T) {
 		var row rundir.ToolRow
 		require.NoError(t, json.Unmarshal([]byte(line), &row))
 		require.Equal(t, call, row.Call)
-		rows = append(rows, strings.TrimSpace(fmt.Sprintln(row.Seq, row.Role, row.Tool, row.Input, row.InputDigest, row.State)))
+		rows = append(rows,
+			strings.TrimSpace(fmt.Sprintln(row.Seq, row.Role, row.Tool, row.Input, row.InputDigest, row.State)))
 	}
 	require.Equal(t, []string{"3 writer", "3 writer Bash go test ./... d1 failed", "3 writer Write a.go d2 ok"}, rows)
 	calls, skipped := rundir.ReadTraces(text)

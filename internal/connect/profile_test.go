@@ -47,9 +47,11 @@ func TestProfileIsWritten(t *testing.T) {
 		"again":                {newProfile, newProfile},
 		"an older one, last":   {other + "\n" + newProfile, other + "\n" + newProfile},
 		"an older one, before": {"[profile.passbook]\naddress = \"old:1\"\n" + other, other + "\n" + newProfile},
-		"an older one between": {other + "[ profile . \"passbook\" . codec ]\nendpoint = \"http://x\"\n[profile.b]\napi_key = \"k\"\n",
+		"an older one between": {other +
+			"[ profile . \"passbook\" . codec ]\nendpoint = \"http://x\"\n[profile.b]\napi_key = \"k\"\n",
 			other + "[profile.b]\napi_key = \"k\"\n\n" + newProfile},
-		"a similar name": {"[profile.passbook-two]\naddress = \"b:1\"\n", "[profile.passbook-two]\naddress = \"b:1\"\n\n" + newProfile},
+		"a similar name": {"[profile.passbook-two]\naddress = \"b:1\"\n",
+			"[profile.passbook-two]\naddress = \"b:1\"\n\n" + newProfile},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, err := writeProfile(t, row.before)

@@ -200,8 +200,10 @@ func wroteTo(t *testing.T, o doctor.Options, d projector.Dir, claim run.Claim) p
 	claim.Version, claim.Pipeline, claim.CreatedAt = 1, "small", "2026-01-02T03:04:05.000Z"
 	require.NoError(t, d.Take(claim))
 	lines := []string{
-		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"` + id + `"}}`,
-		`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`,
+		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"` +
+			id + `"}}`,
+		`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build",` +
+			`"title":"Build"}}`,
 	}
 	s, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
@@ -427,7 +429,8 @@ func TestExamineOfTheDisksOfARun(t *testing.T) {
 func TestReportAsJSON(t *testing.T) {
 	raw, err := json.Marshal(doctor.Report{Checks: []doctor.Check{{Area: "a", Name: "n", State: doctor.Unchecked}}})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"ok": false, "checks": [{"area": "a", "name": "n", "state": "not_checked", "detail": "", "fix": ""}]}`, string(raw))
+	require.JSONEq(t,
+		`{"ok": false, "checks": [{"area": "a", "name": "n", "state": "not_checked", "detail": "", "fix": ""}]}`, string(raw))
 }
 
 func TestExamineUsesTheWorkersPathForABucket(t *testing.T) {
@@ -462,7 +465,8 @@ func TestExamineOfTheKeeper(t *testing.T) {
 	}
 	keeps(local.Keeper{Process: self})
 	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "keeper").State)
-	keeps(local.Keeper{Process: self, Server: local.Restarts{InRow: 10, GaveUp: true, Error: "the database is of another version"}})
+	keeps(local.Keeper{Process: self, Server: local.Restarts{InRow: 10, GaveUp: true,
+		Error: "the database is of another version"}})
 	c := find(t, doctor.Examine(t.Context(), o), "keeper")
 	require.Equal(t, doctor.Problem, c.State)
 	require.Contains(t, c.Detail, "it could not restart the server: gave up after 10 restarts in a row")

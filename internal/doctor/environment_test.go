@@ -63,13 +63,21 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 		{"the same", true, false, true, []string{"PATH=$MINE"}, doctor.OK,
 			[]string{"the environment of its start at ", "claude is $MINE/claude", "PATH=$MINE"}, false,
 			doctor.Problem},
-		{"logged in there only", true, false, true, []string{"PATH=$MINE", "ANTHROPIC_BASE_URL=x"}, doctor.OK, nil, false, doctor.OK},
-		{"installed since", true, false, true, []string{"PATH=$THEIRS"}, doctor.Problem, []string{"claude is not found by them; this terminal finds $MINE/claude", "PATH=$THEIRS"}, true, doctor.Problem},
-		{"nowhere", false, false, true, []string{"PATH=$THEIRS"}, doctor.Problem, []string{"found neither by them nor in this terminal"}, true, doctor.Problem},
-		{"two of them", true, true, true, []string{"PATH=$THEIRS"}, doctor.Warning, []string{"claude is $THEIRS/claude, and $MINE/claude in this terminal"}, true, doctor.Problem},
-		{"only the run has it", false, true, true, []string{"PATH=$THEIRS"}, doctor.OK, []string{"(this terminal does not find it)"}, false, doctor.Problem},
-		{"another key", true, false, true, []string{"PATH=$MINE", "MY_VALUE=old"}, doctor.Warning, []string{"MY_VALUE different in this terminal"}, true, doctor.Problem},
-		{"none handed over", true, false, false, nil, doctor.Problem, []string{"the worker's environment (the run has none), with the PATH of this machine's worker at its start (pid ", "PATH=$THEIRS"}, true, doctor.Problem},
+		{"logged in there only", true, false, true, []string{"PATH=$MINE", "ANTHROPIC_BASE_URL=x"}, doctor.OK, nil, false,
+			doctor.OK},
+		{"installed since", true, false, true, []string{"PATH=$THEIRS"}, doctor.Problem,
+			[]string{"claude is not found by them; this terminal finds $MINE/claude", "PATH=$THEIRS"}, true, doctor.Problem},
+		{"nowhere", false, false, true, []string{"PATH=$THEIRS"}, doctor.Problem,
+			[]string{"found neither by them nor in this terminal"}, true, doctor.Problem},
+		{"two of them", true, true, true, []string{"PATH=$THEIRS"}, doctor.Warning,
+			[]string{"claude is $THEIRS/claude, and $MINE/claude in this terminal"}, true, doctor.Problem},
+		{"only the run has it", false, true, true, []string{"PATH=$THEIRS"}, doctor.OK,
+			[]string{"(this terminal does not find it)"}, false, doctor.Problem},
+		{"another key", true, false, true, []string{"PATH=$MINE", "MY_VALUE=old"}, doctor.Warning,
+			[]string{"MY_VALUE different in this terminal"}, true, doctor.Problem},
+		{"none handed over", true, false, false, nil, doctor.Problem,
+			[]string{"the worker's environment (the run has none), with the PATH of this machine's worker at its start (pid ",
+				"PATH=$THEIRS"}, true, doctor.Problem},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := options(t)
@@ -121,8 +129,10 @@ func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
 		state   doctor.State
 		message []string
 	}{
-		{"others may read it", func(file string) error { return os.Chmod(file, 0o644) }, doctor.Warning, []string{"not private to this user", "the PATH of this machine's worker"}},
-		{"it cannot be read", func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, doctor.Problem, []string{"its calls wait", "alone.json"}},
+		{"others may read it", func(file string) error { return os.Chmod(file, 0o644) }, doctor.Warning,
+			[]string{"not private to this user", "the PATH of this machine's worker"}},
+		{"it cannot be read", func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }, doctor.Problem,
+			[]string{"its calls wait", "alone.json"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := options(t)

@@ -59,7 +59,9 @@ func (f *frontend) GetClusterInfo(context.Context,
 
 func (f *frontend) DescribeNamespace(context.Context,
 	*workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
-	return &workflowservice.DescribeNamespaceResponse{Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(f.keeps)}}, nil
+	return &workflowservice.DescribeNamespaceResponse{
+		Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(f.keeps)},
+	}, nil
 }
 
 func (f *frontend) ListSearchAttributes(context.Context,
@@ -137,7 +139,9 @@ func (f *frontend) ListWorkflowExecutions(context.Context,
 			return nil, err
 		}
 		out.Executions = append(out.Executions,
-			&workflowpb.WorkflowExecutionInfo{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{operations.MemoNeeds: p}}})
+			&workflowpb.WorkflowExecutionInfo{
+				Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{operations.MemoNeeds: p}},
+			})
 	}
 	return out, nil
 }

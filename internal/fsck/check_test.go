@@ -168,9 +168,9 @@ func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestInterruptedProjectionIsReportedAndRepaired stops a projection before some of its steps, as a crash does. What it leaves is
-// a finding as soon as nobody holds the lock, and a repair ends it; the next projections give the directory of an
-// undisturbed run.
+// TestInterruptedProjectionIsReportedAndRepaired stops a projection before some of its steps, as a crash does. What it
+// leaves is a finding as soon as nobody holds the lock, and a repair ends it; the next projections give the directory
+// of an undisturbed run.
 func TestInterruptedProjectionIsReportedAndRepaired(t *testing.T) {
 	s := whole(t)
 	cut := len(s.batches) - 2
@@ -239,7 +239,8 @@ func TestReferenceRuns(t *testing.T) {
 			require.True(t, r.OK)
 			require.Empty(t, r.Issues)
 			require.Equal(t, "done", r.MetaStatus)
-			require.Equal(t, run.EffectiveStatus{Status: run.Done, Recorded: run.Done, Liveness: run.LiveUnknown}, r.EffectiveStatus)
+			require.Equal(t, run.EffectiveStatus{Status: run.Done, Recorded: run.Done, Liveness: run.LiveUnknown},
+				r.EffectiveStatus)
 
 			now, err := d.Now()
 			require.NoError(t, err)

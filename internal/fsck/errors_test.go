@@ -155,7 +155,9 @@ func TestExhaustedRecordListsEveryAttempt(t *testing.T) {
 	require.NoError(t, err)
 	got := b.ErrorHistory[0].Diagnostics
 	require.LessOrEqual(t, utf8.RuneCountInString(got), 2000)
-	require.Regexp(t, `^attempt 1: claude-p-timeout: late\nattempt 2: rate-limit: wait .+…\nattempt 3: claude-p-exit-nonzero: exit 1\nß`, got)
+	require.Regexp(t,
+		`^attempt 1: claude-p-timeout: late\nattempt 2: rate-limit: wait .+…\nattempt 3: claude-p-exit-nonzero: exit 1\nß`,
+		got)
 }
 
 // TestAMessageOfManyLinesIsOneEntry of the log for people, and cannot play with the terminal.

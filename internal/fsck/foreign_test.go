@@ -48,7 +48,8 @@ func place(t *testing.T, d projector.Dir, name, text string) {
 }
 
 const (
-	evParent = `run.start {"task": "t", "run_kind": "cross_project", "projects": [{"alias": "api", "path": "/api"}, {"alias": "web", "path": "/web"}], "cross_mode": "full"}`
+	evParent = `run.start {"task": "t", "run_kind": "cross_project", "projects": [{"alias": "api", "path": "/api"}, ` +
+		`{"alias": "web", "path": "/web"}], "cross_mode": "full"}`
 	evAPI    = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "api"}`
 	evWeb    = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "web"}`
 	evDone   = `run.end {"status": "done"}`
@@ -60,7 +61,8 @@ const (
 
 	crossPaused = `{"phase_handoff_pending": true, "phase_handoff_kind": "project", "phase_handoff_id": "project:api:h-1", "phase_handoff_project_alias": "api",
 	"phase_handoff_child_id": "h-1", "sub_status": {"api": "awaiting_phase_handoff", "web": "done"}}`
-	passedOn = `{"id": "project:api:h-1", "available_actions": ["continue", "halt"], "artifacts": {"project_alias": "api", "child_handoff_id": "h-1"}}`
+	passedOn = `{"id": "project:api:h-1", "available_actions": ["continue", "halt"], ` +
+		`"artifacts": {"project_alias": "api", "child_handoff_id": "h-1"}}`
 )
 
 func foreignBodies() []body {
@@ -70,7 +72,8 @@ func foreignBodies() []body {
 			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`,
 			"cross_checkpoint.json", crossPaused), info},
 		{"projects, at work", filesOf(layout.EventsFile, linesOf(evParent, evAPI, evDone, evWeb), layout.MetaFile,
-			`{"status": "running", "projects": {"api": "/api", "web": "/web"}, "cross_mode": "full", "phases": {"projects": {"api": {"status": "done"}}}}`,
+			`{"status": "running", "projects": {"api": "/api", "web": "/web"}, "cross_mode": "full", `+
+				`"phases": {"projects": {"api": {"status": "done"}}}}`,
 			"api/meta.json", `{"status": "done", "project_alias": "api"}`, "web/meta.json", `{"status": "running"}`,
 			"cross_checkpoint.json", `{"phase0_done": true, "sub_status": {"api": "done", "web": "running"}}`), nil},
 		{"projects, asking", filesOf(layout.EventsFile, linesOf(evParent, evWeb, evDone, evAPI, evAsk, evPassOn),
@@ -82,7 +85,8 @@ func foreignBodies() []body {
 			"cross_checkpoint.json", crossPaused), info},
 		{"projects, done", filesOf(layout.EventsFile, linesOf(evParent, evAPI, evDone, evWeb, evDone, evEnd),
 			layout.MetaFile,
-			`{"status": "done", "projects": {"api": "/api", "web": "/web"}, "phases": {"projects": {"api": {"status": "done"}, "web": {"status": "done"}}}}`,
+			`{"status": "done", "projects": {"api": "/api", "web": "/web"}, "phases": {"projects": {"api": {"status": "done"},`+
+				` "web": {"status": "done"}}}}`,
 			"api/meta.json", `{"status": "done"}`, "web/meta.json", `{"status": "done"}`,
 			"cross_checkpoint.json", `{"sub_status": {"api": "done", "web": "done"}}`), nil},
 		{"reference, no start", filesOf(layout.EventsFile, linesOf(evAsk), layout.MetaFile,
@@ -216,41 +220,61 @@ func foreignInjuries() []injury {
 		same("two projects ask", asks, file("web/meta.json",
 			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-9"}}`),
 			append(info(parent(run.MultiplePendingDecisions)), "cross_parent_checkpoint_sub_status_contradiction")),
-		operator("the checkpoint waits for nothing", work, swap("cross_checkpoint.json", "{\"phase0_done\"", `{"phase_handoff_pending": true, "phase0_done"`),
+		operator("the checkpoint waits for nothing", work, swap("cross_checkpoint.json", "{\"phase0_done\"",
+			`{"phase_handoff_pending": true, "phase0_done"`),
 			append(parent(run.CheckpointPendingWithoutPayload), fsck.CheckpointPendingWithoutActiveHandoff)),
-		same("a hand-off that the checkpoint does not wait for", asks, swap("cross_checkpoint.json", `"phase_handoff_pending": true`, `"phase_handoff_pending": false`),
+		same("a hand-off that the checkpoint does not wait for", asks,
+			swap("cross_checkpoint.json", `"phase_handoff_pending": true`, `"phase_handoff_pending": false`),
 			info(parent(run.PayloadWithoutCheckpointPending), fsck.ActiveHandoffWithoutCheckpointPending)),
-		same("the checkpoint has another kind", asks, all(swap("cross_checkpoint.json", `"phase_handoff_kind": "project"`, `"phase_handoff_kind": "cfa", "cfa_paused_state": {}`)),
+		same("the checkpoint has another kind", asks,
+			all(swap("cross_checkpoint.json", `"phase_handoff_kind": "project"`,
+				`"phase_handoff_kind": "cfa", "cfa_paused_state": {}`)),
 			info(parent(run.CheckpointKindConflict), fsck.CheckpointKindIDMismatch)),
-		same("the checkpoint has another project", asks, swap("cross_checkpoint.json", `"phase_handoff_project_alias": "api"`, `"phase_handoff_project_alias": "web"`),
+		same("the checkpoint has another project", asks, swap("cross_checkpoint.json", `"phase_handoff_project_alias": "api"`,
+			`"phase_handoff_project_alias": "web"`),
 			info(parent(run.CheckpointAliasConflict), fsck.CheckpointKindIDMismatch)),
-		same("the checkpoint has another hand-off", asks, swap("cross_checkpoint.json", `"project:api:h-1"`, `"project:api:h-2"`),
+		same("the checkpoint has another hand-off", asks,
+			swap("cross_checkpoint.json", `"project:api:h-1"`, `"project:api:h-2"`),
 			info(parent(run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict))),
-		same("the checkpoint has another hand-off of the project", asks, swap("cross_checkpoint.json", `"phase_handoff_child_id": "h-1"`, `"phase_handoff_child_id": "h-2"`),
+		same("the checkpoint has another hand-off of the project", asks,
+			swap("cross_checkpoint.json", `"phase_handoff_child_id": "h-1"`, `"phase_handoff_child_id": "h-2"`),
 			info(parent(run.CheckpointChildHandoffConflict))),
-		same("a hand-off while a phase is open", asks, events(evParent, evWeb, evDone, evAPI, `phase.start {"phase_key": "plan", "project_alias": "web"}`, evAsk, evPassOn),
+		same("a hand-off while a phase is open", asks,
+			events(evParent, evWeb, evDone, evAPI, `phase.start {"phase_key": "plan", "project_alias": "web"}`, evAsk, evPassOn),
 			info(parent(run.PendingWithActiveOperation))),
-		same("done, and a project is not", done, all(file("web/meta.json", `{"status": "running"}`), copies("{}"), cross("{}")), parent(run.TerminalParentContradiction)),
-		{"done, with a hand-off of several projects left over", done, all(key("phase_handoff", passedOn), events(evParent, evAPI, evAsk, evPassOn, evParent, evEnd)),
-			info(parent(run.PayloadWithoutCheckpointPending, run.TerminalParentContradiction), fsck.CrossTerminalWithStaleHandoff, fsck.ActiveHandoffWithoutCheckpointPending),
+		same("done, and a project is not", done, all(file("web/meta.json", `{"status": "running"}`), copies("{}"),
+			cross("{}")), parent(run.TerminalParentContradiction)),
+		{"done, with a hand-off of several projects left over", done,
+			all(key("phase_handoff", passedOn), events(evParent, evAPI, evAsk, evPassOn, evParent, evEnd)),
+			info(parent(run.PayloadWithoutCheckpointPending, run.TerminalParentContradiction),
+				fsck.CrossTerminalWithStaleHandoff, fsck.ActiveHandoffWithoutCheckpointPending),
 			"phase_handoff", nil},
 
 		// streams of other programs in an unusual order
-		{"no start, and the end is in the events only", "reference, no start", all(events(evAsk, evDone), key("phase_handoff", "null")),
-			codes{fsck.TerminalEventWithoutTerminalMeta, fsck.AwaitingWithoutActiveHandoff, fsck.StreamOrderUnusual}, "status", codes{fsck.StreamOrderUnusual}},
-		same("no start, and at work", "reference, no start", all(events(`phase.start {"phase_key": "plan"}`), file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
-		same("an end while awaiting", "reference, asking for the second time", all(events(evStart, evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`)),
+		{"no start, and the end is in the events only", "reference, no start",
+			all(events(evAsk, evDone), key("phase_handoff", "null")),
+			codes{fsck.TerminalEventWithoutTerminalMeta, fsck.AwaitingWithoutActiveHandoff, fsck.StreamOrderUnusual}, "status",
+			codes{fsck.StreamOrderUnusual}},
+		same("no start, and at work", "reference, no start", all(events(`phase.start {"phase_key": "plan"}`),
+			file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
+		same("an end while awaiting", "reference, asking for the second time",
+			all(events(evStart, evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`)),
 			codes{fsck.StreamOrderUnusual}),
 		same("a phase ended that never started", "reference, asking for the second time",
-			all(events(evStart, `phase.end {"phase_key": "plan", "outcome": "ok"}`), file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
-		{"the first of two hand-offs is left over", "reference, asking for the second time", key("phase_handoff", `{"id": "h-1"}`),
+			all(events(evStart, `phase.end {"phase_key": "plan", "outcome": "ok"}`),
+				file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
+		{"the first of two hand-offs is left over", "reference, asking for the second time",
+			key("phase_handoff", `{"id": "h-1"}`),
 			codes{fsck.HandoffEventWithoutMetaHandoff, fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}, "",
 			codes{fsck.HandoffEventWithoutMetaHandoff, fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}},
-		operator("done in meta.json, with one hand-off left over and another undecided", "reference, asking for the second time",
+		operator("done in meta.json, with one hand-off left over and another undecided",
+			"reference, asking for the second time",
 			all(key("status", `"done"`), key("phase_handoff", `{"id": "h-1"}`)),
-			codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.HandoffEventWithoutMetaHandoff, fsck.TerminalWithStaleHandoff, fsck.ActiveHandoffWithoutDecision,
+			codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.HandoffEventWithoutMetaHandoff, fsck.TerminalWithStaleHandoff,
+				fsck.ActiveHandoffWithoutDecision,
 				fsck.StreamOrderUnusual}),
-		operator("done in both, with a halt beside", "reference, no start", all(events(evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`), halt),
+		operator("done in both, with a halt beside", "reference, no start",
+			all(events(evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`), halt),
 			codes{fsck.HaltDecisionWithoutHaltedMeta, fsck.StreamOrderUnusual}),
 		same("halted by a decision, then a resume was refused", "reference, asking for the second time",
 			all(events(evStart, evAsk, evStart, "run.interrupted"), file(layout.MetaFile, `{"status": "halted"}`), halt), nil),
@@ -261,14 +285,16 @@ func foreignInjuries() []injury {
 // later and whatever decisions are on disk.
 func TestDoneIsNeverChanged(t *testing.T) {
 	for _, events := range [][]string{
-		{evStart, evAsk, evDone}, {evAsk, evDone}, {evStart, evAsk, evAsk2, evDone}, {evStart, evDone, evAsk}, {evStart, evAsk, evStart, evDone, evStart},
+		{evStart, evAsk, evDone}, {evAsk, evDone}, {evStart, evAsk, evAsk2, evDone}, {evStart, evDone, evAsk},
+		{evStart, evAsk, evStart, evDone, evStart},
 		{evStart, evDone, evStart, "run.interrupted"}, {evStart, evDone, `run.end {"status": "failed"}`}, {evDone},
 	} {
 		for _, handoff := range []string{"", `, "phase_handoff": {"id": "h-1"}`} {
 			for _, actions := range [][]string{nil, {"halt"}, {"continue"}, {"halt", "retry_feedback"}} {
 				d, _ := filesOf(layout.EventsFile, linesOf(events...), layout.MetaFile, `{"status": "done"`+handoff+`}`)(t)
 				for i, action := range actions {
-					place(t, d, fmt.Sprintf("phase_handoff_decisions/%d.json", i), fmt.Sprintf(`{"handoff_id": "h-%d", "action": %q}`, i+1, action))
+					place(t, d, fmt.Sprintf("phase_handoff_decisions/%d.json", i),
+						fmt.Sprintf(`{"handoff_id": "h-%d", "action": %q}`, i+1, action))
 				}
 				res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Now: noon})
 				require.NoError(t, err)
@@ -289,8 +315,10 @@ func TestDoneIsNeverChanged(t *testing.T) {
 // TestHaltedStaysHalted: with a decision to halt on disk, and meta.json that says halted, the run is halted, whatever a
 // refused resume appended.
 func TestHaltedStaysHalted(t *testing.T) {
-	for _, later := range [][]string{nil, {evStart}, {evStart, "run.interrupted"}, {evStart, `run.end {"status": "failed"}`}} {
-		d, _ := filesOf(layout.EventsFile, linesOf(append([]string{evStart, evAsk}, later...)...), layout.MetaFile, `{"status": "halted", "halt_reason": "phase_handoff_halt"}`,
+	for _, later := range [][]string{nil, {evStart}, {evStart, "run.interrupted"},
+		{evStart, `run.end {"status": "failed"}`}} {
+		d, _ := filesOf(layout.EventsFile, linesOf(append([]string{evStart, evAsk}, later...)...), layout.MetaFile,
+			`{"status": "halted", "halt_reason": "phase_handoff_halt"}`,
 			"phase_handoff_decisions/1.json", `{"handoff_id": "h-1", "action": "halt"}`)(t)
 		r := check(t, d)
 		require.Empty(t, r.Issues, "%v", later)
@@ -318,7 +346,8 @@ func TestDirectoryOfAProject(t *testing.T) {
 		require.EqualValues(t, r.MetaStatus, now.State.Status)
 	}
 	place(t, d, "app/meta.json", `{"status": "done"}`)
-	require.Equal(t, []fsck.Code{fsck.TerminalMetaWithoutTerminalEvent}, codesOf(check(t, projector.At(d.Path("app")))), "it is not declared")
+	require.Equal(t, []fsck.Code{fsck.TerminalMetaWithoutTerminalEvent}, codesOf(check(t, projector.At(d.Path("app")))),
+		"it is not declared")
 }
 
 // TestRefusedHintsSayWhy: a halt that no repair carries out is not sent to one.
@@ -332,7 +361,8 @@ func TestRefusedHintsSayWhy(t *testing.T) {
 // TestAnotherProgramsMetaIsNotOurs: keys that we write with another type are no damage there.
 func TestAnotherProgramsMetaIsNotOurs(t *testing.T) {
 	d, _ := filesOf(layout.EventsFile, linesOf(evStart, evDone), layout.MetaFile,
-		`{"status": "done", "no_change_outcome": {"status": "done"}, "phase_handoff": null, "version": "x", "state": 7, "events": []}`)(t)
+		`{"status": "done", "no_change_outcome": {"status": "done"}, "phase_handoff": null, "version": "x", "state": 7, `+
+			`"events": []}`)(t)
 	now, err := d.Now()
 	require.NoError(t, err)
 	require.NoError(t, now.Why)
@@ -351,7 +381,8 @@ func TestCrossParentIsShown(t *testing.T) {
 	d, _ := bodyOf(t, "projects, asking")
 	want := &run.CrossParent{
 		Class: run.ParentAwaiting, Violations: []run.CrossViolation{},
-		Children: []run.CrossChild{{Alias: "api", Status: "awaiting_phase_handoff", Blocker: "status:awaiting_phase_handoff"}, {Alias: "web", Status: "done"}},
+		Children: []run.CrossChild{{Alias: "api", Status: "awaiting_phase_handoff", Blocker: "status:awaiting_phase_handoff"},
+			{Alias: "web", Status: "done"}},
 	}
 	require.Equal(t, want, check(t, d).CrossParent)
 	p, err := fsck.CrossParent(t.Context(), d.Dir)

@@ -153,55 +153,86 @@ func ownInjuries() []injury {
 			codes{fsck.ChainMismatch, fsck.TerminalMetaWithoutTerminalEvent}},
 		{"events.jsonl is missing", "paused", gone(layout.EventsFile), codes{fsck.ChainMismatch, fsck.StatusMismatch},
 			"", codes{fsck.ChainMismatch, fsck.StatusMismatch}},
-		{"a byte of a line was changed that the store has", "stored", lines(func(l []string) []string { return changed(l, 3) }),
+		{"a byte of a line was changed that the store has", "stored",
+			lines(func(l []string) []string { return changed(l, 3) }),
 			codes{fsck.ChainMismatch}, layout.EventsFile, nil},
 		{"a line is missing that the store has", "stored", lines(func(l []string) []string { return slices.Delete(l, 3, 4) }),
 			codes{fsck.ChainMismatch, fsck.StreamSeqGap}, layout.EventsFile, nil},
 		{"the damage that the journal names", "damaged and stored", func(*testing.T, projector.Dir) {},
 			codes{fsck.ChainMismatch, fsck.DamageRecorded}, layout.EventsFile, codes{fsck.DamageRecorded}},
-		{"another program's: a line is no JSON", "reference, done", lines(func(l []string) []string { l[2] = "plan.parsed\n"; return l }),
+		{"another program's: a line is no JSON", "reference, done",
+			lines(func(l []string) []string { l[2] = "plan.parsed\n"; return l }),
 			codes{fsck.StreamLineUnreadable}, "", codes{fsck.StreamLineUnreadable}},
-		{"another program's: a line is missing", "reference, done", lines(func(l []string) []string { return slices.Delete(l, 2, 3) }),
+		{"another program's: a line is missing", "reference, done",
+			lines(func(l []string) []string { return slices.Delete(l, 2, 3) }),
 			codes{fsck.StreamSeqGap}, "", codes{fsck.StreamSeqGap}},
-		{"half a line at the end", "paused", lines(func(l []string) []string { return append(l, `{"seq":99,"ts"`) }), codes{fsck.StreamTornTail}, "events.jsonl", nil},
-		{"half a line at the end of another program's", "reference, done", lines(func(l []string) []string { return append(l, `{"seq":99`) }),
+		{"half a line at the end", "paused", lines(func(l []string) []string { return append(l, `{"seq":99,"ts"`) }),
+			codes{fsck.StreamTornTail}, "events.jsonl", nil},
+		{"half a line at the end of another program's", "reference, done",
+			lines(func(l []string) []string { return append(l, `{"seq":99`) }),
 			codes{fsck.StreamTornTail}, "", codes{fsck.StreamTornTail}},
 
 		// what follows from the events
-		{"lines that meta.json has not seen", "done", older(layout.MetaFile), codes{fsck.DerivedFileBehind}, "meta.json _orchestrator/state.json", nil},
-		{"state.json is missing", "paused", gone(layout.StateFile), codes{fsck.DerivedFileBehind}, "_orchestrator/state.json", nil},
-		{"state.json is half a file", "done", file(layout.StateFile, `{"schemaVersion":3`), codes{fsck.DerivedFileBehind}, "_orchestrator/state.json", nil},
-		{"state.json is older", "done", older(layout.StateFile), codes{fsck.DerivedFileBehind}, "_orchestrator/state.json", nil},
+		{"lines that meta.json has not seen", "done", older(layout.MetaFile), codes{fsck.DerivedFileBehind},
+			"meta.json _orchestrator/state.json", nil},
+		{"state.json is missing", "paused", gone(layout.StateFile), codes{fsck.DerivedFileBehind},
+			"_orchestrator/state.json", nil},
+		{"state.json is half a file", "done", file(layout.StateFile, `{"schemaVersion":3`), codes{fsck.DerivedFileBehind},
+			"_orchestrator/state.json", nil},
+		{"state.json is older", "done", older(layout.StateFile), codes{fsck.DerivedFileBehind},
+			"_orchestrator/state.json", nil},
 		{"a log is shorter", "done", file(layout.CostLog, ""), codes{fsck.DerivedFileBehind}, layout.CostLog, nil},
 		{"the artifact is missing", "done", gone("artifact.html"), codes{fsck.ArtifactHashMismatch}, "artifact.html", nil},
-		{"the artifact was edited", "paused", file("artifact.html", "<html>mine</html>"), codes{fsck.ArtifactHashMismatch}, "", codes{fsck.ArtifactHashMismatch}},
-		{"the artifact was edited, and state.json is missing", "paused", both(file("artifact.html", "<html>mine</html>"), gone(layout.StateFile)),
-			codes{fsck.DerivedFileBehind, fsck.ArtifactHashMismatch}, "_orchestrator/state.json", codes{fsck.ArtifactHashMismatch}},
-		{"a checkpoint is missing", "done", gone("_orchestrator/checkpoints/cp-S1"), codes{fsck.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
-		{"a checkpoint's artifact was changed", "done", file("_orchestrator/checkpoints/cp-S1/artifact.html", "x"), codes{fsck.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
-		{"a checkpoint's state was changed", "done", file("_orchestrator/checkpoints/cp-S1/state-snapshot.json", "{}"), codes{fsck.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
-		{"the manifest of a turn is missing", "with turns", gone("snapshots/turn-1"), codes{fsck.SnapshotDamaged}, "snapshots/turn-1/manifest.json", nil},
-		{"the manifest of a turn is of another tree", "with turns", file("snapshots/turn-2/manifest.json", `{"version":1,"tree":"x","entries":[]}`),
+		{"the artifact was edited", "paused", file("artifact.html", "<html>mine</html>"), codes{fsck.ArtifactHashMismatch},
+			"", codes{fsck.ArtifactHashMismatch}},
+		{"the artifact was edited, and state.json is missing", "paused",
+			both(file("artifact.html", "<html>mine</html>"), gone(layout.StateFile)),
+			codes{fsck.DerivedFileBehind, fsck.ArtifactHashMismatch}, "_orchestrator/state.json",
+			codes{fsck.ArtifactHashMismatch}},
+		{"a checkpoint is missing", "done", gone("_orchestrator/checkpoints/cp-S1"), codes{fsck.CheckpointDamaged},
+			"_orchestrator/checkpoints/cp-S1", nil},
+		{"a checkpoint's artifact was changed", "done", file("_orchestrator/checkpoints/cp-S1/artifact.html", "x"),
+			codes{fsck.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
+		{"a checkpoint's state was changed", "done", file("_orchestrator/checkpoints/cp-S1/state-snapshot.json", "{}"),
+			codes{fsck.CheckpointDamaged}, "_orchestrator/checkpoints/cp-S1", nil},
+		{"the manifest of a turn is missing", "with turns", gone("snapshots/turn-1"), codes{fsck.SnapshotDamaged},
+			"snapshots/turn-1/manifest.json", nil},
+		{"the manifest of a turn is of another tree", "with turns",
+			file("snapshots/turn-2/manifest.json", `{"version":1,"tree":"x","entries":[]}`),
 			codes{fsck.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
 		{"the manifest of a turn is half a file", "with turns", cutInHalf("snapshots/turn-2/manifest.json"),
 			codes{fsck.SnapshotDamaged}, "snapshots/turn-2/manifest.json", nil},
-		{"a reply is missing", "done", gone("_orchestrator/passes/pass-002/raw-output.txt"), codes{fsck.EvidenceDamaged}, "_orchestrator/passes/pass-002/raw-output.txt", nil},
-		{"a prompt was changed", "done", file("_orchestrator/passes/pass-002/prompt.md", "x"), codes{fsck.EvidenceDamaged}, "_orchestrator/passes/pass-002/prompt.md", nil},
-		{"what an agent reported is missing", "done", gone("_orchestrator/screenshots/cycle-1/weaver-agent.jsonl"), codes{fsck.EvidenceDamaged},
+		{"a reply is missing", "done", gone("_orchestrator/passes/pass-002/raw-output.txt"), codes{fsck.EvidenceDamaged},
+			"_orchestrator/passes/pass-002/raw-output.txt", nil},
+		{"a prompt was changed", "done", file("_orchestrator/passes/pass-002/prompt.md", "x"), codes{fsck.EvidenceDamaged},
+			"_orchestrator/passes/pass-002/prompt.md", nil},
+		{"what an agent reported is missing", "done", gone("_orchestrator/screenshots/cycle-1/weaver-agent.jsonl"),
+			codes{fsck.EvidenceDamaged},
 			"_orchestrator/screenshots/cycle-1/weaver-agent.jsonl", nil},
-		{"what a failed attempt left is missing", "done", gone("_orchestrator/passes/pass-003/raw-output-FAILED.txt"), codes{fsck.EvidenceDamaged},
+		{"what a failed attempt left is missing", "done", gone("_orchestrator/passes/pass-003/raw-output-FAILED.txt"),
+			codes{fsck.EvidenceDamaged},
 			"_orchestrator/passes/pass-003/raw-output-FAILED.txt", nil},
-		{"two rows of one call", "paused", rowTwice(layout.TracesFile), codes{fsck.CallIDDuplicate, fsck.DerivedFileDamaged}, layout.TracesFile, nil},
-		{"the row of a call is that of another", "paused", rowOfAnother, codes{fsck.CallIDDuplicate, fsck.DerivedFileDamaged, fsck.EvidenceDamaged}, layout.TracesFile, nil},
-		{"one byte of a log was changed", "done", oneByte(layout.CostLog), codes{fsck.DerivedFileDamaged}, layout.CostLog, nil},
-		{"rows behind those of the run", "paused", rowTwice(layout.CostLog), codes{fsck.DerivedFileDamaged}, layout.CostLog, nil},
-		{"half a row behind those of the run", "paused", func(t *testing.T, d projector.Dir) { appendTo(t, d, layout.QualityLog, `{"ts":"2`) },
+		{"two rows of one call", "paused", rowTwice(layout.TracesFile), codes{fsck.CallIDDuplicate, fsck.DerivedFileDamaged},
+			layout.TracesFile, nil},
+		{"the row of a call is that of another", "paused", rowOfAnother, codes{fsck.CallIDDuplicate, fsck.DerivedFileDamaged,
+			fsck.EvidenceDamaged}, layout.TracesFile, nil},
+		{"one byte of a log was changed", "done", oneByte(layout.CostLog), codes{fsck.DerivedFileDamaged},
+			layout.CostLog, nil},
+		{"rows behind those of the run", "paused", rowTwice(layout.CostLog), codes{fsck.DerivedFileDamaged},
+			layout.CostLog, nil},
+		{"half a row behind those of the run", "paused", func(t *testing.T, d projector.Dir) {
+			appendTo(t, d, layout.QualityLog, `{"ts":"2`)
+		},
 			codes{fsck.LogRowUnreadable}, layout.QualityLog, nil},
-		{"one byte of state.json was changed", "done", oneByte(layout.StateFile), codes{fsck.DerivedFileDamaged}, "_orchestrator/state.json", nil},
+		{"one byte of state.json was changed", "done", oneByte(layout.StateFile), codes{fsck.DerivedFileDamaged},
+			"_orchestrator/state.json", nil},
 		{"the plan was changed", "done", oneByte(layout.PlanFile), codes{fsck.DerivedFileDamaged}, layout.PlanFile, nil},
-		{"a key of meta.json outside the events was changed", "done", key("summary", "{}"), codes{fsck.DerivedFileDamaged}, layout.MetaFile, nil},
-		{"one byte of run.json was changed", "done", oneByte(layout.ClaimFile), codes{fsck.ClaimDamaged}, "", codes{fsck.ClaimDamaged}},
-		{"events.jsonl and meta.json are missing", "done", both(gone(layout.EventsFile), gone(layout.MetaFile)), codes{fsck.StreamMissing}, "", codes{fsck.StreamMissing}},
+		{"a key of meta.json outside the events was changed", "done", key("summary", "{}"), codes{fsck.DerivedFileDamaged},
+			layout.MetaFile, nil},
+		{"one byte of run.json was changed", "done", oneByte(layout.ClaimFile), codes{fsck.ClaimDamaged}, "",
+			codes{fsck.ClaimDamaged}},
+		{"events.jsonl and meta.json are missing", "done", both(gone(layout.EventsFile), gone(layout.MetaFile)),
+			codes{fsck.StreamMissing}, "", codes{fsck.StreamMissing}},
 		{"leftovers of a crash", "done", file(layout.MetaFile+".tmp.abc", "{"), nil, "", nil},
 	}
 }
@@ -339,7 +370,10 @@ func kept(t *testing.T, d projector.Dir, hurt map[string]string, done fsck.Repai
 		whole := now[name] == text || strings.HasPrefix(now[name], text)
 		folder := filepath.Dir(done.BackupPath) + "/"
 		inBackup := slices.Contains([]string{now[folder+filepath.Base(name)], now[folder+name]}, text)
-		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") || strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") || name == layout.EventsFile || name == layout.SpendFile || name == "run.lock" || strings.HasSuffix(name, "/repair.lock")
+		damaged := strings.HasPrefix(name, "_orchestrator/checkpoints/") ||
+			strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") ||
+			name == layout.EventsFile || name == layout.SpendFile || name == "run.lock" ||
+			strings.HasSuffix(name, "/repair.lock")
 		require.True(t, whole || inBackup || damaged, "%s is lost", name)
 	}
 	var audit struct {
@@ -382,7 +416,8 @@ func TestDocsShowTheInjuries(t *testing.T) {
 		}
 		table += "| " + strings.Join([]string{r.how, r.body, list(r.codes), repair, list(r.after)}, " | ") + " |\n"
 	}
-	const page, from, to = "../../docs/run-directory.md", "<!-- injuries: written by go test ./internal/fsck -run TestDocs -update -->\n", "<!-- end of injuries -->\n"
+	const page, from, to = "../../docs/run-directory.md", "<!-- injuries: written by go test ./internal/fsck -run " +
+		"TestDocs -update -->\n", "<!-- end of injuries -->\n"
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	head, rest, begins := strings.Cut(string(raw), from)
@@ -414,7 +449,8 @@ func TestDocsListEveryCode(t *testing.T) {
 	_, section, there := strings.Cut(string(page), "\n## Check and repair\n")
 	require.True(t, there)
 	var found, known []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (error|warning|info) \\| .+ \\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (error|warning|info) \\| .+ \\| .+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(section, -1) {
 		found = append(found, m[1]+" "+m[2])
 	}
 	for _, c := range fsck.Codes() {

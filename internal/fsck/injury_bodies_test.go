@@ -66,7 +66,8 @@ func ownBodies() []body {
 			info},
 		{"reference, failed",
 			madeUp(askedLines+
-				`{"seq": 3, "ts": "2026-01-02T03:04:07.000", "kind": "run.end", "phase": null, "payload": {"status": "failed"}}`+"\n",
+				`{"seq": 3, "ts": "2026-01-02T03:04:07.000", "kind": "run.end", "phase": null, "payload": {"status": "failed"}}`+
+				"\n",
 				`{"status": "failed"}`), []fsck.Code{fsck.HandoffEventWithoutMetaHandoff}},
 	}
 }

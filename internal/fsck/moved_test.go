@@ -71,7 +71,9 @@ func TestMayMoveHere(t *testing.T) {
 			message: "is not the journal of run run-1"},
 		"a later start owns it": {at: its(func(t *testing.T, d projector.Dir) { takeOver(t, d, 2, tail) }),
 			message: "a later start of the run owns it (epoch 2)"},
-		"a directory within its": {at: func(t *testing.T) projector.Dir { return projector.At(intact(t).Path("_orchestrator")) }, message: "no run here"},
+		"a directory within its": {at: func(t *testing.T) projector.Dir {
+			return projector.At(intact(t).Path("_orchestrator"))
+		}, message: "no run here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := r.at(t)

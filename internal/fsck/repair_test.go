@@ -88,7 +88,8 @@ func TestALiveRunIsNotRepaired(t *testing.T) {
 	d, blobs := bodyOf(t, "paused")
 	setKey(t, d, "status", `"done"`)
 	before := look(t, d)
-	o := fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon, EffectiveStatus: run.EffectiveStatus{Liveness: run.LiveOpen}}
+	o := fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon,
+		EffectiveStatus: run.EffectiveStatus{Liveness: run.LiveOpen}}
 	_, err := fsck.Repair(context.Background(), d, o)
 	var live *fsck.LiveError
 	require.ErrorAs(t, err, &live)

@@ -86,7 +86,9 @@ func (f *fakeRuns) ListWorkflow(context.Context,
 			return nil, err
 		}
 		out.Executions = append(out.Executions,
-			&workflowpb.WorkflowExecutionInfo{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{operations.MemoNeeds: p}}})
+			&workflowpb.WorkflowExecutionInfo{
+				Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{operations.MemoNeeds: p}},
+			})
 	}
 	return out, f.err
 }

@@ -169,7 +169,9 @@ func (f *frontend) DescribeNamespace(_ context.Context,
 	if !ok {
 		return nil, serviceerror.ToStatus(serviceerror.NewNamespaceNotFound(r.Namespace)).Err()
 	}
-	return &workflowservice.DescribeNamespaceResponse{Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(keep)}}, nil
+	return &workflowservice.DescribeNamespaceResponse{
+		Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(keep)},
+	}, nil
 }
 
 func (f *frontend) UpdateNamespace(_ context.Context,

@@ -28,17 +28,20 @@ func TestReadStructuredVerdict(t *testing.T) {
 		"not ready":             {"```json\n{\"ship_ready\": false}\n```", "", "rejected", "", 0},
 		"blockers deny":         {"```json\n{\"verdict\": \"approved\", \"blockers\": [\"x\"]}\n```", "", "rejected", "", 0},
 		"not approved":          {"```json\n{\"verdict\": \"approved\", \"approved\": false}\n```", "", "rejected", "", 0},
-		"incomplete":            {"```json\n{\"verdict\": \"incomplete\", \"blockers\": [\"x\"]}\n```", "", "incomplete", "", 0},
-		"another spelling":      {"```json\n{\"verdict\": \"Scope-Expansion\"}\n```", "", "scope_expansion", "", 0},
-		"a word instead":        {"VERDICT: approved", `VERDICT: (\w+)`, "approved", "", 0},
-		"a block before a word": {"VERDICT: approved\n```json\n{\"ship_ready\": false}\n```", `VERDICT: (\w+)`, "rejected", "", 0},
-		"nothing":               {"Looks good.", "", "", "no JSON block has one of verdict, approved, ship_ready", 0},
-		"neither":               {"Looks good.", `VERDICT: (\w+)`, "", "nothing matches", 0},
-		"broken":                {"```json\n{\"ship_ready\": tru}\n```", "", "", "the JSON block is not valid", 0},
-		"broken beside a word":  {"VERDICT: approved\n```json\n{\"ship_ready\": \n```", `VERDICT: (\w+)`, "", "is not valid", 0},
-		"wrong types":           {"```json\n{\"ship_ready\": \"yes\"}\n```", "", "", "the JSON block is not a review", 0},
-		"empty verdict":         {"```json\n{\"verdict\": \" \"}\n```", "", "", "no JSON block has one of", 0},
-		"not closed":            {"```json\n{\"ship_ready\": true}\n", "", "", "no JSON block", 0},
+		"incomplete": {"```json\n{\"verdict\": \"incomplete\", \"blockers\": [\"x\"]}\n```",
+			"", "incomplete", "", 0},
+		"another spelling": {"```json\n{\"verdict\": \"Scope-Expansion\"}\n```", "", "scope_expansion", "", 0},
+		"a word instead":   {"VERDICT: approved", `VERDICT: (\w+)`, "approved", "", 0},
+		"a block before a word": {"VERDICT: approved\n```json\n{\"ship_ready\": false}\n```", `VERDICT: (\w+)`, "rejected",
+			"", 0},
+		"nothing": {"Looks good.", "", "", "no JSON block has one of verdict, approved, ship_ready", 0},
+		"neither": {"Looks good.", `VERDICT: (\w+)`, "", "nothing matches", 0},
+		"broken":  {"```json\n{\"ship_ready\": tru}\n```", "", "", "the JSON block is not valid", 0},
+		"broken beside a word": {"VERDICT: approved\n```json\n{\"ship_ready\": \n```", `VERDICT: (\w+)`, "",
+			"is not valid", 0},
+		"wrong types":   {"```json\n{\"ship_ready\": \"yes\"}\n```", "", "", "the JSON block is not a review", 0},
+		"empty verdict": {"```json\n{\"verdict\": \" \"}\n```", "", "", "no JSON block has one of", 0},
+		"not closed":    {"```json\n{\"ship_ready\": true}\n", "", "", "no JSON block", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			role := pipeline.Role{Gives: pipeline.GivesReport,
@@ -58,7 +61,8 @@ func TestReadStructuredVerdict(t *testing.T) {
 	}
 	role := pipeline.Role{Gives: pipeline.GivesReport, Verdict: &pipeline.Verdict{Schema: pipeline.VerdictReview}}
 	r := pass.Read(role, nil, "```json\n"+full+"\n```", nil, nil).Review
-	require.Equal(t, []pass.Finding{{Severity: "high", File: "a.go", Line: 3, Text: "off by one"}, {Text: "naming"}}, r.Findings)
+	require.Equal(t, []pass.Finding{{Severity: "high", File: "a.go", Line: 3, Text: "off by one"}, {Text: "naming"}},
+		r.Findings)
 	require.Equal(t, []pass.Finding{{Text: "macOS"}}, r.Gaps)
 }
 

@@ -14,7 +14,8 @@ func TestKnownPrices(t *testing.T) {
 		_, err := time.Parse(time.DateOnly, row.Date)
 		require.NoError(t, err, row.Pattern)
 		p := row.Price
-		require.True(t, 0 < p.CacheRead && p.CacheRead < p.Input && p.Input <= p.CacheWrite && p.Input < p.Output, row.Pattern)
+		require.True(t, 0 < p.CacheRead && p.CacheRead < p.Input && p.Input <= p.CacheWrite && p.Input < p.Output,
+			row.Pattern)
 	}
 }
 

@@ -139,7 +139,8 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 		"noise":          base64.StdEncoding.EncodeToString(noise),
 		"noise for URLs": base64.RawURLEncoding.EncodeToString(noise),
 		"noise in hex":   hex.EncodeToString(noise),
-		"classes":        `<div class="sk-folding-cube sk-spinner-double-bounce-animation"> disk-0123456789abcdef0123 task-sk`,
+		"classes": `<div class="sk-folding-cube sk-spinner-double-bounce-animation"> ` +
+			`disk-0123456789abcdef0123 task-sk`,
 		"prose": "The bearer of internationalization-certificates; basic authorization: a token bearer " +
 			"authentication. The secret key is love.",
 		"names": "ANTHROPIC_API_KEY, aws_secret_access_key, x-api-key and Authorization: Bearer $TOKEN",

@@ -15,8 +15,8 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// other is the run of storyDir, except for a repeated first pass, a failed fourth pass, and a sufficient score after one
-// cycle.
+// other is the run of storyDir, except for a repeated first pass, a failed fourth pass, and a sufficient score after
+// one cycle.
 func other(t *testing.T) rundir.Dir {
 	s := newStory(t)
 	s.start()

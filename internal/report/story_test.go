@@ -26,7 +26,8 @@ import (
 
 // evil is agent output that tries to inject markup, or to widen the page.
 const evil = `</pre></title><script>alert(1)</script><img src=x onerror=alert(2)>"'` +
-	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
+	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks" +
+	"AVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
 
 // fakeBlobs is a store in memory.
 type fakeBlobs map[string][]byte

@@ -17,14 +17,17 @@ func TestDecide(t *testing.T) {
 		want    Held
 		err     string
 	}{
-		"default":              {Request{}, able, Held{Mode: Workspace, Network: []string{Open}}, ""},
-		"setting":              {Request{Default: Strict}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
-		"definition wins":      {Request{Mode: None, Default: Strict}, able, Held{Mode: None, Network: []string{Open}}, ""},
-		"addresses":            {Request{Network: []string{"a:1"}}, able, Held{Mode: Workspace, Network: []string{"a:1"}}, ""},
-		"strict with network":  {Request{Mode: Strict, Network: []string{Open}}, able, Held{Mode: Strict, Network: []string{Open}}, ""},
-		"default, impossible":  {Request{}, unable, Held{Mode: None, Network: []string{Open}, Why: "no bubblewrap"}, ""},
-		"none, impossible":     {Request{Mode: None}, unable, Held{Mode: None, Network: []string{Open}}, ""},
-		"asked, impossible":    {Request{Mode: Workspace}, unable, Held{}, "no bubblewrap; install it, or write sandbox: none"},
+		"default":         {Request{}, able, Held{Mode: Workspace, Network: []string{Open}}, ""},
+		"setting":         {Request{Default: Strict}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
+		"definition wins": {Request{Mode: None, Default: Strict}, able, Held{Mode: None, Network: []string{Open}}, ""},
+		"addresses": {Request{Network: []string{"a:1"}}, able,
+			Held{Mode: Workspace, Network: []string{"a:1"}}, ""},
+		"strict with network": {Request{Mode: Strict, Network: []string{Open}}, able,
+			Held{Mode: Strict, Network: []string{Open}}, ""},
+		"default, impossible": {Request{}, unable, Held{Mode: None, Network: []string{Open}, Why: "no bubblewrap"}, ""},
+		"none, impossible":    {Request{Mode: None}, unable, Held{Mode: None, Network: []string{Open}}, ""},
+		"asked, impossible": {Request{Mode: Workspace}, unable, Held{},
+			"no bubblewrap; install it, or write sandbox: none"},
 		"setting, impossible":  {Request{Default: Workspace}, unable, Held{}, "no bubblewrap"},
 		"network, impossible":  {Request{Network: []string{Closed}}, unable, Held{}, "no bubblewrap"},
 		"network needs a mode": {Request{Mode: None, Network: []string{"a:1"}}, able, Held{}, "network: a:1 needs a sandbox"},
@@ -135,8 +138,8 @@ func TestPackageOfProgramIsSeen(t *testing.T) {
 	require.True(t, slices.Contains(args, filepath.Join(root, "lib", "node_modules")))
 }
 
-// TestBorrowedObjectsAreSeen has an agent name the objects of another repository in the folder that its continued session
-// works in.
+// TestBorrowedObjectsAreSeen has an agent name the objects of another repository in the folder that its continued
+// session works in.
 func TestBorrowedObjectsAreSeen(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"source/objects", "other/objects", "work/.git/objects/info", "delivery"} {

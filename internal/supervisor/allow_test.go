@@ -10,7 +10,8 @@ import (
 )
 
 func TestNetworkAllows(t *testing.T) {
-	n := NewNetwork([]string{"api.example.com", "git.example.com:22", "*.Example.org", "127.0.0.1:8080", "[::1]:9", "10.0.0.1"})
+	n := NewNetwork([]string{"api.example.com", "git.example.com:22", "*.Example.org", "127.0.0.1:8080", "[::1]:9",
+		"10.0.0.1"})
 	require.Equal(t, []int{8080}, n.Ports)
 	for address, want := range map[string][2]bool{
 		"api.example.com:443": {true, false}, "API.example.com.:80": {true, false}, "api.example.com:8443": {false, false},
@@ -40,9 +41,11 @@ func TestReadRequest(t *testing.T) {
 		text string
 		want string // host:port and the head for the server; empty: refused
 	}{
-		"tunnel":        {"CONNECT a.org:443 HTTP/1.1\r\nHost: b.org\r\n\r\n", "a.org 443"},
-		"plain":         {"GET http://a.org/x?y HTTP/1.1\r\nHost: b.org\r\nA: 1\r\nProxy-B: 2\r\n\r\n", "a.org 80 GET /x?y HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nA: 1\r\n\r\n"},
-		"no path":       {"GET http://a.org:81 HTTP/1.0\r\n\r\n", "a.org 81 GET / HTTP/1.0\r\nHost: a.org:81\r\nConnection: close\r\n\r\n"},
+		"tunnel": {"CONNECT a.org:443 HTTP/1.1\r\nHost: b.org\r\n\r\n", "a.org 443"},
+		"plain": {"GET http://a.org/x?y HTTP/1.1\r\nHost: b.org\r\nA: 1\r\nProxy-B: 2\r\n\r\n",
+			"a.org 80 GET /x?y HTTP/1.1\r\nHost: a.org\r\nConnection: close\r\nA: 1\r\n\r\n"},
+		"no path": {"GET http://a.org:81 HTTP/1.0\r\n\r\n",
+			"a.org 81 GET / HTTP/1.0\r\nHost: a.org:81\r\nConnection: close\r\n\r\n"},
 		"IPv6":          {"CONNECT [::1]:7 HTTP/1.1\r\n\r\n", "::1 7"},
 		"credentials":   {"GET http://a.org@b.org/ HTTP/1.1\r\n\r\n", ""},
 		"relative":      {"GET / HTTP/1.1\r\nHost: a.org\r\n\r\n", ""},

@@ -24,7 +24,8 @@ func TestProgramsReportsWhatAFolderLacks(t *testing.T) {
 }
 
 func TestCleanRemovesSettings(t *testing.T) {
-	require.Equal(t, []string{"PASSBOOK_KEEPER=false", "PASSBOOK_KEEP_AWAKE=false", "PASSBOOK_SANDBOX_MODE=none", "HOME=/h",
+	require.Equal(t, []string{"PASSBOOK_KEEPER=false", "PASSBOOK_KEEP_AWAKE=false", "PASSBOOK_SANDBOX_MODE=none",
+		"HOME=/h",
 		"MY_PASSBOOK_X=1"},
 		testenv.CleanEnv([]string{"PASSBOOK_RUN_ROOT=/r", "HOME=/h", "TEMPORAL_ADDRESS=a", "MY_PASSBOOK_X=1"}))
 }

@@ -128,7 +128,8 @@ func (s *story) add(b *testing.B, kind run.Kind, payload any) {
 	fmt.Fprintln(s.file, line)
 	if kind != run.KindNoteAppended {
 		fmt.Fprintf(s.log,
-			`{"ts":"%s","decision":"execute-pass","passNumber":1,"role":"builder","subset":"S1","rotation":"A","files":["R1","R2"],"seq":%d}`+"\n", e.TS, e.Seq)
+			`{"ts":"%s","decision":"execute-pass","passNumber":1,"role":"builder","subset":"S1","rotation":"A","files":["R1",`+
+				`"R2"],"seq":%d}`+"\n", e.TS, e.Seq)
 	}
 }
 

@@ -124,7 +124,8 @@ func waitingForLimit() Scene {
 	s.Status, s.State.Status, s.StatusText = run.WaitingLimit, run.WaitingLimit, string(run.WaitingLimit)
 	s.Zone = time.FixedZone("CET", 3600)
 	s.State.Limited = run.NewLimited([]run.LimitedCall{{
-		Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max"}, Until: run.Time(s.Now.Add(133*time.Minute + 12*time.Second)),
+		Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max"},
+		Until: run.Time(s.Now.Add(133*time.Minute + 12*time.Second)),
 	}})
 	s.Why = "The run waits until its provider answers again.\nPress r to try at once, p to pause."
 	return s

@@ -58,7 +58,8 @@ func TestSafeTextsCopiesWhatIsUnsafe(t *testing.T) {
 		At    time.Time
 	}
 	at := time.Unix(1, 0)
-	bad := row{Name: "a\x1b", Lines: []string{"b", "c\u202e"}, Of: &row{Name: "d\a"}, By: map[string]any{"e\x9b": "f\u009b"},
+	bad := row{Name: "a\x1b", Lines: []string{"b", "c\u202e"}, Of: &row{Name: "d\a"},
+		By: map[string]any{"e\x9b": "f\u009b"},
 		At: at}
 	require.Equal(t, row{Name: `a\x1b`, Lines: []string{"b", `c\u202e`}, Of: &row{Name: `d\a`},
 		By: map[string]any{`e\x9b`: `f\u009b`}, At: at}, safeTexts(bad))

@@ -80,8 +80,10 @@ func makeWrapper(t *testing.T) result {
 		"wrapped.yaml": `pipeline: wrapped
 wording: corpus
 agents:
-  fence: {run: [printf, ` + quoted("Here it is:\n\n```html\n%s```\nDone.\n") + ", " + quoted(pageOf("fence")) + `], reply: text}
-  doctype: {run: [printf, ` + quoted("I have thought about it.\n%sThat was all.\n") + ", " + quoted(pageOf("doctype")) + `], reply: text}
+  fence: {run: [printf, ` + quoted("Here it is:\n\n```html\n%s```\nDone.\n") + ", " + quoted(pageOf("fence")) +
+			`], reply: text}
+  doctype: {run: [printf, ` + quoted("I have thought about it.\n%sThat was all.\n") + ", " + quoted(pageOf("doctype")) +
+			`], reply: text}
   html: {run: [printf, "Well: %s", ` + quoted(strings.TrimPrefix(pageOf("html"), doctype)) + `], reply: text}
   writer: {run: [sh, -c, "sed -i s/html-was-here/writer-was-here/ page.html; echo I changed the file."], reply: text}
 artifact: {file: page.html, seed: seed.html}

@@ -32,7 +32,8 @@ func makeBlind(t *testing.T) result {
     dir: screenshots/cycle-{n}
     steps:
       - screenshots:
-          {sizes: [100x100], kinds: [full, viewport, scroll], attempts: 3, if_failing: continue, install: [sh, -c, "`+install+`"]}
+          {sizes: [100x100], kinds: [full, viewport, scroll], attempts: 3, if_failing: continue, install: [sh, -c, "`+
+		install+`"]}
       - together: [viewer-A, viewer-B]
       - role: critic
 `)

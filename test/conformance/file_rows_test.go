@@ -57,7 +57,8 @@ func fileRows() rows {
 				steps := map[string][]int{}
 				for _, p := range pictures(t, demoRun.get(t), n) {
 					name := filepath.Base(p)
-					m := regexp.MustCompile(`^(?:(?:full|viewport)-(\d+x\d+)|scroll-(\d+x\d+)-step(\d+))\.png$`).FindStringSubmatch(name)
+					m := regexp.MustCompile(`^(?:(?:full|viewport)-(\d+x\d+)|` +
+						`scroll-(\d+x\d+)-step(\d+))\.png$`).FindStringSubmatch(name)
 					require.NotNil(t, m, name)
 					step, _ := strconv.Atoi(m[3])
 					steps[m[1]+m[2]] = append(steps[m[1]+m[2]], step)

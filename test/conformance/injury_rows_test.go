@@ -56,7 +56,8 @@ func injuryRows() rows {
 			require.Contains(t, string(old.file(t, "passes/pass-001/prompt.md")), "[4/5] R4")
 			require.Len(t, r.log(t, "passes.jsonl"), 16, "the fresh log has lines of the fresh run only")
 			require.Regexp(t,
-				regexp.MustCompile(`\[WARN\]  Config changed \(old: [0-9a-f]{16}, new: [0-9a-f]{16}\)\. Archived old state\. Starting fresh\.`), r.text(t))
+				regexp.MustCompile(`\[WARN\]  Config changed \(old: [0-9a-f]{16}, new: [0-9a-f]{16}\)\. `+
+					`Archived old state\. Starting fresh\.`), r.text(t))
 		},
 		"AT-01": func(t *testing.T) {
 			kernel := demoRun.get(t).seen.kernel

@@ -21,7 +21,8 @@ var auditing = []part{
 	{"first", "report", ""}, {"second", "report", ""}, {"third", "report", ""},
 	{"auditor_A", "report", ""}, {"auditor_B", "report", ""}, {"auditor_C", "report", ""},
 	{"weaver", "report",
-		`score: {name: PA-05, find: 'PA-05(?:\s+(?:score|overall))?\W*([0-4](?:\.\d+)?)\s*/\s*4', take: last, range: [0, 4]}`},
+		`score: {name: PA-05, find: 'PA-05(?:\s+(?:score|overall))?\W*([0-4](?:\.\d+)?)\s*/\s*4', ` +
+			`take: last, range: [0, 4]}`},
 }
 
 func makeMoney(t *testing.T) result {

@@ -110,7 +110,8 @@ func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
 			require.NoError(t, err)
 			stderr, err := os.ReadFile(c.Stderr)
 			require.NoError(t, err)
-			reply, failure := agent.ReadReply(adapter.ClaudeJSON, stdout, exit, string(stderr), agent.Prices{}, len(builderPrompt))
+			reply, failure := agent.ReadReply(adapter.ClaudeJSON, stdout, exit, string(stderr),
+				agent.Prices{}, len(builderPrompt))
 			if category != "" {
 				require.NotNil(t, failure)
 				require.Equal(t, category, failure.Category)

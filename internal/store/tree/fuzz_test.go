@@ -39,8 +39,13 @@ func FuzzManifest(f *testing.F) {
 	for _, links := range [][2]string{
 		{".", "d/../x"}, {"d/d", "../l"}, {"./d//../../x", "l/.."}, {"..", "/"}, {"../m", "d/l"},
 	} {
-		f.Add([]byte("{\"version\":1,\n\"entries\":[\n{\"path\":\"d\",\"mode\":\"folder\",\"perm\":\"0755\"},\n{\"path\":\"d/l\",\"mode\":\"symlink\",\"link\":\"" +
-			links[0] + "\"},\n{\"path\":\"m\",\"mode\":\"symlink\",\"link\":\"" + links[1] + "\"}\n]}\n"))
+		f.Add(
+			[]byte(
+				"{\"version\":1,\n\"entries\":[\n{\"path\":\"d\",\"mode\":\"folder\",\"perm\":\"0755\"},\n" +
+					"{\"path\":\"d/l\",\"mode\":\"symlink\",\"link\":\"" +
+					links[0] + "\"},\n{\"path\":\"m\",\"mode\":\"symlink\",\"link\":\"" + links[1] + "\"}\n]}\n",
+			),
+		)
 	}
 	s, err := store.Open(f.Context(), "mem://")
 	require.NoError(f, err)
