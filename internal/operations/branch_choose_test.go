@@ -37,7 +37,8 @@ func TestCheckpointsToChooseFrom(t *testing.T) {
 	}
 	plan.Stages[0].Rounds = []pipeline.PlanRound{{Steps: make([]pipeline.PlanStep, 2)}}
 	plan.Stages[1].Rounds = []pipeline.PlanRound{{Steps: make([]pipeline.PlanStep, 1)}}
-	require.Equal(t, "from stage build, after its last step", points(plan, []run.Checkpoint{at(5, "cp-5", 0, 1, 2)})[0].Place)
+	require.Equal(t, "from stage build, after its last step",
+		points(plan, []run.Checkpoint{at(5, "cp-5", 0, 1, 2)})[0].Place)
 	require.False(t, Branching{}.continues(plan, at(23, "cp-23", 1, 1, 1)), "the last step of the last stage is done")
 	plan.Stages[0].Rounds, plan.Stages[1].Rounds = nil, nil
 	list := points(plan, all)

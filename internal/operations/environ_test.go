@@ -69,7 +69,8 @@ func terminal(t *testing.T, answer error) (Operator, projector.Dir) {
 			"ANTHROPIC_API_KEY=key"},
 	}
 	d := journaled(t, o, "run-1",
-		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"run-1"}}`)
+		`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small",`+
+			`"run_id":"run-1"}}`)
 	raw, err := json.Marshal(small)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Dir(d.Path(layout.PlanFile)), 0o700))
@@ -192,7 +193,8 @@ func TestStartPassesItsEnvironment(t *testing.T) {
 
 func TestSweepEnvironments(t *testing.T) {
 	o, _ := terminal(t, nil)
-	const start = `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"x"}}`
+	const start = `{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,` +
+		`"payload":{"pipeline":"small","run_id":"x"}}`
 	const end = `{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}`
 	ended := time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC)
 	journaled(t, o, "closed", start, end)

@@ -61,7 +61,9 @@ func (f *fakeRun) DescribeWorkflowExecution(context.Context, string,
 		if err != nil {
 			return nil, err
 		}
-		d.WorkflowExecutionInfo = &workflowpb.WorkflowExecutionInfo{Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{MemoNeeds: p}}}
+		d.WorkflowExecutionInfo = &workflowpb.WorkflowExecutionInfo{
+			Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{MemoNeeds: p}},
+		}
 	}
 	return d, nil
 }
@@ -159,7 +161,8 @@ func TestHeld(t *testing.T) {
 				"call is made elsewhere after 2026-01-02T03:04:05.000Z",
 		}, 0},
 		{"has found the other host", level, fakeRun{pending: waiting(&commonpb.Payloads{})}, nil, 0},
-		{"closed", run.EffectiveStatus{Liveness: run.LiveClosed, Recorded: run.Done}, fakeRun{held: full, pending: failing(7)},
+		{"closed", run.EffectiveStatus{Liveness: run.LiveClosed, Recorded: run.Done},
+			fakeRun{held: full, pending: failing(7)},
 			nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {

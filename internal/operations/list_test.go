@@ -118,8 +118,12 @@ func wrote(t *testing.T, dir, id, pipeline, kind string) {
 		CreatedAt: "2026-01-02T03:04:05.000Z"}))
 	lines := ""
 	if kind != "" {
-		lines = fmt.Sprintf(`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":%q,"run_id":%q,"total_passes":4}}`+"\n"+
-			`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build","title":"Build"}}`+"\n", pipeline, id)
+		lines = fmt.Sprintf(
+			`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":%q,"run_id":%q,`+
+				`"total_passes":4}}`+"\n"+
+				`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build",`+
+				`"title":"Build"}}`+"\n", pipeline, id,
+		)
 	}
 	if kind == "done" {
 		lines += `{"seq":3,"ts":"2026-01-02T03:04:07.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}` +
@@ -275,8 +279,11 @@ func TestListWithoutSearchAttributesAsksForAll(t *testing.T) {
 func TestRowAsJSON(t *testing.T) {
 	raw, err := json.Marshal(Row{EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, "")})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"run_id": "", "pipeline": "", "task": "", "thread_id": "", "standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
-		"passes_total": 0, "rounds": 0, "cost_usd": 0, "unknown_calls": 0, "cost_known": "", "not_approved": false, "score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
+	require.JSONEq(t,
+		`{"run_id": "", "pipeline": "", "task": "", "thread_id": "",
+		"standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
+		"passes_total": 0, "rounds": 0, "cost_usd": 0, "unknown_calls": 0, "cost_known": "", "not_approved": false,
+		"score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
 }
 
 func TestFilters(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 
 // TestPipesAreNotRead: a named pipe without a writer would block the command.
 func TestPipesAreNotRead(t *testing.T) {
-	const text = "pipeline: p\nagent: {run: [scripted], reply: claude-json}\nartifact: {file: page.html, seed: seed.html}\n" +
+	const text = "pipeline: p\nagent: {run: [scripted], reply: claude-json}\nartifact: {file: page.html, seed: " +
+		"seed.html}\n" +
 		"roles:\n  b: {prompt: prompt.md, gives: artifact}\nstages:\n  - {name: s, steps: [{role: b}]}\n"
 	for name, want := range map[string]string{
 		"p.yaml":    "p.yaml: it is not a regular file",

@@ -51,7 +51,8 @@ func TestRecoverListsWhatIsMissing(t *testing.T) {
 				Artifact: blobOf(t, w.s, "<p>so far</p>")}}).Root))
 		w.prompt, w.reply = blobOf(t, w.s, "asked"), blobOf(t, w.s, "the reply")
 		w.out = blobOf(t, w.s,
-			`{"type":"result","is_error":false,"result":"the reply","total_cost_usd":0.25,"usage":{"input_tokens":1,"output_tokens":1}}`)
+			`{"type":"result","is_error":false,"result":"the reply","total_cost_usd":0.25,"usage":{"input_tokens":1,`+
+				`"output_tokens":1}}`)
 		for name, data := range map[string]string{
 			"calls/r1/g0.001.1.-.1.abc/claim-001": fmt.Sprintf(claimed, "r1/g0.001.1.-.1.abc", w.prompt.Digest),
 			"calls/r1/g0.001.1.-.1.abc/result":    fmt.Sprintf(answered, "r1/g0.001.1.-.1.abc", w.out.Digest),

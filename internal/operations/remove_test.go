@@ -263,7 +263,9 @@ func TestRemoveReportsAFailedPart(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	require.Len(t, failed.Runs, 1)
 	require.False(t, failed.Runs[0].Removed())
-	require.Regexp(t, `(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not removed  registry .*\nFix the cause and run the same command again`, err.Error())
+	require.Regexp(t,
+		`(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not `+
+			`removed  registry .*\nFix the cause and run the same command again`, err.Error())
 	require.NotContains(t, err.Error(), "nothing was removed")
 	require.FileExists(t, filepath.Join(m.dir.Path(layout.WorkspaceDir), "a.txt"))
 	m.git("worktree", "unlock", m.dir.Path(layout.WorkspaceDir))

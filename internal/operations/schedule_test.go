@@ -153,7 +153,8 @@ func TestStartDueFindsTheRunFirst(t *testing.T) {
 	o, due := scheduleHost(t, emptyServer{started: &started})
 	first, err := o.StartDue(t.Context(), due)
 	require.NoError(t, err)
-	line := fmt.Sprintf(`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"reads","run_id":%q}}`+"\n", first.RunID)
+	line := fmt.Sprintf(`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,`+
+		`"payload":{"pipeline":"reads","run_id":%q}}`+"\n", first.RunID)
 	require.NoError(t, os.WriteFile(filepath.Join(first.Directory, layout.EventsFile), []byte(line), 0o600))
 	require.NoError(t, os.Remove(due.Config)) // the attempt that started it was lost, and the file is gone since
 	again, err := o.StartDue(t.Context(), due)
@@ -177,5 +178,8 @@ func TestNewScheduleCheckReportsEveryError(t *testing.T) {
 func TestOccurrenceReportsWhatItWaitsFor(t *testing.T) {
 	require.Contains(t, waitsFor(&workflowservice.DescribeWorkflowExecutionResponse{}),
 		"no worker of its host takes it")
-	require.Contains(t, waitsFor(&workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflowpb.PendingActivityInfo{{}}}), "no worker of its host takes it")
+	require.Contains(t,
+		waitsFor(&workflowservice.DescribeWorkflowExecutionResponse{
+			PendingActivities: []*workflowpb.PendingActivityInfo{{}},
+		}), "no worker of its host takes it")
 }
