@@ -122,7 +122,8 @@ func TestSessionThatIsNotThereBeginsAnew(t *testing.T) {
 		"its file was removed": {func(h *harness) {
 			require.NoError(h.t, os.RemoveAll(filepath.Join(h.dir, "state", "sessions")))
 		}, []string{tell, tell}, "this host has no file of the session"},
-		"another host":      {func(h *harness) { h.acts.cfg.Host = "there" }, []string{tell, tell}, "its file is on another host, here"},
+		"another host": {func(h *harness) { h.acts.cfg.Host = "there" }, []string{tell, tell},
+			"its file is on another host, here"},
 		"the agent refuses": {func(*harness) {}, []string{tell, "refuse", tell}, "the agent did not find it"},
 		"no record of the call": {func(h *harness) {
 			h.in.Session.Call = "run-1/g0.002.9.-.1.aaaaaaaaaaaa"

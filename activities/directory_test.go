@@ -166,7 +166,8 @@ func TestUnknownStoreSchemeIsNonRetryable(t *testing.T) {
 	require.Equal(t, contract.ErrBadInput, app.Type())
 	require.Equal(
 		t,
-		`open the store gopher://bucket: this program has no store driver of kind "gopher": use file:///path, s3://, gs:// or azblob://`, app.Message(),
+		`open the store gopher://bucket: this program has no store driver of kind "gopher": use file:///path, s3://, gs:// `+
+			`or azblob://`, app.Message(),
 	)
 	require.NoDirExists(t, in.Dir)
 }

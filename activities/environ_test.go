@@ -226,7 +226,8 @@ func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
 			}
 			project(
 				1,
-				`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"`+theRun+`","plan":"`+string(plan)+`"}}`,
+				`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"`+
+					theRun+`","plan":"`+string(plan)+`"}}`,
 			)
 			require.FileExists(t, file)
 			require.FileExists(t, filepath.Join(left, supervisor.EnvironFile))

@@ -50,7 +50,8 @@ func TestEndedDeliveryIsNotAwaited(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "here", Worker: self}, 1))
 	require.NoError(t, l.End(ctx, 1, calls.End{}))
-	ans, err := newActivities(t, Config{}).awaitOtherWorker(ctx, l, 1, self, self, t.TempDir()) // this very process: it lives
+	// The owner is this very process: it lives.
+	ans, err := newActivities(t, Config{}).awaitOtherWorker(ctx, l, 1, self, self, t.TempDir())
 	require.NoError(t, err)
 	require.Nil(t, ans)
 }

@@ -20,12 +20,15 @@ func TestLimitOfFailure(t *testing.T) {
 	}{
 		"a usage limit": {agent.Failure{Category: run.CategoryRateLimit, Cause: run.LimitPlan, Until: reset},
 			&run.Limit{Kind: run.LimitPlan, Reset: "2026-11-25T14:00:00.000Z"}},
-		"an overload":          {agent.Failure{Category: run.CategoryRateLimit, Cause: run.LimitOverload}, &run.Limit{Kind: run.LimitOverload}},
+		"an overload": {agent.Failure{Category: run.CategoryRateLimit, Cause: run.LimitOverload},
+			&run.Limit{Kind: run.LimitOverload}},
 		"of an earlier answer": {agent.Failure{Category: run.CategoryRateLimit}, &run.Limit{Kind: run.LimitRate}},
-		"no connection":        {agent.Failure{Category: run.CategoryUnreachable, Cause: run.LimitUnreachable}, &run.Limit{Kind: run.LimitUnreachable}},
-		"no login":             {agent.Failure{Category: run.CategoryAgentExit, Cause: run.LimitLogin}, &run.Limit{Kind: run.LimitLogin}},
-		"too long an answer":   {agent.Failure{Category: run.CategoryOutputTruncated, Cause: run.LimitOutput}, nil},
-		"another failure":      {agent.Failure{Category: run.CategoryAgentExit}, nil},
+		"no connection": {agent.Failure{Category: run.CategoryUnreachable, Cause: run.LimitUnreachable},
+			&run.Limit{Kind: run.LimitUnreachable}},
+		"no login": {agent.Failure{Category: run.CategoryAgentExit, Cause: run.LimitLogin},
+			&run.Limit{Kind: run.LimitLogin}},
+		"too long an answer": {agent.Failure{Category: run.CategoryOutputTruncated, Cause: run.LimitOutput}, nil},
+		"another failure":    {agent.Failure{Category: run.CategoryAgentExit}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, row.want, limitOf(&row.failure)) })
 	}

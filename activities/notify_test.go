@@ -126,7 +126,8 @@ func TestNotifyRunsACommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "said")
 	t.Setenv("MAY_SEE", "yes")
 	t.Setenv("MAY_NOT_SEE", "no")
-	script := `cat >"$0"; echo "$PASSBOOK_NOTICE_ID $PASSBOOK_RUN $PASSBOOK_EVENT $PASSBOOK_STATUS $MAY_SEE $MAY_NOT_SEE" >>"$0"`
+	script := `cat >"$0"; echo "$PASSBOOK_NOTICE_ID $PASSBOOK_RUN $PASSBOOK_EVENT $PASSBOOK_STATUS $MAY_SEE ` +
+		`$MAY_NOT_SEE" >>"$0"`
 	require.NoError(t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Env: []string{"MAY_SEE"}}, nil))
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -160,8 +160,8 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 	}
 }
 
-// TestInstructionContinuesTheSession interrupts a call as an operator does, and asks with the instruction in the prompt:
-// the agent continues its session in its folder, and is told the instruction only.
+// TestInstructionContinuesTheSession interrupts a call as an operator does, and asks with the instruction in the
+// prompt: the agent continues its session in its folder, and is told the instruction only.
 func TestInstructionContinuesTheSession(t *testing.T) {
 	for name, row := range map[string]struct {
 		now  []string

@@ -61,7 +61,8 @@ func TestReadRoundReportsNeeds(t *testing.T) {
 	h, _ := onS3(t, "/opt/my agent")
 	var got []string
 	h.acts.cfg.Needs = func(url string, programs []string) { got = append(append(got, url), programs...) }
-	_, err := h.acts.ReadRound(t.Context(), contract.RoundInput{Store: h.s.URL(), PlanUse: contract.PlanUse{Plan: h.plan}, Round: 1})
+	_, err := h.acts.ReadRound(t.Context(), contract.RoundInput{Store: h.s.URL(), PlanUse: contract.PlanUse{Plan: h.plan},
+		Round: 1})
 	require.NoError(t, err)
 	require.Equal(t, []string{h.s.URL(), "/opt/my agent"}, got)
 }

@@ -49,13 +49,16 @@ func TestPlanIsInForceWhenAStepBegins(t *testing.T) {
 		plan   string
 		from   *Place
 	}{
-		"not amended":             {[]any{start}, "first", nil},
-		"before a step":           {[]any{start, amended}, "second", first},
-		"between steps":           {[]any{start, begin, end, amended}, "second", second},
-		"during a step":           {[]any{start, begin, during}, "second", nil},
-		"the step settles":        {[]any{start, begin, during, end}, "second", second},
-		"the step begins again":   {[]any{start, begin, during, RunPaused{Reason: PassFailed}, RunResumed{Epoch: 1}}, "second", first},
-		"an epoch begins":         {[]any{start, begin, during, RunResumed{Epoch: 2, State: &State{Plan: &CurrentPlan{PlanRef: PlanRef{Plan: "second"}, Seq: 3}, Next: *first}}}, "second", first},
+		"not amended":      {[]any{start}, "first", nil},
+		"before a step":    {[]any{start, amended}, "second", first},
+		"between steps":    {[]any{start, begin, end, amended}, "second", second},
+		"during a step":    {[]any{start, begin, during}, "second", nil},
+		"the step settles": {[]any{start, begin, during, end}, "second", second},
+		"the step begins again": {[]any{start, begin, during, RunPaused{Reason: PassFailed}, RunResumed{Epoch: 1}},
+			"second", first},
+		"an epoch begins": {[]any{start, begin, during,
+			RunResumed{Epoch: 2, State: &State{Plan: &CurrentPlan{PlanRef: PlanRef{Plan: "second"}, Seq: 3}, Next: *first}}},
+			"second", first},
 		"while the run is paused": {[]any{start, begin, RunPaused{Reason: PassFailed}, amended}, "second", first},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -193,15 +193,20 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 			want:   as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
 		{name: "gate: halt", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q1", Action: "halt"},
 			before: gate, want: as(run.QuestionGate, "halt", haltedIn("", "gate.decided"))},
-		{name: "gate: stale", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q0", Action: "retry"}, before: gate, illegal: true},
-		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided, payload: run.QuestionDecided{ID: "q1", Action: "skip"}, before: gate, illegal: true},
-		{name: "halt of what was not asked", kind: run.KindGateDecided, payload: run.QuestionDecided{Action: "halt"}, illegal: true},
-		{name: "a gate undecided across an epoch", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q1", Action: "retry"}, before: func(s *run.State) {
-			gate(s)
-			s.Status = run.Running
-		}, want: as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
+		{name: "gate: stale", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q0", Action: "retry"},
+			before: gate, illegal: true},
+		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "skip"}, before: gate, illegal: true},
+		{name: "halt of what was not asked", kind: run.KindGateDecided, payload: run.QuestionDecided{Action: "halt"},
+			illegal: true},
+		{name: "a gate undecided across an epoch", kind: run.KindGateDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "retry"}, before: func(s *run.State) {
+				gate(s)
+				s.Status = run.Running
+			}, want: as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
 		{name: "gate: waiver", kind: run.KindGateDecided, payload: run.QuestionDecided{
-			ID: "q1", Action: "continue_with_waiver", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now, Next: &run.Place{Stage: 1, Round: 1, Step: 2},
+			ID: "q1", Action: "continue_with_waiver", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now,
+			Next: &run.Place{Stage: 1, Round: 1, Step: 2},
 		}, before: func(s *run.State) {
 			gate(s)
 			s.Questions[0].Phase, s.Questions[0].Round = "build", 2
@@ -209,48 +214,63 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 		}, want: func(s *run.State) {
 			goesOn(s)
 			s.Next = run.Place{Stage: 1, Round: 1, Step: 2}
-			s.Decided = &run.Decided{Kind: "gate", ID: "q1", Phase: "build", Round: 2, Action: "continue_with_waiver", Feedback: "known", Note: "n"}
+			s.Decided = &run.Decided{Kind: "gate", ID: "q1", Phase: "build", Round: 2, Action: "continue_with_waiver",
+				Feedback: "known", Note: "n"}
 			s.Waivers = []run.Waiver{{HandoffID: "h0", Feedback: "older"}}
-			s.Markers.Waiver = &run.Waiver{HandoffID: "q1", Phase: "build", Feedback: "known", Note: "n", DecidedBy: "ops", DecidedAt: now}
+			s.Markers.Waiver = &run.Waiver{HandoffID: "q1", Phase: "build", Feedback: "known", Note: "n",
+				DecidedBy: "ops", DecidedAt: now}
 		}},
-		{name: "reminded", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q1", Number: 2}, before: gate, want: func(s *run.State) {
-			s.Questions[0].Reminded = 2
-		}},
-		{name: "a reminder of another question", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q0", Number: 2}, before: gate},
-		{name: "delivered", kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{Delivered: true, To: "branch", Target: "b", Commit: "c", Diff: "d"},
+		{name: "reminded", kind: run.KindQuestionReminded, payload: run.QuestionReminded{ID: "q1", Number: 2}, before: gate,
+			want: func(s *run.State) {
+				s.Questions[0].Reminded = 2
+			}},
+		{name: "a reminder of another question", kind: run.KindQuestionReminded,
+			payload: run.QuestionReminded{ID: "q0", Number: 2}, before: gate},
+		{name: "delivered", kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{Delivered: true, To: "branch",
+			Target: "b", Commit: "c", Diff: "d"},
 			want: func(s *run.State) {
 				s.Delivery = &run.Delivered{Delivered: true, To: "branch", Target: "b", Commit: "c"}
 			}},
-		{name: "a tree", kind: run.KindWorkspaceUpdated, payload: run.WorkspaceUpdated{Tree: run.Blob{Digest: "t"}, Commit: "c"},
-			want: func(s *run.State) { s.Tree, s.Commit = &run.Blob{Digest: "t"}, "c" }},
-		{name: "a gate undecided in a failed run", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q1", Action: "halt"}, before: func(s *run.State) {
-			gate(s)
-			s.Status = run.Failed
-		}, illegal: true},
-		{name: "delivered over a rejection", kind: run.KindDeliveryDecided, payload: run.QuestionDecided{ID: "q1", Action: "apply", DecidedBy: "ops"}, before: rejected,
+		{name: "a tree", kind: run.KindWorkspaceUpdated,
+			payload: run.WorkspaceUpdated{Tree: run.Blob{Digest: "t"}, Commit: "c"},
+			want:    func(s *run.State) { s.Tree, s.Commit = &run.Blob{Digest: "t"}, "c" }},
+		{name: "a gate undecided in a failed run", kind: run.KindGateDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "halt"}, before: func(s *run.State) {
+				gate(s)
+				s.Status = run.Failed
+			}, illegal: true},
+		{name: "delivered over a rejection", kind: run.KindDeliveryDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "apply", DecidedBy: "ops"}, before: rejected,
 			want: func(s *run.State) {
 				goesOn(s)
 				s.Markers.DeliveryOverride = &run.Override{Action: "apply", By: "ops", At: now}
 				s.Decided = &run.Decided{Kind: "delivery", ID: "q1", Action: "apply"}
 			}},
-		{name: "a rejected delivery skipped", kind: run.KindDeliveryDecided, payload: run.QuestionDecided{ID: "q1", Action: "skip"}, before: rejected, want: as(run.QuestionDelivery, "skip", goesOn)},
-		{name: "a dirty target skipped overrides nothing", kind: run.KindDeliveryDecided, payload: run.QuestionDecided{ID: "q1", Action: "apply"},
-			before: asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerDirtyTarget), want: as(run.QuestionDelivery, "apply", goesOn)},
-		{name: "review: retry", kind: run.KindReviewDecided, payload: run.QuestionDecided{ID: "q1", Action: "retry_feedback", Feedback: "more"}, before: review, want: func(s *run.State) {
+		{name: "a rejected delivery skipped", kind: run.KindDeliveryDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "skip"}, before: rejected,
+			want: as(run.QuestionDelivery, "skip", goesOn)},
+		{name: "a dirty target skipped overrides nothing", kind: run.KindDeliveryDecided,
+			payload: run.QuestionDecided{ID: "q1", Action: "apply"},
+			before:  asks(run.AwaitingGateDecision, run.QuestionDelivery, run.TriggerDirtyTarget),
+			want:    as(run.QuestionDelivery, "apply", goesOn)},
+		{name: "review: retry", kind: run.KindReviewDecided, payload: run.QuestionDecided{ID: "q1", Action: "retry_feedback",
+			Feedback: "more"}, before: review, want: func(s *run.State) {
 			goesOn(s)
 			s.Feedback = "more"
 			s.Decided = &run.Decided{Kind: "review", ID: "q1", Action: "retry_feedback", Feedback: "more"}
 		}},
-		{name: "review: approve", kind: run.KindReviewDecided, payload: run.QuestionDecided{ID: "q1", Action: "approve"}, before: func(s *run.State) {
-			review(s)
-			s.Questions = append([]run.Question{{Kind: run.QuestionHandoff, ID: "h1"}}, s.Questions...)
-		}, want: func(s *run.State) {
-			s.Status, s.Reason, s.FinishedAt, s.Questions = run.Done, "review_approved", now, nil
-			s.Decided = &run.Decided{Kind: "review", ID: "q1", Action: "approve"}
-		}},
-		{name: "an approved run's end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: func(s *run.State) {
-			s.Status, s.Reason = run.Done, "review_approved"
-		}, want: headed},
+		{name: "review: approve", kind: run.KindReviewDecided, payload: run.QuestionDecided{ID: "q1", Action: "approve"},
+			before: func(s *run.State) {
+				review(s)
+				s.Questions = append([]run.Question{{Kind: run.QuestionHandoff, ID: "h1"}}, s.Questions...)
+			}, want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt, s.Questions = run.Done, "review_approved", now, nil
+				s.Decided = &run.Decided{Kind: "review", ID: "q1", Action: "approve"}
+			}},
+		{name: "an approved run's end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done},
+			before: func(s *run.State) {
+				s.Status, s.Reason = run.Done, "review_approved"
+			}, want: headed},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) { check(t, r) })
@@ -267,25 +287,31 @@ func TestFoldOfOutcomes(t *testing.T) {
 		}
 	}
 	marked := run.Markers{
-		HaltReason: "r", HaltedAt: now, InterruptedAt: now, Halt: &run.Halt{}, Failure: &run.RunFailure{}, Waiver: &run.Waiver{Note: "n"},
+		HaltReason: "r", HaltedAt: now, InterruptedAt: now, Halt: &run.Halt{}, Failure: &run.RunFailure{},
+		Waiver:           &run.Waiver{Note: "n"},
 		DeliveryOverride: &run.Override{}, RejectedOutcome: true, NoOpOutcome: true, NoChangeOutcome: true,
 	}
 	rows := []row{
-		{name: "rejected", kind: run.KindRunEnd, payload: end(run.OutcomeRejected), want: done(func(m *run.Markers) { m.RejectedOutcome = true })},
-		{name: "no-op", kind: run.KindRunEnd, payload: end(run.OutcomeNoOp), want: done(func(m *run.Markers) { m.NoOpOutcome = true })},
-		{name: "no change", kind: run.KindRunEnd, payload: end(run.OutcomeNoChange), want: done(func(m *run.Markers) { m.NoChangeOutcome = true })},
-		{name: "a failure's type from the last failed pass", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed, Reason: "r"}, before: func(s *run.State) {
-			s.Phase, s.Failure = "write", &run.Failure{FailedPass: run.FailedPass{Category: "timeout"}}
-		}, want: func(s *run.State) {
-			s.Status, s.Reason, s.FinishedAt = run.Failed, "r", now
-			s.Markers.Failure = &run.RunFailure{Phase: "write", Error: "r", Type: "timeout"}
-			headed(s)
-		}},
-		{name: "an epoch clears all but the waiver", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2}, before: func(s *run.State) {
-			s.Status, s.Markers = run.Failed, marked
-		}, want: func(s *run.State) {
-			s.Status, s.Epoch, s.Starts, s.Markers = run.Running, 2, 2, run.Markers{Waiver: &run.Waiver{Note: "n"}}
-		}},
+		{name: "rejected", kind: run.KindRunEnd, payload: end(run.OutcomeRejected),
+			want: done(func(m *run.Markers) { m.RejectedOutcome = true })},
+		{name: "no-op", kind: run.KindRunEnd, payload: end(run.OutcomeNoOp),
+			want: done(func(m *run.Markers) { m.NoOpOutcome = true })},
+		{name: "no change", kind: run.KindRunEnd, payload: end(run.OutcomeNoChange),
+			want: done(func(m *run.Markers) { m.NoChangeOutcome = true })},
+		{name: "a failure's type from the last failed pass", kind: run.KindRunEnd,
+			payload: run.RunEnd{Status: run.Failed, Reason: "r"}, before: func(s *run.State) {
+				s.Phase, s.Failure = "write", &run.Failure{FailedPass: run.FailedPass{Category: "timeout"}}
+			}, want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt = run.Failed, "r", now
+				s.Markers.Failure = &run.RunFailure{Phase: "write", Error: "r", Type: "timeout"}
+				headed(s)
+			}},
+		{name: "an epoch clears all but the waiver", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2},
+			before: func(s *run.State) {
+				s.Status, s.Markers = run.Failed, marked
+			}, want: func(s *run.State) {
+				s.Status, s.Epoch, s.Starts, s.Markers = run.Running, 2, 2, run.Markers{Waiver: &run.Waiver{Note: "n"}}
+			}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) { check(t, r) })
@@ -339,7 +365,8 @@ func TestAsks(t *testing.T) {
 	waiting(&s)
 	q, open := s.Asks()
 	require.True(t, open)
-	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected", Type: "human_feedback_on_reject"}, q)
+	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected",
+		Type: "human_feedback_on_reject"}, q)
 	asks(run.AwaitingHumanReview, run.QuestionReview, "")(&s)
 	q, open = s.Asks()
 	require.True(t, open)

@@ -16,7 +16,8 @@ func TestUnknownCostIsNamedOnce(t *testing.T) {
 	raw, err := json.Marshal(end)
 	require.NoError(t, err)
 	e := run.Event{Kind: run.KindPassEnd, Payload: raw}.Decoded()
-	require.Equal(t, "  ✓ writer                    1.0s  cost unknown  PASS", run.Headline(run.Entry{Event: e, After: &after}))
+	require.Equal(t, "  ✓ writer                    1.0s  cost unknown  PASS",
+		run.Headline(run.Entry{Event: e, After: &after}))
 	after.Spent.USD = 1.5
 	require.Equal(t, "  ✓ writer                    1.0s  cost unknown  PASS  ≥ $1.50",
 		run.Headline(run.Entry{Event: e, After: &after}))
@@ -37,5 +38,6 @@ func TestFailureTextCountsStarts(t *testing.T) {
 	f := run.Failure{FailedPass: run.FailedPass{Category: run.CategoryAgentExit}, Message: "001 writer failed", Starts: 1}
 	require.Equal(t, "001 writer failed (agent-exit-nonzero)", f.Text(run.WordingStages))
 	f.Starts = 3
-	require.Equal(t, "failed in 3 starts, the last time: 001 writer failed (agent-exit-nonzero)", f.Text(run.WordingStages))
+	require.Equal(t, "failed in 3 starts, the last time: 001 writer failed (agent-exit-nonzero)",
+		f.Text(run.WordingStages))
 }

@@ -33,7 +33,9 @@ func TestParseEvent(t *testing.T) {
 		_, err := run.ParseEvent([]byte(bad))
 		require.ErrorContains(t, err, "not a JSON object", bad)
 	}
-	e, err := run.ParseEvent([]byte(`{"seq":"one","ts":3,"kind":"run.end","phase":{},"payload":{"status":"done","reason":[],"by":"me"}}`))
+	e, err := run.ParseEvent(
+		[]byte(`{"seq":"one","ts":3,"kind":"run.end","phase":{},"payload":{"status":"done","reason":[],"by":"me"}}`),
+	)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), e.Seq)
 	require.Equal(t, run.KindRunEnd, e.Kind)

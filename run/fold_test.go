@@ -254,7 +254,8 @@ func TestFoldOfWork(t *testing.T) {
 				s.Pictures, s.Next = ptr(blob("m")), run.Place{Step: 1}
 				headed(s)
 			}},
-		{name: "no pictures", kind: run.KindScreenshots, payload: run.Screenshots{Degraded: true}, before: func(s *run.State) { s.Pictures = ptr(blob("m")) },
+		{name: "no pictures", kind: run.KindScreenshots, payload: run.Screenshots{Degraded: true},
+			before: func(s *run.State) { s.Pictures = ptr(blob("m")) },
 			want: func(s *run.State) {
 				s.Pictures = nil
 				headed(s)
@@ -266,32 +267,43 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "no score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{}, before: func(s *run.State) {
 			s.Score, s.Values = ptr(1.0), []run.Value{{Name: "score", Text: "1"}}
 		}, want: func(s *run.State) { s.Score, s.Values = nil, []run.Value{{Name: "score", Text: "null"}} }},
-		{name: "checkpoint", kind: run.KindCheckpointCreated, payload: run.CheckpointCreated{ID: "cp-S1", AtPass: 8, USD: 1}, want: func(s *run.State) {
-			s.Checkpoint = &run.CheckpointRef{ID: "cp-S1", Seq: 9, TS: now, AtPass: 8, USD: 1, Artifact: s.Artifact.Digest}
-			s.Checkpoints = []run.CheckpointRef{*s.Checkpoint}
-		}},
+		{name: "checkpoint", kind: run.KindCheckpointCreated, payload: run.CheckpointCreated{ID: "cp-S1", AtPass: 8, USD: 1},
+			want: func(s *run.State) {
+				s.Checkpoint = &run.CheckpointRef{ID: "cp-S1", Seq: 9, TS: now, AtPass: 8, USD: 1, Artifact: s.Artifact.Digest}
+				s.Checkpoints = []run.CheckpointRef{*s.Checkpoint}
+			}},
 		{name: "warned", kind: run.KindBudgetWarning, want: func(s *run.State) { s.Warned = true }},
 		{name: "exceeded is a problem; the pause is another event", kind: run.KindBudgetExceeded, phase: "write",
 			payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 2}, TotalUSD: 2.5}, want: func(s *run.State) {
-				s.Problem = &run.Problem{TS: now, Context: "write", Category: "budget-exceeded", Message: "2.50 USD are spent, the budget is 2.00"}
+				s.Problem = &run.Problem{TS: now, Context: "write", Category: "budget-exceeded",
+					Message: "2.50 USD are spent, the budget is 2.00"}
 			}},
-		{name: "an attempt at pictures", kind: run.KindShotsAttempt, payload: run.ShotsAttempt{Round: 2, Dir: "d", Attempt: 1, Message: "it fell"}, want: func(s *run.State) {
-			s.Problem = &run.Problem{TS: now, Context: "pa-cycle-2-screenshot", Category: "screenshot-failed", Message: "it fell", Attempt: 1}
+		{name: "an attempt at pictures", kind: run.KindShotsAttempt, payload: run.ShotsAttempt{Round: 2, Dir: "d", Attempt: 1,
+			Message: "it fell"}, want: func(s *run.State) {
+			s.Problem = &run.Problem{TS: now, Context: "pa-cycle-2-screenshot", Category: "screenshot-failed",
+				Message: "it fell", Attempt: 1}
 		}},
-		{name: "an error elsewhere", kind: run.KindErrorNoted, payload: run.ErrorNoted{Category: "file-io", Message: strings.Repeat("ä", 301), Attempt: 4}, want: func(s *run.State) {
-			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: strings.Repeat("ä", 100) + "…" + strings.Repeat("ä", 199), Attempt: 4}
+		{name: "an error elsewhere", kind: run.KindErrorNoted, payload: run.ErrorNoted{Category: "file-io",
+			Message: strings.Repeat("ä", 301), Attempt: 4}, want: func(s *run.State) {
+			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io",
+				Message: strings.Repeat("ä", 100) + "…" + strings.Repeat("ä", 199), Attempt: 4}
 		}},
-		{name: "the cause at the end of a long error", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull, Detail: "write " + strings.Repeat("d", 300) + ": no space left on device"},
+		{name: "the cause at the end of a long error", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull,
+			Detail: "write " + strings.Repeat("d", 300) + ": no space left on device"},
 			want: func(s *run.State) {
 				s.Status, s.Reason = run.Paused, run.DiskFull
-				s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io", Message: "write " + strings.Repeat("d", 94) + "…" + strings.Repeat("d", 174) + ": no space left on device"}
+				s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io",
+					Message: "write " + strings.Repeat("d", 94) + "…" + strings.Repeat("d", 174) + ": no space left on device"}
 				headed(s)
 			}},
-		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}}, before: func(s *run.State) { s.Warned = true },
-			want: func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
-		{name: "refused decisions are counted", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"}, want: func(s *run.State) { s.Refused = 1 }},
-		{name: "many at once", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause", Count: 1000}, before: func(s *run.State) { s.Refused = 100 },
-			want: func(s *run.State) { s.Refused = 1100 }},
+		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}},
+			before: func(s *run.State) { s.Warned = true },
+			want:   func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
+		{name: "refused decisions are counted", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"},
+			want: func(s *run.State) { s.Refused = 1 }},
+		{name: "many at once", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause", Count: 1000},
+			before: func(s *run.State) { s.Refused = 100 },
+			want:   func(s *run.State) { s.Refused = 1100 }},
 		{name: "a moved directory", kind: run.KindRunRehomed, payload: run.RunRehomed{From: "/a", To: "/b"}},
 		{name: "unknown kind", kind: "weather.changed", payload: map[string]any{"status": "done"}},
 	}
@@ -306,9 +318,11 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 		&run.Failure{FailedPass: run.FailedPass{Step: "002"}}
 	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
 	end := run.PassEnd{
-		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok", DurationMS: 12, Verdict: "APPROVED",
-		Reply: ptr(blob("reply")), Validation: run.Validation{Warnings: []string{"a", "b"}}, Spend: run.Spend{USD: 1}, LastInRound: true,
-		Next: &run.Place{Round: 1, Step: 2},
+		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok",
+		DurationMS: 12, Verdict: "APPROVED",
+		Reply: ptr(blob("reply")), Validation: run.Validation{Warnings: []string{"a", "b"}}, Spend: run.Spend{USD: 1},
+		LastInRound: true,
+		Next:        &run.Place{Round: 1, Step: 2},
 	}
 	after := fold(before, []run.Event{event(t, run.KindPassEnd, "write", end)})
 
@@ -317,16 +331,20 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.Equal(t, run.PassCount{Total: 16, LastSettled: 2, Invalid: 1, Warnings: 2}, after.Passes)
 	require.Equal(t, []int64{12}, after.DurationsMS)
 	require.Equal(t, run.Place{Round: 1, Step: 2}, after.Next)
-	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write", Reply: blob("reply"), Judges: true}}, after.Replies)
+	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write",
+		Reply: blob("reply"), Judges: true}}, after.Replies)
 	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
-	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}), event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
+	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}),
+		event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
 	require.Empty(t, next.Values)
 	require.Equal(t, "APPROVED", next.Verdict, "the last verdict is that of the run, whatever came after it")
 	changed := run.PassEnd{Pass: run.Pass{Step: "003", Role: "builder"}, Outcome: "ok", Tree: ptr(blob("tree"))}
-	require.Empty(t, fold(next, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict, "what was approved is not what is there now")
+	require.Empty(t, fold(next, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict,
+		"what was approved is not what is there now")
 	rejected := next
 	rejected.Verdict = "rejected"
-	require.Equal(t, "rejected", fold(rejected, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict, "until somebody looks again")
+	require.Equal(t, "rejected", fold(rejected, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict,
+		"until somebody looks again")
 	require.Equal(t, "cp-9", after.Checkpoint.ID)
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }
@@ -345,9 +363,10 @@ func TestVerdictOfAPass(t *testing.T) {
 		passes []run.PassEnd
 		want   run.Verdict
 	}{
-		"approved":              {[]run.PassEnd{judged("good", &yes)}, run.Verdict{Word: "good", Approved: &yes}},
-		"changed since":         {[]run.PassEnd{judged("good", &yes), changed}, run.Verdict{}},
-		"not approved":          {[]run.PassEnd{judged("needs_work", &no), changed}, run.Verdict{Word: "needs_work", Approved: &no}},
+		"approved":      {[]run.PassEnd{judged("good", &yes)}, run.Verdict{Word: "good", Approved: &yes}},
+		"changed since": {[]run.PassEnd{judged("good", &yes), changed}, run.Verdict{}},
+		"not approved": {[]run.PassEnd{judged("needs_work", &no), changed},
+			run.Verdict{Word: "needs_work", Approved: &no}},
 		"none after one":        {[]run.PassEnd{judged("good", &yes), judged("", &no)}, run.Verdict{Approved: &no}},
 		"changed and judged":    {[]run.PassEnd{judged("good", &yes), both}, run.Verdict{Word: "done", Approved: &yes}},
 		"of an earlier release": {[]run.PassEnd{judged("needs_work", nil), changed}, run.Verdict{Word: "needs_work"}},
@@ -367,7 +386,8 @@ func TestVerdictOfAPass(t *testing.T) {
 // TestMembersOfAGroup settle one by one; the place moves with the last.
 func TestMembersOfAGroup(t *testing.T) {
 	member := func(name string, next *run.Place) run.Event {
-		return event(t, run.KindPassEnd, "audit", run.PassEnd{Pass: run.Pass{Step: "audit", Member: name, Role: name}, Outcome: "ok", Next: next})
+		return event(t, run.KindPassEnd, "audit", run.PassEnd{Pass: run.Pass{Step: "audit", Member: name, Role: name},
+			Outcome: "ok", Next: next})
 	}
 	s := fold(running(t), []run.Event{member("A", nil), member("B", nil)})
 	require.Equal(t, []string{"A", "B"}, s.Settled)

@@ -81,8 +81,9 @@ func TestHistory(t *testing.T) {
 func TestSnapshotKeys(t *testing.T) {
 	raw, err := json.Marshal(run.NewFold(run.State{}, run.History{}).Snapshot())
 	require.NoError(t, err)
-	require.Equal(t, `{"status":"unknown","seq":0,"terminal":false,"seen_phases":[],"completed_phases":[],"failed_phases":[],`+
-		`"active_phase":null,"active_handoff_id":null,"active_handoff_phase":null,"seen_handoff_ids":[]}`, string(raw))
+	require.Equal(t,
+		`{"status":"unknown","seq":0,"terminal":false,"seen_phases":[],"completed_phases":[],"failed_phases":[],`+
+			`"active_phase":null,"active_handoff_id":null,"active_handoff_phase":null,"seen_handoff_ids":[]}`, string(raw))
 
 	s := (&story{t: t}).add(run.KindRunStart, "", opening())
 	s.add(run.KindPhaseStart, "", run.PhaseStart{Key: "plan"})
@@ -90,8 +91,9 @@ func TestSnapshotKeys(t *testing.T) {
 	s.add(run.KindRunEnd, "", run.RunEnd{Status: run.Failed})
 	raw, err = json.Marshal(gather(run.State{}, run.History{}, s.events).Snapshot())
 	require.NoError(t, err)
-	require.Equal(t, `{"status":"failed","seq":4,"terminal":true,"seen_phases":["plan"],"completed_phases":[],"failed_phases":[],`+
-		`"active_phase":"plan","active_handoff_id":"h1","active_handoff_phase":"plan","seen_handoff_ids":["h1"]}`,
+	require.Equal(t,
+		`{"status":"failed","seq":4,"terminal":true,"seen_phases":["plan"],"completed_phases":[],"failed_phases":[],`+
+			`"active_phase":"plan","active_handoff_id":"h1","active_handoff_phase":"plan","seen_handoff_ids":["h1"]}`,
 		string(raw))
 }
 

@@ -66,20 +66,30 @@ func TestFoldOfLimits(t *testing.T) {
 		untils []string // of the calls
 		n      int      // of the first call
 	}{
-		"it waits":                    {[]any{start, one}, run.WaitingLimit, []string{later}, 1},
-		"the earliest is first":       {[]any{start, two}, run.WaitingLimit, []string{soon, later}, 1},
-		"the time has come for one":   {[]any{start, two, run.RunUnlimited{Cause: run.LimitTimer}}, run.Running, []string{"", later}, 1},
-		"an operator asks for all":    {[]any{start, two, run.RunUnlimited{Cause: run.LimitOperator}}, run.Running, []string{"", ""}, 1},
-		"an account is open":          {[]any{start, two, run.RunUnlimited{Cause: run.LimitAccount, Account: "account of a"}}, run.Running, []string{"", ""}, 1},
-		"another account is open":     {[]any{start, one, run.RunUnlimited{Cause: run.LimitAccount, Account: "other"}}, run.Running, []string{later}, 1},
-		"a pass settles":              {[]any{start, two, run.PassEnd{Pass: run.Pass{Member: "b"}}}, run.WaitingLimit, []string{later}, 1},
-		"the run moves on":            {[]any{start, two, run.PassEnd{Pass: run.Pass{Member: "b"}, Next: &run.Place{Step: 1}}}, run.WaitingLimit, nil, 0},
-		"another limit":               {[]any{start, one, run.PassAttempt{Judged: true, Limit: &run.Limit{}}}, run.WaitingLimit, []string{later}, 1},
-		"an answer that is no limit":  {[]any{start, one, run.PassAttempt{Judged: true}}, run.WaitingLimit, []string{""}, 0},
-		"it is paused":                {[]any{start, one, run.RunPaused{Reason: run.UserRequested}}, run.Paused, nil, 0},
-		"it is cancelled":             {[]any{start, one, run.RunEnd{Status: run.Cancelled}}, run.Cancelled, []string{later}, 1},
-		"an epoch keeps it":           {[]any{start, one, run.RunEnd{Status: run.Cancelled}, run.RunResumed{Epoch: 2}}, run.Running, []string{later}, 1},
-		"an epoch with its own state": {[]any{start, run.RunEnd{Status: run.Failed}, run.RunResumed{Epoch: 2, State: &both}}, run.Running, []string{soon, later}, 1},
+		"it waits":              {[]any{start, one}, run.WaitingLimit, []string{later}, 1},
+		"the earliest is first": {[]any{start, two}, run.WaitingLimit, []string{soon, later}, 1},
+		"the time has come for one": {[]any{start, two, run.RunUnlimited{Cause: run.LimitTimer}},
+			run.Running, []string{"", later}, 1},
+		"an operator asks for all": {[]any{start, two, run.RunUnlimited{Cause: run.LimitOperator}},
+			run.Running, []string{"", ""}, 1},
+		"an account is open": {[]any{start, two, run.RunUnlimited{Cause: run.LimitAccount, Account: "account of a"}},
+			run.Running, []string{"", ""}, 1},
+		"another account is open": {[]any{start, one, run.RunUnlimited{Cause: run.LimitAccount, Account: "other"}},
+			run.Running, []string{later}, 1},
+		"a pass settles": {[]any{start, two, run.PassEnd{Pass: run.Pass{Member: "b"}}},
+			run.WaitingLimit, []string{later}, 1},
+		"the run moves on": {[]any{start, two,
+			run.PassEnd{Pass: run.Pass{Member: "b"}, Next: &run.Place{Step: 1}}}, run.WaitingLimit, nil, 0},
+		"another limit": {[]any{start, one, run.PassAttempt{Judged: true, Limit: &run.Limit{}}},
+			run.WaitingLimit, []string{later}, 1},
+		"an answer that is no limit": {[]any{start, one, run.PassAttempt{Judged: true}}, run.WaitingLimit, []string{""}, 0},
+		"it is paused":               {[]any{start, one, run.RunPaused{Reason: run.UserRequested}}, run.Paused, nil, 0},
+		"it is cancelled": {[]any{start, one, run.RunEnd{Status: run.Cancelled}},
+			run.Cancelled, []string{later}, 1},
+		"an epoch keeps it": {[]any{start, one, run.RunEnd{Status: run.Cancelled}, run.RunResumed{Epoch: 2}},
+			run.Running, []string{later}, 1},
+		"an epoch with its own state": {[]any{start, run.RunEnd{Status: run.Failed}, run.RunResumed{Epoch: 2, State: &both}},
+			run.Running, []string{soon, later}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := limitEvents(t, row.events...)
@@ -111,7 +121,8 @@ func TestLimitIsCheckpoint(t *testing.T) {
 }
 
 func TestNextLimit(t *testing.T) {
-	before := run.LimitedCall{Limit: run.Limit{Kind: run.LimitOverload}, Since: "first", N: 3, WaitedMS: 9, AttemptsUsed: 2}
+	before := run.LimitedCall{Limit: run.Limit{Kind: run.LimitOverload}, Since: "first", N: 3,
+		WaitedMS: 9, AttemptsUsed: 2}
 	for kind, want := range map[run.LimitKind]run.LimitedCall{
 		run.LimitRate:        {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
 		run.LimitUnreachable: {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
@@ -159,8 +170,10 @@ func TestLimitText(t *testing.T) {
 
 // TestCutWaitDoesNotCount: an operator ends a wait of an hour after a second.
 func TestCutWaitDoesNotCount(t *testing.T) {
-	call := run.LimitedCall{Limit: run.Limit{Kind: run.LimitRate}, Until: "2026-11-25T10:00:01.000Z", N: 2, WaitedMS: 4_000_000}
-	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1}, run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{call})},
+	call := run.LimitedCall{Limit: run.Limit{Kind: run.LimitRate}, Until: "2026-11-25T10:00:01.000Z",
+		N: 2, WaitedMS: 4_000_000}
+	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1},
+		run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{call})},
 		run.RunUnlimited{Cause: run.LimitOperator})
 	require.EqualValues(t, 4_000_000-3_599_000, s.Limited.WaitedMS)
 }

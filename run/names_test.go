@@ -55,8 +55,10 @@ func TestReservedNamesAreNoArtifacts(t *testing.T) {
 
 // TestNamesOfPassesAreReadAsEncodingJSONReadsThem compares the names found without decoding with encoding/json.
 func TestNamesOfPassesAreReadAsEncodingJSONReadsThem(t *testing.T) {
-	keys := []string{"dir", "step", "member", "role", "Dir", "STEP", "mEmber", "ſtep", `\u0072ole`, "title", "gives", "dirs"}
-	values := []string{`"passes/pass-001"`, `"builder"`, `""`, `"001"`, `"ä"`, `"a\u002fb"`, `null`, `7`, `[]`, `{"role":".."}`,
+	keys := []string{"dir", "step", "member", "role", "Dir", "STEP", "mEmber", "ſtep", `\u0072ole`,
+		"title", "gives", "dirs"}
+	values := []string{`"passes/pass-001"`, `"builder"`, `""`, `"001"`, `"ä"`, `"a\u002fb"`, `null`,
+		`7`, `[]`, `{"role":".."}`,
 		`".."`, `"../up"`, `"/etc"`, `"a/../../b"`, `"a\nb"`, `"a b"`, `"."`, `"a."`, `"a/"`, `"a//b"`, `{"x":[1,"}"]}`}
 	kinds := []string{"pass.start", "pass.attempt", "pass.end"}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -184,7 +184,8 @@ func TestWords(t *testing.T) {
 		}
 	}
 	require.Equal(t, "Diagnose it.", run.Next(run.Unknown, ""))
-	require.Equal(t, "The run is paused: the budget does not cover the next call.", run.Means(run.Paused, run.BudgetThreshold))
+	require.Equal(t, "The run is paused: the budget does not cover the next call.",
+		run.Means(run.Paused, run.BudgetThreshold))
 	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.",
 		run.Next(run.Paused, run.BudgetThreshold))
 	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
@@ -197,6 +198,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestConflictOfABudgetIsASentence(t *testing.T) {
-	require.ErrorContains(t, run.Conflict(run.Done, "budget", run.Terms{}), "cannot raise the budget of a run that is done (")
+	require.ErrorContains(t, run.Conflict(run.Done, "budget", run.Terms{}),
+		"cannot raise the budget of a run that is done (")
 	require.ErrorContains(t, run.Conflict(run.Done, run.Pause, run.Terms{}), "cannot pause a run that is done (")
 }

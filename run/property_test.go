@@ -40,8 +40,8 @@ func journals(t testing.TB) map[string][]run.Event {
 	return all
 }
 
-// TestFoldContinuesFromCarriedState cuts a journal at every event, takes the state through JSON as continue-as-new does,
-// and goes on.
+// TestFoldContinuesFromCarriedState cuts a journal at every event, takes the state through JSON as continue-as-new
+// does, and goes on.
 func TestFoldContinuesFromCarriedState(t *testing.T) {
 	for name, events := range journals(t) {
 		whole := carried(t, fold(run.State{}, events))

@@ -28,7 +28,8 @@ func TestSessionsOfRoles(t *testing.T) {
 
 	then(end("build", "writer", "", run.CategoryOK, "s-1"))
 	then(end("build", "critic", "", run.CategoryOK, "s-2"))
-	require.Equal(t, []string{"s-1", "s-2", ""}, []string{of("build", "writer"), of("build", "critic"), of("polish", "writer")})
+	require.Equal(t, []string{"s-1", "s-2", ""},
+		[]string{of("build", "writer"), of("build", "critic"), of("polish", "writer")})
 	checkpoint := run.Checkpoint{State: s.Clone()}
 	then(end("build", "reader", "", run.CategoryOK, ""))
 	then(end("build", "writer", "", run.CategoryOutputEmpty, ""))
@@ -40,5 +41,6 @@ func TestSessionsOfRoles(t *testing.T) {
 	then(end("build", "writer", "", run.CategoryOK, ""))
 	require.Empty(t, of("build", "writer"), "the next call cannot know that answer")
 	then(end("polish", "writer", "", run.CategoryOK, "s-4"))
-	require.Equal(t, []string{"s-4", ""}, []string{of("polish", "writer"), of("build", "critic")}, "a stage ends its sessions")
+	require.Equal(t, []string{"s-4", ""}, []string{of("polish", "writer"), of("build", "critic")},
+		"a stage ends its sessions")
 }

@@ -24,7 +24,8 @@ func TestTransitions(t *testing.T) {
 		run.Unknown: {run.Pending, run.Running},
 		run.Pending: {run.Running, run.Cancelled},
 		run.Running: {
-			run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff, run.AwaitingGateDecision, run.AwaitingHumanReview,
+			run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff, run.AwaitingGateDecision,
+			run.AwaitingHumanReview,
 			run.Done, run.Halted,
 			run.Cancelled, run.Failed, run.Interrupted,
 		},

@@ -55,7 +55,8 @@ func TestSubjectOfQuestions(t *testing.T) {
 
 	s = fold(s, []run.Event{end("1", "implementer", "again", changes)})
 	require.Nil(t, s.CurrentVerdict(), "the verdict was on other work")
-	require.Equal(t, []run.Fact{{Name: "Verdict", Text: "none on the work as it is"}}, s.Facts(run.Question{Subject: s.Subject()})[:1])
+	require.Equal(t, []run.Fact{{Name: "Verdict", Text: "none on the work as it is"}},
+		s.Facts(run.Question{Subject: s.Subject()})[:1])
 	require.NotNil(t, s.About, "the feedback is for the steps after the change, too")
 	s = fold(s, []run.Event{event(t, run.KindPhaseEnd, "review", run.PhaseEnd{Key: "review", Next: &run.Place{Stage: 5}})})
 	require.Nil(t, s.About)

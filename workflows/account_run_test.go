@@ -17,9 +17,10 @@ const accountLimit = 5 // its number
 func waitsForAccount(t *testing.T) *harness {
 	t.Helper()
 	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), goes(contract.PassResult{Outcome: run.CategoryRateLimit, Message: "refused", Limit: &run.Limit{
-		Kind: run.LimitPlan, Reset: run.Time(startTime.Add(time.Hour)), Account: "max", AccountID: accountID,
-		Number: accountLimit}}))
+	w.agent.will(call(1, 1),
+		goes(contract.PassResult{Outcome: run.CategoryRateLimit, Message: "refused", Limit: &run.Limit{
+			Kind: run.LimitPlan, Reset: run.Time(startTime.Add(time.Hour)), Account: "max", AccountID: accountID,
+			Number: accountLimit}}))
 	return w
 }
 

@@ -74,7 +74,8 @@ func TestRunPausesBeforeCallThatBudgetDoesNotCover(t *testing.T) {
 		late = w.update("resume", nil)
 	})
 	w.done()
-	require.ErrorContains(t, early.refused, "$3.00 of $3.50 are spent; the mean of role builder is $1.00: raise the budget")
+	require.ErrorContains(t, early.refused,
+		"$3.00 of $3.50 are spent; the mean of role builder is $1.00: raise the budget")
 	require.Contains(t, small.ack.Message, "too small to continue: $3.00 of $3.75 are spent")
 	require.Equal(t, "the budget is 4.00 USD", budget.ack.Message)
 	require.NoError(t, late.refused)

@@ -53,8 +53,8 @@ var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", 
 	"skip", "halt"}
 
 // decisionTable is what each action that is offered does at each place, and what an expiry does: the calls before and
-// after the answer (i implementer, r reviewer, b builder, p reader, t tests; in upper case with the feedback; D delivery
-// attempted), the end, and the number of questions. Later questions are answered with halt.
+// after the answer (i implementer, r reviewer, b builder, p reader, t tests; in upper case with the feedback; D
+// delivery attempted), the end, and the number of questions. Later questions are answered with halt.
 const decisionTable = `
 ask step          asked           continue             i | D → done, 1 question
 ask step          asked           retry_feedback       i | I → halted, 2 questions

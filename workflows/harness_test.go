@@ -155,7 +155,8 @@ func (w *harness) fresh() {
 	for name, f := range map[string]any{
 		contract.Open: w.dir.Open, contract.Project: w.dir.Project, contract.Rebuild: w.dir.Rebuild,
 		contract.ArchiveSegment: w.dir.Seal, contract.Inspect: w.dir.Inspect,
-		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose, contract.RunPass: w.agent.RunPass,
+		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose,
+		contract.RunPass:         w.agent.RunPass,
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
 		contract.Deliver: w.trees.Deliver, contract.Notify: w.received.Notify,

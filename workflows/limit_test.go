@@ -38,12 +38,16 @@ func TestLimitSuspendsRun(t *testing.T) {
 		waits  []time.Duration
 		jitter time.Duration // that each wait may exceed
 	}{
-		"a usage limit with a reset":        {run.LimitPlan, []time.Duration{3 * h}, []time.Duration{3*h + 10*time.Second}, m},
-		"a usage limit of days":             {run.LimitPlan, []time.Duration{90 * h}, []time.Duration{90*h + 10*time.Second}, m},
-		"a usage limit without a reset":     {run.LimitPlan, make([]time.Duration, 5), []time.Duration{15 * m, 30 * m, h, h, h}, 0},
-		"a rate limit":                      {run.LimitRate, make([]time.Duration, 3), []time.Duration{m / 2, m, 2 * m}, 0},
-		"a rate limit with a time":          {run.LimitRate, []time.Duration{20 * m}, []time.Duration{20 * m}, 0},
-		"an overload all night":             {run.LimitOverload, make([]time.Duration, 7), []time.Duration{m / 2, m, 2 * m, 4 * m, 8 * m, 15 * m, 15 * m}, 0},
+		"a usage limit with a reset": {run.LimitPlan, []time.Duration{3 * h},
+			[]time.Duration{3*h + 10*time.Second}, m},
+		"a usage limit of days": {run.LimitPlan, []time.Duration{90 * h},
+			[]time.Duration{90*h + 10*time.Second}, m},
+		"a usage limit without a reset": {run.LimitPlan, make([]time.Duration, 5),
+			[]time.Duration{15 * m, 30 * m, h, h, h}, 0},
+		"a rate limit":             {run.LimitRate, make([]time.Duration, 3), []time.Duration{m / 2, m, 2 * m}, 0},
+		"a rate limit with a time": {run.LimitRate, []time.Duration{20 * m}, []time.Duration{20 * m}, 0},
+		"an overload all night": {run.LimitOverload, make([]time.Duration, 7),
+			[]time.Duration{m / 2, m, 2 * m, 4 * m, 8 * m, 15 * m, 15 * m}, 0},
 		"no connection":                     {run.LimitUnreachable, make([]time.Duration, 2), []time.Duration{m / 2, m}, 0},
 		"a reset that has passed meanwhile": {run.LimitPlan, []time.Duration{-h}, []time.Duration{10 * time.Second}, m},
 	} {
@@ -313,7 +317,8 @@ func TestEpochContinuesWaitingForLimit(t *testing.T) {
 
 // twoAgents has fallbacks for its agent.
 var twoAgents = strings.NewReplacer("attempts: 3", "attempts: 3, fallback: [other, third]",
-	"artifact: {file", "agents:\n  other: {run: [second], reply: text}\n  third: {run: [third], reply: text}\nartifact: {file",
+	"artifact: {file",
+	"agents:\n  other: {run: [second], reply: text}\n  third: {run: [third], reply: text}\nartifact: {file",
 ).Replace(twoPasses)
 
 func TestFallbackAnswersAtUsageLimit(t *testing.T) {
@@ -417,7 +422,8 @@ func TestReplayDoesNotWaitForRecordedLimits(t *testing.T) {
 // TestNoticeOfAccountIsOneForAllRuns has the same id in every run with the same receivers.
 func TestNoticeOfAccountIsOneForAllRuns(t *testing.T) {
 	ids := map[string]bool{}
-	for _, receivers := range []string{"{run: [bell], on: [limit]}", "{run: [bell], on: [limit]}", "{run: [horn], on: [limit]}"} {
+	for _, receivers := range []string{"{run: [bell], on: [limit]}", "{run: [bell], on: [limit]}",
+		"{run: [horn], on: [limit]}"} {
 		w := newHarness(t, twoPasses+"notify:\n  - "+receivers+"\n")
 		known := contract.PassResult{Outcome: run.CategoryRateLimit, Limit: &run.Limit{Kind: run.LimitPlan,
 			Account: "claude-max", Reset: run.Time(startTime.Add(time.Hour))}}

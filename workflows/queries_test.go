@@ -52,7 +52,8 @@ func nullable(t reflect.Type, seen map[reflect.Type]bool) (fields []string) {
 // either is left out if it is empty, or is filled by its query and added here.
 func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	filled := map[string][]string{
-		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.Budgets", "CostAnswer.ByRole", "CostAnswer.ByStage"},
+		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.Budgets", "CostAnswer.ByRole",
+			"CostAnswer.ByStage"},
 		workflows.QueryStatus: {"Question.Actions"}, workflows.QueryHandoff: {"Question.Actions"},
 	}
 	for name, sample := range answers {

@@ -58,8 +58,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// limitAndShow gives the history of a run that waits for a rate limit, a usage limit whose fallback answers, and a usage
-// limit that an operator does not wait for.
+// limitAndShow gives the history of a run that waits for a rate limit, a usage limit whose fallback answers, and a
+// usage limit that an operator does not wait for.
 func limitAndShow(t *testing.T, starter string) []*historypb.History {
 	t.Helper()
 	ctx, root := context.Background(), t.TempDir()

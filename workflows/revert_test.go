@@ -122,7 +122,8 @@ func TestRevertPreconditions(t *testing.T) {
 	}{
 		{
 			"a running run", message{"to": "cp-1"},
-			"cannot revert a run that is running (allowed: starter status, starter diagnose, starter pause, starter cancel, starter replay, starter fork). Pause it " +
+			"cannot revert a run that is running (allowed: starter status, starter diagnose, starter pause, starter cancel, " +
+				"starter replay, starter fork). Pause it " +
 				"first",
 		},
 		{"to nowhere", message{}, `the checkpoint is missing: send {"to":"cp-S3"}`},

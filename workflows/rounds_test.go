@@ -72,7 +72,8 @@ func TestRequestedRound(t *testing.T) {
 			"i r c I r c", nil},
 		"fix after two loops": {implementation + reviewFirst + planned + acceptance, 0, []message{fix},
 			"i r p c c I r p c c", nil},
-		"fix twice": {implementation + reviewFirst, 4, []message{goOn, fix, goOn, {"action": "fix", "feedback": "still more"}}, "i r i r i r I r I r",
+		"fix twice": {implementation + reviewFirst, 4,
+			[]message{goOn, fix, goOn, {"action": "fix", "feedback": "still more"}}, "i r i r i r I r I r",
 			[]int{3, 5}},
 		"ask about a plan":                {asked + implementation, 0, []message{again, goOn}, "p P i", nil},
 		"ask in the next stage":           {implementation + askedLater, 0, []message{again, goOn}, "i I", nil},
@@ -156,7 +157,8 @@ func TestDetailsShowWhatAQuestionIsAbout(t *testing.T) {
 	}
 	text := workflows.Details(s, workflows.Input{})
 	for _, part := range []string{"**Good?** Waiting for a decision (halt):\n\n- verdict: rejected by reviewer, " +
-		"1 blocker, 2 findings\n", "- checks: tests failed\n- changed: a.go, …\n- cost: 1.50\n- earlier: retry of gate by ada: cost 1\n"} {
+		"1 blocker, 2 findings\n",
+		"- checks: tests failed\n- changed: a.go, …\n- cost: 1.50\n- earlier: retry of gate by ada: cost 1\n"} {
 		require.Contains(t, text, part)
 	}
 }

@@ -50,7 +50,8 @@ func TestLoopEndsAfterMaxRounds(t *testing.T) {
 
 // TestLoopEndsWhenScoreStalls compares the scores of rounds.
 func TestLoopEndsWhenScoreStalls(t *testing.T) {
-	stalls := strings.Replace(aLoop, "{max: 3, until: score >= 3}", "{max: 6, until: score >= 3 or score_gain(2) < 0.1}", 1)
+	stalls := strings.Replace(aLoop, "{max: 3, until: score >= 3}",
+		"{max: 6, until: score >= 3 or score_gain(2) < 0.1}", 1)
 	for name, row := range map[string]struct {
 		scores []float64
 		rounds int

@@ -93,7 +93,9 @@ func TestShareOfAHistory(t *testing.T) {
 				WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{ScheduledEventId: 2}}},
 		{EventId: 5, EventTime: at(10), EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED,
 			Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-				ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: "Project"}}}},
+				ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
+					ActivityType: &commonpb.ActivityType{Name: "Project"},
+				}}},
 		{EventId: 6, EventTime: at(11), EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED,
 			Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
 				ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: 5}}},

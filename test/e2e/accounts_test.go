@@ -59,9 +59,11 @@ func (h *environment) provider(answers, seconds, limits int) (folder, file strin
 	for name, text := range map[string]string{
 		"claude": fmt.Sprintf(plan, folder, answers, seconds), "until": "0\n", "used": "0\n", "left": fmt.Sprintln(limits),
 		"log": "", "task.md": "Do it.\n",
-		"pipeline.yaml": fmt.Sprintf("pipeline: account\nagent: {run: [%s], reply: claude-json, sandbox: none, account: max}\n"+
-			"roles: {worker: {prompt: task.md, gives: report}}\n"+
-			"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program),
+		"pipeline.yaml": fmt.Sprintf(
+			"pipeline: account\nagent: {run: [%s], reply: claude-json, sandbox: none, account: max}\n"+
+				"roles: {worker: {prompt: task.md, gives: report}}\n"+
+				"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program,
+		),
 	} {
 		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700))
 	}

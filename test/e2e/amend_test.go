@@ -14,8 +14,8 @@ import (
 )
 
 // TestWalkAmendment kills the starter, the server or the worker at several moments of an amendment. The same
-// command adopts the change as soon as a worker polls; the journal has it once, whoever wrote it. It takes about 10 s and
-// runs in the exhaustive form only.
+// command adopts the change as soon as a worker polls; the journal has it once, whoever wrote it. It takes about 10 s
+// and runs in the exhaustive form only.
 func TestWalkAmendment(t *testing.T) {
 	if !*walkAll {
 		t.Skip("part of make test-all")
@@ -25,9 +25,10 @@ func TestWalkAmendment(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "pipeline.yaml")
 	write := func(usd int) {
-		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "pipeline: amended\nagent: {run: [scripted], reply: claude-json}\n"+
-			"budget: {usd: %d}\nroles: {writer: {prompt: p.md, gives: report}}\n"+
-			"stages: [{name: draft, steps: [{ask: Continue}, {role: writer}]}]\n", usd), 0o600))
+		require.NoError(t, os.WriteFile(file,
+			fmt.Appendf(nil, "pipeline: amended\nagent: {run: [scripted], reply: claude-json}\n"+
+				"budget: {usd: %d}\nroles: {writer: {prompt: p.md, gives: report}}\n"+
+				"stages: [{name: draft, steps: [{ask: Continue}, {role: writer}]}]\n", usd), 0o600))
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "p.md"), []byte("Write."), 0o600))
 	dir, usd := h.dir("run"), 10

@@ -63,7 +63,8 @@ var shellBlocks = []shellBlock{
 		between: `until ID=$(starter decide --show "$RUN" | sed -n 's/^Id: *//p') && test "$ID" && test "$ID" != "$LAST"
 			do sleep 0.05; done; LAST=$ID`,
 		want: []string{"decided: retry_feedback", "Third?"}},
-	{page: "docs/operating.md", begins: "starter pause RUN --now", before: `echo "Write." > p.md; cat > pipeline.yaml <<'END'
+	{page: "docs/operating.md", begins: "starter pause RUN --now",
+		before: `echo "Write." > p.md; cat > pipeline.yaml <<'END'
 pipeline: amended
 agent: {run: [sh, -c, 'echo > PWD/begun; sleep 600'], reply: text}
 roles: {writer: {prompt: p.md, gives: report}}

@@ -44,7 +44,8 @@ func TestRolesContinueSessionsOfRealAgents(t *testing.T) {
 	}
 	all := strings.TrimSuffix(strings.Repeat(steps.String(), len(usage)), ", ")
 	for name, text := range map[string]string{"task.md": "Do the work.\n",
-		"pipeline.yaml": "pipeline: conversation\nagents:\n" + agents.String() + "limits: {timeout: 2m, attempts: 1}\nroles:\n" +
+		"pipeline.yaml": "pipeline: conversation\nagents:\n" + agents.String() +
+			"limits: {timeout: 2m, attempts: 1}\nroles:\n" +
 			roles.String() + "stages: [{name: work, steps: [" + all + "]}]\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(h.root, name), []byte(text), 0o600))
 	}

@@ -28,7 +28,8 @@ import (
 // deadline is how long anything may take that should happen soon.
 const deadline = 90 * time.Second
 
-// environment is one machine of a test: its state directory with server and worker, the agent's call log and its faults.
+// environment is one machine of a test: its state directory with server and worker, the agent's call log and its
+// faults.
 type environment struct {
 	t      *testing.T
 	root   string
@@ -43,8 +44,9 @@ type environment struct {
 func newEnv(t *testing.T, extra ...string) *environment {
 	t.Helper()
 	root := t.TempDir()
-	h := &environment{t: t, root: root, log: filepath.Join(root, "calls.jsonl"), faults: filepath.Join(root, "faults.yaml"),
-		met: map[int]process.Identity{}}
+	h := &environment{t: t, root: root, log: filepath.Join(root, "calls.jsonl"),
+		faults: filepath.Join(root, "faults.yaml"),
+		met:    map[int]process.Identity{}}
 	h.spoil("[]\n")
 	h.env = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s",
 		"PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),

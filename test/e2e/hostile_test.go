@@ -26,7 +26,9 @@ func TestHostileSignals(t *testing.T) {
 			&workflowservice.SignalWorkflowExecutionRequest{
 				Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
 				SignalName: workflows.VerbDecide,
-				Input:      &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: []byte(data)}}},
+				Input: &commonpb.Payloads{
+					Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: []byte(data)}},
+				},
 			})
 		return err
 	}

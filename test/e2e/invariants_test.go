@@ -362,7 +362,8 @@ func (s *site) ledgerAgrees(now instant) error {
 		return err
 	}
 	want := now.Meta.State.Spent
-	if got := sum.Total; sum.Running.Calls > 0 || len(sum.Damage) > 0 || got.USD != want.USD || got.Tokens != want.Tokens ||
+	if got := sum.Total; sum.Running.Calls > 0 || len(sum.Damage) > 0 || got.USD != want.USD ||
+		got.Tokens != want.Tokens ||
 		got.AtLeastCalls+got.UnknownCalls != want.Unknown {
 		return fmt.Errorf("the ledger has %+v, the run %+v", sum, want)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestMessageDoesNotMoveRunToForeignDirectory names other directories in messages: nothing is written there, and the run stays
-// open where it is. Its own directory is then moved, and the decision finds it there.
+// TestMessageDoesNotMoveRunToForeignDirectory names other directories in messages: nothing is written there, and the
+// run stays open where it is. Its own directory is then moved, and the decision finds it there.
 func TestMessageDoesNotMoveRunToForeignDirectory(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)

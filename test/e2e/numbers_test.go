@@ -30,7 +30,8 @@ func testDemoNumbers(t *testing.T, h *environment, dir string) {
 	var cost workflows.CostAnswer
 	ask(workflows.QueryCost, &cost)
 	require.Equal(t, workflows.CostAnswer{
-		TotalUSD: want.Total(), SunkUSD: want.SunkUSD, CostKnown: run.CostExact, Budget: want.Budget, Spent: want.Spent, ByRole: want.ByRole,
+		TotalUSD: want.Total(), SunkUSD: want.SunkUSD, CostKnown: run.CostExact, Budget: want.Budget, Spent: want.Spent,
+		ByRole:  want.ByRole,
 		ByStage: want.ByStage, Budgets: want.BudgetUses(""),
 	}, cost)
 	var points []run.CheckpointRef

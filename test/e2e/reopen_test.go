@@ -18,7 +18,9 @@ import (
 // torn wants the run shown as interrupted, in words that say what became of its workflow, by every verb that reads.
 func (h *environment) torn(dir, why string) {
 	h.t.Helper()
-	until(h.t, "the end of the workflow is seen", func() bool { return h.status(dir).EffectiveStatus.Status == run.Interrupted })
+	until(h.t, "the end of the workflow is seen", func() bool {
+		return h.status(dir).EffectiveStatus.Status == run.Interrupted
+	})
 	output := h.status(dir)
 	require.Equal(h.t, run.Running, output.EffectiveStatus.Recorded)
 	require.Contains(h.t, output.EffectiveStatus.Detail, why)
@@ -134,8 +136,8 @@ func (h *environment) restored(output string) string {
 	return ""
 }
 
-// TestCancelledRunResumes cancels a run, which closes it in the journal, and resumes it twice at once: one epoch comes of
-// it.
+// TestCancelledRunResumes cancels a run, which closes it in the journal, and resumes it twice at once: one epoch comes
+// of it.
 func TestCancelledRunResumes(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)

@@ -67,7 +67,8 @@ func testDecided(t *testing.T, h *environment) {
 		[]any{decided[2].ID, decided[2].Action, decided[2].Feedback, decided[2].DecidedBy, decided[2].Next})
 	ends := of[run.PassEnd](events, run.KindPassEnd)
 	last := ends[len(ends)-2:]
-	require.Equal(t, []string{"implementer", "reviewer", "approved"}, []string{last[0].Role, last[1].Role, last[1].Verdict})
+	require.Equal(t, []string{"implementer", "reviewer", "approved"},
+		[]string{last[0].Role, last[1].Role, last[1].Verdict})
 	require.NotEqual(t, q.Change.Tree, last[0].Tree.Digest)
 	require.Equal(t, last[0].Tree.Digest, metaOf(t, tr.dir).State.Tree.Digest)
 	require.True(t, of[run.DeliveryCompleted](events, run.KindDeliveryCompleted)[0].Delivered)

@@ -229,7 +229,8 @@ func TestScheduleHandsOverItsEnvironment(t *testing.T) {
 	for _, dir := range []string{bin, out} {
 		require.NoError(t, os.Mkdir(dir, 0o700))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "the-agent"), []byte(lateAgent), 0o700)) //nolint:gosec // it is a program
+	agent := filepath.Join(bin, "the-agent")
+	require.NoError(t, os.WriteFile(agent, []byte(lateAgent), 0o700)) //nolint:gosec // it is a program
 	s.env = append(s.env, "PATH="+bin+":"+os.Getenv("PATH"), "OUT="+out, "DEPLOY_KEY=correct-horse-battery")
 	s.starter("schedule", "create", "hourly", "--every", "1h", "--config", s.config, "--paused")
 	info, err := os.Stat(filepath.Join(s.state(), "schedules", "environ", "hourly.json"))

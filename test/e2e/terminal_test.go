@@ -100,7 +100,8 @@ func pageOf(cells string, width int, light bool) string {
 		ink, paper = "#1f2328", "#ffffff"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<!DOCTYPE html><meta charset="utf-8"><style>body{margin:0;padding:16px 20px;background:%s;color:%s}pre{margin:0;font:15px/1.17 "DejaVu Sans Mono","Liberation Mono",monospace}
+	fmt.Fprintf(&b,
+		`<!DOCTYPE html><meta charset="utf-8"><style>body{margin:0;padding:16px 20px;background:%s;color:%s}pre{margin:0;font:15px/1.17 "DejaVu Sans Mono","Liberation Mono",monospace}
 i{font-style:normal;display:inline-block;width:1ch;text-align:center}b{font-weight:bold}</style><pre style="width:%dch">`, paper, ink, width)
 	style := "" // lasts from line to line
 	for line := range strings.Lines(cells) {

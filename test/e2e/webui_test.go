@@ -59,7 +59,9 @@ func (h *environment) webUI() webUI {
 }
 
 // pageText is all that a page shows. Markdown stands in frames of its own.
-const pageText = `[document.body?.innerText ?? '', ...[...document.querySelectorAll('svg text')].map(x => x.textContent), ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument?.body?.innerText ?? '')].join('\\n')`
+const pageText = `[document.body?.innerText ?? '', ...[...document.querySelectorAll('svg text')].map(x => ` +
+	`x.textContent), ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument?.body?.innerText ?? ` +
+	`'')].join('\\n')`
 
 // page opens a page, waits until a text is on it, and gives all of its text. With -pictures it is kept as a picture.
 func (w webUI) page(t *testing.T, path, wait, name string) string {
@@ -253,10 +255,13 @@ func TestWebUIFiftyRuns(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n## ")
 	for query, found := range map[string]int{
 		pausedQuery: 10,
-		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus STARTS_WITH "awaiting"`:                         10,
-		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "running" AND PassbookStage = "pa-hardening"`: 5,
-		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStage = "pa-hardening" AND PassbookScore < 3`:          18,
-		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") AND StartTime > "2026-01-01T00:00:00Z"`:  10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus STARTS_WITH "awaiting"`: 10,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "running" ` +
+			`AND PassbookStage = "pa-hardening"`: 5,
+		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStage = "pa-hardening" ` +
+			`AND PassbookScore < 3`: 18,
+		`WorkflowType = "Pipeline" AND PassbookStatus IN ("failed", "interrupted", "halted") ` +
+			`AND StartTime > "2026-01-01T00:00:00Z"`: 10,
 	} {
 		require.Contains(t, table, query)
 		fifty[query] = found

@@ -23,7 +23,8 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 	program := installed(t, cli)
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	programs, err := testenv.Programs(checkout, t.TempDir(), "./starter", "./worker", "./internal/supervisor/passbook-call")
+	programs, err := testenv.Programs(checkout, t.TempDir(), "./starter", "./worker",
+		"./internal/supervisor/passbook-call")
 	require.NoError(t, err)
 	const seconds = 9
 	api := modelapi.NewAnthropic(modelapi.Turn{Text: "First."},
@@ -39,7 +40,8 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 		"  env: [ANTHROPIC_BASE_URL, CLAUDE_CODE_OAUTH_TOKEN, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n" +
 		"limits: {after_reset: {min: 100ms, max: 200ms}}\nroles:\n  reader: {prompt: read.md, gives: report}\n" +
 		"stages:\n  - name: read\n    steps: [{role: reader}, {role: reader}]\n"
-	for name, text := range map[string]string{"limited.yaml": definition, "read.md": "Read it.\n", "settings.yaml": "{}\n"} {
+	for name, text := range map[string]string{"limited.yaml": definition, "read.md": "Read it.\n",
+		"settings.yaml": "{}\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	cache, err := os.UserCacheDir()
@@ -56,7 +58,8 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 		return string(out)
 	}
 	t.Cleanup(func() { starter("server", "stop", "--now") })
-	require.Contains(t, starter("run", "--config", filepath.Join(root, "limited.yaml"), "--output-dir", dir), "waits until ")
+	require.Contains(t, starter("run", "--config", filepath.Join(root, "limited.yaml"), "--output-dir", dir),
+		"waits until ")
 	now, err := rundir.At(dir).Now()
 	require.NoError(t, err)
 	require.Equal(t, run.Done, now.State.Status)

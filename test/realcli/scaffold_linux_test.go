@@ -17,8 +17,8 @@ import (
 	"github.com/passbook-run/passbook/test/modelapi"
 )
 
-// TestAgentsOfInitWriteFiles runs the commands of `starter init` with the real programs, in the default sandbox and with
-// the default settings of the programs: each runs the command or the tool that its model asks for.
+// TestAgentsOfInitWriteFiles runs the commands of `starter init` with the real programs, in the default sandbox and
+// with the default settings of the programs: each runs the command or the tool that its model asks for.
 func TestAgentsOfInitWriteFiles(t *testing.T) {
 	host := sandbox.Examine()
 	if host.Problem != "" {
