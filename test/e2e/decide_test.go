@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 	h.agree(c, dir, run.AwaitingPhaseHandoff)
 	require.Contains(t, h.starter("status", dir), "decide "+dir+" --action continue")
 	output := h.starter("decide", dir, "--show")
-	for _, text := range []string{first.ID, "score >= 4 is not met after 1 rounds", "continue_with_waiver",
+	for _, text := range []string{first.ID, "score >= 4 is not met after 1 round", "continue_with_waiver",
 		"refine-output.txt"} {
 		require.Contains(t, output, text)
 	}
@@ -66,7 +66,7 @@ func TestDecide(t *testing.T) {
 	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "make it calmer", "--by", "ada")
 	second := h.asked(dir, 2)
 	require.NotEqual(t, first.ID, second.ID)
-	require.Contains(t, string(read(t, dir+"/_orchestrator/screenshots/cycle-2/weaver-prompt.md")), "make it calmer",
+	require.Contains(t, string(read(t, dir+"/_orchestrator/screenshots/cycle-3/weaver-prompt.md")), "make it calmer",
 		"the round that is done again has the operator's words")
 	// once more: no effect
 	h.starter("decide", dir, "--action", "retry_feedback", "--feedback", "make it calmer", "--by", "ada", "--id",

@@ -262,24 +262,26 @@ func testPolicyOfAFork(t *testing.T, h *environment, o operations.Operator) {
 // nothing of it, and a replay asks again.
 func testApprovalsAreNotInherited(t *testing.T, h *environment, o operations.Operator) {
 	const waived = "The end may be rough."
-	l := ways()["awaiting_phase_handoff"](h, t, o)
+	l := h.subject(t, o, "gives: report}\n  ender", "gives: report, verdict: {find: '(An answer|approved)'}}\n  ender",
+		"  - name: second\n", "  - name: second\n    repeat: {max: 1, until: verdict == approved, otherwise: ask}\n")
+	l.start().is(run.AwaitingPhaseHandoff)
 	q := metaOf(t, l.dir.Root).State.Questions[0]
 	_, err := o.Decide(t.Context(), l.dir, workflows.Message{ID: q.ID, Action: run.ActionContinueWithWaiver,
 		Feedback: waived})
 	require.NoError(t, err)
 	l.is(run.Done).closed()
 	shown := func(dir string) bool {
-		prompt := string(read(t, fmt.Sprintf("%s/_orchestrator/passes/pass-003/prompt.md", dir)))
+		prompt := string(read(t, fmt.Sprintf("%s/_orchestrator/passes/pass-002/prompt.md", dir)))
 		return strings.Contains(prompt, waived)
 	}
 	require.True(t, shown(l.dir.Root), "the run itself shows it")
 	from, err := o.Origin(t.Context(), l.id)
 	require.NoError(t, err)
-	st, err := o.Branch(t.Context(), from, operations.Branching{Mode: run.ModeFork, From: "pass-3"})
+	st, err := o.Branch(t.Context(), from, operations.Branching{Mode: run.ModeFork, From: "pass-2"})
 	require.NoError(t, err)
 	f := *l
 	f.dir, f.id = st.Dir, st.RunID
-	if f.is0(run.AwaitingPhaseHandoff) { // the newest place before pass 3 is behind the decision, the oldest before it
+	if f.is0(run.AwaitingPhaseHandoff) { // the newest place before pass 2 is behind the decision, the oldest before it
 		require.NotEqual(t, q.ID, metaOf(t, f.dir.Root).State.Questions[0].ID)
 		_, err = o.Decide(t.Context(), f.dir, workflows.Message{Action: run.ActionContinue})
 		require.NoError(t, err)

@@ -74,7 +74,7 @@ func story(t *testing.T, h *environment, send teller) {
 	t.Helper()
 	tr := h.trial(t, "steps: [{role: planner}]", "steps: [{role: planner}, {ask: 'Is this the right plan?'}]", "max: 3",
 		"max: 1")
-	tr.steerAgents("verdicts", "rejected\n")
+	tr.steerAgents("verdicts", "rejected\nrejected\n") // of the first change, and of the last one
 	tr.begin()
 	var q run.Question
 	for _, step := range []struct {
@@ -100,7 +100,7 @@ func story(t *testing.T, h *environment, send teller) {
 		}
 	}
 	require.Equal(t, []string{"ada retry_feedback", "ada continue", "ada continue_with_waiver", "ada approve"}, decided)
-	require.Equal(t, "planner planner implementer reviewer implementer", tr.calls())
+	require.Equal(t, "planner planner implementer reviewer implementer reviewer", tr.calls())
 	require.Equal(t, "line 1\nline 2\nline 3", tr.git("show", "result:work.txt"))
 	meta := metaOf(t, tr.dir)
 	require.Equal(t, "the line is long", meta.Waiver.Feedback)
