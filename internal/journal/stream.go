@@ -107,7 +107,10 @@ func LineEnds(d Files, name string, size int64) (bool, error) {
 
 // Split splits at line feeds only, because strings can contain other line separators.
 func Split(raw []byte, from int64) stream {
-	s, _ := split(run.NewReader(bytes.NewReader(raw), from), from) // bytes in memory are read without an error
+	s, err := split(run.NewReader(bytes.NewReader(raw), from), from)
+	if err != nil {
+		panic(fmt.Sprintf("read bytes in memory: %v", err)) // a reader of bytes returns no error
+	}
 	return s
 }
 
