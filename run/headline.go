@@ -47,7 +47,7 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if p.Verdict != "" {
 		extra += "  verdict " + p.Verdict
 	}
-	if p.Value != "" && p.Verdict == "" && p.Role == "command" {
+	if p.Value != "" && p.Verdict == "" && p.Role == commandRole {
 		extra += "  " + p.Value
 	}
 	cost := p.Spend.Text()

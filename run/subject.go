@@ -85,6 +85,9 @@ type About struct {
 	Review   *Output `json:"review,omitempty"` // the reply with the verdict
 }
 
+// commandRole is the role of commands in replies: they do no work and judge nothing.
+const commandRole = "command"
+
 // Bounds of what a state keeps.
 const (
 	keptDecisions = 8
@@ -96,7 +99,7 @@ const (
 func (s State) Subject() Subject {
 	about := Subject{Checks: slices.Clone(s.Values), USD: s.Total(), Unknown: s.UnknownCalls()}
 	for _, r := range slices.Backward(s.Replies) {
-		if !r.Judges && r.Role != "command" {
+		if !r.Judges && r.Role != commandRole {
 			about.Work = &Output{Role: r.Role, Digest: r.Reply.Digest}
 			break
 		}
@@ -123,8 +126,13 @@ func (s State) CurrentVerdict() *Judged {
 	if j == nil || j.Outdated {
 		return nil
 	}
-	if n := len(s.Replies); j.Phase != s.Phase && n > 0 && s.Replies[n-1].Phase == s.Phase && !s.Replies[n-1].Judges {
-		return nil
+	for _, r := range slices.Backward(s.Replies) {
+		if r.Role != commandRole {
+			if j.Phase != s.Phase && r.Phase == s.Phase && !r.Judges {
+				return nil
+			}
+			break
+		}
 	}
 	return j
 }

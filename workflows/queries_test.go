@@ -54,7 +54,8 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	filled := map[string][]string{
 		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.Budgets", "CostAnswer.ByRole",
 			"CostAnswer.ByStage"},
-		workflows.QueryStatus: {"Question.Actions"}, workflows.QueryHandoff: {"Question.Actions"},
+		workflows.QueryStatus:  {"Question.Actions", "Change.Files"},
+		workflows.QueryHandoff: {"Question.Actions", "Change.Files"},
 	}
 	for name, sample := range answers {
 		require.ElementsMatch(t, filled[name], nullable(reflect.TypeOf(sample), map[reflect.Type]bool{}), name)
@@ -66,7 +67,7 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 			var raw json.RawMessage
 			require.NoError(t, v.Get(&raw))
 			require.NotEqual(t, "null", string(raw), "%s, %s", name, at)
-			for _, key := range []string{"stages", "by_role", "by_stage", "actions", "budgets"} {
+			for _, key := range []string{"stages", "by_role", "by_stage", "actions", "budgets", "files"} {
 				require.NotContains(t, string(raw), `"`+key+`":null`, "%s, %s", name, at)
 			}
 		}

@@ -195,8 +195,7 @@ func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 		answers []message
 		reviews int
 	}{
-		"continue":             {ask, []message{{"action": "continue"}}, 0},
-		"continue with waiver": {ask, []message{{"action": "continue_with_waiver", "feedback": "fine"}}, 0},
+		"continue": {ask, []message{{"action": "continue"}}, 0},
 		"once more first": {
 			ask, []message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "continue"}}, 0,
 		},

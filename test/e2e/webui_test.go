@@ -67,8 +67,15 @@ const pageText = `[document.body?.innerText ?? '', ...[...document.querySelector
 func (w webUI) page(t *testing.T, path, wait, name string) string {
 	t.Helper()
 	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+path)))
-	_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`,
-		chromedp.WithPollingTimeout(deadline)))
+	shown := func() error {
+		_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`,
+			chromedp.WithPollingTimeout(deadline)))
+		return err
+	}
+	err := shown()
+	for err != nil && strings.Contains(err.Error(), "Cannot find context") { // the page loads itself again
+		err = shown()
+	}
 	require.NoError(t, err, "%s does not show %q", path, wait)
 	output, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
 	require.NoError(t, err)
