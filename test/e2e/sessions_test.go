@@ -51,7 +51,7 @@ func newRealAgent(t *testing.T, cli realcli.CLI, tool, argument string, flags ..
 		t.Skip(err)
 	}
 	var turns []modelapi.Turn
-	for i := range max(6, 3**sessionKills) { // each kill waits for two answers
+	for i := range max(6, 5**sessionKills-4) { // each kill waits for two answers, and more may come until it is gone
 		turns = append(turns, modelapi.Turn{Text: "I work.", Tool: tool, Delay: 200 * time.Millisecond,
 			Input: map[string]string{argument: fmt.Sprintf("echo %d >>work.txt; sleep 0.1", i), "description": "Work"}})
 	}
