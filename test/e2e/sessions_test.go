@@ -175,7 +175,7 @@ func TestKilledAgentsContinue(t *testing.T) {
 				dir := h.dir("run")
 				h.starter("run", "--config", a.definition(h.root, row.reply, onInterrupt), "--output-dir", dir, "--detach")
 				kills := a.killAtRandom(h, *sessionKills)
-				until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+				untilDone(t, dir, a.answered)
 				require.Contains(t, string(read(t, dir+"/_orchestrator/passes/pass-001/raw-output.txt")), "All is done.")
 				t.Logf("%s, %s: %d kills, %d requests, %d sent again", row.cli.Name, onInterrupt, kills, len(a.api.Log()),
 					a.repeated())
@@ -187,6 +187,17 @@ func TestKilledAgentsContinue(t *testing.T) {
 				}
 				h.noAgents()
 			}
+		})
+	}
+}
+
+// untilDone waits until a run is done, as long as it gets further.
+func untilDone(t *testing.T, dir string, progress func() int) {
+	t.Helper()
+	for !statusIs(dir, run.Done) {
+		before := progress()
+		until(t, fmt.Sprintf("the run is done, or gets further than %d", before), func() bool {
+			return statusIs(dir, run.Done) || progress() > before
 		})
 	}
 }
@@ -278,7 +289,7 @@ stages: [{name: work, steps: [%s]}]
 			endAgent(id)
 		}
 	}
-	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	untilDone(t, dir, func() int { return len(of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)) })
 	sum, seen, again := 0, map[string]bool{}, 0
 	sessions, done := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(string(read(t, filepath.Join(h.root, "asked")))) {
