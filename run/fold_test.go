@@ -344,7 +344,7 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	rejected := next
 	rejected.Verdict = "rejected"
 	require.Equal(t, "rejected", fold(rejected, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict,
-		"until somebody looks again")
+		"until the next check")
 	require.Equal(t, "cp-9", after.Checkpoint.ID)
 	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
 }

@@ -41,7 +41,7 @@ func journals(t testing.TB) map[string][]run.Event {
 }
 
 // TestFoldContinuesFromCarriedState cuts a journal at every event, takes the state through JSON as continue-as-new
-// does, and goes on.
+// does, and continues.
 func TestFoldContinuesFromCarriedState(t *testing.T) {
 	for name, events := range journals(t) {
 		whole := carried(t, fold(run.State{}, events))

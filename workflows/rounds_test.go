@@ -41,7 +41,7 @@ const (
 )
 
 // TestRequestedRound follows a round that an operator requests: it begins at the last step that changes something,
-// with the feedback, and what it changed is judged before somebody is asked again.
+// with the feedback, and what it changed is judged before the operator is asked again.
 func TestRequestedRound(t *testing.T) {
 	again, fix := message{"action": "retry_feedback", "feedback": "more"}, message{"action": "fix", "feedback": "more"}
 	more, goOn := message{"action": "retry_feedback", "feedback": "still more"}, message{"action": "continue"}
@@ -140,7 +140,7 @@ func TestLoopWithoutQuestionJudgesBeforeDelivery(t *testing.T) {
 	w.in.Start.Delivers = false
 	w.agent.words = strings.Fields("rejected rejected rejected")
 	w.ends(run.Done, "")
-	require.Equal(t, "implementer reviewer implementer reviewer implementer", w.called(), "nobody is asked about it")
+	require.Equal(t, "implementer reviewer implementer reviewer implementer", w.called(), "no question is asked about it")
 }
 
 // TestDetailsShowWhatAQuestionIsAbout: the Web UI shows it.

@@ -39,7 +39,7 @@ func TestOneProbeAfterTheReset(t *testing.T) {
 		return s != nil, probe
 	}
 	waits, _ := ask(Caller{Run: "a", Call: "a/1"}, start)
-	require.False(t, waits, "a healthy account asks nobody")
+	require.False(t, waits, "a healthy account is not checked")
 	s := shutAt(t, h, start, reset)
 	leased := Caller{Run: "a", Call: "a/1", Number: s.Number}
 	for name, row := range map[string]struct {

@@ -79,7 +79,7 @@ func TestRemovedFileIsRestored(t *testing.T) {
 	require.InDelta(t, 2, h.used().USD, 1e-9)
 }
 
-// TestInterruptedWriteLosesNothing: the begin of a line that an interrupted write left was confirmed to nobody.
+// TestInterruptedWriteLosesNothing: the beginning of a line that an interrupted write left was never confirmed.
 func TestInterruptedWriteLosesNothing(t *testing.T) {
 	h := newHost(t)
 	require.Nil(t, h.reserve("r/1", Budget{}))

@@ -24,7 +24,7 @@ type day struct {
 	damage  []Damage
 	lost    int  // lines that cannot be read
 	short   bool // it lacks what was read before
-	torn    bool // an interrupted write left the begin of a line
+	torn    bool // an interrupted write left the beginning of a line
 }
 
 // load returns a day. What was read before is not read again.

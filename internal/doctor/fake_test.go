@@ -42,7 +42,7 @@ type frontend struct {
 
 type workflow struct {
 	status  enumspb.WorkflowExecutionStatus
-	message *run.State // nil: nobody answers
+	message *run.State // nil: no run answers
 	pending []*workflowpb.PendingActivityInfo
 }
 

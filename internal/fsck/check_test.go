@@ -169,7 +169,7 @@ func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
 }
 
 // TestInterruptedProjectionIsReportedAndRepaired stops a projection before some of its steps, as a crash does. What it
-// leaves is a finding as soon as nobody holds the lock, and a repair ends it; the next projections give the directory
+// leaves is a finding once no process holds the lock, and a repair ends it; the next projections give the directory
 // of an undisturbed run.
 func TestInterruptedProjectionIsReportedAndRepaired(t *testing.T) {
 	s := whole(t)

@@ -120,7 +120,7 @@ func TestCollectKeepsUnknownRuns(t *testing.T) {
 		name    string
 		hurt    func(t *testing.T, s *store.Store, d projector.Dir)
 		message string
-		forget  string // with which it goes on; empty: it is to be mended
+		forget  string // with which it continues; empty: it has to be repaired
 	}{
 		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d projector.Dir) {
 			for _, name := range []string{layout.EventsFile, layout.MetaFile} {

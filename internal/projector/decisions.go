@@ -54,24 +54,26 @@ func FileOf(d rundir.Dir, want string) (string, error) {
 // FileOfReply returns the file with the newest reply of that digest, relative to the directory, or "" if no pass
 // replied with it.
 func FileOfReply(d rundir.Dir, digest string) (string, error) {
-	events, _, err := d.Events()
-	if err != nil {
-		return "", err
-	}
-	for _, e := range slices.Backward(events) {
-		if e.Kind != run.KindPassEnd {
-			continue
+	return newestFile(d, func(p run.PassEnd) string {
+		if p.Reply == nil || p.Reply.Digest != digest {
+			return ""
 		}
-		var p run.PassEnd
-		if e.Decode(&p); p.Reply != nil && p.Reply.Digest == digest {
-			return layout.ReplyFile(p.Pass, layout.Scored(p)), nil
-		}
-	}
-	return "", nil
+		return layout.ReplyFile(p.Pass, layout.Scored(p))
+	})
 }
 
 // FileOfVerdict returns the file with the newest structured verdict of that digest, relative to the directory, or "".
 func FileOfVerdict(d rundir.Dir, digest string) (string, error) {
+	return newestFile(d, func(p run.PassEnd) string {
+		if p.Findings.Blob() != digest {
+			return ""
+		}
+		return layout.VerdictFile(p.Pass)
+	})
+}
+
+// newestFile returns what is found of the newest pass of which anything is, or "".
+func newestFile(d rundir.Dir, find func(run.PassEnd) string) (string, error) {
 	events, _, err := d.Events()
 	if err != nil {
 		return "", err
@@ -81,8 +83,9 @@ func FileOfVerdict(d rundir.Dir, digest string) (string, error) {
 			continue
 		}
 		var p run.PassEnd
-		if e.Decode(&p); p.Findings.Blob() == digest {
-			return layout.VerdictFile(p.Pass), nil
+		e.Decode(&p)
+		if file := find(p); file != "" {
+			return file, nil
 		}
 	}
 	return "", nil

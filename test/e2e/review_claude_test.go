@@ -74,7 +74,7 @@ func TestDecidedClaude(t *testing.T) {
 
 	require.Equal(t, "zero\none\ntwo\nthree\n", string(read(t, filepath.Join(dir, layout.WorkspaceDir, "work.txt"))))
 	asked, _ := a.api.Asked()
-	require.Len(t, asked, len(turns), "no call is made that nobody asked for")
+	require.Len(t, asked, len(turns), "no other call is made")
 	for _, part := range []string{"Review: verdict == approved is not met after 1 round", "two are not enough",
 		"I wrote two.", "a third one"} {
 		require.Contains(t, string(asked[6].Body), part, "the model that changes the work")
