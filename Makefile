@@ -4,7 +4,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-turns build server chromium bubblewrap agents test test-all soak soak-turns bench lint check clean
+.PHONY: help demo demo-review demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,9 @@ soak: server ## kill, stop and upgrade workers at random moments of many runs; R
 
 soak-turns: server ## kill workers at random moments of runs that work on a tree; RUNS=200 KILLS=5 SEED=11
 	@go test -v -timeout 0 -run '^TestSoakTurns$$' ./test/e2e -soak.turns=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),5) -soak.seed=$(or $(SEED),11)
+
+mutants: server ## plant faults and count those that the tests detect; N=600 SEED=1 PACKAGES=run,workflows (docs/testing.md)
+	@go -C tools run ./mutate -n $(or $(N),600) -seed $(or $(SEED),1) -packages "$(PACKAGES)"
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))

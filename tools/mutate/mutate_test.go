@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const sampleCode = `package sample
+
+type Box struct{ Wide, High int }
+
+type Status string
+
+const (
+	Closed Status = "closed"
+	Open   Status = "open"
+)
+
+func (Box) Kind(string) Status { return Open }
+
+func (b *Box) Grow(by ...int) {
+	for _, n := range by {
+		b.Wide += n
+	}
+}
+
+func Largest[T int | string](_ bool, all ...T) (out T) {
+	for _, one := range all {
+		if one > out {
+			out = one
+		}
+	}
+	return out
+}
+
+func Untested(n int) bool { return n == 3 }
+
+func Unchecked(n int) bool { return n < 3 }
+`
+
+const sampleTest = `package sample
+
+import "testing"
+
+func TestKind(t *testing.T) {
+	if (Box{}).Kind("") != Open {
+		t.Fatal()
+	}
+}
+
+func TestGrow(t *testing.T) {
+	b := Box{High: 1}
+	b.Grow(1, 2)
+	if b.Wide != 3 {
+		t.Fatal(b)
+	}
+}
+
+func TestLargest(t *testing.T) {
+	if Largest(true, 1, 3, 2) != 3 {
+		t.Fatal()
+	}
+}
+
+func TestUnchecked(t *testing.T) { Unchecked(1) }
+`
+
+// sample writes a module with known gaps in its tests.
+func sample(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for path, text := range map[string]string{
+		"go.mod": "module example.org/sample\n\ngo 1.26\n", "box/box.go": sampleCode, "box/box_test.go": sampleTest,
+		"equivalent.txt": "box | Largest | > => >=\tthe same value replaces itself\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o644))
+	}
+	return root
+}
+
+func mutateSample(t *testing.T, root string, faults []namedFault, o options) (string, error) {
+	t.Helper()
+	t.Setenv("GOWORK", "off")
+	o.workers, o.slowest, o.work = 2, time.Minute, t.TempDir()
+	code, err := load(t.Context(), root, []target{{folder: "box", tests: []string{"box"}}}, o)
+	require.NoError(t, err)
+	code.equivalent, code.faults = "equivalent.txt", faults
+	var out bytes.Buffer
+	err = mutate(t.Context(), &out, code, o)
+	return out.String(), err
+}
+
+// Each gap of the tests is reported with its place, and nothing else is.
+func TestGapsAreReported(t *testing.T) {
+	out, err := mutateSample(t, sample(t), nil, options{number: 1000})
+	require.NoError(t, err)
+	var gaps []string
+	for line := range strings.Lines(out) {
+		if what, key, ok := strings.Cut(line, ": box/box.go:"); ok {
+			gaps = append(gaps, what+" "+strings.TrimSpace(key))
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"unreached 29 operator | Untested | == => !=",
+		"unreached 29 constant | Untested | 3 => 4",
+		"survived 31 operator | Unchecked | < => <=",
+		"survived 31 operator | Unchecked | < => >=",
+		"survived 31 constant | Unchecked | 3 => 4",
+	}, gaps, out)
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 10 4 3 2 1 44.4%")
+}
+
+// A named fault and a kill rate that is too low end in an error of their own.
+func TestTooFewKillsFail(t *testing.T) {
+	root := sample(t)
+	missed := namedFault{"wrong limit", "box/box.go", "Unchecked", "n < 3", "n < 2"}
+	caught := namedFault{"no growth", "box/box.go", "Box.Grow", "+= n", "+= 2 * n"}
+	both := options{number: 1, faults: true, only: "no growth|wrong limit"}
+	out, err := mutateSample(t, root, []namedFault{caught, missed}, both)
+	require.ErrorIs(t, err, errMissed)
+	require.ErrorContains(t, err, "wrong limit")
+	require.NotContains(t, err.Error(), "no growth")
+	require.Contains(t, out, "fault no growth: killed box TestGrow")
+
+	_, err = mutateSample(t, root, nil, options{number: 1000, rate: 99})
+	require.ErrorIs(t, err, errMissed)
+	_, err = mutateSample(t, root, nil, options{number: 1000, floor: 99})
+	require.ErrorIs(t, err, errMissed)
+}
+
+// A fault whose text is gone must be brought up to date.
+func TestFaultsNameExistingCode(t *testing.T) {
+	old, all := []namedFault{{"old", "box/box.go", "Unchecked", "n > 9", "n"}}, options{faults: true}
+	_, err := mutateSample(t, sample(t), old, all)
+	require.ErrorContains(t, err, `"n > 9" stands 0 times in Unchecked of box/box.go`)
+	old[0].old, old[0].text = "n < 3", "m < 3"
+	_, err = mutateSample(t, sample(t), old, all)
+	require.ErrorContains(t, err, "does not compile")
+}
