@@ -10,7 +10,7 @@ func (l *Log) started(_ *Entry, p RunStart) {
 		l.warn("%s", w)
 		reason = p.Warnings[0]
 	}
-	l.decide(LogDecision{Decision: "fresh-start", Reason: reason})
+	l.decide(LogDecision{Decision: FreshStart, Reason: reason})
 }
 
 // resumed records where the run continues, and every pass that is not done again.
@@ -21,7 +21,7 @@ func (l *Log) resumed(e *Entry, p RunResumed) {
 		reason += " (" + e.Before.Reason + ")"
 	}
 	l.info("Resuming from pass %d/%d (%s)", min(next, e.After.Passes.Total), e.After.Passes.Total, reason)
-	l.decide(LogDecision{Decision: "resume", Reason: reason, PassNumber: next, By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: ResumeRun, Reason: reason, PassNumber: next, By: p.By, Auth: p.Auth})
 	for n := 1; n < next; n++ {
 		l.decide(LogDecision{Decision: "skip-pass", Reason: "pass already completed", PassNumber: n})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
@@ -184,7 +185,8 @@ func (a *app) start(ctx context.Context, def operations.Definition, dir string, 
 	return a.attach(ctx, s, st, pauses)
 }
 
-// finished reports that the run of a directory is closed and was given this definition. It changes nothing.
+// finished reports that the run of a directory is closed and was given this definition. It changes nothing but adds
+// what it found to the decision log.
 func (a *app) finished(ctx context.Context, d rundir.Dir, def operations.Definition) (bool, error) {
 	claim, err := d.Claim()
 	if errors.Is(err, rundir.ErrNoRun) || err == nil && def.Changed != operations.ChangedRefuse {
@@ -205,8 +207,12 @@ func (a *app) finished(ctx context.Context, d rundir.Dir, def operations.Definit
 	if err := o.Unchanged(ctx, def, projector.Dir{Dir: d}, claim, meta.State); err != nil {
 		return false, err
 	}
+	o.By = connect.User()
+	for _, w := range o.RecordStart(ctx, projector.Dir{Dir: d}, meta.State, meta.Events.Seq) {
+		fmt.Fprintf(a.err, "Warning: %s\n", a.secrets.Text(w))
+	}
 	a.started = &Started{RunID: claim.RunID, Directory: d.Root}
-	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, nothing was changed.\n", claim.RunID, d.Root, meta.Status)
+	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, the run was not changed.\n", claim.RunID, d.Root, meta.Status)
 	if status := run.Status(meta.Status); !status.Settled() || status == run.Cancelled {
 		fmt.Fprintf(a.out, "To resume it: %s resume %s\n", program(), shell.Quote(d.Root))
 	}

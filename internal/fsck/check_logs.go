@@ -62,7 +62,9 @@ func (x *examined) judgeLog(m rundir.DerivedMark) error {
 			return fmt.Errorf("read %s: %w", x.dir.Path(m.File), err)
 		}
 		if line.End > m.Size {
-			rest++
+			if _, ofStart := records.ParseStart(string(line.Bytes)); !ofStart || m.File != layout.DecisionsLog {
+				rest++
+			}
 			continue
 		}
 		known, chain = line.Number, line.Chain(chain)

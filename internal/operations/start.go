@@ -221,6 +221,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"})
 		return st, err
 	case effective.Liveness == run.LiveOpen, effective.Recorded.Closed() && amends == nil:
+		st.Warnings = o.RecordStart(ctx, dir, now.State, now.Tail.Seq)
 		return st, nil
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: "run", Amend: amends})

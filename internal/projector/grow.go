@@ -21,7 +21,7 @@ func (p *Projector) growAll(l *records.Logbook) error {
 	if l.Err != nil {
 		return l.Err
 	}
-	if err := p.makeLogs(); err != nil {
+	if err := errors.Join(p.makeLogs(), p.keepStarts()); err != nil {
 		return err
 	}
 	var files []string

@@ -18,6 +18,10 @@ func (p *Projector) Materialise() error {
 	if err := p.readRecords(due); err != nil {
 		return err
 	}
+	starts, err := p.startsBefore()
+	if err != nil {
+		return err
+	}
 	from := rundir.Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State.Clone()}
 	load := func(d string) ([]byte, error) { return p.Blobs.Get(p.Ctx, d) }
 	w, logs := &batchWriter{dir: p.Dir, load: load, spares: p.Spares}, records.NewLogbook(load)
@@ -41,8 +45,10 @@ func (p *Projector) Materialise() error {
 			return err
 		}
 		records.Summarize(&p.meta.Summary, e, had, &p.records)
+		starts = logs.StartsUpTo(e.Seq-1, starts)
 		logs.Log(records.EntryOf(e, &before, &p.meta.State, &p.records, pending))
 	}
+	logs.StartsUpTo(p.last, starts)
 	if err := p.keepMarks(marks); err != nil {
 		return err
 	}

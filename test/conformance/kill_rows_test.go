@@ -122,7 +122,9 @@ func killRows() rows {
 			for _, r := range []result{killedRun.get(t), lostRun.get(t), restedRun.get(t), againRun.get(t)} {
 				require.Equal(t, "fresh-start", r.log(t, "decisions.jsonl")[0].text(t, "decision"))
 				require.Len(t, r.decisions(t, "fresh-start"), 1)
+				require.Empty(t, r.decisions(t, "paused"), "nothing was started while it was paused")
 			}
+			require.NotEmpty(t, killedRun.get(t).decisions(t, "resume"))
 			for _, d := range killedRun.get(t).decisions(t, "resume") {
 				require.Equal(t, "the worker sent no more heartbeats", d.text(t, "reason"))
 			}

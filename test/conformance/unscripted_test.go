@@ -30,7 +30,7 @@ var unscripted = map[string]string{
 	"RS-06": "it writes to the directory while nobody works", "RS-07": "it writes to the directory while nobody works",
 	"RS-08": "it takes away the server and the store", "RS-09": "it takes away the server and the store",
 	"RS-11": "it is about a run without failures",
-	"RS-14": "it needs a worker that dies in a cycle", "RS-18": "it is about the decisions of all runs",
+	"RS-14": "it needs a worker that dies in a cycle",
 	"RS-19": "it kills everywhere",
 	"RS-20": "it is about logs that grow", "RS-21": "it kills everywhere", "RS-22": "it compares notes of two runs",
 }
