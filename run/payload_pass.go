@@ -21,6 +21,10 @@ type Pass struct {
 	References []string `json:"references,omitempty"`
 }
 
+// CountsAsTurn reports whether the pass is numbered as a turn when it settles: it outputs what the run makes, the
+// artifact or changes of the tree.
+func (p Pass) CountsAsTurn() bool { return p.Gives == "artifact" || p.Gives == "changes" }
+
 // PassStart is on disk before anything else of the pass happens.
 type PassStart struct {
 	Pass

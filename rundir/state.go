@@ -48,7 +48,7 @@ type PipelineState struct {
 	PendingSpend    []PendingSpend `json:"pendingSpend"`    // what attempts have cost whose pass has not ended
 	FailedOutputs   map[string]int `json:"failedOutputs"`   // how many failed outputs each evidence folder holds
 	Superseded      map[string]int `json:"aside"`           // how often each evidence folder was set aside by a revert
-	// how many a run on a workspace has had, those that a revert left behind included
+	// how many settled passes have output the artifact or changes, those that a revert left behind included
 	Turns   int   `json:"turns,omitempty"`
 	LastSeq int64 `json:"lastSeq"`
 }

@@ -262,7 +262,11 @@ func (r *recovering) calls(ctx context.Context) error {
 		c, there := newestOf(byID, row.Call)
 		folder := callFolder(row.Call)
 		if !there && row.Outcome != run.CategorySuperseded {
-			r.lacks("call %s (%s, %s): the store has neither claim nor answer of it", row.Call, row.Turn, row.Role)
+			who := row.Role
+			if row.Step != "" { // earlier releases recorded none
+				who = row.Step + ", " + who
+			}
+			r.lacks("call %s (%s): the store has neither claim nor answer of it", row.Call, who)
 		}
 		if ok, err := r.blob(ctx, folder+"/prompt.md", "the prompt of call "+row.Call, c.Prompt); err != nil {
 			return err

@@ -91,8 +91,8 @@ func TestRecoverListsWhatIsMissing(t *testing.T) {
 			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.001.1.-.1/reply.txt",
 				"calls/r1_g0.002.1.-.1.def/prompt.md", "page.html", "given/pipeline.yaml"}},
 		{"the call", func(_ *testing.T, w *world) {
-			w.rows = []byte(strings.ReplaceAll(string(w.rows), "g0.001",
-				"g0.003"))
+			w.rows = []byte(strings.NewReplacer("g0.001", "g0.003", `"turn":"001"`, `"turn":1,"step":"001"`).Replace(
+				string(w.rows)))
 		},
 			"call r1/g0.003.1.-.1 (001, builder): the store has neither claim nor answer of it",
 			[]string{"calls/r1_g0.001.1.-.1.abc/prompt.md", "calls/r1_g0.001.1.-.1.abc/reply.txt",

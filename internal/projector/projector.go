@@ -89,7 +89,7 @@ func (p *Projector) readUnseen() error {
 func (p *Projector) readRecords(due bool) error {
 	if b := p.meta.Behind; b != nil && !due && b.Records.Valid() && b.Records.LastSeq == p.meta.Events.Seq && !p.shrunk() {
 		p.records = b.Records
-		return nil
+		return p.countTurns()
 	}
 	stands := p.meta.Events.Seq
 	if p.meta.Behind != nil {
@@ -111,7 +111,7 @@ func (p *Projector) readRecords(due bool) error {
 		if p.meta.Behind != nil {
 			p.records, err = records.CatchUp(p.Dir.Dir, state, p.meta.Meta)
 		}
-		return err
+		return errors.Join(err, p.countTurns())
 	}
 	p.records, p.anew = rundir.NewState(), true
 	if p.meta.Events.Seq == 0 {

@@ -106,7 +106,7 @@ func (l *Logbook) trace(e entry, p run.PassEnd) {
 		return // its last call has a row already
 	}
 	row := rundir.TraceRow{
-		Seq: e.Seq, TS: e.TS, Call: p.Call, Turn: p.Step, Role: path.Base(layout.Member(p.Pass)),
+		Seq: e.Seq, TS: e.TS, Call: p.Call, Turn: e.turn(), Step: p.Step, Role: path.Base(layout.Member(p.Pass)),
 		PromptPath: layout.PromptFile(p.Pass), Reply: run.DigestOf(p.Reply),
 		Outcome: p.Outcome.In(e.After.Wording), DurationMS: p.DurationMS, Reused: p.Reused, Joined: p.Joined,
 	}
@@ -126,7 +126,7 @@ func (l *Logbook) traceTools(call rundir.TraceRow, tools *run.ToolUses) {
 		return
 	}
 	for _, t := range tools.First {
-		l.row(layout.TracesFile, rundir.ToolRow{Seq: call.Seq, TS: call.TS, Call: call.Call, Turn: call.Turn,
+		l.row(layout.TracesFile, rundir.ToolRow{Seq: call.Seq, TS: call.TS, Call: call.Call, Turn: call.Turn, Step: call.Step,
 			Role: call.Role, Tool: t.Name, Input: t.Input, InputDigest: t.Digest, State: t.State})
 	}
 }
@@ -137,8 +137,12 @@ func (l *Logbook) traceAttempt(e entry, p run.PassAttempt) {
 		return
 	}
 	nth := layout.AttemptNumber(p, e.book.FailedOutputs[FailedKey(p.Pass)]-1) // it is counted
+	turn := e.turn()
+	if p.CountsAsTurn() && p.Late == 0 {
+		turn++ // the number that it has when it settles
+	}
 	row := rundir.TraceRow{
-		Seq: e.Seq, TS: e.TS, Call: layout.AttemptCall(p), Turn: p.Step, Role: path.Base(layout.Member(p.Pass)),
+		Seq: e.Seq, TS: e.TS, Call: layout.AttemptCall(p), Turn: turn, Step: p.Step, Role: path.Base(layout.Member(p.Pass)),
 		PromptPath: layout.FailedPrompt(p.Pass, nth),
 		ReplyPath:  layout.FailedFile(p.Pass, nth), Reply: run.DigestOf(p.Output), Outcome: p.Category.In(e.After.Wording),
 		DurationMS: p.DurationMS,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func (l *Logbook) scored(e entry) {
@@ -25,7 +26,24 @@ func (l *Logbook) scored(e entry) {
 	l.row(layout.QualityLog, row)
 }
 
-// artifact is one row of provenance.jsonl: which turn changed which file from what to what.
+// changeRow is a line of provenance.jsonl: which turn changed which file from what to what.
+type changeRow struct {
+	Seq    int64             `json:"seq"`
+	TS     string            `json:"ts"`
+	Turn   rundir.TurnNumber `json:"turn"`
+	Step   string            `json:"step"`
+	Call   string            `json:"call"`
+	Path   string            `json:"path"`
+	Old    string            `json:"old_path,omitempty"`
+	Kind   string            `json:"kind,omitempty"`
+	Before string            `json:"hash_before"`
+	After  string            `json:"hash_after"`
+}
+
+// turn is the number of the last settled turn. The events that follow a pass are part of its turn.
+func (e entry) turn() rundir.TurnNumber { return rundir.TurnNumber(e.book.Turns) }
+
+// artifact is one row of provenance.jsonl about the artifact.
 func (l *Logbook) artifact(e entry) {
 	var p run.ArtifactUpdated
 	e.Decode(&p)
@@ -33,15 +51,8 @@ func (l *Logbook) artifact(e entry) {
 	if e.Before.Artifact != nil {
 		before = e.Before.Artifact.Digest
 	}
-	l.row(layout.ProvenanceFile, struct {
-		Seq    int64  `json:"seq"`
-		TS     string `json:"ts"`
-		Turn   string `json:"turn"`
-		Call   string `json:"call"`
-		Path   string `json:"path"`
-		Before string `json:"hash_before"`
-		After  string `json:"hash_after"`
-	}{e.Seq, e.TS, p.Step, p.Call, e.book.CurrentArtifactPath, before, p.Artifact.Digest})
+	l.row(layout.ProvenanceFile, changeRow{Seq: e.Seq, TS: e.TS, Turn: e.turn(), Step: p.Step, Call: p.Call,
+		Path: e.book.CurrentArtifactPath, Before: before, After: p.Artifact.Digest})
 }
 
 // tree is one row of provenance.jsonl for each file that a turn changed, deletions and renames too (requirement 004).
@@ -60,16 +71,7 @@ func (l *Logbook) tree(e entry) {
 		}
 	}
 	for _, f := range files {
-		l.row(layout.ProvenanceFile, struct {
-			Seq    int64  `json:"seq"`
-			TS     string `json:"ts"`
-			Turn   string `json:"turn"`
-			Call   string `json:"call"`
-			Path   string `json:"path"`
-			Old    string `json:"old_path,omitempty"`
-			Kind   string `json:"kind"`
-			Before string `json:"hash_before"`
-			After  string `json:"hash_after"`
-		}{e.Seq, e.TS, p.Step, p.Call, f.Path, f.Old, f.Kind, f.Before, f.After})
+		l.row(layout.ProvenanceFile, changeRow{Seq: e.Seq, TS: e.TS, Turn: e.turn(), Step: p.Step, Call: p.Call,
+			Path: f.Path, Old: f.Old, Kind: f.Kind, Before: f.Before, After: f.After})
 	}
 }

@@ -27,7 +27,7 @@ var topKeys = []string{
 
 var ourKeys = []string{
 	"inFlightPACycle", "openCycle", "pausedFrom", "generation", "sunkCostUsd", "pendingErrors", "pendingSpend",
-	"failedOutputs", "aside", "lastSeq",
+	"failedOutputs", "aside", "turns", "lastSeq",
 }
 
 // stateRows are what state.json is and holds.

@@ -17,7 +17,8 @@ import (
 
 // change is a row of provenance of a workspace, without the time and with the call's name inside its run.
 type change struct {
-	Turn   string `json:"turn"` // key of the step
+	Turn   int    `json:"turn"`
+	Step   string `json:"step"`
 	Call   string `json:"call"`
 	Path   string `json:"path"`
 	Old    string `json:"old_path"`

@@ -423,6 +423,7 @@ func processes(now instant, bystanders []process.Identity) error {
 // the one before ended (9).
 func provenance(dir string, now instant) error {
 	type row struct {
+		Turn   int    `json:"turn"`
 		Call   string `json:"call"`
 		Path   string `json:"path"`
 		Before string `json:"hash_before"`
@@ -447,6 +448,9 @@ func provenance(dir string, now instant) error {
 			after, last.Call, last.After)
 	}
 	for i := range rows[1:] {
+		if rows[i].Turn < 1 || rows[i+1].Turn <= rows[i].Turn {
+			return fmt.Errorf("row %d is of turn %d, row %d of turn %d", i+2, rows[i+1].Turn, i+1, rows[i].Turn)
+		}
 		if rows[i+1].Before != rows[i].After {
 			return fmt.Errorf("row %d begins with %s, row %d ended with %s", i+2, rows[i+1].Before, i+1, rows[i].After)
 		}
