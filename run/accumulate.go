@@ -6,6 +6,7 @@ import "slices"
 // between are not kept.
 type Fold struct {
 	state   folder
+	event   Event // the last one: a separate copy of each would be on the heap
 	illegal Irregular
 	unusual Irregular
 }
@@ -57,7 +58,10 @@ func NewFold(s State, h History) *Fold {
 }
 
 // Apply folds one event.
-func (f *Fold) Apply(e Event) { f.add(&e) }
+func (f *Fold) Apply(e Event) {
+	f.event = e
+	f.add(&f.event)
+}
 
 func (f *Fold) add(e *Event) {
 	f.state.apply(e)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // CheckpointVersion is the version of stored checkpoints. A reader upgrades older ones and refuses newer ones.
@@ -57,6 +58,13 @@ func NewCheckpoint(s State, chain Chain) (Checkpoint, bool) {
 
 // UnnamedID is the name of a checkpoint that was not given one.
 func UnnamedID(seq int64) string { return "cp-" + strconv.FormatInt(seq, 10) }
+
+// isUnnamed reports whether id is UnnamedID(seq).
+func isUnnamed(id string, seq int64) bool {
+	var digits [20]byte
+	number, found := strings.CutPrefix(id, "cp-")
+	return found && number == string(strconv.AppendInt(digits[:0], seq, 10))
+}
 
 // Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact,
 // notes and counters are those of the checkpoint. What happened all the same stays: epoch, money spent, the budget as

@@ -304,19 +304,20 @@ func structDecoder(d *decoder) decodeValue {
 }
 
 func sliceDecoder(t reflect.Type, elem decodeValue) decodeValue {
-	zero := reflect.Zero(t.Elem())
+	empty := reflect.MakeSlice(t, 0, 0)
 	return func(w *words, b []byte, i, depth int, to reflect.Value) int {
 		if i >= len(b) || b[i] != '[' || !to.IsNil() || depth >= maxDepth {
 			return decodeAny(w, b, i, depth, to)
 		}
-		list := reflect.MakeSlice(t, 0, 0)
 		if i = skipSpace(b, i+1); i < len(b) && b[i] == ']' {
-			to.Set(list)
+			to.Set(empty)
 			return i + 1
 		}
-		for ; ; i++ {
-			list = reflect.Append(list, zero)
-			i = elem(w, b, skipSpace(b, i), depth+1, list.Index(list.Len()-1))
+		for n := 0; ; i, n = i+1, n+1 {
+			to.Grow(1) // in place: reflect.Append allocates a header for each element
+			to.SetLen(n + 1)
+			to.Index(n).SetZero()
+			i = elem(w, b, skipSpace(b, i), depth+1, to.Index(n))
 			if i < 0 {
 				return -1
 			}
@@ -324,7 +325,6 @@ func sliceDecoder(t reflect.Type, elem decodeValue) decodeValue {
 				return -1
 			}
 			if b[i] == ']' {
-				to.Set(list)
 				return i + 1
 			}
 		}

@@ -117,6 +117,10 @@ func (e Event) Decode(v any) {
 	}
 }
 
+// PayloadOf returns the payload of an event as one of its types, as [Event.Decode] does. It allocates nothing for a
+// payload that a reader has decoded.
+func PayloadOf[T any](e Event) T { return decoded[T](&e) }
+
 // decoded returns the payload as one of its types.
 func decoded[T any](e *Event) T {
 	if d, ok := e.decoded.(*T); ok {

@@ -21,7 +21,7 @@ func (f *folder) apply(e *Event) {
 		f.applyOne(e, r)
 		return
 	}
-	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && f.Checkpoint.ID == UnnamedID(e.Seq-1)
+	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && isUnnamed(f.Checkpoint.ID, e.Seq-1)
 	f.applyOne(e, r)
 	if behind {
 		f.head(e) // it belongs to what the head stands for

@@ -33,8 +33,7 @@ func (c *calls) note(e run.Event) {
 	c.reverts.Take(e)
 	switch e.Kind {
 	case run.KindPassStart:
-		var p run.PassStart
-		e.Decode(&p)
+		p := run.PayloadOf[run.PassStart](e)
 		if c.asked == nil {
 			c.asked = map[string]string{}
 		}
@@ -53,8 +52,8 @@ func (c *calls) note(e run.Event) {
 }
 
 func (c *calls) attempt(e run.Event) {
-	var p run.PassAttempt
-	if e.Decode(&p); p.Output == nil || !p.Judged && p.Late == 0 {
+	p := run.PayloadOf[run.PassAttempt](e)
+	if p.Output == nil || !p.Judged && p.Late == 0 {
 		return
 	}
 	call := &called{
@@ -68,8 +67,7 @@ func (c *calls) attempt(e run.Event) {
 }
 
 func (c *calls) end(e run.Event) {
-	var p run.PassEnd
-	e.Decode(&p)
+	p := run.PayloadOf[run.PassEnd](e)
 	call := &called{seq: e.Seq, row: e.Seq, about: p.Pass, id: p.Call, again: p.Reused}
 	if p.Outcome == run.CategoryOK {
 		call.prompt, call.reply, call.envelope = c.asked[layout.PromptFile(p.Pass)], run.DigestOf(p.Reply),

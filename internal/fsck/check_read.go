@@ -186,8 +186,7 @@ func (s *scanned) note(e run.Event, before *run.State) {
 }
 
 func (s *scanned) turn(e run.Event, before *run.State) {
-	var end run.PassEnd
-	e.Decode(&end)
+	end := run.PayloadOf[run.PassEnd](e)
 	if tree, ok := projector.TreeAfter(end, *before); ok {
 		s.turns = append(s.turns, tree)
 	}
