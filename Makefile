@@ -54,7 +54,7 @@ tctl: ## build the archived tctl there too
 
 pictures: server chromium ## take the pictures of the Web UI, reports and the live screen that the documentation shows; needs tmux
 	@command -v tmux >/dev/null || { echo "This needs tmux: sudo apt-get install tmux (Debian, Ubuntu), brew install tmux (macOS)" >&2; exit 1; }
-	@go test -count 1 -timeout 20m -run '^TestWebUI|^TestTerminalPictures|^TestReport$$' ./test/e2e -pictures
+	@go test -count 1 -timeout 20m -run '^TestWebUI|^TestScenarioByEveryClient$$|^TestTerminalPictures|^TestReport$$' ./test/e2e -pictures
 
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$|^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"

@@ -1,109 +1,223 @@
 package e2e_test
 
 import (
+	"bytes"
 	"encoding/json"
+
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// teller gives one answer of a story in its own way.
-type teller func(t *testing.T, tr *trial, q run.Question, m workflows.Message)
+// storyFiles are a pipeline whose agents depend on nothing but the tree: two runs of it on the same tree are the same.
+var storyFiles = map[string]string{
+	"pipeline.yaml": `pipeline: story
+workspace: {git: worktree}
+delivery: {to: branch, branch: result}
+agents:
+  planner: {run: [echo, "The plan: add lines."], reply: text}
+  implementer: {run: [sh, -c, "echo line >>work.txt; echo I added a line."], reply: text}
+  reviewer: {run: [sh, -c, "wc -l <work.txt; echo VERDICT: rejected"], reply: text}
+roles:
+  planner: {prompt: p.md, gives: report, agent: planner}
+  implementer: {prompt: p.md, gives: changes, agent: implementer}
+  reviewer: {prompt: p.md, gives: report, agent: reviewer, verdict: {find: 'VERDICT: (approved|rejected)'}}
+stages:
+  - name: plan
+    steps: [{role: planner}, {ask: 'Is this the right plan?'}]
+  - name: implement
+    steps: [{role: implementer, see: plan}]
+  - name: review
+    repeat: {max: 1, until: verdict == approved, otherwise: ask}
+    steps: [{role: reviewer, see: plan}, {role: implementer, see: last}]
+`,
+	"p.md": "Do it.\n",
+}
 
-func (m answerOf) json(t *testing.T) string {
+// storySteps are the messages of the story. Each answers a question, but the instruction.
+var storySteps = []struct {
+	verb string
+	kind run.QuestionKind
+	m    workflows.Message
+}{
+	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{
+		Action: run.ActionRetryFeedback, Feedback: `shorter, "please"`, Note: "first"}},
+	{workflows.VerbSteer, run.QuestionHandoff, workflows.Message{Text: "Keep the API.", Role: "implementer"}},
+	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{Action: run.ActionContinue}},
+	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{
+		Action: run.ActionContinueWithWaiver, Feedback: "the line is long"}},
+	{workflows.VerbDecide, run.QuestionDelivery, workflows.Message{Action: run.ActionApprove}},
+}
+
+// storyClient sends one message in its own way.
+type storyClient func(tr *trial, verb string, m workflows.Message)
+
+// storyClients are all ways to answer; tctl is among them with the flag.
+func storyClients() map[string]storyClient {
+	clients := map[string]storyClient{
+		"starter": func(tr *trial, verb string, m workflows.Message) {
+			args := []string{verb, tr.dir}
+			if verb == workflows.VerbSteer {
+				tr.starter(append(args, m.Text, "--role", m.Role)...)
+				return
+			}
+			for flag, value := range map[string]string{"action": m.Action, "by": m.By, "feedback": m.Feedback, "note": m.Note} {
+				if value != "" {
+					args = append(args, "--"+flag, value)
+				}
+			}
+			tr.starter(args...)
+		},
+		"temporal, Update": func(tr *trial, verb string, m workflows.Message) {
+			tr.cli(tr.dir).do("workflow", "update", "execute", "--name", verb, "--input", inJSON(tr.t, m))
+		},
+		"temporal, signal": func(tr *trial, verb string, m workflows.Message) {
+			if verb == workflows.VerbDecide {
+				require.Contains(tr.t, tr.cli(tr.dir).do("workflow", "query", "--type", "handoff"), m.Action,
+					"the query names the actions")
+			}
+			tr.cli(tr.dir).do("workflow", "signal", "--name", verb, "--input", inJSON(tr.t, m))
+		},
+		"Web UI": byForm(),
+	}
+	if *tctl != "" {
+		clients["tctl"] = func(tr *trial, verb string, m workflows.Message) {
+			cmd := exec.CommandContext(tr.t.Context(), *tctl, "wf", "signal", "-w", metaOf(tr.t, tr.dir).RunID, "-n", verb,
+				"-i", inJSON(tr.t, m))
+			cmd.Env = append(os.Environ(), tr.running().Server.SetEnv()...)
+			out, err := cmd.CombinedOutput()
+			require.NoError(tr.t, err, string(out))
+		}
+	}
+	return clients
+}
+
+func inJSON(t *testing.T, m workflows.Message) string {
 	t.Helper()
 	raw, err := json.Marshal(m)
 	require.NoError(t, err)
 	return string(raw)
 }
 
-type answerOf workflows.Message
+// byForm answers in the Web UI alone: its page shows what is asked, and its form sends the signal.
+func byForm() storyClient {
+	var w *webUI
+	return func(tr *trial, verb string, m workflows.Message) {
+		t := tr.t
+		name, err := filepath.Rel(tr.root, tr.dir)
+		require.NoError(t, err)
+		if w == nil {
+			opened := tr.webUI()
+			w = &opened
+			page := w.page(t, tr.tab(name, "user-metadata"), "Waiting for a decision", "webui-question")
+			for _, text := range []string{"Is this the right plan?", "starter decide " + tr.dir, "--name decide --input"} {
+				require.Contains(t, page, text)
+			}
+		}
+		w.page(t, tr.tab(name, "timeline"), "More Actions", "")
+		w.click(t, "button", "More Actions")
+		w.click(t, "[data-testid=signal-button]", "Send a Signal")
+		w.click(t, "dialog[open] [data-testid=signal-select-button]", "")
+		w.click(t, "dialog[open] li", verb)
+		text, err := json.Marshal(inJSON(t, m))
+		require.NoError(t, err)
+		w.do(t, `(() => { const e = `+shown(`dialog[open] .cm-content`, "")+
+			`; e.focus(); return document.execCommand('insertText', false, `+string(text)+`) })()`)
+		if m.Action == run.ActionContinue {
+			w.keep(t, "webui-signal")
+		}
+		w.click(t, "dialog[open] [data-testid=confirm-modal-button]", "Submit")
+	}
+}
 
-// TestScenarioByEveryClient takes a run through its whole story: the plan is sent back once, what the review rejects is
-// let pass, and delivered over the rejection. Each way to answer leads to the same end.
+// TestScenarioByEveryClient takes a run through its whole story: the plan is sent back once, the run is steered, what
+// the review rejects is let pass, and delivered over the rejection. Each client leaves the same journal.
 func TestScenarioByEveryClient(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")
-	tellers := map[string]teller{
-		"starter": func(_ *testing.T, tr *trial, _ run.Question, m workflows.Message) {
-			args := []string{"decide", tr.dir, "--action", m.Action, "--by", m.By}
-			if m.Feedback != "" {
-				args = append(args, "--feedback", m.Feedback)
-			}
-			tr.starter(args...)
-		},
-		"Update": func(t *testing.T, tr *trial, q run.Question, m workflows.Message) {
-			m.ID = q.ID
-			_, err := send(t, tr.dial(), metaOf(t, tr.dir).RunID, workflows.VerbDecide, m)
-			require.NoError(t, err)
-		},
-		"temporal, Update": func(t *testing.T, tr *trial, _ run.Question, m workflows.Message) {
-			tr.cli(tr.dir).do("workflow", "update", "execute", "--name", "decide", "--input", answerOf(m).json(t))
-		},
-		"temporal, signal": func(t *testing.T, tr *trial, _ run.Question, m workflows.Message) {
-			require.Contains(t, tr.cli(tr.dir).do("workflow", "query", "--type", "handoff"), m.Action,
-				"the query tells what may be said")
-			tr.cli(tr.dir).do("workflow", "signal", "--name", "decide", "--input", answerOf(m).json(t))
-		},
+	for name, text := range storyFiles {
+		require.NoError(t, os.MkdirAll(filepath.Join(h.root, "definition"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(h.root, "definition", name), []byte(text), 0o600))
 	}
-	if *tctl != "" {
-		tellers["tctl"] = func(t *testing.T, tr *trial, _ run.Question, m workflows.Message) {
-			cmd := exec.CommandContext(t.Context(), *tctl, "wf", "signal",
-				"-w", metaOf(t, tr.dir).RunID, "-n", "decide",
-				"-i", answerOf(m).json(t))
-			cmd.Env = append(os.Environ(), tr.running().Server.SetEnv()...)
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, string(out))
+	model := &trial{environment: h, t: t, source: h.dir("model")} // the same commit for all
+	require.NoError(t, os.Mkdir(model.source, 0o700))
+	model.write("work.txt", "line\n")
+	model.git("init", "-q", "-b", "main")
+	model.git("add", "-A")
+	model.git("commit", "-q", "-m", "Begin")
+	var mu sync.Mutex
+	journals := map[string][]byte{}
+	t.Run("clients", func(t *testing.T) {
+		for name, send := range storyClients() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				journal := h.within(t).story(t, name, send)
+				mu.Lock()
+				defer mu.Unlock()
+				journals[name] = journal
+			})
 		}
+	})
+	if t.Failed() {
+		return
 	}
-	for name, send := range tellers {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			story(t, h.within(t), send)
-		})
+	require.GreaterOrEqual(t, len(journals), 3)
+	for name, journal := range journals {
+		require.Equal(t, strings.Split(string(journals["starter"]), "\n"), strings.Split(string(journal), "\n"),
+			"starter and %s", name)
 	}
 }
 
-func story(t *testing.T, h *environment, send teller) {
+// story is a whole run by one client. It returns the journal without names, authentication, times, and what is another
+// for each run: its id, its folder, and its commits, which contain the time.
+func (h *environment) story(t *testing.T, client string, send storyClient) []byte {
 	t.Helper()
-	tr := h.trial(t, "steps: [{role: planner}]", "steps: [{role: planner}, {ask: 'Is this the right plan?'}]", "max: 3",
-		"max: 1")
-	tr.steerAgents("verdicts", "rejected\nrejected\n") // of the first change, and of the last one
-	tr.begin()
-	var q run.Question
-	for _, step := range []struct {
-		kind run.QuestionKind
-		m    workflows.Message
-	}{
-		{run.QuestionHandoff, workflows.Message{Action: run.ActionRetryFeedback, Feedback: "shorter"}},
-		{run.QuestionHandoff, workflows.Message{Action: run.ActionContinue}},
-		{run.QuestionHandoff, workflows.Message{Action: run.ActionContinueWithWaiver, Feedback: "the line is long"}},
-		{run.QuestionDelivery, workflows.Message{Action: run.ActionApprove}},
-	} {
-		q = tr.asked(step.kind, q)
-		step.m.By = "ada"
-		send(t, tr, q, step.m)
-	}
-	events := tr.over(run.Done)
-	var decided []string
-	for _, e := range events {
-		if e.Kind == run.KindHandoffDecided || e.Kind == run.KindDeliveryDecided {
-			var a run.QuestionDecided
-			e.Decode(&a)
-			decided = append(decided, a.DecidedBy+" "+a.Action)
+	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
+	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),
+		dir: filepath.Join(folder, "run")}
+	require.NoError(t, os.CopyFS(tr.source, os.DirFS(h.dir("model"))))
+	tr.before = tr.standing()
+	h.starter("run", "--config", h.dir("definition/pipeline.yaml"), "--output-dir", tr.dir, "--source", tr.source,
+		"--task", "Add lines.", "--detach")
+	var answered []run.Question
+	for _, step := range storySteps {
+		q := tr.asked(step.kind, answered...)
+		step.m.By = client
+		send(tr, step.verb, step.m)
+		if step.verb == workflows.VerbDecide {
+			answered = append(answered, q)
+			continue
 		}
+		until(t, "the run is steered", func() bool { return len(metaOf(t, tr.dir).State.Instructions) == 1 })
 	}
-	require.Equal(t, []string{"ada retry_feedback", "ada continue", "ada continue_with_waiver", "ada approve"}, decided)
-	require.Equal(t, "planner planner implementer reviewer implementer reviewer", tr.calls())
-	require.Equal(t, "line 1\nline 2\nline 3", tr.git("show", "result:work.txt"))
+	tr.over(run.Done)
+	require.Equal(t, "line\nline\nline", tr.git("show", "result:work.txt"))
 	meta := metaOf(t, tr.dir)
 	require.Equal(t, "the line is long", meta.Waiver.Feedback)
 	require.Equal(t, "approve", meta.DeliveryOverride.Action)
 	tr.untouched("result")
+
+	journal := read(t, filepath.Join(tr.dir, layout.EventsFile))
+	for from, to := range map[string]string{folder: "FOLDER", meta.RunID: "RUN"} {
+		require.Contains(t, string(journal), from)
+		journal = bytes.ReplaceAll(journal, []byte(from), []byte(to))
+	}
+	for pattern, to := range map[string]string{
+		`,"auth":"[^"]*"`: "", `"(decided_by|by)":"[^"]*"`: `"$1":""`, `"commit":"[0-9a-f]{40}"`: `"commit":""`,
+		`"(ts|[a-z]+_at)":"[^"]*"`: `"$1":""`, `"duration_ms":[0-9]+`: `"duration_ms":0`,
+	} {
+		journal = regexp.MustCompile(pattern).ReplaceAll(journal, []byte(to))
+	}
+	return journal
 }

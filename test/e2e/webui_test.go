@@ -154,32 +154,6 @@ func (h *environment) prepareRuns() webUI {
 // id is the ID of the run in a directory of the environment.
 func (h *environment) id(name string) string { return metaOf(h.t, h.dir(name)).RunID }
 
-// TestWebUIAnswers answers an open question in the Web UI alone: its page says what is asked, and its own form sends
-// the signal.
-func TestWebUIAnswers(t *testing.T) {
-	t.Parallel()
-	h := newEnv(t)
-	dir := h.asksAboutThePlan("asked")
-	w := h.webUI()
-	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision", "webui-question")
-	for _, text := range []string{"Is this the right plan?", "starter decide " + dir, "--name decide --input"} {
-		require.Contains(t, page, text)
-	}
-	w.page(t, h.tab("asked", "timeline"), "More Actions", "")
-	w.click(t, "button", "More Actions")
-	w.click(t, "[data-testid=signal-button]", "Send a Signal")
-	w.click(t, "dialog[open] [data-testid=signal-select-button]", "")
-	w.click(t, "dialog[open] li", "decide")
-	w.do(t, `(() => { const e = `+shown(`dialog[open] .cm-content`, "")+
-		`; e.focus(); return document.execCommand('insertText', false, '{"action":"continue","by":"web"}') })()`)
-	w.keep(t, "webui-signal")
-	w.click(t, "dialog[open] [data-testid=confirm-modal-button]", "Submit")
-	until(t, "the run goes on", func() bool { return statusIs(dir, run.Done) })
-	decided := metaOf(t, dir).State.Decided
-	require.NotNil(t, decided)
-	require.Equal(t, run.ActionContinue, decided.Action)
-}
-
 // asksAboutThePlan begins a run that asks at once, and gives its directory.
 func (h *environment) asksAboutThePlan(name string) string {
 	h.t.Helper()
