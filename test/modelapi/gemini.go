@@ -16,15 +16,16 @@ func (gemini) read(r *http.Request, body []byte) (Request, bool) {
 		return Request{}, false
 	}
 	var raw struct {
-		Contents []json.RawMessage
-		Tools    []struct{ FunctionDeclarations []struct{ Name string } }
+		Contents         []json.RawMessage
+		Tools            []struct{ FunctionDeclarations []struct{ Name string } }
+		GenerationConfig struct{ ResponseJSONSchema json.RawMessage }
 	}
 	if json.Unmarshal(body, &raw) != nil {
 		return Request{}, false
 	}
 	asked := Request{
 		Key: r.Header.Get("X-Goog-Api-Key"), Model: model, Stream: strings.HasPrefix(method, "stream"),
-		Messages: raw.Contents,
+		Messages: raw.Contents, Schema: raw.GenerationConfig.ResponseJSONSchema,
 	}
 	for _, t := range raw.Tools {
 		for _, f := range t.FunctionDeclarations {

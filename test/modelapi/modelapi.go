@@ -76,6 +76,7 @@ type Request struct {
 	Model    string
 	Stream   bool
 	Side     bool              // not part of the conversation, such as a request for a title
+	Schema   json.RawMessage   // of the JSON that it asks for; empty: text
 	Tools    []string          // names of tools that it may call
 	Messages []json.RawMessage // in the provider's form
 	Results  []string          // results of tools in all messages, as JSON, in order
@@ -112,7 +113,7 @@ type API struct {
 }
 
 // NewAnthropic starts a server of the Messages API that answers the requests of a conversation by these turns, in
-// order. Other requests, such as one for a title, get a short text.
+// order. Other requests, such as one for a title, get a short text, or the zero value of the JSON that they ask for.
 func NewAnthropic(turns ...Turn) *API { return start(anthropic{}, turns) }
 
 // NewOpenAI starts a server of the Responses API.
@@ -211,7 +212,7 @@ func (a *API) next(asked Request) (Turn, int) {
 	})
 	at := len(a.log) - 1
 	if asked.Side {
-		return Turn{Text: "A title", Usage: DefaultUsage}, at
+		return Turn{Text: aside(asked.Schema), Usage: DefaultUsage}, at
 	}
 	a.asked = append(a.asked, asked)
 	if len(a.turns) == 0 {
@@ -235,6 +236,22 @@ func (a *API) next(asked Request) (Turn, int) {
 	turn.Usage = cmp.Or(turn.Usage, DefaultUsage)
 	a.log[at].Turn = a.number
 	return turn, at
+}
+
+// aside is the answer to a request beside the conversation: a title, or the zero value of a JSON schema.
+func aside(schema json.RawMessage) string {
+	var object struct {
+		Properties map[string]struct{ Type string }
+	}
+	if json.Unmarshal(schema, &object) != nil {
+		return "A title"
+	}
+	zero := map[string]any{"string": "", "number": 0, "integer": 0, "boolean": false, "array": []any{}, "object": struct{}{}}
+	answer := map[string]any{}
+	for name, p := range object.Properties {
+		answer[name] = zero[strings.ToLower(p.Type)]
+	}
+	return marshal(answer)
 }
 
 func (a *API) edit(at int, change func(*Entry)) {
