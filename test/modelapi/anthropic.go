@@ -40,10 +40,11 @@ func (anthropic) read(r *http.Request, body []byte) (Request, bool) {
 		for _, b := range rawList(message.Content) {
 			var block struct {
 				Type    string
+				Use     string `json:"tool_use_id"`
 				Content json.RawMessage
 			}
 			if json.Unmarshal(b, &block) == nil && block.Type == "tool_result" {
-				asked.Results = append(asked.Results, string(block.Content))
+				asked.addResult(block.Use, block.Content)
 			}
 		}
 	}

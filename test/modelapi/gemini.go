@@ -41,8 +41,9 @@ func (gemini) read(r *http.Request, body []byte) (Request, bool) {
 			continue
 		}
 		for _, p := range content.Parts {
-			if p.FunctionResponse != nil {
-				asked.Results = append(asked.Results, string(p.FunctionResponse))
+			var response struct{ ID string }
+			if p.FunctionResponse != nil && json.Unmarshal(p.FunctionResponse, &response) == nil {
+				asked.addResult(response.ID, p.FunctionResponse)
 			}
 		}
 	}

@@ -80,6 +80,15 @@ type Request struct {
 	Tools    []string          // names of tools that it may call
 	Messages []json.RawMessage // in the provider's form
 	Results  []string          // results of tools in all messages, as JSON, in order
+
+	calls []string // ids of the tool calls with a result
+}
+
+// addResult adds the result of a tool call. gemini sends each result twice in a session that it continues.
+func (r *Request) addResult(call string, result json.RawMessage) {
+	if call == "" || !slices.Contains(r.calls, call) {
+		r.calls, r.Results = append(r.calls, call), append(r.Results, string(result))
+	}
 }
 
 // provider is one kind of API.

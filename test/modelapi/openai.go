@@ -35,10 +35,11 @@ func (openAI) read(r *http.Request, body []byte) (Request, bool) {
 	for _, m := range asked.Messages {
 		var item struct {
 			Type   string
+			Call   string `json:"call_id"`
 			Output json.RawMessage
 		}
 		if json.Unmarshal(m, &item) == nil && strings.HasSuffix(item.Type, "_call_output") {
-			asked.Results = append(asked.Results, string(item.Output))
+			asked.addResult(item.Call, item.Output)
 		}
 	}
 	return asked, true
