@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -54,6 +55,18 @@ func (h *harness) play(start int, text string) {
 	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, fmt.Sprint("play-", start)), []byte(text+"\n"), 0o600))
 }
 
+// startTime is a time in which this machine starts the agent many times over: limits in tests end no start.
+func (h *harness) startTime() time.Duration {
+	h.t.Helper()
+	dir := h.t.TempDir()
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, "play-1"), []byte("session s-1\n"), 0o600))
+	cmd := exec.Command(filepath.Join(h.dir, "bin", "claude"))
+	cmd.Env = append(os.Environ(), "ACTIVITIES_TEST_FOLDER="+dir)
+	begun := time.Now()
+	require.NoError(h.t, cmd.Run())
+	return max(300*time.Millisecond, 20*time.Since(begun)).Round(time.Millisecond)
+}
+
 // given is what a start was given: args, prompt or pwd.
 func (h *harness) given(what string, start int) string {
 	h.t.Helper()
@@ -79,6 +92,7 @@ func (h *harness) continued(start, from int, prompt string) {
 
 const (
 	begin  = "session s-1; request m1; echo begun > notes.txt; sleep 60"
+	ended  = "session s-1; request m1; echo begun > notes.txt; kill -9 $$"
 	finish = `session s-1; request m2; answer "$(cat notes.txt)"`
 	anew   = `session s-2; request m2; answer "$(ls | grep -c notes)"`
 )
@@ -86,7 +100,7 @@ const (
 // TestLateCallIsAskedToFinish ends a call after four fifths of its time, and continues it for the rest.
 func TestLateCallIsAskedToFinish(t *testing.T) {
 	h := claude(t, begin, finish)
-	h.in.TimeoutMS = 1500
+	h.in.TimeoutMS = 5 * h.startTime().Milliseconds()
 	res, err := h.pass(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
@@ -114,14 +128,16 @@ func TestNextTryContinuesTheSession(t *testing.T) {
 	}{
 		"timeout": {[]string{begin, "session s-1; sleep 60", finish}, "", run.CategoryAgentTimeout,
 			"You were interrupted: the time limit was reached."},
-		"silence": {[]string{begin, finish}, "limits: {idle: 300ms}\n", run.CategoryAgentTimeout,
+		"silence": {[]string{begin, finish}, "limits: {idle: %s}\n", run.CategoryAgentTimeout,
 			"You were interrupted: you printed nothing for too long."},
+		"a signal": {[]string{ended, finish}, "", run.CategoryAgentExit, "You were interrupted: your process was ended."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := claude(t, row.plays...)
-			h.limits = row.limits
+			start := h.startTime()
+			h.limits = strings.ReplaceAll(row.limits, "%s", start.String())
 			h.lay(filepath.Join(h.dir, "bin", "claude"))
-			h.in.TimeoutMS = 1500
+			h.in.TimeoutMS = 5 * start.Milliseconds()
 			res, err := h.pass(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
@@ -219,18 +235,18 @@ func (h *harness) loseAfter(written string) {
 // TestSessionThatCannotBeContinuedIsRestarted: the call is made anew, with its own prompt, in an empty directory.
 func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 	for name, row := range map[string]struct {
-		begin  string
-		second string // the start that is refused; empty: none
-		limits string
-		before func(*harness)
+		begin   string
+		second  string // the start that is refused; empty: none
+		restart bool
+		before  func(*harness)
 	}{
-		"the agent refuses":       {begin: begin, second: "refuse"},
-		"no session was reported": {begin: "echo begun > notes.txt; sleep 60"},
-		"an option as session":    {begin: strings.Replace(begin, "s-1", "--all", 1)},
-		"its directory is gone": {begin: begin, before: func(h *harness) {
+		"the agent refuses":       {begin: ended, second: "refuse"},
+		"no session was reported": {begin: "echo begun > notes.txt; kill -9 $$"},
+		"an option as session":    {begin: strings.Replace(ended, "s-1", "--all", 1)},
+		"its directory is gone": {begin: ended, before: func(h *harness) {
 			require.NoError(h.t, os.RemoveAll(h.given("pwd", 1)))
 		}},
-		"switched off": {begin: begin, limits: "switched off"},
+		"switched off": {begin: ended, restart: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := []string{row.begin, anew}
@@ -238,12 +254,11 @@ func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 				plays = []string{row.begin, row.second, anew}
 			}
 			h := claude(t, plays...)
-			h.limits = "limits: {idle: 300ms}\n"
-			h.restart = row.limits != ""
+			h.restart = row.restart
 			h.lay(filepath.Join(h.dir, "bin", "claude"))
 			res, err := h.pass(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, run.CategoryAgentTimeout, res.Outcome, res.Message)
+			require.Equal(t, run.CategoryAgentExit, res.Outcome, res.Message)
 			if row.before != nil {
 				row.before(h)
 			}
@@ -266,9 +281,7 @@ func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 
 // TestAnotherHostStartsAnew: the working directory of the session is not there.
 func TestAnotherHostStartsAnew(t *testing.T) {
-	h := claude(t, begin, anew)
-	h.limits = "limits: {idle: 300ms}\n"
-	h.lay(filepath.Join(h.dir, "bin", "claude"))
+	h := claude(t, ended, anew)
 	_, err := h.pass(t.Context())
 	require.NoError(t, err)
 	h.again()
