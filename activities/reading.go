@@ -100,15 +100,21 @@ func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in con
 	return nil
 }
 
-// readReply reads the envelope. Messages of a failure quote the output: they come from the redacted one, so that
-// no truncation splits a secret.
-func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string,
-	promptChars int) (agent.Reply, *agent.Failure) {
+// pricesOf returns what the tokens of an agent cost.
+func (a *Activities) pricesOf(ag pipeline.Agent) agent.Prices {
 	prices := agent.Prices{Known: a.prices, Model: adapter.Model(ag.Run)}
 	if p := ag.Price; p != nil {
 		own := price.Of(p.Input, p.Output, p.CacheRead, p.CacheWrite)
 		prices.Own = &own
 	}
+	return prices
+}
+
+// readReply reads the envelope. Messages of a failure quote the output: they come from the redacted one, so that
+// no truncation splits a secret.
+func (a *Activities) readReply(ag pipeline.Agent, exit agent.Exit, stdout, stderr string,
+	promptChars int) (agent.Reply, *agent.Failure) {
+	prices := a.pricesOf(ag)
 	if u := ag.Usage; u != nil {
 		if find, err := regexp.Compile(u.Find); err == nil { // checked when the definition was read
 			prices.Usage = find

@@ -386,7 +386,7 @@ func (a *Activities) recoverLost(ctx context.Context, in contract.PassInput, st 
 	}
 	ans, err := a.recoverOutput(ctx, st.l, in, st.number, st.dir)
 	if ans == nil && err == nil {
-		err = a.lost(st)
+		err = a.lost(ctx, st)
 	}
 	return ans, err
 }
@@ -408,9 +408,9 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
-		return nil, a.interruptedBy(st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
+		return nil, a.interruptedBy(ctx, st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
 	}
-	if err := a.nearlyLate(st, exit, out.stdout); err != nil {
+	if err := a.nearlyLate(ctx, st, exit, out.stdout); err != nil {
 		return nil, err
 	}
 	ans, err := a.newAnswer(ctx, st, in, exit, out)
@@ -425,6 +425,9 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 	ans.Recovered = st.recovered
 	if st.session != nil {
 		ans.Resumed = st.session.Original()
+	}
+	if ans.Read.Failure != nil {
+		ans.Read.Spend = a.spentBySession(ctx, st, out.stdout, ans.Read.Spend)
 	}
 	st.withoutCounted(ans, out.stdout)
 	a.keepSession(ctx, st, in, ans, out.stdout)

@@ -73,6 +73,7 @@ func (a *Activities) continueSession(ctx context.Context, st *runningCall, in co
 		cmd.Timeout -= early
 	}
 	if session != nil {
+		session.Used = usedBy(ctx, ag, session.ID)
 		st.session, st.work = session, session.Work
 		cmd.Argv, _ = resumed(ag, session.ID)
 	}
@@ -173,27 +174,26 @@ func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *r
 }
 
 // interruptedBy returns the error of a delivery that ended without an answer, with its session and its cost.
-func (a *Activities) interruptedBy(st *runningCall, stdout []byte, reason, cause string) *noAnswerError {
-	cost := a.spentUntil(st, stdout)
+func (a *Activities) interruptedBy(ctx context.Context, st *runningCall, stdout []byte,
+	reason, cause string) *noAnswerError {
+	cost := a.spentUntil(ctx, st, stdout)
 	return &noAnswerError{reason: reason, end: calls.End{Session: a.leave(st, stdout, cause, cost), Spend: cost}}
 }
 
 // spentUntil returns what an interrupted delivery has cost, as far as it is known; nil: no agent was started, or its
 // agent is a command.
-func (a *Activities) spentUntil(st *runningCall, stdout []byte) *run.Spend {
+func (a *Activities) spentUntil(ctx context.Context, st *runningCall, stdout []byte) *run.Spend {
 	if st.command || !begun(st.dir) {
 		return nil
 	}
-	unknown := &run.Spend{Known: run.CostUnknown}
-	ad, _ := adapter.Find(st.kind)
-	if ad.New == nil {
-		return unknown
+	s := run.Spend{Known: run.CostUnknown}
+	if ad, _ := adapter.Find(st.kind); ad.New != nil {
+		read := ad.Read(stdout)
+		if _, known := read.Usage(); known != run.CostUnknown {
+			s = limitSpend(spend(a.readReply(st.agent, agent.Exit{Code: -1, Signal: "killed"}, string(stdout), "", 0)))
+		}
 	}
-	read := ad.Read(stdout)
-	if _, known := read.Usage(); known == run.CostUnknown {
-		return unknown
-	}
-	s := limitSpend(spend(a.readReply(st.agent, agent.Exit{Code: -1, Signal: "killed"}, string(stdout), "", 0)))
+	s = a.spentBySession(ctx, st, stdout, s)
 	return &s
 }
 
@@ -206,40 +206,23 @@ func begun(dir string) bool {
 	return recorded || err != nil
 }
 
-// withoutCounted subtracts from an answer what its program's total of the session contains, and is counted already.
-func (st *runningCall) withoutCounted(ans *calls.Answer, stdout []byte) {
-	ad, _ := adapter.Find(st.kind)
-	if !ad.Session || st.session == nil {
-		return
-	}
-	covers := st.session.Unknown
-	if ans.Read.Spend.Known != run.CostExact {
-		read := ad.Read(stdout)
-		if _, known := read.Usage(); known != run.CostExact {
-			return
-		}
-		covers = 0 // the tokens are known, and their price is not
-	}
-	ans.Read.Spend = ans.Read.Spend.Without(st.session.Counted, covers)
-}
-
 // lost returns the error of a delivery whose supervisor was lost with the agent.
-func (a *Activities) lost(st *runningCall) *noAnswerError {
+func (a *Activities) lost(ctx context.Context, st *runningCall) *noAnswerError {
 	out, err := outputsOf(st.dir, int64(st.limits.Output))
 	if err != nil {
 		out.stdout = nil // the next delivery starts anew
 	}
-	return a.interruptedBy(st, out.stdout, "the supervisor of the call was lost, and the agent with it",
+	return a.interruptedBy(ctx, st, out.stdout, "the supervisor of the call was lost, and the agent with it",
 		"your process was ended")
 }
 
 // nearlyLate returns the error of a delivery that was ended early, so that it is asked to finish; nil if it was not, or
 // if its session is not known.
-func (a *Activities) nearlyLate(st *runningCall, exit agent.Exit, stdout []byte) error {
+func (a *Activities) nearlyLate(ctx context.Context, st *runningCall, exit agent.Exit, stdout []byte) error {
 	if !st.early || !exit.TimedOut || exit.Idle || agent.Complete(st.kind, stdout) {
 		return nil
 	}
-	none := a.interruptedBy(st, stdout, "the time for the call is nearly up", "")
+	none := a.interruptedBy(ctx, st, stdout, "the time for the call is nearly up", "")
 	if none.end.Session == nil {
 		return nil
 	}

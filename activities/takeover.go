@@ -148,7 +148,7 @@ func (a *Activities) endLost(ctx context.Context, l calls.Ledger, in contract.Pa
 	if err := a.describeCall(ctx, st, in); err != nil {
 		return err
 	}
-	return a.endWithout(ctx, l, number, dir, a.lost(st).end)
+	return a.endWithout(ctx, l, number, dir, a.lost(ctx, st).end)
 }
 
 // awaitStarted reports whether a live supervisor has started its agent. A supervisor without its worker ends.

@@ -248,17 +248,42 @@ func (o *output) reply(prices Prices, promptChars int) Reply {
 	if known == run.CostUnknown && r.Tokens != (run.Tokens{}) && o.failure() == nil {
 		r.Known = run.CostExact // as exact as the price and the number of characters
 	}
-	for _, m := range models {
-		p, ok := prices.find(m.Model)
-		if !ok {
-			r.Known = run.CostUnknown
-		} else if len(r.Prices) < maxPrices {
-			r.Prices = append(r.Prices, run.ModelPrice{Model: m.Model, Input: p.Input, Output: p.Output,
-				CacheRead: p.CacheRead, CacheWrite: p.CacheWrite})
-		}
-		r.CostUSD += p.Cost(m.Tokens)
+	usd, used, all := prices.cost(models)
+	if !all {
+		r.Known = run.CostUnknown
 	}
+	r.CostUSD, r.Prices = usd, used
 	return r
+}
+
+// cost returns what tokens cost, with the prices of the first models, and whether every price is known.
+func (p Prices) cost(models []adapter.ModelUsage) (usd float64, used []run.ModelPrice, all bool) {
+	all = true
+	for _, m := range models {
+		own, ok := p.find(m.Model)
+		if !ok {
+			all = false
+		} else if len(used) < maxPrices {
+			used = append(used, run.ModelPrice{Model: m.Model, Input: own.Input, Output: own.Output,
+				CacheRead: own.CacheRead, CacheWrite: own.CacheWrite})
+		}
+		usd += own.Cost(m.Tokens)
+	}
+	return usd, used, all
+}
+
+// Spend returns what a call has cost at least whose program did not report it: tokens, and their price.
+func (p Prices) Spend(models []adapter.ModelUsage) run.Spend {
+	usd, used, all := p.cost(models)
+	s := run.Spend{USD: run.Cents(usd), Estimated: true, Known: run.CostAtLeast, Prices: used}
+	if !all {
+		s.Known = run.CostUnknown
+	}
+	for _, m := range models {
+		s.Model = cmp.Or(s.Model, m.Model, p.Model)
+		s.Tokens = run.Spend{Tokens: s.Tokens}.Plus(run.Spend{Tokens: m.Tokens}).Tokens
+	}
+	return s
 }
 
 // usage returns what the program reported, or what an expression finds in plain text.

@@ -33,7 +33,10 @@ type Session struct {
 
 	Instructions []string `json:"instructions,omitempty"` // of operators, for which the call was interrupted
 
-	// for programs whose total of a session includes its earlier calls: what of it is counted already
+	Used *sessions.Usage `json:"used,omitempty"` // what it had used when the delivery began; nil: not known
+
+	// for programs whose total of a session includes its earlier calls: what of it is counted already, if Used is not
+	// known
 	Counted run.Spend `json:"counted,omitzero"`
 	Unknown int       `json:"unknown_calls,omitempty"` // calls of it that were counted without a known cost
 }

@@ -179,6 +179,7 @@ func TestKilledAgentsContinue(t *testing.T) {
 				require.Contains(t, string(read(t, dir+"/_orchestrator/passes/pass-001/raw-output.txt")), "All is done.")
 				t.Logf("%s, %s: %d kills, %d requests, %d sent again", row.cli.Name, onInterrupt, kills, len(a.api.Log()),
 					a.repeated())
+				a.requireNearlyCounted(dir, kills)
 				if onInterrupt == "continue" {
 					require.LessOrEqual(t, a.repeated(), kills)
 					require.NotEmpty(t, of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)[0].ResumedFrom)
@@ -189,6 +190,28 @@ func TestKilledAgentsContinue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// requireNearlyCounted requires that the tokens of a run are those that the API reported, except for the answers that
+// were being sent when the agent was killed.
+func (a *realAgent) requireNearlyCounted(dir string, kills int) {
+	a.t.Helper()
+	var sum run.Spend
+	events := eventsOf(a.t, dir)
+	for _, at := range of[run.PassAttempt](events, run.KindPassAttempt) {
+		if at.Spend != nil {
+			sum = sum.Plus(*at.Spend)
+		}
+	}
+	for _, end := range of[run.PassEnd](events, run.KindPassEnd) {
+		sum = sum.Plus(end.Spend)
+	}
+	var sent int64
+	for _, e := range a.api.Log() {
+		sent += int64(e.Input)
+	}
+	require.LessOrEqual(a.t, sum.Tokens.Input, sent)
+	require.GreaterOrEqual(a.t, sum.Tokens.Input, sent-int64(kills*modelapi.DefaultUsage.Input))
 }
 
 // untilDone waits until a run is done, as long as it gets further.

@@ -255,7 +255,8 @@ func aside(schema json.RawMessage) string {
 	if json.Unmarshal(schema, &object) != nil {
 		return "A title"
 	}
-	zero := map[string]any{"string": "", "number": 0, "integer": 0, "boolean": false, "array": []any{}, "object": struct{}{}}
+	zero := map[string]any{"string": "", "number": 0, "integer": 0, "boolean": false, "array": []any{},
+		"object": struct{}{}}
 	answer := map[string]any{}
 	for name, p := range object.Properties {
 		answer[name] = zero[strings.ToLower(p.Type)]

@@ -13,7 +13,8 @@ import (
 func TestSideRequestForJSONGetsZeroValues(t *testing.T) {
 	api := NewGemini()
 	defer api.Close()
-	answer, err := http.Post(api.URL+"/v1beta/models/gemini-3-flash:generateContent", "application/json", strings.NewReader(
+	url := api.URL + "/v1beta/models/gemini-3-flash:generateContent"
+	answer, err := http.Post(url, "application/json", strings.NewReader(
 		`{"contents": [{"role": "user", "parts": [{"text": "Is it a loop?"}]}], "generationConfig": {"responseJsonSchema":
 		{"type": "object", "properties": {"why": {"type": "string"}, "sure": {"type": "number"}, "all": {"type": "array"},
 		"loop": {"type": "boolean"}, "of": {"type": "object"}}}}}`))
@@ -25,7 +26,8 @@ func TestSideRequestForJSONGetsZeroValues(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&got))
-	require.JSONEq(t, `{"why": "", "sure": 0, "all": [], "loop": false, "of": {}}`, got.Candidates[0].Content.Parts[0].Text)
+	text := got.Candidates[0].Content.Parts[0].Text
+	require.JSONEq(t, `{"why": "", "sure": 0, "all": [], "loop": false, "of": {}}`, text)
 	require.Zero(t, api.Log()[0].Turn, "it is not part of the conversation")
 }
 
