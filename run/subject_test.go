@@ -88,6 +88,20 @@ func TestRoundOf(t *testing.T) {
 	require.Equal(t, "3 after 2", run.RoundOf(3, 2))
 }
 
+func TestRoundAfterTheLast(t *testing.T) {
+	at := func(round int, d *run.Decided) string {
+		s := run.State{Wording: run.WordingStages, Phase: "review", Round: round, Decided: d,
+			Stages: []run.StageRef{{Name: "review", Rounds: 2}}}
+		return s.Progress()
+	}
+	requested := &run.Decided{Phase: "review", Round: 3, Action: run.ActionRetryFeedback}
+	require.Equal(t, "stage 1 of 1 (review), round 2 of at most 2", at(2, nil))
+	require.Equal(t, "stage 1 of 1 (review), closing check after 2 rounds", at(3, nil))
+	require.Equal(t, "stage 1 of 1 (review), closing check after 2 rounds",
+		at(3, &run.Decided{Phase: "review", Round: 1, Action: run.ActionRetryFeedback}), "an earlier request")
+	require.Equal(t, "stage 1 of 1 (review), requested round 4 after 2", at(4, requested))
+}
+
 func TestMeaningOfAnswersInReplay(t *testing.T) {
 	for _, spec := range run.QuestionKinds() {
 		offer, asks := spec.Offer(run.TriggerEffect)

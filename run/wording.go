@@ -125,9 +125,30 @@ func (s State) position() string {
 	}
 	text := fmt.Sprintf("stage %d of %d (%s)", at+1, len(s.Stages), s.Phase)
 	if most := s.Stages[at].Rounds; most > 0 {
-		text += ", round " + RoundOf(s.Round, most)
+		text += ", " + s.RoundWords("round", most)
 	}
 	return text
+}
+
+// RoundWords describes the current round of a repeated stage: "round 2 of at most 3", or what follows the last one.
+func (s State) RoundWords(noun string, most int) string {
+	if text := s.AfterLastRound(noun, most); text != "" {
+		return text
+	}
+	return noun + " " + RoundOf(s.Round, most)
+}
+
+// AfterLastRound describes a round after the last one of a repeated stage: one that an operator requested, or the
+// closing check, which only judges the last change. It is "" in the rounds before.
+func (s State) AfterLastRound(noun string, most int) string {
+	d := s.Decided
+	switch {
+	case most == 0 || s.Round <= most:
+		return ""
+	case d != nil && d.Phase == s.Phase && (d.Action == ActionRetryFeedback || d.Action == ActionFix) && d.Round >= most:
+		return fmt.Sprintf("requested %s %s", noun, RoundOf(s.Round, most))
+	}
+	return fmt.Sprintf("closing check after %s", Plural(most, noun))
 }
 
 // RoundOf writes the number of a round: "2 of at most 3", or "4 after 3" for one after the last, which judges the last

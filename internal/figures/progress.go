@@ -22,7 +22,8 @@ type Progress struct {
 	Order      string // A
 	OrderLabel string // Base ordering
 	Role       string
-	Round, Max int // of a repeated stage; 0: the stage does not repeat
+	Round, Max int    // of a repeated stage; 0: the stage does not repeat
+	After      string // the round after the last one; empty: it is not reached
 }
 
 // Percent returns the share of completed passes, rounded half up (TM-02; a running pass is not completed): 34 of
@@ -40,6 +41,7 @@ func progressOf(s Source) Progress {
 	p.Stage, p.Set, p.Theme = stage.Title, round.Set, round.Theme
 	if stage.Kind == pipeline.StageRepeat {
 		p.Round, p.Max = s.State.Next.Round, stage.MaxRounds()
+		p.After = s.State.AfterLastRound(s.State.Wording.Words().Round, p.Max)
 	}
 	if ok {
 		p.InSet, p.OfSet, p.Order, p.OrderLabel, p.Role = step.InRound, len(round.Steps), step.Order, step.OrderLabel,
@@ -152,6 +154,7 @@ type Stage struct {
 	Max      int // number or maximum of rounds
 	Repeats  bool
 	Current  bool
+	After    string // the round after the last one; empty: it is not reached
 	Finished bool   // the run is in a later stage, or finished
 	Unmet    string // condition that the loop ended without; known of the last loop
 }
@@ -168,6 +171,9 @@ func stagesOf(s Source) []Stage {
 		st.Current = !st.Finished && i == at.Stage
 		if st.Current {
 			st.Rounds = max(0, at.Round-1)
+			if st.Repeats {
+				st.After = s.State.AfterLastRound("round", st.Max)
+			}
 		}
 		if st.Finished && !st.Repeats {
 			st.Rounds = st.Max

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -188,6 +189,9 @@ func (t theme) progress(s Scene, w int) []string {
 	if p.Max > 0 && !s.Status.Closed() {
 		p.Round = min(p.Round, p.Max) // behind the last round its question may be open
 		count := fmt.Sprintf("  %d of at most %d", p.Round, p.Max)
+		if p.After != "" {
+			count = "  " + p.After
+		}
 		width := max(10, min(w-label-lipgloss.Width(count), 40))
 		if p.Total > 0 {
 			out = append(out, t.name(figures.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
@@ -429,7 +433,7 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 		}
 		switch {
 		case s.Repeats && s.Current:
-			rounds = fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max)
+			rounds = cmp.Or(s.After, fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max))
 		case s.Repeats && !s.Finished:
 			rounds = fmt.Sprintf("at most %s", count(s.Max, "round", "rounds"))
 		case s.Unmet != "":

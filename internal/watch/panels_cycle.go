@@ -96,7 +96,11 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 	if c.Target != nil {
 		score += t.dim.Render(fmt.Sprintf(" (target: %.1f)", *c.Target))
 	}
-	number := t.name(figures.Title(f.Words.Round)) + fmt.Sprintf("%d/%d", c.Number, max(c.Number, c.Max))
+	count := fmt.Sprintf("%d/%d", c.Number, c.Max)
+	if c.Number > c.Max {
+		count = run.RoundOf(c.Number, c.Max)
+	}
+	number := t.name(figures.Title(f.Words.Round)) + count
 	out := []string{fit(fit(number, label+9)+t.dim.Render(scoreName(c)+"  ")+score, w)}
 	out = append(out, t.trend(f.Trend, c.Max)...)
 	if len(c.Steps) > 0 {

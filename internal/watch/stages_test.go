@@ -65,6 +65,19 @@ func TestScreenShowsLoopWithoutItsCondition(t *testing.T) {
 	require.Regexp(t, `✓ Outline +│`, shown)
 }
 
+// TestScreenShowsTheClosingCheck: it is no further round, and not the last one again.
+func TestScreenShowsTheClosingCheck(t *testing.T) {
+	s := delivering()
+	s.State.Status, s.Status, s.Question = run.Running, run.Running, nil
+	s.Figures.Progress = figures.Progress{Stage: "Draft", Round: 4, Max: 3, After: "closing check after 3 rounds"}
+	s.Figures.Stages[1] = figures.Stage{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Current: true,
+		After: "closing check after 3 rounds"}
+	shown := plainly(s, 140, 80)
+	require.Regexp(t, `Round +closing check after 3 rounds`, shown)
+	require.Regexp(t, `▶ Draft +closing check after 3 rounds`, shown)
+	require.NotContains(t, shown, "3 of at most 3")
+}
+
 func TestScreenShowsEveryRole(t *testing.T) {
 	for _, width := range []int{70, 80, 110, 140} {
 		shown := plainly(delivering(), width, 100)
