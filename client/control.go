@@ -32,7 +32,7 @@ func (c *Client) SetBudget(ctx context.Context, name string, usd float64) error 
 
 // Instruction is a text for the next prompts of a run.
 type Instruction struct {
-	Text string // at most [run.MaxInstruction] bytes
+	Text string // at most [run.MaxInstruction] bytes of JSON
 	Role string // whose next prompt contains it; empty: that of every role
 	Now  bool   // interrupt the running calls; agents with sessions continue theirs with the text
 	Note string // recorded in the journal

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +11,8 @@ import (
 // KindRunSteered records an instruction that an operator gave a run between two questions.
 const KindRunSteered Kind = "run.steered"
 
-// MaxInstructions is the number of instructions that a run keeps; MaxInstruction is the size of one in bytes.
+// MaxInstructions is the number of instructions that a run keeps. MaxInstruction is the size of one in bytes of JSON,
+// with its quotes and escapes, because instructions are part of the state.
 const (
 	MaxInstructions = 8
 	MaxInstruction  = 4 << 10
@@ -23,6 +26,23 @@ type RunSteered struct {
 	Auth string `json:"auth,omitempty"`
 	Note string `json:"note,omitempty"`
 	Now  bool   `json:"now,omitempty"` // the running calls were interrupted for it
+}
+
+// ParseInstruction returns the text of an instruction without the space around it, or why it cannot be one.
+func ParseInstruction(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", errors.New("the instruction is empty")
+	}
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return "", fmt.Errorf("write the instruction as JSON: %w", err)
+	}
+	if len(raw) > MaxInstruction {
+		return "", fmt.Errorf("the instruction has %d bytes as JSON; the maximum is %d: put the rest into a file and "+
+			"name the file", len(raw), MaxInstruction)
+	}
+	return text, nil
 }
 
 // Instruction is a text of an operator for the next prompts of a run. The next prompt of its role contains it, or one

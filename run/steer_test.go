@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,28 @@ func TestInstructionsAreBounded(t *testing.T) {
 	require.Equal(t, []string{"0", "1", "3", "4", "5", "6", "7", "new"}, texts(s.Instructions))
 	require.True(t, s.Instructions[7].Pending())
 	require.Equal(t, "for role reviewer, by ann, not used yet", s.Instructions[7].Words())
+}
+
+// TestInstructionSize counts what the state holds: bytes of JSON.
+func TestInstructionSize(t *testing.T) {
+	tooLong := func(n int) string {
+		return fmt.Sprintf("the instruction has %d bytes as JSON; the maximum is 4096: put the rest into a file and name "+
+			"the file", n)
+	}
+	for text, wrong := range map[string]string{
+		" \n":                                  "the instruction is empty",
+		strings.Repeat("x", 4094):              "",
+		" " + strings.Repeat("x", 4094) + "\n": "",
+		strings.Repeat("x", 4095):              tooLong(4097),
+		strings.Repeat(`"`, 2048):              tooLong(4098),
+		strings.Repeat("\"", 2047):             "",
+	} {
+		got, err := run.ParseInstruction(text)
+		if wrong != "" {
+			require.EqualError(t, err, wrong)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, strings.TrimSpace(text), got)
+	}
 }

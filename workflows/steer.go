@@ -13,12 +13,11 @@ import (
 // validateSteer requires an instruction for a role that the plan has.
 func (c *control) validateSteer(m Message) error {
 	s := c.e.j.state
-	switch size := encodedSize(m.Text); {
+	switch _, err := run.ParseInstruction(m.Text); {
 	case strings.TrimSpace(m.Text) == "":
 		return refuse(`the instruction is empty: send {"text":"…"}`)
-	case size > run.MaxInstruction:
-		return refuse("the instruction has %d bytes; the maximum is %d: put the rest into a file and name the file",
-			size, run.MaxInstruction)
+	case err != nil:
+		return refuse("%v", err)
 	case s.SteeringFull():
 		return unmet("%d instructions wait for their prompts: pause the run, or wait until one is used",
 			run.MaxInstructions)

@@ -63,9 +63,9 @@ func TestInvalidInstructionsAreRefused(t *testing.T) {
 	refused := map[string]*reply{}
 	w.agent.will(call(1, 1), after(func() {
 		for text, m := range map[string]message{
-			"the instruction is empty":                            {"text": " \n"},
-			"the instruction has 4099 bytes; the maximum is 4096": {"text": strings.Repeat("x", 4097)},
-			`the pipeline has no role "nobody" from here on`:      {"text": "x", "role": "nobody"},
+			"the instruction is empty":                                    {"text": " \n"},
+			"the instruction has 4099 bytes as JSON; the maximum is 4096": {"text": strings.Repeat("x", 4097)},
+			`the pipeline has no role "nobody" from here on`:              {"text": "x", "role": "nobody"},
 		} {
 			refused[text] = w.update("steer", m)
 		}

@@ -48,24 +48,21 @@ The run records the instruction. starter status shows it until it is used.`,
 	return cmd
 }
 
+// maxStdin bounds what is read to report the size of an instruction that is too long.
+const maxStdin = 1 << 20
+
 // instruction returns the text of an argument or of standard input.
 func instruction(arg string) (string, error) {
 	text := arg
 	if arg == "-" {
-		raw, err := io.ReadAll(io.LimitReader(os.Stdin, run.MaxInstruction+1))
+		raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxStdin))
 		if err != nil {
 			return "", fmt.Errorf("read the instruction from standard input: %w", err)
 		}
 		text = string(raw)
 	}
-	switch text = strings.TrimSpace(text); {
-	case text == "":
-		return "", asUsage(errors.New("the instruction is empty"))
-	case len(text) > run.MaxInstruction:
-		return "", asUsage(fmt.Errorf("the instruction has more than %d bytes: put the rest into a file and name the file",
-			run.MaxInstruction))
-	}
-	return text, nil
+	text, err := run.ParseInstruction(text)
+	return text, asUsage(err)
 }
 
 // waiting prints the open question, and the instructions that wait for a prompt.
