@@ -16,15 +16,17 @@ import (
 var WellKnown = []string{"claude", "codex", "gemini"}
 
 // capabilities lists the programs of a run's agents on this host, with known versions: versions.capabilities of
-// RunStore v2. Workers on other hosts may have others.
+// RunStore v2. Workers on other hosts may have others. Only the well-known programs are executed, each once and with
+// --version, because a run records with which versions it began; a version that cannot be found is left out.
 func capabilities(ctx context.Context, agents []pipeline.Agent, build string) []string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	var out []string
+	var out, asked []string
 	for _, a := range agents {
-		if len(a.Run) == 0 {
+		if len(a.Run) == 0 || slices.Contains(asked, a.Run[0]) {
 			continue
 		}
+		asked = append(asked, a.Run[0])
 		name := filepath.Base(a.Run[0])
 		switch {
 		case a.Run[0] == pipeline.Scripted:
