@@ -200,3 +200,28 @@ func TestDirectoriesOfEarlierReleases(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, rows, 11)
 }
+
+// TestTheVerdictOfAPassIsEvidence: a lost or changed verdict.json is found as the reply would be.
+func TestTheVerdictOfAPassIsEvidence(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.begin(about(2), 1)
+	end := run.PassEnd{Pass: about(2), Call: s.call(about(2), 1), Outcome: run.CategoryOK, StartedAt: s.state.TS,
+		CompletedAt: s.state.TS, Attempts: 1, Spend: spend(), Verdict: "ready",
+		Findings: &run.Findings{Digest: s.blobs.keep(`{"ship_ready":true}`).Digest}, Next: &run.Place{Round: 1, Step: 2}}
+	s.add(run.KindPassEnd, end)
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	name := layout.VerdictFile(about(2))
+	for _, hurt := range []func() error{
+		func() error { return os.WriteFile(d.Path(name), []byte("{}"), 0o644) },
+		func() error { return os.Remove(d.Path(name)) },
+	} {
+		require.NoError(t, hurt())
+		found := check(t, d).Issues
+		require.Len(t, found, 1)
+		require.Equal(t, fsck.EvidenceDamaged, found[0].Code)
+		require.Contains(t, found[0].Message, name)
+	}
+}
