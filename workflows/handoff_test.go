@@ -208,23 +208,28 @@ func TestNextEpochDecidesOpenHandoff(t *testing.T) {
 	require.Equal(t, 1, len(payloads[run.QuestionRequested](w, run.KindHandoffRequested)), "it is not asked again")
 }
 
-func TestAskInLoopDoesNotDecideLoopEnd(t *testing.T) {
-	w := newHarness(
-		t, strings.Replace(anAsk, "      - role: judge\n", "      - role: judge\n      - ask: Is it good?\n", 1),
-	)
-	w.agent.scores = []float64{1, 1, 1, 1}
-	var answers []message
-	for range 6 {
-		answers = append(answers, message{"action": "continue"})
-	}
-	w.asks(answers...)
-	w.done()
-	var types []string
-	for _, h := range payloads[run.QuestionRequested](w, run.KindHandoffRequested) {
-		types = append(types, h.Type)
-	}
+// TestLastAnswerInLoopDecidesItsEnd asks in each round of a loop. The loop asks only about what no answer was about.
+func TestLastAnswerInLoopDecidesItsEnd(t *testing.T) {
+	const judge, ask = "      - role: judge\n", "      - ask: Is it good?\n"
 	always, rejected := run.HandoffFeedbackAlways, run.HandoffFeedbackOnReject
-	require.Equal(t, []string{always, always, always, always, always, rejected}, types)
+	for steps, want := range map[string][]string{
+		judge + ask: {always, always, always, always, always},
+		ask + judge: {always, always, always, always, always, rejected},
+	} {
+		w := newHarness(t, strings.Replace(anAsk, judge, steps, 1))
+		w.agent.scores = []float64{1, 1, 1, 1}
+		var answers []message
+		for range 6 {
+			answers = append(answers, message{"action": "continue"})
+		}
+		w.asks(answers...)
+		w.done()
+		var types []string
+		for _, h := range payloads[run.QuestionRequested](w, run.KindHandoffRequested) {
+			types = append(types, h.Type)
+		}
+		require.Equal(t, want, types, "in the build, three rounds and the closing check")
+	}
 }
 
 func TestFeedbackSizeLimit(t *testing.T) {

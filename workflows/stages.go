@@ -96,7 +96,8 @@ func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
 	next, more := e.nextRound(at)
 	if !more {
 		next = run.Place{Stage: at.Stage + 1, Round: 1}
-		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) {
+		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) &&
+			!e.lastAnswerAccepts(ctx, at) {
 			return e.askAboutLoop(ctx, at) // and here again, with its decision
 		}
 	}

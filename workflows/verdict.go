@@ -14,6 +14,7 @@ import (
 const (
 	changeApproval = "only what is approved is delivered without a question" // before: all that was not rejected
 	changeAccepted = "a plan that was accepted is not reviewed again"
+	changeLoopAsks = "the answer at an ask step decides the end of its loop about the same work"
 )
 
 // follows reports whether an execution follows a change of this code.
