@@ -13,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -38,7 +39,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
-	v := newView(a.out, st.Dir.Dir)
+	v := newEventPrinter(a.out, st.Dir.Dir)
 	defer v.clear()
 	tick := time.NewTicker(refresh)
 	defer tick.Stop()
@@ -113,7 +114,7 @@ func (a *app) signalled(d rundir.Dir, sig os.Signal) error {
 var errElsewhere = errors.New("it was decided elsewhere")
 
 // decidedHere asks the user at the terminal to answer the open question. It returns false without a user or an answer.
-func (a *app) decidedHere(ctx context.Context, s *session, v *view, sigs <-chan os.Signal) bool {
+func (a *app) decidedHere(ctx context.Context, s *session, v *eventPrinter, sigs <-chan os.Signal) bool {
 	q, open := v.state.Asks()
 	if !open || v.state.Status.Class() != run.OperatorPause || !a.personThere() {
 		return false
@@ -182,7 +183,7 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 }
 
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).
-func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *view) {
+func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *eventPrinter) {
 	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
 	for _, line := range interrupted(nth) {
 		v.say(line)
@@ -203,18 +204,6 @@ func interrupted(nth int) []string {
 		return []string{"Force exit. State saved at last completed pass."}
 	}
 	return nil
-}
-
-// workWords counts what a finished run did: numbered passes and rounds, or stages and rounds.
-func workWords(s run.State) string {
-	switch {
-	case s.Wording == run.WordingStages:
-		return s.Progress()
-	case s.Passes.Total == 0:
-		return run.Plural(s.Rounds, s.Wording.Words().Round)
-	}
-	return fmt.Sprintf("%d of %d passes, %s", s.Passes.LastSettled, s.Passes.Total,
-		run.Plural(s.Rounds, s.Wording.Words().Round))
 }
 
 // reusedWords counts the results that a replay took from the record.
@@ -256,7 +245,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 			title = "Done, not approved"
 		}
 		fmt.Fprintf(a.out, "\n%s: %s, %s, %s.%s\n%s", title,
-			workWords(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), scoreWords(s), unmetWords(s))
+			view.WorkText(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), view.ScoreText(s), unmetWords(s))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
@@ -268,7 +257,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		}
 		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(why), nextLine(next))
 	case s.Status == run.Paused && s.Reason == run.DiskFull:
-		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\n%s", problemWords(s), nextLine(next))
+		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\n%s", view.ProblemText(s), nextLine(next))
 	case s.Status == run.WaitingLimit:
 		fmt.Fprintf(a.out, "\nThe run %s.\n%s", s.LimitText(clock(time.Now())), nextLine(next))
 	case undecided && !s.Status.Settled():
@@ -287,27 +276,12 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	return outcome(s)
 }
 
-// problemWords returns the last error of a run, the only record of the cause of such a pause.
-func problemWords(s run.State) string {
-	if s.Problem == nil {
-		return ""
-	}
-	return ": " + run.OneLine(s.Problem.Message)
-}
-
 // unmetWords describes why a finished run is not approved.
 func unmetWords(s run.State) string {
 	if !s.NotApproved() {
 		return ""
 	}
 	return "Its last loop ended without " + run.OneLine(s.Unmet) + ".\n"
-}
-
-func scoreWords(s run.State) string {
-	if s.Score == nil {
-		return ""
-	}
-	return fmt.Sprintf(" Score %.1f.", *s.Score)
 }
 
 func usd(v float64) string { return fmt.Sprintf("$%.2f", v) }

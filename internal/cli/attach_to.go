@@ -26,7 +26,7 @@ continues. To watch without a server, run: starter watch`,
 			return err
 		}
 		if m, err := d.Meta(); err == nil && run.Status(m.Status).Closed() {
-			v := newView(a.out, d)
+			v := newEventPrinter(a.out, d)
 			if _, err := v.update(time.Now()); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -64,9 +65,9 @@ func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
 
 func (a *app) printCheck(d rundir.Dir, r fsck.Report) {
 	a.row("Directory", "%s", d.Root)
-	a.row("Status", "%s", describeStatus(r.EffectiveStatus))
+	a.row("Status", "%s", view.Describe(r.EffectiveStatus))
 	a.row("Events", "%d", r.Snapshot.Seq)
-	a.printProjects(r.CrossParent)
+	a.printRows(view.Projects(r.CrossParent))
 	for _, i := range r.Issues {
 		fmt.Fprintf(a.out, "%-8s %s: %s → %s\n", i.Severity, i.Code, i.Message, typed(i.Hint))
 	}

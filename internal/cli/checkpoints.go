@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -45,7 +46,7 @@ func (a *app) printCheckpoints(lines []projector.Listed) {
 			note = "reverted"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n",
-			l.ID, minute(l.CreatedAt), l.AtPass, l.AtPACycle, run.ShortCost(l.CostUSD, l.Unknown), score,
+			l.ID, view.Minute(l.CreatedAt), l.AtPass, l.AtPACycle, run.ShortCost(l.CostUSD, l.Unknown), score,
 			l.ValidationFailures, l.Seq, note)
 	}
 	w.Flush()

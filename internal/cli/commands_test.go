@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -41,9 +42,8 @@ func TestCommandsToTypeAreQuoted(t *testing.T) {
 	require.NoError(t, a.goodbye(d.Dir, run.State{Status: run.Paused, Reason: run.UserRequested}, 1))
 	require.Contains(t, out.String(), "Resume with: "+typed+"\n")
 
-	s := inspection{dir: d.Dir, claim: run.Claim{RunID: "run-1"}}
-	s.now.State = run.State{Status: run.Paused, Reason: run.UserRequested}
-	s.effective.Status = run.Paused
+	s := inspection{dir: d.Dir, Run: view.Recorded(run.State{Status: run.Paused, Reason: run.UserRequested})}
+	s.Claim.RunID, s.Directory = "run-1", d.Root
 	require.Equal(t, []string{typed}, nextCommands(s))
 	require.ErrorContains(t, &operations.CopyError{Dir: "x", RunID: "run-1", Home: d.Root}, "starter resume '"+home)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -115,9 +116,9 @@ func (a *app) jsonQuestion(s inspection, show bool) error {
 	if !show {
 		return asUsage(errors.New("--json requires --show"))
 	}
-	r := openQuestion{RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective,
-		Decisions: append([]run.PastDecision{}, s.now.State.Decisions...)}
-	if q, open := s.now.State.Asks(); open {
+	r := openQuestion{RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+		Decisions: append([]run.PastDecision{}, s.Now.State.Decisions...)}
+	if q, open := s.Now.State.Asks(); open {
 		r.Question = &q
 	}
 	return a.json(r)
@@ -125,14 +126,14 @@ func (a *app) jsonQuestion(s inspection, show bool) error {
 
 // showQuestion returns the open question, and prints it on request.
 func (a *app) showQuestion(ctx context.Context, s inspection, say bool) (run.Question, bool) {
-	q, open := s.now.State.Asks()
+	q, open := s.Now.State.Asks()
 	switch {
 	case !say:
 	case !open:
-		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.claim.RunID, describeStatus(s.effective))
+		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.Claim.RunID, view.Describe(s.Effective))
 	default:
-		a.row("Run", "%s in %s, %s", s.claim.RunID, s.dir.Root, describeStatus(s.effective))
-		a.printQuestion(ctx, s.dir, s.now.State, q)
+		a.row("Run", "%s in %s, %s", s.Claim.RunID, s.dir.Root, view.Describe(s.Effective))
+		a.printQuestion(ctx, s.dir, s.Now.State, q)
 	}
 	return q, open
 }
@@ -146,9 +147,9 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 	for _, f := range s.Facts(q) {
 		a.row(f.Name, "%s", f.Text)
 	}
-	a.row("Asked", "%s", minute(q.RequestedAt))
+	a.row("Asked", "%s", view.Minute(q.RequestedAt))
 	if q.ExpiresAt != "" {
-		a.row("Answer by", "%s; then: %s", minute(q.ExpiresAt), q.OnExpiry)
+		a.row("Answer by", "%s; then: %s", view.Minute(q.ExpiresAt), q.OnExpiry)
 	}
 	for _, at := range attachments(ctx, d, q) {
 		a.row(at.name, "%s", at.text)
@@ -241,12 +242,12 @@ func (a *app) sendDecision(ctx context.Context, s inspection, m workflows.Messag
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "Run %s: %s.\n", s.claim.RunID, d.Said)
+	fmt.Fprintf(a.out, "Run %s: %s.\n", s.Claim.RunID, d.Said)
 	if d.Reopened != nil && d.Reopened.Epoch > 0 {
 		fmt.Fprint(a.out, reopenedWith(*d.Reopened))
 		fmt.Fprintf(a.out, "It was %s and continues in epoch %d.\n", d.Reopened.From, d.Reopened.Epoch)
 	}
-	asked, _ := s.now.State.Asks()
+	asked, _ := s.Now.State.Asks()
 	return awaitDirectory(ctx, s.dir, func(m rundir.Meta) bool {
 		q, open := m.State.Asks()
 		return !open || q.ID != asked.ID

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,20 +35,20 @@ reached. Nothing is changed. To find damage in the directory itself, run: starte
 }
 
 func (a *app) printDiagnosis(s inspection) error {
-	st := s.now.State
-	ours := s.claim.RunID != ""
-	if ours {
-		a.row("Run", "%s in %s", s.claim.RunID, s.dir.Root)
-		a.row("Status", "%s%s", describeStatus(s.effective), s.notApproved())
+	if s.Own() {
+		a.row("Run", "%s in %s", s.Claim.RunID, s.dir.Root)
+		a.row("Status", "%s", s.Described())
 	} else {
-		a.printForeign(s)
+		a.printRows(s.Foreign())
 	}
-	a.row("Means", "%s", run.Means(s.effective.Status, st.Reason))
-	for _, why := range causes(s) {
+	a.row("Means", "%s", s.Means())
+	for _, why := range s.Causes() {
 		a.row("Why", "%s", why)
 	}
-	a.advise(s)
-	if ours {
+	if text := s.Advice(); text != "" {
+		a.row("Advice", "%s", text)
+	}
+	if s.Own() {
 		if err := a.printMore(s); err != nil {
 			return err
 		}
@@ -68,16 +67,16 @@ func (s inspection) urgency() error {
 	if err := s.attention(); err != nil {
 		return err
 	}
-	if s.effective.Status == run.Interrupted {
+	if s.Effective.Status == run.Interrupted {
 		return quiet(exitAttention)
 	}
-	if s.effective.Status.Class() == run.Live {
-		if s.effective.NoWorker != nil || s.effective.Held != nil {
+	if s.Effective.Status.Class() == run.Live {
+		if s.Effective.NoWorker != nil || s.Effective.Held != nil {
 			return quiet(exitAttention)
 		}
 		return nil
 	}
-	return outcome(s.now.State)
+	return outcome(s.Now.State)
 }
 
 // diagnosis is `diagnose --json`.
@@ -97,8 +96,8 @@ func (a *app) jsonDiagnosis(s inspection) error {
 		return err
 	}
 	d := diagnosis{
-		RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective,
-		Means: run.Means(s.effective.Status, s.now.State.Reason), Why: append([]string{}, causes(s)...),
+		RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+		Means: s.Means(), Why: append([]string{}, s.Causes()...),
 		Errors: append([]rundir.ErrorRecord{}, last...), Next: append([]string{}, afterDiagnosis(s)...),
 	}
 	if err := a.json(d); err != nil {
@@ -107,75 +106,15 @@ func (a *app) jsonDiagnosis(s inspection) error {
 	return s.urgency()
 }
 
-// causes lists the causes of a status, from the journal and from Temporal.
-func causes(s inspection) []string {
-	st := s.now.State
-	var out []string
-	if s.effective.Status != s.effective.Recorded {
-		out = append(out, fmt.Sprintf("the events record %s since %s, but %s", s.effective.Recorded, st.TS,
-			s.effective.Detail))
-	}
-	if h := s.effective.Held; h != nil {
-		out = append(out, h.Cause)
-	}
-	if text := waiting(s, time.Now()); text != "" {
-		out = append(out, "the run "+text)
-	} else if st.Reason != "" {
-		out = append(out, st.Reason)
-	}
-	if f := st.Failure; f != nil {
-		out = append(out, f.Text(st.Wording))
-	}
-	if q, undecided := st.Asks(); undecided {
-		out = append(out, fmt.Sprintf("the question %s (%s) waits for a decision", q.ID, q.Phase))
-	}
-	if st.NotApproved() {
-		out = append(out, "the last loop ended without "+st.Unmet)
-	}
-	if s.now.Why != nil {
-		out = append(out, s.now.Why.Error())
-	}
-	for _, d := range s.now.Damage {
-		out = append(out, "the journal is damaged: "+d.String())
-	}
-	if len(out) == 0 && st.Status.Class() == run.Live {
-		out = append(out, "nothing holds it up")
-	}
-	return out
-}
-
 // printMore prints what -v adds: journal, running calls, locations and last errors.
 func (a *app) printMore(s inspection) error {
-	st, m := s.now.State, s.now.Meta
+	var err error
+	s.Cluster = s.dir.CurrentClaim(s.Claim).Cluster
+	s.Errors, err = lastErrors(s.dir)
 	fmt.Fprintln(a.out)
-	a.row("Epoch", "%d, start %d, generation %d", st.Epoch, st.Starts, st.Generation)
-	a.row("Journal", "%d events, chain %.12s, %d not folded into %s yet",
-		s.now.Tail.Seq, s.now.Tail.Chain, s.now.Lag, layout.MetaFile)
-	if st.Checkpoint != nil {
-		a.row("Continues at", "%s (event %d, pass %d)", st.Checkpoint.ID, st.Checkpoint.Seq, st.Checkpoint.AtPass)
-	}
-	for _, f := range st.InFlight {
-		a.row("Running", "%s %s attempt %d since %s (%s)", f.Step, f.Role, f.Attempt, f.StartedAt, f.Call)
-	}
-	if s.claim.RunID != "" {
-		a.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s",
-			s.effective.Detail, s.claim.Namespace, s.claim.TaskQueue, s.dir.CurrentClaim(s.claim).Cluster)
-		a.row("Store", "%s", s.claim.Store)
-		a.row("Host", "%s", s.claim.Host)
-	}
-	a.row("Spent", "%d calls, %s; %d retries, %d warnings",
-		st.Spent.Calls, st.CostText(), st.Passes.Retries, st.Passes.Warnings)
-	if m.SegmentHead != "" {
-		a.row("Segments", "%.12s", m.SegmentHead)
-	}
-	last, err := lastErrors(s.dir)
-	for _, r := range last {
-		word := "unrecovered"
-		if r.Recovered {
-			word = "recovered"
-		}
-		fmt.Fprintf(a.out, "  error %s %s (%s): %s — %s\n",
-			minute(r.Timestamp), r.Context, word, r.Category, run.OneLine(r.Message))
+	a.printRows(s.Details())
+	for _, line := range s.LastErrors() {
+		fmt.Fprintf(a.out, "  %s\n", line)
 	}
 	return err
 }

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -47,23 +47,6 @@ func heldWords(h run.Held, d rundir.Dir) string {
 	return fmt.Sprintf(held, h.Cause)
 }
 
-// noWorkerWords names the queues of a run that no worker polls, and since when.
-func noWorkerWords(n run.NoWorker) string {
-	since := "for more than five minutes"
-	if n.Since != "" {
-		since = "since " + second(n.Since)
-	}
-	return fmt.Sprintf("no worker polls %s %s", strings.Join(n.Queues, ", "), since)
-}
-
-func second(ts string) string {
-	t, err := time.Parse(run.TimeFormat, ts)
-	if err != nil {
-		return ts
-	}
-	return t.Format("2006-01-02 15:04:05 UTC")
-}
-
 // startsWorker returns the arguments that start a worker.
 func (a *app) startsWorker() []string {
 	if conn, err := connect.Find(a.settings); err == nil && conn.Explicit {
@@ -77,7 +60,7 @@ func (a *app) heldLine(s run.EffectiveStatus, d rundir.Dir) string {
 	switch {
 	case s.NoWorker != nil:
 		return fmt.Sprintf("Held up: %s. Start one: %s %s",
-			noWorkerWords(*s.NoWorker), program(), shell.Line(a.startsWorker()...))
+			view.NoWorker(*s.NoWorker), program(), shell.Line(a.startsWorker()...))
 	case s.Held != nil:
 		return heldWords(*s.Held, d)
 	}
@@ -141,7 +124,7 @@ func (n *notice) why(s run.State, effective run.Status) string {
 	if text := n.text.Load(); text != nil && *text != "" && effective.Class() == run.Live {
 		return *text
 	}
-	return pauseReason(s, effective)
+	return view.WhyPaused(s, effective)
 }
 
 // followed waits until a directory follows a resume, or returns why it does not.

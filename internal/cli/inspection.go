@@ -4,25 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // inspection is a run as a reading verb sees it: its directory, and the answer of Temporal if it can be reached.
 type inspection struct {
-	dir       rundir.Dir
-	claim     run.Claim // zero: the directory of another program
-	now       rundir.Now
-	effective run.EffectiveStatus
-	starts    []string // arguments of this program that start a worker
-	lost      error    // no event can be read of a run that has written some
-
-	projects *run.CrossParent // of a run across projects
+	view.Run
+	dir rundir.Dir
 }
 
 // foreignDetail explains why the liveness of a foreign run is unknown.
@@ -30,25 +26,25 @@ const foreignDetail = "no Passbook workflow: another program wrote the directory
 
 // inspect reads the status of a run. It changes nothing and needs no server.
 func (a *app) inspect(ctx context.Context, d rundir.Dir) (inspection, error) {
-	s := inspection{dir: d, starts: a.startsWorker()}
+	s := inspection{dir: d, Run: view.Run{Directory: d.Root, Worker: a.startsWorker(), Clock: clock(time.Now())}}
 	var err error
-	if s.claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
+	if s.Claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
 		return s, err
 	}
-	if s.now, err = d.Now(); err != nil {
+	if s.Now, err = d.Now(); err != nil {
 		return s, err
 	}
 	if d.Foreign() {
-		s.effective = run.NewEffectiveStatus(s.now.State.Status, run.LiveUnknown, foreignDetail)
-		s.projects, err = fsck.CrossParent(ctx, d)
+		s.Effective = run.NewEffectiveStatus(s.Now.State.Status, run.LiveUnknown, foreignDetail)
+		s.Projects, err = fsck.CrossParent(ctx, d)
 		return s, err
 	}
-	s.effective = a.effectiveStatus(ctx, d, s.now.State.Status)
-	if s.effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
-		s.lost = projector.Lost(d, s.now.State)
+	s.Effective = a.effectiveStatus(ctx, d, s.Now.State.Status)
+	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
+		s.Lost = projector.Lost(d, s.Now.State)
 	}
-	if s.now.Tail.Seq == 0 && s.lost == nil {
-		s.effective.Status = run.Pending
+	if s.Now.Tail.Seq == 0 && s.Lost == nil {
+		s.Effective.Status = run.Pending
 	}
 	return s, nil
 }
@@ -70,10 +66,10 @@ type statusReport struct {
 
 func (s inspection) report() statusReport {
 	return statusReport{
-		RunID: s.claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.effective,
-		Snapshot: s.now.Snapshot, State: s.now.State,
-		Lag: s.now.Lag, Next: append([]string{}, nextCommands(s)...),
-		Damage: append([]run.JournalDamage{}, s.now.Damage...), CrossParent: s.projects,
+		RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+		Snapshot: s.Now.Snapshot, State: s.Now.State,
+		Lag: s.Now.Lag, Next: append([]string{}, nextCommands(s)...),
+		Damage: append([]run.JournalDamage{}, s.Now.Damage...), CrossParent: s.Projects,
 	}
 }
 
@@ -86,24 +82,12 @@ func (a *app) json(v any) error {
 
 // nextCommands returns the next commands, the most likely first; none for a run that another program records.
 func nextCommands(s inspection) []string {
-	next := s.next()
+	next := s.Next()
 	texts := shell.Next(program(), next)
 	if _, asks := run.Offers(next, run.Decide); asks {
-		for _, c := range shell.Temporal(shell.Signal, s.claim.RunID, next) {
+		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
 			texts = append(texts, connect.UseServer(program())+" && "+c)
 		}
 	}
 	return texts
-}
-
-func (s inspection) next() []run.Command {
-	if s.claim.RunID == "" {
-		return nil
-	}
-	st := s.now.State
-	st.RunID = s.claim.RunID
-	return run.NextCommands(st, run.Situation{
-		EffectiveStatus: s.effective, Dir: s.dir.Root, Worker: s.starts, Unread: s.lost != nil,
-		Damaged: unrepaired(s.now.Damage),
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -304,18 +305,7 @@ func listedStatus(r operations.Row) string {
 	if s.Status == run.WaitingLimit && r.Limited != nil {
 		until = " until " + clock(time.Now()).At(r.Limited.Expected())
 	}
-	switch {
-	case s.NoWorker != nil:
-		return string(s.Status) + ", no worker" + until
-	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
-		return string(s.Status) + "?" + until
-	case s.Live != "" && s.Live != s.Recorded && s.Recorded.Class() == run.Live:
-		return string(s.Status) + " → " + string(s.Live)
-	}
-	if r.NotApproved && s.Status == run.Done {
-		return string(s.Status) + ", not approved"
-	}
-	return string(s.Status) + until
+	return view.Brief(s, r.NotApproved, until)
 }
 
 func started(r operations.Row) string {

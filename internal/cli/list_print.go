@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -60,7 +61,7 @@ func (a *app) printListNotes(r listReport) {
 	}
 	if n, oldest := unserved(r.Runs); n > 0 {
 		say("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
-			false: "runs wait"}[n == 1], noWorkerWords(*oldest), program(), shell.Line(a.startsWorker()...))
+			false: "runs wait"}[n == 1], view.NoWorker(*oldest), program(), shell.Line(a.startsWorker()...))
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -30,13 +31,14 @@ func runningCalls(d rundir.Dir, s run.State, now time.Time) []figures.InFlightCa
 	return figures.InFlight(s, plan, now)
 }
 
-// printRunning prints a row for each running call: how long it runs and what its agent does.
-func (a *app) printRunning(s inspection, now time.Time) {
-	if s.effective.Status != run.Running {
-		return
+// callRows has a row for each running call: how long it runs and what its agent does.
+func (a *app) callRows(s inspection, now time.Time) []view.Row {
+	if s.Effective.Status != run.Running {
+		return nil
 	}
+	var rows []view.Row
 	all := live.Calls{File: a.outputFile, Hide: a.secrets.Text}
-	for _, o := range all.Read(runningCalls(s.dir, s.now.State, now)) {
+	for _, o := range all.Read(runningCalls(s.dir, s.Now.State, now)) {
 		text := fmt.Sprintf("%s for %s", callName(o.InFlightCall), figures.Duration(o.Elapsed))
 		if o.Attempt > 1 {
 			text += fmt.Sprintf(" (attempt %d)", o.Attempt)
@@ -44,11 +46,12 @@ func (a *app) printRunning(s inspection, now time.Time) {
 		if doing := o.Text(now); doing != "" {
 			text += ": " + doing
 		}
-		a.row("Running", "%s", text)
+		rows = append(rows, view.Row{Name: "Running", Value: text})
 		if last := cmp.Or(o.Partial, lastOf(o.Lines)); last != "" {
-			fmt.Fprintf(a.out, "%-12s %s\n", "", run.OneLine(last))
+			rows = append(rows, view.Row{Value: last})
 		}
 	}
+	return rows
 }
 
 func lastOf(lines []string) string {

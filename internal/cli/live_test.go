@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -40,8 +41,8 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	require.NoError(t, err)
 	var out strings.Builder
 	a := &app{out: &out, settings: config.Settings{StateDir: w.state}}
-	a.printRunning(inspection{dir: d.Dir, now: rundir.Now{State: m.State},
-		effective: run.EffectiveStatus{Status: run.Running}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC))
+	a.printRows(a.callRows(inspection{dir: d.Dir, Run: view.Run{Now: rundir.Now{State: m.State},
+		Effective: run.EffectiveStatus{Status: run.Running}}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)))
 	require.Regexp(t, `^Running:     writer for \S+ \(attempt 2\)\n             I wri\n$`, out.String())
 
 	tail := tailCalls{a: a, calls: live.Calls{

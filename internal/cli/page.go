@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -91,8 +92,8 @@ func (a *app) recordedNext(d rundir.Dir) []string {
 	if err != nil {
 		return nil
 	}
-	s := inspection{dir: rundir.At(claim.RunID), claim: claim, now: now}
-	s.effective.Status, s.effective.Recorded = now.State.Status, now.State.Status
+	s := inspection{Run: view.Recorded(now.State)}
+	s.Directory, s.Claim, s.Now = claim.RunID, claim, now
 	next := slices.DeleteFunc(nextCommands(s), func(c string) bool {
 		return strings.Contains(c, " report ") // this page is one
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/internal/watch"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -48,7 +49,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 		}
 		s := a.effectiveStatus(ctx, d, recorded)
 		held.set(a.heldLine(s, d))
-		return s.Status, describeStatus(s)
+		return s.Status, view.Describe(s)
 	}
 	res, err := a.show(ctx, o)
 	if err != nil || res.State.Status == "" || res.State.Status.Class() == run.Live {
@@ -174,7 +175,7 @@ func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts w
 			return about(ctx, d, s, q), choices(q)
 		},
 		Why: func(s run.State, effective run.Status) string {
-			why := pauseReason(s, effective)
+			why := view.WhyPaused(s, effective)
 			if why == "" {
 				return ""
 			}
@@ -216,86 +217,6 @@ func about(ctx context.Context, d rundir.Dir, s run.State, q run.Question) []str
 		}
 	}
 	return out
-}
-
-// pauseReason describes why a run does not continue, and which key helps; empty if it continues or has an open
-// question.
-func pauseReason(s run.State, effective run.Status) string {
-	_, undecided := s.Asks()
-	switch {
-	case undecided && !s.Status.Settled() && effective.Closed():
-		return fmt.Sprintf("The run is %s, and this question is open; a decision resumes the run.", effective)
-	case undecided && !s.Status.Settled(), effective.Class() == run.Live:
-		return ""
-	case effective == run.Done:
-		return doneWords(s) + scoreWords(s) + deliveryWords(s)
-	case effective == run.Paused:
-		return pausedFor(s)
-	case effective == run.WaitingLimit:
-		return run.Means(effective, s.Reason) + problemWords(s) + "\nPress r to try at once, p to pause."
-	case effective == run.Halted:
-		return run.Means(effective, s.Reason) + reasonWords(s) + "\nPress r to resume it, with a reason."
-	}
-	why := run.Means(effective, s.Reason) + reasonWords(s)
-	if p := s.Problem; p != nil {
-		why += fmt.Sprintf("\nLast error: %s — %s", p.Category, p.Message)
-	}
-	return why + "\nPress r to resume it in a new epoch; answered calls are not paid for again."
-}
-
-func reasonWords(s run.State) string {
-	if s.Reason == "" {
-		return ""
-	}
-	return " Reason: " + s.Reason + "."
-}
-
-// doneWords describes the result of a finished run.
-func doneWords(s run.State) string {
-	var parts []string
-	if s.Passes.Total+s.Rounds > 0 || s.Wording == run.WordingStages {
-		parts = append(parts, workWords(s))
-	}
-	if s.Spent.Calls > 0 {
-		parts = append(parts, ofCalls(s.Spent.Calls), s.CostWords())
-	}
-	if len(parts) == 0 {
-		return "Finished."
-	}
-	return strings.Join(parts, ", ") + "."
-}
-
-func deliveryWords(s run.State) string {
-	switch d := s.Delivery; {
-	case d == nil:
-		return ""
-	case d.Delivered:
-		return fmt.Sprintf(" Delivered to %s %s.", d.To, d.Target)
-	default:
-		return " Nothing was delivered: " + d.Message
-	}
-}
-
-func pausedFor(s run.State) string {
-	means := run.Means(run.Paused, s.Reason)
-	switch s.Reason {
-	case run.BudgetThreshold:
-		if s.Raised {
-			return fmt.Sprintf("The budget is now %s. Press r to resume.", s.Budget.Words())
-		}
-		return fmt.Sprintf("%s %s.\nPress b to raise it, then r to resume.", means, s.BudgetWords())
-	case run.DiskFull:
-		return strings.TrimSuffix(means, ".") + problemWords(s) + ".\nFree space there, then press r to resume."
-	case run.PassFailed, run.ConsecutiveFailures:
-		if s.Failure == nil && s.Problem != nil {
-			means = strings.TrimSuffix(means, ".") + problemWords(s)
-		}
-		if f := s.Failure; f != nil {
-			means += "\n" + f.Text(s.Wording)
-		}
-		return means + "\nFix the cause, then press r to resume."
-	}
-	return means + "\nPress r to resume."
 }
 
 // actions are the verbs of the screen. Without a session they use a running server; they start none.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -58,7 +59,7 @@ func TestRaisedBudgetIsNotAdvisedAgain(t *testing.T) {
 		}
 		now, err := d.Now()
 		require.NoError(t, err)
-		all["screen"] = pausedFor(now.State)
+		all["screen"] = view.WhyPaused(now.State, now.State.Status)
 		return all
 	}
 	for name, text := range texts("aaaa-paused", before) {

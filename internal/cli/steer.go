@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,17 +62,4 @@ func instruction(arg string) (string, error) {
 	}
 	text, err := run.ParseInstruction(text)
 	return text, asUsage(err)
-}
-
-// waiting prints the open question, and the instructions that wait for a prompt.
-func (a *app) waiting(s run.State) {
-	if q, open := s.Asks(); open {
-		a.row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
-	}
-	for _, i := range s.Instructions {
-		if !i.Pending() {
-			continue
-		}
-		a.row("Instruction", "%s (%s)", i.Text, i.Words())
-	}
 }

@@ -43,7 +43,7 @@ pauses or finishes.`,
 		}
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		v := newView(a.out, d)
+		v := newEventPrinter(a.out, d)
 		defer v.clear()
 		var held notices
 		asked := time.Now()

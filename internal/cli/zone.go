@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -37,11 +36,3 @@ func located(name string) *time.Location {
 
 // clock is when and where this command shows times.
 func clock(now time.Time) run.Clock { return run.Clock{Now: now, Zone: zone()} }
-
-// countdown is the rest of the wait for a limit: ", in 2h 13m".
-func countdown(l *run.Limited, now time.Time) string {
-	if rest := l.Rest(now); rest > 0 {
-		return ", in " + figures.Duration(rest)
-	}
-	return ""
-}

@@ -6,6 +6,7 @@ package evidence
 import (
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -43,6 +44,7 @@ type Evidence struct {
 
 // History is what only pages show of a run; the JSON does not contain it.
 type History struct {
+	Shown   view.Run
 	Start   run.RunStart
 	Costs   []Cost // one per call, reverted ones included
 	Budgets []Cost // each valid from its time on
@@ -251,6 +253,7 @@ func Read(d rundir.Dir) (Evidence, error) {
 
 // stand copies the final state.
 func (c *collector) stand(s run.State) {
+	c.History.Shown = view.Recorded(s)
 	c.Status, c.Reason, c.StartedAt, c.FinishedAt, c.Epochs = s.Status, s.Reason, s.StartedAt, s.FinishedAt, s.Epoch
 	if s.Status == run.WaitingLimit {
 		c.Limited = s.Limited

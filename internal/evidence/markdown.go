@@ -81,8 +81,8 @@ func (e Evidence) asked(p *page) {
 		first, last := cmp.Or(short(a.Seed), "nothing"), cmp.Or(short(a.Now), "nothing")
 		p.row("Artifact", fmt.Sprintf("%s, from %s to %s", a.File, first, last))
 	}
-	p.row("Status", strings.TrimSuffix(string(e.Status)+", "+e.Reason, ", "))
-	if text := (run.State{Status: e.Status, Limited: e.Limited}).LimitText(run.Clock{}); text != "" {
+	p.row("Status", strings.TrimSuffix(e.History.Shown.StatusText()+", "+e.Reason, ", "))
+	if text := e.History.Shown.Limit(); text != "" {
 		p.row("Limit", text)
 	}
 	p.row("Time", span(e.StartedAt, e.FinishedAt))

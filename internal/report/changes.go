@@ -38,7 +38,7 @@ const (
 )
 
 // differences compares the artifact before and after each pass that changed it.
-func (v *view) differences(s source) {
+func (v *page) differences(s source) {
 	room := s.opt.Diffs
 	texts := artifacts{s: s, files: s.files()}
 	changes := passesWith(s.found, func(p evidence.Pass) bool { return p.After != "" })

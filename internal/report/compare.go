@@ -319,7 +319,7 @@ type comparePage struct {
 // Page writes one self-contained HTML page, like [Write].
 func (c *Comparison) Page(to io.Writer, o Options) error {
 	o = o.filled()
-	v := &view{Left: c.Left}
+	v := &page{Left: c.Left}
 	p := comparePage{Comparison: c, Contrasts: c.contrasts(), Diff: c.diff, Rows: newest(v, c.Passes, o.Rows, "pass")}
 	var err error
 	for _, chart := range []struct {
@@ -377,7 +377,7 @@ func together(title string, x, y func(float64) string, lines ...line) *drawing {
 }
 
 // strips returns the pictures of both runs side by side, cycle by cycle.
-func (c *Comparison) strips(v *view, room int64) []strip {
+func (c *Comparison) strips(v *page, room int64) []strip {
 	type place struct {
 		round int
 		name  string

@@ -63,7 +63,7 @@ type depthRow struct {
 	Counts []string
 }
 
-func (v *view) draw(s source) error {
+func (v *page) draw(s source) error {
 	var err error
 	v.Money = breakdown(s)
 	v.Depths = depthTable(newest(v, tallied(s.found), s.opt.Rows, "count of a verifier"))

@@ -123,7 +123,7 @@ func (l *limited) Write(p []byte) (int, error) {
 func binary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 }
 
 // cut lists on the page which differences it lacks.
-func (r *space) cut(v *view) {
+func (r *space) cut(v *page) {
 	if r.omitted > 0 {
 		v.leave("the differences of %s (starter snapshot diff shows them)", plural(r.omitted, "file"))
 	}

@@ -46,7 +46,7 @@ const (
 
 // gallery adds pictures to the page, as far as there is space: first the whole page and its top in every cycle, then
 // the others.
-func (v *view) gallery(s source) {
+func (v *page) gallery(s source) {
 	room := s.opt.Pictures
 	left, size := 0, int64(0)
 	for _, n := range namesOf(v, s) {
@@ -108,7 +108,7 @@ type named struct {
 }
 
 // namesOf sorts the pictures by their view.
-func namesOf(v *view, s source) []named {
+func namesOf(v *page, s source) []named {
 	var all []named
 	for _, taken := range s.found.History.Shots {
 		shots, err := s.dir.Pictures(taken.Screenshots)

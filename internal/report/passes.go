@@ -79,7 +79,7 @@ func passesWith(e evidence.Evidence, selected func(evidence.Pass) bool) []eviden
 }
 
 // groups groups the passes by round. If there are more than the page shows, the last are kept.
-func (v *view) groups(s source) []group {
+func (v *page) groups(s source) []group {
 	passes := newest(v, s.found.Passes, s.opt.Rows, "pass")
 	var all []group
 	last, left := "", s.opt.Texts

@@ -71,7 +71,7 @@ func recorded(t *testing.T) (projector.Dir, []string) {
 func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
 	d, want := recorded(t)
 	var out bytes.Buffer
-	v := newView(&out, d.Dir)
+	v := newEventPrinter(&out, d.Dir)
 	for range 3 {
 		_, err := v.update(time.Now())
 		require.NoError(t, err)
@@ -87,13 +87,13 @@ func TestFileIsNotATerminal(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer f.Close()
-	require.Zero(t, newView(f, projector.At(t.TempDir()).Dir).width)
+	require.Zero(t, newEventPrinter(f, projector.At(t.TempDir()).Dir).width)
 }
 
 func TestViewUpdatesLastLineOnTerminal(t *testing.T) {
 	d, _ := recorded(t)
 	var out bytes.Buffer
-	v := newView(&out, d.Dir)
+	v := newEventPrinter(&out, d.Dir)
 	v.width = 40
 	_, err := v.update(time.Now())
 	require.NoError(t, err)

@@ -12,12 +12,13 @@ import (
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// view is the content of the page.
-type view struct {
+// page is the content of the page.
+type page struct {
 	evidence.Evidence
 	Manner      string // the tone of its status, a CSS class
 	StatusText  string
@@ -70,12 +71,12 @@ type source struct {
 	figures figures.Figures
 }
 
-func read(d rundir.Dir, o Options) (*view, error) {
+func read(d rundir.Dir, o Options) (*page, error) {
 	s, left, err := load(d, o)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{Evidence: s.found, Next: o.Next, Left: left}
+	v := &page{Evidence: s.found, Next: o.Next, Left: left}
 	return v, v.fill(s)
 }
 
@@ -128,12 +129,12 @@ func originOf(start run.RunStart) *origin {
 	return o
 }
 
-func (v *view) leave(format string, args ...any) {
+func (v *page) leave(format string, args ...any) {
 	v.Left = append(v.Left, fmt.Sprintf(format, args...))
 }
 
 // newest keeps the last elements of a list, and records how many are omitted.
-func newest[T any](v *view, all []T, most int, what string) []T {
+func newest[T any](v *page, all []T, most int, what string) []T {
 	more := len(all) - most
 	if more <= 0 {
 		return all
@@ -143,12 +144,13 @@ func newest[T any](v *view, all []T, most int, what string) []T {
 }
 
 // fill creates every part of the page.
-func (v *view) fill(s source) error {
+func (v *page) fill(s source) error {
 	st := s.state
 	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
-	v.StatusText = st.StatusText(st.Status)
-	v.Manner, v.Means, v.Advice = manner(st.Status), run.Means(st.Status, st.Reason), st.Advice()
-	if text := st.LimitText(run.Clock{}); text != "" {
+	shown := view.Recorded(st)
+	v.StatusText, v.Means, v.Advice = shown.StatusText(), shown.Means(), st.Advice()
+	v.Manner = manner(st.Status)
+	if text := shown.Limit(); text != "" {
 		v.Means += " It " + text + "."
 	}
 	if q, open := st.Asks(); open {
@@ -349,7 +351,7 @@ type asked struct {
 	About string
 }
 
-func (v *view) asked(s source) []asked {
+func (v *page) asked(s source) []asked {
 	var all []asked
 	for _, d := range newest(v, s.found.Decisions, s.opt.Rows, "question") {
 		all = append(all, asked{d, s.about(d)})

@@ -11,12 +11,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// view prints a run from its directory alone: a line per event, and on a terminal one live line at the bottom.
-type view struct {
+// eventPrinter prints a run from its directory alone: a line per event, and on a terminal one live line at the bottom.
+type eventPrinter struct {
 	mu     sync.Mutex
 	out    io.Writer
 	dir    rundir.Dir
@@ -28,8 +29,8 @@ type view struct {
 	spin   int
 }
 
-func newView(out io.Writer, dir rundir.Dir) *view {
-	return &view{out: unwrapped(out), dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
+func newEventPrinter(out io.Writer, dir rundir.Dir) *eventPrinter {
+	return &eventPrinter{out: unwrapped(out), dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
 }
 
 // widthOf returns the width of the terminal; 0: not a terminal.
@@ -53,7 +54,7 @@ func unwrapped(out io.Writer) io.Writer {
 }
 
 // update reads and prints new events. It returns true if the run is paused or finished.
-func (v *view) update(now time.Time) (paused bool, err error) {
+func (v *eventPrinter) update(now time.Time) (paused bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for line, err := range v.dir.Lines(v.offset) {
@@ -75,30 +76,30 @@ func (v *view) update(now time.Time) (paused bool, err error) {
 }
 
 // committed reports whether everything derived from the last line is on disk: lines are written first, meta.json last.
-func (v *view) committed() bool {
+func (v *eventPrinter) committed() bool {
 	meta, err := v.dir.Meta()
 	return err == nil && meta.Events.Seq >= v.state.Seq
 }
 
 // say prints a message.
-func (v *view) say(text string) {
+func (v *eventPrinter) say(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.print(text)
 }
 
-func (v *view) print(text string) {
+func (v *eventPrinter) print(text string) {
 	v.wipe()
 	fmt.Fprintln(v.out, terminal.Safe(text))
 }
 
-func (v *view) clear() {
+func (v *eventPrinter) clear() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.wipe()
 }
 
-func (v *view) wipe() {
+func (v *eventPrinter) wipe() {
 	if v.live {
 		fmt.Fprint(v.out, "\r\x1b[K")
 		v.live = false
@@ -106,7 +107,7 @@ func (v *view) wipe() {
 }
 
 // bar draws the live line: progress, cost and running calls, or the rest of the wait for a limit.
-func (v *view) bar(now time.Time) {
+func (v *eventPrinter) bar(now time.Time) {
 	s := v.state
 	if v.width == 0 || s.Status != run.Running && s.Status != run.WaitingLimit {
 		return
@@ -121,7 +122,7 @@ func (v *view) bar(now time.Time) {
 		string([]rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")[v.spin%10]), strings.Repeat("█", done), strings.Repeat("░", cells-done),
 		s.Passes.LastSettled, s.Passes.Total, s.CostText(), usd(s.Budget.CapUSD), inFlight(s, now))
 	if text := s.LimitText(clock(now)); text != "" {
-		line = text + countdown(s.Limited, now)
+		line = text + view.Countdown(s.Limited, clock(now))
 	}
 	if r := []rune(line); len(r) >= v.width {
 		line = string(r[:v.width-1])

@@ -1,4 +1,4 @@
-package cli
+package view_test
 
 import (
 	"strings"
@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestScreenExplainsStatusInTheSameWords compares the live screen with diagnose, reports and the Web UI.
-func TestScreenExplainsStatusInTheSameWords(t *testing.T) {
+// TestScreenExplainsStatusAsDiagnoseDoes compares the live screen with diagnose, reports and the Web UI.
+func TestScreenExplainsStatusAsDiagnoseDoes(t *testing.T) {
 	for _, row := range []struct {
 		status       run.Status
 		reason, want string
@@ -28,7 +29,7 @@ func TestScreenExplainsStatusInTheSameWords(t *testing.T) {
 	} {
 		s := run.State{Status: row.status, Reason: row.reason, Budget: run.Budget{CapUSD: 1},
 			Problem: &run.Problem{Category: run.CategoryAgentExit, Message: "agent exited with code 1"}}
-		why := pauseReason(s, row.status)
+		why := view.WhyPaused(s, row.status)
 		require.Contains(t, why, strings.TrimSuffix(run.Means(row.status, row.reason), "."), row.status)
 		require.Contains(t, why, row.want, row.status)
 	}

@@ -1,0 +1,241 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// table collects rows.
+type table []Row
+
+func (t *table) row(name, format string, args ...any) {
+	*t = append(*t, Row{name, fmt.Sprintf(format, args...)})
+}
+
+// optional adds a row unless its value is empty.
+func (t *table) optional(name, value string) {
+	if value != "" {
+		*t = append(*t, Row{name, value})
+	}
+}
+
+// Identity is which run this is, and its state, in rows.
+func (r Run) Identity() []Row {
+	var t table
+	s, sum := r.Now.State, r.Now.Meta.Summary
+	t.row("Run ID", "%s", r.Claim.RunID)
+	t.row("Pipeline", "%s", s.Pipeline)
+	if s.Task != s.Pipeline {
+		t.row("Task", "%s", run.OneLine(s.Task))
+	}
+	if p := r.Now.Meta.Parent; p != nil {
+		t.row("Follows up", "%s (%s)", p.RunID, p.Mode)
+	}
+	t.row("Status", "%s", r.Described())
+	if s.NotApproved() {
+		t.row("Unmet", "%s", s.Unmet)
+	}
+	t.optional("Limit", r.Limit())
+	if h := r.Effective.Held; h != nil {
+		t.row("Held up", "%s", h.Cause)
+	}
+	if n := r.Effective.NoWorker; n != nil {
+		t.row("Worker", "none: %s", NoWorker(*n))
+	}
+	t.optional("Server", r.Server)
+	if r.Effective.Status == r.Effective.Recorded {
+		t.row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), bracketed(value(sum.PhaseReason)))
+	}
+	t.row("Started", "%s", Minute(s.StartedAt))
+	if w := r.Now.Meta.Workspace; w != nil {
+		t.row("Workspace", "%s of %s%s", rundir.At(r.Directory).Path(layout.WorkspaceDir), w.Source,
+			prefixed(", branch ", w.Branch))
+	}
+	if d := s.Delivery; d != nil && d.Delivered {
+		t.row("Delivered", "to %s %s%s", d.To, d.Target, prefixed(", commit ", d.Commit))
+	} else if d != nil {
+		t.row("Delivered", "nothing: %s", d.Message)
+	}
+	t = append(t, Waiting(s)...)
+	t.row("Last save", "%s (%s ago)", Minute(s.TS), age(s.TS, r.Clock.Now))
+	return t
+}
+
+// Described is the status as [Describe] describes it, and that the work of a finished run is not approved.
+func (r Run) Described() string {
+	return Describe(r.Effective) + strings.TrimPrefix(r.StatusText(), string(r.Effective.Status))
+}
+
+// Waiting is the open question, and the instructions that wait for a prompt.
+func Waiting(s run.State) []Row {
+	var t table
+	if q, open := s.Asks(); open {
+		t.row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
+	}
+	for _, i := range s.Instructions {
+		if i.Pending() {
+			t.row("Instruction", "%s (%s)", i.Text, i.Words())
+		}
+	}
+	return t
+}
+
+// Work is how far the run is, what its calls do and what they cost, in rows.
+func (r Run) Work() []Row {
+	s, sum := r.Now.State, r.Now.Meta.Summary
+	t := table{{"Progress", s.Progress()}}
+	t = append(t, r.Calls...)
+	t.optional(figures.Title(s.Wording.Words().Set), s.SetText())
+	t.row("Cost", "%s%s%s", s.CostText(), ofBudget(s), otherBudgets(s, r.Clock))
+	t.optional("Today", r.Today)
+	if s.Score != nil {
+		t.row("Score", "%.1f%s", *s.Score, target(s, sum))
+	}
+	return t
+}
+
+// LastPasses are lines about the last numbered passes.
+func (r Run) LastPasses() []string {
+	s, all := r.Now.State, r.Now.Meta.Summary.LastPasses
+	if s.Wording == run.WordingStages { // numbered passes are not what its work is counted in
+		return nil
+	}
+	var out []string
+	for _, p := range all {
+		verdict := "PASS"
+		if !p.ValidationPassed {
+			verdict = "FAIL"
+		}
+		place := ""
+		if p.SubsetID != "" {
+			place = fmt.Sprintf("%s/%d%s ", p.SubsetID, p.SubsetPassNumber, p.Rotation)
+		}
+		out = append(out, fmt.Sprintf("%2d: %s%-9s %4.0fs  %s  %s%s", p.GlobalPassNumber, place,
+			figures.Title(p.AgentRole), float64(p.DurationMS)/1000,
+			run.ShortCost(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, completedSet(s, p)))
+	}
+	return out
+}
+
+// completedSet marks the last pass of a set.
+func completedSet(s run.State, r rundir.PassRecord) string {
+	made := func(c run.CheckpointRef) bool {
+		return c.AtPass == r.GlobalPassNumber && !strings.HasPrefix(c.ID, "cp-PAUSE-")
+	}
+	if r.SubsetID == "" || !slices.ContainsFunc(s.Checkpoints, made) {
+		return ""
+	}
+	return "  ← " + s.Wording.Words().Set + " complete, checkpoint created"
+}
+
+// Health is checkpoints, errors and damage, in rows.
+func (r Run) Health() []Row {
+	var t table
+	s, sum := r.Now.State, r.Now.Meta.Summary
+	t.row("Checkpoints", "%s", checkpoints(sum))
+	t.row("Errors", "%d recovered, %d unrecovered", sum.Recovered, sum.Unrecovered)
+	if p := s.Problem; p != nil {
+		t.row("Last error", "%s %s: %s — %s", Minute(p.TS), p.Context, p.Category, p.Message)
+	}
+	t.optional("Advice", r.Advice())
+	if s.Refused > 0 {
+		t.row("Refused", "%d messages that were not accepted (starter logs %s)", s.Refused, shell.Quote(r.Directory))
+	}
+	if r.Now.Lag > 0 {
+		t.row("Journal", "%d events are not folded into %s yet", r.Now.Lag, layout.MetaFile)
+	}
+	if r.Lost != nil {
+		t.row("Damage", "%v", r.Lost)
+	} else if r.Now.Why != nil {
+		t.row("Damage", "%v; what is shown is folded from %s", r.Now.Why, layout.EventsFile)
+	}
+	for _, d := range r.Now.Damage {
+		t.row("Damage", "%s", d)
+	}
+	return t
+}
+
+// Foreign is a run that another program recorded, in rows: the state that its events fold into.
+func (r Run) Foreign() []Row {
+	var t table
+	s, shot := r.Now.State, r.Now.Snapshot
+	t.row("Directory", "%s (recorded by another program)", r.Directory)
+	t.optional("Task", s.Task)
+	t.row("Status", "%s%s", r.Effective.Status, bracketed(s.Reason))
+	t.row("Started", "%s", s.StartedAt)
+	t.row("Last event", "%s (%d events)", s.TS, shot.Seq)
+	t.optional("Phases", strings.Join(shot.SeenPhases, ", "))
+	t.optional("Completed", strings.Join(shot.CompletedPhases, ", "))
+	t.optional("Failed", strings.Join(shot.FailedPhases, ", "))
+	t.optional("Hand-offs", strings.Join(shot.SeenHandoffIDs, ", "))
+	waits := []run.Status{run.AwaitingPhaseHandoff, run.AwaitingHumanReview, run.Failed, run.Interrupted}
+	if shot.ActiveHandoffID != nil && slices.Contains(waits, r.Effective.Status) {
+		t.row("Undecided", "%s", *shot.ActiveHandoffID)
+	}
+	return append(t, Projects(r.Projects)...)
+}
+
+// Projects is the state of a run across projects, in rows; none for any other run.
+func Projects(p *run.CrossParent) []Row {
+	if p == nil {
+		return nil
+	}
+	t := table{{"Projects", strings.ReplaceAll(string(p.Class), "_", " ")}}
+	for _, c := range p.Children {
+		t.row("  "+c.Alias, "%s%s", cmp.Or(c.Status, "no record"), prefixed(", blocks the release: ", c.Blocker))
+	}
+	return t
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func ofBudget(s run.State) string {
+	if s.Budget.CapUSD <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" / %s (%.0f%%)", figures.USD(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
+}
+
+// otherBudgets lists the budgets besides that in USD, with what is used.
+func otherBudgets(s run.State, c run.Clock) string {
+	var text strings.Builder
+	for _, u := range s.BudgetUses(run.Time(c.Now)) {
+		if u.Name != run.BudgetUSD {
+			text.WriteString(", " + u.Text)
+		}
+	}
+	return text.String()
+}
+
+func target(s run.State, sum rundir.Summary) string {
+	if sum.Threshold == nil {
+		return ""
+	}
+	if *s.Score < *sum.Threshold && s.Status == run.Done {
+		return fmt.Sprintf(" — threshold not met (%.1f of %.1f)", *s.Score, *sum.Threshold)
+	}
+	return fmt.Sprintf(" (target %.1f)", *sum.Threshold)
+}
+
+func checkpoints(s rundir.Summary) string {
+	switch s.Checkpoints {
+	case 0:
+		return "none"
+	case 1:
+		return "1 (" + *s.FirstCheckpoint + ")"
+	}
+	return fmt.Sprintf("%d (%s through %s)", s.Checkpoints, *s.FirstCheckpoint, *s.LastCheckpoint)
+}

@@ -1,0 +1,95 @@
+// Package view is the view model of a run: what status, diagnose, evidence, report, list and the live screen show of
+// its state. It only computes: a caller reads the run directory and asks Temporal first. It prints nothing; a view
+// arranges what it needs.
+package view
+
+import (
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Run is a run at one moment: what its directory records, and what Temporal and the host report where a view asks them.
+type Run struct {
+	Directory string    // how commands name the run: its directory, or its id
+	Claim     run.Claim // zero: another program recorded the run
+	Now       rundir.Now
+	Effective run.EffectiveStatus
+	Worker    []string // arguments of starter that start a worker
+	Lost      error    // no event can be read of a run that has written some
+	Projects  *run.CrossParent
+	Errors    []rundir.ErrorRecord // the last ones
+	Cluster   string               // of the current claim
+
+	Server string // why other users may use the embedded server; "": they may not
+	Today  string // use of the budget of the day; "": there is none
+	Calls  []Row  // running calls
+	Clock  run.Clock
+}
+
+// Recorded is a run as its directory alone records it.
+func Recorded(s run.State) Run {
+	return Run{Now: rundir.Now{State: s}, Effective: run.EffectiveStatus{Status: s.Status, Recorded: s.Status}}
+}
+
+// Row is one named value. A row without a name continues the one before it.
+type Row struct{ Name, Value string }
+
+// Own reports whether Passbook recorded the run.
+func (r Run) Own() bool { return r.Claim.RunID != "" }
+
+// StatusText is the status in a word, and that the work of a finished run is not approved.
+func (r Run) StatusText() string { return r.Now.State.StatusText(r.Effective.Status) }
+
+// Means is what the status means, in a sentence.
+func (r Run) Means() string { return run.Means(r.Effective.Status, r.Now.State.Reason) }
+
+// Advice is what to do about the error that paused the run; "" for any other run.
+func (r Run) Advice() string {
+	if r.Effective.Status != run.Paused || r.Now.State.StoppedBy() == "" {
+		return ""
+	}
+	return r.Now.State.Advice()
+}
+
+// Limit describes the wait for a limit; "": the run does not wait for one.
+func (r Run) Limit() string {
+	if r.Effective.Status != run.WaitingLimit {
+		return ""
+	}
+	return r.Now.State.LimitText(r.Clock) + Countdown(r.Now.State.Limited, r.Clock)
+}
+
+// Countdown is the rest of the wait for a limit: ", in 2h 13m". A view that does not know the time shows none.
+func Countdown(l *run.Limited, c run.Clock) string {
+	if c.Now.IsZero() {
+		return ""
+	}
+	if rest := l.Rest(c.Now); rest > 0 {
+		return ", in " + figures.Duration(rest)
+	}
+	return ""
+}
+
+// Unrepaired reports whether damage that the journal records has not been repaired.
+func Unrepaired(all []run.JournalDamage) bool {
+	return slices.ContainsFunc(all, func(d run.JournalDamage) bool { return !d.Repaired })
+}
+
+// Damaged reports whether the directory lacks or contradicts something, as far as reading it shows.
+func (r Run) Damaged() bool { return r.Now.Why != nil || r.Lost != nil || Unrepaired(r.Now.Damage) }
+
+// Next returns the next commands, the most likely first; none for a run that another program records.
+func (r Run) Next() []run.Command {
+	if !r.Own() {
+		return nil
+	}
+	s := r.Now.State
+	s.RunID = r.Claim.RunID
+	return run.NextCommands(s, run.Situation{
+		EffectiveStatus: r.Effective, Dir: r.Directory, Worker: r.Worker, Unread: r.Lost != nil,
+		Damaged: Unrepaired(r.Now.Damage),
+	})
+}
