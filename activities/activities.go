@@ -196,6 +196,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 		withSlot(a, a.slots.checkouts, requireUnfinished(a, a.Deliver))))
 	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
 	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
+	register(r, contract.ExamineAgents, redactingInterceptor(a, a.ExamineAgents))
 }
 
 // RegisterLocal registers the local activities.

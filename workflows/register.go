@@ -23,5 +23,6 @@ func Register(r worker.WorkflowRegistry, hide func(string) string, verify Verify
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
 	r.RegisterWorkflowWithOptions(Account, workflow.RegisterOptions{Name: contract.AccountWorkflow})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
+	r.RegisterWorkflowWithOptions(Examine, workflow.RegisterOptions{Name: contract.ExamineWorkflow})
 	r.RegisterWorkflowWithOptions(Scheduled, workflow.RegisterOptions{Name: ScheduledName})
 }

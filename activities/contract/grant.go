@@ -12,6 +12,7 @@ const (
 	KindEpoch     = "epoch"     // run, number
 	KindSchedule  = "schedule"  // all fields of the schedule
 	KindScheduled = "scheduled" // run, directory: reading how it ends
+	KindExamine   = "examine"   // run, agents: asking their programs
 )
 
 // Permission is one use that an input makes of a host, with its grant.

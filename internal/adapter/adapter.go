@@ -45,6 +45,7 @@ type Adapter struct {
 	// Budget returns the command that stops when it has cost an amount in USD, and false if this command cannot, or has
 	// its own amount. nil: no command can.
 	Budget func(argv []string, usd float64) ([]string, bool)
+	Setup  func() Setup // of its program; nil: it reads the output of any
 }
 
 // Parser reads an output in chunks that may be cut anywhere. It holds at most one value of the output, up to
@@ -59,18 +60,20 @@ var table = []Adapter{
 	{
 		Name: ClaudeStream, Program: "claude", Command: "claude -p --output-format stream-json --verbose", Stream: true,
 		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude, Budget: budgetClaude,
+		Setup: claudeSetup,
 	}, {
 		Name: ClaudeJSON, Program: "claude", Command: "claude -p --output-format json", Ends: true, Cost: ReportsUSD,
 		New: newClaudeJSON, Resume: resumeClaude, Budget: budgetClaude,
+		Setup: claudeSetup,
 	}, {
 		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
-		Session: true, New: newCodexJSONL, Resume: resumeCodex,
+		Session: true, New: newCodexJSONL, Resume: resumeCodex, Setup: codexSetup,
 	}, {
 		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Stderr: true, Cost: ReportsTokens,
-		New: newGeminiJSON, Resume: resumeGemini,
+		New: newGeminiJSON, Resume: resumeGemini, Setup: geminiSetup,
 	}, {
 		Name: GeminiStream, Program: "gemini", Command: "gemini -o stream-json", Stream: true, Ends: true,
-		Cost: ReportsTokens, New: newGeminiStream, Resume: resumeGemini,
+		Cost: ReportsTokens, New: newGeminiStream, Resume: resumeGemini, Setup: geminiSetup,
 	},
 	{Name: Text, Stream: true, Cost: ReportsNone, New: newText},
 }

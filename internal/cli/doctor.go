@@ -23,8 +23,9 @@ for each problem. With RUN, check only that run; otherwise every open run of thi
 --start, nothing is changed, and no agent is called. What cannot be found out this way is shown as not checked, which
 is not a problem.
 
-With --agents, check only the version and the login of each agent, as the calls find it: in the environment of RUN, of
-this terminal, or, if the store is a bucket, of the worker. No call is paid for.
+With --agents, check only the version and the login of each agent. The worker of this machine asks them as it would call
+them: in their sandbox, with the environment of RUN, of this terminal, or, if the store is a bucket, of the worker. If
+no worker runs, this process asks them; --start starts one. No call is paid for.
 
 Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 	}

@@ -1,48 +1,27 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/agent/probe"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// known describes the program of an agent. Checking the login is free; it is only checked if the program's help lists
-// the command, because an older version could take the words for a prompt.
-type known struct {
-	install string
-	login   []string // exits with 0 if the user is logged in; nil: no such command
-	signIn  string
-	keys    []string // variables that replace a login
-	file    string   // of a login, in the home; empty: not known
-}
-
-func usual() map[string]known {
-	return map[string]known{
-		"claude": {
-			install: "npm install -g @anthropic-ai/claude-code", login: []string{"auth",
-				"status"}, signIn: "claude auth login, or set ANTHROPIC_API_KEY",
-			keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
-				"CLAUDE_CODE_USE_BEDROCK",
-				"CLAUDE_CODE_USE_VERTEX"},
-		},
-		"codex": {install: "npm install -g @openai/codex", login: []string{"login", "status"}, signIn: "codex login",
-			keys: []string{"CODEX_API_KEY"}},
-		"gemini": {install: "npm install -g @google/gemini-cli", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-			file: ".gemini/oauth_creds.json", signIn: "gemini, or set GEMINI_API_KEY"},
-	}
-}
-
-// agents checks the programs of the definition's agents, or the well-known ones that are installed. It finds them as
-// the calls of the named run do, and otherwise as those of the next start or resume in this terminal.
-func (e *examiner) agents(ctx context.Context) {
+// agents checks the programs of the definition's agents, or the well-known ones that are installed. The worker of this
+// machine asks them, as the calls of the named run find them, and otherwise as those of the next start or resume in
+// this terminal. If no worker runs, this process asks them.
+func (e *examiner) agents(ctx context.Context, o *operations.Operator) {
 	e.from = os.Environ()
+	runID := ""
 	if plan, g, ok := e.ofRun(); ok {
 		if e.Agents == nil {
 			e.Agents = asked(plan.Agents)
@@ -50,32 +29,55 @@ func (e *examiner) agents(ctx context.Context) {
 		if g.variables != nil && !g.only {
 			e.from = g.variables
 		}
+		runID = g.runID
 	}
-	e.workersAgents()
-	if e.Agents != nil {
-		var seen []string
-		for _, a := range e.Agents {
-			if len(a.Run) > 0 && !slices.Contains(seen, a.Run[0]) {
-				seen = append(seen, a.Run[0])
-				e.agent(ctx, a)
-			}
+	agents, usual := e.each()
+	answers, byWorker := e.askWorker(ctx, o, runID, agents)
+	if !byWorker {
+		e.workersAgents()
+		for _, a := range agents {
+			answers = append(answers, e.askHere(ctx, a))
 		}
-		return
 	}
 	found := false
-	for _, name := range []string{"claude", "codex", "gemini"} {
-		if _, err := environ.LookPath(name, e.from); err == nil {
+	for i, a := range answers {
+		switch {
+		case !usual || a.Path != "":
 			found = true
-			e.agent(ctx, pipeline.Agent{Run: []string{name}})
-		} else if e.OnlyAgents {
+			e.answer(agents[i], a)
+		case e.OnlyAgents:
 			found = true
-			e.say(Unchecked, "agents", name, usual()[name].install, "not in PATH")
+			about, _ := adapter.SetupOf(a.Program)
+			e.say(Unchecked, "agents", a.Program, about.Install, "not in PATH")
 		}
 	}
-	if !found {
+	if usual && !found {
 		e.say(Unchecked, "agents", "agents", e.typed("doctor --config FILE"),
 			"neither claude nor codex nor gemini is in PATH; name a pipeline to check its agents")
 	}
+}
+
+// each returns the agents to ask, one for each program. usual: they are the well-known ones, which may be missing.
+func (e *examiner) each() (agents []pipeline.Agent, usual bool) {
+	if e.Agents == nil {
+		for _, name := range adapter.Programs() {
+			agents = append(agents, pipeline.Agent{Run: []string{name}})
+		}
+		return agents, true
+	}
+	var seen []string
+	for _, a := range e.Agents {
+		if len(a.Run) == 0 || slices.Contains(seen, a.Run[0]) {
+			continue
+		}
+		seen = append(seen, a.Run[0])
+		if a.Run[0] == pipeline.Scripted {
+			e.ok("agents", a.Run[0], "built in")
+			continue
+		}
+		agents = append(agents, a)
+	}
+	return agents, false
 }
 
 // asked lists the agents whose programs answer these checks safely. Others are only looked up.
@@ -84,101 +86,99 @@ func asked(agents []pipeline.Agent) []pipeline.Agent {
 		if len(a.Run) == 0 {
 			return true
 		}
-		_, known := usual()[filepath.Base(a.Run[0])]
+		_, known := adapter.SetupOf(a.Run[0])
 		return !known && a.Run[0] != pipeline.Scripted
 	})
 }
 
-func (e *examiner) agent(ctx context.Context, a pipeline.Agent) {
-	name := filepath.Base(a.Run[0])
-	if a.Run[0] == "scripted" {
-		e.ok("agents", name, "built in")
-		return
-	}
-	about, usual := usual()[name]
-	path, err := environ.LookPath(a.Run[0], e.from)
-	if err != nil {
-		fix := about.install
-		if fix == "" {
-			fix = "install it, or give its full path under agent.run in the pipeline file"
-		}
-		e.say(Problem, "agents", name, fix, "%s is not in PATH (%v)", a.Run[0], err)
-		return
-	}
-	env := agent.Command{Argv: a.Run, Env: a.Env, Environment: e.from,
-		Dir: os.TempDir()}.Environ() // the environment of the agent
-	output, err := ask(ctx, env, path, "--version")
+// askWorker has the worker of this machine ask the programs. It reports who asked them; false: this process has to.
+func (e *examiner) askWorker(ctx context.Context, o *operations.Operator, runID string,
+	agents []pipeline.Agent) ([]contract.AgentAnswer, bool) {
+	const here = "; this process asked the agents, without their sandbox"
 	switch {
-	case err != nil && usual:
-		e.say(Problem, "agents", name, about.install, "%s exists and does not answer --version: %v %s", path, err, output)
-		return
-	case err != nil:
-		e.say(Unchecked, "agents", name, "", "%s exists; it does not answer --version, which is optional", path)
-		return
+	case len(agents) == 0:
+		return nil, false
+	case o == nil:
+		e.say(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
+		return nil, false
 	}
-	e.login(ctx, name, about, path, output, env)
+	op := *o
+	op.Environ = e.from
+	out, err := op.ExamineAgents(ctx, runID, agents)
+	switch {
+	case errors.Is(err, operations.ErrNoWorker):
+		e.say(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
+		return nil, false
+	case err != nil || len(out.Agents) != len(agents):
+		e.say(Warning, "agents", "asked by", e.starts(op), "the worker of this machine does not answer: %v"+here, err)
+		return nil, false
+	}
+	whose := "the environment of this terminal"
+	switch {
+	case runID != "":
+		whose = "the environment of the run's calls"
+	case !operations.HostBound(e.Settings.Store):
+		whose = "its own environment, as calls of runs whose store is a bucket"
+	}
+	e.ok("agents", "asked by", "the worker of this machine (pid %s), with %s, in the sandbox of calls", out.Worker, whose)
+	return out.Agents, true
 }
 
-// login checks whether the agent is logged in, without a paid call.
-func (e *examiner) login(ctx context.Context, name string, about known, path, output string, env []string) {
-	for _, key := range about.keys {
-		if slices.ContainsFunc(env, func(pair string) bool {
-			return strings.HasPrefix(pair, key+"=") &&
-				pair != key+"="
-		}) {
-			e.ok("agents", name, "%s: %s, with %s (only a call shows whether it is accepted)", path, output, key)
-			return
+// askHere asks the program of an agent from this process.
+func (e *examiner) askHere(ctx context.Context, a pipeline.Agent) contract.AgentAnswer {
+	cmd := agent.Command{Argv: a.Run, Env: a.Env, Environment: e.from, Dir: os.TempDir()}
+	env := cmd.Environ()
+	return probe.Agent(ctx, cmd, func(ctx context.Context, path string, args ...string) (string, error) {
+		return printed(ctx, env, path, args...)
+	})
+}
+
+// answer reports what was found about an agent.
+func (e *examiner) answer(of pipeline.Agent, a contract.AgentAnswer) {
+	name := filepath.Base(of.Run[0])
+	about, known := adapter.SetupOf(name)
+	say := func(s State, fix, format string, args ...any) {
+		if a.Sandbox != "" {
+			format, args = format+" (sandbox: %s)", append(args, a.Sandbox)
 		}
+		e.say(s, "agents", name, fix, format, args...)
 	}
-	home := environ.Value(env, "HOME")
-	if _, err := os.Stat(filepath.Join(home, about.file)); about.file != "" && home != "" && err == nil {
-		e.ok("agents", name, "%s: %s, with ~/%s (only a call shows whether it is accepted)", path, output, about.file)
-		return
-	}
-	if key := e.unpassed(about, env); key != "" {
-		e.say(Warning, "agents", name, "write env: ["+key+"] in the agent of the pipeline file",
-			"%s: %s; %s is set, and calls do not get it", path, output, key)
-		return
-	}
-	if about.login == nil || !lists(ctx, env, path, about.login[0]) {
-		e.say(Unchecked, "agents", name, "", "%s: %s; only a call shows whether it is logged in", path, output)
-		return
-	}
-	if words, err := ask(ctx, env, path, about.login...); err != nil {
+	switch {
+	case a.Missing != "":
+		e.say(Problem, "agents", name, cmp.Or(about.Install,
+			"install it, or give its full path under agent.run in the pipeline file"), "%s", a.Missing)
+	case a.Failed != "" && known:
+		say(Problem, about.Install, "%s exists and does not answer --version: %s", a.Path, a.Failed)
+	case a.Failed != "":
+		say(Unchecked, "", "%s exists; it does not answer --version, which is optional", a.Path)
+	case a.Login == contract.LoginWith:
+		say(OK, "", "%s: %s, with %s (only a call shows whether it is accepted)", a.Path, a.Version, a.With)
+	case a.Login == contract.LoginNotPassed:
+		say(Warning, "write env: ["+a.With+"] in the agent of the pipeline file",
+			"%s: %s; %s is set, and calls do not get it", a.Path, a.Version, a.With)
+	case a.Login == contract.LoginMissing:
 		worst := Problem
 		if e.Agents == nil {
 			worst = Warning // it may be unused
 		}
-		e.say(worst, "agents", name, about.signIn, "%s: %s, not logged in (%s)", path, output, words)
-		return
+		printed := ""
+		if a.Printed != "" {
+			printed = " (" + a.Printed + ")"
+		}
+		say(worst, about.SignIn, "%s: %s, not logged in%s", a.Path, a.Version, printed)
+	case a.Login == contract.LoginOK:
+		say(OK, "", "%s: %s, logged in", a.Path, a.Version)
+	default:
+		say(Unchecked, "", "%s: %s; only a call shows whether it is logged in", a.Path, a.Version)
 	}
-	e.ok("agents", name, "%s: %s, logged in", path, output)
 }
 
-// unpassed returns a variable that replaces a login, and that the definition does not pass to the agent.
-func (e *examiner) unpassed(about known, env []string) string {
-	for _, key := range about.keys {
-		if about.login == nil && environ.Value(e.from, key) != "" && environ.Value(env, key) == "" {
-			return key
-		}
+// keyVariables lists the variables that replace a login of a well-known agent.
+func keyVariables() []string {
+	var names []string
+	for _, name := range adapter.Programs() {
+		about, _ := adapter.SetupOf(name)
+		names = append(names, about.Keys...)
 	}
-	return ""
-}
-
-// lists reports whether a program's help lists a command.
-func lists(ctx context.Context, env []string, path, command string) bool {
-	ctx, cancel := context.WithTimeout(ctx, answersWithin)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--help")
-	cmd.Env = env
-	help, err := cmd.Output()
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(help)) {
-		if words := strings.Fields(line); len(words) > 0 && words[0] == command {
-			return true
-		}
-	}
-	return false
+	return names
 }

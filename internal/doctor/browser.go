@@ -43,6 +43,13 @@ func (e *examiner) browser(ctx context.Context) {
 
 // ask runs a program that prints a line and exits. Standard input is empty.
 func ask(ctx context.Context, env []string, path string, args ...string) (string, error) {
+	out, err := printed(ctx, env, path, args...)
+	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	return line, err
+}
+
+// printed runs a program, and returns its standard output, or without one its standard error.
+func printed(ctx context.Context, env []string, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -52,6 +59,5 @@ func ask(ctx context.Context, env []string, path string, args ...string) (string
 	if len(bytes.TrimSpace(out)) == 0 {
 		out = noise.Bytes()
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return line, err
+	return string(out), err
 }

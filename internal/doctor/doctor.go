@@ -71,27 +71,40 @@ type examiner struct {
 func Examine(ctx context.Context, o Options) Report {
 	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{}}
 	if o.OnlyAgents {
-		e.agents(ctx)
+		op := e.quietly(ctx)
+		if op != nil {
+			defer op.Client.Close()
+		}
+		e.agents(ctx, op)
 		return e.report
 	}
 	e.program()
+	var reached *operations.Operator
 	op, connected := e.server(ctx)
 	if connected {
 		defer op.Client.Close()
 		e.worker(ctx, op)
+		reached = &op
 	}
 	e.browser(ctx)
 	e.sandbox(sandbox.Examine())
 	e.awake(ctx)
-	e.agents(ctx)
+	e.agents(ctx, reached)
 	e.disks(ctx)
 	e.costs()
-	if connected {
-		e.runs(ctx, &op)
-	} else {
-		e.runs(ctx, nil)
-	}
+	e.runs(ctx, reached)
 	return e.report
+}
+
+// quietly connects to the server without a check of it; nil: none answers.
+func (e *examiner) quietly(ctx context.Context) *operations.Operator {
+	checks, good := e.report.Checks, e.report.OK
+	o, ok := e.server(ctx)
+	e.report.Checks, e.report.OK = checks, good
+	if !ok {
+		return nil
+	}
+	return &o
 }
 
 // say adds a check.

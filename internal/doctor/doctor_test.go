@@ -344,7 +344,8 @@ func TestExamineOfAgents(t *testing.T) {
 			o.Agents = []pipeline.Agent{{Name: "", Run: []string{name, "-p"}}, {Name: "again", Run: []string{name}}}
 			o.OnlyAgents = true
 			r := doctor.Examine(t.Context(), o)
-			require.Len(t, r.Checks, 1, "only the agents, once a program")
+			require.Len(t, r.Checks, 2, "only the agents, once a program")
+			require.Equal(t, "asked by", r.Checks[0].Name)
 			c := find(t, r, name)
 			require.Equal(t, row.state, c.State, c.Detail)
 			require.Contains(t, c.Detail, row.message)
@@ -369,7 +370,7 @@ func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
 	r := doctor.Examine(t.Context(), o)
 	require.Contains(t, find(t, r, "gemini").Detail, "1.0, with ~/.gemini/oauth_creds.json")
 	require.Equal(t, doctor.Unchecked, find(t, r, "claude").State, "it is not installed")
-	require.Len(t, r.Checks, 3)
+	require.Len(t, r.Checks, 4)
 }
 
 func TestExamineOfFolders(t *testing.T) {

@@ -22,6 +22,7 @@ type given struct {
 	only      bool     // only PATH is known
 	whose     string
 	unread    error // why the environment of the run is not used
+	runID     string
 }
 
 // environment returns what is known of the environment of a run's calls.
@@ -68,7 +69,9 @@ func (e *examiner) ofRun() (pipeline.Plan, given, bool) {
 		return pipeline.Plan{}, given{}, false
 	}
 	plan, err := e.Run.Plan()
-	return plan, e.environment(claim), err == nil
+	g := e.environment(claim)
+	g.runID = claim.RunID
+	return plan, g, err == nil
 }
 
 // calls checks the environment of an open run's calls, and what a resume in this terminal would change.
@@ -151,10 +154,7 @@ func (g given) differing(agents []pipeline.Agent, here []string) []string {
 	if g.only {
 		return nil
 	}
-	var names []string
-	for _, k := range usual() {
-		names = append(names, k.keys...)
-	}
+	names := keyVariables()
 	for _, a := range agents {
 		names = append(names, a.Env...)
 	}

@@ -164,6 +164,8 @@ func describe(p contract.Permission) string {
 		return fmt.Sprintf("epoch %s of run %s", p.Values[1], p.Values[0])
 	case contract.KindScheduled:
 		return fmt.Sprintf("directory %s for scheduled run %s", p.Values[1], p.Values[0])
+	case contract.KindExamine:
+		return "the programs of agents"
 	}
 	return p.Kind + " " + p.Values[0]
 }

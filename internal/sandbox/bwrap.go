@@ -25,6 +25,7 @@ type Call struct {
 	Delivery string // the directory of the call, absolute; the sandbox does not show it
 	Work     string // the working directory, writable
 	Objects  string // of the repository that the one in the working directory shares objects with; may be empty
+	Brief    bool   // it stores nothing: no directory is created in the home
 	Files    bool   // arguments that are absolute paths of files are visible
 	Read     []string
 	Write    []string
@@ -310,7 +311,7 @@ func (b *binds) ofHome() error {
 // write shows a path of the home, and creates it if it is a directory of an existing one.
 func (b *binds) write(name string) error {
 	path := filepath.Join(b.home, name)
-	if first, _, _ := strings.Cut(name, "/"); strings.HasSuffix(name, "/") {
+	if first, _, _ := strings.Cut(name, "/"); strings.HasSuffix(name, "/") && !b.call.Brief {
 		if _, err := os.Stat(filepath.Join(b.home, first)); err == nil {
 			if err := os.MkdirAll(path, 0o700); err != nil {
 				return fmt.Errorf("create a directory for the sandbox of a call: %w", err)

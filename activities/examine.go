@@ -1,0 +1,113 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/probe"
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// probeTimeout bounds how long a program takes to print its version.
+const probeTimeout = 10 * time.Second
+
+// ExamineAgents asks the programs of agents for their version and login, started as their calls are: with the
+// environment of the run, in the same sandbox, under a supervisor.
+func (a *Activities) ExamineAgents(ctx context.Context, in contract.ExamineInput) (contract.ExamineResult, error) {
+	from := environ.FromContext(ctx)
+	if from == nil {
+		from = os.Environ()
+	}
+	out := contract.ExamineResult{Worker: fmt.Sprint(a.worker.PID), Path: environ.Value(from, "PATH")}
+	for _, asked := range in.Agents {
+		if len(asked.Run) == 0 {
+			return out, badInput("an agent without a command")
+		}
+		ag := pipeline.Agent{Run: asked.Run, Env: asked.Env,
+			Confinement: pipeline.Confinement{Sandbox: asked.Sandbox, Network: asked.Network}}
+		cmd := agent.Command{Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: from}
+		held := a.confine(ctx, &cmd, ag, in.RunID, "")
+		answer := probe.Agent(ctx, cmd, a.probe(cmd))
+		if answer.Sandbox = held.String(); held.Mode == "" {
+			answer.Sandbox = sandbox.None
+		}
+		a.redactAll(&answer.Version, &answer.Failed, &answer.Missing, &answer.Printed)
+		out.Agents = append(out.Agents, answer)
+	}
+	return out, nil
+}
+
+// probe returns the function that starts the program of a command as calls are started.
+func (a *Activities) probe(of agent.Command) probe.Run {
+	return func(ctx context.Context, path string, args ...string) (printed string, err error) {
+		if err := os.MkdirAll(a.cfg.Scratch, 0o700); err != nil {
+			return "", err
+		}
+		root, err := os.MkdirTemp(a.cfg.Scratch, "doctor-")
+		if err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, removeScratch(root)) }()
+		dir := filepath.Join(root, "1")
+		cmd := of
+		cmd.Argv, cmd.Timeout, cmd.Output = append([]string{path}, args...), probeTimeout, 1<<20
+		cmd.Dir, cmd.Mark, cmd.Prompt = filepath.Join(dir, workDir), dir, filepath.Join(dir, promptFile)
+		cmd.Stdout, cmd.Stderr = filepath.Join(dir, calls.StdoutFile), filepath.Join(dir, stderrFile)
+		if of.Sandbox != nil {
+			s := *of.Sandbox
+			s.Delivery, s.Brief = dir, true
+			cmd.Sandbox = &s
+		}
+		if err := errors.Join(os.MkdirAll(cmd.Dir, 0o700), os.WriteFile(cmd.Prompt, nil, 0o600)); err != nil {
+			return "", err
+		}
+		exit, err := a.runProbe(ctx, cmd, dir)
+		if err != nil {
+			return "", err
+		}
+		out, err := outputsOf(dir, cmd.Output)
+		if printed = string(out.stdout); printed == "" {
+			printed = string(out.stderr)
+		}
+		switch {
+		case err != nil:
+			return printed, err
+		case exit.TimedOut:
+			return printed, fmt.Errorf("no answer within %s", probeTimeout)
+		case exit.Signal != "":
+			return printed, fmt.Errorf("ended by a signal: %s", exit.Signal)
+		case exit.Code != 0:
+			return printed, fmt.Errorf("exit status %d", exit.Code)
+		}
+		return printed, nil
+	}
+}
+
+// runProbe starts a command under a supervisor, and waits for its end.
+func (a *Activities) runProbe(ctx context.Context, cmd agent.Command, dir string) (agent.Exit, error) {
+	p, err := a.startSupervisor(dir, nil)
+	if err != nil {
+		return agent.Exit{}, err
+	}
+	child, err := agent.Start(p, cmd)
+	if err != nil {
+		return agent.Exit{}, err
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		if err := child.Kill("the doctor no longer waits"); err != nil {
+			return agent.Exit{}, err
+		}
+	}
+	return child.Result()
+}

@@ -1,0 +1,68 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// ErrNoWorker means that no worker of this host can be asked.
+var ErrNoWorker = errors.New("no worker runs on this machine")
+
+// ExamineAgents asks the worker of this host for the version and the login of agents, as the calls of a run find them.
+// Without a run they get what the calls of the next start get: on one host the environment of the operator, otherwise
+// that of the worker.
+func (o Operator) ExamineAgents(ctx context.Context, runID string,
+	agents []pipeline.Agent) (out contract.ExamineResult, err error) {
+	const timeout = 2*time.Minute + 30*time.Second
+	queue := contract.HostQueues(o.Settings.TaskQueue, o.Host).Dir
+	found, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	if err != nil {
+		return out, err
+	}
+	if len(found.Identities) == 0 {
+		return out, ErrNoWorker
+	}
+	id := "doctor-" + uuid.NewString()
+	if runID == "" && HostBound(o.Settings.Store) && o.Environ != nil {
+		expires := time.Now().Add(timeout)
+		undo, err := environ.Save(o.Settings.StateDir, environ.Environment{RunID: id, By: "doctor",
+			At: time.Now().UTC().Truncate(time.Millisecond), Expires: &expires,
+			Variables: agent.AllowedEnv(o.Environ, VariablesOf(pipeline.Plan{Agents: agents}))})
+		if err != nil {
+			return out, err
+		}
+		defer func() { err = errors.Join(err, undo()) }()
+		runID = id
+	}
+	in := contract.ExamineInput{RunID: runID}
+	for _, a := range agents {
+		in.Agents = append(in.Agents, contract.AgentAsked{Run: a.Run, Env: a.Env, Sandbox: a.Sandbox, Network: a.Network})
+	}
+	key, err := grants.Load(o.Settings)
+	if err != nil {
+		return out, err
+	}
+	in.Grant = key.Sign(in.Permission())
+	started, err := o.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue,
+		WorkflowExecutionTimeout: timeout, StaticSummary: "starter doctor: version and login of agents",
+	}, contract.ExamineWorkflow, in)
+	if err != nil {
+		return out, fmt.Errorf("ask the worker: %w", err)
+	}
+	if err := started.Get(ctx, &out); err != nil {
+		return out, fmt.Errorf("ask the worker: %w", err)
+	}
+	return out, nil
+}
