@@ -65,7 +65,11 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 
 // amendedMessage describes from when an amendment counts.
 func amendedMessage(s run.State) string {
-	if s.Plan.From == nil {
+	switch {
+	case s.Status == run.WaitingLimit && s.Limited != nil:
+		return fmt.Sprintf("amended; in force for the next call. The run still waits until %s; to try at once, run "+
+			`"starter resume RUN --now"`, s.Limited.Until)
+	case s.Plan.From == nil:
 		return "amended; in force when the running step has completed or begins again"
 	}
 	return "amended; in force for the next step"

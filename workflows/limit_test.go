@@ -235,6 +235,23 @@ func TestResumeWhileWaitingForLimit(t *testing.T) {
 	require.Empty(t, w.story(run.KindRunResumed))
 }
 
+// TestAmendWhileWaitingForLimit shortens the waits while a run waits: that wait stays, and the next one is short.
+func TestAmendWhileWaitingForLimit(t *testing.T) {
+	with := func(wait string) string { return strings.Replace(twoPasses, "limits: {", "limits: {wait: {"+wait+"}, ", 1) }
+	w := amendable(t, with("first: 1h, max: 4h"))
+	next := w.given(with("first: 10s, max: 20s"), "first")
+	for n := range 3 {
+		w.agent.will(call(1, n+1), meets(run.LimitRate, 0))
+	}
+	var answer *reply
+	w.onLimit(func() { answer = w.update("amend", message{"plan": next}) })
+	w.done()
+	require.NoError(t, answer.refused)
+	require.NoError(t, answer.err)
+	require.Contains(t, answer.ack.Message, "The run still waits until "+run.Time(startTime.Add(time.Hour))[:15])
+	require.Equal(t, []time.Duration{time.Hour, 20 * time.Second, 20 * time.Second}, w.waits)
+}
+
 func TestCancelWhileWaitingForLimit(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
