@@ -80,8 +80,13 @@ func (i Instruction) UsedAt(step string, round int, member string) bool {
 	})
 }
 
-// Pending reports whether a prompt may still contain the instruction.
-func (i Instruction) Pending() bool { return i.Role == "" || !i.UsedBy(i.Role) }
+// Pending lists the instructions that a prompt may still contain. Of a run that has ended, these are the ones that no
+// prompt contained.
+func (s State) Pending() []Instruction {
+	return slices.DeleteFunc(slices.Clone(s.Instructions), func(i Instruction) bool {
+		return i.Role != "" && i.UsedBy(i.Role) || s.Status.Closed() && i.used()
+	})
+}
 
 // Words names the roles of an instruction and its sender: for role reviewer, by ann.
 func (i Instruction) Words() string {

@@ -80,6 +80,17 @@ func TestInstructionsReachNextPrompts(t *testing.T) {
 	}
 }
 
+// TestPendingInstructionsOfEndedRun: a run that has ended shows only the instructions that no prompt contained.
+func TestPendingInstructionsOfEndedRun(t *testing.T) {
+	s := run.State{Status: run.Running, TS: "2026-01-02T03:00:00.000Z", Seq: 1, RunID: "r", Epoch: 1}
+	s = steps(t, s, run.RunSteered{Text: "used"}, run.RunSteered{Text: "by role", Role: "builder"},
+		run.PassEnd{Pass: run.Pass{Role: "builder"}, Outcome: run.CategoryOK, Instructions: []int64{2, 3}},
+		run.RunSteered{Text: "late", Role: "reviewer"})
+	require.Equal(t, []string{"used", "late"}, texts(s.Pending()), "another role may come")
+	s.Status = run.Done
+	require.Equal(t, []string{"late"}, texts(s.Pending()))
+}
+
 func TestInstructionsAreBounded(t *testing.T) {
 	s := run.State{Status: run.Running, TS: "2026-01-02T03:00:00.000Z", Seq: 1, RunID: "r", Epoch: 1}
 	for n := range run.MaxInstructions {
@@ -93,7 +104,7 @@ func TestInstructionsAreBounded(t *testing.T) {
 	s = steps(t, s, run.RunSteered{Text: "new", Role: "reviewer", By: "ann"})
 	require.Len(t, s.Instructions, run.MaxInstructions)
 	require.Equal(t, []string{"0", "1", "3", "4", "5", "6", "7", "new"}, texts(s.Instructions))
-	require.True(t, s.Instructions[7].Pending())
+	require.Len(t, s.Pending(), run.MaxInstructions)
 	require.Equal(t, "for role reviewer, by ann, not used yet", s.Instructions[7].Words())
 }
 

@@ -422,7 +422,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			return c.ack("pausing"), nil
 		}
 		if m.Now {
-			c.e.cancelCalls("")
+			c.e.cancelCalls()
 			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
 		}
 		return c.ack("pausing after the running pass"), nil

@@ -35,10 +35,7 @@ func details(s run.State, in Input) string {
 	if text := s.LimitText(run.Clock{}); text != "" {
 		fmt.Fprintf(&b, "- **%s**\n", text)
 	}
-	for _, i := range s.Instructions {
-		if !i.Pending() {
-			continue
-		}
+	for _, i := range s.Pending() {
 		fmt.Fprintf(&b, "- instruction (%s): %s\n", i.Words(), run.OneLine(i.Text))
 	}
 	if f := s.Failure; f != nil {

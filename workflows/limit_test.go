@@ -237,7 +237,9 @@ func TestResumeWhileWaitingForLimit(t *testing.T) {
 
 // TestAmendWhileWaitingForLimit shortens the waits while a run waits: that wait stays, and the next one is short.
 func TestAmendWhileWaitingForLimit(t *testing.T) {
-	with := func(wait string) string { return strings.Replace(twoPasses, "limits: {", "limits: {wait: {"+wait+"}, ", 1) }
+	with := func(wait string) string {
+		return strings.Replace(twoPasses, "limits: {", "limits: {wait: {"+wait+"}, ", 1)
+	}
 	w := amendable(t, with("first: 1h, max: 4h"))
 	next := w.given(with("first: 10s, max: 20s"), "first")
 	for n := range 3 {

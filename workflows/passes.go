@@ -45,7 +45,7 @@ type pass struct {
 // settle. Members run concurrently and settle in the order of the definition.
 func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) error {
 	e.inStep = true
-	defer func() { e.inStep = false }()
+	defer func() { e.inStep, e.passes = false, nil }()
 	all := e.newPasses(at, s)
 	if len(all) == 0 {
 		return nil
@@ -57,6 +57,7 @@ func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) 
 	if err != nil || len(all) == 0 {
 		return err
 	}
+	e.passes = all
 	for _, p := range all {
 		err := p.compose(ctx)
 		if isType(err, contract.ErrDiskFull) {
@@ -192,8 +193,8 @@ func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 			defer wg.Done()
 			calls, cancel := workflow.WithCancel(ctx)
 			defer cancel()
-			e.calls = append(e.calls, runningCall{p.role.Name, cancel})
-			if e.control.Now { // requested before the call began
+			e.calls = append(e.calls, runningCall{p, cancel})
+			if e.control.Now || p.overtaken() { // requested before the call began
 				cancel()
 			}
 			errs[i] = p.run(calls, ctx)

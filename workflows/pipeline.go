@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -20,8 +19,9 @@ type engine struct {
 	directory     directoryUse
 	round         contract.Round // last one read from the plan
 	readAt        run.Place
-	readFrom      string // the plan that it was read from
-	inStep        bool   // prompts of a step are composed, and it has not settled
+	readFrom      string  // the plan that it was read from
+	inStep        bool    // prompts of a step are composed, and it has not settled
+	passes        []*pass // of that step
 	calls         []runningCall
 	routes        routes              // of the open question
 	answerable    string              // question whose answers after a reset count
@@ -397,18 +397,13 @@ func (e *engine) closeCancelled(ctx workflow.Context) (Result, error) {
 
 // runningCall is a call that an operator can interrupt.
 type runningCall struct {
-	role   string
+	pass   *pass
 	cancel workflow.CancelFunc
 }
 
-// callsOf returns the running calls of a role; empty: of all roles.
-func (e *engine) callsOf(role string) []runningCall {
-	return slices.DeleteFunc(slices.Clone(e.calls), func(c runningCall) bool { return role != "" && c.role != role })
-}
-
-// cancelCalls cancels the running calls of a role, for a forced pause or an instruction; empty: of all roles.
-func (e *engine) cancelCalls(role string) {
-	for _, c := range e.callsOf(role) {
+// cancelCalls cancels all running calls, for a forced pause.
+func (e *engine) cancelCalls() {
+	for _, c := range e.calls {
 		c.cancel()
 	}
 }

@@ -19,8 +19,8 @@ func (c *control) validateSteer(m Message) error {
 	case err != nil:
 		return refuse("%v", err)
 	case s.SteeringFull():
-		return unmet("%d instructions wait for their prompts: pause the run, or wait until one is used",
-			run.MaxInstructions)
+		return unmet("%d instructions wait for their prompts, which is the maximum: send this one when a prompt has used "+
+			"one of them", run.MaxInstructions)
 	}
 	if roles := c.e.in.Start.RolesFrom(s.Next.Stage); m.Role != "" && len(roles) > 0 && !slices.Contains(roles, m.Role) {
 		return refuse("the pipeline has no role %q from here on; its roles are %s", m.Role, strings.Join(roles, ", "))
@@ -30,7 +30,7 @@ func (c *control) validateSteer(m Message) error {
 
 // steer records an instruction. With now the running calls are interrupted, and their steps begin again with it.
 func (c *control) steer(ctx workflow.Context, m Message) (Ack, error) {
-	now := m.Now && len(c.e.callsOf(m.Role)) > 0
+	now := m.Now && c.e.interrupts(m.Role)
 	ev := run.RunSteered{
 		Role: m.Role, Text: strings.TrimSpace(m.Text), By: m.By, Auth: m.auth, Note: m.Note, Now: now,
 	}
@@ -39,12 +39,40 @@ func (c *control) steer(ctx workflow.Context, m Message) (Ack, error) {
 	}
 	switch {
 	case now:
-		c.e.cancelCalls(m.Role)
+		for _, call := range c.e.calls { // others begin next, and see the instruction then
+			if call.pass.interruptible(m.Role) {
+				call.cancel()
+			}
+		}
 		return c.ack("interrupting the running call, which continues with the instruction"), nil
 	case m.Now:
 		return c.ack("no call is running; the next prompt contains the instruction"), nil
 	}
 	return c.ack("the next prompt contains the instruction"), nil
+}
+
+// interrupts reports whether an instruction for a role finds a call that it interrupts: one that runs, also on a full
+// disk, or that begins next.
+func (e *engine) interrupts(role string) bool {
+	running := func(c runningCall) bool { return c.pass.interruptible(role) }
+	begins := func(p *pass) bool { return p.interruptible(role) }
+	return slices.ContainsFunc(e.calls, running) ||
+		e.j.state.Status == run.Running && slices.ContainsFunc(e.passes, begins)
+}
+
+// interruptible reports whether an instruction for a role may interrupt the call of the pass. A command has no prompt.
+func (p *pass) interruptible(role string) bool {
+	return p.step.Kind != pipeline.KindRun && p.result == nil && (role == "" || role == p.role.Name)
+}
+
+// overtaken reports whether an instruction that interrupts the call arrived after its prompt was composed.
+func (p *pass) overtaken() bool {
+	s := p.e.j.state
+	missing := func(i run.Instruction) bool {
+		return i.Now && !slices.ContainsFunc(p.steering, func(in run.Instruction) bool { return in.ID == i.ID })
+	}
+	return s.Status == run.Running && p.interruptible("") &&
+		slices.ContainsFunc(s.InstructionsFor(p.role.Name, p.callID), missing)
 }
 
 // interrupting lists the instructions in the prompt for which a call was interrupted: its session continues with them.

@@ -55,6 +55,43 @@ func TestInstructionInterruptsCall(t *testing.T) {
 	require.True(t, payloads[run.RunSteered](w, run.KindRunSteered)[0].Now)
 }
 
+// TestInstructionInterruptsCallThatBegins sends an instruction while the prompt of a call is composed: the call is not
+// made without it.
+func TestInstructionInterruptsCallThatBegins(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	var prompts [][]string
+	var ack *reply
+	w.composing = func(in contract.ComposeInput) {
+		if prompts = append(prompts, in.Context.Steering); ack == nil {
+			recorded := make(chan struct{})
+			w.dir.when(run.KindRunSteered, func() { close(recorded) })
+			ack = w.update("steer", message{"text": "Stop.", "now": true})
+			<-recorded
+		}
+	}
+	w.done()
+	require.Equal(t, "interrupting the running call, which continues with the instruction", ack.ack.Message)
+	require.Equal(t, [][]string{nil, {"Stop."}, nil}, prompts)
+	require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call is made with the first prompt")
+	require.Equal(t, []string{"pass.end 001", "pass.end 002"}, w.story(run.KindPassEnd, run.KindRunPaused))
+}
+
+// TestInstructionInterruptsNoCommand sends an instruction while a command runs: a command has no prompt.
+func TestInstructionInterruptsNoCommand(t *testing.T) {
+	w := newHarness(t, gated)
+	var ack *reply
+	w.agent.will("g0.work/2.1.-.1", after(func() {
+		recorded := make(chan struct{})
+		w.dir.when(run.KindRunSteered, func() { close(recorded) })
+		ack = w.update("steer", message{"text": "Stop.", "now": true})
+		<-recorded
+	}))
+	w.done()
+	require.Equal(t, "no call is running; the next prompt contains the instruction", ack.ack.Message)
+	require.False(t, payloads[run.RunSteered](w, run.KindRunSteered)[0].Now)
+	require.Equal(t, []string{call(1, 1), "g0.work/2.1.-.1", call(2, 1)}, w.agent.ids, "no step is repeated")
+}
+
 func TestInvalidInstructionsAreRefused(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	for i := range w.in.Start.Stages {

@@ -29,6 +29,9 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 	if m.By == "" {
 		m.By = o.By
 	}
+	if err := notText(workflows.VerbDecide, m); err != nil {
+		return Decision{}, err
+	}
 	m = o.hidden(m)
 	now, err := dir.Now()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -48,6 +49,18 @@ func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
 
 // hidden redacts the texts of a message.
 func (o Operator) hidden(m workflows.Message) workflows.Message { return m.Redacted(o.Redact.Text) }
+
+// notText refuses a message whose texts are no text, such as a file of bytes in place of feedback: an encoder would
+// change them, and the signature would not match.
+func notText(verb string, m workflows.Message) error {
+	for _, text := range []string{m.By, m.Note, m.Feedback, m.Reason, m.Text, m.Role, m.Action, m.ID, m.To} {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return &RefusedError{Verb: verb, Why: "the message contains bytes that are no UTF-8 text: put them into a " +
+				"file and name the file"}
+		}
+	}
+	return nil
+}
 
 // secretInputs lists the inputs that contain secrets. They are the user's data and stay unchanged.
 func (o Operator) secretInputs(def Definition) []string {

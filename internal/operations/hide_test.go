@@ -54,3 +54,13 @@ func TestSecretInputsAreListed(t *testing.T) {
 	require.Contains(t, hiding(t).secretInputs(def)[0], "the definition contains")
 	require.Empty(t, Operator{}.secretInputs(def))
 }
+
+// TestBytesAreNoMessage sends bytes that are no text, as a message and as an answer.
+func TestBytesAreNoMessage(t *testing.T) {
+	for _, text := range []string{"\xff", "a\x00b"} {
+		var refused *RefusedError
+		_, err := Operator{}.Send(t.Context(), "run", workflows.VerbSteer, workflows.Message{Text: text})
+		require.ErrorAs(t, err, &refused)
+		require.Contains(t, refused.Why, "no UTF-8 text")
+	}
+}

@@ -95,6 +95,9 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 	if m.By == "" {
 		m.By = o.By
 	}
+	if err := notText(verb, m); err != nil {
+		return workflows.Ack{}, err
+	}
 	m = o.hidden(m)
 	if renewsGrants(verb) {
 		var err error

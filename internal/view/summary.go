@@ -80,10 +80,8 @@ func Waiting(s run.State) []Row {
 	if q, open := s.Asks(); open {
 		t.row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
 	}
-	for _, i := range s.Instructions {
-		if i.Pending() {
-			t.row("Instruction", "%s (%s)", i.Text, i.Words())
-		}
+	for _, i := range s.Pending() {
+		t.row("Instruction", "%s (%s)", i.Text, i.Words())
 	}
 	return t
 }
