@@ -215,17 +215,27 @@ func (j Judged) Text() string {
 		text = "none"
 	}
 	text += " by " + j.Role
-	if f := j.Findings; f != nil {
-		for _, n := range []struct {
-			count int
-			noun  string
-		}{{f.Blockers, "blocker"}, {f.Findings, "finding"}, {f.Gaps, "gap"}} {
-			if n.count > 0 {
-				text += ", " + Plural(n.count, n.noun)
-			}
-		}
+	if found := j.Findings.Text(); found != "" {
+		text += ", " + found
 	}
 	return text
+}
+
+// Text counts what the verdict lists: 2 blockers, 3 findings; empty: nothing.
+func (f *Findings) Text() string {
+	if f == nil {
+		return ""
+	}
+	var all []string
+	for _, n := range []struct {
+		count int
+		noun  string
+	}{{f.Blockers, "blocker"}, {f.Findings, "finding"}, {f.Gaps, "gap"}} {
+		if n.count > 0 {
+			all = append(all, Plural(n.count, n.noun))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // Text is a decision in one line.

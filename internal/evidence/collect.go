@@ -170,7 +170,7 @@ func (c *collector) pass(e run.Event) {
 		USD: all.USD, Unknown: all.Unknown, CostKnown: run.KnownOf(all.USD, all.Unknown),
 		Reused: p.Reused, Modified: p.Modified,
 		Checks:  p.Validation,
-		Verdict: p.Verdict, Score: p.Score, Value: p.Value,
+		Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
 	}
 	if p.Turn() && c.Workspace != nil {
 		c.turns++

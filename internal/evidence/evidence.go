@@ -113,6 +113,7 @@ type Pass struct {
 	Commit      string           `json:"commit"`
 	Checks      run.Validation   `json:"checks"`
 	Verdict     string           `json:"verdict"`
+	Findings    *run.Findings    `json:"findings,omitempty"` // of a structured verdict
 	Score       *float64         `json:"score"`
 	Value       string           `json:"value"` // of a command: ok or failed
 

@@ -249,6 +249,9 @@ func (r Pass) findings() []string {
 			all = append(all, strings.TrimSuffix(c.Name+": "+c.Detail, ": "))
 		}
 	}
+	if found := r.Findings.Text(); found != "" {
+		all = append(all, found)
+	}
 	return append(all, r.Checks.Warnings...)
 }
 

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ case $1 in --version) echo 1.0.0; exit ;; esac
 case $(cat) in
 *"You reproduce a bug"*) echo >bug; answer='The test fails.' ;;
 *"You fix a bug"*) rm bug; echo fixed >work.txt; answer='The test passes.' ;;
-*"You review the fix"*) answer='VERDICT: approved' ;;
+*"You review the fix"*) answer='FENCEjson\n{\"approved\": true}\nFENCE' ;;
 esac
 printf '{"type":"result","subtype":"success","is_error":false,"result":"%s","total_cost_usd":0.01}\n' "$answer"
 `
@@ -29,7 +30,8 @@ func testInit(t *testing.T, h *environment) {
 	tr.git("commit", "-q", "-m", "Test")
 	bin := filepath.Join(tr.folder, "bin")
 	require.NoError(t, os.Mkdir(bin, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(fakeClaude), 0o700))
+	program := strings.ReplaceAll(fakeClaude, "FENCE", "```")
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(program), 0o700))
 	starter := func(args ...string) string {
 		cmd := h.command(t.Context(), args...)
 		cmd.Dir, cmd.Env = tr.source, append(h.env, "PATH="+bin+":"+os.Getenv("PATH"))
