@@ -14,6 +14,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/adapter"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -265,4 +267,17 @@ func FuzzTheSchemaAcceptsWhatParseAccepts(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// An interrupted call of an example continues: no option of its command switches sessions off.
+func TestAgentsOfExamplesContinueSessions(t *testing.T) {
+	for _, path := range definitions(t) {
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, a := range Expand(parsed(t, src)).Agents {
+			if kind, _ := adapter.Find(a.Reply); kind.Resume != nil && a.Run[0] == kind.Program {
+				require.True(t, a.Sessions(), "%s: %v", path, a.Run)
+			}
+		}
+	}
 }
