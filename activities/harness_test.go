@@ -41,7 +41,8 @@ type harness struct {
 	reply  string // form of the agent's replies; empty: claude-json
 	limits string // of the definition
 
-	restart bool // interrupted calls start anew
+	external bool // the step of the reader declares an external action
+	restart  bool // interrupted calls start anew
 
 	conversation bool // the role reader continues its session
 }
@@ -212,6 +213,9 @@ func (h *harness) definition(agent string) string {
 	text := strings.Replace(definition, "AGENT", agent, 1)
 	if h.reply != "" {
 		text = strings.Replace(text, "claude-json", h.reply, 1)
+	}
+	if h.external {
+		text = strings.Replace(text, "{role: reader}", "{role: reader, effect: external_action}", 1)
 	}
 	if h.restart {
 		text = strings.Replace(text, ", env: [", ", on_interrupt: restart, env: [", 1)

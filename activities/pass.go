@@ -58,6 +58,9 @@ func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contra
 	if short := (*shortError)(nil); errors.As(err, &short) {
 		return short.result(), nil
 	}
+	if unknown := (*unknownEffectError)(nil); errors.As(err, &unknown) {
+		return unknown.result(), nil
+	}
 	if shut := (*shutError)(nil); errors.As(err, &shut) {
 		return a.waits(ctx, in, shut), nil
 	}

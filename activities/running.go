@@ -161,6 +161,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err != nil {
 		return nil, nil, err
 	}
+	if step.Effect == run.EffectExternal && delivery > 1 {
+		return nil, nil, &unknownEffectError{delivery: delivery - 1}
+	}
 	ag, ok := agentOf(plan, step, role)
 	if !ok {
 		return nil, nil, badInput("the plan has no agent %q", role.Agent)

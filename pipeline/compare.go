@@ -153,6 +153,7 @@ func (c *comparer) step(at []string, a, b PlanStep) {
 	c.values(under(at, "type"), a.AskType, b.AskType)
 	c.values(under(at, "questions"), a.Questions, b.Questions)
 	c.values(under(at, "if_failing"), a.IfFailing, b.IfFailing)
+	c.values(under(at, "effect"), a.Effect, b.Effect)
 	c.values(under(at, "screenshots"), a.Shots, b.Shots)
 	c.values(under(at, "as"), a.As, b.As)
 	c.values(under(at, "order"), a.Order, b.Order)

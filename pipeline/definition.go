@@ -366,6 +366,7 @@ type Step struct {
 	AskType     string     `yaml:"-"`          // of an ask: one of the hand-off types
 	Questions   *Questions `yaml:"-"`          // of an ask: overrides those of the pipeline
 	IfFailing   string     `yaml:"if_failing"` // of role and run: continue or ask, if a check or the command fails
+	Effect      string     // of role, together and run: the class of its external effect, see run.Effect…
 	As          string
 	See         string // last, a stage's or step's name, or ""
 	Order       string

@@ -16,7 +16,7 @@ func (e *expander) step(at place, set Set) PlanStep {
 		Role: p.Role, Members: p.Together, Run: p.Run, Ask: p.Ask, Shots: p.Screenshots, As: p.As, Limits: p.Limits,
 	}
 	step.AskType, step.Questions = p.AskType, p.Questions
-	step.Env, step.Confinement = p.Env, p.Confinement
+	step.Env, step.Confinement, step.Effect = p.Env, p.Confinement, p.Effect
 	if p.IfFailing == "ask" {
 		step.IfFailing = "ask"
 	}

@@ -58,6 +58,7 @@ func significantStep(p Step) object {
 	if p.IfFailing == "ask" {
 		out = append(out, member{"IfFailing", p.IfFailing})
 	}
+	out = append(out, optional("Effect", p.Effect)...)
 	shots := Screenshots{}
 	if p.Screenshots != nil {
 		shots = *p.Screenshots

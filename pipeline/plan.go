@@ -75,6 +75,7 @@ type PlanStep struct {
 	// kind ask, and kinds role and run that ask on failure: how long the question waits
 	Questions  *Questions   `json:"questions,omitempty"`
 	IfFailing  string       `json:"if_failing,omitempty"`  // kinds role and run: ask, or empty
+	Effect     string       `json:"effect,omitempty"`      // declared class of its external effect; empty: by its kind
 	Shots      *Screenshots `json:"shots,omitempty"`       // kind screenshots
 	As         string       `json:"as,omitempty"`          // name of its result in `until` and `see`
 	Order      string       `json:"order,omitempty"`       // "B"

@@ -109,6 +109,10 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 			`x.yaml:18: notify.env goes with run; leave it out`},
 		"told of no such thing": {"[question, failure]", "[questions]",
 			`x.yaml:18: notify.on is "questions"; did you mean "question"?`},
+		"an unknown effect": {"if_failing: ask}\n      - {run: make test", "effect: extern}\n      - {run: make test",
+			`x.yaml:12: stage "work" step 1.effect is "extern"; write one of: none, read, write, external_action`},
+		"the effect of a question": {"ask: Really?", "{ask: 'Really?', effect: none}",
+			`x.yaml:16: stage "work" step 5: effect does not go with ask; leave it out`},
 		"a gate of a question": {"ask: Really?", "{ask: 'Really?', if_failing: ask}",
 			`x.yaml:16: stage "work" step 5: if_failing does not go with ask; leave it out`},
 	} {

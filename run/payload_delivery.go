@@ -33,6 +33,18 @@ type Effect struct {
 	USD    float64 `json:"usd,omitempty"` // what the recorded call had cost; it is not paid again
 }
 
+// EffectClass returns the class of a pass whose step declares none: changes and artifacts are writes, a report is read,
+// and a command may do anything.
+func (p Pass) EffectClass() string {
+	switch p.Gives {
+	case "outcome":
+		return EffectExternal
+	case "report":
+		return EffectRead
+	}
+	return EffectWrite
+}
+
 // Classes of outside effects.
 const (
 	EffectNone     = "none"

@@ -33,6 +33,7 @@ type PassStart struct {
 	Attempt  int    `json:"attempt"`  // 1-based
 	Attempts int    `json:"attempts"` // maximum number
 	Prompt   Blob   `json:"prompt"`
+	Effect   string `json:"effect,omitempty"` // class that its step declares; empty: see [Pass.EffectClass]
 	Before   string `json:"before,omitempty"` // the artifact's digest, backed up if the role outputs an artifact
 }
 

@@ -68,9 +68,20 @@ var inReplay = map[QuestionKind]map[string]string{
 	},
 }
 
+// ofActions is what the approval of a declared external action does in a replay.
+var ofActions = map[string]string{
+	TriggerAction: "execute it again, with its effect outside the run; its result replaces the recorded one in this " +
+		"replay",
+	TriggerUnrecorded: "execute it in this replay, with its effect outside the run",
+}
+
 // Meaning describes what an action does.
 func (q Question) Meaning(action string) string {
-	if text := inReplay[q.Kind][action]; q.Trigger == TriggerEffect && text != "" {
+	inAction := ofActions[q.Trigger]
+	if action == ActionApprove && inAction != "" {
+		return inAction
+	}
+	if text := inReplay[q.Kind][action]; text != "" && (q.Trigger == TriggerEffect || inAction != "") {
 		return text
 	}
 	answer, _ := q.Kind.Spec().Answer(action)

@@ -44,7 +44,9 @@ const (
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
-	TriggerEffect         = "effect" // a replay that asks before an external call
+	TriggerEffect         = "effect"            // a replay that asks before an external call
+	TriggerAction         = "external_action"   // likewise, before a step that declares an external action
+	TriggerUnrecorded     = "unrecorded_action" // likewise, and the replayed run has no result of it
 )
 
 // Kinds of events that ask and answer.
@@ -140,6 +142,8 @@ var questionKinds = []QuestionSpec{
 		Offers: []Offer{
 			{TriggerCheckFailed, []string{ActionRetry, ActionContinueWithWaiver, ActionHalt}, ActionContinueWithWaiver},
 			{TriggerEffect, []string{ActionApprove, ActionApply, ActionHalt}, ""},
+			{TriggerAction, []string{ActionApprove, ActionApply, ActionHalt}, ""},
+			{TriggerUnrecorded, []string{ActionApprove, ActionHalt}, ""},
 		},
 		Answers: []Answer{
 			{ActionRetry, Repeats, "do the step again"},

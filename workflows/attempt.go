@@ -21,7 +21,7 @@ func (p *pass) journalStart(ctx workflow.Context) error {
 	p.callID = p.nextCallID()
 	ev := run.PassStart{
 		Pass: p.passRef(), Call: p.callID, Agent: p.agent().Agent, Attempt: p.attempt, Attempts: p.maxAttempts(),
-		Prompt: p.composed.Prompt,
+		Prompt: p.composed.Prompt, Effect: p.step.Effect,
 	}
 	if p.context.Artifact != nil {
 		ev.Before = p.context.Artifact.Digest
@@ -30,7 +30,12 @@ func (p *pass) journalStart(ctx workflow.Context) error {
 }
 
 // maxAttempts returns the number of attempts that the limits allow at this point.
-func (p *pass) maxAttempts() int { return max(p.attempt, p.role.Limits.Attempts) }
+func (p *pass) maxAttempts() int {
+	if p.acts() {
+		return p.attempt // a failed external action may have had its effect
+	}
+	return max(p.attempt, p.role.Limits.Attempts)
+}
 
 // run makes attempts until the pass has a result, fails for good, or is paused. The first start is already on
 // disk. calls is a separate context, so that a forced pause cancels the calls and nothing else.
@@ -70,6 +75,9 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 	}
 	l := p.role.Limits
 	maxAttempts := p.attemptsIn(retryClass(res))
+	if p.acts() {
+		maxAttempts = p.attempt
+	}
 	ev := p.failedAttempt(res)
 	var delay time.Duration
 	if p.attempt < maxAttempts {
@@ -179,10 +187,7 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 			continue
 		}
 		if err == nil && res.Unrecorded {
-			if err := p.e.leaveReplay(ctx); err != nil {
-				return nil, err
-			}
-			if err := p.e.j.flush(ctx); err != nil { // the switch to live calls is on disk before the call
+			if ask, err := p.withoutRecord(ctx); ask || err != nil {
 				return nil, err
 			}
 			continue
@@ -330,7 +335,7 @@ func (p *pass) input() contract.PassInput {
 	}
 	return contract.PassInput{
 		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late,
-		RecordedRun: from, Generations: generations, RecordedOnly: p.e.j.state.Status == run.Replaying,
+		RecordedRun: from, Generations: generations, RecordedOnly: p.recordedOnly(),
 		DecisionID: again, Tree: p.e.workspace(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
 		Call: p.callID, Attempt: p.attempt,
 		At:      at,

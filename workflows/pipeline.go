@@ -39,6 +39,7 @@ type engine struct {
 	revertedTo    int64               // seq of the last revert's target
 	activityIDs   map[string]int      // uses of each activity id
 	permits       map[string]string   // permissions of a replay's calls, by key
+	unrecorded    map[string]bool     // external actions of a replay without a recorded result, by the same key
 	permit        string              // key that the open question is about
 	notices       notices
 	finalCheck    workflow.Mutex // guards the check after a reset whether the run is done

@@ -1,0 +1,22 @@
+package activities
+
+import (
+	"fmt"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// unknownEffectError reports that an earlier delivery of an external action ended without a result: its effect may have
+// happened, and only an operator can tell.
+type unknownEffectError struct{ delivery int }
+
+func (e *unknownEffectError) Error() string {
+	return fmt.Sprintf("delivery %d of this external action ended without a result, and its effect may have happened. "+
+		"Check it, then resume the run, which executes the step again", e.delivery)
+}
+
+// result pauses the run. No call was made, and the next one has another id.
+func (e *unknownEffectError) result() contract.PassResult {
+	return contract.PassResult{Outcome: run.CategoryUnknown, Message: e.Error(), Permanent: true}
+}
