@@ -15,9 +15,13 @@ func (a *app) evidence() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "evidence [RUN]", Short: "Print a record of a run for a pull request or an audit",
 		Long: `Print the task, work, checks, decisions and costs of a run as Markdown or JSON, from its directory alone. The
-same directory always results in the same record. No server is needed.`,
+same directory always results in the same record. No server is needed.
+
+With --effects, print the ledger of what the run did outside of it instead: calls, commands, screenshots and deliveries
+with their class, call and status.`,
 	}
 	cmd.Flags().StringVar(&format, "format", "md", "md or json")
+	effects := cmd.Flags().Bool("effects", false, "print the ledger of external effects")
 	asJSON := cmd.Flags().Bool("json", false, "the same as --format json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *asJSON {
@@ -29,6 +33,16 @@ same directory always results in the same record. No server is needed.`,
 		return nil
 	}
 	return a.onRun(cmd, func(_ context.Context, d rundir.Dir) error {
+		if *effects {
+			l, err := evidence.ReadEffects(d)
+			switch {
+			case err != nil:
+				return err
+			case format == "json":
+				return a.json(l)
+			}
+			return l.Markdown(a.out)
+		}
 		e, err := evidence.Read(d)
 		if err != nil {
 			return err

@@ -47,6 +47,9 @@ cannot be reverted: fork it instead.`,
 		if done.Warning != "" {
 			fmt.Fprintln(a.err, "Warning:", done.Warning)
 		}
+		for _, text := range done.Actions {
+			fmt.Fprintln(a.err, "Warning:", text)
+		}
 		fmt.Fprintf(a.out, "Run %s goes back to %s (pass %d).\n", done.RunID, done.Checkpoint, done.Pass)
 		return awaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.State.Generation >= done.Generation })
 	})

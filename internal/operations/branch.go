@@ -233,6 +233,9 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 	if c, err = blobs.Checkpoint(ctx, s, from.RunID, id); err != nil {
 		return c, run.Source{}, err
 	}
+	if err := warnOfActions(from, c.Seq, b); err != nil {
+		return c, run.Source{}, err
+	}
 	src := run.Source{
 		RunID: from.RunID, Checkpoint: c.ID, Seq: c.Seq, Chain: c.Chain, Mode: b.Mode,
 		Generation: newest.State.Generation, Delivered: newest.State.Delivery,
@@ -244,6 +247,19 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 		}
 	}
 	return c, src, nil
+}
+
+// warnOfActions warns of external actions of the source that the new run executes again. A replay does so only with
+// [run.Reexecute]; with the other policies it uses the record or asks.
+func warnOfActions(from Origin, seq int64, b Branching) error {
+	if from.Dir == nil || b.Warn == nil || b.Mode == run.ModeReplay && b.Policy != run.Reexecute {
+		return nil
+	}
+	all, err := ActionsAfter(from.Dir.Dir, seq)
+	for _, text := range all {
+		b.Warn(text)
+	}
+	return err
 }
 
 // complete ensures that the store has what another run needs to continue from a checkpoint. Lost data comes from the

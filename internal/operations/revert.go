@@ -37,6 +37,8 @@ type Reverted struct {
 	Epoch      int    `json:"epoch"`
 
 	Warning string `json:"warning,omitempty"` // damage of the checkpoint that was repaired
+
+	Actions []string `json:"actions"` // external actions that the run executes again, see [ActionsAfter]
 }
 
 // Revert returns a paused, failed, cancelled or interrupted run to a checkpoint (lifecycle.md): the same run, with
@@ -61,6 +63,9 @@ func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 	}
 	out := Reverted{Warning: warning, RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled,
 		Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
+	if out.Actions, err = ActionsAfter(dir.Dir, c.Seq); err != nil {
+		return out, err
+	}
 	if effective.Liveness == run.LiveOpen {
 		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
 			return out, err
