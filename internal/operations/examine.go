@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
@@ -25,7 +26,7 @@ var ErrNoWorker = errors.New("no worker runs on this machine")
 // that of the worker.
 func (o Operator) ExamineAgents(ctx context.Context, runID string,
 	agents []pipeline.Agent) (out contract.ExamineResult, err error) {
-	const timeout = 2*time.Minute + 30*time.Second
+	const timeout = time.Minute
 	queue := contract.HostQueues(o.Settings.TaskQueue, o.Host).Dir
 	found, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
@@ -61,7 +62,14 @@ func (o Operator) ExamineAgents(ctx context.Context, runID string,
 	if err != nil {
 		return out, fmt.Errorf("ask the worker: %w", err)
 	}
-	if err := started.Get(ctx, &out); err != nil {
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = started.Get(waiting, &out)
+	var late *temporal.TimeoutError
+	if errors.As(err, &late) || errors.Is(waiting.Err(), context.DeadlineExceeded) {
+		return out, fmt.Errorf("no answer within %s; it may be of an earlier version", timeout)
+	}
+	if err != nil {
 		return out, fmt.Errorf("ask the worker: %w", err)
 	}
 	return out, nil
