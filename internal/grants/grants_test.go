@@ -34,6 +34,8 @@ func inputs(k *Key) map[string]contract.Granted {
 	s.Grant = k.Sign(s.Permission())
 	started := contract.ScheduledRun{RunID: "run-1", Directory: "/runs/1"}
 	started.Grant = k.Sign(started.Permission())
+	examine := contract.ExamineInput{RunID: "run-1", Agents: []contract.AgentAsked{{Run: []string{"claude", "-p"}}}}
+	examine.Grant = k.Sign(examine.Permission())
 	return map[string]contract.Granted{
 		contract.Open: contract.OpenInput{Target: t, Epoch: 2,
 			EpochGrant: k.Sign(contract.EpochPermission("run-1", 2, ""))},
@@ -58,6 +60,7 @@ func inputs(k *Key) map[string]contract.Granted {
 		},
 		contract.StartScheduled: contract.Occurrence{Schedule: s},
 		contract.AwaitRun:       started,
+		contract.ExamineAgents:  examine,
 	}
 }
 
@@ -93,9 +96,11 @@ func TestChangedInputsAreRefused(t *testing.T) {
 	amend.New.Plan = "theirs"
 	due := all[contract.StartScheduled].(contract.Occurrence)
 	due.Config = "/tmp/theirs.yaml"
+	examine := all[contract.ExamineAgents].(contract.ExamineInput)
+	examine.Agents = []contract.AgentAsked{{Run: []string{"/tmp/theirs"}}}
 	for name, in := range map[string]contract.Granted{"directory": dir, "store": store, "run": runID, "epoch": epoch,
 		"plan": plan, "inputs": inputsOf, "plan of the tree": tree, "store of a call": passStore, "amendment": amend,
-		"schedule": due} {
+		"schedule": due, "agents": examine} {
 		require.Error(t, k.Check(in), name)
 	}
 	require.ErrorContains(t, k.Check(contract.ProjectInput{Target: contract.Target{RunID: "run-1", Dir: "/runs/1"}}),
