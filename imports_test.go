@@ -34,7 +34,7 @@ var pure = strings.Fields(
 var allowed = map[string][]string{
 	"pipeline": {"go.yaml.in/yaml/v3", "embed", "reflect", "regexp/syntax", "sync",
 		"github.com/santhosh-tekuri/jsonschema/v6",
-		"github.com/santhosh-tekuri/jsonschema/v6/kind"},
+		"github.com/bmatcuk/doublestar/v4", "github.com/santhosh-tekuri/jsonschema/v6/kind"},
 	"run":            {"reflect"}, // decodes payloads
 	"internal/price": {"embed"},
 	"workflows": {

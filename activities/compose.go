@@ -124,6 +124,7 @@ func (c *composer) request() (pass.Request, error) {
 	}
 	r := pass.Request{Template: template, Gives: c.role.Gives,
 		Verdict: c.role.Verdict != nil && c.role.Verdict.Schema != "", Gets: c.plan.PartsOf(c.step, c.role.Name),
+		Scope: c.role.Scope == pipeline.ScopeReply, Tampered: tamperedText(c.in.Context.Tampered),
 		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
 	r.Feedback = operatorFeedback(c.in.Context)
 	if r.Steering, err = c.steering(); err != nil {
@@ -147,6 +148,14 @@ func operatorFeedback(g contract.StepContext) string {
 			w.Feedback)
 	}
 	return strings.TrimSpace(text)
+}
+
+// tamperedText describes protected files that were restored.
+func tamperedText(t *run.Tampered) string {
+	if t == nil {
+		return ""
+	}
+	return "By " + t.Role + ": " + t.Text()
 }
 
 func waiverOf(g contract.StepContext) []run.Waiver {

@@ -101,16 +101,41 @@ func (j evaluation) takeReply(res *contract.PassResult) error {
 		return nil
 	}
 	res.Artifact = r.Artifact
-	var err error
-	if res.Changes, err = j.changes(); err != nil {
+	if err := j.takeChanges(res); err != nil {
 		return err
 	}
-	res.Modified = res.Modified || res.Changes != nil
 	res.Validation.Warnings = append(res.Validation.Warnings, j.skippedWarnings(res.Changes != nil)...)
 	res.Validation.Warnings = append(res.Validation.Warnings, j.ans.Notes...)
 	res.Session = keptSession(j.ans)
+	var err error
+	if res.Scope, err = j.scope(); err != nil {
+		return err
+	}
 	res.Notes, err = j.notes(r.Notes)
 	return err
+}
+
+// takeChanges takes over what the agent changed in the workspace, except in protected files.
+func (j evaluation) takeChanges(res *contract.PassResult) error {
+	left, err := j.guard()
+	if err != nil {
+		return err
+	}
+	if res.Changes, err = j.changes(left); err != nil {
+		return err
+	}
+	res.Modified = res.Modified || res.Changes != nil
+	res.Tampered = j.tamperedFiles(left.tampered)
+	if res.Found, err = j.find(left); err != nil {
+		return err
+	}
+	if res.Tampered != nil {
+		res.Validation.Warnings = append(res.Validation.Warnings, res.Tampered.Warning())
+	}
+	if text := res.Found.Warning(); text != "" {
+		res.Validation.Warnings = append(res.Validation.Warnings, text)
+	}
+	return nil
 }
 
 // command evaluates a command: its exit code is its value, its output the reply. A failed command is an answer.

@@ -144,6 +144,9 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 	for i := range r.Validation.Checks {
 		a.redactAll(&r.Validation.Checks[i].Detail)
 	}
+	for _, p := range shown.Scope {
+		r.Scope = append(r.Scope, a.cfg.Redact(p))
+	}
 	for _, n := range shown.Notes {
 		r.Notes = append(r.Notes, calls.Note{Name: n.Label, Text: a.cfg.Redact(n.Body)})
 	}
@@ -163,16 +166,22 @@ func (a *Activities) keepReview(ctx context.Context, s *store.Store, r *calls.Re
 	if review == nil {
 		return nil
 	}
+	stored, err := a.storeReview(ctx, s, review)
+	r.Findings = &stored
+	return err
+}
+
+// storeReview stores findings as JSON, and counts them.
+func (a *Activities) storeReview(ctx context.Context, s *store.Store, review *pass.Review) (run.Findings, error) {
 	raw, err := json.MarshalIndent(review, "", "  ")
 	if err != nil {
-		return err
+		return run.Findings{}, err
 	}
 	stored, err := a.storeText(ctx, s, string(raw)+"\n")
-	r.Findings = &run.Findings{
+	return run.Findings{
 		Digest: stored.Digest, ShipReady: review.ShipReady, Findings: len(review.Findings),
 		Blockers: len(review.Blockers), Gaps: len(review.Gaps),
-	}
-	return err
+	}, err
 }
 
 // artifacts returns the artifact as the agent wrote it, if it did, and as it was before.

@@ -124,13 +124,12 @@ func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *c
 // maxInlineFiles is the maximum number of changed files listed in an event.
 const maxInlineFiles = 20
 
-// changes returns what an agent changed in the workspace, or nil.
-func (j evaluation) changes() (*run.WorkspaceUpdated, error) {
-	if j.role.Gives != pipeline.GivesChanges || j.ans.Tree == nil || j.in.Tree == nil ||
-		j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
+// changes returns what an agent changed in the workspace, or nil. Protected files are restored.
+func (j evaluation) changes(left guarded) (*run.WorkspaceUpdated, error) {
+	if left.tree == nil || left.tree.Digest == j.in.Tree.Tree.Digest {
 		return nil, nil
 	}
-	ev, err := compareTrees(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree)
+	ev, err := compareTrees(j.ctx, j.s, j.in.Tree.Tree, *left.tree)
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +149,7 @@ func compareTrees(ctx context.Context, s *store.Store, from, to run.Blob) (*run.
 	}
 	ev := &run.WorkspaceUpdated{Tree: to}
 	for _, c := range tree.Diff(before, after) {
-		ev.Files = append(ev.Files, run.FileChange{
-			Path: strings.ToValidUTF8(c.Path, "�"), Old: strings.ToValidUTF8(c.From, "�"), Kind: string(c.Kind),
-			Before: string(c.Before.Digest), After: string(c.After.Digest),
-		})
+		ev.Files = append(ev.Files, fileChange(c))
 	}
 	ev.Changed = len(ev.Files)
 	if ev.Changed <= maxInlineFiles {

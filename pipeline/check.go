@@ -184,6 +184,7 @@ func (d *decoder) checkRole(r *Role) {
 	}
 	d.ascending(at, r.Limits)
 	d.checkSession(at.key("session"), *r)
+	d.checkGuard(at, *r)
 	d.checkPrompt(at.key("prompt"), r)
 }
 
@@ -195,6 +196,17 @@ func (d *decoder) checkSession(at location, r Role) {
 	}
 	d.wrong(at, "is %s, and its agent cannot continue sessions; use an agent with the command of claude, codex or "+
 		"gemini that selects no session, or remove the key", r.Session)
+}
+
+// checkGuard reports keys about a workspace that have no effect.
+func (d *decoder) checkGuard(at location, r Role) {
+	if w := d.def.Workspace; !r.Protected() && (w == nil || len(w.Protect) == 0) {
+		d.wrong(at.key("protect"), "is false, and the workspace protects no path; write workspace.protect, or leave it out")
+	}
+	if r.Scope != "" && d.def.Workspace == nil {
+		d.wrong(at.key("scope"), "is %s, and the pipeline has no workspace whose changes could be compared with it; leave "+
+			"it out", r.Scope)
+	}
 }
 
 // checkPrompt checks a role's prompt file and records which parts of the prompt it places itself. Problems inside the

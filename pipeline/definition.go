@@ -63,6 +63,9 @@ const (
 // InterruptRestart is the value of on_interrupt with which no session is continued.
 const InterruptRestart = "restart"
 
+// ScopeReply is the value of scope with which the reply of a role declares the paths that the work will change.
+const ScopeReply = "reply"
+
 // SessionContinue is the value of session with which the calls of a role continue one session.
 const SessionContinue = "continue"
 
@@ -174,6 +177,7 @@ type Workspace struct {
 	Dirty   string   `json:"dirty,omitempty"`
 	Ignore  []string `json:"ignore,omitempty"`  // patterns as in .gitignore, of files outside the tree
 	Secrets string   `json:"secrets,omitempty"` // files that look like secrets: skip or keep
+	Protect Paths    `json:"protect,omitempty"` // that no role may change; see Role.Protect
 }
 
 // Questions bound how long a run waits for an operator. Zero durations: no reminder, no expiry.
@@ -256,10 +260,17 @@ type Role struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Agent   string   `json:"agent,omitempty"`
 	// continue: its calls in a stage are one conversation with the agent; empty: each call begins a new one
-	Session string    `json:"session,omitempty"`
-	Limits  Limits    `json:"limits"` // complete: merged over those of the definition
-	With    []KeyText `json:"with,omitempty" yaml:"-"`
+	Session string `json:"session,omitempty"`
+	// false: it may change the protected paths of the workspace
+	Protect *bool `json:"protect,omitempty"`
+	// reply: its reply declares the paths that the work will change
+	Scope  string    `json:"scope,omitempty"`
+	Limits Limits    `json:"limits"` // complete: merged over those of the definition
+	With   []KeyText `json:"with,omitempty" yaml:"-"`
 }
+
+// Protected reports whether the role may not change the protected paths of the workspace.
+func (r Role) Protected() bool { return r.Protect == nil || *r.Protect }
 
 // KeyText is one entry of `with`, available to the prompt as {{with.KEY}}; a list is joined with ", ".
 type KeyText struct {

@@ -40,6 +40,7 @@ var formats = map[string]func(any) error{
 	"one-group":   text(checkExpression),
 	"usage":       text(checkUsage),
 	"condition":   text(func(s string) error { _, err := ParseUntil(s); return err }),
+	"tree-path":   text(CheckPath),
 	"branch":      text(checkBranch),
 	"web-address": text(checkAddress),
 	"ascending":   checkAscending,

@@ -18,8 +18,8 @@ func ConfigHash(d *Definition) string {
 		})},
 		{"Artifact", d.Artifact}, {"Workspace", d.Workspace}, {"AlwaysRead", d.AlwaysRead},
 		{"Roles", each(d.Roles, func(r Role) object {
-			return object{{"Name", r.Name}, {"Prompt", r.Prompt}, {"Gives", r.Gives}, {"Agent", r.Agent},
-				{"Checks", r.Checks}}
+			return append(object{{"Name", r.Name}, {"Prompt", r.Prompt}, {"Gives", r.Gives}, {"Agent", r.Agent},
+				{"Checks", r.Checks}}, append(optional("Unprotected", !r.Protected()), optional("Scope", r.Scope)...)...)
 		})},
 		{"Corpus", each(d.Corpus, func(s Set) object { return object{{"ID", s.ID}, {"Files", s.Files}} })},
 		{"Stages", each(d.Stages, significantStage)},

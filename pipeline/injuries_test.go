@@ -333,6 +333,23 @@ var injuries = []injury{
 		"x.yaml:4: workspace has git and dir; keep one\n" +
 			"x.yaml:10: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: PATH} " +
 			"at the top"},
+	{"protected paths that are none", "artifact: {file: page.html, seed: seed.html}",
+		"workspace:\n  git: worktree\n  protect:\n    - /etc/passwd\n    - ''\n    - ../test.sh\n    - a/../b\n" +
+			"    - '!tests/'\n    - .\n    - a//b\n    - '[a'",
+		`x.yaml:7: workspace.protect: "/etc/passwd" is an absolute path; write it relative to the root of the workspace` +
+			"\nx.yaml:8: workspace.protect: \"\" is blank; write a path or leave it out" +
+			"\nx.yaml:9: workspace.protect: \"../test.sh\" has the element ..; write a path below the root of the workspace" +
+			"\nx.yaml:10: workspace.protect: \"a/../b\" has the element ..; write a path below the root of the workspace" +
+			"\nx.yaml:11: workspace.protect: \"!tests/\" begins with !, and there are no exceptions; write the paths to " +
+			"include\nx.yaml:12: workspace.protect: \".\" is the whole workspace; write ** or the paths in it" +
+			"\nx.yaml:13: workspace.protect: \"a//b\" is not in its shortest form; write a/b" +
+			"\nx.yaml:14: workspace.protect: \"[a\" is not a valid pattern; close its brackets, or write \\ before them" +
+			"\nx.yaml:20: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: " +
+			"PATH} at the top"},
+	{"roles that nothing is protected from", "gives: report,", "gives: report, protect: false, scope: reply,",
+		`x.yaml:11: roles.judge.protect is false, and the workspace protects no path; write workspace.protect, or leave it ` +
+			"out\nx.yaml:11: roles.judge.scope is reply, and the pipeline has no workspace whose changes could be compared " +
+			"with it; leave it out"},
 	{"not YAML for the scanner", "theme: One,", "theme: 'One,",
 		`x.yaml:13: not valid YAML: found unexpected end of stream; check the indentation, quotes and brackets here and on ` +
 			`the line before`},

@@ -102,7 +102,7 @@ var unsaid = []string{
 	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see",
 	"no such name in until", "no verdict for until", "a gate on what nothing gives",
 	"a step called like a stage", "bad regexp", "bad range", "a whole turn as order", "a first wait above the last",
-	"an idle time that the timeout precedes", "a tag of one's own",
+	"an idle time that the timeout precedes", "a tag of one's own", "roles that nothing is protected from",
 }
 
 func TestTheSchemaRefusesWhatItCanSay(t *testing.T) {

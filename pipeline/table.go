@@ -22,6 +22,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 	if text := p.Budget.sentence(); text != "" {
 		fmt.Fprintf(&out, "Budget: %s\n", text)
 	}
+	if w := p.Workspace; w != nil && len(w.Protect) > 0 {
+		fmt.Fprintf(&out, "Protected: %s\n", strings.Join(w.Protect, ", "))
+	}
 	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
 	_, err := w.Write(out.Bytes())
 	return err

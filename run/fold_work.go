@@ -155,6 +155,7 @@ func (f *folder) endPass(e *Event) {
 		f.Failure = nil
 	}
 	f.judge(&p)
+	f.guard(&p)
 	f.keepVerdict(&p, phaseName(e))
 	if p.As != "" && p.Value != "" {
 		f.setValue(p.As, p.Value)

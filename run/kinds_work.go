@@ -10,6 +10,7 @@ const (
 	KindStepSkipped       Kind = "step.skipped"
 	KindArtifactUpdated   Kind = "artifact.updated"
 	KindWorkspaceUpdated  Kind = "workspace.updated"
+	KindWorkspaceTampered Kind = "workspace.tampered"
 	KindNoteAppended      Kind = "note.appended"
 	KindSnapshotCreated   Kind = "snapshot.created"
 	KindCheckpointCreated Kind = "checkpoint.created"
@@ -45,6 +46,10 @@ func workKinds() []kindRow {
 		{
 			kind: KindWorkspaceUpdated, traits: follows, fold: (*folder).updateWorkspace,
 			texts: about((*Log).workspace, quiet, workspaceStory),
+		},
+		{
+			kind: KindWorkspaceTampered, traits: follows, fold: (*folder).tampered,
+			texts: about((*Log).tampered, tamperedHeadline, untold),
 		},
 		{
 			kind: KindNoteAppended, traits: follows, fold: (*folder).appendNote,

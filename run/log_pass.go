@@ -89,6 +89,10 @@ func (l *Log) passEnded(_ *Entry, p PassEnd) {
 	}
 	l.complete(p)
 	for _, w := range p.Validation.Warnings {
+		if p.Gives == "outcome" {
+			l.warn("  %s", w)
+			continue
+		}
 		l.warn("  %s from %s output", w, p.Role)
 	}
 }

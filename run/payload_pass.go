@@ -118,6 +118,12 @@ type PassEnd struct {
 	Approved *bool `json:"approved,omitempty"`
 	// of a structured verdict
 	Findings *Findings `json:"findings,omitempty"`
+	// of a pass that outputs changes: what was found out about them
+	Found *Found `json:"found,omitempty"`
+	// that its reply declares
+	Scope *Scope `json:"scope,omitempty"`
+	// of a command: protected files that the last pass had changed, and that were restored before the command
+	Tampered *Tampered `json:"tampered,omitempty"`
 	As       string    `json:"as,omitempty"`    // name of Value in until
 	Value    string    `json:"value,omitempty"` // ok or failed of a command; score or verdict of a role
 	// for a pass that outputs changes: the resulting tree; nil: unchanged

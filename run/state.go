@@ -90,6 +90,9 @@ type State struct {
 	Decided   *Decided       `json:"decided,omitempty"`
 	Decisions []PastDecision `json:"decisions,omitempty"` // the last eight
 	Judged    *Judged        `json:"judged,omitempty"`    // the last verdict
+	Scope     *Scope         `json:"scope,omitempty"`     // that the last plan declared
+	Found     *Found         `json:"found,omitempty"`     // about the changes so far
+	Tampered  *Tampered      `json:"tampered,omitempty"`  // by the last pass that changed the workspace
 	Files     []string       `json:"files,omitempty"`     // that the run changed, the first of them
 	MoreFiles bool           `json:"more_files,omitempty"`
 	Again     string         `json:"again,omitempty"`    // the decision that wants the step at Next done once more

@@ -13,6 +13,9 @@ type Subject struct {
 	Change   *Change `json:"change,omitempty"` // of the workspace since the start; nil: the run has none
 	Checks   []Value `json:"checks,omitempty"` // values of the round, such as tests ok
 	Pictures string  `json:"pictures,omitempty"`
+	// about the changes; nil: nothing
+	Found    *Found    `json:"found,omitempty"`
+	Tampered *Tampered `json:"tampered,omitempty"`
 	// costs so far
 	USD     float64 `json:"usd,omitempty"`
 	Unknown int     `json:"unknown_calls,omitempty"`
@@ -97,7 +100,8 @@ const (
 
 // Subject is what a question asked now is about.
 func (s State) Subject() Subject {
-	about := Subject{Checks: slices.Clone(s.Values), USD: s.Total(), Unknown: s.UnknownCalls()}
+	about := Subject{Checks: slices.Clone(s.Values), USD: s.Total(), Unknown: s.UnknownCalls(), Found: s.Found,
+		Tampered: s.Tampered}
 	for _, r := range slices.Backward(s.Replies) {
 		if !r.Judges && r.Role != commandRole {
 			about.Work = &Output{Role: r.Role, Digest: r.Reply.Digest}
@@ -299,6 +303,9 @@ func (s State) Facts(q Question) []Fact {
 		}
 	}
 	add("Checks", strings.Join(checks, ", "))
+	for _, f := range guardFacts(q.Tampered, q.Found) {
+		add(f.Name, f.Text)
+	}
 	if q.Change != nil {
 		add("Changed", q.Change.Text())
 	}

@@ -334,7 +334,7 @@ func (p *pass) input() contract.PassInput {
 		from = ""
 	}
 	return contract.PassInput{
-		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late,
+		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late, Scope: p.scope(),
 		RecordedRun: from, Generations: generations, RecordedOnly: p.recordedOnly(),
 		DecisionID: again, Tree: p.e.workspace(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
 		Call: p.callID, Attempt: p.attempt,

@@ -137,7 +137,7 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 	if st.Task != st.Pipeline {
 		g.Task = st.Task
 	}
-	g.Parent = e.in.Start.Brief
+	g.Parent, g.Tampered = e.in.Start.Brief, st.Tampered
 	if w := e.in.Start.Workspace; w != nil {
 		g.Base = w.Base
 	}

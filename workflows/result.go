@@ -33,6 +33,9 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 			return err
 		}
 	}
+	if err := p.journalTampered(ctx, res); err != nil {
+		return err
+	}
 	if tree != nil {
 		if err := p.e.j.emit(ctx, run.KindWorkspaceUpdated, phase, *tree); err != nil {
 			return err
@@ -51,7 +54,7 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 		Pass: p.passRef(), Call: p.callID, Outcome: res.Outcome, StartedAt: p.startedAt, Attempts: p.attempt,
 		Reply: res.Reply, Envelope: res.Envelope, Attempted: res.Outcome != run.CategoryOK &&
 			res.Output != nil, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation,
-		Tally: res.Tally, Findings: res.Findings,
+		Tally: res.Tally, Findings: res.Findings, Found: res.Found, Scope: res.Scope,
 		Score: res.Score, Verdict: res.Verdict, Approved: p.approved(), As: p.step.As, Value: p.value(res),
 		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined, ResumedFrom: res.ResumedFrom,
 		Tools: res.Tools, Session: res.Session,
@@ -63,6 +66,7 @@ func (p *pass) passEnd(res *contract.PassResult, last bool) run.PassEnd {
 	if res.Changes != nil {
 		end.Tree, end.Modified = &res.Changes.Tree, true
 	}
+	p.withTampered(&end)
 	end.Notes, end.Lacks = notesAdded(res.Notes, p.role.Notes)
 	if last {
 		end.Next = p.e.nextPlace(p.at)

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"go.temporal.io/sdk/workflow"
@@ -38,6 +39,34 @@ func (p *pass) syncWorkspace(ctx workflow.Context, res *contract.PassResult) (*r
 	}
 	ev.Commit = out.Commit
 	return &ev, p.e.journalRecovered(ctx, "", out.Recovered, 0)
+}
+
+// scope returns the declared scope that the changes of a pass are compared with, or nil.
+func (p *pass) scope() *run.Scope {
+	if p.role.Gives != pipeline.GivesChanges {
+		return nil
+	}
+	return p.e.j.state.Scope
+}
+
+// journalTampered journals which protected files a pass changed.
+func (p *pass) journalTampered(ctx workflow.Context, res *contract.PassResult) error {
+	if res.Tampered == nil || res.Outcome != run.CategoryOK {
+		return nil
+	}
+	ev := *res.Tampered
+	ev.Step, ev.Call = p.step.Key, p.callID
+	return p.e.j.emit(ctx, run.KindWorkspaceTampered, p.e.round.Stage, ev)
+}
+
+// withTampered adds to the result of a command that protected files were restored before it.
+func (p *pass) withTampered(end *run.PassEnd) {
+	t := p.e.j.state.Tampered
+	if p.step.Kind != pipeline.KindRun || t == nil {
+		return
+	}
+	end.Tampered = t
+	end.Validation.Warnings = append(slices.Clone(end.Validation.Warnings), t.Warning())
 }
 
 func (p *pass) commitMessage() string {

@@ -329,7 +329,8 @@ type PassInput struct {
 	Artifact   *run.Blob    `json:"artifact,omitempty"`
 	Notes      []run.Notes  `json:"notes,omitempty"`
 	Pictures   *run.Blob    `json:"pictures,omitempty"`
-	Tree       *Tree        `json:"tree,omitempty"` // the workspace to copy
+	Tree       *Tree        `json:"tree,omitempty"`  // the workspace to copy
+	Scope      *run.Scope   `json:"scope,omitempty"` // that the changes are compared with
 	// of the role's previous call in the stage, if it continues its session
 	Session     *run.KeptSession `json:"session,omitempty"`
 	TimeoutMS   int64            `json:"timeout_ms"`
@@ -371,6 +372,9 @@ type PassResult struct {
 	ScoreWhy    string                `json:"score_why,omitempty"`
 	Verdict     string                `json:"verdict,omitempty"`
 	Findings    *run.Findings         `json:"findings,omitempty"` // of a structured verdict
+	Found       *run.Found            `json:"found,omitempty"`    // about the changes
+	Tampered    *run.Tampered         `json:"tampered,omitempty"` // protected files that were restored
+	Scope       *run.Scope            `json:"scope,omitempty"`    // that the reply declares
 	Value       string                `json:"value,omitempty"`    // of a command: ok or failed
 	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"`  // of a pass that returns changes
 	Spend       run.Spend             `json:"spend"`

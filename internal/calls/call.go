@@ -210,6 +210,7 @@ type Reading struct {
 	ScoreWhy   string         `json:"score_why,omitempty"`
 	Verdict    string         `json:"verdict,omitempty"`
 	Findings   *run.Findings  `json:"findings,omitempty"`
+	Scope      []string       `json:"scope,omitempty"` // paths that the reply declares
 }
 
 // Note is what a reply adds to a notes file.

@@ -23,7 +23,7 @@ func (a *app) plan() *cobra.Command {
 		},
 	}
 	asJSON := jsonFlag(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		def, err := a.loadFile(args[0])
 		if err == nil {
 			err = def.CheckWorkspace()
@@ -35,7 +35,8 @@ func (a *app) plan() *cobra.Command {
 			return a.json(def.Plan)
 		}
 		warnings := operations.SandboxWarnings(def.Plan, a.settings, sandbox.Examine())
-		for _, w := range append(warnings, operations.BudgetWarnings(def.Plan)...) {
+		warnings = append(append(warnings, operations.BudgetWarnings(def.Plan)...), def.ProtectWarnings(cmd.Context())...)
+		for _, w := range warnings {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
 		return pipeline.WriteTable(a.out, def.Plan)

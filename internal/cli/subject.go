@@ -52,6 +52,11 @@ func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment
 			all[n-1].lines = nil // it ends in the block with the findings
 		}
 	}
+	if q.Found != nil {
+		if f, err := projector.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
+			all = append(all, attachment{"Found", d.Path(f), findingLines(d, f)})
+		}
+	}
 	if q.Work != nil {
 		file("output", q.Work.Digest)
 	}
@@ -76,11 +81,20 @@ func findings(d rundir.Dir, j *run.Judged) (lines []string, file string) {
 	if err != nil || file == "" {
 		return nil, ""
 	}
+	if lines = findingLines(d, file); lines == nil {
+		return nil, ""
+	}
+	return lines, file
+}
+
+// findingLines lists the points in a file of findings, blockers first; nil: it cannot be read.
+func findingLines(d rundir.Dir, file string) []string {
 	raw, err := d.ReadFile(file)
 	var r pass.Review
 	if err = errors.Join(err, json.Unmarshal(raw, &r)); err != nil {
-		return nil, ""
+		return nil
 	}
+	lines := []string{}
 	for _, b := range r.Blockers {
 		b.Severity = "blocker"
 		lines = append(lines, findingLine(b))
@@ -95,7 +109,7 @@ func findings(d rundir.Dir, j *run.Judged) (lines []string, file string) {
 	if n := len(lines); n > maxFindings {
 		lines = append(lines[:maxFindings:maxFindings], fmt.Sprintf("… and %d more", n-maxFindings))
 	}
-	return lines, file
+	return lines
 }
 
 func findingLine(f pass.Finding) string {

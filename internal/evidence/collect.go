@@ -49,6 +49,8 @@ func (c *collector) add(e run.Event) {
 		c.pass(e)
 	case run.KindWorkspaceUpdated:
 		c.changed(e)
+	case run.KindWorkspaceTampered:
+		c.tampered(e)
 	case run.KindScoreRecorded:
 		var p run.ScoreRecorded
 		e.Decode(&p)
@@ -171,6 +173,7 @@ func (c *collector) pass(e run.Event) {
 		Reused: p.Reused, Modified: p.Modified,
 		Checks:  p.Validation,
 		Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
+		Tampered: p.Tampered, Found: p.Found, Scope: p.Scope,
 	}
 	if p.Turn() && c.Workspace != nil {
 		c.turns++
@@ -186,6 +189,18 @@ func (c *collector) pass(e run.Event) {
 	delete(c.failed, key(p.Pass))
 	c.spend(e, p.Pass, p.Spend)
 	c.Passes = append(c.Passes, r)
+}
+
+// tampered adds the protected files that a pass changed to it.
+func (c *collector) tampered(e run.Event) {
+	var t run.Tampered
+	e.Decode(&t)
+	for i := range slices.Backward(c.Passes) {
+		if r := &c.Passes[i]; r.Step == t.Step && r.Call == t.Call {
+			r.Tampered = &t
+			return
+		}
+	}
 }
 
 // changed adds the changes of a pass to it. Changes without a call are manual edits.

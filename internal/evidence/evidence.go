@@ -116,6 +116,10 @@ type Pass struct {
 	Findings    *run.Findings    `json:"findings,omitempty"` // of a structured verdict
 	Score       *float64         `json:"score"`
 	Value       string           `json:"value"` // of a command: ok or failed
+	// protected files that it changed, or that were restored before it; null: none
+	Tampered *run.Tampered `json:"tampered"`
+	Found    *run.Found    `json:"found"` // about its changes; null: nothing
+	Scope    *run.Scope    `json:"scope"` // that it declared; null: none
 
 	Set    string      `json:"-"`
 	Turn   int         `json:"-"` // number of the turn; 0: the pass is none

@@ -62,6 +62,7 @@ type Settled struct {
 	As       string
 	Score    *float64
 	Changed  *int // files of the workspace; nil: no changes
+	Tampered int  // protected files that it changed, or that were restored before it
 	Failed   bool // a failed attempt
 	Message  string
 }
@@ -78,7 +79,7 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 				Seq: e.Seq, TS: e.TS, Pass: p.Pass, Duration: time.Duration(p.DurationMS) * time.Millisecond,
 				USD: p.Spend.USD, Unknown: max(0, p.Spend.UnknownCalls()),
 				Passed: p.Validation.Passed, Outcome: p.Outcome.In(w),
-				Verdict: p.Verdict, Value: p.Value, As: p.As, Score: p.Score,
+				Verdict: p.Verdict, Value: p.Value, As: p.As, Score: p.Score, Tampered: p.Tampered.Files(),
 			})
 		case run.KindPassAttempt:
 			var p run.PassAttempt
@@ -89,6 +90,12 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 			})
 			if p.Spend != nil {
 				out[len(out)-1].USD, out[len(out)-1].Unknown = p.Spend.USD, p.Spend.UnknownCalls()
+			}
+		case run.KindWorkspaceTampered:
+			var p run.Tampered
+			e.Decode(&p)
+			if n := len(out) - 1; n >= 0 && out[n].Pass.Step == p.Step {
+				out[n].Tampered = p.Files()
 			}
 		case run.KindWorkspaceUpdated:
 			var p run.WorkspaceUpdated

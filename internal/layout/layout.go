@@ -119,6 +119,9 @@ func ReplyFile(p run.Pass, scored bool) string {
 	}
 }
 
+// FoundFile is what was found out about the changes of a pass, findings.json.
+func FoundFile(p run.Pass) string { return ofCall(p, "findings.json") }
+
 // VerdictFile is the structured verdict of a reply, verdict.json.
 func VerdictFile(p run.Pass) string { return ofCall(p, "verdict.json") }
 

@@ -272,7 +272,8 @@ func checkOut(ctx context.Context, s *store.Store, def *Definition, dir projecto
 // begins sets the first tree of a run, and warns of files left out of it.
 func begins(def *Definition, w *run.Workspace, saved tree.Saved) {
 	w.Tree = workspace.Blob(saved)
-	def.Warnings = append(def.Warnings, workspace.LeftOut(saved)...)
+	def.Warnings = append(append(def.Warnings, workspace.LeftOut(saved)...),
+		unprotected(def.Plan.Workspace.Protect, saved.Tree)...)
 }
 
 // hide excludes a run directory inside the source's checkout from git.

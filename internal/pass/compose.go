@@ -31,7 +31,10 @@ func Compose(r Request) string {
 	if !placed[template.Feedback] {
 		sections = append(sections, r.feedback())
 	}
-	sections = append(sections, r.steering(), strings.TrimSpace(r.task()))
+	sections = append(sections, r.steering(), withIntro(tamperedIntro, r.Tampered), strings.TrimSpace(r.task()))
+	if r.Scope {
+		sections = append(sections, scopeRequest)
+	}
 	if r.Verdict {
 		sections = append(sections, verdictRequest)
 	}

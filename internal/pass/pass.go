@@ -19,6 +19,7 @@ type Request struct {
 	Gets     []string // pipeline.Part…: parts of this step, in addition to those that the template places
 	Gives    string   // what to produce
 	Verdict  bool     // ask for a structured verdict
+	Scope    bool     // ask for the paths that the work will change
 	Vars     Vars
 	Wording  run.Wording
 	// Empty parts are omitted.
@@ -32,6 +33,7 @@ type Request struct {
 	Feedback   string   // the operator's feedback for an extra round
 	Steering   []string // instructions that an operator gave the run
 	Parent     string   // the run that this one follows up
+	Tampered   string   // protected files that the last pass changed and that were restored
 	Answers    *Answers // the question that the feedback answers; nil: none
 }
 
@@ -71,7 +73,8 @@ type Reading struct {
 	Score      *float64 // nil: none found, or out of range
 	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
 	Verdict    string
-	Review     *Review // a structured verdict
+	Review     *Review  // a structured verdict
+	Scope      []string // paths that the work will change
 }
 
 // Count is one tallied heading; nil if the heading is missing.

@@ -31,6 +31,7 @@ func Read(role pipeline.Role, notes []pipeline.Note, reply string, file, before 
 	r.readTally(role, text)
 	r.readScore(role.Score, text)
 	r.readVerdict(role.Verdict, text)
+	r.readScope(role.Scope, text)
 	return r
 }
 

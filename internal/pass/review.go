@@ -12,7 +12,7 @@ import (
 
 // Review is a structured verdict: the fenced JSON block at the end of a reply.
 type Review struct {
-	Verdict   string    `json:"verdict"` // approved, rejected, incomplete or scope_expansion, or another word
+	Verdict   string    `json:"verdict,omitempty"` // approved, rejected, incomplete or scope_expansion, or another word
 	Approved  *bool     `json:"approved,omitempty"`
 	ShipReady *bool     `json:"ship_ready,omitempty"`
 	Findings  []Finding `json:"findings"`

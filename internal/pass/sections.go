@@ -16,6 +16,8 @@ const (
 	parentIntro   = "# The run that this one continues"
 	feedbackIntro = "# The operator's feedback"
 	steeringIntro = "# Instructions of the operator"
+	tamperedIntro = "# Protected files\n\nThe last change also changed files that are protected. They were restored, " +
+		"and every later change of them will be, too. Do the work without changing them."
 	answersIntro  = "An operator was asked about the work so far: "
 	wanted        = "The operator answered:"
 	artifactIntro = "# The artifact as it is now"

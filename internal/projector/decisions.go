@@ -72,6 +72,16 @@ func FileOfVerdict(d rundir.Dir, digest string) (string, error) {
 	})
 }
 
+// FileOfFound returns the file with the newest findings of that digest about changes, relative to the directory, or "".
+func FileOfFound(d rundir.Dir, digest string) (string, error) {
+	return newestFile(d, func(p run.PassEnd) string {
+		if p.Found.Blob() != digest {
+			return ""
+		}
+		return layout.FoundFile(p.Pass)
+	})
+}
+
 // newestFile returns what is found of the newest pass of which anything is, or "".
 func newestFile(d rundir.Dir, find func(run.PassEnd) string) (string, error) {
 	events, _, err := d.Events()

@@ -170,6 +170,7 @@ func (p *Projector) reply(w *batchWriter, e run.Event) error {
 	return errors.Join(
 		p.put(w, layout.ReplyFile(r.Pass, layout.Scored(r)), run.DigestOf(r.Reply)),
 		p.put(w, layout.VerdictFile(r.Pass), r.Findings.Blob()),
+		p.put(w, layout.FoundFile(r.Pass), r.Found.Blob()),
 		p.put(w, layout.EnvelopeFile(r.Pass), run.DigestOf(r.Envelope)),
 	)
 }

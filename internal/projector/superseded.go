@@ -172,6 +172,7 @@ func (p *Projector) evidenceFiles(events []run.Event, before map[string]int) (fi
 			l.add(layout.ReplyFile(r.Pass, layout.Scored(r)))
 			l.add(layout.EnvelopeFile(r.Pass))
 			l.add(layout.VerdictFile(r.Pass))
+			l.add(layout.FoundFile(r.Pass))
 		case run.KindScreenshots:
 			if err := p.pictureFiles(&l, e); err != nil {
 				return l, err

@@ -64,6 +64,9 @@ func (r Run) Identity() []Row {
 	} else if d != nil {
 		t.row("Delivered", "nothing: %s", d.Message)
 	}
+	for _, f := range s.GuardFacts() {
+		t.row(f.Name, "%s", f.Text)
+	}
 	t = append(t, Waiting(s)...)
 	t.row("Last save", "%s (%s ago)", Minute(s.TS), age(s.TS, r.Clock.Now))
 	return t

@@ -39,7 +39,7 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 		sign = t.bad.Render("✗ ")
 	}
 	var lines []string
-	for _, word := range []string{verdictOf(s), changedOf(s)} {
+	for _, word := range []string{verdictOf(s), changedOf(s), t.tampered(s)} {
 		if word != "" {
 			lines = append(lines, word)
 		}
@@ -69,6 +69,14 @@ func changedOf(s figures.Settled) string {
 		return ""
 	}
 	return count(*s.Changed, "file changed", "files changed")
+}
+
+// tampered shows that protected files were restored.
+func (t theme) tampered(s figures.Settled) string {
+	if s.Tampered == 0 {
+		return ""
+	}
+	return t.warn.Render(fmt.Sprintf("tampered: %d restored", s.Tampered))
 }
 
 func cycleTitle(f figures.Figures) string {

@@ -1,0 +1,170 @@
+package activities
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// guarded is what a pass left in the workspace, with the protected files as they were.
+type guarded struct {
+	tree     *run.Blob // nil: the pass changes no workspace
+	tampered []tree.Change
+}
+
+// guard restores the protected files that a pass changed. They are as the pass got them: an operator's own changes to
+// them are part of that.
+func (j evaluation) guard() (guarded, error) {
+	if j.role.Gives != pipeline.GivesChanges || j.ans.Tree == nil || j.in.Tree == nil {
+		return guarded{}, nil
+	}
+	g := guarded{tree: j.ans.Tree}
+	w := j.plan.Workspace
+	if w == nil || len(w.Protect) == 0 || !j.role.Protected() || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
+		return g, nil
+	}
+	before, err := tree.Load(j.ctx, j.s, store.Digest(j.in.Tree.Tree.Digest))
+	if err != nil {
+		return g, err
+	}
+	after, err := tree.Load(j.ctx, j.s, store.Digest(j.ans.Tree.Digest))
+	if err != nil {
+		return g, err
+	}
+	restored, tampered := tree.Restore(before, after, w.Protect.Fits)
+	if len(tampered) == 0 {
+		return g, nil
+	}
+	if err := tree.Put(j.ctx, j.s, restored); err != nil {
+		return g, err
+	}
+	b := workspace.Blob(tree.Saved{Digest: restored.Digest(), Tree: restored})
+	return guarded{tree: &b, tampered: tampered}, nil
+}
+
+// tamperedFiles describes changes of protected files for an event.
+func (j evaluation) tamperedFiles(changes []tree.Change) *run.Tampered {
+	if len(changes) == 0 {
+		return nil
+	}
+	t := run.Tampered{Step: stepKey(j.plan, j.in.At), Call: j.in.Call, Role: j.role.Name, Count: len(changes)}
+	for _, c := range changes[:min(len(changes), run.MaxTampered)] {
+		f := tamperedFile(c)
+		f.Path, f.Old = shortened(f.Path), shortened(f.Old)
+		t.First = append(t.First, f)
+	}
+	return &t
+}
+
+// tamperedFile describes a change of a protected file. A file that became something else was replaced.
+func tamperedFile(c tree.Change) run.FileChange {
+	f := fileChange(c)
+	if c.Kind == tree.Changed && (!c.Before.IsFile() || !c.After.IsFile()) {
+		f.Kind = "replaced"
+	}
+	return f
+}
+
+func fileChange(c tree.Change) run.FileChange {
+	return run.FileChange{
+		Path: strings.ToValidUTF8(c.Path, "�"), Old: strings.ToValidUTF8(c.From, "�"), Kind: string(c.Kind),
+		Before: string(c.Before.Digest), After: string(c.After.Digest),
+	}
+}
+
+// find collects what was found out about the changes of the run: protected files that the pass changed, and files
+// outside the declared scope.
+func (j evaluation) find(g guarded) (*run.Found, error) {
+	var review pass.Review
+	add := func(severity, file, text string) {
+		review.Findings = append(review.Findings, pass.Finding{Severity: severity, File: file, Text: text})
+	}
+	for _, c := range g.tampered {
+		f := tamperedFile(c)
+		file := f.Path
+		if f.Old != "" {
+			file = f.Old
+		}
+		add("tampered", file, "a protected file that "+j.role.Name+" changed ("+f.Kind+"); it was restored")
+	}
+	outside, err := j.outside(g.tree)
+	if err != nil {
+		return nil, err
+	}
+	found := run.Found{}
+	for _, name := range outside {
+		add("scope", name, "changed outside the scope that "+j.in.Scope.Role+" declared")
+	}
+	if len(review.Findings) == 0 {
+		return nil, nil
+	}
+	if len(outside) > 0 {
+		found.Scope, found.Count = j.in.Scope.Role, len(outside)
+		for _, name := range outside[:min(len(outside), run.MaxOutside)] {
+			found.Outside = append(found.Outside, shortened(name))
+		}
+	}
+	stored, err := j.a.storeReview(j.ctx, j.s, &review)
+	found.Findings = stored
+	return &found, err
+}
+
+// outside lists the files that are not as they were when the scope was declared, and that the scope does not have.
+func (j evaluation) outside(now *run.Blob) ([]string, error) {
+	scope := j.in.Scope
+	if scope == nil || now == nil || scope.Tree == "" || scope.Tree == now.Digest {
+		return nil, nil
+	}
+	raw, err := j.s.Get(j.ctx, store.Digest(scope.Digest))
+	if err != nil {
+		return nil, err
+	}
+	var paths pipeline.Paths
+	if err := json.Unmarshal(raw, &paths); err != nil {
+		return nil, err
+	}
+	before, err := tree.Load(j.ctx, j.s, store.Digest(scope.Tree))
+	if err != nil {
+		return nil, err
+	}
+	after, err := tree.Load(j.ctx, j.s, store.Digest(now.Digest))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range tree.Diff(before, after) {
+		folder := c.After.Mode == tree.ModeFolder || c.Before.Mode == tree.ModeFolder
+		for _, name := range []string{c.Path, c.From} {
+			if name != "" && !folder && !paths.Covers(name, false) {
+				names = append(names, strings.ToValidUTF8(name, "�"))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// scope stores the paths that a reply declares.
+func (j evaluation) scope() (*run.Scope, error) {
+	paths := j.ans.Read.Scope
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(paths)
+	if err != nil {
+		return nil, err
+	}
+	b, err := j.a.storeText(j.ctx, j.s, string(raw)+"\n")
+	s := run.Scope{Role: j.role.Name, Digest: b.Digest, Count: len(paths)}
+	for _, p := range paths[:min(len(paths), run.MaxScope)] {
+		s.Paths = append(s.Paths, shortened(p))
+	}
+	return &s, err
+}

@@ -1,0 +1,145 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Tampered lists protected files of the workspace that a pass changed. They were restored before anything used them.
+type Tampered struct {
+	Step  string       `json:"step"`
+	Call  string       `json:"call"`
+	Role  string       `json:"role"`
+	Count int          `json:"count"`
+	First []FileChange `json:"files"` // the first of them; the kind replaced is a file that became something else
+}
+
+// MaxTampered is how many files a [Tampered] lists.
+const MaxTampered = 12
+
+// Text lists the files in one line: test.sh (changed), tests/a (removed).
+func (t *Tampered) Text() string {
+	if t == nil {
+		return ""
+	}
+	var names []string
+	for _, f := range t.First {
+		name := f.Path
+		if f.Old != "" {
+			name = f.Old
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", clipped(name, 200), f.Kind))
+	}
+	if more := t.Count - len(t.First); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return OneLine(strings.Join(names, ", "))
+}
+
+// Files is the number of protected files; nil: none.
+func (t *Tampered) Files() int {
+	if t == nil {
+		return 0
+	}
+	return t.Count
+}
+
+// Warning describes what was restored.
+func (t *Tampered) Warning() string {
+	return fmt.Sprintf("tampered: %s changed %s, restored: %s", t.Role, Plural(t.Count, "protected file"), t.Text())
+}
+
+// Scope is what a plan declares about the work: the paths that it will change.
+type Scope struct {
+	Role   string   `json:"role"`   // that declared it
+	Digest string   `json:"digest"` // of all paths, as a JSON list
+	Count  int      `json:"count"`
+	Paths  []string `json:"paths"` // the first of them
+	// workspace at that time; empty in the event that declares it
+	Tree string `json:"tree,omitempty"`
+}
+
+// MaxScope is how many paths a [Scope] lists.
+const MaxScope = 12
+
+// Found is what was found out about the changes of a run, beside what a role replied: protected files that were
+// restored, and files outside the scope of the plan. The digest is that of all findings, in the form of a structured
+// verdict.
+type Found struct {
+	Findings
+	Outside []string `json:"outside,omitempty"` // changed files outside the scope, the first of them
+	Count   int      `json:"outside_count,omitempty"`
+	Scope   string   `json:"scope_of,omitempty"` // the role that declared the scope
+}
+
+// MaxOutside is how many files a [Found] lists.
+const MaxOutside = 12
+
+// Blob is the digest of the findings; empty: there are none.
+func (f *Found) Blob() string {
+	if f == nil {
+		return ""
+	}
+	return f.Digest
+}
+
+// Text describes the changes outside the scope in one line; empty: there are none.
+func (f *Found) Text() string {
+	if f == nil || f.Count == 0 {
+		return ""
+	}
+	text := strings.Join(f.Outside, ", ")
+	if more := f.Count - len(f.Outside); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return OneLine(text)
+}
+
+// Warning describes the changes outside the scope; empty: there are none.
+func (f *Found) Warning() string {
+	if f.Text() == "" {
+		return ""
+	}
+	return fmt.Sprintf("outside the scope that %s declared: %s: %s", f.Scope, Plural(f.Count, "file"), f.Text())
+}
+
+// GuardFacts describe protected files that the last change touched, and files outside the scope of the plan.
+func (s State) GuardFacts() []Fact { return guardFacts(s.Tampered, s.Found) }
+
+func guardFacts(t *Tampered, found *Found) []Fact {
+	var facts []Fact
+	if t != nil {
+		facts = append(facts, Fact{"Tampered", fmt.Sprintf("by %s, restored: %s", t.Role, t.Text())})
+	}
+	if text := found.Text(); text != "" {
+		facts = append(facts, Fact{"Out of scope", text})
+	}
+	return facts
+}
+
+// guard takes over what was found out about the changes of a pass, and the scope that it declares.
+func (f *folder) guard(p *PassEnd) {
+	if p.Turn() && p.Outcome == CategoryOK {
+		f.Tampered, f.Found = nil, p.Found
+	}
+	if p.Scope == nil {
+		return
+	}
+	scope := *p.Scope
+	if f.Tree != nil {
+		scope.Tree = f.Tree.Digest
+	}
+	f.Scope, f.Found = &scope, nil
+}
+
+func (f *folder) tampered(e *Event) {
+	t := decoded[Tampered](e)
+	f.Tampered = &t
+}
+
+// tampered is a decision of the run: protected files are what they were.
+func (l *Log) tampered(_ *Entry, t Tampered) {
+	l.decide(LogDecision{Decision: "restore-protected", Reason: t.Warning(), Context: t.Step})
+}
+
+func tamperedHeadline(_ *Entry, t Tampered) string { return "  ! " + t.Warning() }
