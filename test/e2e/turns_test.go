@@ -33,7 +33,6 @@ var lastChanged = map[string]string{
 	"lib/categories.awk": "6 removed",
 	"lib/report.awk":     "6 added",
 	"tally.sh":           "4 renamed",
-	"test.sh":            "7 changed",
 }
 
 // TestTurns runs the demo of the turns with the program that people have, and looks at what the turns have left.
@@ -43,7 +42,7 @@ func TestTurns(t *testing.T) {
 	dir := h.dir("demo")
 	output := h.starter("demo", "turns", "--output-dir", dir)
 	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
-	require.Contains(t, output, "8     worker  g0.turns/1.8.-.1  deleted  PLAN.md")
+	require.Contains(t, output, "8      worker  g0.turns/1.8.-.1  deleted  PLAN.md")
 	h.oncePerAnswer(8, 0)
 	var tests []string
 	for _, p := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {
@@ -51,7 +50,15 @@ func TestTurns(t *testing.T) {
 			tests = append(tests, p.Value)
 		}
 	}
-	require.Equal(t, strings.Fields("ok failed ok ok ok ok failed ok"), tests)
+	require.Equal(t, strings.Fields("failed failed failed failed failed failed failed ok"), tests)
+	tampered := of[run.Tampered](eventsOf(t, dir), run.KindWorkspaceTampered)
+	require.Len(t, tampered, 1, "the worker edits the test that judges it")
+	require.Equal(t, "test.sh (changed)", tampered[0].Text())
+	judge, err := os.ReadFile(filepath.Join(project, "examples", "turns", "project", "test.sh"))
+	require.NoError(t, err)
+	left, err := os.ReadFile(filepath.Join(dir, layout.WorkspaceDir, "test.sh"))
+	require.NoError(t, err)
+	require.Equal(t, string(judge), string(left))
 
 	var blamed struct {
 		Files []struct {
@@ -64,6 +71,10 @@ func TestTurns(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(h.starter("blame", "--json", dir)), &blamed))
 	got := map[string]string{}
 	for _, f := range blamed.Files {
+		if f.Turn == 0 {
+			require.Equal(t, "test.sh", f.Path, "it is as it was at the start")
+			continue
+		}
 		require.Equal(t, "worker", f.Role)
 		got[f.Path] = fmt.Sprintf("%d %s", f.Turn, f.What)
 	}
@@ -101,7 +112,8 @@ func smallTurns() string {
 
 // smallChanged is which turn last changed each file of it.
 var smallChanged = map[string]string{
-	"draft.txt": "2 removed", "in/two.txt": "2 renamed", "one.txt": "2 renamed", "test.sh": "2 changed",
+	"draft.txt": "2 removed", "in/two.txt": "2 renamed", "in/test.sh": "2 added", "note.txt": "2 changed",
+	"one.txt": "2 renamed",
 }
 
 // TestWalkTurns kills the worker at points of a run that works on a tree, each in a run of its own, and lets an honest

@@ -78,9 +78,15 @@ func TestThePlanOfTheExample(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.CopyFS(project, os.DirFS("../../../examples/turns/project")))
 	t.Chdir(project)
+	judge, err := os.ReadFile("test.sh")
+	require.NoError(t, err)
 	var received []string
 	for _, n := range strings.Fields("1 2 3 4 5 6 7 8") {
 		reply := strings.Split(strings.TrimSpace(answerOf(t, workerPrompt(n), nil).Result), "\n")
+		if n == "7" {
+			require.NoError(t, exec.Command("sh", "test.sh").Run(), "it has written a test that passes")
+		}
+		require.NoError(t, os.WriteFile("test.sh", judge, 0o644)) // as a run does, because it is protected
 		tests := "ok"
 		if exec.Command("sh", "test.sh").Run() != nil {
 			tests = "failed"
@@ -88,9 +94,8 @@ func TestThePlanOfTheExample(t *testing.T) {
 		received = append(received, n+" "+reply[len(reply)-1]+" "+tests)
 	}
 	require.Equal(t, []string{
-		"1 STATUS: more ok", "2 STATUS: more failed", "3 STATUS: more ok", "4 STATUS: more ok", "5 STATUS: more ok",
-		"6 STATUS: more ok",
-		"7 STATUS: done failed", "8 STATUS: done ok",
+		"1 STATUS: more failed", "2 STATUS: more failed", "3 STATUS: more failed", "4 STATUS: more failed",
+		"5 STATUS: more failed", "6 STATUS: more failed", "7 STATUS: done failed", "8 STATUS: done ok",
 	}, received)
 	var left []string
 	for name := range filesHere(t) {

@@ -1,0 +1,1 @@
+test ! -e checks/more.sh && { test -f one.txt || test -f in/two.txt; }
