@@ -87,6 +87,9 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 	if dir == "" {
 		dir = filepath.Join("passbook", kind.Name)
 	}
+	if src.root != "" && o.Verify != "" {
+		o.Judges = scaffold.JudgesOf(src.root, o.Verify)
+	}
 	o.File = filepath.Join(dir, scaffold.Definition)
 	files, err := scaffold.Files(o)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -96,6 +97,7 @@ func Agents(goos string) []Agent {
 type Options struct {
 	Kind   Kind
 	Agent  Agent
+	Judges Judges // of Verify
 	Verify string // shell command that passes if the work is correct; empty: none is known
 	Git    bool   // the source is a git repository
 	File   string // path of the definition, as the user types it
@@ -149,7 +151,8 @@ func render(name string, o Options) ([]byte, error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
 		"Agent": strings.TrimSuffix(o.Agent.YAML, "\n"), "Task": o.Kind.Task, "Git": o.Git,
-		"File": filepath.ToSlash(o.File), "Verify": o.Verify,
+		"File": filepath.ToSlash(o.File), "Verify": o.Verify, "Scripts": sequence(o.Judges.Scripts),
+		"Tests":      sequence(append(slices.Clone(o.Judges.Tests), o.Judges.Scripts...)),
 		"VerifyYAML": "'" + strings.ReplaceAll(o.Verify, "'", "''") + "'",
 	})
 	return out.Bytes(), err

@@ -94,6 +94,58 @@ func TestEveryTemplateHasARow(t *testing.T) {
 	require.ElementsMatch(t, want, found)
 }
 
+func TestJudgesOf(t *testing.T) {
+	for name, row := range map[string]struct {
+		files  []string
+		verify string
+		want   Judges
+	}{
+		"unknown": {[]string{"a_test.go"}, "just check", Judges{}},
+		"go": {[]string{"x/a_test.go"}, "go vet ./... && go test ./...",
+			Judges{Tests: []string{"**/*_test.go"}}},
+		"go without":      {[]string{"a.go"}, "go test ./...", Judges{}},
+		"of dependencies": {[]string{"node_modules/x/a.test.js"}, "npm ci && npm test", Judges{}},
+		"node": {[]string{"src/a.spec.ts"}, "npm test",
+			Judges{Tests: []string{"**/*.{test,spec}.{js,jsx,ts,tsx,mjs,cjs}"}}},
+		"make":     {[]string{"Makefile", "tests/a.sh"}, "make test", Judges{[]string{"tests/"}, []string{"Makefile"}}},
+		"a script": {[]string{"ci/test.sh"}, "sh ./ci/test.sh --all ../x.sh", Judges{Scripts: []string{"ci/test.sh"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, f := range row.files {
+				require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(f)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
+			}
+			require.Equal(t, row.want, JudgesOf(dir, row.verify))
+		})
+	}
+}
+
+func TestTemplatesProtectWhatJudges(t *testing.T) {
+	for _, k := range Kinds() {
+		if k.Name != "bugfix" && k.Name != "turns" {
+			continue
+		}
+		files, err := Files(Options{Kind: k, Agent: Agents("linux")[0], Verify: "sh test.sh", Git: true,
+			File: "passbook/x/pipeline.yaml", Judges: Judges{[]string{"**/*_test.go"}, []string{"test.sh"}}})
+		require.NoError(t, err)
+		folder := fstest.MapFS{}
+		for _, f := range files {
+			folder[f.Path] = &fstest.MapFile{Data: f.Data}
+		}
+		def, problems := pipeline.Parse(Definition, files[0].Data, folder)
+		require.Empty(t, problems)
+		want := pipeline.Paths{"test.sh"} // the worker writes tests
+		if k.Name == "bugfix" {
+			want = pipeline.Paths{"**/*_test.go", "test.sh"}
+		}
+		require.Equal(t, want, def.Workspace.Protect)
+		for _, r := range def.Roles {
+			require.Equal(t, r.Name != "reproducer", r.Protected(), r.Name)
+		}
+	}
+}
+
 func TestVerify(t *testing.T) {
 	for name, row := range map[string]struct {
 		files map[string]string
