@@ -8,8 +8,8 @@ import (
 )
 
 // scopeRequest describes how a role declares the scope of the work.
-const scopeRequest = "# The scope of the work\n\nEnd your reply with one JSON block of this form. It lists the files and " +
-	"folders, below the root of the workspace, that the work will add, change, rename or delete. `*` stands for any " +
+const scopeRequest = "# The scope of the work\n\nEnd your reply with one JSON block of this form. It lists the files " +
+	"and folders, below the root of the workspace, that the work will add, change, rename or delete. `*` stands for any " +
 	"part of a name, `**` for any folders. Changes outside of it will be reported.\n\n" +
 	"```json\n{\"scope\": [\"src/parse.go\", \"src/testdata/\", \"**/*_test.go\"]}\n```"
 

@@ -49,8 +49,8 @@ func unprotected(t Tree, protected func(path string, folder bool) bool) []Entry 
 	return slices.DeleteFunc(slices.Clone(t.Entries), func(e Entry) bool { return found[e.Path] })
 }
 
-// undone returns the changes that led from the restored tree to after. A restored file whose content is in after under a
-// path that is not in before was renamed.
+// undone returns the changes that led from the restored tree to after. A restored file whose content is in after under
+// a path that is not in before was renamed.
 func undone(before, restored, after Tree) []Change {
 	was, fresh := before.find(), map[store.Digest]Entry{}
 	for _, e := range after.Entries {

@@ -11,8 +11,8 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// written makes a tree from lines: a path and its content; folders follow from the paths. A content "-> x" is a symlink,
-// "+x" an executable, and a path with a slash at its end is an empty folder.
+// written makes a tree from lines: a path and its content; folders follow from the paths. A content "-> x" is a
+// symlink, "+x" an executable, and a path with a slash at its end is an empty folder.
 func written(lines ...string) Tree {
 	all := map[string]Entry{}
 	for _, line := range lines {
