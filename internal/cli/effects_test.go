@@ -35,7 +35,10 @@ func TestEffectsOfARun(t *testing.T) {
 		step{run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate:1", Action: "approve",
 			DecidedBy: "ann"}},
 		start(action, "acts/g0.write/1.1.-.1", run.EffectExternal, 1), ok(action, "acts/g0.write/1.1.-.1", "ok"),
-		start(action, "acts/g0.write/2.1.-.1", run.EffectExternal, 1))
+		start(action, "acts/g0.write/2.1.-.1", run.EffectExternal, 1),
+		start(action, "acts/g0.write/3.1.-.1", run.EffectExternal, 1),
+		step{run.KindPassAttempt, run.PassAttempt{Pass: action, Call: "acts/g0.write/3.1.-.1", Attempt: 1,
+			Category: run.CategoryUnknown, Judged: true}})
 
 	text, code := w.here("evidence", d.Root, "--effects", "--json")
 	require.Zero(t, code, text)
@@ -56,6 +59,7 @@ func TestEffectsOfARun(t *testing.T) {
 		{6, "external_action", "acts/g0.write/1.1.-.1", "blocked", "approve", "ann", false},
 		{9, "external_action", "acts/g0.write/1.1.-.1", "recorded", "", "", true},
 		{11, "external_action", "acts/g0.write/2.1.-.1", "attempted", "", "", true},
+		{12, "external_action", "acts/g0.write/3.1.-.1", "failed", "", "", true},
 	}, rows)
 
 	text, code = w.here("evidence", d.Root, "--effects")
@@ -63,13 +67,14 @@ func TestEffectsOfARun(t *testing.T) {
 	require.Contains(t, text, "| 9 | write/1 command | 1 | external_action (declared) | acts/g0.write/1.1.-.1 | 1 | "+
 		"recorded | done; a replay reuses its result |")
 	require.Contains(t, text, "| blocked, approve by ann | asked; approved, so it was done here |")
+	require.Contains(t, text, "| failed | begun without a usable result; it may have happened |")
 	require.Contains(t, text, "begun; no result is recorded, so it may have happened")
 
-	again, err := operations.ActionsAfter(d.Dir, 9)
+	again, err := operations.ActionsAfter(d.Dir, 11)
 	require.NoError(t, err)
-	require.Equal(t, []string{"step write/1 is an external action that was executed after the checkpoint (attempted, " +
-		"call acts/g0.write/2.1.-.1): its effect stays, and the step is executed again"}, again)
+	require.Equal(t, []string{"step write/1 is an external action that was executed after the checkpoint (failed, " +
+		"call acts/g0.write/3.1.-.1): its effect stays, and the step is executed again"}, again)
 	again, err = operations.ActionsAfter(d.Dir, 3)
 	require.NoError(t, err)
-	require.Len(t, again, 2)
+	require.Len(t, again, 3)
 }

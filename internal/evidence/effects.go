@@ -228,6 +228,9 @@ func (r Effect) meaning() string {
 	case r.Status == Blocked && r.Decision != "":
 		text = "asked; not done"
 	}
+	if r.Status == Failed && r.Class == run.EffectExternal {
+		text = "begun without a usable result; it may have happened"
+	}
 	if r.Reverted {
 		text += "; the run was reverted behind it, and the effect stays"
 	}
