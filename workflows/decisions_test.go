@@ -29,10 +29,22 @@ var decisionPlaces = []decisionPlace{
 	{"end of loop", "rejected", loops(implementation + strings.Replace(reviewFirst, "max: 2", "max: 1", 1)),
 		says("rejected rejected")},
 	{"gate", "check_failed", gated, func(w *harness) { w.agent.values = []string{"failed"} }},
+	{"gate of a reply", "check_failed", gated, func(w *harness) { w.agent.will("g0.002.1.-.1", unsound) }},
+	{"no verdict", "check_failed", judged, func(w *harness) {
+		w.agent.will("g0.002.1.-.1", goes(withoutVerdict))
+		w.agent.will("g0.002.1.-.2", goes(withoutVerdict))
+	}},
 	{"plan review", "plan_ready", planning, nil},
 	{"delivery", "rejected", judged, says("rejected")},
 	{"delivery", "dirty_target", reviewed, func(w *harness) { w.trees.dirty = 1 }},
 	{"replay", "effect", twoPasses, func(w *harness) { branched(w, run.ModeReplay, run.RequireHuman) }},
+	{"replay", "external_action", acting(run.EffectExternal), func(w *harness) {
+		branched(w, run.ModeReplay, run.RequireHuman)
+	}},
+	{"replay", "unrecorded_action", acting(run.EffectExternal), func(w *harness) {
+		branched(w, run.ModeReplay, run.UseRecorded)
+		w.agent.will(call(2, 1), unrecorded)
+	}},
 	{"replayed delivery", "effect", reviewed, func(w *harness) {
 		w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-1", Mode: run.ModeReplay,
 			Replay: run.UseRecorded}
@@ -56,89 +68,110 @@ var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", 
 // after the answer (i implementer, r reviewer, b builder, p reader, t tests; in upper case with the feedback; D
 // delivery attempted), the end, and the number of questions. Later questions are answered with halt.
 const decisionTable = `
-ask step          asked           continue             i | D → done, 1 question
-ask step          asked           retry_feedback       i | I → halted, 2 questions
-ask step          asked           halt                 i | → halted, 1 question
-ask step          asked           expiry: halt         i → halted, 1 question, halt
-ask step          asked           expiry: continue     i D → done, 1 question, continue
-ask step          rejected        continue             i r | → halted, 2 questions
-ask step          rejected        retry_feedback       i r | I R → halted, 2 questions
-ask step          rejected        continue_with_waiver i r | → halted, 2 questions, waived
-ask step          rejected        halt                 i r | → halted, 1 question
-ask step          rejected        expiry: halt         i r → halted, 1 question, halt
-ask step          rejected        expiry: continue     i r → halted, 2 questions, skip
-ask step          approved        continue             i r | D → done, 1 question
-ask step          approved        retry_feedback       i r | I R → halted, 2 questions
-ask step          approved        halt                 i r | → halted, 1 question
-ask step          approved        expiry: halt         i r → halted, 1 question, halt
-ask step          approved        expiry: continue     i r D → done, 1 question, continue
-ask step          incomplete      retry_feedback       i r | I R D → done, 1 question
-ask step          incomplete      continue_with_waiver i r | → halted, 2 questions, waived
-ask step          incomplete      halt                 i r | → halted, 1 question
-ask step          incomplete      expiry: halt         i r → halted, 1 question, halt
-ask step          incomplete      expiry: continue     i r → halted, 2 questions, skip, waived
-ask step          scope_expansion continue             i r | → halted, 2 questions
-ask step          scope_expansion continue_with_waiver i r | → halted, 2 questions, waived
-ask step          scope_expansion halt                 i r | → halted, 1 question
-ask step          scope_expansion expiry: halt         i r → halted, 1 question, halt
-ask step          scope_expansion expiry: continue     i r → halted, 2 questions, skip
-ask step          bypass          continue             i r | → halted, 2 questions
-ask step          bypass          continue_with_waiver i r | → halted, 2 questions, waived
-ask step          bypass          halt                 i r | → halted, 1 question
-ask step          bypass          expiry: halt         i r → halted, 1 question, halt
-ask step          bypass          expiry: continue     i r → halted, 2 questions, skip
-end of loop       rejected        continue             i r i r | → halted, 2 questions
-end of loop       rejected        retry_feedback       i r i r | I R D → done, 1 question
-end of loop       rejected        continue_with_waiver i r i r | → halted, 2 questions, waived
-end of loop       rejected        halt                 i r i r | → halted, 1 question
-end of loop       rejected        expiry: halt         i r i r → halted, 1 question, halt
-end of loop       rejected        expiry: continue     i r i r → halted, 2 questions, skip
-gate              check_failed    continue_with_waiver i t | r D → done, 1 question, waived
-gate              check_failed    retry                i t | t r D → done, 1 question
-gate              check_failed    halt                 i t | → halted, 1 question
-gate              check_failed    expiry: halt         i t → halted, 1 question, halt
-gate              check_failed    expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
-plan review       plan_ready      retry_feedback       p | P → halted, 2 questions
-plan review       plan_ready      approve              p | → done, 1 question
-plan review       plan_ready      halt                 p | → halted, 1 question
-plan review       plan_ready      expiry: halt         p → halted, 1 question, halt
-plan review       plan_ready      expiry: continue     p → done, 1 question, approve
-delivery          rejected        fix                  i r | I R D → done, 1 question
-delivery          rejected        approve              i r | D → done, 1 question, override
-delivery          rejected        apply                i r | D → done, 1 question, override
-delivery          rejected        skip                 i r | → halted, 1 question
-delivery          rejected        halt                 i r | → halted, 1 question
-delivery          rejected        expiry: halt         i r → halted, 1 question, halt
-delivery          rejected        expiry: continue     i r → halted, 1 question, skip
-delivery          dirty_target    retry                i | D D → done, 1 question
-delivery          dirty_target    skip                 i | D → done, 1 question
-delivery          dirty_target    halt                 i | D → halted, 1 question
-delivery          dirty_target    expiry: halt         i D → halted, 1 question, halt
-delivery          dirty_target    expiry: continue     i D → done, 1 question, skip
-replay            effect          approve              b | → done, 1 question
-replay            effect          apply                b | → done, 1 question
-replay            effect          halt                 b | → halted, 1 question
-replay            effect          expiry: halt         b → halted, 1 question, halt
-replay            effect          expiry: continue     b → halted, 1 question, halt
-replayed delivery effect          approve              | D → done, 1 question
-replayed delivery effect          apply                | D → done, 1 question
-replayed delivery effect          skip                 | → done, 1 question
-replayed delivery effect          halt                 | → halted, 1 question
-replayed delivery effect          expiry: halt          → halted, 1 question, halt
-replayed delivery effect          expiry: continue      → halted, 1 question, halt
+ask step          asked             continue             i | D → done, 1 question
+ask step          asked             retry_feedback       i | I → halted, 2 questions
+ask step          asked             halt                 i | → halted, 1 question
+ask step          asked             expiry: halt         i → halted, 1 question, halt
+ask step          asked             expiry: continue     i D → done, 1 question, continue
+ask step          rejected          continue             i r | → halted, 2 questions
+ask step          rejected          retry_feedback       i r | I R → halted, 2 questions
+ask step          rejected          continue_with_waiver i r | → halted, 2 questions, waived
+ask step          rejected          halt                 i r | → halted, 1 question
+ask step          rejected          expiry: halt         i r → halted, 1 question, halt
+ask step          rejected          expiry: continue     i r → halted, 2 questions, skip
+ask step          approved          continue             i r | D → done, 1 question
+ask step          approved          retry_feedback       i r | I R → halted, 2 questions
+ask step          approved          halt                 i r | → halted, 1 question
+ask step          approved          expiry: halt         i r → halted, 1 question, halt
+ask step          approved          expiry: continue     i r D → done, 1 question, continue
+ask step          incomplete        retry_feedback       i r | I R D → done, 1 question
+ask step          incomplete        continue_with_waiver i r | → halted, 2 questions, waived
+ask step          incomplete        halt                 i r | → halted, 1 question
+ask step          incomplete        expiry: halt         i r → halted, 1 question, halt
+ask step          incomplete        expiry: continue     i r → halted, 2 questions, skip, waived
+ask step          scope_expansion   continue             i r | → halted, 2 questions
+ask step          scope_expansion   continue_with_waiver i r | → halted, 2 questions, waived
+ask step          scope_expansion   halt                 i r | → halted, 1 question
+ask step          scope_expansion   expiry: halt         i r → halted, 1 question, halt
+ask step          scope_expansion   expiry: continue     i r → halted, 2 questions, skip
+ask step          bypass            continue             i r | → halted, 2 questions
+ask step          bypass            continue_with_waiver i r | → halted, 2 questions, waived
+ask step          bypass            halt                 i r | → halted, 1 question
+ask step          bypass            expiry: halt         i r → halted, 1 question, halt
+ask step          bypass            expiry: continue     i r → halted, 2 questions, skip
+end of loop       rejected          continue             i r i r | → halted, 2 questions
+end of loop       rejected          retry_feedback       i r i r | I R D → done, 1 question
+end of loop       rejected          continue_with_waiver i r i r | → halted, 2 questions, waived
+end of loop       rejected          halt                 i r i r | → halted, 1 question
+end of loop       rejected          expiry: halt         i r i r → halted, 1 question, halt
+end of loop       rejected          expiry: continue     i r i r → halted, 2 questions, skip
+gate              check_failed      continue_with_waiver i t | r D → done, 1 question, waived
+gate              check_failed      retry                i t | t r D → done, 1 question
+gate              check_failed      halt                 i t | → halted, 1 question
+gate              check_failed      expiry: halt         i t → halted, 1 question, halt
+gate              check_failed      expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
+gate of a reply   check_failed      continue_with_waiver i t r | D → done, 1 question, waived
+gate of a reply   check_failed      retry                i t r | r D → done, 1 question
+gate of a reply   check_failed      halt                 i t r | → halted, 1 question
+gate of a reply   check_failed      expiry: halt         i t r → halted, 1 question, halt
+gate of a reply   check_failed      expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
+no verdict        check_failed      continue_with_waiver i r | → halted, 2 questions, waived
+no verdict        check_failed      retry                i r | r D → done, 1 question
+no verdict        check_failed      halt                 i r | → halted, 1 question
+no verdict        check_failed      expiry: halt         i r → halted, 1 question, halt
+no verdict        check_failed      expiry: continue     i r → halted, 2 questions, skip, waived
+plan review       plan_ready        retry_feedback       p | P → halted, 2 questions
+plan review       plan_ready        approve              p | → done, 1 question
+plan review       plan_ready        halt                 p | → halted, 1 question
+plan review       plan_ready        expiry: halt         p → halted, 1 question, halt
+plan review       plan_ready        expiry: continue     p → done, 1 question, approve
+delivery          rejected          fix                  i r | I R D → done, 1 question
+delivery          rejected          approve              i r | D → done, 1 question, override
+delivery          rejected          apply                i r | D → done, 1 question, override
+delivery          rejected          skip                 i r | → halted, 1 question
+delivery          rejected          halt                 i r | → halted, 1 question
+delivery          rejected          expiry: halt         i r → halted, 1 question, halt
+delivery          rejected          expiry: continue     i r → halted, 1 question, skip
+delivery          dirty_target      retry                i | D D → done, 1 question
+delivery          dirty_target      skip                 i | D → done, 1 question
+delivery          dirty_target      halt                 i | D → halted, 1 question
+delivery          dirty_target      expiry: halt         i D → halted, 1 question, halt
+delivery          dirty_target      expiry: continue     i D → done, 1 question, skip
+replay            effect            approve              b | → done, 1 question
+replay            effect            apply                b | → done, 1 question
+replay            effect            halt                 b | → halted, 1 question
+replay            effect            expiry: halt         b → halted, 1 question, halt
+replay            effect            expiry: continue     b → halted, 1 question, halt
+replay            external_action   approve              b | → done, 1 question
+replay            external_action   apply                b | → done, 1 question
+replay            external_action   halt                 b | → halted, 1 question
+replay            external_action   expiry: halt         b → halted, 1 question, halt
+replay            external_action   expiry: continue     b → halted, 1 question, halt
+replay            unrecorded_action approve              b b | → done, 1 question
+replay            unrecorded_action halt                 b b | → halted, 1 question
+replay            unrecorded_action expiry: halt         b b → halted, 1 question, halt
+replay            unrecorded_action expiry: continue     b b → halted, 1 question, halt
+replayed delivery effect            approve              | D → done, 1 question
+replayed delivery effect            apply                | D → done, 1 question
+replayed delivery effect            skip                 | → done, 1 question
+replayed delivery effect            halt                 | → halted, 1 question
+replayed delivery effect            expiry: halt          → halted, 1 question, halt
+replayed delivery effect            expiry: continue      → halted, 1 question, halt
 `
 
 // TestDecisionTable runs each action of each trigger at each place, or shows that it is refused where it is not
-// offered.
+// offered. Each trigger of each kind of question has a place.
 func TestDecisionTable(t *testing.T) {
 	var got strings.Builder
+	placed := map[string]bool{}
 	for _, row := range decisionPlaces {
 		line := func(answer, outcome string) {
-			fmt.Fprintf(&got, "%-17s %-15s %-20s %s\n", row.place, row.trigger, answer, outcome)
+			fmt.Fprintf(&got, "%-17s %-17s %-20s %s\n", row.place, row.trigger, answer, outcome)
 		}
-		offered := row.first(t)
+		q := row.first(t)
+		placed[string(q.Kind)+" "+q.Trigger] = true
 		for _, action := range allActions {
-			if slices.Contains(offered, action) {
+			if slices.Contains(q.Actions, action) {
 				line(action, row.decided(t, action, ""))
 			}
 		}
@@ -147,19 +180,26 @@ func TestDecisionTable(t *testing.T) {
 		}
 	}
 	require.Equal(t, strings.TrimPrefix(decisionTable, "\n"), got.String())
+	for _, spec := range run.QuestionKinds() {
+		for _, offer := range spec.Offers {
+			require.True(t, placed[string(spec.Kind)+" "+offer.Trigger], "%s %s has no place", spec.Kind, offer.Trigger)
+		}
+		for _, answer := range spec.Answers {
+			require.Contains(t, allActions, answer.Action)
+		}
+	}
 }
 
-// first returns the actions that the first question offers. All others are refused.
-func (d decisionPlace) first(t *testing.T) []string {
+// first returns the first question. All actions that it does not offer are refused, and the run still waits.
+func (d decisionPlace) first(t *testing.T) (first run.Question) {
 	t.Helper()
 	w := d.harness(t)
-	var offered []string
 	refused := map[string]*reply{}
 	w.answering(func(n int, q run.Question) {
 		require.Equal(t, []any{1, d.trigger}, []any{n, q.Trigger})
-		offered = q.Actions
+		first = q
 		for _, action := range allActions {
-			if !slices.Contains(offered, action) {
+			if !slices.Contains(q.Actions, action) {
 				refused[action] = &reply{}
 				w.env.UpdateWorkflow("decide", "", refused[action], message{"action": action, "feedback": "more"})
 			}
@@ -169,11 +209,11 @@ func (d decisionPlace) first(t *testing.T) []string {
 	r, err := w.execute()
 	require.NoError(t, err)
 	require.Equal(t, run.Halted, r.Status)
-	require.Len(t, refused, len(allActions)-len(offered))
+	require.Len(t, refused, len(allActions)-len(first.Actions))
 	for action, r := range refused {
-		require.ErrorContains(t, r.refused, action+" is not offered here: use one of "+strings.Join(offered, ", "))
+		require.ErrorContains(t, r.refused, action+" is not offered here: use one of "+strings.Join(first.Actions, ", "))
 	}
-	return offered
+	return first
 }
 
 func (d decisionPlace) harness(t *testing.T) *harness {
