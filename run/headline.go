@@ -16,7 +16,7 @@ func quiet[P any](*Entry, P) string { return "" }
 
 func phaseHeadline(e *Entry, p PhaseStart) string {
 	if most := e.After.MaxRounds(); most > 0 {
-		return fmt.Sprintf("%s, %s %s", p.Title, e.After.Wording.Words().Round, RoundOf(p.Round, most))
+		return p.Title + ", " + e.After.RoundWords(e.After.Wording.Words().Round, most)
 	}
 	if p.Dir != "" {
 		return fmt.Sprintf("%s, %s %d", p.Title, e.After.Wording.Words().Round, p.Round)

@@ -13,8 +13,8 @@ func (l *Log) phase(e *Entry, p PhaseStart) {
 		l.info("STAGE %s", p.Title)
 		return
 	}
-	if p.Round > most {
-		l.info("STAGE %s, %s %s", p.Title, l.wording.Words().Round, RoundOf(p.Round, most))
+	if text := e.After.AfterLastRound(l.wording.Words().Round, most); text != "" {
+		l.info("STAGE %s, %s", p.Title, text)
 		return
 	}
 	l.info("STAGE %s, %s %d/%d", p.Title, l.wording.Words().Round, p.Round, most)
