@@ -82,7 +82,7 @@ func fileChange(c tree.Change) run.FileChange {
 // find collects what was found out about the changes of the run: protected files that the pass changed, and files
 // outside the declared scope.
 func (j evaluation) find(g guarded) (*run.Found, error) {
-	var review pass.Review
+	review := pass.Review{Blockers: []pass.Finding{}, Gaps: []pass.Finding{}}
 	add := func(severity, file, text string) {
 		review.Findings = append(review.Findings, pass.Finding{Severity: severity, File: file, Text: text})
 	}

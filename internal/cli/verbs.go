@@ -59,6 +59,7 @@ func verbs() []verb {
 		{"session", "inspect", (*app).conversation},
 		{"snapshot", "inspect", (*app).snapshot},
 		{"status", "inspect", (*app).status},
+		{"verify", "inspect", (*app).verify},
 		{"watch", "inspect", (*app).watch},
 
 		{"check", "repair", (*app).check},

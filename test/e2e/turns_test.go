@@ -60,6 +60,8 @@ func TestTurns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(judge), string(left))
 
+	verifyTurns(t, h, dir)
+
 	var blamed struct {
 		Files []struct {
 			Path string `json:"path"`
@@ -103,6 +105,26 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	sameTree(t, whole, rebuilt)
+}
+
+// verifyTurns runs the gate of the finished run again. A gate that fails changes nothing, either.
+func verifyTurns(t *testing.T, h *environment, dir string) {
+	t.Helper()
+	before := tree(t, dir)
+	require.Regexp(t, `sh test.sh +0 +[0-9.]+s +ok +ok\n`, h.starter("verify", dir))
+	sameTree(t, before, tree(t, dir))
+	plan := filepath.Join(dir, layout.PlanFile)
+	raw, err := os.ReadFile(plan)
+	require.NoError(t, err)
+	failing := strings.Replace(string(raw), `"sh test.sh"`, `"rm PLAN.md README.md; echo broken; exit 7"`, 1)
+	require.NotEqual(t, string(raw), failing)
+	require.NoError(t, os.WriteFile(plan, []byte(failing), 0o600))
+	output, code := h.try("verify", dir)
+	require.Equal(t, 3, code)
+	require.Regexp(t, `exit 7 +7 +[0-9.]+s +ok +failed, differs\n`, output)
+	require.Contains(t, output, "  broken\n")
+	require.NoError(t, os.WriteFile(plan, raw, 0o600))
+	require.Equal(t, before, tree(t, dir))
 }
 
 // smallTurns is the turn loop of the walk.

@@ -1,0 +1,326 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Verified is the result of running the gates of a finished run again.
+type Verified struct {
+	RunID  string `json:"run_id"`
+	Tree   string `json:"tree"` // digest of the final tree
+	Passed bool   `json:"passed"`
+	Gates  []Gate `json:"gates"`
+}
+
+// Gate is one command of a run. Equal commands of several steps are one gate.
+type Gate struct {
+	Steps      []string `json:"steps"`
+	Command    string   `json:"command"`
+	Passed     bool     `json:"passed"`
+	ExitCode   int      `json:"exit_code"`
+	DurationMS int64    `json:"duration_ms"`
+	Recorded   string   `json:"recorded"` // last value in the run: ok, failed, or empty if it was not reached
+	Problem    string   `json:"problem"`  // why it was ended or did not start; or empty
+	Sandbox    string   `json:"sandbox"`
+	Output     string   `json:"output"` // the end of what it printed, with redacted secrets
+
+	step pipeline.PlanStep
+}
+
+// Verify runs the gates of a finished run again, each on a new copy of its final tree. Neither the run directory nor
+// the source changes.
+func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, secrets *redact.Redactor) (Verified,
+	error) {
+	claim, err := dir.Claim()
+	if err != nil {
+		return Verified{}, err
+	}
+	if err := knownHere(ctx, dir, claim); err != nil {
+		return Verified{}, err
+	}
+	v, err := newVerification(dir, claim)
+	if err != nil {
+		return Verified{}, err
+	}
+	if v.store, err = OpenStore(ctx, claim.Store); err != nil {
+		return Verified{}, err
+	}
+	defer v.store.Close()
+	v.settings, v.secrets, v.host = settings, secrets, sandbox.Examine()
+	if v.variables, err = verifyVariables(settings.StateDir, claim.RunID); err != nil {
+		return Verified{}, err
+	}
+	out := Verified{RunID: claim.RunID, Tree: v.state.Tree.Digest, Passed: true, Gates: v.gates}
+	for i := range out.Gates {
+		if err := v.run(ctx, &out.Gates[i]); err != nil {
+			return out, fmt.Errorf("verify %s: %w", dir.Root, err)
+		}
+		out.Passed = out.Passed && out.Gates[i].Passed
+	}
+	return out, nil
+}
+
+// knownHere checks that this machine has recorded a run, or that the user trusts its directory: its commands run.
+func knownHere(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+	s, set := ctx.Value(storesKey{}).(Stores)
+	if !set || s.Trust {
+		return nil
+	}
+	runs, err := indexed(s.StateDir)
+	if err != nil {
+		return err
+	}
+	if _, known := runs[claim.RunID]; known {
+		return nil
+	}
+	return &UnknownRunError{RunID: claim.RunID, Dir: dir.Root}
+}
+
+// verifyVariables returns the environment of the run's calls; without one, that of the terminal.
+func verifyVariables(stateDir, runID string) ([]string, error) {
+	e, err := environ.Load(stateDir, runID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Environ(), nil
+	}
+	return e.Variables, err
+}
+
+// verification runs gates.
+type verification struct {
+	settings  config.Settings
+	secrets   *redact.Redactor
+	store     *store.Store
+	host      sandbox.Host
+	variables []string
+	plan      pipeline.Plan
+	state     run.State
+	workspace run.Workspace
+	gates     []Gate
+}
+
+// newVerification reads the gates of a run, and refuses one that has none or is not finished.
+func newVerification(dir projector.Dir, claim run.Claim) (*verification, error) {
+	refuse := func(early bool, format string, args ...any) error {
+		return &RefusedError{Verb: "verify", Why: fmt.Sprintf(format, args...), FailedPrecondition: early}
+	}
+	now, err := dir.Now()
+	if err != nil {
+		return nil, err
+	}
+	if !now.State.Status.Settled() {
+		return nil, refuse(true, "run %s in %s is %s, and only a finished run has a final tree: let it finish, or "+
+			"cancel it with \"starter cancel RUN\"", claim.RunID, dir.Root, now.State.Status)
+	}
+	start, err := dir.First()
+	if err != nil {
+		return nil, err
+	}
+	if start.Workspace == nil || now.State.Tree == nil {
+		return nil, refuse(false, "run %s in %s has no workspace, so there is no tree to verify", claim.RunID, dir.Root)
+	}
+	v := &verification{state: now.State, workspace: *start.Workspace}
+	if v.plan, err = dir.Plan(); err != nil {
+		return nil, err
+	}
+	v.gates = gatesOf(v.plan)
+	if len(v.gates) == 0 {
+		return nil, refuse(false, "the pipeline of run %s in %s has no command: add a step such as {run: make test}, "+
+			"and start a new run", claim.RunID, dir.Root)
+	}
+	return v, v.recorded(dir)
+}
+
+// gatesOf returns the commands of a plan, each once.
+func gatesOf(plan pipeline.Plan) []Gate {
+	var all []Gate
+	at := map[string]int{}
+	for _, stage := range plan.Stages {
+		for _, round := range stage.Rounds {
+			for _, step := range round.Steps {
+				if step.Kind != pipeline.KindRun {
+					continue
+				}
+				key := fmt.Sprintf("%q %q %v", step.Run, step.Env, step.Confinement)
+				i, seen := at[key]
+				if !seen {
+					i, at[key] = len(all), len(all)
+					all = append(all, Gate{Command: step.Run, step: step})
+				}
+				all[i].Steps = append(all[i].Steps, step.Key)
+			}
+		}
+	}
+	return all
+}
+
+// recorded adds the last values of the gates in the journal.
+func (v *verification) recorded(dir projector.Dir) error {
+	events, _, err := dir.Events()
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.Kind != run.KindPassEnd {
+			continue
+		}
+		var p run.PassEnd
+		e.Decode(&p)
+		for i := range v.gates {
+			for _, key := range v.gates[i].Steps {
+				if key == p.Step && p.Value != "" {
+					v.gates[i].Recorded = p.Value
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// run runs one gate on a new copy of the tree.
+func (v *verification) run(ctx context.Context, g *Gate) (err error) {
+	scratch, err := os.MkdirTemp("", "passbook-verify-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, regular.RemoveAll(scratch)) }()
+	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
+		return err
+	}
+	cmd := v.command(g, scratch)
+	if err := os.Mkdir(cmd.Dir, 0o700); err != nil {
+		return err
+	}
+	objects, err := v.checkout(ctx, cmd.Dir)
+	if err != nil {
+		return err
+	}
+	if cmd.Sandbox != nil {
+		cmd.Sandbox.Objects = objects
+	}
+	if err := os.WriteFile(cmd.Prompt, []byte(g.Command+"\n"), 0o600); err != nil {
+		return err
+	}
+	exit, err := start(ctx, scratch, cmd)
+	if spawn := (*supervisor.SpawnError)(nil); errors.As(err, &spawn) || cmd.Refused != nil && err != nil {
+		g.ExitCode, g.Problem = -1, v.secrets.Text(err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	g.ExitCode, g.DurationMS = exit.Code, exit.Duration.Milliseconds()
+	if exit.TimedOut {
+		g.Problem = "ended after its timeout of " + cmd.Timeout.String()
+	}
+	g.Passed = exit.Code == 0 && !exit.TimedOut && !exit.Killed
+	g.Output = v.secrets.Text(lastOutput(cmd.Stdout, cmd.Stderr))
+	return nil
+}
+
+// checkout makes a copy of the final tree, as the calls of the run get it.
+func (v *verification) checkout(ctx context.Context, dir string) (objects string, err error) {
+	rules := workspace.RulesOf(&v.plan)
+	if _, err := tree.Checkout(ctx, v.store, store.Digest(v.state.Tree.Digest), dir, rules); err != nil {
+		return "", fmt.Errorf("check out the final tree: %w; run \"starter check RUN\"", err)
+	}
+	if v.workspace.Kind != run.WorkspaceGit {
+		return "", nil
+	}
+	objects, err = repo.Scratch(ctx, dir, v.workspace.Source, v.state.Commit)
+	if errors.Is(err, fs.ErrNotExist) { // the source is on another host: only the files are there
+		return "", nil
+	}
+	return objects, err
+}
+
+// command is a gate with its limits and its sandbox.
+func (v *verification) command(g *Gate, scratch string) agent.Command {
+	limits := v.plan.RoleLimits(g.step, pipeline.CommandRole)
+	cmd := agent.Command{
+		Argv: []string{pipeline.Shell, "-c", g.Command}, Env: g.step.Env, Environment: v.variables, Shell: true,
+		Dir: filepath.Join(scratch, "work"), Mark: scratch, Timeout: limits.Timeout, Output: int64(limits.Output),
+		Prompt: filepath.Join(scratch, "input"), Stdout: filepath.Join(scratch, "stdout"),
+		Stderr: filepath.Join(scratch, "stderr"),
+	}
+	held, err := sandbox.Decide(sandbox.Request{
+		Mode: g.step.Sandbox, Default: v.settings.Sandbox.Mode, Network: g.step.Network,
+	}, v.host)
+	if g.Sandbox = held.String(); err != nil {
+		cmd.Refused = err
+		return cmd
+	}
+	if held.Mode != sandbox.None {
+		cmd.Sandbox = &sandbox.Call{Held: held, Bwrap: v.host.Bwrap, Private: v.host.Private, Delivery: scratch,
+			Read: v.settings.Sandbox.Read, Write: v.settings.Sandbox.Write, Hidden: []string{v.settings.StateDir}}
+	}
+	return cmd
+}
+
+// start runs a command under a supervisor until it ends, or ends it with the context.
+func start(ctx context.Context, scratch string, cmd agent.Command) (agent.Exit, error) {
+	argv, err := supervisor.Argv()
+	if err != nil {
+		return agent.Exit{}, err
+	}
+	if cmd.Sandbox != nil {
+		cmd.Sandbox.Enter = argv
+	}
+	p, err := supervisor.Start(argv, scratch, nil)
+	if err != nil {
+		return agent.Exit{}, err
+	}
+	child, err := agent.Start(p, cmd)
+	if err != nil {
+		return agent.Exit{}, err
+	}
+	select {
+	case <-child.Done():
+	case <-ctx.Done():
+		if err := child.Kill("verify was interrupted"); err != nil {
+			return agent.Exit{}, errors.Join(ctx.Err(), err)
+		}
+		<-child.Done()
+		return agent.Exit{}, ctx.Err()
+	}
+	return child.Result()
+}
+
+// maxGateOutput is how much of the output of a gate is kept, in bytes.
+const maxGateOutput = 4 << 10
+
+// lastOutput returns the ends of files.
+func lastOutput(files ...string) string {
+	text := ""
+	for _, name := range files {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		text += string(raw[max(0, len(raw)-maxGateOutput):])
+	}
+	return text
+}
+
+// Duration is how long the gate ran.
+func (g Gate) Duration() time.Duration { return time.Duration(g.DurationMS) * time.Millisecond }
