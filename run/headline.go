@@ -11,8 +11,8 @@ func Headline(e Entry) string {
 	return ""
 }
 
-// quiet is the headline of events that have none.
-func quiet[P any](*Entry, P) string { return "" }
+// noHeadline is the headline of events that have none.
+func noHeadline[P any](*Entry, P) string { return "" }
 
 func phaseHeadline(e *Entry, p PhaseStart) string {
 	if most := e.After.MaxRounds(); most > 0 {

@@ -32,7 +32,7 @@ type traits struct {
 	started bool // it comes only after a start of the run
 }
 
-// texts are what people read about an event. Each is set: unlogged, quiet and untold where there is nothing to read.
+// texts are what people read about an event. Each is set: noLog, noHeadline and noStory where there is nothing to read.
 type texts struct {
 	payload  func() any // a pointer to an empty one
 	log      func(*Log, *Entry)

@@ -23,7 +23,7 @@ func askKinds() []kindRow {
 			kind: q.Requested, effect: cmp.Or(q.effect, string(q.Status)), traits: traits{started: true},
 			occasion: always("question"), fold: func(f *folder, e *Event) { f.ask(e, q) },
 			foreign: func(f *folder, e *Event) { f.askForeign(e, q) },
-			texts:   about((*Log).asked, quiet, untold),
+			texts:   about((*Log).asked, noHeadline, noStory),
 		}
 		if q.Kind == QuestionHandoff {
 			row.record = (*Recorder).handoffRequested
@@ -33,14 +33,14 @@ func askKinds() []kindRow {
 			kind: q.Decided, effect: answered, traits: traits{started: true},
 			fold:    func(f *folder, e *Event) { f.decide(e, q) },
 			foreign: func(f *folder, e *Event) { f.decideForeign(e, q) },
-			texts:   about((*Log).answered, quiet, answerStory),
+			texts:   about((*Log).answered, noHeadline, answerStory),
 		})
 	}
 	return slices.Concat(asked, decided, []kindRow{
 		{
 			kind: KindQuestionReminded, fold: (*folder).remind, occasion: always("question"),
-			texts: about((*Log).reminded, quiet, untold),
+			texts: about((*Log).reminded, noHeadline, noStory),
 		},
-		{kind: KindDeliveryCompleted, fold: (*folder).deliver, texts: about((*Log).delivered, quiet, untold)},
+		{kind: KindDeliveryCompleted, fold: (*folder).deliver, texts: about((*Log).delivered, noHeadline, noStory)},
 	})
 }

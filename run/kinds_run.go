@@ -29,28 +29,28 @@ func statusKinds() []kindRow {
 		{
 			kind: KindRunStart, effect: "running",
 			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
-			texts: about((*Log).started, quiet, untold),
+			texts: about((*Log).started, noHeadline, noStory),
 		},
 		{
 			kind: KindRunStarted, effect: "running; read, never written",
 			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
-			texts: about[RunStart](unlogged, quiet, untold),
+			texts: about[RunStart](noLog, noHeadline, noStory),
 		},
 		{
 			kind: KindRunResumed, effect: "running", traits: traits{started: true},
 			fold: (*folder).resume, foreign: (*folder).resumeForeign,
-			texts: about((*Log).resumed, quiet, resumedStory),
+			texts: about((*Log).resumed, noHeadline, resumedStory),
 		},
 		{
 			kind: KindRunReplaying, effect: "replaying", traits: traits{started: true},
 			fold:    func(f *folder, _ *Event) { f.become(Replaying, "") },
 			foreign: func(f *folder, e *Event) { f.turn(e, Replaying) },
-			texts:   about[Source](unlogged, quiet, untold),
+			texts:   about[Source](noLog, noHeadline, noStory),
 		},
 		{
 			kind: KindRunPaused, effect: "paused, with its reason", traits: traits{started: true},
 			fold: (*folder).pause, foreign: (*folder).pauseForeign,
-			occasion: always("pause"), texts: about((*Log).paused, quiet, pausedStory),
+			occasion: always("pause"), texts: about((*Log).paused, noHeadline, pausedStory),
 		},
 		{
 			kind: KindRunLimited, effect: "waiting_limit, with the kind of the limit", traits: traits{started: true},
@@ -59,23 +59,23 @@ func statusKinds() []kindRow {
 		},
 		{
 			kind: KindRunUnlimited, effect: "running", traits: traits{started: true}, fold: (*folder).unlimit,
-			texts: about((*Log).unlimited, quiet, unlimitedStory),
+			texts: about((*Log).unlimited, noHeadline, unlimitedStory),
 		},
 		{
 			kind: KindRunEnd, effect: "the status that it names; another word than those of the table changes nothing",
 			traits: traits{started: true},
 			fold:   (*folder).end, foreign: (*folder).endForeign, across: (*CrossWork).finish, occasion: endOrFailure,
-			texts: about((*Log).ended, quiet, untold),
+			texts: about((*Log).ended, noHeadline, noStory),
 		},
 		{
 			kind: KindRunHalted, effect: "halted; read, never written", traits: traits{started: true},
 			fold: (*folder).halt, foreign: (*folder).endForeign,
-			texts: about[RunEnd](unlogged, quiet, untold),
+			texts: about[RunEnd](noLog, noHeadline, noStory),
 		},
 		{
 			kind: KindRunInterrupted, effect: "interrupted", traits: traits{started: true},
 			fold: (*folder).interrupt, foreign: (*folder).interruptForeign,
-			across: (*CrossWork).interrupt, texts: about(unlogged, quiet, interruptedStory),
+			across: (*CrossWork).interrupt, texts: about(noLog, noHeadline, interruptedStory),
 		},
 		{
 			kind: KindRunReverted, effect: "the state that it carries",
@@ -88,21 +88,21 @@ func statusKinds() []kindRow {
 // controlKinds are about the run and leave its status alone.
 func controlKinds() []kindRow {
 	return []kindRow{
-		{kind: KindRunRehomed, fold: unchanged, texts: about((*Log).rehomed, quiet, rehomedStory)},
+		{kind: KindRunRehomed, fold: unchanged, texts: about((*Log).rehomed, noHeadline, rehomedStory)},
 		{
 			kind: KindRunAmended, traits: traits{started: true}, fold: (*folder).amend,
 			texts: about((*Log).amended, amendedHeadline, amendedStory),
 		},
 		{
 			kind: KindBudgetWarning, fold: func(f *folder, _ *Event) { f.Warned = true }, occasion: always("budget"),
-			texts: about((*Log).budgetWarned, budgetHeadline, untold),
+			texts: about((*Log).budgetWarned, budgetHeadline, noStory),
 		},
-		{kind: KindBudgetExceeded, fold: (*folder).exceedBudget, texts: about[BudgetEvent](unlogged, quiet, untold)},
-		{kind: KindBudgetRaised, fold: (*folder).raiseBudget, texts: about((*Log).budgetRaised, quiet, budgetStory)},
-		{kind: KindDecisionRefused, fold: (*folder).countRefused, texts: about((*Log).refused, quiet, refusedStory)},
+		{kind: KindBudgetExceeded, fold: (*folder).exceedBudget, texts: about[BudgetEvent](noLog, noHeadline, noStory)},
+		{kind: KindBudgetRaised, fold: (*folder).raiseBudget, texts: about((*Log).budgetRaised, noHeadline, budgetStory)},
+		{kind: KindDecisionRefused, fold: (*folder).countRefused, texts: about((*Log).refused, noHeadline, refusedStory)},
 		{kind: KindRunSteered, fold: (*folder).steer, texts: about((*Log).steered, steeredHeadline, steeredStory)},
-		{kind: KindErrorNoted, fold: (*folder).noteError, texts: about((*Log).noted, errorHeadline, untold)},
-		{kind: KindJournalDamaged, fold: (*folder).noteDamage, texts: about((*Log).damaged, damageHeadline, untold)},
+		{kind: KindErrorNoted, fold: (*folder).noteError, texts: about((*Log).noted, errorHeadline, noStory)},
+		{kind: KindJournalDamaged, fold: (*folder).noteDamage, texts: about((*Log).damaged, damageHeadline, noStory)},
 	}
 }
 

@@ -21,7 +21,7 @@ func TestEveryKindHasARow(t *testing.T) {
 
 // The check reports each fault that a new kind may bring.
 func TestIncompleteKindsAreReported(t *testing.T) {
-	whole := kindRow{kind: "planted", fold: unchanged, texts: about[RunEnd](unlogged, quiet, untold)}
+	whole := kindRow{kind: "planted", fold: unchanged, texts: about[RunEnd](noLog, noHeadline, noStory)}
 	names := map[Kind]string{"planted": "KindPlanted"}
 	type rows = map[string]struct {
 		change func(*kindRow)
@@ -32,9 +32,9 @@ func TestIncompleteKindsAreReported(t *testing.T) {
 		"nothing":     {func(*kindRow) {}, nil},
 		"no fold":     {func(r *kindRow) { r.fold = nil }, []string{"planted has no fold"}},
 		"no payload":  {func(r *kindRow) { r.payload = nil }, []string{"planted has no payload"}},
-		"no log line": {texts(about[RunEnd](nil, quiet, untold)), []string{"planted has no log"}},
-		"no headline": {texts(about[RunEnd](unlogged, nil, untold)), []string{"planted has no headline"}},
-		"no story":    {texts(about[RunEnd](unlogged, quiet, nil)), []string{"planted has no story"}},
+		"no log line": {texts(about[RunEnd](nil, noHeadline, noStory)), []string{"planted has no log"}},
+		"no headline": {texts(about[RunEnd](noLog, nil, noStory)), []string{"planted has no headline"}},
+		"no story":    {texts(about[RunEnd](noLog, noHeadline, nil)), []string{"planted has no story"}},
 		"no constant": {
 			func(r *kindRow) { r.kind = "other" },
 			[]string{"KindPlanted has no row", "other has no constant"},

@@ -28,51 +28,51 @@ func workKinds() []kindRow {
 		{
 			kind: KindPhaseStart, traits: traits{started: true},
 			fold: (*folder).startPhase, foreign: (*folder).startForeignPhase, record: (*Recorder).phaseStarted,
-			across: (*CrossWork).beginPhase, texts: about((*Log).phase, phaseHeadline, untold),
+			across: (*CrossWork).beginPhase, texts: about((*Log).phase, phaseHeadline, noStory),
 		},
 		{
 			kind: KindPhaseEnd, traits: traits{started: true},
 			fold: (*folder).endPhase, foreign: (*folder).endForeignPhase, record: (*Recorder).phaseEnded,
-			across: (*CrossWork).endPhase, texts: about((*Log).phaseEnded, quiet, untold),
+			across: (*CrossWork).endPhase, texts: about((*Log).phaseEnded, noHeadline, noStory),
 		},
-		{kind: KindPassStart, fold: (*folder).startPass, texts: about((*Log).passStarted, quiet, untold)},
-		{kind: KindPassAttempt, fold: (*folder).attemptPass, texts: about((*Log).attempted, attemptHeadline, untold)},
-		{kind: KindPassEnd, fold: (*folder).endPass, texts: about((*Log).passEnded, passHeadline, untold)},
-		{kind: KindStepSkipped, fold: (*folder).skipStep, texts: about((*Log).skipped, quiet, untold)},
+		{kind: KindPassStart, fold: (*folder).startPass, texts: about((*Log).passStarted, noHeadline, noStory)},
+		{kind: KindPassAttempt, fold: (*folder).attemptPass, texts: about((*Log).attempted, attemptHeadline, noStory)},
+		{kind: KindPassEnd, fold: (*folder).endPass, texts: about((*Log).passEnded, passHeadline, noStory)},
+		{kind: KindStepSkipped, fold: (*folder).skipStep, texts: about((*Log).skipped, noHeadline, noStory)},
 		{
 			kind: KindArtifactUpdated, traits: follows, fold: (*folder).updateArtifact,
-			texts: about((*Log).artifact, quiet, artifactStory),
+			texts: about((*Log).artifact, noHeadline, artifactStory),
 		},
 		{
 			kind: KindWorkspaceUpdated, traits: follows, fold: (*folder).updateWorkspace,
-			texts: about((*Log).workspace, quiet, workspaceStory),
+			texts: about((*Log).workspace, noHeadline, workspaceStory),
 		},
 		{
 			kind: KindWorkspaceTampered, traits: follows, fold: (*folder).tampered,
-			texts: about((*Log).tampered, tamperedHeadline, untold),
+			texts: about((*Log).tampered, tamperedHeadline, noStory),
 		},
 		{
 			kind: KindNoteAppended, traits: follows, fold: (*folder).appendNote,
-			texts: about[NoteAppended](unlogged, quiet, untold),
+			texts: about[NoteAppended](noLog, noHeadline, noStory),
 		},
-		{kind: KindSnapshotCreated, fold: unchanged, texts: about[SnapshotCreated](unlogged, quiet, untold)},
+		{kind: KindSnapshotCreated, fold: unchanged, texts: about[SnapshotCreated](noLog, noHeadline, noStory)},
 		{
 			kind: KindCheckpointCreated, fold: (*folder).checkpoint,
-			texts: about((*Log).checkpointed, checkpointHeadline, untold),
+			texts: about((*Log).checkpointed, checkpointHeadline, noStory),
 		},
 		{
 			kind: KindShotsAttempt, fold: (*folder).attemptPictures,
-			texts: about((*Log).picturesFailed, picturesFailedHeadline, untold),
+			texts: about((*Log).picturesFailed, picturesFailedHeadline, noStory),
 		},
-		{kind: KindScreenshots, fold: (*folder).takePictures, texts: about((*Log).pictures, picturesHeadline, untold)},
+		{kind: KindScreenshots, fold: (*folder).takePictures, texts: about((*Log).pictures, picturesHeadline, noStory)},
 		{
 			kind: KindScoreRecorded, traits: follows, fold: (*folder).recordScore,
-			texts: about((*Log).scored, scoreHeadline, untold),
+			texts: about((*Log).scored, scoreHeadline, noStory),
 		},
 		{
 			kind: KindEffectReused, traits: follows,
-			fold: func(f *folder, _ *Event) { f.Reused++ }, texts: about[Effect](unlogged, quiet, untold),
+			fold: func(f *folder, _ *Event) { f.Reused++ }, texts: about[Effect](noLog, noHeadline, noStory),
 		},
-		{kind: KindEffectBlocked, fold: unchanged, texts: about[Effect](unlogged, quiet, untold)},
+		{kind: KindEffectBlocked, fold: unchanged, texts: about[Effect](noLog, noHeadline, noStory)},
 	}
 }

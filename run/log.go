@@ -96,5 +96,5 @@ func LogOf(e Entry) Log {
 	return l
 }
 
-// unlogged is the log of events that say nothing to people.
-func unlogged[P any](*Log, *Entry, P) {}
+// noLog is the log of events that have no log line.
+func noLog[P any](*Log, *Entry, P) {}

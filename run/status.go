@@ -69,8 +69,8 @@ func (s Status) Class() Class { return s.row().class }
 // RFC returns the status in the words of RFC-0002 (requirement 003 §2).
 func (s Status) RFC() string { return s.row().rfc }
 
-// Tone is the emphasis of the status where it is shown.
-func (s Status) Tone() Tone { return s.row().tone }
+// Color is the color of the status where it is shown.
+func (s Status) Color() Color { return s.row().color }
 
 // Closed reports whether no execution works on a run of this status.
 func (s Status) Closed() bool {

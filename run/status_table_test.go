@@ -15,7 +15,7 @@ func TestEveryStatusHasARow(t *testing.T) {
 // The check reports each fault that a new status may bring.
 func TestIncompleteStatusesAreReported(t *testing.T) {
 	whole := statusRow{
-		status: "planted", class: Live, rfc: "running", tone: ToneLive, means: "It is there.", advice: "Go away.",
+		status: "planted", class: Live, rfc: "running", color: ColorLive, means: "It is there.", advice: "Go away.",
 		allows: allowed{always: []Operation{Cancel}},
 	}
 	type rows = map[string]struct {
@@ -26,7 +26,7 @@ func TestIncompleteStatusesAreReported(t *testing.T) {
 		"nothing":       {func(*statusRow) {}, nil},
 		"no class":      {func(r *statusRow) { r.class = "" }, []string{"planted has no class"}},
 		"no rfc":        {func(r *statusRow) { r.rfc = "" }, []string{"planted has no rfc"}},
-		"no tone":       {func(r *statusRow) { r.tone = ToneNone }, []string{"planted has no tone"}},
+		"no color":      {func(r *statusRow) { r.color = ColorNone }, []string{"planted has no color"}},
 		"no means":      {func(r *statusRow) { r.means = "" }, []string{"planted has no means"}},
 		"no advice":     {func(r *statusRow) { r.advice = "" }, []string{"planted has no advice"}},
 		"no operations": {func(r *statusRow) { r.allows = allowed{} }, []string{"planted has no operations"}},
@@ -57,7 +57,7 @@ func incompleteStatuses(names map[Status]string, rows []statusRow) []string {
 		}
 		for field, lacks := range map[string]bool{
 			"class": r.class == "", "rfc": r.rfc == "", "means": r.means == "", "advice": r.advice == "",
-			"tone": r.tone == ToneNone && r.status != Unknown, "operations": len(r.allows.always) == 0,
+			"color": r.color == ColorNone && r.status != Unknown, "operations": len(r.allows.always) == 0,
 		} {
 			if lacks {
 				found = append(found, string(r.status)+" has no "+field)

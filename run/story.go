@@ -35,8 +35,8 @@ func StoryOf(e Entry) Story {
 	return Story{}
 }
 
-// untold is the story of events of the pipeline itself.
-func untold[P any](*Entry, P) Story { return Story{} }
+// noStory is the story of events of the pipeline itself.
+func noStory[P any](*Entry, P) Story { return Story{} }
 
 func pausedStory(_ *Entry, p RunPaused) Story {
 	return Story{What: "paused: " + p.Reason, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Detail)}

@@ -46,7 +46,7 @@ costs of one run.
 		}
 		l, err := a.ledger()
 		if err == nil {
-			err = l.Look(cmd.Context(), from)
+			err = l.CountEnded(cmd.Context(), from)
 		}
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (a *app) showDay(ctx context.Context) error {
 		return asUsage(errors.New("name the budget to set, as in --usd 50; the settings have no per_day, a budget of " +
 			"all runs of this host for each day, which starter budget would show"))
 	}
-	if err := l.Look(ctx, p.From); err != nil {
+	if err := l.CountEnded(ctx, p.From); err != nil {
 		return err
 	}
 	if p, err = a.perDay(l); err != nil {

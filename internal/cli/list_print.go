@@ -65,7 +65,7 @@ func (a *app) printListNotes(r listReport) {
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
-			say("%.8s: %s. Look: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
+			say("%.8s: %s. Check it: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
 		}
 	}
 	if n := len(r.Forgotten); n > 0 && r.Problem == "" {

@@ -76,7 +76,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 	var held notice
 	o.Why = held.why
 	gone := 0
-	o.Look = func(ctx context.Context) (string, error) {
+	o.Supervise = func(ctx context.Context) (string, error) {
 		notice := ""
 		if m, err := st.Dir.Meta(); err == nil {
 			held.set(s.heldUp(ctx, st.Dir.Dir, m.State.Status))

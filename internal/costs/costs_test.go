@@ -163,9 +163,9 @@ func TestNextLookSettlesCallsOfKilledWorkers(t *testing.T) {
 			_, err := h.Reserve(t.Context(), c, Budget{}, Budget{})
 			require.NoError(t, err)
 			row.leave(h)
-			look := h.program()
-			require.NoError(t, look.Look(t.Context(), h.now.Add(-time.Hour)))
-			for _, l := range []*Ledger{look, h.Ledger} {
+			reader := h.program()
+			require.NoError(t, reader.CountEnded(t.Context(), h.now.Add(-time.Hour)))
+			for _, l := range []*Ledger{reader, h.Ledger} {
 				if l == h.Ledger {
 					require.NoError(t, l.settleAll(t))
 				}
@@ -253,7 +253,7 @@ func TestReservationsBoundTheOvershoot(t *testing.T) {
 	require.Equal(t, "the budget of the day does not cover the call: $2.00 of $9.00, 1 of 5 calls, "+
 		"reserved: $6.00 by 3 running calls; it needs about $2.00", short.Text())
 	require.Equal(t, time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), short.Day.Until)
-	h.answer("r/1", 1, exact(0.5)) // the next look settles it
+	h.answer("r/1", 1, exact(0.5)) // the next count settles it
 	require.Nil(t, h.reserve("r/4", budget))
 	require.NotNil(t, h.reserve("r/5", Budget{Calls: 5}))
 	h.now = h.now.Add(14 * time.Hour)

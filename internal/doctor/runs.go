@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	queryWithin = 3 * time.Second // a worker answers
-	stalled     = 3 * time.Second // a directory follows its workflow
-	lookAgain   = 100 * time.Millisecond
+	queryWithin  = 3 * time.Second // a worker answers
+	stalled      = 3 * time.Second // a directory follows its workflow
+	pollInterval = 100 * time.Millisecond
 )
 
 // runs checks the named run, or every open one. o is nil if no server answers.
@@ -163,7 +163,7 @@ func follows(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind boo
 func until(ctx context.Context, most time.Duration, f func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		if done, err := f(); done || err != nil {

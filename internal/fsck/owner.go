@@ -20,7 +20,7 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	return fmt.Sprintf("%s is not this start's: %s. Look with `starter status %s`", e.Dir, e.Why, shell.Quote(e.Dir))
+	return fmt.Sprintf("%s is not this start's: %s. Run: starter status %s", e.Dir, e.Why, shell.Quote(e.Dir))
 }
 
 // TakeOver makes the directory that of a new epoch, under its lock. Its journal must be as written ([Continue]), end at

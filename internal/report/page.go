@@ -20,7 +20,7 @@ import (
 // page is the content of the page.
 type page struct {
 	evidence.Evidence
-	Manner      string // the tone of its status, a CSS class
+	StatusClass string // a CSS class
 	StatusText  string
 	Means       string
 	Round       string // what the run calls a round
@@ -149,7 +149,7 @@ func (v *page) fill(s source) error {
 	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
 	shown := view.Recorded(st)
 	v.StatusText, v.Means, v.Advice = shown.StatusText(), shown.Means(), st.Advice()
-	v.Manner = manner(st.Status)
+	v.StatusClass = statusClass(st.Status)
 	if text := shown.Limit(); text != "" {
 		v.Means += " It " + text + "."
 	}
@@ -175,9 +175,9 @@ func (v *page) fill(s source) error {
 	return nil
 }
 
-// manner returns the CSS class of a status.
-func manner(s run.Status) string {
-	return string(cmp.Or(s.Tone(), run.TonePaused))
+// statusClass returns the CSS class of a status.
+func statusClass(s run.Status) string {
+	return string(cmp.Or(s.Color(), run.ColorPaused))
 }
 
 // facts returns the figures of the summary.

@@ -76,12 +76,12 @@ func (t theme) header(s Scene, width int) []string {
 
 // status formats the status with its symbol.
 func (t theme) status(s Scene) string {
-	switch s.Status.Tone() {
-	case run.ToneLive:
+	switch s.Status.Color() {
+	case run.ColorLive:
 		return t.good.Render("▶ " + string(s.Status))
-	case run.TonePaused, run.ToneAsks:
+	case run.ColorPaused, run.ColorAsks:
 		return t.warn.Render("‖ " + string(s.Status))
-	case run.ToneDone:
+	case run.ColorDone:
 		if s.State.NotApproved() {
 			return t.warn.Render("! " + s.State.StatusText(s.Status))
 		}
@@ -109,10 +109,10 @@ func (t theme) panels(s Scene) []panel {
 	f := s.Figures
 	wait := s.Question != nil || s.Why != ""
 	tint := t.warn
-	switch s.Status.Tone() {
-	case run.ToneDone:
+	switch s.Status.Color() {
+	case run.ColorDone:
 		tint = t.good
-	case run.ToneBad:
+	case run.ColorBad:
 		tint = t.bad
 	}
 	add(wait, panel{

@@ -56,8 +56,8 @@ type Options struct {
 	EffectiveStatus func(ctx context.Context, recorded run.Status) (run.Status, string)
 	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
 	Why func(s run.State, stands run.Status) string
-	// Look is called every few seconds while attached, to keep the processes alive; an error ends the screen.
-	Look func(ctx context.Context) (notice string, err error)
+	// Supervise is called every few seconds while attached, to keep the processes alive; an error ends the screen.
+	Supervise func(ctx context.Context) (notice string, err error)
 }
 
 // Result is the end of a screen.
@@ -242,9 +242,9 @@ func (m *model) read() tea.Cmd {
 // ask asks the server in the background.
 func (m *model) ask() tea.Cmd {
 	recorded := m.scene.State.Status
-	if m.o.Attached && m.o.Look != nil {
+	if m.o.Attached && m.o.Supervise != nil {
 		return func() tea.Msg {
-			notice, err := m.o.Look(m.ctx)
+			notice, err := m.o.Supervise(m.ctx)
 			return lookedMsg{notice, err}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 )
 
-// Look takes into account which calls have ended since a time, without writing: for programs that only read. Calls
-// whose store cannot be read stay open.
-func (l *Ledger) Look(ctx context.Context, since time.Time) error {
+// CountEnded takes into account which calls have ended since a time, without writing: for programs that only read.
+// Calls whose store cannot be read stay open.
+func (l *Ledger) CountEnded(ctx context.Context, since time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all, err := l.records(since)
