@@ -333,6 +333,9 @@ func (c *control) validate(verb string, m Message) error {
 		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
 		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
 	}
+	if s.Status == run.Done {
+		return conflict(s, operationOf(verb), DoneIsFinal)
+	}
 	if s.Status.Closed() {
 		return conflict(s, operationOf(verb), "the run is %s: it accepts no more messages", s.Status)
 	}

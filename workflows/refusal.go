@@ -22,6 +22,9 @@ func unmet(format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), FailedPrecondition, nil)
 }
 
+// DoneIsFinal is why a run that is done accepts no message and cannot be resumed.
+const DoneIsFinal = "the run is done, and done is final: start another run, or fork this one"
+
 // conflict refuses an operation that the run's status does not allow. Its details list the allowed operations (see
 // ConflictFrom).
 func conflict(s run.State, op run.Operation, format string, args ...any) error {

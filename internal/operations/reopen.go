@@ -229,7 +229,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	case effective.Status == run.Unknown:
 		return conflict(s, effective, "the run has not begun: start it with `starter run`")
 	case effective.Status == run.Done:
-		return conflict(s, effective, "the run is done, and done is final: start another run, or fork this one")
+		return conflict(s, effective, workflows.DoneIsFinal)
 	case effective.Status == run.Halted && !r.Force:
 		return conflict(s, effective, "the run was halted (%s); to resume it nevertheless, run: %s", s.Reason,
 			toType(s, effective, run.Resume))
