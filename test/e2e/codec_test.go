@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"net"
@@ -26,14 +25,9 @@ import (
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/test/histories"
 	"github.com/passbook-run/passbook/workflows"
 )
-
-// keyring is what the tests' keys are, by the variable that holds them.
-var keyring = map[string]string{
-	"KEY_ONE": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("1", 32))),
-	"KEY_TWO": base64.StdEncoding.EncodeToString([]byte(strings.Repeat("2", 32))),
-}
 
 // encrypting sets the keys of all that is started from now on; current and the others are their ids.
 func (h *environment) encrypting(current string, ids ...string) {
@@ -43,7 +37,7 @@ func (h *environment) encrypting(current string, ids ...string) {
 		keys = append(keys, id+"=env:KEY_"+strings.ToUpper(id))
 	}
 	h.env = append(h.env, "PASSBOOK_CODEC_KEY="+current, "PASSBOOK_CODEC_KEYS="+strings.Join(keys, ","))
-	for name, key := range keyring {
+	for name, key := range histories.Keyring {
 		h.env = append(h.env, name+"="+key)
 	}
 }
@@ -132,7 +126,7 @@ func (h *environment) holdsNone(id string, words []string) {
 func (h *environment) replays(id string) {
 	h.t.Helper()
 	replay := func(keys ...string) error {
-		c, err := codec.Load(config.Codec{Keys: keys}, func(name string) string { return keyring[name] })
+		c, err := codec.Load(config.Codec{Keys: keys}, func(name string) string { return histories.Keyring[name] })
 		require.NoError(h.t, err)
 		r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DataConverter: c.Converter(),
 			FailureConverter: c.Failures()})

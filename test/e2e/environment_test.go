@@ -38,6 +38,7 @@ type environment struct {
 	env    []string
 	mu     sync.Mutex
 	met    map[int]process.Identity // servers and workers seen, to be ended
+	stops  int                      // of the server
 }
 
 // newEnv returns an empty environment; extra are settings such as PASSBOOK_IDLE=2s. Its processes end with the test.
@@ -88,6 +89,9 @@ func (h *environment) command(ctx context.Context, args ...string) *exec.Cmd {
 // try runs the starter to its end.
 func (h *environment) try(args ...string) (output string, code int) {
 	h.t.Helper()
+	if len(args) > 1 && args[0] == "server" && args[1] == "stop" {
+		h.replayHistories()
+	}
 	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
 	out, err := h.command(ctx, args...).CombinedOutput()
@@ -266,6 +270,7 @@ func (h *environment) dial() client.Client {
 // clear ends all processes of the environment. A frozen process is ended too: SIGKILL does not wait for SIGCONT.
 func (h *environment) clear() {
 	h.meet()
+	h.replayHistories()
 	if h.t.Failed() {
 		h.logBackground()
 	}

@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/internal/certs"
+	"github.com/passbook-run/passbook/test/histories"
+)
+
+var recordTo = flag.String("record-histories", "", "store the histories of all tests in this folder")
+
+// replayHistories executes the workflow code once more on everything that the environment's server has executed, when
+// it is stopped and at the end of the test.
+func (h *environment) replayHistories() {
+	c := h.dialAtTheEnd()
+	if c == nil {
+		return
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	h.stops++
+	for n, e := range h.executions(ctx, c) {
+		history, err := histories.Fetch(ctx, c, e.Execution.WorkflowId, e.Execution.RunId)
+		if err != nil {
+			h.t.Errorf("replay: %v", err)
+			return
+		}
+		if len(history.Events) < 3 { // no worker has executed anything
+			continue
+		}
+		if err := histories.Replay(history, histories.Options{}); err != nil {
+			h.t.Errorf("replay %s: %v", e.Execution.WorkflowId, err)
+		}
+		if *recordTo != "" {
+			name := fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(h.t.Name(), "/", "-"), h.stops, n+1)
+			if err := histories.Write(*recordTo, name, history); err != nil {
+				h.t.Error(err)
+			}
+		}
+	}
+}
+
+// dialAtTheEnd returns a client of the server, or nil if none runs.
+func (h *environment) dialAtTheEnd() client.Client {
+	st := h.running()
+	if st.Server == nil {
+		return nil
+	}
+	trust, err := st.Server.TLS(certs.CLI)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c, err := client.DialContext(ctx, client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
+	if err != nil { // the test has frozen it
+		return nil
+	}
+	return c
+}
+
+// executions lists all executions of Passbook's workflows that the server knows.
+func (h *environment) executions(ctx context.Context, c client.Client) (all []*workflowpb.WorkflowExecutionInfo) {
+	ours := histories.Types()
+	var next []byte
+	for {
+		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: next})
+		if err != nil {
+			h.t.Errorf("replay: %v", err)
+			return all
+		}
+		for _, e := range page.Executions {
+			if slices.Contains(ours, e.GetType().GetName()) {
+				all = append(all, e)
+			}
+		}
+		if next = page.NextPageToken; len(next) == 0 {
+			return all
+		}
+	}
+}
