@@ -14,7 +14,7 @@ import (
 // TestReview takes plan, implement and review through what can become of them. All runs share one environment.
 func TestReview(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, "PASSBOOK_IDLE=1h") // a test that waits for its turn still finds the server
 	h.starter("server", "start")
 	for name, test := range map[string]func(*testing.T, *environment){
 		"approved": testApproved, "rejected": testRejected, "dirty source": testDirtySource,
