@@ -11,3 +11,11 @@ func Note(payload any) error {
 	e.j = &journal{e: e}
 	return (&control{e: e}).record(nil, run.KindBudgetRaised, payload)
 }
+
+// Verbs are the messages that a run takes.
+func Verbs() (all []string) {
+	for _, d := range descriptions() {
+		all = append(all, d.verb)
+	}
+	return all
+}
