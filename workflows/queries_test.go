@@ -54,8 +54,8 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	filled := map[string][]string{
 		workflows.QueryPlan: {"PlanAnswer.Stages"}, workflows.QueryCost: {"CostAnswer.Budgets", "CostAnswer.ByRole",
 			"CostAnswer.ByStage"},
-		workflows.QueryStatus:  {"Question.Actions", "Change.Files"},
-		workflows.QueryHandoff: {"Question.Actions", "Change.Files"},
+		workflows.QueryStatus:  {"Question.Actions", "Change.Files", "Tampered.First", "Scope.Paths"},
+		workflows.QueryHandoff: {"Question.Actions", "Change.Files", "Tampered.First", "Scope.Paths"},
 	}
 	for name, sample := range answers {
 		require.ElementsMatch(t, filled[name], nullable(reflect.TypeOf(sample), map[reflect.Type]bool{}), name)

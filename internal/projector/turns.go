@@ -26,7 +26,7 @@ func (p *Projector) countTurns() error {
 			continue
 		}
 		var end run.PassEnd
-		if e.Decode(&end); end.CountsAsTurn() {
+		if e.Decode(&end); end.CountsAsTurn(&s) {
 			p.records.Turns++
 		}
 	}

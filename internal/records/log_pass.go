@@ -138,7 +138,7 @@ func (l *Logbook) traceAttempt(e entry, p run.PassAttempt) {
 	}
 	nth := layout.AttemptNumber(p, e.book.FailedOutputs[FailedKey(p.Pass)]-1) // it is counted
 	turn := e.turn()
-	if p.CountsAsTurn() && p.Late == 0 {
+	if p.CountsAsTurn(e.After) && p.Late == 0 {
 		turn++ // the number that it has when it settles
 	}
 	row := rundir.TraceRow{

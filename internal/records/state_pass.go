@@ -46,7 +46,7 @@ func (b ledger) endPass(e run.Event, s *run.State) {
 		b.InFlightPass = nil
 	}
 	b.countPass(s.Wording.CountedAs(p.Pass))
-	if p.CountsAsTurn() {
+	if p.CountsAsTurn(s) {
 		b.Turns++
 	}
 	if p.Set != "" {
