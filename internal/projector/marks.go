@@ -158,12 +158,40 @@ func FindCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 	if merr != nil {
 		return c, merr
 	}
+	var before roundStart
 	for _, m := range slices.Backward(marks) {
-		if c, lerr := m.Load(ctx, names, runID, m.ID); lerr == nil && at(c.State) {
+		c, lerr := m.Load(ctx, names, runID, m.ID)
+		if lerr == nil && (at(c.State) || before.is(id, c.State)) {
 			return c, nil
 		}
 	}
 	return run.Checkpoint{}, err
+}
+
+// roundStart finds the state before a round of the last repeated stage, in states from the newest on. A run without
+// named checkpoints has no state between two rounds: one batch closes a round and opens the next.
+type roundStart struct {
+	reached bool // a newer state is in that round, or behind it
+}
+
+func (r *roundStart) is(id string, s run.State) bool {
+	number, ok := strings.CutPrefix(id, "round-")
+	n, err := strconv.Atoi(number)
+	loop := -1
+	for i, stage := range s.Stages {
+		if stage.Rounds > 0 {
+			loop = i
+		}
+	}
+	if !ok || err != nil || n < 1 || loop < 0 {
+		return false
+	}
+	at := slices.IndexFunc(s.Stages, func(stage run.StageRef) bool { return stage.Name == s.Phase })
+	if at > loop || at == loop && s.Round >= n {
+		r.reached = true
+		return false
+	}
+	return r.reached
 }
 
 // boundary parses a boundary between steps.
