@@ -113,6 +113,16 @@ type story struct {
 	phase   string
 	id      string // of the run
 	salt    string // what tells its prompts and replies from those of another
+
+	cost   func(p run.Pass) run.Spend // of a call; nil: spend
+	change func(end *run.PassEnd)     // of a settled pass; nil: nothing
+}
+
+func (s *story) spend(p run.Pass) run.Spend {
+	if s.cost == nil {
+		return spend()
+	}
+	return s.cost(p)
 }
 
 func newStory(t testing.TB) *story { return &story{t: t, blobs: fakeBlobs{}, id: "run-1"} }
@@ -214,7 +224,7 @@ func (s *story) begin(p run.Pass, attempt int) {
 
 // fail is an attempt that did not settle its pass.
 func (s *story) fail(p run.Pass, attempt int) {
-	cost, asked, out := spend(), s.prompt(p), s.blobs.keep(fmt.Sprintf("%shalf of %s%s, attempt %d at %d", s.salt,
+	cost, asked, out := s.spend(p), s.prompt(p), s.blobs.keep(fmt.Sprintf("%shalf of %s%s, attempt %d at %d", s.salt,
 		p.Step, p.Member, attempt, s.state.Seq))
 	s.add(run.KindPassAttempt, run.PassAttempt{
 		Pass: p, Call: s.call(p, attempt), Attempt: attempt, Category: "output-truncated",
@@ -231,7 +241,7 @@ func (s *story) end(p run.Pass, outcome run.Category, attempts int) {
 		Envelope: s.envelope(p, attempts), Attempted: outcome != "ok",
 		Before: s.state.Artifact.Digest, Validation: run.Validation{Passed: outcome == "ok",
 			Checks: []run.Check{{Name: "whole", Passed: true}}, Warnings: []string{}},
-		Spend: spend(), LastInRound: p.Number > 0 && p.Number%2 == 0, Next: &run.Place{Round: 1, Step: p.Number},
+		Spend: s.spend(p), LastInRound: p.Number > 0 && p.Number%2 == 0, Next: &run.Place{Round: 1, Step: p.Number},
 	}
 	if p.Gives == "artifact" && outcome == "ok" {
 		a := s.blobs.keep(s.salt + "<html>" + p.Step + fmt.Sprint(p.Round) + "</html>")
@@ -239,6 +249,9 @@ func (s *story) end(p run.Pass, outcome run.Category, attempts int) {
 	}
 	if p.Number > 0 && outcome == "ok" {
 		end.Notes = []run.Added{{Name: "conviction", File: "conviction-layer.md", Chars: 3}}
+	}
+	if s.change != nil {
+		s.change(&end)
 	}
 	s.add(run.KindPassEnd, end)
 	if end.Artifact != nil {
