@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -85,4 +86,14 @@ func (s *source) testFolders() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// wants is true if a test counts for at least one target.
+func (s *source) wants(p program, name string) bool {
+	for _, t := range s.targets {
+		if ok, err := regexp.MatchString(t.named, name); slices.Contains(t.tests, p.folder) && ok && err == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -21,7 +21,10 @@ func choose(code *source, o options) ([]*mutant, error) {
 	var all [][]*mutant
 	total := 0
 	for _, t := range code.targets {
-		found := code.find(t)
+		var found []*mutant
+		if t.named == "" {
+			found = code.find(t)
+		}
 		found = slices.DeleteFunc(found, func(m *mutant) bool { return !only.MatchString(m.String()) })
 		total += len(found)
 		all = append(all, found)

@@ -32,6 +32,7 @@ type source struct {
 type target struct {
 	folder string
 	tests  []string // folders of the packages whose tests must detect its faults
+	named  string   // only named faults are planted, and only tests of these names look for them
 	pkg    *packages.Package
 	text   map[string][]byte // by path below the root
 }
@@ -43,7 +44,7 @@ func load(ctx context.Context, root string, all []target, o options) (*source, e
 	var patterns []string
 	for _, t := range all {
 		if len(wanted) == 0 || slices.Contains(wanted, t.folder) {
-			s.targets = append(s.targets, &target{folder: t.folder, tests: t.tests, text: map[string][]byte{}})
+			s.targets = append(s.targets, &target{folder: t.folder, tests: t.tests, named: t.named, text: map[string][]byte{}})
 			patterns = append(patterns, "./"+t.folder)
 		}
 	}

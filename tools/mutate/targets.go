@@ -2,7 +2,7 @@ package main
 
 // passbook has the packages whose code is changed, and the packages whose tests must detect it.
 var passbook = []target{
-	{folder: "run", tests: []string{"run", "workflows"}},
+	{folder: "run", tests: []string{"run", "workflows", "internal/fsck"}},
 	{folder: "pipeline", tests: []string{"pipeline"}},
 	{folder: "internal/pass", tests: []string{"internal/pass"}},
 	{folder: "rundir", tests: []string{"rundir", "internal/fsck", "internal/watch"}},
@@ -11,5 +11,7 @@ var passbook = []target{
 	{folder: "internal/fsck", tests: []string{"internal/fsck"}},
 	{folder: "internal/figures", tests: []string{"internal/figures", "internal/report"}},
 	{folder: "internal/costs", tests: []string{"internal/costs"}},
+	{folder: "internal/report", tests: []string{"internal/report"}, named: "^TestReportedCosts"},
+	{folder: "internal/cli", tests: []string{"internal/cli"}, named: "^TestCostReport"},
 	{folder: "workflows", tests: []string{"workflows"}},
 }
