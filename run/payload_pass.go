@@ -23,7 +23,9 @@ type Pass struct {
 
 // CountsAsTurn reports whether the pass is numbered as a turn when it settles: it outputs what the run makes, the
 // artifact or, in a run on a tree, changes of it. s is the state of that run.
-func (p Pass) CountsAsTurn(s *State) bool { return p.Gives == "changes" || p.Gives == "artifact" && s.Tree == nil }
+func (p Pass) CountsAsTurn(s *State) bool {
+	return p.Gives == "changes" || p.Gives == "artifact" && s.Tree == nil
+}
 
 // PassStart is on disk before anything else of the pass happens.
 type PassStart struct {
