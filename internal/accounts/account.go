@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ type Account struct {
 }
 
 // Of returns the account that the calls of an agent use: that of its definition, or else that of its program
-// with its credentials in an environment. The id is a digest under a key, which is that of the store: it shows no
+// with its credentials in an environment. If the program is an interpreter or a launcher, the whole command counts. The id is a digest under a key, which is that of the store: it shows no
 // credential, and without the key none can be tried against it.
 func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 	kind, _ := adapter.Find(ag.Reply)
@@ -37,9 +38,13 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 	if program == "" && len(ag.Run) > 0 {
 		program = filepath.Base(ag.Run[0])
 	}
-	identity := []string{"account", ag.Account}
+	identity, shownName := []string{"account", ag.Account}, program
 	if ag.Account == "" {
 		identity = append([]string{"program", program}, credentials(program, environ)...)
+		if kind.Program == "" && launcher.MatchString(program) {
+			identity = append(append(identity, "command"), ag.Run[1:]...)
+			shownName = scriptName(program, ag.Run[1:])
+		}
 	}
 	mac := hmac.New(sha256.New, key)
 	for _, part := range identity {
@@ -48,7 +53,24 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 	}
 	const size, shown = 16, 8
 	id := hex.EncodeToString(mac.Sum(nil))[:size]
-	return Account{ID: id, Name: cmp.Or(ag.Account, fmt.Sprintf("%s (%s)", program, id[:shown]))}
+	return Account{ID: id, Name: cmp.Or(ag.Account, fmt.Sprintf("%s (%s)", shownName, id[:shown]))}
+}
+
+// launcher are programs that execute what their arguments name. Two commands of one of them have nothing in common.
+var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|java|env|npx|uvx?|pipx|` +
+	`docker|podman|ssh|sudo|nice|timeout|xargs|make|go)$`)
+
+// scriptName is how an account of a command is shown: sh agent.sh.
+func scriptName(program string, args []string) string {
+	for _, arg := range args {
+		if arg == "-c" {
+			return program
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return program + " " + filepath.Base(arg)
+		}
+	}
+	return program
 }
 
 // prefixes of the variables with which the programs of providers find their account. All other programs use any

@@ -166,6 +166,13 @@ func TestAccountOfAnAgent(t *testing.T) {
 	other := pipeline.Agent{Run: []string{"./agent.sh"}, Reply: "text"}
 	require.NotEqual(t, with(other, "MY_KEY=a"), with(other, "MY_KEY=b"))
 	require.Regexp(t, `^agent\.sh \([0-9a-f]{8}\)$`, Of(key, other, nil).Name)
+	script := pipeline.Agent{Run: []string{"/bin/sh", "-e", "tools/a.sh", "x"}, Reply: "text"}
+	require.Regexp(t, `^sh a\.sh \([0-9a-f]{8}\)$`, Of(key, script, nil).Name)
+	for _, unrelated := range [][]string{{"sh", "-e", "tools/b.sh", "x"}, {"sh", "-c", "cat"}, {"python3.12", "a.py"}} {
+		require.NotEqual(t, with(script), with(pipeline.Agent{Run: unrelated, Reply: "text"}), unrelated)
+	}
+	require.Equal(t, with(script), with(pipeline.Agent{Run: []string{"sh", "-e", "tools/a.sh", "x"}, Reply: "text"}))
+	require.Regexp(t, `^sh \([0-9a-f]{8}\)$`, Of(key, pipeline.Agent{Run: []string{"sh", "-c", "cat"}}, nil).Name)
 	named := stream
 	named.Account = "max"
 	require.Equal(t, with(named, environ...), with(named), "a named account has any credentials")
