@@ -133,6 +133,15 @@ func (l *Limited) Rest(now time.Time) time.Duration {
 	return max(0, at.Sub(now))
 }
 
+// AtMost is the time after which the call is made again whatever other runs of the account do.
+func (l *Limited) AtMost(now time.Time) time.Duration {
+	at, err := time.Parse(TimeFormat, l.Until)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}
+
 // without leaves out the call of a member.
 func (l *Limited) without(member string) *Limited {
 	return NewLimited(slices.DeleteFunc(l.Calls(), func(c LimitedCall) bool { return c.Member == member }))
