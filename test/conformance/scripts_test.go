@@ -120,8 +120,13 @@ func scriptRows(t *testing.T) map[string][]string {
 	return by
 }
 
-// TestEveryFailureHasItsScript: a row about failures is named by exactly one script, or unscripted says why none tells
-// it.
+// manyScripts are rows with several cases, and the number of their scripts.
+var manyScripts = map[string]int{
+	"RS-18": 3, // what a start finds: a paused, a complete, or a failed run
+}
+
+// TestEveryFailureHasItsScript: a row about failures is named by one script or by those of its cases, or unscripted has
+// the reason why none does.
 func TestEveryFailureHasItsScript(t *testing.T) {
 	t.Parallel()
 	by := scriptRows(t)
@@ -133,7 +138,7 @@ func TestEveryFailureHasItsScript(t *testing.T) {
 				require.Empty(t, by[row], "%s: %s", row, why)
 				continue
 			}
-			require.Len(t, by[row], 1, "scripts of %s", row)
+			require.Len(t, by[row], max(1, manyScripts[row]), "scripts of %s", row)
 		}
 	}
 	for row, scripts := range by {
