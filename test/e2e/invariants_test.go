@@ -448,7 +448,8 @@ func provenance(dir string, now instant) error {
 			after, last.Call, last.After)
 	}
 	for i := range rows[1:] {
-		if rows[i].Turn < 1 || rows[i+1].Turn <= rows[i].Turn {
+		at, next := rows[i], rows[i+1] // a change by hand or by a revert belongs to the turn before
+		if at.Call != "" && at.Turn < 1 || next.Turn < at.Turn || next.Call != "" && next.Turn == at.Turn {
 			return fmt.Errorf("row %d is of turn %d, row %d of turn %d", i+2, rows[i+1].Turn, i+1, rows[i].Turn)
 		}
 		if rows[i+1].Before != rows[i].After {
