@@ -29,9 +29,10 @@ type Account struct {
 	Name string `json:"account_name,omitempty"`
 }
 
-// Of returns the account that the calls of an agent use: that of its definition, or else that of its program
-// with its credentials in an environment. If the program is an interpreter or a launcher, the whole command counts. The id is a digest under a key, which is that of the store: it shows no
-// credential, and without the key none can be tried against it.
+// Of returns the account that the calls of an agent use: that of its definition, or else that of its program with its
+// credentials in an environment. If the program is an interpreter or a launcher, the whole command counts. The id is a
+// digest under a key, which is that of the store: it shows no credential, and without the key none can be tried against
+// it.
 func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 	kind, _ := adapter.Find(ag.Reply)
 	program := kind.Program
@@ -57,8 +58,8 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 }
 
 // launcher are programs that execute what their arguments name. Two commands of one of them have nothing in common.
-var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|java|env|npx|uvx?|pipx|` +
-	`docker|podman|ssh|sudo|nice|timeout|xargs|make|go)$`)
+var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|java|env|npx|uvx?|` +
+	`pipx|docker|podman|ssh|sudo|nice|timeout|xargs|make|go)$`)
 
 // scriptName is how an account of a command is shown: sh agent.sh.
 func scriptName(program string, args []string) string {

@@ -149,7 +149,7 @@ func TestRecordedValues(t *testing.T) {
 		require.Equal(t, b.invalid, c.QualitySnapshot.ValidationFailureCount, c.ID)
 	}
 	require.Len(t, state.Checkpoints, 5)
-	cyclesMatch(t, d, state, b)
+	cyclesMatch(t, d, state, b, s.lasted())
 	logsMatch(t, d, s, b)
 }
 
@@ -163,7 +163,7 @@ func plain(of map[string]*sums) map[string]rundir.RoleCost {
 }
 
 // cyclesMatch compares each round of the repeated stage, and the page that its refine received.
-func cyclesMatch(t *testing.T, d projector.Dir, state rundir.PipelineState, b *books) {
+func cyclesMatch(t *testing.T, d projector.Dir, state rundir.PipelineState, b *books, lasted map[int]int64) {
 	t.Helper()
 	require.Len(t, state.PACycleRecords, 3)
 	require.Len(t, b.pages, 2)
@@ -173,6 +173,7 @@ func cyclesMatch(t *testing.T, d projector.Dir, state rundir.PipelineState, b *b
 			at := key(run.Pass{Step: role, Member: member, Round: n})
 			return []int64{b.pass[at].InputTokens, b.pass[at].OutputTokens, b.duration[at]}
 		}
+		require.Equal(t, lasted[n], c.DurationMS)
 		require.Len(t, c.Auditors, 2)
 		for i, id := range []string{"auditor-A", "auditor-B"} {
 			a := c.Auditors[i]
@@ -242,6 +243,25 @@ func logsMatch(t *testing.T, d projector.Dir, s *story, b *books) {
 	}
 	require.Equal(t, "fresh-start", names[0])
 	require.Contains(t, names, "resume")
+}
+
+// lasted is how many milliseconds each cycle took: events are a second apart.
+func (s *story) lasted() map[int]int64 {
+	all, begun := map[int]int64{}, int64(0)
+	for _, line := range s.lines {
+		e, err := run.ParseEvent([]byte(line))
+		require.NoError(s.t, err)
+		switch e.Kind {
+		case run.KindPhaseStart:
+			begun = e.Seq
+		case run.KindPhaseEnd:
+			var p run.PhaseEnd
+			if e.Decode(&p); p.Repeats {
+				all[p.Round] = 1000 * (e.Seq - begun)
+			}
+		}
+	}
+	return all
 }
 
 // chars counts the characters of the page that a numbered pass has made.

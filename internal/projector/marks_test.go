@@ -24,7 +24,9 @@ func TestRoundStart(t *testing.T) {
 		}
 		return -1
 	}
-	for id, want := range map[string]int{"round-1": 1, "round-2": 3, "round-3": 5, "round-0": -1, "round-x": -1, "pass-1": -1} {
+	for id, want := range map[string]int{
+		"round-1": 1, "round-2": 3, "round-3": 5, "round-0": -1, "round-x": -1, "pass-1": -1,
+	} {
 		require.Equal(t, want, find(id, states), id)
 	}
 	require.Equal(t, -1, find("round-2", states[:4]), "the run has not begun it")

@@ -62,8 +62,8 @@ func (r Run) Limit() string {
 	return r.Now.State.LimitText(r.Clock) + Countdown(r.Now.State.Limited, r.Clock)
 }
 
-// Countdown is the rest of the wait for a limit: ", in 2h 13m". After the reset another run may make the first call; then
-// it is how long this one waits at most. A view that does not know the time shows none.
+// Countdown is the rest of the wait for a limit: ", in 2h 13m". After the reset another run may make the first call;
+// then it is how long this one waits at most. A view that does not know the time shows none.
 func Countdown(l *run.Limited, c run.Clock) string {
 	if c.Now.IsZero() {
 		return ""

@@ -28,7 +28,7 @@ var faults = []namedFault{
 	{"the report exchanges role and set", "internal/report/costs.go", "breakdown",
 		`{"role", c.ByRole}`, `{"role", c.BySubset}`},
 	{"the cumulative cost starts again after a resume", "run/fold.go", "folder.resume",
-		"f.Need = nil", "f.Need, f.Spent = nil, Totals{}"},
+		"f.Need = nil\n\t\tf.beginPlan()", "f.Need, f.Spent = nil, Totals{}\n\t\tf.beginPlan()"},
 	{"the cumulative cost is that of one call", "internal/records/log_pass.go", "Logbook.cost",
 		"Cumulative: e.After.Total()", "Cumulative: c.USD"},
 	{"characters are bytes", "internal/pass/read.go", "CountChars", "utf8.RuneCountInString(s)",
