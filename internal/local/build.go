@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
 )
@@ -57,9 +58,15 @@ func Version(ctx context.Context, path string) (string, error) {
 	return b.version, err
 }
 
-// target returns the source folder and the path of the program that is built from it.
+// target returns the source folder and the path of the program that is built from it. Outside of a checkout there is no
+// source; then the program is the last one that was built on this machine.
 func (o *Options) target() (source, path string, err error) {
 	source, err = o.source()
+	if errors.Is(err, errNoSource) {
+		if last := o.lastBuilt(); last != "" {
+			return "", last, nil
+		}
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -71,6 +78,25 @@ func (o *Options) target() (source, path string, err error) {
 		return "", "", err
 	}
 	return source, filepath.Join(o.CacheDir, "devserver-"+key), nil
+}
+
+// lastBuilt is the newest server program in the cache; "": there is none.
+func (o *Options) lastBuilt() (path string) {
+	if o.settleCache() != nil {
+		return ""
+	}
+	programs, err := filepath.Glob(filepath.Join(o.CacheDir, "devserver-*"))
+	if err != nil {
+		return ""
+	}
+	var newest time.Time
+	for _, name := range programs {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().IsRegular() && filepath.Ext(name) == "" && info.ModTime().After(newest) {
+			path, newest = name, info.ModTime()
+		}
+	}
+	return path
 }
 
 // settleCache finds the folder of built servers. A server that runs is found without it.
@@ -148,10 +174,12 @@ func (o *Options) source() (string, error) {
 			return filepath.Join(dir, sourcePath), nil
 		}
 	}
-	return "", errors.New("no Temporal server runs on this machine, none is configured, and its source is not " +
-		"found: set TEMPORAL_ADDRESS to a running server, set a server binary (such as the temporal CLI), or start " +
-		"in a checkout of Passbook")
+	return "", errNoSource
 }
+
+var errNoSource = errors.New("no Temporal server runs on this machine, none is configured, and its source is not " +
+	"found: set TEMPORAL_ADDRESS to a running server, set a server binary (such as the temporal CLI), or start " +
+	"in a checkout of Passbook")
 
 func checkoutAbove(dir string) (string, bool) {
 	for {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,6 +38,28 @@ func main() {
 }
 `)
 	return root, edit
+}
+
+// TestLastBuiltServerRunsOutsideOfTheCheckout finds the server as a starter does that was installed elsewhere.
+func TestLastBuiltServerRunsOutsideOfTheCheckout(t *testing.T) {
+	o := local.Options{StateDir: t.TempDir(), CacheDir: t.TempDir()}
+	t.Chdir(t.TempDir())
+	_, _, err := local.Cached(o)
+	require.ErrorContains(t, err, "start in a checkout of Passbook")
+	for name, age := range map[string]time.Duration{
+		"devserver-1111": time.Hour, "devserver-2222": time.Minute, "devserver-3333.new": 0, "other": 0,
+	} {
+		path := filepath.Join(o.CacheDir, name)
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
+	}
+	path, ok, err := local.Cached(o)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, filepath.Join(o.CacheDir, "devserver-2222"), path)
+	built, err := local.Build(t.Context(), o, nil)
+	require.NoError(t, err)
+	require.Equal(t, path, built)
 }
 
 const realEnv = "PASSBOOK_LOCAL_TEST_REAL"
@@ -91,6 +114,8 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 	require.ErrorContains(t, err, "Go is not installed")
 
 	t.Chdir(t.TempDir())
+	require.Equal(t, 0, builds(), "outside of a checkout the last one runs")
+	o.CacheDir = t.TempDir()
 	_, err = local.Ensure(t.Context(), o, nil)
 	require.ErrorContains(t, err, "set TEMPORAL_ADDRESS")
 }
