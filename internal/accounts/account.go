@@ -61,18 +61,28 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|java|env|npx|uvx?|` +
 	`pipx|docker|podman|ssh|sudo|nice|timeout|xargs|make|go)$`)
 
-// scriptName is how an account of a command is shown: sh agent.sh.
+// scriptName is how an account of a command is shown: sh agent.sh, sh -c sed. It shows no value of a variable.
 func scriptName(program string, args []string) string {
-	for _, arg := range args {
-		if arg == "-c" {
+	for i, arg := range args {
+		switch {
+		case script.MatchString(arg) && i+1 < len(args):
+			if first := strings.Fields(args[i+1]); len(first) > 0 && plainWord.MatchString(first[0]) {
+				return program + " -c " + first[0]
+			}
 			return program
-		}
-		if !strings.HasPrefix(arg, "-") {
+		case strings.HasPrefix(arg, "-"), assignment.MatchString(arg):
+		default:
 			return program + " " + filepath.Base(arg)
 		}
 	}
 	return program
 }
+
+var (
+	script     = regexp.MustCompile(`^-[a-z]*c$`) // the next argument is the text of a script
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	plainWord  = regexp.MustCompile(`^[A-Za-z0-9_./+-]{1,40}$`)
+)
 
 // prefixes of the variables with which the programs of providers find their account. All other programs use any
 // variable that looks like a credential.

@@ -3,6 +3,7 @@ package accounts
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -172,7 +173,18 @@ func TestAccountOfAnAgent(t *testing.T) {
 		require.NotEqual(t, with(script), with(pipeline.Agent{Run: unrelated, Reply: "text"}), unrelated)
 	}
 	require.Equal(t, with(script), with(pipeline.Agent{Run: []string{"sh", "-e", "tools/a.sh", "x"}, Reply: "text"}))
-	require.Regexp(t, `^sh \([0-9a-f]{8}\)$`, Of(key, pipeline.Agent{Run: []string{"sh", "-c", "cat"}}, nil).Name)
+	for _, row := range []struct {
+		name string
+		run  []string
+	}{
+		{"sh -c cat", []string{"sh", "-c", "cat"}},
+		{"sh -c ./agent.sh", []string{"sh", "-ec", "./agent.sh --key s3cret"}},
+		{"bash", []string{"bash", "-lc", "TOKEN='s3cret word' tool"}},
+		{"env tool", []string{"env", "-i", "API_KEY=s3cret", "/opt/tool"}},
+	} {
+		name := Of(key, pipeline.Agent{Run: row.run, Reply: "text"}, nil).Name
+		require.Regexp(t, "^"+regexp.QuoteMeta(row.name)+` \([0-9a-f]{8}\)$`, name)
+	}
 	named := stream
 	named.Account = "max"
 	require.Equal(t, with(named, environ...), with(named), "a named account has any credentials")
