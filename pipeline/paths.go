@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"strings"
 
@@ -35,6 +36,9 @@ func (p Paths) Fits(name string, folder bool) bool {
 	return false
 }
 
+// maxBranching is the maximum number of { and commas in a pattern with braces: matching is exponential in it.
+const maxBranching = 16
+
 // CheckPath checks one of [Paths].
 func CheckPath(p string) error {
 	glob := strings.TrimSuffix(strings.TrimPrefix(p, "./"), "/")
@@ -53,6 +57,8 @@ func CheckPath(p string) error {
 		return errors.New("is the whole workspace; write ** or the paths in it")
 	case path.Clean(glob) != glob:
 		return errors.New("is not in its shortest form; write " + path.Clean(glob))
+	case strings.Contains(glob, "{") && strings.Count(glob, "{")+strings.Count(glob, ",") > maxBranching:
+		return fmt.Errorf("has more than %d braces and commas; write several paths", maxBranching)
 	case !doublestar.ValidatePattern(glob):
 		return errors.New("is not a valid pattern; close its brackets, or write \\ before them")
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +28,10 @@ func TestPathsCoverWhatIsBelowFolders(t *testing.T) {
 	} {
 		require.Equal(t, c.covers, c.of.Covers(c.path, c.folder), "%s in %q", c.path, c.of)
 	}
+}
+
+func TestPathWithManyAlternativesIsRefused(t *testing.T) {
+	require.ErrorContains(t, CheckPath(strings.Repeat("{a,a,a}", 20)+"z"), "braces and commas")
+	require.NoError(t, CheckPath("**/*.{test,spec}.{js,ts,jsx,tsx}"))
+	require.NoError(t, CheckPath(strings.Repeat(",", 20)))
 }
