@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/config"
@@ -71,6 +72,7 @@ func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, se
 	if v.variables, err = verifyVariables(settings.StateDir, claim.RunID); err != nil {
 		return Verified{}, err
 	}
+	secrets.Learn(v.variables)
 	out := Verified{RunID: claim.RunID, Tree: v.state.Tree.Digest, Passed: true, Gates: v.gates}
 	for i := range out.Gates {
 		if err := v.run(ctx, &out.Gates[i]); err != nil {
@@ -234,7 +236,7 @@ func (v *verification) run(ctx context.Context, g *Gate) (err error) {
 		g.Problem = "ended after its timeout of " + cmd.Timeout.String()
 	}
 	g.Passed = exit.Code == 0 && !exit.TimedOut && !exit.Killed
-	g.Output = v.secrets.Text(lastOutput(cmd.Stdout, cmd.Stderr))
+	g.Output = lastOutput(v.secrets, cmd.Stdout, cmd.Stderr)
 	return nil
 }
 
@@ -309,15 +311,16 @@ func start(ctx context.Context, scratch string, cmd agent.Command) (agent.Exit, 
 // maxGateOutput is how much of the output of a gate is kept, in bytes.
 const maxGateOutput = 4 << 10
 
-// lastOutput returns the ends of files.
-func lastOutput(files ...string) string {
+// lastOutput returns the ends of files, redacted before they are cut: a part of a secret is not recognized.
+func lastOutput(secrets *redact.Redactor, files ...string) string {
 	text := ""
 	for _, name := range files {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			continue
 		}
-		text += string(raw[max(0, len(raw)-maxGateOutput):])
+		redacted := secrets.Text(string(raw))
+		text += strings.ToValidUTF8(redacted[max(0, len(redacted)-maxGateOutput):], "")
 	}
 	return text
 }
