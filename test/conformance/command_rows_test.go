@@ -1,0 +1,100 @@
+package conformance
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// commandRows are the commands that read a run. They run on a machine where nothing else runs.
+func commandRows() rows {
+	return rows{
+		"CL-02": func(t *testing.T) {
+			e, dir := quiet(t), demoRun.get(t).dir
+			require.Contains(t, told(t, e, "status", "--output-dir", dir), "56/56 corpus passes (100%)  +  3 PA cycles")
+			_, worker, err := e.processes()
+			require.NoError(t, err)
+			require.Zero(t, worker, "a worker was started")
+		},
+		"CL-07": testQualityReport,
+		"CL-08": testStatusText,
+		"CL-09": func(t *testing.T) {
+			for _, verb := range []string{"status", "cost-report", "quality-report"} {
+				out, code, err := quiet(t).run(verb, "--output-dir", filepath.Join(base, "nowhere"))
+				require.NoError(t, err)
+				require.Equal(t, 2, code, out)
+				require.Contains(t, out, filepath.Join(base, "nowhere")+" is no run directory")
+			}
+		},
+	}
+}
+
+// quiet is a machine on which nothing was started.
+func quiet(t *testing.T) *env {
+	t.Helper()
+	e := &env{dir: t.TempDir()}
+	require.NoError(t, e.create())
+	return e
+}
+
+// told is the output of a command that succeeds.
+func told(t *testing.T, e *env, args ...string) string {
+	t.Helper()
+	out, code, err := e.run(args...)
+	require.NoError(t, err)
+	require.Zero(t, code, out)
+	return out
+}
+
+// testQualityReport wants one line for each verifier, with the counts of its pass, and one for each score.
+func testQualityReport(t *testing.T) {
+	r := demoRun.get(t)
+	out := told(t, quiet(t), "quality-report", "--output-dir", r.dir)
+	counted := map[string]object{}
+	for _, row := range where(lines(t, r.file(t, logs+"quality.jsonl")), "type", "verifier-depth") {
+		counted[fmt.Sprint(row.number(t, "pass"))] = row
+	}
+	depths := regexp.MustCompile(`(?m)^ +(\d+) +(\d+) +(\d+) +(\d+)$`).FindAllStringSubmatch(out, -1)
+	require.Len(t, depths, 21)
+	for _, d := range depths {
+		tally := counted[d[1]]
+		require.NotNil(t, tally, "pass %s has no row", d[1])
+		for i, name := range []string{"absent", "deeplyIntegrated", "surfaceLevel"} {
+			require.Equal(t, d[2+i], fmt.Sprint(tally.number(t, name)), "%s of pass %s", name, d[1])
+		}
+	}
+	scores := regexp.MustCompile(`(?m)^  cycle (\d) +(\d\.\d) `).FindAllStringSubmatch(out, -1)
+	require.Len(t, scores, 3)
+	for i, s := range scores {
+		cycle := r.state(t).in(t, "paCycleRecords").in(t, fmt.Sprint(i+1))
+		require.Equal(t, []string{fmt.Sprint(i + 1), fmt.Sprintf("%.1f", cycle.number(t, "paScore"))}, s[1:])
+	}
+	require.Contains(t, strings.Split(out, "cycle 3")[1], "threshold met")
+}
+
+// testStatusText compares each line of the text with the state.
+func testStatusText(t *testing.T) {
+	r := demoRun.get(t)
+	out, s := told(t, quiet(t), "status", "--output-dir", r.dir), r.state(t)
+	cost := s.in(t, "cost")
+	for label, want := range map[string]string{
+		"Run ID":    regexp.QuoteMeta(s.text(t, "runId")),
+		"Phase":     "COMPLETE",
+		"Started":   `\d{4}-\d\d-\d\d \d\d:\d\d UTC`,
+		"Last save": `\d{4}-\d\d-\d\d \d\d:\d\d UTC \(.+ ago\)`,
+		"Progress":  `56/56 corpus passes \(100%\)  \+  3 PA cycles`,
+		"Cost": fmt.Sprintf(`\$%.2f / \$%.2f \(\d+%%\)`, cost.number(t, "totalEstimatedCostUsd"),
+			cost.number(t, "budgetHardCapUsd")),
+		"Checkpoints": `10 \(cp-S1 through cp-PA-3\)`,
+		"Errors":      "0 recovered, 0 unrecovered",
+	} {
+		require.Regexp(t, `(?m)^`+label+`: +`+want+`$`, out)
+	}
+	for _, n := range []int{54, 55, 56} {
+		require.Regexp(t, fmt.Sprintf(`(?m)^  %d: S7/%d[ABC] (Builder|Verifier) +\d+s +\$0\.\d\d  PASS`, n, n-48), out)
+	}
+}
