@@ -88,8 +88,11 @@ func (s *source) testFolders() []string {
 	return slices.Compact(all)
 }
 
-// wants is true if a test counts for at least one target.
-func (s *source) wants(p program, name string) bool {
+// wants is true if a test counts for at least one target. Without a sample only the tests of named faults count.
+func (s *source) wants(p program, name string, sample bool) bool {
+	if !sample && !slices.ContainsFunc(s.faults, func(f namedFault) bool { return f.test == name }) {
+		return false
+	}
 	for _, t := range s.targets {
 		if ok, err := regexp.MatchString(t.named, name); slices.Contains(t.tests, p.folder) && ok && err == nil {
 			return true

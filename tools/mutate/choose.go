@@ -35,7 +35,7 @@ func choose(code *source, o options) ([]*mutant, error) {
 		random.Shuffle(len(found), func(a, b int) { found[a], found[b] = found[b], found[a] })
 		share := len(found)
 		if total > o.number {
-			share = max(1, (o.number*len(found)+total/2)/total)
+			share = min(o.number, max(1, (o.number*len(found)+total/2)/total))
 		}
 		found = found[:min(share, len(found))]
 		chosen = append(chosen, found...)

@@ -41,7 +41,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.number, "n", 600, "number of mutants, divided over the packages by size")
+	flag.IntVar(&o.number, "n", 600, "number of mutants, divided over the packages by size; 0: only the named faults")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.StringVar(&o.packages, "packages", "", "folders of packages, divided by commas (default: all targets)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "test processes at the same time")

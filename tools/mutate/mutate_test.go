@@ -120,9 +120,9 @@ func TestGapsAreReported(t *testing.T) {
 // A named fault and a kill rate that is too low end in an error of their own.
 func TestTooFewKillsFail(t *testing.T) {
 	root := sample(t)
-	missed := namedFault{"wrong limit", "box/box.go", "Unchecked", "n < 3", "n < 2"}
-	caught := namedFault{"no growth", "box/box.go", "Box.Grow", "+= n", "+= 2 * n"}
-	both := options{number: 1, faults: true, only: "no growth|wrong limit"}
+	missed := namedFault{"wrong limit", "box/box.go", "Unchecked", "n < 3", "n < 2", "TestUnchecked"}
+	caught := namedFault{"no growth", "box/box.go", "Box.Grow", "+= n", "+= 2 * n", "TestGrow"}
+	both := options{number: 0, faults: true}
 	out, err := mutateSample(t, root, []namedFault{caught, missed}, both)
 	require.ErrorIs(t, err, errMissed)
 	require.ErrorContains(t, err, "wrong limit")
@@ -137,7 +137,7 @@ func TestTooFewKillsFail(t *testing.T) {
 
 // A fault whose text is gone must be brought up to date.
 func TestFaultsNameExistingCode(t *testing.T) {
-	old, all := []namedFault{{"old", "box/box.go", "Unchecked", "n > 9", "n"}}, options{faults: true}
+	old, all := []namedFault{{"old", "box/box.go", "Unchecked", "n > 9", "n", ""}}, options{faults: true}
 	_, err := mutateSample(t, sample(t), old, all)
 	require.ErrorContains(t, err, `"n > 9" stands 0 times in Unchecked of box/box.go`)
 	old[0].old, old[0].text = "n < 3", "m < 3"
