@@ -18,7 +18,6 @@ import (
 // sums is what the test counts itself.
 type sums struct {
 	rundir.RoleCost
-	milliseconds int64
 }
 
 func (s *sums) add(c run.Spend) {
