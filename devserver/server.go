@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
@@ -49,6 +50,7 @@ func start(o options, db *database) (*server, error) {
 		return nil, err
 	}
 	s.certs = o.certs
+	worker.SetBinaryChecksum(versionLine()) // otherwise the SDK of the system workers reads and hashes the whole program
 	s.temporal, err = temporal.NewServer(append(security,
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),

@@ -60,7 +60,7 @@ Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
 	o := doctor.Options{Settings: a.settings, Program: program(), Version: build.Version(), By: connect.User()}
 	if self, err := os.Executable(); err == nil {
-		o.Build = buildID(self)
+		o.Build = build.ID(self)
 	}
 	if file != "" {
 		def, err := a.loadFile(file)

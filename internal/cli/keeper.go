@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/local/unit"
@@ -88,7 +89,7 @@ func (a *app) hidden(err error) error {
 
 func (a *app) keeperKey() (string, error) {
 	self, err := os.Executable()
-	return settingsID(a.settings) + " " + buildID(self), err
+	return settingsID(a.settings) + " " + build.ID(self), err
 }
 
 // ensureKeeper starts the keeper if none runs, with the service manager where the service is installed.

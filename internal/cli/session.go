@@ -123,7 +123,7 @@ func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bo
 
 func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
 	self, err := os.Executable()
-	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + buildID(self)
+	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + build.ID(self)
 	args := []string{"worker", "--background", "--key", key}
 	return local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: args, Key: key}, err
 }
@@ -134,13 +134,4 @@ func settingsID(s config.Settings) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v %#v %#v %#v %#v %#v %#v", s.Redact, s.Codec, s.Grant, s.Decide,
 		s.Sandbox, s.Prices, s.PerDay))
 	return hex.EncodeToString(sum[:4])
-}
-
-// buildID identifies a build of this program.
-func buildID(exe string) string {
-	fi, err := os.Stat(exe)
-	if err != nil {
-		return build.Version()
-	}
-	return fmt.Sprintf("%s-%d-%d", build.Version(), fi.Size(), fi.ModTime().UnixNano())
 }

@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/hosting"
@@ -96,6 +98,7 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 	if err != nil {
 		return err
 	}
+	worker.SetBinaryChecksum(build.ID(o.Scripted[0])) // otherwise the SDK reads and hashes the whole program at each start
 	o.Abort, o.Operator.Attributes = now, listed
 	o.Ready = func() error { return local.AnnounceReady(e.Settings.StateDir, key, time.Now()) }
 	if background {

@@ -17,11 +17,14 @@ import (
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/worker"
+
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/hosting"
@@ -96,6 +99,7 @@ func (v victim) work(ctx context.Context, o hosting.Options) error {
 	if err != nil {
 		return err
 	}
+	worker.SetBinaryChecksum(build.ID(self))
 	o.Scripted = []string{self, agentVerb}
 	o.Adjust = v.adjust
 	o.Ready = func() error { return local.AnnounceReady(v.settings.StateDir, "victim", time.Now()) }
