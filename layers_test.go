@@ -56,7 +56,7 @@ var packageLayers = []layer{
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},
-	{"programs", []string{"test/histories", "test/modelapi"}},
+	{"programs", []string{"test/browser", "test/histories", "test/modelapi"}},
 	{"programs", []string{"test/realcli"}},
 	{"programs", []string{"test/bench", "test/conformance", "test/e2e"}},
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -38,10 +39,13 @@ func main() {
 // next records the start and reports whether the plan, a word for each start, has the word show for it. The plan is in
 // the folder browser beside that of the program.
 func next(folder string, plan []string) bool {
-	past, _ := os.ReadFile(filepath.Join(folder, "starts"))
+	past, err := os.ReadFile(filepath.Join(folder, "starts"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
 	n := bytes.Count(past, []byte("\n"))
 	past = append(past, []byte(time.Now().UTC().Format(time.RFC3339Nano)+"\n")...)
-	err := os.WriteFile(filepath.Join(folder, "starts"), past, 0o600)
+	err = os.WriteFile(filepath.Join(folder, "starts"), past, 0o600)
 	return err == nil && n < len(plan) && plan[n] == "show"
 }
 
@@ -79,10 +83,12 @@ func (p pipe) serve() bool {
 	if err := json.Unmarshal(bytes.TrimSuffix(raw, []byte{0}), &c); err != nil {
 		return false
 	}
-	p.say(map[string]any{"id": c.ID, "sessionId": c.Session, "result": p.result(c)})
+	if !p.say(map[string]any{"id": c.ID, "sessionId": c.Session, "result": p.result(c)}) {
+		return false
+	}
 	switch c.Method {
 	case "Target.setDiscoverTargets":
-		p.sendEvent(c, "Target.targetCreated", map[string]any{"targetInfo": map[string]any{
+		return p.sendEvent(c, "Target.targetCreated", map[string]any{"targetInfo": map[string]any{
 			"targetId": "first", "type": "page", "title": "", "url": "about:blank", "attached": false,
 			"canAccessOpener": false,
 		}})
@@ -90,10 +96,10 @@ func (p pipe) serve() bool {
 		tab := tabOf(c)
 		frame := map[string]any{"id": tab, "loaderId": "loader", "url": "about:blank", "securityOrigin": "",
 			"mimeType": "text/html"}
-		p.sendEvent(c, "Page.frameNavigated", map[string]any{"frame": frame, "type": "Navigation"})
-		p.sendEvent(c, "Page.lifecycleEvent", map[string]any{"frameId": tab, "loaderId": "loader", "name": "init",
-			"timestamp": 1})
-		p.sendEvent(c, "Page.loadEventFired", map[string]any{"timestamp": 1})
+		return p.sendEvent(c, "Page.frameNavigated", map[string]any{"frame": frame, "type": "Navigation"}) &&
+			p.sendEvent(c, "Page.lifecycleEvent", map[string]any{"frameId": tab, "loaderId": "loader", "name": "init",
+				"timestamp": 1}) &&
+			p.sendEvent(c, "Page.loadEventFired", map[string]any{"timestamp": 1})
 	}
 	return true
 }
@@ -137,24 +143,31 @@ func (p pipe) result(c command) map[string]any {
 		if clip := c.Params.Clip; clip != nil {
 			size = image.Pt(int(clip.Width), int(clip.Height))
 		}
-		return map[string]any{"data": picture(size, w.mark)}
+		data, err := picture(size, w.mark)
+		if err != nil {
+			return map[string]any{"errorText": err.Error()}
+		}
+		return map[string]any{"data": data}
 	}
 	return map[string]any{}
 }
 
 // sendEvent reports what happened because of a command.
-func (p pipe) sendEvent(c command, event string, params map[string]any) {
-	p.say(map[string]any{"method": event, "sessionId": c.Session, "params": params})
+func (p pipe) sendEvent(c command, event string, params map[string]any) bool {
+	return p.say(map[string]any{"method": event, "sessionId": c.Session, "params": params})
 }
 
-func (p pipe) say(message map[string]any) {
+// say reports whether the client still listens.
+func (p pipe) say(message map[string]any) bool {
 	if message["sessionId"] == "" {
 		delete(message, "sessionId")
 	}
 	raw, err := json.Marshal(message)
-	if err == nil {
-		_, _ = p.out.Write(append(raw, 0)) // a client that no longer listens ends the browser
+	if err != nil {
+		return false
 	}
+	_, err = p.out.Write(append(raw, 0))
+	return err == nil
 }
 
 var (
@@ -189,7 +202,7 @@ func markOf(url string) (color.Color, error) {
 }
 
 // picture is gray, with the mark in its top left corner.
-func picture(size image.Point, mark color.Color) string {
+func picture(size image.Point, mark color.Color) (string, error) {
 	colors := color.Palette{color.Gray{Y: 0x80}}
 	if mark != nil {
 		colors = append(colors, mark)
@@ -201,6 +214,6 @@ func picture(size image.Point, mark color.Color) string {
 	}
 	var b bytes.Buffer
 	fast := png.Encoder{CompressionLevel: png.BestSpeed}
-	_ = fast.Encode(&b, shown) // a buffer takes everything
-	return base64.StdEncoding.EncodeToString(b.Bytes())
+	err := fast.Encode(&b, shown)
+	return base64.StdEncoding.EncodeToString(b.Bytes()), err
 }

@@ -35,9 +35,15 @@ func (e *env) workerLog() string { return filepath.Join(e.state(), "worker", "wo
 
 // create writes the files that the programs expect. Nothing is started.
 func (e *env) create() error {
-	return errors.Join(os.MkdirAll(e.fakeDir(), 0o700), os.WriteFile(e.settings(), []byte("{}\n"), 0o600),
+	return errors.Join(os.MkdirAll(e.fakeDir(), 0o700), os.WriteFile(e.settings(), []byte(blankPictures()), 0o600),
 		e.setFaults("[]\n"))
 }
+
+// blankPictures are settings with a browser that starts at once and takes blank pictures; realPictures are settings
+// with that of the machine.
+func blankPictures() string { return "browser: " + filepath.Join(base, "bin", "browser") + "\n" }
+
+const realPictures = "{}\n"
 
 // vars is the environment of every program that is started here: that of a user inside an agent session, without
 // settings of the user's own.

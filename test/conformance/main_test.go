@@ -19,13 +19,10 @@ var project, base string
 // timers, so the number of processors, which is the default, would be too low.
 const parallelTests = lanes + 12
 
-// TestMain plays claude, or a browser, when it was started under that name.
+// TestMain plays claude when it was started under that name.
 func TestMain(m *testing.M) {
-	switch filepath.Base(os.Args[0]) {
-	case "claude":
+	if filepath.Base(os.Args[0]) == "claude" {
 		os.Exit(playClaude(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-	case "browser":
-		os.Exit(playBrowser(os.Args[0]))
 	}
 	code, err := runTests(m.Run)
 	if err != nil {
@@ -75,8 +72,8 @@ func allowParallel() error {
 	return flag.Set(name, strconv.Itoa(parallelTests))
 }
 
-// makeBin fills the folder that is first in the PATH of the environments: starter, worker, and this program as claude
-// and browser.
+// makeBin fills the folder that is first in the PATH of the environments: starter, worker, the browser without
+// pictures, and this program as claude.
 func makeBin(bin string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -86,13 +83,13 @@ func makeBin(bin string) error {
 		return err
 	}
 	programs, err := testenv.Programs(project, filepath.Join(base, "programs"), "./starter", "./worker",
-		"./internal/supervisor/passbook-call")
+		"./internal/supervisor/passbook-call", "./test/browser")
 	if err != nil {
 		return err
 	}
 	for name, target := range map[string]string{
 		"starter": filepath.Join(programs, "starter"), "worker": filepath.Join(programs, "worker"), "claude": self,
-		"browser": self,
+		"browser": filepath.Join(programs, "browser"),
 	} {
 		err = errors.Join(err, os.Symlink(target, filepath.Join(bin, name)))
 	}

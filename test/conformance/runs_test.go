@@ -46,10 +46,11 @@ var (
 	againRun    = &shared{make: makeAgain}
 )
 
-// makeDemo is the whole demo, watched from before its beginning.
+// makeDemo is the whole demo with real pictures, watched from before its beginning.
 func makeDemo(t *testing.T) result {
 	spoil(t, "[]")
-	starter(t, "server", "start")
+	settle(t, realPictures)
+	defer settle(t, blankPictures())
 	from := len(calls(t, 0))
 	r := result{dir: filepath.Join(base, "demo")}
 	s := watch(t, r.dir)

@@ -104,7 +104,7 @@ func TestConfinedRun(t *testing.T) {
 	if problem := sandbox.Examine().Problem; problem != "" {
 		t.Skip(problem)
 	}
-	h := newEnv(t, testenv.SandboxVar+"=")
+	h := newEnv(t, testenv.SandboxVar+"=", realBrowser)
 	folder := h.dir("own")
 	require.NoError(t, os.MkdirAll(folder, 0o700))
 	for file, text := range map[string]string{"write.md": "Write.\n", "seed.html": "<!DOCTYPE html>\n",

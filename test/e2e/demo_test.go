@@ -20,7 +20,7 @@ import (
 // TestDemo runs the whole example with the program that people have, and looks at everything it leaves.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, realBrowser)
 	dir := h.dir("demo")
 	output := h.starter("demo", "--output-dir", dir)
 	require.Contains(t, output, "Done: 56 of 56 passes, 3 cycles, 70 calls")

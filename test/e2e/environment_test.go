@@ -41,6 +41,9 @@ type environment struct {
 	stops  int                      // of the server
 }
 
+// realBrowser is the setting of tests that examine pictures. All others use test/browser.
+const realBrowser = "PASSBOOK_BROWSER="
+
 // newEnv returns an empty environment; extra are settings such as PASSBOOK_IDLE=2s. Its processes end with the test.
 func newEnv(t *testing.T, extra ...string) *environment {
 	t.Helper()
@@ -51,6 +54,7 @@ func newEnv(t *testing.T, extra ...string) *environment {
 	h.spoil("[]\n")
 	h.env = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s",
 		"PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
+		"PASSBOOK_BROWSER="+filepath.Join(programs, "browser"),
 		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
 	h.env = append(h.env, extra...)
 	t.Cleanup(h.clear)

@@ -35,7 +35,7 @@ func withPrograms(tests func() int) (int, error) {
 		return 1, err
 	}
 	if programs, err = testenv.Programs(project, dir, "./starter", "./worker", "./internal/supervisor/passbook-call",
-		"./test/e2e/victim", "./test/e2e/agent"); err != nil {
+		"./test/browser", "./test/e2e/victim", "./test/e2e/agent"); err != nil {
 		return 1, err
 	}
 	defer testenv.HoldPorts()()

@@ -77,7 +77,7 @@ func count(all []string, one string) (n int) {
 // TestPagesMatchTheRun runs what the pages show.
 func TestPagesMatchTheRun(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, realBrowser)
 	folder := h.pageFolder()
 	for _, page := range pagesWithBlocks(t) {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")

@@ -21,7 +21,7 @@ import (
 // the page is kept.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, realBrowser)
 	h.finish(h.dir("done"))
 	file := filepath.Join(h.root, "page.html")
 	h.starter("report", h.dir("done"), "--out", file)

@@ -13,8 +13,8 @@ import (
 )
 
 // helpers of Passbook are programs that tests start.
-var helpers = []string{"./starter", "./worker", "./internal/supervisor/passbook-call", "./test/e2e/victim",
-	"./test/e2e/agent"}
+var helpers = []string{"./starter", "./worker", "./internal/supervisor/passbook-call", "./test/browser",
+	"./test/e2e/victim", "./test/e2e/agent"}
 
 // program is a test program: all tests of one package.
 type program struct {
