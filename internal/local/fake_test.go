@@ -33,6 +33,7 @@ import (
 	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // The test binary is its own server, worker and starter: these variables say which, and what is wrong with it.
@@ -52,6 +53,9 @@ func TestMain(m *testing.M) {
 		exitWith(fakeStarter())
 	case "keeper":
 		exitWith(fakeKeeper())
+	}
+	if err := testenv.EndAtOnce(); err != nil {
+		exitWith(err)
 	}
 	os.Exit(m.Run())
 }
