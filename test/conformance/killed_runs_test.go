@@ -107,6 +107,12 @@ var lost struct {
 	asked           int // calls for the wreck
 }
 
+// TestLostRun makes a run in its own environment beside the rows that look at it.
+func TestLostRun(t *testing.T) {
+	t.Parallel()
+	lostRun.get(t)
+}
+
 // makeLost removes Temporal's database, the store and everything else that is not in the run directory, in the middle
 // of pass 6. A copy of the directory is damaged as well, so that nothing is left of that run.
 func makeLost(t *testing.T) result {
