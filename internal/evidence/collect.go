@@ -181,7 +181,7 @@ func (c *collector) pass(e run.Event) {
 	}
 	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, layout.PromptFile(p.Pass)
 	if p.Reply != nil {
-		r.Reply = layout.ReplyFile(p.Pass, layout.Scored(p))
+		r.Reply = layout.ReplyFile(p.Pass)
 	}
 	if p.Artifact != nil && p.Modified {
 		r.Before, r.After = p.Before, p.Artifact.Digest

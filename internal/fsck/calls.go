@@ -104,7 +104,6 @@ func (c *called) files(nth int) []exhibit {
 		return []exhibit{{layout.FailedPrompt(c.about, nth), c.prompt}, {layout.FailedFile(c.about, nth), c.reply},
 			{layout.FailedEnvelope(c.about, nth), c.envelope}}
 	}
-	reply := layout.ReplyFile(c.about, c.about.Number == 0 && c.about.Member == "" && c.about.Gives == "report")
-	return []exhibit{{layout.PromptFile(c.about), c.prompt}, {reply, c.reply},
+	return []exhibit{{layout.PromptFile(c.about), c.prompt}, {layout.ReplyFile(c.about), c.reply},
 		{layout.EnvelopeFile(c.about), c.envelope}}
 }

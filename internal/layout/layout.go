@@ -105,14 +105,14 @@ func PromptFile(p run.Pass) string { return ofCall(p, "prompt.md") }
 func EnvelopeFile(p run.Pass) string { return ofCall(p, "agent.jsonl") }
 
 // ReplyFile is raw-output.txt, or the report's name in a repeated stage (requirement 002 §6.2).
-func ReplyFile(p run.Pass, scored bool) string {
+func ReplyFile(p run.Pass) string {
 	dir := evidenceDir(p)
 	switch {
 	case p.Number > 0:
 		return join(dir, "raw-output.txt")
 	case p.Gives == "artifact":
 		return join(dir, Member(p)+"-output.txt")
-	case scored && p.Member == "":
+	case p.Member == "" && p.Gives == "report":
 		return join(dir, Member(p)+"-synthesis.md")
 	default:
 		return join(dir, Member(p)+"-report.md")
@@ -209,9 +209,6 @@ const ResultFile = "result.json"
 // PromotionsFile records the places that the result of a completed run was copied to: one delivery.completed event per
 // place with separate numbers. It is not part of the journal, because a completed run is final.
 const PromotionsFile = "promotions.jsonl"
-
-// Scored reports whether a report judges its round.
-func Scored(r run.PassEnd) bool { return r.Number == 0 && r.Member == "" && r.Gives == "report" }
 
 func ArtifactFile(s run.RunStart) string {
 	if s.Artifact == nil {

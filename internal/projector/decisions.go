@@ -58,7 +58,7 @@ func FileOfReply(d rundir.Dir, digest string) (string, error) {
 		if p.Reply == nil || p.Reply.Digest != digest {
 			return ""
 		}
-		return layout.ReplyFile(p.Pass, layout.Scored(p))
+		return layout.ReplyFile(p.Pass)
 	})
 }
 

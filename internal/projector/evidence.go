@@ -168,7 +168,7 @@ func (p *Projector) reply(w *batchWriter, e run.Event) error {
 		return nil // the pass has a failed output there
 	}
 	return errors.Join(
-		p.put(w, layout.ReplyFile(r.Pass, layout.Scored(r)), run.DigestOf(r.Reply)),
+		p.put(w, layout.ReplyFile(r.Pass), run.DigestOf(r.Reply)),
 		p.put(w, layout.VerdictFile(r.Pass), r.Findings.Blob()),
 		p.put(w, layout.FoundFile(r.Pass), r.Found.Blob()),
 		p.put(w, layout.EnvelopeFile(r.Pass), run.DigestOf(r.Envelope)),

@@ -169,7 +169,7 @@ func (p *Projector) evidenceFiles(events []run.Event, before map[string]int) (fi
 		case run.KindPassEnd:
 			var r run.PassEnd
 			e.Decode(&r)
-			l.add(layout.ReplyFile(r.Pass, layout.Scored(r)))
+			l.add(layout.ReplyFile(r.Pass))
 			l.add(layout.EnvelopeFile(r.Pass))
 			l.add(layout.VerdictFile(r.Pass))
 			l.add(layout.FoundFile(r.Pass))

@@ -111,7 +111,7 @@ func (l *Logbook) trace(e entry, p run.PassEnd) {
 		Outcome: p.Outcome.In(e.After.Wording), DurationMS: p.DurationMS, Reused: p.Reused, Joined: p.Joined,
 	}
 	if p.Reply != nil {
-		row.ReplyPath = layout.ReplyFile(p.Pass, layout.Scored(p))
+		row.ReplyPath = layout.ReplyFile(p.Pass)
 	}
 	if p.Envelope != nil {
 		row.AgentPath = layout.EnvelopeFile(p.Pass)

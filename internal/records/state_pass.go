@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -43,7 +44,6 @@ func (b ledger) endPass(e run.Event, s *run.State) {
 	p.Spend, unknown = b.takeSpend(p.Context(s.Wording), p.Spend)
 	if p.Number > 0 {
 		b.PassRecords[strconv.Itoa(p.Number)] = b.record(p, unknown, s.Wording)
-		b.InFlightPass = nil
 	}
 	b.countPass(s.Wording.CountedAs(p.Pass))
 	if p.CountsAsTurn(s) {
@@ -69,7 +69,7 @@ func (b ledger) record(p run.PassEnd, unknown int, t run.Wording) rundir.PassRec
 		GlobalPassNumber: p.Number, SubsetPassNumber: p.InRound, SubsetID: p.Set, Rotation: p.Order, AgentRole: p.Role,
 		Description: p.Description, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
 		RetryCount: p.Attempts - 1, PromptPath: layout.PromptFile(p.Pass),
-		RawOutputPath:    layout.ReplyFile(p.Pass, false),
+		RawOutputPath:    layout.ReplyFile(p.Pass),
 		ValidationPassed: p.Validation.Passed, ValidationDetails: p.Validation,
 		Tokens: rundir.PassTokens{
 			InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output,
@@ -174,9 +174,9 @@ func (b ledger) cycleCall(p run.PassEnd, unknown int) {
 	b.InFlightPACycle.Done[layout.Member(p.Pass)] = true
 	switch {
 	case p.Member != "":
-		c.Auditors = append(c.Auditors, rundir.AuditorRecord{ID: p.Member, ReportPath: layout.ReplyFile(p.Pass, false),
+		c.Auditors = append(c.Auditors, rundir.AuditorRecord{ID: p.Member, ReportPath: layout.ReplyFile(p.Pass),
 			Tokens: tokens, DurationMS: p.DurationMS, Score: p.Score})
-		slices.SortFunc(c.Auditors, func(x, y rundir.AuditorRecord) int { return compare(x.ID, y.ID) })
+		slices.SortFunc(c.Auditors, func(x, y rundir.AuditorRecord) int { return strings.Compare(x.ID, y.ID) })
 	case p.Gives == "artifact":
 		c.Refine = &rundir.RefineRecord{
 			ArtifactPath: nil, BackupPath: layout.BackupFile(p.Pass, b.CurrentArtifactPath), Tokens: tokens,
@@ -187,19 +187,9 @@ func (b ledger) cycleCall(p run.PassEnd, unknown int) {
 			c.Refine.ArtifactPath = text(b.CurrentArtifactPath)
 		}
 	default:
-		c.Weaver = &rundir.ReportRecord{ReportPath: layout.ReplyFile(p.Pass, true), Tokens: tokens,
+		c.Weaver = &rundir.ReportRecord{ReportPath: layout.ReplyFile(p.Pass), Tokens: tokens,
 			DurationMS: p.DurationMS}
 	}
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (b ledger) score(e run.Event) {
