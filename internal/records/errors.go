@@ -42,7 +42,7 @@ func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outc
 	case run.KindPassEnd:
 		var p run.PassEnd
 		e.Decode(&p)
-		o.settle(p.Context(t), p.Outcome == run.CategoryOK, p.Attempts)
+		o.settle(p.Context(t), recovery(p.Outcome == run.CategoryOK, p.Attempts))
 	case run.KindShotsAttempt:
 		var p run.ShotsAttempt
 		e.Decode(&p)
@@ -51,7 +51,7 @@ func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outc
 	case run.KindScreenshots:
 		var p run.Screenshots
 		e.Decode(&p)
-		o.settle(t.ShotsContext(p.Dir, p.Round), !p.Degraded, p.Attempts)
+		o.settle(t.ShotsContext(p.Dir, p.Round), recovery(!p.Degraded, p.Attempts))
 	case run.KindBudgetExceeded:
 		var p run.BudgetEvent
 		e.Decode(&p)
@@ -86,24 +86,30 @@ func (o *outcome) add(r rundir.ErrorRecord) {
 	o.lines, o.records = append(o.lines, r), append(o.records, r)
 }
 
-// settle decides on all pending errors of one context.
-func (o *outcome) settle(of string, recovered bool, attempt int) {
+// recovery returns the attempt that recovered from earlier ones; nil: they were not recovered from.
+func recovery(recovered bool, attempt int) *int {
+	if !recovered {
+		return nil
+	}
+	return &attempt
+}
+
+// settle decides on all pending errors of one context; by is the attempt that recovered from them.
+func (o *outcome) settle(of string, by *int) {
 	rest, mine := []rundir.ErrorRecord{}, []rundir.ErrorRecord{}
 	for _, r := range o.pending {
 		if r.Context != of {
 			rest = append(rest, r)
 			continue
 		}
-		if r.Recovered = recovered; recovered {
-			r.RecoveredAtAttempt = &attempt
-		}
+		r.Recovered, r.RecoveredAtAttempt = by != nil, by
 		mine = append(mine, r)
 	}
 	if len(mine) == 0 {
 		return
 	}
 	o.pending, o.lines = rest, append(o.lines, mine...)
-	if !recovered {
+	if by == nil {
 		mine = []rundir.ErrorRecord{exhausted(mine)}
 	}
 	o.records = append(o.records, mine...)
@@ -135,7 +141,7 @@ func clip(s string, n int) string {
 // giveUp settles the errors that can no longer be recovered from.
 func (o *outcome) giveUp() {
 	for len(o.pending) > 0 {
-		o.settle(o.pending[0].Context, false, 0)
+		o.settle(o.pending[0].Context, nil)
 	}
 }
 
@@ -148,13 +154,12 @@ func (o *outcome) rest(e run.Event) {
 	case run.PassFailed, run.ConsecutiveFailures:
 		o.giveUp()
 	case run.DiskFull:
-		before := len(o.records)
 		for _, r := range slices.Clone(o.pending) {
 			if r.Category == run.CategoryFileIO {
-				o.settle(r.Context, false, 0)
+				o.settle(r.Context, nil)
 			}
 		}
-		if len(o.records) == before {
+		if len(o.records) == 0 {
 			o.add(noted(e, run.ErrorNoted{Category: run.CategoryFileIO, Message: p.Detail}))
 		}
 	}
