@@ -16,7 +16,6 @@ const shortArtifact = 2000
 
 // check runs the role's checks on the artifact, or on the reply if there is none, and fills Validation.
 func (r *Reading) check(role pipeline.Role, subject string) {
-	r.Validation.Passed = true
 	r.Validation.Checks = []Check{}
 	var failed []string
 	for _, c := range role.Checks {

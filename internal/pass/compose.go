@@ -61,8 +61,6 @@ func (r Request) task() string {
 
 func (r Request) fill(p template.Piece) string {
 	switch {
-	case p.Name == "":
-		return p.Text
 	case p.Name == template.Feedback:
 		return r.feedback()
 	case p.Name == template.Parent:
@@ -73,7 +71,7 @@ func (r Request) fill(p template.Piece) string {
 	if text, known := r.Vars.lookup(p.Name); known {
 		return text
 	}
-	return p.Text
+	return p.Text // literal, or unknown
 }
 
 // part returns one part of the prompt as a section, or "" if it is empty.

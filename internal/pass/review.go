@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type Finding struct {
 
 // UnmarshalJSON reads a string or an object.
 func (f *Finding) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '"' {
+	if bytes.HasPrefix(raw, []byte{'"'}) {
 		return json.Unmarshal(raw, &f.Text)
 	}
 	type plain Finding
