@@ -57,10 +57,14 @@ func (f *finder) visit(n ast.Node) bool {
 		if n.Op == token.NOT {
 			f.add(operator, n.OpPos, n.X.Pos(), "")
 		}
+		if l, ok := n.X.(*ast.BasicLit); ok && n.Op == token.SUB {
+			f.literal(l, -1)
+			return false
+		}
 	case *ast.IfStmt:
 		f.condition(n.Cond)
 	case *ast.BasicLit:
-		f.literal(n)
+		f.literal(n, 1)
 	case *ast.Ident:
 		f.name(n)
 	case *ast.BlockStmt:
@@ -76,6 +80,10 @@ func (f *finder) visit(n ast.Node) bool {
 		ast.Inspect(n.X, f.visit)
 		return false
 	case *ast.CallExpr:
+		if name := types.ExprString(n.Fun); name == "strconv.ParseFloat" {
+			ast.Inspect(n.Args[0], f.visit) // a size in bits that does not exist means 64
+			return false
+		}
 		return !f.onlyText(n)
 	}
 	return true
@@ -145,12 +153,13 @@ func (f *finder) condition(e ast.Expr) {
 	}
 }
 
-func (f *finder) literal(l *ast.BasicLit) {
+// literal adds a number to a literal: one that moves a negative number, such as the -1 of "all", towards 0.
+func (f *finder) literal(l *ast.BasicLit, by int64) {
 	if l.Kind != token.INT {
 		return
 	}
 	if n, err := strconv.ParseInt(l.Value, 0, 64); err == nil {
-		f.add(constant, l.Pos(), l.End(), strconv.FormatInt(n+1, 10))
+		f.add(constant, l.Pos(), l.End(), strconv.FormatInt(n+by, 10))
 	}
 }
 

@@ -44,6 +44,9 @@ func load(ctx context.Context, root string, all []target, o options) (*source, e
 	var patterns []string
 	for _, t := range all {
 		if len(wanted) == 0 || slices.Contains(wanted, t.folder) {
+			if o.own {
+				t.tests = []string{t.folder}
+			}
 			s.targets = append(s.targets, &target{folder: t.folder, tests: t.tests, named: t.named, text: map[string][]byte{}})
 			patterns = append(patterns, "./"+t.folder)
 		}

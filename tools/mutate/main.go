@@ -34,6 +34,7 @@ type options struct {
 	floor    float64       // kill rate in percent that the lower bound of each package must reach
 	rate     float64       // kill rate in percent of all mutants together
 	faults   bool          // plant the named faults
+	own      bool          // run only the tests of the changed package
 	only     string        // expression: mutants whose line in the report matches
 	work     string        // folder of builds; empty means a temporary one
 	list     bool          // print the mutants and stop
@@ -50,6 +51,7 @@ func main() {
 	flag.Float64Var(&o.floor, "floor", 0, "fail if the lower bound of a package's kill rate is below this percentage")
 	flag.Float64Var(&o.rate, "rate", 0, "fail if the kill rate of all mutants together is below this percentage")
 	flag.BoolVar(&o.faults, "faults", true, "plant the named faults too; fail if one is not detected")
+	flag.BoolVar(&o.own, "own", false, "run only the tests of the changed package itself")
 	flag.StringVar(&o.only, "only", "", "regular expression: only mutants whose description matches")
 	flag.StringVar(&o.work, "work", "", "keep the builds in this folder")
 	flag.BoolVar(&o.list, "list", false, "list the chosen mutants and stop")

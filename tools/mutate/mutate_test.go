@@ -13,6 +13,8 @@ import (
 
 const sampleCode = `package sample
 
+import "strconv"
+
 type Box struct{ Wide, High int }
 
 type Status string
@@ -42,6 +44,11 @@ func Largest[T int | string](_ bool, all ...T) (out T) {
 func Untested(n int) bool { return n == 3 }
 
 func Unchecked(n int) bool { return n < 3 }
+
+func Below(text string) bool {
+	n, _ := strconv.ParseFloat(text, 64)
+	return n == -1
+}
 `
 
 const sampleTest = `package sample
@@ -108,13 +115,15 @@ func TestGapsAreReported(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
-		"unreached 29 operator | Untested | == => !=",
-		"unreached 29 constant | Untested | 3 => 4",
-		"survived 31 operator | Unchecked | < => <=",
-		"survived 31 operator | Unchecked | < => >=",
-		"survived 31 constant | Unchecked | 3 => 4",
+		"unreached 31 operator | Untested | == => !=",
+		"unreached 31 constant | Untested | 3 => 4",
+		"survived 33 operator | Unchecked | < => <=",
+		"survived 33 operator | Unchecked | < => >=",
+		"survived 33 constant | Unchecked | 3 => 4",
+		"unreached 37 operator | Below | == => !=",
+		"unreached 37 constant | Below | 1 => 0",
 	}, gaps, out)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 10 4 3 2 1 44.4%")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 12 4 3 4 1 36.4%")
 }
 
 // A named fault and a kill rate that is too low end in an error of their own.
