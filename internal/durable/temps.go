@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +26,15 @@ func IsTemp(name string) bool {
 // CleanTempsOf removes the temporary files that a crash left of the files at these paths. Only their single writer
 // may call it, because a file that is being written looks the same. A missing folder is clean.
 func (d Disk) CleanTempsOf(paths ...string) error {
-	for dir, names := range byFolder(paths) {
+	folders := byFolder(paths)
+	for _, dir := range slices.Sorted(maps.Keys(folders)) {
 		entries, err := d.readDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("clean %s: %w", dir, err)
 		}
 		for _, e := range entries {
 			of := tempPattern.ReplaceAllString(e.Name(), "")
-			if e.IsDir() || of == e.Name() || !names[of] {
+			if e.IsDir() || of == e.Name() || !folders[dir][of] {
 				continue
 			}
 			if err := d.remove(filepath.Join(dir, e.Name())); err != nil {
