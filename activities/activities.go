@@ -68,6 +68,7 @@ type Config struct {
 	Getenv  func(string) string        // nil: os.Getenv
 	OnPoint func(p Point, call string) // called at each Point; set by tests that stop the worker there
 	OnStep  func(Step) error           // called before each Step; set by tests that fail it
+	Machine string                     // on which processes run; empty: this one; set by tests that simulate it
 }
 
 // Step is one change of a run directory or of a store in a folder.
@@ -104,6 +105,7 @@ type Activities struct {
 	costs        *costs.Ledger // of this host; nil: without a state directory
 	cfg          Config
 	worker       process.Identity // this process
+	machine      process.Machine  // nil: this machine
 	browser      browser.Options
 	history      history.Reader
 	open         func(root string) projector.Dir
@@ -154,13 +156,17 @@ func New(cfg Config) (*Activities, error) {
 	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
 	disk := diskOf(cfg)
 	a := &Activities{
-		cfg: cfg, worker: self, prices: price.With(cfg.Prices), browser: browser.Options{Exec: cfg.Browser},
+		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),
+		browser:   browser.Options{Exec: cfg.Browser},
 		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
+	}
+	if a.machine != nil {
+		a.worker, a.offers = a.machine.Worker(), func() sandbox.Host { return sandbox.Host{} }
 	}
 	a.costs = a.newCosts(disk)
 	if cfg.StateDir != "" {

@@ -218,6 +218,10 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 }
 
 func (a *Activities) startSupervisor(dir string, awake *os.File) (*supervisor.Process, error) {
+	if a.machine != nil {
+		id, pipe, ended := a.machine.Start(a.worker, dir)
+		return supervisor.Waiting(dir, id, pipe, ended), nil
+	}
 	argv := a.cfg.Supervisor
 	if argv == nil {
 		var err error

@@ -82,6 +82,12 @@ func (i Identity) entry() (entry, error) {
 	if i.PID <= 0 || i.StartTime == "" {
 		return entry{}, ErrGone // a zero identity must not match kill(0)'s group
 	}
+	if m := Simulated(i.BootID); m != nil {
+		if !m.Alive(i) {
+			return entry{}, ErrGone
+		}
+		return entry{start: i.StartTime}, nil
+	}
 	boot, err := bootID()
 	if err != nil {
 		return entry{}, err

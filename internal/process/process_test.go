@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -124,4 +125,40 @@ func TestKillGroupNeedsLeader(t *testing.T) {
 	require.ErrorContains(t, member.KillGroup(), "does not lead one")
 	require.True(t, leader.Alive())
 	require.True(t, member.Alive())
+}
+
+// table is a simulated machine on which only one process runs.
+type table struct {
+	runs    process.Identity
+	signals []syscall.Signal
+}
+
+func (m *table) Alive(id process.Identity) bool { return id == m.runs }
+func (m *table) Signal(_ process.Identity, signal syscall.Signal) {
+	m.signals = append(m.signals, signal)
+}
+
+func (m *table) Worker() process.Identity { return m.runs }
+
+func (m *table) Start(process.Identity, string) (process.Identity, io.WriteCloser, chan struct{}) {
+	return process.Identity{}, nil, nil
+}
+
+func TestSimulatedProcessIsNoRealOne(t *testing.T) {
+	_, real := sleeper(t)
+	same := process.Identity{PID: real.PID, StartTime: real.StartTime, BootID: "simulated"}
+	m := &table{runs: same}
+	end := process.Simulate("simulated", m)
+	require.True(t, same.Alive())
+	require.NoError(t, same.Signal(syscall.SIGTERM))
+	require.NoError(t, same.KillGroup())
+	require.Equal(t, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}, m.signals)
+	m.runs = process.Identity{}
+	require.False(t, same.Alive())
+	require.ErrorIs(t, same.Signal(syscall.SIGKILL), process.ErrGone)
+	require.NoError(t, same.AwaitEnd(t.Context()))
+	require.Len(t, m.signals, 2)
+	end()
+	require.False(t, same.Alive(), "it is of another boot")
+	require.True(t, real.Alive(), "the real process got a signal")
 }

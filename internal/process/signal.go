@@ -13,6 +13,13 @@ func (i Identity) Signal(sig syscall.Signal) error {
 	if i.PID <= 0 {
 		return i.signalError(sig, ErrGone)
 	}
+	if m := Simulated(i.BootID); m != nil {
+		_, err := i.entry()
+		if err == nil {
+			m.Signal(i, sig)
+		}
+		return i.signalError(sig, err)
+	}
 	p, err := os.FindProcess(i.PID)
 	if err != nil {
 		return i.signalError(sig, err)
@@ -34,6 +41,10 @@ func (i Identity) KillGroup() error {
 	_, err := i.entry()
 	if err != nil {
 		return i.signalError(syscall.SIGKILL, err)
+	}
+	if m := Simulated(i.BootID); m != nil {
+		m.Signal(i, syscall.SIGKILL)
+		return nil
 	}
 	group, err := syscall.Getpgid(i.PID)
 	if err == nil && group != i.PID {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 type Process struct {
 	id    process.Identity
 	dir   string
-	pipe  *os.File // nil once the agent may start
+	pipe  io.WriteCloser // nil once the agent may start
 	once  sync.Once
 	ended chan struct{}
 }
@@ -55,17 +56,24 @@ func Start(argv []string, dir string, held *os.File) (*Process, error) {
 	if closed := r.Close(); err != nil {
 		return nil, fmt.Errorf("start the supervisor of a call: %w", errors.Join(err, closed, w.Close()))
 	}
-	p := &Process{dir: dir, pipe: w, ended: make(chan struct{})}
-	if p.id, err = process.Of(cmd.Process.Pid); err != nil { // not reaped: its pid is not reused
+	id, err := process.Of(cmd.Process.Pid) // not reaped: its pid is not reused
+	if err != nil {
 		return nil, fmt.Errorf("start the supervisor of a call: %w", errors.Join(err, w.Close(), cmd.Wait()))
 	}
+	ended := make(chan struct{})
 	go func() {
-		defer close(p.ended)
+		defer close(ended)
 		if err := cmd.Wait(); err != nil {
 			return
 		}
 	}()
-	return p, nil
+	return Waiting(dir, id, w, ended), nil
+}
+
+// Waiting returns a supervisor that was started for a delivery and waits for one byte in pipe. It closes ended when it
+// has ended.
+func Waiting(dir string, id process.Identity, pipe io.WriteCloser, ended chan struct{}) *Process {
+	return &Process{id: id, dir: dir, pipe: pipe, ended: ended}
 }
 
 // supervisorEnv returns the environment of a supervisor: nothing of the worker's, which contains secrets, except for
