@@ -58,7 +58,7 @@ var packageLayers = []layer{
 	{"programs", []string{"worker"}},
 	{"programs", []string{"test/browser", "test/histories", "test/modelapi"}},
 	{"programs", []string{"test/realcli"}},
-	{"programs", []string{"test/bench", "test/conformance", "test/e2e"}},
+	{"programs", []string{"test/bench", "test/conformance", "test/e2e", "test/simulation"}},
 }
 
 func TestImportsGoDown(t *testing.T) {

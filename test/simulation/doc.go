@@ -1,0 +1,28 @@
+// Package simulation executes random runs with the real workflow, activities, run directory and store, and a simulated
+// machine, schedule and operator. A seed decides all of a run, so a failure prints the seed that shows it again.
+//
+// A run is a testing/synctest bubble that contains the SDK's test environment. The environment and the bubble fit
+// together with these rules:
+//
+//   - A goroutine that waits for a mutex, or in a system call, does not count as blocked. So no step waits for its turn
+//     while its goroutine holds a mutex that others need (steps on the folder of the store), and files are in memory.
+//     Locks of directories are polled with timers, and agents are goroutines.
+//   - The environment has a separate clock, which jumps to the next timer when no activity runs. It would jump to the
+//     end of the workflow while a run waits for its operator, so the operator is a timer there.
+//   - A goroutine that is left at the end is an error of the bubble. So a lost delivery is repeated by the simulation,
+//     except for calls: the environment leaves a goroutine behind if a workflow ends between two attempts.
+//   - Two timers that fire at the same time wake their goroutines in any order. So each turn takes an odd time.
+//   - The folder has always the same name: the journal contains it, and digests of that are names of files.
+//
+// Each activity waits for its turn when it begins, and before each step on the disk (internal/durable). A supervisor
+// with its agent waits before each of its steps. The scheduler chooses one of them when all others are blocked. Before
+// that a worker may crash (in the middle of a write, too), a delivery be lost whose worker continues, a supervisor be
+// killed, a message arrive, or time pass. Continue-as-new and epochs are new environments on the same disk. After a
+// crash the next step ends its goroutine. Only what internal/durable does not see, such as the removal of scratch
+// directories, can happen before that.
+//
+// After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events. At
+// the end the invariants of test/e2e apply, except that the ledger of costs is off and that only the artifact is
+// compared with an undisturbed run, and the check of the directory. The environment does not wait for activities that
+// it cancels, knows no resets, and does not execute the workflow again from its history.
+package simulation

@@ -1,0 +1,262 @@
+package simulation_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// projected checks what must hold whenever a batch was written: the journal only grows and has no gap, meta.json has
+// its chain, and the fold of its events.
+func (w *world) projected() {
+	w.batches++
+	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	if err != nil {
+		w.check(err)
+		return
+	}
+	if !bytes.HasPrefix(raw, w.journal) {
+		w.fail("invariant 3: batch %d: the journal does not begin with what it was", w.batches)
+	}
+	w.journal = raw
+	meta, err := w.dir.Meta()
+	if err != nil {
+		w.fail("invariant 1: batch %d: %w", w.batches, err)
+		return
+	}
+	w.check(folds(raw, meta))
+}
+
+// folds compares meta.json with the journal that it names.
+func folds(raw []byte, meta rundir.Meta) error {
+	fold := run.NewFold(run.State{}, run.History{})
+	chain, ts := run.Chain(""), ""
+	var state run.State
+	for i, line := range strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n") {
+		e, err := run.ParseLine(line)
+		switch {
+		case err != nil:
+			return fmt.Errorf("invariant 3: line %d: %w", i+1, err)
+		case e.Seq != int64(i)+1:
+			return fmt.Errorf("invariant 3: line %d has seq %d", i+1, e.Seq)
+		case e.TS < ts:
+			return fmt.Errorf("invariant 3: event %d goes back in time", e.Seq)
+		}
+		ts = e.TS
+		chain = chain.Over([]string{line})
+		fold.Apply(e)
+		if e.Seq == meta.Events.Seq {
+			state = fold.State()
+			if chain != meta.Events.Chain {
+				return fmt.Errorf("invariant 3: meta.json has another chain at event %d", e.Seq)
+			}
+		}
+	}
+	want, werr := json.Marshal(state)
+	got, gerr := json.Marshal(meta.State)
+	if werr != nil || gerr != nil || !bytes.Equal(want, got) {
+		return errors.Join(werr, gerr, fmt.Errorf("invariant 1: meta.json at event %d is not the fold of its events",
+			meta.Events.Seq))
+	}
+	return nil
+}
+
+// ended checks all that must hold at the end of a run.
+func (w *world) ended() {
+	meta, err := w.dir.Meta()
+	if tail, terr := w.dir.Tail(); terr == nil && tail.Seq == 0 {
+		return // it was cancelled before it began, each time
+	}
+	if err != nil {
+		w.check(err)
+		return
+	}
+	book, err := records.State(w.dir.Dir)
+	w.check(err)
+	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	w.check(err)
+	var events []run.Event
+	for line := range strings.Lines(string(raw)) {
+		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
+		w.check(err)
+		events = append(events, e)
+	}
+	if meta.Events.Seq != int64(len(events)) {
+		w.fail("invariant 1: meta.json is at event %d of %d", meta.Events.Seq, len(events))
+	}
+	w.check(wholeLines(w.dir.Root))
+	if !bytes.HasPrefix(raw, w.journal) {
+		w.fail("invariant 3: the journal does not begin with what it was")
+	}
+	w.check(folds(raw, meta))
+	w.check(w.unchanged())
+	w.check(w.answeredOnce(events))
+	w.check(w.costs(meta, book, events))
+	if left := w.machine.agents(); len(left) > 0 {
+		w.fail("invariant 8: %d agents survive", len(left))
+	}
+	w.check(w.provenance(meta))
+	w.check(oneEnd(events))
+	r, err := fsck.Check(context.Background(), w.dir.Dir, fsck.CheckOptions{})
+	if err == nil && !r.OK {
+		err = fmt.Errorf("the check finds %+v", r.Issues)
+	}
+	w.check(err)
+}
+
+// wholeLines wants every line of every JSONL file to be an object that ends (2).
+func wholeLines(root string) error {
+	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(raw)) {
+			var object map[string]any
+			if err := json.Unmarshal([]byte(line), &object); err != nil || !strings.HasSuffix(line, "\n") {
+				return fmt.Errorf("invariant 2: %s: line %.80q: %w", path, line, err)
+			}
+		}
+		return nil
+	})
+}
+
+// keep records, at a crash, the files of the checkpoints that are committed.
+func (w *world) keep() {
+	book, err := records.State(w.dir.Dir)
+	if err != nil {
+		return // there is none yet
+	}
+	for _, c := range book.Checkpoints {
+		files, err := filepath.Glob(filepath.Join(w.dir.Path(c.CheckpointDir), "*"))
+		w.check(err)
+		for _, f := range files {
+			raw, err := os.ReadFile(f)
+			if w.check(err); !durable.IsTemp(f) {
+				w.settled[f] = string(store.DigestOf(raw))
+			}
+		}
+	}
+}
+
+// unchanged wants the checkpoints that a crash found committed to be as they were (5).
+func (w *world) unchanged() error {
+	for f, digest := range w.settled {
+		raw, err := os.ReadFile(f)
+		if err != nil || string(store.DigestOf(raw)) != digest {
+			return fmt.Errorf("invariant 5: %s was committed at a crash and is another file now: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// answeredOnce wants no call to be paid for again once an agent has answered it, and each to be journaled once (4).
+func (w *world) answeredOnce(events []run.Event) error {
+	w.calls.mu.Lock()
+	defer w.calls.mu.Unlock()
+	answered := map[string]int{}
+	for call, n := range w.calls.usable {
+		answered[filepath.Dir(call)] += n
+	}
+	for call, n := range answered {
+		if n > 1 {
+			return fmt.Errorf("invariant 4: call %s was answered %d times", call, n)
+		}
+	}
+	ends := map[string]int64{}
+	for _, e := range events {
+		if e.Kind == run.KindRunReverted { // what it abandons may be done again
+			clear(ends)
+		}
+		if e.Kind != run.KindPassEnd {
+			continue
+		}
+		var p run.PassEnd
+		e.Decode(&p)
+		if first := ends[p.Call]; first > 0 {
+			return fmt.Errorf("invariant 4: call %s ends in events %d and %d", p.Call, first, e.Seq)
+		}
+		ends[p.Call] = e.Seq
+	}
+	return nil
+}
+
+// costs wants the rows of the cost log to add up to what the state files say (6).
+func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, _ []run.Event) error {
+	rows, skipped, err := rundir.Rows[rundir.CostRow](w.dir.Dir, layout.CostLog)
+	if err != nil || skipped > 0 {
+		return fmt.Errorf("invariant 6: %d rows cannot be read: %w", skipped, err)
+	}
+	sum := 0.0
+	for _, r := range rows {
+		sum = run.Cents(sum + r.USD)
+	}
+	got := []float64{meta.State.Total(), run.Cents(book.Cost.TotalEstimatedCostUSD + book.SunkCostUSD)}
+	if want := []float64{sum, sum}; !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("invariant 6: cost rows add up to %v; meta.json and state.json say %v", sum, got)
+	}
+	return nil
+}
+
+// provenance wants every row to go on where the one before ended, and the last to be the artifact (9).
+func (w *world) provenance(meta rundir.Meta) error {
+	type row struct {
+		Before string `json:"hash_before"`
+		After  string `json:"hash_after"`
+	}
+	rows, skipped, err := rundir.Rows[row](w.dir.Dir, layout.ProvenanceFile)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(rows) == 0 {
+		return nil
+	}
+	if err != nil || skipped > 0 {
+		return fmt.Errorf("invariant 9: %d rows cannot be read: %w", skipped, err)
+	}
+	for i := range rows[1:] {
+		if rows[i+1].Before != rows[i].After {
+			return fmt.Errorf("invariant 9: row %d begins with %.8s, row %d ended with %.8s", i+2, rows[i+1].Before, i+1,
+				rows[i].After)
+		}
+	}
+	if a := meta.State.Artifact; a != nil && rows[len(rows)-1].After != a.Digest {
+		return fmt.Errorf("invariant 9: the last row ends with %.8s, the artifact is %.8s", rows[len(rows)-1].After, a.Digest)
+	}
+	return nil
+}
+
+// oneEnd wants one terminal event in each epoch (10).
+func oneEnd(events []run.Event) error {
+	epoch, ends := 1, map[int]int{}
+	for _, e := range events {
+		switch e.Kind {
+		case run.KindRunResumed:
+			var p run.RunResumed
+			e.Decode(&p)
+			epoch = max(epoch, p.Epoch)
+		case run.KindRunEnd, run.KindRunInterrupted:
+			ends[epoch]++
+		}
+	}
+	for n := 1; n <= epoch; n++ {
+		if ends[n] != 1 {
+			return fmt.Errorf("invariant 10: epoch %d has %d terminal events", n, ends[n])
+		}
+	}
+	return nil
+}

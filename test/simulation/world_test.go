@@ -1,0 +1,226 @@
+package simulation_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/projector"
+)
+
+// world is one simulated run: a host with workers, the disk, and the scheduler that lets one of them go on at a time.
+type world struct {
+	plan    plan
+	random  *rand.Rand // only the scheduler, and the process whose turn it is, may use it
+	answers *rand.Rand // of the operator
+	root    string
+	dir     projector.Dir
+	store   string
+	machine *machine
+	calls   *callLog
+	fault   fault // planted
+
+	mu       sync.Mutex
+	parked   []*ticket
+	arrivals chan struct{}
+	over     chan struct{}
+	workers  []*worker
+	flights  []*flight
+	env      *testsuite.TestWorkflowEnvironment // of the open execution; nil: none is open
+	broken   []error
+	hash     uint64
+	log      []string
+	picks    int
+	quiets   int
+	crashes  int
+	losses   int
+	kills    int
+	messages int
+
+	epochs, executions int // beyond the first epoch; in all
+
+	settled map[string]string // digests of files that must not change any more
+
+	meta    []byte // that a planted fault puts back
+	journal []byte // as the last projection left it
+	batches int
+}
+
+// ticket is one goroutine that waits for its turn.
+type ticket struct {
+	key    string
+	worker *worker // of a step
+	op     durable.Op
+	bytes  int
+	turn   chan order
+}
+
+// order is what a ticket is told with its turn.
+type order struct {
+	worker *worker // that executes an activity
+	err    error   // with which a step fails
+}
+
+// park waits for the turn of a ticket.
+func (w *world) park(k *ticket) order {
+	k.turn = make(chan order, 1)
+	w.mu.Lock()
+	w.parked = append(w.parked, k)
+	w.mu.Unlock()
+	select {
+	case w.arrivals <- struct{}{}:
+	default:
+	}
+	return <-k.turn
+}
+
+// choose returns a number below n.
+func (w *world) choose(n int) int { return w.random.IntN(n) }
+
+// chance is true in one of n cases.
+func (w *world) chance(n int) bool { return w.choose(n) == 0 }
+
+// schedule lets one ticket go on at a time until the world is over. All other goroutines are blocked when it chooses,
+// so the order depends on the seed alone.
+func (w *world) schedule() {
+	for {
+		select {
+		case <-w.arrivals:
+		case <-w.over:
+			return
+		}
+		for w.tick(); w.pick(); w.tick() {
+		}
+	}
+}
+
+// tick waits until all other goroutines are blocked. It takes time, so that the timers that two of them set at
+// different turns never fire at the same time: which of them is first would not depend on the seed.
+func (w *world) tick() {
+	const odd = 1007 * time.Nanosecond // not in a whole number of times in any interval of the programs
+	time.Sleep(odd)
+	synctest.Wait()
+}
+
+// pick lets one ticket go on, and returns false if none waits.
+func (w *world) pick() bool {
+	w.mu.Lock()
+	waiting := slices.Clone(w.parked)
+	w.mu.Unlock()
+	if len(waiting) == 0 {
+		return false
+	}
+	if w.picks++; w.picks > maxPicks {
+		w.stop(fmt.Errorf("the run does not end: %d steps", w.picks))
+	}
+	slices.SortStableFunc(waiting, func(a, b *ticket) int { return cmp.Compare(w.name(a.key), w.name(b.key)) })
+	k := waiting[w.choose(len(waiting))]
+	w.note(w.name(k.key))
+	o := w.disturb(k)
+	w.mu.Lock()
+	w.parked = slices.DeleteFunc(w.parked, func(p *ticket) bool { return p == k })
+	w.mu.Unlock()
+	k.turn <- o
+	return true
+}
+
+const maxPicks = 60_000
+
+// disturb does what may happen before a ticket goes on: a crash of its worker, the loss of a delivery, the death of a
+// supervisor, a message, or the passing of time.
+func (w *world) disturb(k *ticket) order {
+	o := order{}
+	switch {
+	case k.worker != nil && w.crashes < w.plan.crashes && w.chance(w.plan.calm):
+		if k.op == durable.OpWrite && k.bytes > 1 {
+			o.err = durable.Torn{Bytes: w.choose(k.bytes)}
+		}
+		w.crashes++
+		w.note(fmt.Sprintf("crash of %s", k.worker.name))
+		k.worker.crash()
+	case w.losses < w.plan.losses && w.chance(w.plan.calm):
+		if f := w.anyFlight(); f != nil {
+			w.losses++
+			w.note("lost delivery " + f.key)
+			f.lose(nil)
+		}
+	case w.kills < w.plan.kills && w.chance(w.plan.calm):
+		if all := w.machine.agents(); len(all) > 0 {
+			w.kills++
+			p := all[w.choose(len(all))]
+			w.note("killed supervisor of " + w.callName(p.dir))
+			p.end()
+		}
+	case w.messages < w.plan.messages && w.chance(w.plan.calm):
+		w.messages++
+		w.message()
+	case w.chance(40):
+		time.Sleep(time.Duration(1+w.choose(15)) * time.Second)
+	}
+	if o.worker = k.worker; o.worker == nil {
+		o.worker = w.workers[w.choose(len(w.workers))]
+	}
+	return o
+}
+
+var (
+	temporary = regexp.MustCompile(`\.tmp\.[0-9A-Za-z]+`)
+	digests   = regexp.MustCompile(`[0-9a-f]{12,}`) // some depend on the name of the world's folder
+)
+
+// name is a path without what differs between two executions of the same seed.
+func (w *world) name(path string) string {
+	path = temporary.ReplaceAllString(strings.ReplaceAll(path, w.root, "ROOT"), ".tmp")
+	return digests.ReplaceAllString(path, "#")
+}
+
+// callName is the call and delivery of a scratch directory.
+func (w *world) callName(dir string) string {
+	call := filepath.Base(filepath.Dir(dir))
+	return call + "/" + filepath.Base(dir)
+}
+
+// note adds a line to the record of the run, which its hash covers.
+func (w *world) note(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x %s", w.hash, line)
+	w.hash = h.Sum64()
+	w.log = append(w.log, line)
+}
+
+// fail records that something does not hold.
+func (w *world) fail(format string, args ...any) { w.check(fmt.Errorf(format, args...)) }
+
+func (w *world) check(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = append(w.broken, err)
+}
+
+func (w *world) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Join(w.broken...)
+}
+
+// stop gives up a run that cannot end: nothing of it can be waited for.
+func (w *world) stop(err error) {
+	panic(fmt.Sprintf("%v; the last steps:\n%s", err, strings.Join(w.log[max(0, len(w.log)-30):], "\n")))
+}
