@@ -68,3 +68,27 @@ func TestLateSignalsAreJournaled(t *testing.T) {
 		})
 	}
 }
+
+// A cancellation that arrives while the end is written comes too late: the journal has the end.
+func TestLateCancellationKeepsTheEnd(t *testing.T) {
+	for name, hook := range map[string]func(w *harness){
+		"while the end is written": func(w *harness) { w.dir.before = map[int]func(){3: w.env.CancelWorkflow} },
+		"while it is sealed":       func(w *harness) { w.dir.sealing = w.env.CancelWorkflow },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			hook(w)
+			r := w.done()
+			require.Equal(t, []run.RunEnd{{Status: run.Done}}, payloads[run.RunEnd](w, run.KindRunEnd))
+			require.Equal(t, w.dir.tail(), r.Tail)
+			require.Equal(t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail)
+		})
+	}
+}
+
+func TestCancellationBetweenExecutionsEndsTheRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Options.ContinueAfter = 1
+	w.dir.sealing = w.env.CancelWorkflow
+	w.cancelled()
+}

@@ -86,15 +86,24 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.closeCancelled(ctx)
 		case errors.Is(err, errContinueAsNew):
-			return Result{}, e.continueAsNew(ctx)
+			return e.handOver(ctx)
 		case err != nil:
 			return e.closeFailed(ctx, err)
 		case end != nil:
 			return e.close(ctx, *end)
 		case e.historyFull(ctx):
-			return Result{}, e.continueAsNew(ctx)
+			return e.handOver(ctx)
 		}
 	}
+}
+
+// handOver continues in the next execution. If the run is cancelled before that, this execution closes it.
+func (e *engine) handOver(ctx workflow.Context) (Result, error) {
+	err := e.continueAsNew(ctx)
+	if temporal.IsCanceledError(err) {
+		return e.closeCancelled(ctx)
+	}
+	return Result{}, err
 }
 
 // newEngine registers all handlers before the workflow yields for the first time.
@@ -345,6 +354,8 @@ func (e *engine) drainHandlers(ctx workflow.Context) error {
 }
 
 func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx) // a cancellation comes too late
+	defer cancel()
 	e.control.drainSignals(ctx)
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return Result{}, err
@@ -385,11 +396,9 @@ func (e *engine) closeFailed(ctx workflow.Context, cause error) (Result, error) 
 	return r, temporal.NewNonRetryableApplicationError(cause.Error(), "Failed", cause)
 }
 
-// closeCancelled closes the run on a disconnected context.
+// closeCancelled closes a cancelled run.
 func (e *engine) closeCancelled(ctx workflow.Context) (Result, error) {
-	free, cancel := workflow.NewDisconnectedContext(ctx)
-	defer cancel()
-	r, err := e.close(free, run.RunEnd{Status: run.Cancelled})
+	r, err := e.close(ctx, run.RunEnd{Status: run.Cancelled})
 	if err != nil {
 		return r, err
 	}
