@@ -36,12 +36,14 @@ type Reopen struct {
 	From  run.Status `json:"from"` // as shown: interrupted if the events are open and the workflow is not
 	// why the workflow ended, if the events left the run open; journaled as an interruption first
 	Interruption string `json:"torn,omitempty"`
-	By           string `json:"by,omitempty"`
-	Note         string `json:"note,omitempty"`
-	Force        bool   `json:"force,omitempty"`
-	Reason       string `json:"reason,omitempty"` // for force
-	Host         string `json:"host"`
-	Build        string `json:"build"`
+	// the decision that halted the run was journaled, and its workflow ended before it wrote run.end
+	Unended bool   `json:"unended,omitempty"`
+	By      string `json:"by,omitempty"`
+	Note    string `json:"note,omitempty"`
+	Force   bool   `json:"force,omitempty"`
+	Reason  string `json:"reason,omitempty"` // for force
+	Host    string `json:"host"`
+	Build   string `json:"build"`
 
 	Cluster  string `json:"cluster,omitempty"`  // id of the Temporal cluster of the epoch
 	Embedded bool   `json:"embedded,omitempty"` // the cluster is the embedded server of that host

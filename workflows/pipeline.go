@@ -182,6 +182,12 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.j.archive(ctx, e.j.tail); err != nil {
 		return err
 	}
+	if r.Unended {
+		end := run.RunEnd{Status: e.j.state.Status, Reason: e.j.state.Reason}
+		if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
+			return err
+		}
+	}
 	if r.Interruption != "" {
 		if err := e.j.emit(ctx, run.KindRunInterrupted, e.j.state.Phase, run.RunInterrupted{
 			Reason: r.Interruption, At: e.j.now(ctx),

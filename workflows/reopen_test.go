@@ -75,6 +75,29 @@ func TestReopenJournalsInterruptionFirst(t *testing.T) {
 	require.Equal(t, 1, w.agent.calls[call(1, 1)])
 }
 
+// A halt is its decision and one end: if the workflow was terminated between both, the next epoch writes the end.
+func TestReopenEndsHaltFirst(t *testing.T) {
+	w := newHarness(t, anAsk)
+	w.asks(message{"action": "halt", "by": "ada"})
+	w.ends(run.Halted, run.ReasonHandoffHalt)
+	var cut int
+	for i, e := range w.dir.events(t) {
+		if e.Kind == run.KindHandoffDecided {
+			cut = i + 1
+		}
+	}
+	w.dir.lines, w.dir.seals = w.dir.lines[:cut], nil
+	require.Equal(t, run.Halted, w.dir.state(t).Status)
+	w.agent.scores = []float64{3}
+	w.asks(message{"action": "continue"})
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Halted, Force: true, Reason: "all the same", Unended: true})
+	w.done()
+	require.Equal(t, run.KindRunEnd, w.dir.events(t)[cut].Kind)
+	require.Equal(t, run.KindRunResumed, w.dir.events(t)[cut+1].Kind)
+	ends := payloads[run.RunEnd](w, run.KindRunEnd)
+	require.Equal(t, []run.RunEnd{{Status: run.Halted, Reason: run.ReasonHandoffHalt}, {Status: run.Done}}, ends)
+}
+
 func TestReopenCancelsInterruptedRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()

@@ -31,6 +31,7 @@ func (e *DamagedError) Error() string {
 type Continuation struct {
 	rundir.Now
 	Start run.RunStart
+	Ended bool // the last epoch has journaled its end
 	// lines that are damaged or missing in the directory, and that the store or the history has
 	Broken []run.JournalDamage
 
@@ -88,6 +89,12 @@ func (c *Continuation) fold(x *examined) error {
 		if !started && e.Kind == run.KindRunStart {
 			started = true
 			e.Decode(&c.Start)
+		}
+		switch e.Kind {
+		case run.KindRunEnd, run.KindRunInterrupted:
+			c.Ended = true
+		case run.KindRunResumed, run.KindRunReverted:
+			c.Ended = false
 		}
 		fold.Apply(e)
 	}

@@ -188,6 +188,39 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 	}
 }
 
+// TestResumeOfAHaltKnowsWhetherItEnded: the decision halts the run, also if its end was not written.
+func TestResumeOfAHaltKnowsWhetherItEnded(t *testing.T) {
+	for name, ended := range map[string]bool{"ended": true, "terminated before its end": false} {
+		t.Run(name, func(t *testing.T) {
+			o, _, started := closing(t, run.Failed)
+			s, err := store.Open(t.Context(), o.Settings.Store)
+			require.NoError(t, err)
+			defer s.Close()
+			entries := []entry{
+				{run.KindRunStart, run.RunStart{RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page",
+					Plan: string(must(s.PutJSON(t.Context(), small))(t)), Definition: blobOf(t, s, "stages: []").Digest,
+					Policy: string(must(s.PutJSON(t.Context(), Policy{Version: 1}))(t)),
+					Stages: []run.StageRef{{Name: "write"}}}},
+				{run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1}},
+				{run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: "q1", Phase: "write",
+					Round: 1, Actions: []string{run.ActionContinue, run.ActionHalt}}},
+				{run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "q1", Action: run.ActionHalt}},
+			}
+			if ended {
+				entries = append(entries, entry{run.KindRunEnd, run.RunEnd{Status: run.Halted}})
+			}
+			d := directoryOf(t, s, "r2", entries...)
+			_, err = o.Resume(t.Context(), d, Reopening{Force: true, Reason: "all the same"})
+			require.NoError(t, err)
+			require.Len(t, *started, 1)
+			re := (*started)[0].Reopen
+			require.Equal(t, run.Halted, re.From)
+			require.Equal(t, !ended, re.Unended)
+			require.Empty(t, re.Interruption)
+		})
+	}
+}
+
 // TestRefusedVerbsChangeNothing in the directory of a run that has closed: no file, and no time of a change.
 func TestRefusedVerbsChangeNothing(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -316,6 +316,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 	if effective.Status == run.Interrupted && effective.Recorded != run.Interrupted {
 		in.Reopen.Interruption = effective.Detail
 	}
+	in.Reopen.Unended = effective.Status == run.Halted && !now.Ended
 	return in, restored, nil
 }
 
