@@ -233,7 +233,7 @@ func (m *model) typing(k tea.KeyPressMsg) tea.Cmd {
 // foot returns the lines at the bottom: notice, input line and keys.
 func (m *model) foot() []string {
 	var out []string
-	t, w := m.theme, m.width
+	t, w := m.theme(), m.width
 	if m.notice != "" {
 		style := t.accent
 		if m.bad {
@@ -276,7 +276,7 @@ func (m *model) keys() string {
 	if m.o.Attached && m.scene.Status == run.Running {
 		all = append(all, [2]string{"Ctrl+C", "pause and leave"})
 	}
-	return m.theme.keyLine(append(all, [2]string{"q", leave}), m.width)
+	return m.theme().keyLine(append(all, [2]string{"q", leave}), m.width)
 }
 
 func (t theme) keyLine(all [][2]string, width int) string {

@@ -8,10 +8,11 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Widths of the layout: below the first, lines are cut; from the second on there are two columns.
+// Widths of the layout: below the first, lines are cut; from the second on there are two columns, of which the left one
+// is as wide as the first, and the right one has what the figures of passes need.
 const (
 	narrowest  = 70
-	twoColumns = 110
+	twoColumns = 130
 )
 
 // panel is one part of the screen. Its lines are rendered for a width; most need less.
@@ -125,7 +126,7 @@ func (t theme) columns(panels []panel, draw drawer, width, height int) []string 
 			left = append(left, p)
 		}
 	}
-	room, w := height-len(out), (width-1)/2
+	room, w := height-len(out), max(narrowest, (width-1)/2)
 	a, b := t.column(left, draw, w, room), t.column(right, draw, width-1-w, room)
 	for i := 0; i < max(len(a), len(b)); i++ {
 		x, y := "", ""

@@ -1,10 +1,14 @@
 package watch
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/charmbracelet/colorprofile"
+)
 
 // Render draws a scene for a terminal of a size, without keys.
 func Render(s Scene, width, height int, dark bool) string {
-	text, _ := newTheme(dark).screen(s, nil, 0, width, height)
+	text, _ := newTheme(dark, colorprofile.TrueColor).screen(s, nil, 0, width, height)
 	return text
 }
 

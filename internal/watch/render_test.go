@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/figures"
@@ -194,7 +195,7 @@ func TestThemesDiffer(t *testing.T) {
 }
 
 func TestScrollingReachesEnd(t *testing.T) {
-	th := newTheme(true)
+	th := newTheme(true, colorprofile.TrueColor)
 	all := []string{"1", "2", "3", "4", "5", "6"}
 	shown, last := th.window(all, 0, 4, 20)
 	require.Equal(t, 3, last)

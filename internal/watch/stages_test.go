@@ -79,7 +79,7 @@ func TestScreenShowsTheClosingCheck(t *testing.T) {
 }
 
 func TestScreenShowsEveryRole(t *testing.T) {
-	for _, width := range []int{70, 80, 110, 140} {
+	for _, width := range []int{70, 80, 110, 130, 140} {
 		shown := plainly(delivering(), width, 100)
 		for _, role := range []string{"Author: $0.11", "Writer: $1.26", "Editor: unknown", "Publisher: $0.05"} {
 			require.Contains(t, shown, role, width)
@@ -138,7 +138,7 @@ func TestPanelsKeepTheirPlace(t *testing.T) {
 }
 
 func TestLowScreenShowsOutput(t *testing.T) {
-	for _, size := range [][2]int{{110, 24}, {140, 24}} {
+	for _, size := range [][2]int{{130, 24}, {140, 24}} {
 		s := delivering()
 		s.Status, s.State.Status, s.Question = run.Running, run.Running, nil
 		s.Figures.InFlight = []figures.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // theme styles text. Each state also has a word or a symbol, so that NO_COLOR loses no meaning.
@@ -11,14 +12,19 @@ type theme struct {
 	good, warn, bad, accent, dim, strong, frame, filled, empty lipgloss.Style
 }
 
-// newTheme returns colours for dark and light backgrounds, from the palette of 256 colours.
-func newTheme(dark bool) theme {
+// newTheme returns colours for dark and light backgrounds, from the palette of 256 colours. On a terminal with fewer
+// colours the nearest one replaces each, except for the colour of warnings: the nearest to it is red.
+func newTheme(dark bool, profile colorprofile.Profile) theme {
 	pick := lipgloss.LightDark(dark)
 	ink := func(light, onDark string) lipgloss.Style {
 		return lipgloss.NewStyle().Foreground(pick(lipgloss.Color(light), lipgloss.Color(onDark)))
 	}
+	warn := ink("#875f00", "#d7af5f")
+	if profile <= colorprofile.ANSI {
+		warn = lipgloss.NewStyle().Foreground(pick(lipgloss.Yellow, lipgloss.BrightYellow))
+	}
 	return theme{
-		good: ink("#008700", "#5fd75f"), warn: ink("#875f00", "#d7af5f"), bad: ink("#d70000", "#ff8787"),
+		good: ink("#008700", "#5fd75f"), warn: warn, bad: ink("#d70000", "#ff8787"),
 		accent: ink("#005faf", "#87afff"), dim: ink("#626262", "#9e9e9e"),
 		strong: lipgloss.NewStyle().Bold(true), frame: ink("#b2b2b2", "#585858"),
 		filled: ink("#008700", "#5faf5f"), empty: ink("#c6c6c6", "#4e4e4e"),

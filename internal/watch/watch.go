@@ -19,6 +19,7 @@ import (
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -122,7 +123,8 @@ type model struct {
 	o   Options
 
 	width, height int
-	theme         theme
+	light         bool // the background
+	profile       colorprofile.Profile
 	offset, last  int // window on content that is too high, and its maximum offset
 	scene         Scene
 	reader        reader
@@ -144,7 +146,7 @@ type model struct {
 }
 
 func newModel(ctx context.Context, o Options) *model {
-	return &model{ctx: ctx, o: o, theme: newTheme(true), reader: reader{o: o}, reading: true}
+	return &model{ctx: ctx, o: o, profile: colorprofile.ANSI256, reader: reader{o: o}, reading: true}
 }
 
 // Messages of the screen.
@@ -166,6 +168,8 @@ type (
 	}
 )
 
+func (m *model) theme() theme { return newTheme(!m.light, m.profile) }
+
 func (m *model) Init() tea.Cmd {
 	return tea.Batch(tea.RequestBackgroundColor, m.read(), ticks())
 }
@@ -177,7 +181,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = cmp.Or(msg.Width, 80), cmp.Or(msg.Height, 24) // unknown on some terminals
 	case tea.BackgroundColorMsg:
-		m.theme = newTheme(msg.IsDark())
+		m.light = !msg.IsDark()
+	case tea.ColorProfileMsg:
+		m.profile = msg.Profile
 	case tickMsg:
 		return m, m.ticked(time.Time(msg))
 	case readMsg:
@@ -327,12 +333,12 @@ func (m *model) content() string {
 	case m.width == 0:
 		return ""
 	case m.unread != nil:
-		hint := m.theme.dim.Render("q leaves; it is read again.")
+		hint := m.theme().dim.Render("q leaves; it is read again.")
 		return "\n " + cut(run.OneLine(m.unread.Error()), m.width-2) + "\n\n " + hint
 	case !m.ready:
 		return ""
 	}
-	text, last := m.theme.screen(m.scene, m.foot(), m.offset, m.width, m.height)
+	text, last := m.theme().screen(m.scene, m.foot(), m.offset, m.width, m.height)
 	m.last = last
 	m.offset = min(m.offset, last)
 	return text

@@ -30,7 +30,40 @@ func commandRows() rows {
 				require.Contains(t, out, filepath.Join(base, "nowhere")+" is no run directory")
 			}
 		},
+		"CL-11": testExitCodes,
 	}
+}
+
+// testExitCodes lists how commands end. A forced end has the code of a shell for Ctrl+C, and the run's own failure 1.
+func testExitCodes(t *testing.T) {
+	demoRun.get(t) // made by a command that must end with 0
+	interruptedRun.get(t)
+	failingRun.get(t)
+	for name, s := range map[string]stopped{
+		"paused in a wait": pressed.waiting, "paused in a pass": pressed.passing, "paused between sets": pressed.between,
+	} {
+		require.Equal(t, []any{0, "paused"}, []any{s.code, s.state["currentPhase"]}, name)
+	}
+	require.Equal(t, 130, pressed.auditing.code, "forced")
+	require.Equal(t, []any{3, "pass-failed"}, []any{stops[0].code, stops[0].state["phaseReason"]})
+	require.Zero(t, stops[len(stops)-1].code, "completed at last")
+	require.Equal(t, 5, refused[0].code, "resumed without force")
+	broken := copyExample(t, "without-roles", "roles:", "rolls:")
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"status", demoRun.r.dir}},
+		{0, []string{"check", demoRun.r.dir}},
+		{2, []string{"run", "--config", broken, "--output-dir", filepath.Join(base, "never")}},
+		{2, []string{"run", "--config", filepath.Join(base, "no-such.yaml"), "--output-dir", filepath.Join(base, "never")}},
+		{2, []string{"no-such-verb"}},
+		{5, []string{"pause", demoRun.r.dir}},
+	} {
+		out, code := try(t, c.args...)
+		require.Equal(t, c.code, code, "starter %s:\n%s", strings.Join(c.args, " "), out)
+	}
+	require.NoDirExists(t, filepath.Join(base, "never"))
 }
 
 // quiet is a machine on which nothing was started.

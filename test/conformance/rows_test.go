@@ -20,7 +20,7 @@ func allRows(t *testing.T) rows {
 		stateRows(), phaseRows(), recordRows(), cycleRows(), checkpointRows(), costRows(), textLogRows(), logRows(),
 		fileRows(), injuryRows(),
 		promptRows(), agentRows(), retryRows(), structureRows(), errorRows(), moneyRows(), blindRows(), killRows(),
-		terminalRows(), revertRows(), commandRows(),
+		terminalRows(), viewRows(), revertRows(), commandRows(),
 	} {
 		for id, check := range group {
 			require.NotContains(t, all, id, "two checks have this id")

@@ -185,14 +185,19 @@ func makeBudget(t *testing.T) result {
 	output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
 	require.Equal(t, 3, code, output)
 	broke = r.state(t)
+	budgetStop = filepath.Join(base, "budget-stop")
+	require.NoError(t, os.CopyFS(budgetStop, os.DirFS(r.dir)))
 	starter(t, "budget", r.dir, "--usd", "5")
 	starter(t, "resume", r.dir)
 	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
 
-// broke is the state of the run without money.
-var broke object
+// broke is the state of the run without money, and budgetStop a copy of its directory.
+var (
+	broke      object
+	budgetStop string
+)
 
 // before is what the directory held that was used for another configuration.
 var before map[string]string

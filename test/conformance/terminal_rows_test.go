@@ -62,6 +62,7 @@ func makeInterrupted(t *testing.T) result {
 			return started(all, "auditor-B-1") == 1 && answered(all, "auditor-A-1") == 1 &&
 				answered(all, "auditor-C-1") == 1
 		})
+		watchAuditing(t, s)
 		s.interrupt(t)
 		s.shows(t, "Press Ctrl+C again")
 		s.interrupt(t)
