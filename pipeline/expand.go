@@ -76,7 +76,7 @@ func (r Role) Builds() bool { return r.Gives == GivesArtifact || r.Gives == Give
 func (e *expander) stage(si int) PlanStage {
 	s := e.def.Stages[si]
 	ps := PlanStage{
-		Name: s.Name, Title: words(s.Name), Kind: stageKind(s), Repeat: s.Repeat,
+		Name: s.Name, Title: stageTitle(e.def.Wording, s.Name), Kind: stageKind(s), Repeat: s.Repeat,
 		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter, Gate: s.Gate,
 	}
 	if s.Repeat != nil {

@@ -89,7 +89,7 @@ func TestExpandPassesAsPrinted(t *testing.T) {
 func TestExpandGivesEachOfTheLoopWhatItNeeds(t *testing.T) {
 	s := corpusPlan(t).Stages[1]
 	require.Equal(t, StageRepeat, s.Kind)
-	require.Equal(t, "Pa hardening", s.Title)
+	require.Equal(t, "PA hardening", s.Title)
 	require.Len(t, s.Rounds, 1)
 	require.Equal(t, "cp-PA-{n}", s.Rounds[0].Checkpoint)
 	require.Equal(t, "screenshots/cycle-{n}", s.Dir)

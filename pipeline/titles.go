@@ -76,6 +76,16 @@ func (p Step) title() string {
 	}
 }
 
+// stageTitle is the name of a stage for display: "PA hardening" for pa-hardening in the corpus wording (requirement 002
+// §7.2), whose PA is an abbreviation.
+func stageTitle(wording, name string) string {
+	title := words(name)
+	if rest, ok := strings.CutPrefix(title, "Pa "); ok && wording == WordingCorpus {
+		return "PA " + rest
+	}
+	return title
+}
+
 // words turns a name into words for display: "auditor-A" into "Auditor A".
 func words(name string) string {
 	name = strings.NewReplacer("-", " ", "_", " ").Replace(name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 func (l *Log) passStarted(e *Entry, p PassStart) {
@@ -127,7 +129,7 @@ func (l *Log) accepted(p PassEnd) {
 	l.decide(LogDecision{Decision: "accept-output", Validation: result, Checks: all}.about(p.Pass, l.wording))
 	for _, n := range p.Notes {
 		chars := n.Chars
-		l.info("  %s addition appended (%s chars)", capital(n.Name), thousands(chars))
+		l.info("  %s addition appended (%s chars)", Capital(n.Name), thousands(chars))
 		l.decide(LogDecision{Decision: "extract-" + n.Name, Length: &chars}.about(p.Pass, l.wording))
 	}
 	for _, name := range p.Lacks {
@@ -172,11 +174,13 @@ func PassOrFail(passed bool) string {
 	return "FAIL"
 }
 
-func capital(s string) string {
-	if s == "" {
+// Capital returns a text with a capital first letter.
+func Capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if first == utf8.RuneError {
 		return s
 	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // tokens is the estimate where no count was reported: a quarter of the characters.

@@ -194,9 +194,4 @@ func commonPrefix(names []string) string {
 }
 
 // Title capitalizes a name.
-func Title(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
+func Title(s string) string { return run.Capital(s) }

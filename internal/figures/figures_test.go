@@ -264,3 +264,9 @@ func TestFiguresOfStages(t *testing.T) {
 	require.Equal(t, "verdict == good", last.Unmet)
 	require.Empty(t, f.Stages[0].Unmet)
 }
+
+func TestTitle(t *testing.T) {
+	for name, want := range map[string]string{"": "", "critic": "Critic", "éditeur": "Éditeur", "2nd": "2nd"} {
+		require.Equal(t, want, figures.Title(name))
+	}
+}
