@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,30 @@ func TestRefineWithoutAPage(t *testing.T) {
 	require.False(t, c.MetThreshold)
 	require.Nil(t, c.Weaver)
 	require.Empty(t, c.Auditors)
+}
+
+// TestReportOfGivenUpMember is the output of its last attempt, or none: only a used reply becomes a report.
+func TestReportOfGivenUpMember(t *testing.T) {
+	j := newJournal(t)
+	j.start()
+	j.openCycle(1)
+	for i, member := range []string{"auditor-A", "auditor-B", ""} {
+		role := cmp.Or(member, "weaver")
+		end := ended(inCycle(1, member, role, "report"), int64(i+1))
+		end.Outcome, end.Validation.Passed = run.CategoryValidationFailed, false
+		if member != "auditor-B" {
+			for range 2 {
+				j.add(run.KindPassAttempt, run.PassAttempt{Pass: end.Pass, Category: end.Outcome,
+					Output: &run.Blob{Digest: "reply"}})
+			}
+		}
+		j.add(run.KindPassEnd, end)
+	}
+	const dir = "_orchestrator/screenshots/cycle-1"
+	c := j.state.OpenCycle
+	require.Equal(t, dir+"/auditor-A-output-FAILED-2.txt", c.Auditors[0].ReportPath)
+	require.Empty(t, c.Auditors[1].ReportPath)
+	require.Equal(t, dir+"/weaver-output-FAILED-2.txt", c.Weaver.ReportPath)
 }
 
 // TestReplyOfAWorkerInALoop is recorded with the name that the file has.

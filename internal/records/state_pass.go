@@ -69,7 +69,7 @@ func (b ledger) record(p run.PassEnd, unknown int, t run.Wording) rundir.PassRec
 		GlobalPassNumber: p.Number, SubsetPassNumber: p.InRound, SubsetID: p.Set, Rotation: p.Order, AgentRole: p.Role,
 		Description: p.Description, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
 		RetryCount: p.Attempts - 1, PromptPath: layout.PromptFile(p.Pass),
-		RawOutputPath:    layout.ReplyFile(p.Pass),
+		RawOutputPath:    b.outputFile(p),
 		ValidationPassed: p.Validation.Passed, ValidationDetails: p.Validation,
 		Tokens: rundir.PassTokens{
 			InputTokens: p.Spend.Tokens.Input, OutputTokens: p.Spend.Tokens.Output,
@@ -80,9 +80,6 @@ func (b ledger) record(p run.PassEnd, unknown int, t run.Wording) rundir.PassRec
 		CorpusFilesLoaded: list(p.Files), ReferenceFilesLoaded: list(p.References), Outcome: p.Outcome.In(t),
 	}
 	r.HasConvictionAddition, r.HasDiscoveryAddition = b.added(p.Notes)
-	if p.Outcome != run.CategoryOK {
-		r.RawOutputPath = layout.FailedFile(p.Pass, max(1, b.FailedOutputs[FailedKey(p.Pass)]))
-	}
 	if p.Gives == "artifact" && p.Before != "" {
 		r.BackupPath = text(layout.BackupFile(p.Pass, b.CurrentArtifactPath))
 	}
@@ -90,6 +87,17 @@ func (b ledger) record(p run.PassEnd, unknown int, t run.Wording) rundir.PassRec
 		r.ArtifactPath, r.ArtifactHash = text(b.CurrentArtifactPath), text(p.Artifact.Digest)
 	}
 	return r
+}
+
+// outputFile returns the reply of a pass, or of one that was given up the output of its last attempt; empty: none.
+func (b ledger) outputFile(p run.PassEnd) string {
+	if p.Outcome == run.CategoryOK {
+		return layout.ReplyFile(p.Pass)
+	}
+	if n := b.FailedOutputs[FailedKey(p.Pass)]; n > 0 {
+		return layout.FailedFile(p.Pass, n)
+	}
+	return ""
 }
 
 // added reports which of the first two notes a pass added to: conviction and discovery in the words of requirement 002.
@@ -174,7 +182,7 @@ func (b ledger) cycleCall(p run.PassEnd, unknown int) {
 	b.InFlightPACycle.Done[layout.Member(p.Pass)] = true
 	switch {
 	case p.Member != "":
-		c.Auditors = append(c.Auditors, rundir.AuditorRecord{ID: p.Member, ReportPath: layout.ReplyFile(p.Pass),
+		c.Auditors = append(c.Auditors, rundir.AuditorRecord{ID: p.Member, ReportPath: b.outputFile(p),
 			Tokens: tokens, DurationMS: p.DurationMS, Score: p.Score})
 		slices.SortFunc(c.Auditors, func(x, y rundir.AuditorRecord) int { return strings.Compare(x.ID, y.ID) })
 	case p.Gives == "artifact":
@@ -187,7 +195,7 @@ func (b ledger) cycleCall(p run.PassEnd, unknown int) {
 			c.Refine.ArtifactPath = text(b.CurrentArtifactPath)
 		}
 	default:
-		c.Weaver = &rundir.ReportRecord{ReportPath: layout.ReplyFile(p.Pass), Tokens: tokens,
+		c.Weaver = &rundir.ReportRecord{ReportPath: b.outputFile(p), Tokens: tokens,
 			DurationMS: p.DurationMS}
 	}
 }
