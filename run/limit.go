@@ -307,7 +307,11 @@ func (s State) LimitText(c Clock) string {
 	if s.Status != WaitingLimit || s.Limited == nil {
 		return ""
 	}
-	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(s.Limited.Expected()), s.Limited.Whose(), s.Limited.Kind.noun())
+	at, whose, kind := s.Limited.Expected(), s.Limited.Whose(), s.Limited.Kind.noun()
+	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(at), whose, kind)
+	if reset, err := time.Parse(TimeFormat, at); err == nil && !c.Now.IsZero() && reset.Before(c.Now) {
+		text = fmt.Sprintf("waits for %s (%s): the reset at %s has passed", whose, kind, c.At(at))
+	}
 	if left := s.Passes.Total - s.Passes.LastSettled; left > 0 && s.Passes.Total > 0 {
 		noun := "passes"
 		if left == 1 {

@@ -162,6 +162,8 @@ func TestLimitText(t *testing.T) {
 			Kind: run.LimitPlan, Account: "max", AccountID: "id", Number: 3, Reset: "2026-11-25T14:00:00.000Z"},
 			Until: "2026-11-25T14:05:40.000Z"}})}, berlin,
 			"waits until 15:00 (Europe/Berlin) for account max (usage limit)"},
+		{waits("2026-11-25T08:30:00.000Z", 20, 6), nil,
+			"waits for account claude-max (usage limit): the reset at 08:30 (UTC) has passed, 14 passes left"},
 		{run.State{Status: run.Running, Limited: &run.Limited{}}, nil, ""},
 	} {
 		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))

@@ -166,8 +166,10 @@ func (t theme) progress(s Scene, w int) []string {
 	}
 	out := []string{t.name("Phase") + phase}
 	if text := s.State.LimitText(run.Clock{Now: s.Now, Zone: s.Zone}); text != "" && s.Status == run.WaitingLimit {
-		rest := figures.Duration(s.State.Limited.Rest(s.Now))
-		out = append(out, t.name("Limit")+t.warn.Render(cut(rest+" left: "+text, w-label)))
+		if rest := s.State.Limited.Rest(s.Now); rest > 0 {
+			text = figures.Duration(rest) + " left: " + text
+		}
+		out = append(out, t.name("Limit")+t.warn.Render(cut(text, w-label)))
 	}
 	if s.Status.Class() == run.Live {
 		for _, d := range s.State.Damage {
