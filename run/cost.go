@@ -15,11 +15,11 @@ const (
 	CostUnknown           = CostKnown(CategoryUnknown)
 )
 
-// CostText writes an amount that lacks the cost of a number of calls: $1.20, "≥ $1.20 (2 calls unknown)", unknown.
+// CostText writes an amount that lacks the cost of a number of calls: $1.20, "≥ $1.20 (2 calls not fully known)", unknown.
 func CostText(usd float64, unknown int) string {
 	text := ShortCost(usd, unknown)
 	if unknown > 0 && usd > 0 {
-		text += " (" + Plural(unknown, "call") + " unknown)"
+		text += " (" + Plural(unknown, "call") + " not fully known)"
 	}
 	return text
 }

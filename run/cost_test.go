@@ -31,7 +31,7 @@ func TestLowerBoundIsShown(t *testing.T) {
 	all.Add(call)
 	all.Add(run.Spend{USD: 1, Known: run.CostExact})
 	require.Equal(t, run.CostAtLeast, all.Known)
-	require.Equal(t, "≥ $1.25 (1 call unknown)", run.CostText(all.USD, all.Unknown))
+	require.Equal(t, "≥ $1.25 (1 call not fully known)", run.CostText(all.USD, all.Unknown))
 }
 
 func TestFailureTextCountsStarts(t *testing.T) {

@@ -265,7 +265,7 @@ func (s State) StatusText(stands Status) string {
 // UnknownCalls counts the calls whose cost Total lacks.
 func (s State) UnknownCalls() int { return s.Spent.Unknown + s.SunkUnknown }
 
-// CostText writes the total: $1.20, "≥ $1.20 (2 calls unknown)", unknown.
+// CostText writes the total: $1.20, "≥ $1.20 (2 calls not fully known)", unknown.
 func (s State) CostText() string { return CostText(s.Total(), s.UnknownCalls()) }
 
 // CostWords is CostText in a sentence: cost unknown.

@@ -102,7 +102,7 @@ func cost(s run.State) string {
 		}
 	}
 	if n := s.UnknownCalls(); n > 0 && s.Total() > 0 {
-		text += ", " + run.Plural(n, "call") + " unknown"
+		text += ", " + run.Plural(n, "call") + " not fully known"
 	}
 	return text
 }

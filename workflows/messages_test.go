@@ -235,7 +235,7 @@ func TestDetails(t *testing.T) {
 		Stages: []run.StageRef{{Name: "plan"}, {Name: "review", Rounds: 3}}, Spent: run.Totals{USD: 1.5, Unknown: 2},
 	}
 	require.Contains(t, workflows.Details(s, in), "| progress | cost |\n|---|---|\n"+
-		"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls unknown |\n\n")
+		"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls not fully known |\n\n")
 	require.NotContains(t, workflows.Details(s, in), "$", "it begins a formula in the Web UI")
 
 	s = run.State{

@@ -113,7 +113,7 @@ func TestFailureWithoutReportHasUnknownCost(t *testing.T) {
 	s := w.dir.state(t)
 	require.InDelta(t, 2, s.Total(), 1e-9, "two answers")
 	require.Equal(t, 2, s.UnknownCalls())
-	require.Equal(t, "≥ $2.00 (2 calls unknown)", s.CostText())
+	require.Equal(t, "≥ $2.00 (2 calls not fully known)", s.CostText())
 	require.Equal(t, run.CostAtLeast, s.CostKnown())
 }
 
@@ -173,7 +173,7 @@ func TestEndedDeliveryIsCountedOnce(t *testing.T) {
 		[]run.Category{attempts[0].Category, attempts[1].Category})
 	require.Equal(t, "delivery 1 of call run-1/g0.001.1.-.1.abc ended without an answer; its cost is unknown",
 		attempts[0].Message)
-	require.Equal(t, "≥ $2.00 (1 call unknown)", w.dir.state(t).CostText())
+	require.Equal(t, "≥ $2.00 (1 call not fully known)", w.dir.state(t).CostText())
 }
 
 func TestCancelledCallIsCountedOnce(t *testing.T) {

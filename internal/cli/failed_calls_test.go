@@ -65,7 +65,7 @@ func failing(categories ...run.Category) (all []step) {
 
 // TestUnreportedAttemptsCountInTotals shows the cost of failed attempts without a report as unknown in every total.
 func TestUnreportedAttemptsCountInTotals(t *testing.T) {
-	const short, long = "≥ $0.50", "≥ $0.50 (2 calls unknown)"
+	const short, long = "≥ $0.50", "≥ $0.50 (2 calls not fully known)"
 	w := newTargetWorld(t)
 	answer := run.PassEnd{Pass: writing, Outcome: run.CategoryOK, Attempts: 3, LastInRound: true,
 		Validation: run.Validation{Passed: true}, Spend: run.Spend{USD: 0.5, Known: run.CostExact},
@@ -98,7 +98,7 @@ func TestUnreportedAttemptsCountInTotals(t *testing.T) {
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Contains(t, string(raw), short)
-	require.Contains(t, string(raw), "2 calls unknown")
+	require.Contains(t, string(raw), "2 calls not fully known")
 
 	var meta struct {
 		State struct {

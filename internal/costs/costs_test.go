@@ -309,9 +309,9 @@ func TestSummary(t *testing.T) {
 	h.answer("c/1", 1, exact(4))
 	h.settled("c/1")
 	for by, want := range map[string][]string{
-		ByDay:     {"2026-11-25 3 ≥ $3.00 (2 calls unknown)", "2026-11-26 1 $4.00"},
-		ByModel:   {"m 2 $5.00", "n 1 ≥ $2.00 (1 call unknown)", "(unknown) 1 unknown"},
-		ByAccount: {"claude 4 ≥ $7.00 (2 calls unknown)"}, ByPipeline: {"p 4 ≥ $7.00 (2 calls unknown)"},
+		ByDay:     {"2026-11-25 3 ≥ $3.00 (2 calls not fully known)", "2026-11-26 1 $4.00"},
+		ByModel:   {"m 2 $5.00", "n 1 ≥ $2.00 (1 call not fully known)", "(unknown) 1 unknown"},
+		ByAccount: {"claude 4 ≥ $7.00 (2 calls not fully known)"}, ByPipeline: {"p 4 ≥ $7.00 (2 calls not fully known)"},
 	} {
 		sum, err := h.Summarize(h.now.Add(-7*24*time.Hour), by)
 		require.NoError(t, err)
