@@ -58,8 +58,9 @@ func Of(key []byte, ag pipeline.Agent, environ []string) Account {
 }
 
 // launcher are programs that execute what their arguments name. Two commands of one of them have nothing in common.
-var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bun|ruby|perl|php|java|env|npx|uvx?|` +
-	`pipx|docker|podman|ssh|sudo|nice|timeout|xargs|make|go)$`)
+var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bunx?|ruby|perl|php|java|tsx|ts-node|` +
+	`npx|p?npm|pnpx|yarn|uvx?|pipx|nix|make|go|docker|podman|kubectl|ssh|sudo|doas|bwrap|firejail|unshare|systemd-run|` +
+	`env|nohup|setsid|nice|ionice|chrt|taskset|timeout|time|stdbuf|script|flock|caffeinate|xargs|parallel)$`)
 
 // scriptName is how an account of a command is shown: sh agent.sh, sh -c sed. It shows no value of a variable.
 func scriptName(program string, args []string) string {
@@ -70,7 +71,7 @@ func scriptName(program string, args []string) string {
 				return program + " -c " + first[0]
 			}
 			return program
-		case strings.HasPrefix(arg, "-"), assignment.MatchString(arg):
+		case strings.HasPrefix(arg, "-"), assignment.MatchString(arg), number.MatchString(arg):
 		default:
 			return program + " " + filepath.Base(arg)
 		}
@@ -81,6 +82,7 @@ func scriptName(program string, args []string) string {
 var (
 	script     = regexp.MustCompile(`^-[a-z]*c$`) // the next argument is the text of a script
 	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	number     = regexp.MustCompile(`^[0-9.]+[smhd]?$`) // of nice and timeout
 	plainWord  = regexp.MustCompile(`^[A-Za-z0-9_./+-]{1,40}$`)
 )
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,10 +181,16 @@ func TestAccountOfAnAgent(t *testing.T) {
 		{"sh -c cat", []string{"sh", "-c", "cat"}},
 		{"sh -c ./agent.sh", []string{"sh", "-ec", "./agent.sh --key s3cret"}},
 		{"bash", []string{"bash", "-lc", "TOKEN='s3cret word' tool"}},
+		{"timeout tool", []string{"timeout", "-k", "5", "90m", "./tool"}},
 		{"env tool", []string{"env", "-i", "API_KEY=s3cret", "/opt/tool"}},
 	} {
 		name := Of(key, pipeline.Agent{Run: row.run, Reply: "text"}, nil).Name
 		require.Regexp(t, "^"+regexp.QuoteMeta(row.name)+` \([0-9a-f]{8}\)$`, name)
+	}
+	for _, launcher := range strings.Fields("nohup pnpm bunx setsid nice timeout env stdbuf xargs npm yarn doas ionice " +
+		"chrt flock time unshare systemd-run script bwrap firejail caffeinate parallel kubectl nix tsx ts-node") {
+		one := pipeline.Agent{Run: []string{launcher, "one"}, Reply: "text"}
+		require.NotEqual(t, with(one), with(pipeline.Agent{Run: []string{launcher, "two"}, Reply: "text"}), launcher)
 	}
 	named := stream
 	named.Account = "max"
