@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -110,6 +111,7 @@ func verifyVariables(stateDir, runID string) ([]string, error) {
 
 // verification runs gates.
 type verification struct {
+	dir       string // of the run
 	settings  config.Settings
 	secrets   *redact.Redactor
 	store     *store.Store
@@ -132,7 +134,7 @@ func newVerification(dir projector.Dir, claim run.Claim) (*verification, error) 
 	}
 	if !now.State.Status.Settled() {
 		return nil, refuse(true, "run %s in %s is %s, and only a finished run has a final tree: let it finish, or "+
-			"cancel it with \"starter cancel RUN\"", claim.RunID, dir.Root, now.State.Status)
+			"cancel it with: %s", claim.RunID, dir.Root, now.State.Status, shell.Line("starter", "cancel", dir.Root))
 	}
 	start, err := dir.First()
 	if err != nil {
@@ -141,7 +143,7 @@ func newVerification(dir projector.Dir, claim run.Claim) (*verification, error) 
 	if start.Workspace == nil || now.State.Tree == nil {
 		return nil, refuse(false, "run %s in %s has no workspace, so there is no tree to verify", claim.RunID, dir.Root)
 	}
-	v := &verification{state: now.State, workspace: *start.Workspace}
+	v := &verification{dir: dir.Root, state: now.State, workspace: *start.Workspace}
 	if v.plan, err = dir.Plan(); err != nil {
 		return nil, err
 	}
@@ -244,7 +246,7 @@ func (v *verification) run(ctx context.Context, g *Gate) (err error) {
 func (v *verification) checkout(ctx context.Context, dir string) (objects string, err error) {
 	rules := workspace.RulesOf(&v.plan)
 	if _, err := tree.Checkout(ctx, v.store, store.Digest(v.state.Tree.Digest), dir, rules); err != nil {
-		return "", fmt.Errorf("check out the final tree: %w; run \"starter check RUN\"", err)
+		return "", fmt.Errorf("check out the final tree: %w; run: %s", err, shell.Line("starter", "check", v.dir))
 	}
 	if v.workspace.Kind != run.WorkspaceGit {
 		return "", nil
