@@ -234,6 +234,9 @@ func (a *app) greet(s *session, st operations.Started) {
 	if st.Reopened != nil {
 		fmt.Fprint(a.out, reopenedWith(*st.Reopened))
 	}
+	if st.Amended != nil {
+		a.printAmended(*st.Amended)
+	}
 	fmt.Fprintf(a.out, "%s run %s\n  directory  %s\n", word, st.RunID, st.Dir.Root)
 	if s.link != nil {
 		link, err := s.link("/namespaces/" + s.Namespace + "/workflows/" + st.RunID)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // TestMetaHasProjectAndProfile starts runs and reads from meta.json what they work on and what kind they are.
@@ -35,6 +37,21 @@ func TestMetaHasProjectAndProfile(t *testing.T) {
 			require.Equal(t, "work", meta.Profile)
 		})
 	}
+}
+
+// TestRunPrintsAmendment amends a run that waits for a usage limit.
+func TestRunPrintsAmendment(t *testing.T) {
+	w := newTargetWorld(t)
+	dir := filepath.Join(w.root, "waits")
+	w.run(t, "small.yaml", dir, "waits-1", run.WaitingLimit)
+	w.temporal.open = []string{"waits-1"}
+	w.temporal.answer = &workflows.Ack{Status: run.WaitingLimit, Message: "amended; in force for the next call"}
+	file := filepath.Join(w.root, "small.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(smallPipeline+"budget: {usd: 7}\n"), 0o644))
+	output, code := w.here("run", "small.yaml", "--output-dir", dir, "--amend", "--detach")
+	require.Equal(t, 0, code, output)
+	require.Contains(t, output, "Run waits-1: amended; in force for the next call.\n  small.yaml:")
+	require.Contains(t, output, "budget.usd is \"7\"")
 }
 
 // TestRaisedBudgetIsNotAdvisedAgain pauses for the budget, raises it, and looks for advice to raise it.

@@ -107,21 +107,21 @@ func (o Operator) Unchanged(ctx context.Context, def Definition, dir projector.D
 // unchanged compares what the run of a directory is given with what it has. If it is to adopt the differences, an open
 // run is amended; the message for a run that has closed is returned.
 func (o Operator) unchanged(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim, now rundir.Now,
-	effective run.EffectiveStatus) (reopen *workflows.Message, err error) {
+	effective run.EffectiveStatus) (amended *Amended, reopen *workflows.Message, err error) {
 	all, err := o.Differences(ctx, def, dir, claim, now.State)
 	if err != nil || len(all) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	different := o.different(def, dir, claim, effective.Status, effective.Liveness == run.LiveOpen, all)
 	switch {
 	case def.Changed != ChangedAmend || !different.Amendable():
-		return nil, different
+		return nil, nil, different
 	case effective.Liveness == run.LiveOpen:
-		_, err := o.Amend(ctx, def, dir, "run --amend")
-		return nil, err
+		done, err := o.Amend(ctx, def, dir, "run --amend")
+		return &done, nil, err
 	}
 	m, err := o.amendment(ctx, def, dir, claim, now.State, "run --amend")
-	return &m, err
+	return nil, &m, err
 }
 
 // inForce is the start of a run under the plan in force.

@@ -56,6 +56,7 @@ type Started struct {
 	Status   run.Status
 	New      bool
 	Reopened *Reopened // set if the run was interrupted
+	Amended  *Amended  // set if an open run has adopted the definition
 	Warnings []string
 }
 
@@ -196,7 +197,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 	lost := projector.Lost(dir.Dir, now.State)
 	var amends *workflows.Message
 	if now.Tail.Seq > 0 && lost == nil {
-		if amends, err = o.unchanged(ctx, def, dir, claim, now, effective); err != nil {
+		if st.Amended, amends, err = o.unchanged(ctx, def, dir, claim, now, effective); err != nil {
 			return st, err
 		}
 		if now, err = dir.Now(); err != nil { // as amended
