@@ -38,8 +38,10 @@ type Adapter struct {
 	Ends    bool   // a complete output is recognizable; else only the exit of the program ends it
 	Stderr  bool   // a call without result prints its error to standard error, in the same format
 	Cost    CostSource
-	Session bool // the total of a continued session includes that of its earlier calls
-	New     func() Parser
+	// Ephemeral is the option with which the program stores no session; empty: it has none.
+	Ephemeral string
+	Session   bool // the total of a continued session includes that of its earlier calls
+	New       func() Parser
 	// Resume returns the command that continues a session, and false if this command cannot. nil: no command can.
 	Resume func(argv []string, session string) ([]string, bool)
 	// Budget returns the command that stops when it has cost an amount in USD, and false if this command cannot, or has
@@ -60,14 +62,15 @@ var table = []Adapter{
 	{
 		Name: ClaudeStream, Program: "claude", Command: "claude -p --output-format stream-json --verbose", Stream: true,
 		Ends: true, Cost: ReportsUSD, New: newClaudeStream, Resume: resumeClaude, Budget: budgetClaude,
-		Setup: claudeSetup,
+		Setup: claudeSetup, Ephemeral: "--no-session-persistence",
 	}, {
 		Name: ClaudeJSON, Program: "claude", Command: "claude -p --output-format json", Ends: true, Cost: ReportsUSD,
 		New: newClaudeJSON, Resume: resumeClaude, Budget: budgetClaude,
-		Setup: claudeSetup,
+		Setup: claudeSetup, Ephemeral: "--no-session-persistence",
 	}, {
 		Name: CodexJSONL, Program: "codex", Command: "codex exec --json", Stream: true, Ends: true, Cost: ReportsTokens,
 		Session: true, New: newCodexJSONL, Resume: resumeCodex, Setup: codexSetup,
+		Ephemeral: "--ephemeral",
 	}, {
 		Name: GeminiJSON, Program: "gemini", Command: "gemini -o json", Ends: true, Stderr: true, Cost: ReportsTokens,
 		New: newGeminiJSON, Resume: resumeGemini, Setup: geminiSetup,

@@ -107,7 +107,7 @@ func readSessions(d rundir.Dir) ([]SessionLine, error) {
 		}
 		l := SessionLine{Pass: passName(row.Call), Role: row.Role, Call: row.Call, Outcome: row.Outcome,
 			Program: kind.Program, Session: id}
-		l.open(agent.Run[0])
+		l.open(agent.Run, kind.Ephemeral)
 		lines = append(lines, l)
 	}
 	return lines, nil
@@ -132,7 +132,13 @@ func passName(call string) string {
 }
 
 // open fills in the command that opens the session, or why there is none.
-func (l *SessionLine) open(program string) {
+func (l *SessionLine) open(argv []string, ephemeral string) {
+	if ephemeral != "" && slices.Contains(argv, ephemeral) {
+		l.Problem = fmt.Sprintf("open the conversation of %s: %s did not store it, because its command has %s; remove the "+
+			"option from the definition to store those of later calls", l.Pass, l.Program, ephemeral)
+		return
+	}
+	program := argv[0]
 	p := sessions.Program{Name: l.Program, Environ: os.Environ()}
 	dir, err := p.Directory(l.Session)
 	if err != nil {
@@ -178,7 +184,7 @@ func (a *app) printSessions(lines []SessionLine) {
 	for _, l := range lines {
 		note := ""
 		if l.Problem != "" {
-			note = "not on this host"
+			note = "not available"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Pass, l.Role, l.Program, l.Session, callOf(l.Call), l.Outcome, note)
 	}
