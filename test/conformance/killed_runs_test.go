@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
 var (
@@ -152,12 +154,15 @@ func makeLost(t *testing.T) result {
 	return r
 }
 
-// loseEverything kills server and worker and removes their state directory.
+// loseEverything kills server, worker and the supervisors of calls, and removes their state directory.
 func loseEverything(t *testing.T, e *env) {
 	t.Helper()
 	server, worker, err := e.processes()
 	require.NoError(t, err)
-	for _, pid := range []int{worker, server} {
+	calls, err := supervisor.Running(filepath.Join(e.state(), "scratch"))
+	require.NoError(t, err)
+	require.Len(t, calls, 1)
+	for _, pid := range []int{worker, server, calls[0].Process.PID} {
 		require.Positive(t, pid)
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		until(t, "it is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
