@@ -51,7 +51,7 @@ var packageLayers = []layer{
 	{"control", []string{"internal/local", "internal/operations"}},
 	{"control", []string{"internal/connect", "internal/hosting"}},
 	{"control", []string{"client", "workerhost"}},
-	{"control", []string{"internal/doctor", "internal/workercmd"}},
+	{"control", []string{"internal/api", "internal/doctor", "internal/workercmd"}},
 	{"programs", []string{"examples"}},
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},

@@ -2,19 +2,16 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) amend() *cobra.Command {
-	var file, note string
+	var in api.AmendInput
 	cmd := &cobra.Command{
 		Use: "amend [RUN] --config FILE", Short: "Let a run adopt a changed definition",
 		Long: `Let an open run adopt a changed definition: budgets, limits, thresholds, notices, agent commands, and prompts
@@ -23,19 +20,12 @@ given until it begins again. A change of completed steps, of inputs that they ha
 is refused, and the error lists the differing lines and the commands to choose from.`,
 		Example: "  starter amend RUN --config pipeline.yaml\n  starter resume RUN",
 	}
-	cmd.Flags().StringVar(&file, "config", "", "the changed pipeline definition (YAML)")
-	cmd.Flags().StringVar(&note, "note", "", "a note for the record")
+	cmd.Flags().StringVar(&in.Config, "config", "", "the changed pipeline definition (YAML)")
+	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
 	asJSON := jsonFlag(cmd)
-	var def operations.Definition
-	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
-		if file == "" {
-			return asUsage(errors.New("name the changed definition: --config FILE"))
-		}
-		def, err = a.loadFile(file)
-		return err
-	}
-	return a.onServer(cmd, func(ctx context.Context, s *session, d rundir.Dir, _ run.Claim) error {
-		res, err := s.Amend(ctx, def, projector.Dir{Dir: d}, note)
+	return a.onNamed(cmd, func(ctx context.Context, name string) error {
+		in.Run = name
+		res, err := api.Amend(ctx, a.host(), in)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -19,10 +20,8 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-const (
-	refresh     = 150 * time.Millisecond // how often an attached terminal reads the directory
-	serverEvery = 5 * time.Second        // how often it asks the server
-)
+// serverEvery is how often an attached terminal asks the server.
+const serverEvery = 5 * time.Second
 
 // What Ctrl+C means at an attached terminal.
 const (
@@ -41,7 +40,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 	defer signal.Stop(sigs)
 	v := newEventPrinter(a.out, st.Dir.Dir)
 	defer v.clear()
-	tick := time.NewTicker(refresh)
+	tick := time.NewTicker(api.Refresh)
 	defer tick.Stop()
 	watch := time.NewTicker(serverEvery)
 	defer watch.Stop()
@@ -67,7 +66,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			}
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
 		case now := <-watch.C:
-			if text := s.heldUp(ctx, st.Dir.Dir, v.state.Status); held.fresh(text, now) {
+			if text := a.host().HeldUp(ctx, s.Operator, st.Dir.Dir, v.state.Status); held.fresh(text, now) {
 				v.say("  ! " + run.OneLine(text))
 			}
 			if err := s.ensure(ctx); err != nil {
@@ -133,7 +132,7 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *eventPrinter, sigs
 			return false
 		}
 		if _, err = s.Decide(ctx, projector.Dir{Dir: v.dir}, m); err == nil {
-			return awaitDirectory(ctx, v.dir, func(m rundir.Meta) bool { return !isOpen(m.State, q) }) == nil
+			return api.AwaitDirectory(ctx, v.dir, func(m rundir.Meta) bool { return !isOpen(m.State, q) }) == nil
 		}
 		fmt.Fprintln(a.out, err) // ask again, unless the question was answered meanwhile
 	}
@@ -151,7 +150,7 @@ func (a *app) askWhileOpen(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		tick := time.NewTicker(refresh)
+		tick := time.NewTicker(api.Refresh)
 		defer tick.Stop()
 		for {
 			select {
@@ -267,7 +266,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	default:
 		fmt.Fprintf(a.out, "\nThe run is %s.\n%s", s.Status, nextLine(next))
 	}
-	for _, line := range damageLines(d, s) {
+	for _, line := range a.host().DamageLines(d, s) {
 		fmt.Fprintln(a.out, line)
 	}
 	if interrupts > 1 && s.Status == run.Paused {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/view"
@@ -58,9 +59,9 @@ func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (fsck.Report
 // alive asks Temporal for a run's workflow, before its directory is read.
 func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
 	if d.Foreign() {
-		return run.NewEffectiveStatus("", run.LiveUnknown, foreignDetail)
+		return run.NewEffectiveStatus("", run.LiveUnknown, api.ForeignDetail)
 	}
-	return a.effectiveStatus(ctx, d, "")
+	return a.host().EffectiveStatus(ctx, d, "")
 }
 
 func (a *app) printCheck(d rundir.Dir, r fsck.Report) {

@@ -73,8 +73,8 @@ func TestNextCommandsAreVerbs(t *testing.T) {
 	for _, s := range states {
 		for _, liveness := range []run.Liveness{run.LiveOpen, run.LiveClosed, run.LiveUnknown} {
 			at := run.Situation{
-				EffectiveStatus: run.NewEffectiveStatus(s.Status, liveness, ""), Dir: "DIR", Worker: a.startsWorker(), Unread: true,
-				Damaged: true,
+				EffectiveStatus: run.NewEffectiveStatus(s.Status, liveness, ""), Dir: "DIR",
+				Worker: a.host().StartsWorker(), Unread: true, Damaged: true,
 			}
 			for _, c := range run.NextCommands(s, at) {
 				for _, args := range c.Steps {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -57,7 +57,7 @@ Each question offers some of these actions; --show lists them:
 				return err
 			}
 		}
-		return a.sendDecision(ctx, s, m)
+		return a.answered(api.Decide(ctx, a.host(), decision(d.Root, m)))
 	})
 }
 
@@ -151,29 +151,15 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 	if q.ExpiresAt != "" {
 		a.row("Answer by", "%s; then: %s", view.Minute(q.ExpiresAt), q.OnExpiry)
 	}
-	for _, at := range attachments(ctx, d, q) {
-		a.row(at.name, "%s", at.text)
-		for _, line := range at.lines {
+	for _, at := range api.Attachments(ctx, d, q) {
+		a.row(at.Name, "%s", at.Text)
+		for _, line := range at.Lines {
 			fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
 		}
 	}
 	for i, action := range q.Actions {
 		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, q.Meaning(action))
 	}
-}
-
-// endOf returns the last lines of a file; none if the file cannot be read.
-func endOf(file string) []string {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	const most = 12
-	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	if len(lines) > most {
-		lines = append([]string{"…"}, lines[len(lines)-most:]...)
-	}
-	return lines
 }
 
 func clip(line string, most int) string {
@@ -232,24 +218,7 @@ func (a *app) prompted(ctx context.Context, what string) (string, error) {
 	}
 }
 
-func (a *app) sendDecision(ctx context.Context, s inspection, m workflows.Message) error {
-	conn, err := a.connect(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	d, err := conn.Decide(ctx, projector.Dir{Dir: s.dir}, m)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.out, "Run %s: %s.\n", s.Claim.RunID, d.Said)
-	if d.Reopened != nil && d.Reopened.Epoch > 0 {
-		fmt.Fprint(a.out, reopenedWith(*d.Reopened))
-		fmt.Fprintf(a.out, "It was %s and continues in epoch %d.\n", d.Reopened.From, d.Reopened.Epoch)
-	}
-	asked, _ := s.Now.State.Asks()
-	return awaitDirectory(ctx, s.dir, func(m rundir.Meta) bool {
-		q, open := m.State.Asks()
-		return !open || q.ID != asked.ID
-	})
+// decision is the input of an operation for what a user answered.
+func decision(name string, m workflows.Message) api.DecideInput {
+	return api.DecideInput{Run: name, Action: m.Action, Feedback: m.Feedback, Question: m.ID, By: m.By, Note: m.Note}
 }

@@ -2,15 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -91,7 +89,7 @@ type diagnosis struct {
 }
 
 func (a *app) jsonDiagnosis(s inspection) error {
-	last, err := lastErrors(s.dir)
+	last, err := api.LastErrors(s.dir)
 	if err != nil {
 		return err
 	}
@@ -110,21 +108,11 @@ func (a *app) jsonDiagnosis(s inspection) error {
 func (a *app) printMore(s inspection) error {
 	var err error
 	s.Cluster = s.dir.CurrentClaim(s.Claim).Cluster
-	s.Errors, err = lastErrors(s.dir)
+	s.Errors, err = api.LastErrors(s.dir)
 	fmt.Fprintln(a.out)
 	a.printRows(s.Details())
 	for _, line := range s.LastErrors() {
 		fmt.Fprintf(a.out, "  %s\n", line)
 	}
 	return err
-}
-
-// lastErrors returns the last rows of errors.jsonl.
-func lastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
-	const shown = 5
-	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, layout.ErrorsLog)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return rows[max(0, len(rows)-shown):], err
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/rundir"
@@ -16,17 +15,7 @@ import (
 
 // DiffReport is the output of `diff --json`.
 type DiffReport struct {
-	Files []DiffFile `json:"files"`
-}
-
-// DiffFile is a file that a run changed. Bytes of a path that are not UTF-8 are shown as U+FFFD.
-type DiffFile struct {
-	Path    string `json:"path"`
-	OldPath string `json:"old_path"` // of a renamed file; else ""
-	Kind    string `json:"kind"`     // added, removed, changed, renamed or mode
-	Added   int    `json:"added"`    // lines; 0 for a binary file
-	Removed int    `json:"removed"`
-	Binary  bool   `json:"binary"`
+	Files []api.ChangedFile `json:"files"`
 }
 
 // diffOptions are the flags of diff.
@@ -62,10 +51,7 @@ func (o *diffOptions) oneForm() error {
 }
 
 func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) (err error) {
-	c, drop, err := operations.Compare(ctx, projector.Dir{Dir: d})
-	if errors.Is(err, rundir.ErrNoArtifact) {
-		return asUsage(errors.New("the run has neither a workspace nor an artifact: there is nothing to compare"))
-	}
+	c, drop, err := api.OpenChanges(ctx, projector.Dir{Dir: d})
 	if err != nil {
 		return err
 	}
@@ -80,7 +66,7 @@ func (a *app) printComparison(ctx context.Context, c *repo.Comparison, o diffOpt
 		if err != nil {
 			return err
 		}
-		return a.json(diffReport(changes))
+		return a.json(DiffReport{api.ChangedFiles(changes)})
 	case o.stat:
 		table, err := c.Stat(ctx, o.paths...)
 		return a.printDiff(table, err)
@@ -98,15 +84,4 @@ func (a *app) printDiff(text string, err error) error {
 		_, err = fmt.Fprint(a.raw, text)
 	}
 	return err
-}
-
-func diffReport(changes []repo.Change) DiffReport {
-	r := DiffReport{Files: []DiffFile{}}
-	for _, c := range changes {
-		r.Files = append(r.Files, DiffFile{
-			Path: strings.ToValidUTF8(c.Path, "�"), OldPath: strings.ToValidUTF8(c.OldPath, "�"), Kind: string(c.Kind),
-			Added: c.Added, Removed: c.Removed, Binary: c.Binary,
-		})
-	}
-	return r
 }

@@ -63,7 +63,7 @@ func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
 		o.Build = build.ID(self)
 	}
 	if file != "" {
-		def, err := a.loadFile(file)
+		def, err := a.host().LoadFile(file)
 		if err != nil {
 			return o, err
 		}

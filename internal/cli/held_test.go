@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
@@ -27,16 +25,6 @@ func TestNoticesAreNotRepeated(t *testing.T) {
 	}
 }
 
-func TestHeldUpNamesCauseAndFix(t *testing.T) {
-	d := projector.At("/runs/1")
-	full := heldWords(run.Held{Cause: "write /runs/1/x: no space left on device", DiskFull: true}, d.Dir)
-	require.Equal(t, "Paused, a disk is full: write /runs/1/x: no space left on device. Nothing is lost. Free space "+
-		"there, then run: starter resume /runs/1", full)
-	away := heldWords(run.Held{Cause: "Project failed, last with: open /runs/1/x: permission denied"}, d.Dir)
-	require.Equal(t, "Held up: Project failed, last with: open /runs/1/x: permission denied. Fix the cause: the run "+
-		"retries every few seconds and continues automatically.", away)
-}
-
 // TestScreenShowsWhatHoldsUpARun shows a notice until the directory records a newer state.
 func TestScreenShowsWhatHoldsUpARun(t *testing.T) {
 	var n notice
@@ -49,8 +37,6 @@ func TestScreenShowsWhatHoldsUpARun(t *testing.T) {
 		"The run is paused: the disk is full: no space left on device.\nFree space there, then press r to resume.",
 		n.why(paused, run.Paused))
 }
-
-func TestStateDirectoryWithSpaceHasNoNotice(t *testing.T) { require.Empty(t, stateFull(t.TempDir())) }
 
 // TestPauseForFullDiskMayEndAtOnce keeps a terminal attached unless the pause lasts.
 func TestPauseForFullDiskMayEndAtOnce(t *testing.T) {

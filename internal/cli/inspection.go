@@ -3,13 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"time"
 
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/fsck"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -21,32 +16,10 @@ type inspection struct {
 	dir rundir.Dir
 }
 
-// foreignDetail explains why the liveness of a foreign run is unknown.
-const foreignDetail = "no Passbook workflow: another program wrote the directory"
-
 // inspect reads the status of a run. It changes nothing and needs no server.
 func (a *app) inspect(ctx context.Context, d rundir.Dir) (inspection, error) {
-	s := inspection{dir: d, Run: view.Run{Directory: d.Root, Worker: a.startsWorker(), Clock: clock(time.Now())}}
-	var err error
-	if s.Claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
-		return s, err
-	}
-	if s.Now, err = d.Now(); err != nil {
-		return s, err
-	}
-	if d.Foreign() {
-		s.Effective = run.NewEffectiveStatus(s.Now.State.Status, run.LiveUnknown, foreignDetail)
-		s.Projects, err = fsck.CrossParent(ctx, d)
-		return s, err
-	}
-	s.Effective = a.effectiveStatus(ctx, d, s.Now.State.Status)
-	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
-		s.Lost = projector.Lost(d, s.Now.State)
-	}
-	if s.Now.Tail.Seq == 0 && s.Lost == nil {
-		s.Effective.Status = run.Pending
-	}
-	return s, nil
+	r, err := a.host().Inspect(ctx, d)
+	return inspection{dir: d, Run: r}, err
 }
 
 // statusReport is the output of `status --json`.
@@ -81,13 +54,4 @@ func (a *app) json(v any) error {
 }
 
 // nextCommands returns the next commands, the most likely first; none for a run that another program records.
-func nextCommands(s inspection) []string {
-	next := s.Next()
-	texts := shell.Next(program(), next)
-	if _, asks := run.Offers(next, run.Decide); asks {
-		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
-			texts = append(texts, connect.UseServer(program())+" && "+c)
-		}
-	}
-	return texts
-}
+func nextCommands(s inspection) []string { return api.NextCommands(program(), s.Run) }

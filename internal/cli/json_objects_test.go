@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
@@ -22,7 +23,7 @@ func TestJSONObjectsAreDocumented(t *testing.T) {
 	require.NoError(t, err)
 	for row, object := range map[string]any{
 		"`list`: `standing`":    run.EffectiveStatus{},
-		"`diff`: file":          DiffFile{},
+		"`diff`: file":          api.ChangedFile{},
 		"`store gc`: `objects`": operations.GarbageItem{},
 		"`doctor`: check":       doctor.Check{},
 		"`config`: setting":     config.Setting{},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/local"
@@ -135,7 +136,7 @@ func (a *app) warnUnkept(ctx context.Context, err error) {
 // keepKeeper restarts a keeper that was killed. The worker calls it, so that each of the two restarts the other.
 func (a *app) keepKeeper(ctx context.Context) {
 	failed := ""
-	err := every(ctx, 2*time.Second, func(time.Time) (bool, error) {
+	err := api.Poll(ctx, 2*time.Second, func(time.Time) (bool, error) {
 		if err := a.ensureKeeper(ctx, local.KeeperOptions{Again: true}); err != nil && err.Error() != failed {
 			failed = err.Error()
 			fmt.Fprintln(a.err, "The keeper cannot be restarted:", a.secrets.Text(failed))

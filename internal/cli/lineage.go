@@ -36,7 +36,7 @@ No server is needed, and none is started.`,
 		if err != nil {
 			return err
 		}
-		list, err := a.runs(ctx, listOptions{filter: operations.Filter{ThreadID: claim.ThreadID}, offline: offline})
+		list, err := a.host().Runs(ctx, operations.Filter{ThreadID: claim.ThreadID}, offline)
 		if err != nil {
 			return err
 		}

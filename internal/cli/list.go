@@ -2,8 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,20 +14,6 @@ import (
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
-
-// listTimeout bounds the time that Temporal may take for a list.
-const listTimeout = 10 * time.Second
-
-// listReport is the output of `list --json`.
-type listReport struct {
-	Runs      []operations.Row `json:"runs"`
-	Total     int              `json:"total"`     // matching runs, before --limit
-	Forgotten []string         `json:"forgotten"` // remembered, with neither directory nor workflow
-	Server    string           `json:"server"`    // that was asked; empty: none
-	Problem   string           `json:"problem"`   // why no server answered; every status is then as recorded
-
-	silent bool // a server runs or is configured, and did not answer
-}
 
 // listOptions are the flags of list.
 type listOptions struct {
@@ -98,7 +82,7 @@ Columns to sort by: %s.
 		if o.limit < 0 {
 			return asUsage(fmt.Errorf("--limit is %d; it must be 0 or more", o.limit))
 		}
-		r, err := a.runs(cmd.Context(), o)
+		r, err := a.host().Runs(cmd.Context(), o.filter, o.offline)
 		if err != nil {
 			return err
 		}
@@ -113,38 +97,6 @@ Columns to sort by: %s.
 		return nil
 	}
 	return cmd
-}
-
-// runs returns the listed runs.
-func (a *app) runs(ctx context.Context, o listOptions) (listReport, error) {
-	rows, lost, err := operations.Here(a.settings.StateDir, a.settings.RunRoot)
-	if err != nil {
-		return listReport{}, err
-	}
-	if o.offline {
-		return unasked(rows, lost, o.filter, "Temporal was not asked"), nil
-	}
-	brief, stop := context.WithTimeout(ctx, askFor)
-	defer stop()
-	op, err := a.peek(brief, run.Claim{})
-	if err != nil {
-		r := unasked(rows, lost, o.filter, err.Error())
-		r.silent = !errors.Is(err, errNoServer{})
-		return r, nil
-	}
-	defer op.Client.Close()
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	l, err := op.List(ctx, rows, lost, o.filter)
-	if err != nil {
-		return unasked(rows, lost, o.filter, err.Error()), nil
-	}
-	return listReport{Runs: l.Runs, Forgotten: l.Forgotten, Server: op.Address}, nil
-}
-
-func unasked(rows []operations.Row, lost []string, f operations.Filter, why string) listReport {
-	l := operations.Offline(rows, lost, f, why)
-	return listReport{Runs: l.Runs, Forgotten: l.Forgotten, Problem: why}
 }
 
 // statusesOf parses --status.

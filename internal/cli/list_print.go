@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
@@ -14,7 +15,7 @@ import (
 )
 
 // printList prints a table. If the terminal is too narrow for the directories, each is on a separate line.
-func (a *app) printList(r listReport, o listOptions) {
+func (a *app) printList(r api.Listing, o listOptions) {
 	if len(r.Runs) == 0 {
 		a.printNoRuns(r, o)
 	} else {
@@ -36,12 +37,12 @@ func (a *app) printList(r listReport, o listOptions) {
 	a.printListNotes(r)
 }
 
-func (a *app) printNoRuns(r listReport, o listOptions) {
+func (a *app) printNoRuns(r api.Listing, o listOptions) {
 	if o.filter.Narrow() {
 		fmt.Fprintf(a.out, "No run matches. All runs: %s list\n", program())
 		return
 	}
-	if r.silent {
+	if r.Silent {
 		fmt.Fprintf(a.out, "No run is known on this machine, and those in Temporal cannot be listed: %s.\n", r.Problem)
 		return
 	}
@@ -51,7 +52,7 @@ func (a *app) printNoRuns(r listReport, o listOptions) {
 }
 
 // printListNotes prints what the table does not show.
-func (a *app) printListNotes(r listReport) {
+func (a *app) printListNotes(r api.Listing) {
 	say := func(format string, args ...any) { fmt.Fprintf(a.out, "\n"+format+"\n", args...) }
 	if len(r.Runs) < r.Total {
 		say("%d of %d runs are shown; --limit 0 shows all.", len(r.Runs), r.Total)
@@ -61,7 +62,7 @@ func (a *app) printListNotes(r listReport) {
 	}
 	if n, oldest := unserved(r.Runs); n > 0 {
 		say("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
-			false: "runs wait"}[n == 1], view.NoWorker(*oldest), program(), shell.Line(a.startsWorker()...))
+			false: "runs wait"}[n == 1], view.NoWorker(*oldest), program(), shell.Line(a.host().StartsWorker()...))
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -51,7 +52,7 @@ func TestListSortsByEveryColumn(t *testing.T) {
 
 func TestListPrintsTable(t *testing.T) {
 	var out bytes.Buffer
-	(&app{out: &out}).printList(listReport{Runs: some(), Total: 3, Forgotten: []string{"c"}}, listOptions{})
+	(&app{out: &out}).printList(api.Listing{Runs: some(), Total: 3, Forgotten: []string{"c"}}, listOptions{})
 	require.Equal(t, strings.TrimPrefix(`
 RUN         PIPELINE                     STATUS    STAGE  PROGRESS   COST  SCORE  STARTED     DIRECTORY
 aaaaaaaa-1  b                            done      x           4/4  $1.00      -  2020-01-01  /a/long/way/to/one

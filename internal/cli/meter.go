@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/operations"
 )
@@ -39,7 +40,7 @@ func (a *app) metered(ctx context.Context, what string, f func(ctx context.Conte
 	done := make(chan struct{})
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
-		tick := time.NewTicker(refresh)
+		tick := time.NewTicker(api.Refresh)
 		defer tick.Stop()
 		for {
 			select {

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -24,7 +23,7 @@ func (a *app) plan() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		def, err := a.loadFile(args[0])
+		def, err := a.host().LoadFile(args[0])
 		if err == nil {
 			err = def.CheckWorkspace()
 		}
@@ -42,14 +41,4 @@ func (a *app) plan() *cobra.Command {
 		return pipeline.WriteTable(a.out, def.Plan)
 	}
 	return cmd
-}
-
-// loadFile reads a definition from disk. An unreadable file is a usage error.
-func (a *app) loadFile(name string) (operations.Definition, error) {
-	def, err := operations.LoadFile(name, price.With(a.settings.Prices)...)
-	var problems pipeline.Problems
-	if err != nil && !errors.As(err, &problems) {
-		return def, asUsage(err)
-	}
-	return def, err
 }

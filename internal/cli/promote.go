@@ -2,19 +2,15 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/internal/api"
 )
 
 func (a *app) promote() *cobra.Command {
-	var p operations.Promotion
+	var in api.PromoteInput
 	cmd := &cobra.Command{
 		Use: "promote [RUN] --to PATH", Short: "Copy the result of a finished run to a path",
 		Long: `Copy the result of a finished run: its artifact to a file, or its workspace to a folder. The manifest
@@ -22,18 +18,12 @@ func (a *app) promote() *cobra.Command {
 and an equal result is not copied again. Another file at PATH is refused; --force replaces it and keeps a copy. No
 server is needed.`,
 	}
-	cmd.Flags().StringVar(&p.To, "to", "", "file or folder; in an existing folder, an artifact keeps its name")
-	cmd.Flags().BoolVar(&p.Force, "force", false, "replace another file at PATH and keep a copy beside it")
+	cmd.Flags().StringVar(&in.To, "to", "", "file or folder; in an existing folder, an artifact keeps its name")
+	cmd.Flags().BoolVar(&in.Force, "force", false, "replace another file at PATH and keep a copy beside it")
 	asJSON := jsonFlag(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if p.To == "" {
-			return asUsage(errors.New("name the target: --to PATH"))
-		}
-		return nil
-	}
-	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
-		p.Now = time.Now()
-		made, err := operations.Promote(ctx, projector.Dir{Dir: d}, p)
+	return a.onNamed(cmd, func(ctx context.Context, name string) error {
+		in.Run = name
+		made, err := api.Promote(ctx, a.host(), in)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -37,9 +38,9 @@ type durations struct{ every, jitter, catchUp string }
 
 func (a *app) scheduleCreate() *cobra.Command {
 	var n operations.NewSchedule
-	var w startFlags
+	var in api.StartInput
 	var d durations
-	var file, root string
+	var root string
 	cmd := &cobra.Command{
 		Use: "create NAME --config FILE", Short: "Create a schedule", Args: oneSchedule("create"),
 		Long: `Create a schedule that starts a run of a pipeline at set times on this host. The definition is checked now,
@@ -53,7 +54,7 @@ missed because the server was stopped are caught up when it runs, within --catch
   starter schedule create hourly --every 1h --config pipeline.yaml --jitter 5m`,
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "pipeline definition (YAML)")
+	f.StringVar(&in.Config, "config", "", "pipeline definition (YAML)")
 	f.StringArrayVar(&n.Cron, "cron",
 		nil, "cron expression: minute, hour, day of month, month, day of week; may be repeated")
 	f.StringVar(&d.every, "every", "", "interval, such as 30m, 12h or 7d, counted from 1970-01-01 00:00 UTC")
@@ -63,9 +64,9 @@ missed because the server was stopped are caught up when it runs, within --catch
 	f.StringVar(&d.catchUp, "catch-up-window", "",
 		"how late a missed time is still caught up; at least 10s (default: one year)")
 	f.StringVar(&root, "output-root", "", "folder for the run directories (default: run_root)")
-	f.StringVar(&w.task, "task", "", "what each run is to do; prompts have it as {{task}}")
-	f.StringVar(&w.source, "source", "", "the repository or folder to work on (default: the definition's folder)")
-	f.StringVar(&w.dirty, "dirty", "", dirtyUsage)
+	f.StringVar(&in.Task, "task", "", "what each run is to do; prompts have it as {{task}}")
+	f.StringVar(&in.Source, "source", "", "the repository or folder to work on (default: the definition's folder)")
+	f.StringVar(&in.Dirty, "dirty", "", dirtyUsage)
 	f.BoolVar(&n.Paused, "paused", false, "create it paused")
 	f.BoolVar(&n.PauseOnFailure, "pause-on-failure", false, "pause it when a run fails or cannot be started")
 	f.StringVar(&n.Note, "note", "", "a note for schedule list")
@@ -73,15 +74,14 @@ missed because the server was stopped are caught up when it runs, within --catch
 		n.Name = args[0]
 		wrong := d.into(&n)
 		wrong = errors.Join(wrong, n.Check())
-		unused := "-" // a schedule has no single directory
-		def, err := a.wanted(file, &unused, w)
+		def, _, err := a.host().Definition(in) // a schedule has no single directory
 		if wrong != nil {
 			return asUsage(errors.Join(wrong, err))
 		}
 		if err != nil {
 			return err
 		}
-		if err := a.place(&n, file, root, w); err != nil {
+		if err := a.place(&n, in, root); err != nil {
 			return err
 		}
 		s, err := a.connect(cmd.Context(), true)
@@ -142,9 +142,9 @@ func spanOf(text string) (time.Duration, error) {
 }
 
 // place makes the paths absolute and sets the time zone.
-func (a *app) place(n *operations.NewSchedule, file, root string, w startFlags) error {
-	n.Task, n.Source, n.Dirty = strings.TrimSpace(w.task), w.source, w.dirty
-	n.Config, n.Root = file, cmp.Or(root, a.settings.RunRoot)
+func (a *app) place(n *operations.NewSchedule, in api.StartInput, root string) error {
+	n.Task, n.Source, n.Dirty = strings.TrimSpace(in.Task), in.Source, in.Dirty
+	n.Config, n.Root = in.Config, cmp.Or(root, a.settings.RunRoot)
 	for _, p := range []*string{&n.Config, &n.Root, &n.Source} {
 		if *p == "" {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -44,15 +45,15 @@ without a server nothing starts, and the exit code is 3.`,
 
 // schedules asks the server, if it runs.
 func (a *app) schedules(ctx context.Context) (scheduleReport, string, error) {
-	brief, stop := context.WithTimeout(ctx, askFor)
+	brief, stop := context.WithTimeout(ctx, api.AskFor)
 	defer stop()
-	op, err := a.peek(brief, run.Claim{})
+	op, err := a.host().Peek(brief, run.Claim{})
 	if err != nil {
 		r := scheduleReport{Schedules: []operations.ScheduleRow{}, Problem: err.Error()}
 		return r, "", nil //nolint:nilerr // reported
 	}
 	defer op.Client.Close()
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, api.ListTimeout)
 	defer cancel()
 	rows, err := op.Schedules(ctx)
 	return scheduleReport{Schedules: rows, Server: op.Address}, op.Host, err
@@ -129,7 +130,7 @@ func (a *app) scheduleDescribe() *cobra.Command {
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		op, err := a.peek(cmd.Context(), run.Claim{})
+		op, err := a.host().Peek(cmd.Context(), run.Claim{})
 		if err != nil {
 			return fmt.Errorf("describe schedule %s: %w; to start the server: %s server start", args[0], err, program())
 		}

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/internal/view"
@@ -47,7 +47,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 		if d.Foreign() {
 			return recorded, string(recorded)
 		}
-		s := a.effectiveStatus(ctx, d, recorded)
+		s := a.host().EffectiveStatus(ctx, d, recorded)
 		held.set(a.heldLine(s, d))
 		return s.Status, view.Describe(s)
 	}
@@ -79,7 +79,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 	o.Supervise = func(ctx context.Context) (string, error) {
 		notice := ""
 		if m, err := st.Dir.Meta(); err == nil {
-			held.set(s.heldUp(ctx, st.Dir.Dir, m.State.Status))
+			held.set(a.host().HeldUp(ctx, s.Operator, st.Dir.Dir, m.State.Status))
 		}
 		if err := s.ensure(ctx); err != nil && ctx.Err() == nil {
 			notice = "The server or the worker cannot be started again: " + err.Error()
@@ -179,7 +179,7 @@ func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts w
 			if why == "" {
 				return ""
 			}
-			return strings.Join(append([]string{why}, damageLines(d, s)...), "\n")
+			return strings.Join(append([]string{why}, a.host().DamageLines(d, s)...), "\n")
 		},
 		Output: a.outputFile, Hide: a.secrets.Text,
 	}
@@ -206,13 +206,13 @@ func about(ctx context.Context, d rundir.Dir, s run.State, q run.Question) []str
 	for _, f := range s.Facts(q) {
 		out = append(out, f.Name+": "+f.Text)
 	}
-	for _, at := range attachments(ctx, d, q) {
-		text := at.text
+	for _, at := range api.Attachments(ctx, d, q) {
+		text := at.Text
 		if rel, err := filepath.Rel(d.Root, text); err == nil && filepath.IsAbs(text) {
 			text = rel
 		}
-		out = append(out, at.name+": "+text)
-		for _, line := range at.lines {
+		out = append(out, at.Name+": "+text)
+		for _, line := range at.Lines {
 			out = append(out, "  "+run.OneLine(line))
 		}
 	}
@@ -237,7 +237,7 @@ func (x *actions) session(ctx context.Context) (*session, run.Claim, error) {
 	if err != nil || x.s != nil {
 		return x.s, claim, err
 	}
-	op, err := x.a.peek(ctx, claim)
+	op, err := x.a.host().Peek(ctx, claim)
 	if err != nil {
 		return nil, claim, fmt.Errorf("this needs a server: %w; start one with `%s server start`", err, program())
 	}
@@ -255,48 +255,50 @@ func (x *actions) close() {
 	}
 }
 
-func (x *actions) send(ctx context.Context, verb string, m workflows.Message) (string, error) {
-	s, claim, err := x.session(ctx)
+// host is this program with the session of the screen.
+func (x *actions) host(ctx context.Context) (api.Host, error) {
+	s, _, err := x.session(ctx)
 	if err != nil {
-		return "", err
+		return api.Host{}, err
 	}
-	return x.a.speak(ctx, s, x.dir, claim, verb, m)
+	return s.on(x.a.host()), nil
 }
 
 func (x *actions) Pause(ctx context.Context, now bool) (string, error) {
-	return x.send(ctx, workflows.VerbPause, workflows.Message{Now: now})
+	h, err := x.host(ctx)
+	if err != nil {
+		return "", err
+	}
+	out, err := api.Pause(ctx, h, api.PauseInput{Run: x.dir.Root, Now: now})
+	return out.Message, err
 }
 
 func (x *actions) Budget(ctx context.Context, cap float64) (string, error) {
-	return x.send(ctx, workflows.VerbBudget, workflows.Message{USD: cap})
+	h, err := x.host(ctx)
+	if err != nil {
+		return "", err
+	}
+	out, err := api.Budget(ctx, h, api.BudgetInput{Run: x.dir.Root, USD: cap})
+	return out.Message, err
 }
 
 func (x *actions) Resume(ctx context.Context, reason string) (string, error) {
-	s, claim, err := x.session(ctx)
+	h, err := x.host(ctx)
 	if err != nil {
 		return "", err
 	}
-	open, err := s.Open(ctx, claim.RunID)
-	if err != nil {
-		return "", err
-	}
-	if open {
-		return x.a.speak(ctx, s, x.dir, claim, workflows.VerbResume,
-			workflows.Message{Force: reason != "", Reason: reason})
-	}
-	return reopened(ctx, s, x.dir, operations.Reopening{Force: reason != "", Reason: reason})
+	out, err := api.Resume(ctx, h, api.ResumeInput{Run: x.dir.Root, Force: reason != "", Reason: reason})
+	return out.Message, err
 }
 
 func (x *actions) Decide(ctx context.Context, question, action, words string) (string, error) {
-	s, claim, err := x.session(ctx)
+	h, err := x.host(ctx)
 	if err != nil {
 		return "", err
 	}
-	d, err := s.Decide(ctx, projector.Dir{Dir: x.dir}, workflows.Message{ID: question, Action: action, Feedback: words})
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Run %s: %s.", claim.RunID, d.Said), nil
+	in := api.DecideInput{Run: x.dir.Root, Question: question, Action: action, Feedback: words}
+	out, err := api.Decide(ctx, h, in)
+	return out.Message, err
 }
 
 // outlet writes messages that are not the result of a verb. They are held back while a screen has the terminal.

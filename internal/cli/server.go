@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
@@ -181,7 +182,7 @@ func (a *app) scheduled(ctx context.Context) ([]string, error) {
 	if err != nil || conn.Explicit {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	ctx, cancel := context.WithTimeout(ctx, api.AskFor)
 	defer cancel()
 	cl, err := conn.Dial(ctx, st.Server.Address, quietLog(io.Discard))
 	if err != nil {

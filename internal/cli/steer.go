@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,12 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/internal/api"
 )
 
 func (a *app) steer() *cobra.Command {
-	var m workflows.Message
+	var in api.SteerInput
 	cmd := &cobra.Command{
 		Use: "steer RUN TEXT", Short: "Add an instruction to the next prompts of a run",
 		Long: `Add an instruction to the next prompts of a run. The next prompt of each role contains it, or that of the
@@ -23,9 +21,10 @@ their conversation with the instruction; other agents start again with it. TEXT 
 
 The run records the instruction. starter status shows it until it is used.`,
 	}
-	cmd.Flags().StringVar(&m.Role, "role", "", "the role whose next prompt contains the instruction (default: every role)")
-	cmd.Flags().BoolVar(&m.Now, "now", false, "interrupt the running call")
-	cmd.Flags().StringVar(&m.Note, "note", "", "a note for the record")
+	cmd.Flags().StringVar(&in.Role, "role", "",
+		"the role whose next prompt contains the instruction (default: every role)")
+	cmd.Flags().BoolVar(&in.Now, "now", false, "interrupt the running call")
+	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 2 {
 			return asUsage(errors.New(`name a run and the instruction, as in starter steer RUN "Keep the public API"`))
@@ -37,12 +36,11 @@ The run records the instruction. starter status shows it until it is used.`,
 		if err != nil {
 			return err
 		}
-		if m.Text, err = instruction(args[1]); err != nil {
+		in.Run = d.Root
+		if in.Text, err = instruction(args[1]); err != nil {
 			return err
 		}
-		return a.withServer(cmd.Context(), d, func(ctx context.Context, s *session, claim run.Claim) error {
-			return a.send(ctx, s, d, claim, workflows.VerbSteer, m)
-		})
+		return a.answered(api.Steer(cmd.Context(), a.host(), in))
 	}
 	return cmd
 }
@@ -52,14 +50,12 @@ const maxStdin = 1 << 20
 
 // instruction returns the text of an argument or of standard input.
 func instruction(arg string) (string, error) {
-	text := arg
-	if arg == "-" {
-		raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxStdin))
-		if err != nil {
-			return "", fmt.Errorf("read the instruction from standard input: %w", err)
-		}
-		text = string(raw)
+	if arg != "-" {
+		return arg, nil
 	}
-	text, err := run.ParseInstruction(text)
-	return text, asUsage(err)
+	raw, err := io.ReadAll(io.LimitReader(os.Stdin, maxStdin))
+	if err != nil {
+		return "", fmt.Errorf("read the instruction from standard input: %w", err)
+	}
+	return string(raw), nil
 }

@@ -102,13 +102,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 
 // find returns the directory of a named run, or suggests similar names.
 func (a *app) find(what string) (rundir.Dir, error) {
-	d, err := operations.FindHere(a.settings.StateDir, what, a.trust)
-	var name *operations.NameError
-	if errors.As(err, &name) && len(name.Found) == 0 {
-		if hint := a.nearRuns(what); hint != "" {
-			return d.Dir, asUsage(fmt.Errorf("%w%s", err, hint))
-		}
-	}
+	d, err := a.host().Find(what)
 	return d.Dir, err
 }
 

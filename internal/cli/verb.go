@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -26,30 +29,34 @@ func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, d rundir.Di
 	return cmd
 }
 
-// onServer completes a verb on one run that needs a connection to Temporal. A copy of a run directory is refused.
-func (a *app) onServer(
-	cmd *cobra.Command, do func(ctx context.Context, s *session, d rundir.Dir, claim run.Claim) error,
-) *cobra.Command {
-	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
-		return a.withServer(ctx, d, func(ctx context.Context, s *session, claim run.Claim) error {
-			return do(ctx, s, d, claim)
-		})
-	})
+// onNamed completes a verb on one run for an operation, which gets the name of the run.
+func (a *app) onNamed(cmd *cobra.Command, do func(ctx context.Context, name string) error) *cobra.Command {
+	target := runFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return do(cmd.Context(), cmp.Or(target(args), "."))
+	}
+	return cmd
 }
 
-// withServer connects to the server of a run. A copy of a run directory is refused.
-func (a *app) withServer(ctx context.Context, d rundir.Dir,
-	do func(ctx context.Context, s *session, claim run.Claim) error) error {
-	claim, err := a.atHome(d)
-	if err != nil {
-		return err
+// host is this program, for operations.
+func (a *app) host() api.Host {
+	return api.Host{
+		Settings: a.settings, Secrets: a.secrets, Trust: a.trust, Program: program(), Suggest: a.nearRuns,
+		Clock: func() run.Clock { return clock(time.Now()) },
+		Connect: func(ctx context.Context) (operations.Operator, func(), error) {
+			s, err := a.connect(ctx, true)
+			if err != nil {
+				return operations.Operator{}, nil, err
+			}
+			return s.Operator, func() { s.Close() }, nil
+		},
 	}
-	s, err := a.connect(ctx, true)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return do(ctx, s, claim)
+}
+
+// on is a host whose operations use a connection, which stays open.
+func (s *session) on(h api.Host) api.Host {
+	h.Connect = func(context.Context) (operations.Operator, func(), error) { return s.Operator, func() {}, nil }
+	return h
 }
 
 // offline makes a verb that reads a run directory and prints the result as text or JSON.

@@ -10,10 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // verify runs the commands of a finished run again.
@@ -28,10 +27,10 @@ checkout changes. No server is needed. If a command fails, the exit code is 3.
 ` + exitCodesHelp,
 	}
 	asJSON := jsonFlag(cmd)
-	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+	return a.onNamed(cmd, func(ctx context.Context, name string) error {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
-		v, err := operations.Verify(ctx, a.settings, projector.Dir{Dir: d}, a.secrets)
+		v, err := api.Verify(ctx, a.host(), api.RunInput{Run: name})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -86,7 +87,7 @@ func (a *app) versions(ctx context.Context) versionReport {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	ctx, cancel := context.WithTimeout(ctx, api.AskFor)
 	defer cancel()
 	r.Embedded, r.Server = a.embeddedVersion(ctx), a.serverVersion(ctx)
 	return r
@@ -122,7 +123,7 @@ func (a *app) embeddedVersion(ctx context.Context) embeddedVersion {
 }
 
 func (a *app) serverVersion(ctx context.Context) serverVersion {
-	o, err := a.peek(ctx, run.Claim{})
+	o, err := a.host().Peek(ctx, run.Claim{})
 	if err != nil {
 		return serverVersion{Problem: err.Error()}
 	}

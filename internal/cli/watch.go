@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
@@ -47,12 +48,12 @@ pauses or finishes.`,
 		defer v.clear()
 		var held notices
 		asked := time.Now()
-		return every(ctx, refresh, func(now time.Time) (bool, error) {
+		return api.Poll(ctx, api.Refresh, func(now time.Time) (bool, error) {
 			rests, err := v.update(now)
 			status := v.state.Status
 			if err == nil && (status.Class() == run.Live || status == run.WaitingLimit) && now.Sub(asked) >= serverEvery {
 				asked = now
-				if held.fresh(a.heldLine(a.effectiveStatus(ctx, d, v.state.Status), d), now) {
+				if held.fresh(a.heldLine(a.host().EffectiveStatus(ctx, d, v.state.Status), d), now) {
 					v.say("  ! " + run.OneLine(held.last))
 				}
 			}
@@ -63,22 +64,6 @@ pauses or finishes.`,
 			return true, a.goodbye(d, v.state, 0)
 		})
 	})
-}
-
-// every calls f at intervals until f returns over, f fails or the context ends. The end of the context is no error.
-func every(ctx context.Context, d time.Duration, f func(time.Time) (over bool, err error)) error {
-	tick := time.NewTicker(d)
-	defer tick.Stop()
-	for now := time.Now(); ; {
-		if over, err := f(now); over || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case now = <-tick.C:
-		}
-	}
 }
 
 func (a *app) logs() *cobra.Command {
@@ -109,7 +94,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 	defer stop()
 	fold := d.Fold()
 	offset := int64(0)
-	return every(ctx, refresh, func(time.Time) (bool, error) {
+	return api.Poll(ctx, api.Refresh, func(time.Time) (bool, error) {
 		for line, err := range d.Lines(offset) {
 			if err != nil {
 				return false, err
@@ -126,7 +111,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 
 // openLog opens the log of a run. With wait, it waits for that of a run that has just been started; nil: interrupted.
 func (a *app) openLog(ctx context.Context, d rundir.Dir, wait bool) (f *os.File, err error) {
-	opened := every(ctx, refresh, func(time.Time) (bool, error) {
+	opened := api.Poll(ctx, api.Refresh, func(time.Time) (bool, error) {
 		f, err = d.OpenFile(layout.TextLog)
 		m, unread := d.Meta()
 		return err == nil || !wait || !errors.Is(err, fs.ErrNotExist) || unread == nil && m.State.Status.Closed(), nil
@@ -149,7 +134,7 @@ func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
 	}
 	defer folder.Close(f)
 	calls := tailCalls{a: a, calls: live.Calls{File: a.outputFile, Hide: a.secrets.Text}}
-	return every(ctx, refresh, func(now time.Time) (bool, error) {
+	return api.Poll(ctx, api.Refresh, func(now time.Time) (bool, error) {
 		m, err := d.Meta()
 		closed := err == nil && m.State.Status.Closed()
 		if _, err := io.Copy(a.raw, f); err != nil {

@@ -1,4 +1,4 @@
-package cli
+package api
 
 import (
 	"context"
@@ -19,20 +19,20 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// attachment is a file or a list that a question is about, with its first or last lines.
-type attachment struct {
-	name  string
-	text  string // path, or a summary
-	lines []string
+// Attachment is a file or a list that a question is about, with its first or last lines.
+type Attachment struct {
+	Name  string   `json:"name"`
+	Text  string   `json:"text" jsonschema:"a path, or a command that shows the rest"`
+	Lines []string `json:"lines"`
 }
 
 // maxFindings is the number of findings that a question shows.
 const maxFindings = 12
 
-// attachments returns what a question is about: findings, replies, the change and pictures. What cannot be read is left
+// Attachments returns what a question is about: findings, replies, the change and pictures. What cannot be read is left
 // out.
-func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment {
-	var all []attachment
+func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment {
+	var all []Attachment
 	shown := map[string]bool{}
 	file := func(name, digest string) {
 		if digest == "" || shown[digest] {
@@ -40,21 +40,21 @@ func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment
 		}
 		shown[digest] = true
 		if f, err := projector.FileOf(d, digest); err == nil && f != "" {
-			all = append(all, attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d.Path(f))})
+			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d.Path(f))})
 		}
 	}
 	if j := q.Judged; j != nil {
 		if lines, f := findings(d, j); f != "" {
-			all = append(all, attachment{"Findings", d.Path(f), lines})
+			all = append(all, Attachment{"Findings", d.Path(f), lines})
 		}
 		file("review", j.Reply)
-		if n := len(all); n > 1 && all[0].name == "Findings" {
-			all[n-1].lines = nil // it ends in the block with the findings
+		if n := len(all); n > 1 && all[0].Name == "Findings" {
+			all[n-1].Lines = nil // it ends in the block with the findings
 		}
 	}
 	if q.Found != nil {
 		if f, err := projector.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
-			all = append(all, attachment{"Found", d.Path(f), findingLines(d, f)})
+			all = append(all, Attachment{"Found", d.Path(f), findingLines(d, f)})
 		}
 	}
 	if q.Work != nil {
@@ -64,10 +64,10 @@ func attachments(ctx context.Context, d rundir.Dir, q run.Question) []attachment
 		file(at.Name, at.Digest)
 	}
 	if lines := changedLines(ctx, d, q); len(lines) > 0 {
-		all = append(all, attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines})
+		all = append(all, Attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines})
 	}
 	if folder := picturesOf(d, q.Pictures); folder != "" {
-		all = append(all, attachment{"Pictures", d.Path(folder), pictureNames(d.Path(folder))})
+		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d.Path(folder))})
 	}
 	return all
 }
@@ -174,4 +174,18 @@ func pictureNames(folder string) []string {
 		}
 	}
 	return names
+}
+
+// endOf returns the last lines of a file; none if the file cannot be read.
+func endOf(file string) []string {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	const most = 12
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return lines
 }

@@ -1,10 +1,10 @@
-package cli
+package api
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/connect"
@@ -14,23 +14,26 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// askFor bounds the time that a reading verb waits for a server.
-const askFor = 2 * time.Second
+// AskFor bounds the time that a reading operation waits for a server.
+const AskFor = 2 * time.Second
 
 // pollsAfter is the maximum time from the start of a worker to its first poll.
 const pollsAfter = 10 * time.Second
 
-// effectiveStatus returns the status of a run: as its directory recorded it, and as Temporal reports it if a server can
+// ErrNoServer reports that no server runs, and none is configured.
+var ErrNoServer = errors.New("no Temporal server runs on this machine, and none is named (TEMPORAL_ADDRESS)")
+
+// EffectiveStatus returns the status of a run: as its directory recorded it, and as Temporal reports it if a server can
 // be reached. No server is started.
-func (a *app) effectiveStatus(ctx context.Context, d rundir.Dir, recorded run.Status) run.EffectiveStatus {
+func (h Host) EffectiveStatus(ctx context.Context, d rundir.Dir, recorded run.Status) run.EffectiveStatus {
 	claim, err := d.Claim()
 	if err != nil {
 		return run.NewEffectiveStatus(recorded, run.LiveUnknown, "the directory does not identify its run: "+err.Error())
 	}
 	claim = d.CurrentClaim(claim)
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	ctx, cancel := context.WithTimeout(ctx, AskFor)
 	defer cancel()
-	o, err := a.peek(ctx, claim)
+	o, err := h.Peek(ctx, claim)
 	if err != nil {
 		return run.NewEffectiveStatus(recorded, run.LiveUnknown, err.Error())
 	}
@@ -40,44 +43,24 @@ func (a *app) effectiveStatus(ctx context.Context, d rundir.Dir, recorded run.St
 	return s
 }
 
-// insecure explains why other users may use the embedded server; empty: they may not, or it is not used.
-func (a *app) insecure() string {
-	conn, err := connect.Find(a.settings)
-	if err != nil || conn.Explicit {
-		return ""
-	}
-	st, err := local.Read(a.settings.StateDir)
-	if err != nil || st.Server == nil {
-		return ""
-	}
-	return st.Server.Insecure()
-}
-
-// errNoServer reports that no server runs, and none is configured.
-type errNoServer struct{}
-
-func (errNoServer) Error() string {
-	return "no Temporal server runs on this machine, and none is named (TEMPORAL_ADDRESS)"
-}
-
-// peek connects to a running server, without starting anything.
-func (a *app) peek(ctx context.Context, claim run.Claim) (operations.Operator, error) {
-	conn, err := connect.Find(a.settings)
+// Peek connects to a running server, without starting anything.
+func (h Host) Peek(ctx context.Context, claim run.Claim) (operations.Operator, error) {
+	conn, err := connect.Find(h.Settings)
 	if err != nil {
 		return operations.Operator{}, err
 	}
 	address, starts := "", false
 	if !conn.Explicit {
-		st, err := local.Read(a.settings.StateDir)
+		st, err := local.Read(h.Settings.StateDir)
 		if err != nil {
 			return operations.Operator{}, err
 		}
 		if st.Server == nil && st.Keeper != nil && st.Keeper.Server.GaveUp {
 			return operations.Operator{}, fmt.Errorf("the embedded server does not run; its keeper %s",
-				a.secrets.Text(st.Keeper.Server.String()))
+				h.Secrets.Text(st.Keeper.Server.String()))
 		}
 		if st.Server == nil {
-			return operations.Operator{}, errNoServer{}
+			return operations.Operator{}, ErrNoServer
 		}
 		address = st.Server.Address
 		starts = st.Worker != nil && time.Since(st.Worker.Started) < pollsAfter
@@ -85,7 +68,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operations.Operator, e
 	if claim.Namespace != "" {
 		conn.Options.Namespace = claim.Namespace
 	}
-	cl, err := conn.Dial(ctx, address, quietLog(io.Discard))
+	cl, err := conn.Dial(ctx, address, slog.New(slog.DiscardHandler))
 	var failed *connect.Error
 	if errors.As(err, &failed) {
 		return operations.Operator{}, errors.New(failed.Brief())
@@ -93,7 +76,7 @@ func (a *app) peek(ctx context.Context, claim run.Claim) (operations.Operator, e
 	if err != nil {
 		return operations.Operator{}, err
 	}
-	o, err := conn.Operator(cl, address, a.settings, a.secrets)
+	o, err := conn.Operator(cl, address, h.Settings, h.Secrets)
 	o.WorkerStarts = starts
 	return o, err
 }

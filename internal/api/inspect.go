@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// ForeignDetail explains why the liveness of a foreign run is unknown.
+const ForeignDetail = "no Passbook workflow: another program wrote the directory"
+
+// Inspect reads a run: its directory, and the answer of Temporal if it can be reached. It changes nothing and needs no
+// server.
+func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
+	s := view.Run{Directory: d.Root, Worker: h.StartsWorker(), Clock: h.Clock()}
+	var err error
+	if s.Claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
+		return s, err
+	}
+	if s.Now, err = d.Now(); err != nil {
+		return s, err
+	}
+	if d.Foreign() {
+		s.Effective = run.NewEffectiveStatus(s.Now.State.Status, run.LiveUnknown, ForeignDetail)
+		s.Projects, err = fsck.CrossParent(ctx, d)
+		return s, err
+	}
+	s.Effective = h.EffectiveStatus(ctx, d, s.Now.State.Status)
+	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
+		s.Lost = projector.Lost(d, s.Now.State)
+	}
+	if s.Now.Tail.Seq == 0 && s.Lost == nil {
+		s.Effective.Status = run.Pending
+	}
+	return s, nil
+}
+
+// StartsWorker returns the arguments of the starter that start a worker.
+func (h Host) StartsWorker() []string {
+	if conn, err := connect.Find(h.Settings); err == nil && conn.Explicit {
+		return []string{"worker"}
+	}
+	return []string{"server", "start"}
+}
+
+// NextCommands returns what to type next about a run, the most likely first; nothing for a run that another program
+// records.
+func NextCommands(program string, s view.Run) []string {
+	next := s.Next()
+	texts := shell.Next(program, next)
+	if _, asks := run.Offers(next, run.Decide); asks {
+		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
+			texts = append(texts, connect.UseServer(program)+" && "+c)
+		}
+	}
+	return texts
+}
+
+// LastErrors returns the last rows of errors.jsonl.
+func LastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
+	const shown = 5
+	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, layout.ErrorsLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return rows[max(0, len(rows)-shown):], err
+}

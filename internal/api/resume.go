@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// ResumeInput is the input of [Resume].
+type ResumeInput struct {
+	Run    string `json:"run" jsonschema:"id of the run, the beginning of one, or its directory"`
+	Now    bool   `json:"now,omitempty" jsonschema:"try at once instead of waiting for a usage limit to reset"`
+	Force  bool   `json:"force,omitempty" jsonschema:"resume despite repeated failures or a halt; needs a reason"`
+	Reason string `json:"reason,omitempty" jsonschema:"the reason for force, which is recorded"`
+	Here   bool   `json:"here,omitempty" jsonschema:"the directory was moved to this host, which writes it from now on"`
+	Note   string `json:"note,omitempty" jsonschema:"a note for the journal"`
+}
+
+// MayResume checks what can be checked before a server is started. It returns the directory of the run.
+func MayResume(h Host, in ResumeInput) (projector.Dir, run.Claim, error) {
+	d, claim, err := h.atHome(in.Run)
+	if err == nil {
+		err = Explained(in.Force, in.Reason)
+	}
+	if err == nil {
+		err = writableHere(d.Dir, claim, in.Here)
+	}
+	return d, claim, err
+}
+
+// Resume continues a paused run, or a closed one in a new epoch. The answer may have a message beside an error.
+func Resume(ctx context.Context, h Host, in ResumeInput) (Answer, error) {
+	d, claim, err := MayResume(h, in)
+	if err != nil {
+		return Answer{}, err
+	}
+	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
+		text, err := h.resume(ctx, o, d, claim, in)
+		return answer(d, claim.RunID, text), err
+	})
+}
+
+func (h Host) resume(
+	ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim, in ResumeInput,
+) (string, error) {
+	open, err := o.Open(ctx, claim.RunID)
+	if err != nil {
+		return "", err
+	}
+	if open {
+		if in.Here {
+			home := workflows.Message{Dir: d.Root, Queue: contract.HostQueues(claim.TaskQueue, o.Host).Dir, Note: in.Note}
+			if _, err := o.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil && !closedMeanwhile(err) {
+				return "", err
+			}
+		}
+		text, err := h.speak(ctx, o, d, claim, workflows.VerbResume,
+			workflows.Message{Note: in.Note, Force: in.Force, Reason: in.Reason})
+		switch {
+		case err == nil:
+			return text, nil
+		case !closedMeanwhile(err):
+			return "", err
+		}
+	}
+	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now})
+}
+
+// closedMeanwhile reports whether a message was refused because the run's workflow has ended since it was found open.
+func closedMeanwhile(err error) bool {
+	var refused *operations.RefusedError
+	return errors.As(err, &refused) && refused.Closed
+}
+
+// Explained refuses force without a reason, before a server is started.
+func Explained(force bool, reason string) error {
+	if force && strings.TrimSpace(reason) == "" {
+		return invalid("--force needs --reason TEXT, which is recorded")
+	}
+	return nil
+}
+
+// writableHere refuses a directory that this user cannot write, if this machine will write it. An open run elsewhere
+// only gets a message.
+func writableHere(d rundir.Dir, claim run.Claim, here bool) error {
+	m, err := d.Meta()
+	if here || claim.Embedded || err == nil && run.Status(m.Status).Closed() {
+		return projector.MayWrite(d)
+	}
+	return nil
+}
+
+// reopened opens the next epoch of a run and waits until its directory records it.
+func reopened(ctx context.Context, o operations.Operator, d projector.Dir, r operations.Reopening) (string, error) {
+	re, err := o.Reopen(ctx, d, r)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("Run %s was %s and continues in epoch %d.", re.RunID, re.From, re.Epoch)
+	if re.Restored > 0 {
+		text = fmt.Sprintf("%d files that the store had lost were restored from the directory.\n", re.Restored) + text
+	}
+	return ReopenedWith(re) + text,
+		AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
+}
+
+// ReopenedWith lists what a new epoch repaired and overruled, a line for each.
+func ReopenedWith(re operations.Reopened) string {
+	text := ""
+	for _, what := range re.Repaired {
+		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
+	}
+	for _, what := range re.Overruled {
+		text += fmt.Sprintf("Overruled with --force, and recorded: %s\n", what)
+	}
+	return text
+}

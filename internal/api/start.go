@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/price"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// StartInput is the input of [Start].
+type StartInput struct {
+	Config      string `json:"config,omitempty" jsonschema:"the pipeline, a YAML file; empty: that of the earlier run"`
+	Directory   string `json:"directory,omitempty" jsonschema:"of the run; empty: one in the folder for runs"`
+	Task        string `json:"task,omitempty" jsonschema:"what this run is to do; prompts have it as {{task}}"`
+	Source      string `json:"source,omitempty" jsonschema:"folder to work on; empty: the definition's folder"`
+	Dirty       string `json:"dirty,omitempty" jsonschema:"for uncommitted changes: halt, include, exclude or commit"`
+	FollowUp    string `json:"follow_up,omitempty" jsonschema:"a finished run to continue with a new task"`
+	FromRunPlan string `json:"from_run_plan,omitempty" jsonschema:"a finished run whose plan to implement"`
+}
+
+// Start starts a run, or finds the run of the directory if it was given the same. It does not wait for the run.
+func Start(ctx context.Context, h Host, in StartInput) (Started, error) {
+	def, dir, err := h.Definition(in)
+	if err != nil {
+		return Started{}, err
+	}
+	def.Changed = operations.ChangedRefuse
+	d, closed, err := h.Prepare(ctx, def, dir)
+	if err != nil {
+		return Started{}, err
+	}
+	if closed != nil {
+		return started(*closed, nil), nil
+	}
+	return connected(ctx, h, func(o operations.Operator) (Started, error) {
+		made, err := o.Start(ctx, def, d)
+		if err != nil {
+			return Started{}, err
+		}
+		return started(made, nil), nil
+	})
+}
+
+// maxTask is the maximum length of a task in bytes: it is part of the state of the run.
+const maxTask = 8 << 10
+
+// dirtyWays are what a run may do with uncommitted changes of its source.
+var dirtyWays = []string{"halt", "include", "exclude", "commit"}
+
+// Definition reads the definition of a run to start. It returns the directory of the run, too; empty: the default.
+func (h Host) Definition(in StartInput) (def operations.Definition, dir string, err error) {
+	switch {
+	case in.FollowUp != "" && in.FromRunPlan != "":
+		return def, "", invalid("--follow-up and --from-run-plan exclude each other: use one of them")
+	case in.FollowUp != "" && in.Task == "":
+		return def, "", invalid("name the task of the follow-up: --task TEXT")
+	case len(in.Task) > maxTask:
+		return def, "", invalid("the task has %d bytes; the maximum is %d: put the rest into a file, and name it",
+			len(in.Task), maxTask)
+	case in.Dirty != "" && !slices.Contains(dirtyWays, in.Dirty):
+		return def, "", invalid("--dirty is %q: write halt, include, exclude or commit", in.Dirty)
+	}
+	parent, mode := in.FollowUp, operations.FollowUp
+	if in.FromRunPlan != "" {
+		parent, mode = in.FromRunPlan, operations.FromRunPlan
+	}
+	var from projector.Dir
+	if parent != "" {
+		if from, err = h.Find(parent); err != nil {
+			return def, "", err
+		}
+	}
+	if def, err = h.definition(in.Config, from); err != nil {
+		return def, "", err
+	}
+	dir = in.Directory
+	if parent != "" {
+		if def.Follow, err = operations.FollowRun(from, mode, def); err != nil {
+			return def, "", err
+		}
+		if dir == "" {
+			dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-after-%.8s-%s",
+				def.Plan.Pipeline, def.Follow.Claim.RunID, time.Now().Format("20060102-150405")))
+		}
+	}
+	if err := def.Ask(strings.TrimSpace(in.Task), in.Source, in.Dirty); err != nil {
+		return def, "", &InputError{err}
+	}
+	return def, dir, nil
+}
+
+// definition loads the file, or the definition of the earlier run.
+func (h Host) definition(file string, from projector.Dir) (operations.Definition, error) {
+	switch {
+	case file != "":
+		return h.LoadFile(file)
+	case from.Root == "":
+		return operations.Definition{}, invalid("name the pipeline: --config FILE")
+	}
+	return operations.LoadRun(from, price.With(h.Settings.Prices)...)
+}
+
+// LoadFile reads a definition from disk. An unreadable file is an error in the input.
+func (h Host) LoadFile(name string) (operations.Definition, error) {
+	def, err := operations.LoadFile(name, price.With(h.Settings.Prices)...)
+	var problems pipeline.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return def, &InputError{err}
+	}
+	return def, err
+}
+
+// Prepare checks what can be checked before a server is started and anything is written. It returns the directory of
+// the run; and the run in it, if that is closed and was given this definition.
+func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string) (
+	d projector.Dir, closed *operations.Started, err error,
+) {
+	if dir == "" {
+		dir = filepath.Join(h.Settings.RunRoot, def.Plan.Pipeline)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return d, nil, err
+	}
+	d = projector.At(abs)
+	if err := projector.Usable(d.Dir); err != nil {
+		return d, nil, err
+	}
+	if closed, err = h.closed(ctx, d, def); closed != nil || err != nil {
+		return d, closed, err
+	}
+	if _, err := d.Claim(); errors.Is(err, rundir.ErrNoRun) {
+		return d, nil, operations.CheckSource(ctx, def, d)
+	}
+	return d, nil, nil
+}
+
+// closed returns the run of a directory, if it is closed and was given this definition. It changes nothing but adds
+// what it found to the decision log.
+func (h Host) closed(ctx context.Context, d projector.Dir, def operations.Definition) (*operations.Started, error) {
+	claim, err := d.Claim()
+	if errors.Is(err, rundir.ErrNoRun) || err == nil && def.Changed != operations.ChangedRefuse {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	meta, err := d.Meta()
+	if err != nil || !run.Status(meta.Status).Closed() || def.Follow != nil {
+		return nil, nil //nolint:nilerr // the projection repairs an unreadable meta.json
+	}
+	host, err := local.HostID(h.Settings.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	o := operations.Operator{Settings: h.Settings, Host: host, Redact: h.Secrets}
+	if err := o.Unchanged(ctx, def, d, claim, meta.State); err != nil {
+		return nil, err
+	}
+	o.By = connect.User()
+	s := operations.Started{RunID: claim.RunID, Dir: d, Status: run.Status(meta.Status)}
+	for _, w := range o.RecordStart(ctx, d, meta.State, meta.Events.Seq) {
+		s.Warnings = append(s.Warnings, h.Secrets.Text(w))
+	}
+	return &s, nil
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// The problems that most operations report.
+var (
+	ofReads    = []Code{CodeInvalid, CodeNotFound, CodeDamaged, CodeFailed}
+	ofRequests = append([]Code{CodeNotAllowed, CodeUnavailable}, ofReads...)
+	ofResumes  = append([]Code{CodeUndecided}, ofRequests...)
+)
+
+// Table is the table of operations. To add one, write its function and add a row.
+func Table() []Operation { return slices.Concat(reads(), starts(), controls(), results()) }
+
+// reads are the operations that change nothing.
+func reads() []Operation {
+	return []Operation{
+		does(Operation{
+			Name: "list", Access: CanRead, Problems: ofReads,
+			Summary: "List runs with status, progress and cost, the newest first",
+		}, List),
+		does(Operation{
+			Name: "status", Access: CanRead, Problems: ofReads,
+			Summary: "Show the status of a run, its open question and the operations that are available",
+		}, Status),
+		does(Operation{
+			Name: "wait", Access: CanRead, Problems: ofReads,
+			Summary: "Wait until a run asks, pauses or ends, and show its status",
+			Details: "If the run still works after that time, timed_out is true: wait again.",
+		}, Wait),
+		does(Operation{
+			Name: "question", Access: CanRead, Problems: ofReads,
+			Summary: "Show the open question of a run and what it is about",
+		}, Question),
+		does(Operation{
+			Name: "diagnose", Access: CanRead, Problems: ofReads,
+			Summary: "Explain the state of a run and its cause",
+		}, Diagnose),
+		does(Operation{
+			Name: "diff", Access: CanRead, Problems: ofReads,
+			Summary: "Show the changes of a run as a patch",
+		}, Diff),
+		does(Operation{
+			Name: "passes", Access: CanRead, Problems: ofReads,
+			Summary: "List the completed calls of a run with outcome, verdict and cost",
+		}, Passes),
+		does(Operation{
+			Name: "checkpoints", Access: CanRead, Problems: ofReads,
+			Summary: "List the checkpoints of a run, for revert, fork and replay",
+		}, Checkpoints),
+		does(Operation{
+			Name: "evidence", Access: CanRead, Problems: ofReads,
+			Summary: "Return the record of a run as Markdown: task, work, checks, decisions and costs",
+		}, Evidence),
+	}
+}
+
+// starts are the operations that start a run.
+func starts() []Operation {
+	return []Operation{
+		does(Operation{
+			Name: "start", Access: CanOperate, Repeatable: true, Problems: ofRequests,
+			Summary: "Start a run of a pipeline",
+			Details: "It returns at once; follow the run with status. If the directory has a run that was given the same, " +
+				"that run is returned. Paths are relative to the folder of this program.",
+		}, Start),
+		does(Operation{
+			Name: "fork", Access: CanOperate, Problems: ofRequests, allows: allowed(run.Fork),
+			Summary: "Start a new run from a checkpoint of another one, with another model, budget or pipeline",
+			Details: "The other run does not change.",
+		}, Fork),
+		does(Operation{
+			Name: "replay", Access: CanOperate, Problems: ofRequests, allows: allowed(run.Replay),
+			Summary: "Repeat the work of a run in a new run, from a checkpoint",
+			Details: "Recorded results are used: a call is made only if no answer to the same question is recorded.",
+		}, Replay),
+	}
+}
+
+// controls are the operations on a run that change its course.
+func controls() []Operation {
+	return []Operation{
+		does(Operation{
+			Name: "decide", Access: CanDecide, Repeatable: true, Problems: ofResumes, allows: allowed(run.Decide),
+			Destructive: true,
+			Summary:     "Answer the open question of a run",
+			Details:     "If two operators decide, the first decision wins. An action may end the run or deliver its work.",
+		}, Decide),
+		does(Operation{
+			Name: "pause", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: allowed(run.Pause),
+			Summary: "Pause a run after the running pass",
+		}, Pause),
+		does(Operation{
+			Name: "resume", Access: CanOperate, Repeatable: true, Problems: ofResumes, allows: allowed(run.Resume),
+			Summary: "Resume a paused, failed, cancelled or interrupted run",
+			Details: "Answered calls are not paid for again.",
+		}, Resume),
+		does(Operation{
+			Name: "cancel", Access: CanOperate, Destructive: true, Repeatable: true, Problems: ofRequests,
+			allows:  allowed(run.Cancel),
+			Summary: "Cancel a run and end its running call",
+			Details: "Completed results stay, and a cancelled run can be resumed.",
+		}, Cancel),
+		does(Operation{
+			Name: "revert", Access: CanOperate, Destructive: true, Problems: ofResumes, allows: allowed(run.Revert),
+			Summary: "Revert a paused, failed or cancelled run to a checkpoint",
+			Details: "It stays the same run. Reverted passes stay in its journal and on disk.",
+		}, Revert),
+		does(Operation{
+			Name: "budget", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: whileOpen,
+			Summary: "Set the budget of a run",
+		}, Budget),
+		does(Operation{
+			Name: "steer", Access: CanOperate, Problems: ofRequests, allows: whileOpen,
+			Summary: "Add an instruction to the next prompts of a run",
+		}, Steer),
+		does(Operation{
+			Name: "amend", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: whileOpen,
+			Summary: "Let a run adopt a changed definition",
+			Details: "A change of completed steps is refused, and the problem lists the differences.",
+		}, Amend),
+	}
+}
+
+// results are the operations on what a finished run has made.
+func results() []Operation {
+	return []Operation{
+		does(Operation{
+			Name: "promote", Access: CanOperate, Destructive: true, Repeatable: true,
+			Problems: append([]Code{CodeNotAllowed}, ofReads...), allows: allowed(run.Promote),
+			Summary: "Copy the result of a finished run to a path",
+			Details: "Another file there is refused without force. No server is needed.",
+		}, Promote),
+		does(Operation{
+			Name: "verify", Access: CanOperate, Repeatable: true, Problems: append([]Code{CodeNotAllowed}, ofReads...),
+			allows:  func(s run.Status, _ run.Terms) bool { return s.Settled() },
+			Summary: "Run the gates of a finished run again",
+			Details: "It executes the commands of the run on a copy of its final tree, and may take minutes. The run does " +
+				"not change. No server is needed.",
+		}, Verify),
+	}
+}
