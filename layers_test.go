@@ -53,6 +53,7 @@ var packageLayers = []layer{
 	{"control", []string{"client", "workerhost"}},
 	{"control", []string{"internal/api", "internal/doctor", "internal/workercmd"}},
 	{"programs", []string{"examples"}},
+	{"programs", []string{"internal/mcp"}},
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},

@@ -69,6 +69,7 @@ func verbs() []verb {
 		{"codec", "environment", (*app).codec},
 		{"grant", "environment", (*app).grant},
 		{"identity", "environment", (*app).identity},
+		{"mcp", "environment", (*app).mcp},
 		{"config", "environment", (*app).config},
 		{"doctor", "environment", (*app).doctor},
 		{"server", "environment", (*app).server},
