@@ -15,7 +15,8 @@ const (
 	CostUnknown           = CostKnown(CategoryUnknown)
 )
 
-// CostText writes an amount that lacks the cost of a number of calls: $1.20, "≥ $1.20 (2 calls not fully known)", unknown.
+// CostText writes an amount that lacks the cost of a number of calls, or a part of it: $1.20,
+// "≥ $1.20 (2 calls not fully known)", unknown.
 func CostText(usd float64, unknown int) string {
 	text := ShortCost(usd, unknown)
 	if unknown > 0 && usd > 0 {

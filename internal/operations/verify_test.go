@@ -41,14 +41,16 @@ func finished(t *testing.T, s *store.Store, commands ...string) (d projector.Dir
 		Rounds: []pipeline.PlanRound{{}}}}}
 	steps := &plan.Stages[0].Rounds[0].Steps
 	for _, command := range commands {
-		*steps = append(*steps, pipeline.PlanStep{Key: "test/1", Kind: pipeline.KindRun, Run: command, Env: []string{"DEPLOY_TOKEN"}})
+		*steps = append(*steps, pipeline.PlanStep{Key: "test/1", Kind: pipeline.KindRun, Run: command,
+			Env: []string{"DEPLOY_TOKEN"}})
 	}
 	digest, err := s.PutJSON(t.Context(), plan)
 	require.NoError(t, err)
 	b := workspace.Blob(saved)
 	return directoryOf(t, s, "v1",
 		entry{run.KindRunStart, run.RunStart{RunID: "v1", ThreadID: "v1", Epoch: 1, Plan: string(digest),
-			Definition: blobOf(t, s, "pipeline: p\n").Digest, Workspace: &run.Workspace{Kind: "dir", Source: from, Tree: b}}},
+			Definition: blobOf(t, s, "pipeline: p\n").Digest,
+			Workspace:  &run.Workspace{Kind: "dir", Source: from, Tree: b}}},
 		entry{run.KindWorkspaceUpdated, run.WorkspaceUpdated{Tree: b, Changed: 1}},
 		entry{run.KindRunEnd, run.RunEnd{Status: run.Done}}), b.Digest
 }
