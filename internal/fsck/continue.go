@@ -32,6 +32,7 @@ type Continuation struct {
 	rundir.Now
 	Start run.RunStart
 	Ended bool // the last epoch has journaled its end
+	Epoch int  // the next one, which no execution has opened yet
 	// lines that are damaged or missing in the directory, and that the store or the history has
 	Broken []run.JournalDamage
 
@@ -73,6 +74,11 @@ func Continue(ctx context.Context, d rundir.Dir, blobs projector.Blobs, known []
 	if err := c.fold(x); err != nil {
 		return c, err
 	}
+	owner, err := d.Owner()
+	if err != nil {
+		return c, err
+	}
+	c.Epoch = max(c.State.Epoch, owner.Epoch) + 1 // an execution may have ended before the first event of its epoch
 	return c, x.final(c)
 }
 

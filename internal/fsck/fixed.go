@@ -33,11 +33,11 @@ func (x *examined) judgeFixed() error {
 	return nil
 }
 
-// newOwner reports whether owner.json is that of the epoch after the one in meta.json: it is written before the first
+// newOwner reports whether owner.json is that of an epoch after the one in meta.json: it is written before the first
 // event of an epoch.
 func (x *examined) newOwner() bool {
 	o, err := x.dir.Owner()
-	return err == nil && o.Epoch == x.meta.typed.Epoch+1
+	return err == nil && o.Epoch > x.meta.typed.Epoch
 }
 
 // judgeLostClaim finds a directory of Passbook without run.json, which other readers take for that of another program.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -219,6 +221,27 @@ func TestResumeOfAHaltKnowsWhetherItEnded(t *testing.T) {
 			require.Empty(t, re.Interruption)
 		})
 	}
+}
+
+// TestResumeAfterAnEpochWithoutEvents: its workflow was terminated after it had acquired the directory.
+func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
+	o, d, started := closing(t, run.Failed)
+	now, err := d.Now()
+	require.NoError(t, err)
+	require.NoError(t, fsck.TakeOver(t.Context(), d, rundir.Owner{Epoch: 2, RunID: "r1", Execution: "terminated"},
+		now.Tail))
+	r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{})
+	require.NoError(t, err)
+	require.True(t, r.OK, r.Issues)
+	re, err := o.Resume(t.Context(), d, Reopening{})
+	require.NoError(t, err)
+	require.Equal(t, 3, re.Epoch)
+	in := (*started)[0]
+	next := rundir.Owner{Epoch: in.Reopen.Epoch, RunID: "r1", Execution: "next"}
+	require.NoError(t, fsck.TakeOver(t.Context(), d, next, in.Snapshot.Tail))
+	r, err = fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{})
+	require.NoError(t, err)
+	require.True(t, r.OK, r.Issues)
 }
 
 // TestRefusedVerbsChangeNothing in the directory of a run that has closed: no file, and no time of a change.

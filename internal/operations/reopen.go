@@ -308,7 +308,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 		return in, restored, fmt.Errorf("ask Temporal for its cluster: %w", err)
 	}
 	in.Reopen = &workflows.Reopen{
-		Epoch: now.State.Epoch + 1, From: effective.Status, By: o.By, Note: r.Note, Force: r.Force, Reason: r.Reason,
+		Epoch: now.Epoch, From: effective.Status, By: o.By, Note: r.Note, Force: r.Force, Reason: r.Reason,
 		Now: r.Now, Host: o.Host, Build: o.Build,
 		Decision: r.Decision, Amend: r.Amend, Cluster: cluster, Embedded: o.Embedded, Address: o.address(),
 		Repaired: now.Broken,
