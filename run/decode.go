@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -95,33 +97,39 @@ func (all decodersOf) of(t reflect.Type) *decoder {
 	if !d.usual {
 		return d
 	}
-	depth := map[string]int{}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" {
-			// a pointer is set when it is needed, and unexported structs hold exported fields
-			d.usual = d.usual && f.Type.Kind() == reflect.Struct
-			continue
-		}
-		if !f.IsExported() || name == "-" {
-			continue
-		}
-		if name == "" {
-			name = f.Name
-		}
-		was, there := depth[name]
-		if there && was < len(f.Index) {
-			continue // a field of an outer struct hides it
-		}
-		d.usual = d.usual && !(there && was == len(f.Index)) && !foldable([]byte(name))
-		depth[name] = len(f.Index)
-		if !there {
-			d.byName[name] = len(d.fields)
-			d.fields = append(d.fields, fieldDecoder{})
-		}
-		d.fields[d.byName[name]] = fieldDecoder{name, f.Index, all.value(f.Type)}
-	}
+	d.add(all, t, nil, map[string]int{})
 	return d
+}
+
+// add adds the fields of a struct, those of embedded structs included. reflect.VisibleFields lacks a field that has the
+// name of the embedded struct around it. depth has that of each name.
+func (d *decoder) add(all decodersOf, t reflect.Type, outer []int, depth map[string]int) {
+	for i := range t.NumField() {
+		f, index := t.Field(i), append(slices.Clip(outer), i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			d.add(all, f.Type, index, depth) // unexported structs hold exported fields
+		case f.Anonymous && name == "":
+			d.usual = false // a pointer is set when it is needed
+		case f.IsExported() && name != "-":
+			d.field(all, cmp.Or(name, f.Name), index, f.Type, depth)
+		}
+	}
+}
+
+func (d *decoder) field(all decodersOf, name string, index []int, t reflect.Type, depth map[string]int) {
+	was, there := depth[name]
+	if there && was < len(index) {
+		return // a field of an outer struct hides it
+	}
+	d.usual = d.usual && !(there && was == len(index)) && !foldable([]byte(name))
+	depth[name] = len(index)
+	if !there {
+		d.byName[name] = len(d.fields)
+		d.fields = append(d.fields, fieldDecoder{})
+	}
+	d.fields[d.byName[name]] = fieldDecoder{name, index, all.value(t)}
 }
 
 // unmarshals reports whether a type decodes itself.
