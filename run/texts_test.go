@@ -12,16 +12,26 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestTextsOfEvents compares what people read about every kind of event with testdata/every-kind.txt: log lines,
-// decisions, headline and story. Run directories hold the log, so a change of it is a change of the format.
+// TestTextsOfEvents compares what people read about every kind of event with testdata/every-kind.txt, and in the words
+// of stages with every-kind-stages.txt: log lines, decisions, headline and story. Run directories hold the log, so a
+// change of it is a change of the format.
 func TestTextsOfEvents(t *testing.T) {
+	compareTexts(t, "every-kind.txt", strings.NewReplacer())
+	compareTexts(t, "every-kind-stages.txt", strings.NewReplacer(
+		`"kind":"repeat"}],`, `"kind":"repeat","rounds":2}],"wording":"stages",`,
+		`"phase_key":"audit/1"`, `"phase_key":"audit"`,
+		`"by":"ann"`, `"by":"ann","auth":"key ann"`, `"by":"bob"`, `"by":"bob","auth":"none"`, `"count":3`, `"count":2`))
+}
+
+func compareTexts(t *testing.T, golden string, words *strings.Replacer) {
+	t.Helper()
 	stream, err := os.ReadFile("testdata/every-kind.jsonl")
 	require.NoError(t, err)
 	var out strings.Builder
 	var s run.State
 	threshold := 3.5
 	for line := range strings.Lines(string(stream)) {
-		e, err := run.ParseEvent([]byte(line))
+		e, err := run.ParseEvent([]byte(words.Replace(line)))
 		require.NoError(t, err)
 		before := s
 		entry := run.Entry{Event: e, Before: &before, MaxRounds: 2, Threshold: &threshold, Backup: "backup.html"}
@@ -29,7 +39,7 @@ func TestTextsOfEvents(t *testing.T) {
 		entry.After = &s
 		writeTexts(t, &out, entry)
 	}
-	const golden = "testdata/every-kind.txt"
+	golden = "testdata/" + golden
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o644))
 	}
@@ -53,7 +63,7 @@ func writeTexts(t *testing.T, out *strings.Builder, e run.Entry) {
 		fmt.Fprintf(out, "  headline %s\n", run.OneLine(text))
 	}
 	if s := run.StoryOf(e); s.What != "" {
-		fmt.Fprintf(out, "  story    %s, by %q, note %q\n", s.What, s.By, s.Note)
+		fmt.Fprintf(out, "  story    %s, by %q, note %q\n", s.What, run.Sender(s.By, s.Auth), s.Note)
 	}
 }
 
