@@ -1,0 +1,203 @@
+package evidence_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// TestRecordsHaveEachValue reads a run in which no two values are equal.
+func TestRecordsHaveEachValue(t *testing.T) {
+	j := &journal{t: t}
+	start := run.RunStart{Task: "task", Pipeline: "pipe", RunID: "r-1", ThreadID: "thread", Epoch: 3, CreatedAt: "created",
+		Definition: "definition", Build: "build", Parent: &run.Parent{RunID: "r-0", Mode: "follow_up"},
+		Budget:   run.Budget{CapUSD: 9},
+		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
+		Workspace: &run.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch", Commit: "commit-0",
+			Tree: run.Blob{Digest: "tree-0"}}}
+	j.add(run.KindRunStart, start)
+	j.stage = "work"
+	j.add(run.KindPhaseStart, run.PhaseStart{Key: "key", Title: "Work", Round: 2})
+	p := run.Pass{Step: "step", Number: 7, InRound: 8, OfRound: 9, Set: "S1", Round: 2, Member: "member", Role: "role",
+		Gives: "changes", Title: "title", Description: "text"}
+	artifact := p
+	artifact.Gives, artifact.Step = "artifact", "page"
+	j.add(run.KindPassStart, run.PassStart{Pass: artifact, Call: "call-0", Attempt: 1, Before: "before"})
+	j.add(run.KindPassStart, run.PassStart{Pass: p, Call: "call-1", Attempt: 1, Before: "other"})
+	cost := run.Spend{USD: 0.5, Known: run.CostAtLeast}
+	for i, category := range []run.Category{run.CategoryAgentTimeout, run.CategorySpawnFailed, run.CategoryOutputEmpty,
+		run.CategoryLost} {
+		a := run.PassAttempt{Pass: p, Call: "call-1", Attempt: i + 1, Category: category, Message: "message"}
+		if i == 2 {
+			a.Spend = &cost
+		}
+		j.add(run.KindPassAttempt, a)
+	}
+	end := run.PassEnd{Pass: p, Call: "call-2", Outcome: run.CategoryOK, StartedAt: "from", CompletedAt: "until",
+		DurationMS: 61, Attempts: 5, Reply: &run.Blob{Digest: "reply"}, Artifact: &run.Blob{Digest: "after"}, Before: "before",
+		Modified: true, Reused: true, Validation: run.Validation{Passed: true, Checks: []run.Check{{Name: "a", Passed: true},
+			{Name: "b"}, {Name: "c", Detail: "why"}}, Warnings: []string{"w"}},
+		Tally: []run.Count{{Name: "n"}}, Score: ptr(2.5), Verdict: "verdict", Value: "value",
+		Findings: &run.Findings{Digest: "f", Blockers: 2}, Found: &run.Found{Count: 1, Outside: []string{"o"}},
+		Scope: &run.Scope{Role: "planner"}, Tree: &run.Blob{Digest: "tree-1"}, Spend: run.Spend{USD: 1.25, Tokens: run.Tokens{
+			Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Known: run.CostExact}}
+	ended := j.add(run.KindPassEnd, end)
+	files := []run.FileChange{{Path: "a.go", Kind: "added"}}
+	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "call-2", Tree: run.Blob{Digest: "tree-1"},
+		Commit: "commit-1", Changed: 4, Files: files})
+	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "other", Tree: run.Blob{Digest: "tree-1"}, Changed: 9})
+	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "call-2", Cause: "edited", Changed: 8,
+		Tree: run.Blob{Digest: "tree-2"}})
+	tampered := run.Tampered{Step: "step", Call: "call-2", Role: "role", Count: 1}
+	j.add(run.KindWorkspaceTampered, tampered)
+	j.add(run.KindWorkspaceTampered, run.Tampered{Step: "other", Call: "call-2", Count: 5})
+	failed := j.add(run.KindPassEnd, run.PassEnd{Pass: artifact, Call: "call-3", Outcome: run.CategoryOutputEmpty,
+		Artifact: &run.Blob{Digest: "x"}, Before: "before"})
+	j.add(run.KindScreenshots, run.Screenshots{Step: "shots", Count: 2})
+	scored := j.add(run.KindScoreRecorded, run.ScoreRecorded{Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
+		Met: true, Why: "why"})
+	asked := j.add(run.KindGateRequested, run.QuestionRequested{Kind: run.QuestionGate, ID: "gate", Question: "Good?",
+		Trigger: "trigger", Round: 2, Digest: "judged", Subject: run.Subject{USD: 1}})
+	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate", Action: "action", Feedback: "feedback",
+		Note: "note", DecidedBy: "ann", Auth: "key ann", DecidedAt: "then"})
+	second := j.add(run.KindGateRequested, run.QuestionRequested{Kind: run.QuestionGate, ID: "gate-2", Phase: "phase"})
+	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate-2", Action: "retry"})
+	j.add(run.KindRunPaused, run.RunPaused{Reason: "user-requested", Detail: "detail", By: "bob", Auth: "none"})
+	j.add(run.KindRunResumed, run.RunResumed{Epoch: 3})
+	closed := j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "key", Title: "Work", Outcome: "ok", Round: 2})
+	j.add(run.KindPhaseEnd, run.PhaseEnd{Outcome: "failed"})
+	delivered := run.DeliveryCompleted{ID: "d", Action: "apply", Delivered: true, Diff: "diff", Commit: "commit-2", To: "to",
+		Target: "target", Files: 3}
+	at2 := j.add(run.KindDeliveryCompleted, delivered)
+	j.add(run.KindRunEnd, run.RunEnd{Status: run.Failed, Reason: "reason"})
+
+	e, err := evidence.Read(j.dir())
+	require.NoError(t, err)
+	require.Equal(t, []any{"r-1", "task", "pipe", "definition", start.Parent, run.Failed, "reason", "created", at(1),
+		at(j.seq), 3, "build"}, []any{e.RunID, e.Task, e.Pipeline, e.Definition, e.Parent, e.Status, e.Reason, e.CreatedAt,
+		e.StartedAt, e.FinishedAt, e.Epochs, e.Build})
+	require.Equal(t, &rundir.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch",
+		Commit: "commit-1", Start: "tree-0", Tree: "tree-2"}, e.Workspace)
+	require.Equal(t, &evidence.Artifact{File: "page.html", Seed: "seed", Now: "seed"}, e.Artifact)
+	require.Equal(t, evidence.Pass{Seq: ended, Number: 7, Step: "step", Call: "call-2", Stage: "work", Round: 2, Role: "role",
+		Member: "member", Title: "title", Outcome: run.CategoryOK, Attempts: 5, StartedAt: "from", CompletedAt: "until",
+		DurationMS: 61, USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, Reused: true, Modified: true, Changed: 4, Files: files,
+		Commit: "commit-1", Checks: end.Validation, Verdict: "verdict", Findings: end.Findings, Score: end.Score,
+		Value: "value", Tampered: &tampered, Found: end.Found, Scope: end.Scope, Set: "S1", Turn: 1, Tally: end.Tally,
+		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Before: "before", After: "after"}, e.Passes[0])
+	require.Equal(t, []any{failed, "", "", "", run.CategoryOutputEmpty, 0, 0.0, 0, run.CostExact},
+		[]any{e.Passes[1].Seq, e.Passes[1].Reply, e.Passes[1].Before, e.Passes[1].After, e.Passes[1].Outcome, e.Passes[1].Turn,
+			e.Passes[1].USD, e.Passes[1].Changed, e.Passes[1].CostKnown})
+	var known []run.CostKnown
+	for i, f := range e.Failures {
+		require.Equal(t, evidence.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role", Member: "member",
+			Attempt: i + 1, Category: f.Category, Message: "message", USD: f.USD, CostKnown: f.CostKnown}, f)
+		known = append(known, f.CostKnown)
+	}
+	require.Equal(t, []run.CostKnown{run.CostUnknown, run.CostExact, run.CostAtLeast, run.CostExact}, known)
+	require.Equal(t, []evidence.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0), Met: true,
+		Why: "why"}}, e.Scores)
+	require.Equal(t, []evidence.Decision{{Seq: asked, Kind: "gate", ID: "gate", Question: "Good?", Trigger: "trigger",
+		Phase: "work", Round: 2, Judged: "judged", Subject: run.Subject{USD: 1}, RequestedAt: at(asked), Action: "action",
+		Feedback: "feedback", Note: "note", By: "ann", Auth: "key ann", DecidedAt: "then"},
+		{Seq: second, Kind: "gate", ID: "gate-2", Phase: "phase", RequestedAt: at(second), Action: "retry",
+			DecidedAt: at(second + 1)}}, e.Decisions)
+	require.Contains(t, e.Actions, evidence.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested", By: "bob",
+		Auth: "none", Note: "detail"})
+	require.Equal(t, []evidence.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
+		{Seq: closed + 1, Name: "work", Outcome: "failed", EndedAt: at(closed + 1)}}, e.Phases)
+	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered}, e.Delivery)
+	require.Equal(t, evidence.Spend{USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, CapUSD: 9,
+		Tokens: run.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
+			USD: 1.75, Unknown: 1}}}, e.Spend)
+	h := e.History
+	require.Equal(t, map[string]string{"before": rundir.Backup(artifact, "page.html")}, h.Backups)
+	require.Equal(t, map[string]evidence.Stage{"work": {Title: "Work", Repeats: true}}, h.Stages)
+	require.Equal(t, []evidence.Cost{{At: at(1), USD: 9}}, h.Budgets)
+	require.Equal(t, []evidence.Cost{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}}, h.Costs)
+	require.Len(t, h.Shots, 1)
+	require.Equal(t, "shots", h.Shots[0].Step)
+	require.Equal(t, "task", h.Start.Task)
+
+	var page bytes.Buffer
+	require.NoError(t, e.Markdown(&page))
+	for _, text := range []string{"| Follows | r-0 (follow_up) |", "| Works on | source base |", "| Branch | branch commit-1 |",
+		"| Artifact | page.html, from seed to seed |", "| Status | failed, reason |", "| Pipeline | pipe definition |",
+		"| 7 | work | 2 | member | ok | 5 | 0.1s | ≥ $1.75 | 4 files commit-1 |",
+		"| 7 | 2 | member | 1 | claude-p-timeout: message | unknown |", "| 7 | 2 | member | 3 | output-empty: message | $0.50 |",
+		"| 7 | 2 | member | value, verdict, score 2.5, 1 of 3 checks passed | b; c: why; 2 blockers; w |",
+		"- quality, round 2: 3.5 of 4.0, met\n", "| paused: user-requested | bob (not signed) | detail |",
+		" | gate work, round 2 | Good? |  |  | $1.00 | action | ann (signed) | then | feedback note |",
+		"≥ $1.75 (1 call not fully known) of $9.00; 1 tokens in, 2 out, 3 read from and 4 written to the cache.",
+		"| role | 3 | ≥ $1.75 |", "3 files delivered to to target commit-2, at " + at(at2) + "."} {
+		require.Contains(t, page.String(), text)
+	}
+}
+
+// TestPageOfOpenRun shows what a run without an end, without files and with damage has.
+func TestPageOfOpenRun(t *testing.T) {
+	score := 1.5
+	e := evidence.Evidence{StartedAt: at(1), Damaged: 2, Delivery: &evidence.Delivery{}, Reverted: 2,
+		Artifact: &evidence.Artifact{File: "f"},
+		Passes:   []evidence.Pass{{Step: "fix", Title: "Fix", Modified: true}, {Role: "r", Value: "v", Verdict: "v"}},
+		Scores:   []evidence.Score{{Name: "q", Round: 1, Why: "no file"}, {Name: "q", Round: 2, Score: &score}},
+		Decisions: []evidence.Decision{{Kind: "gate", Phase: "p", Round: 1, Trigger: "rejected", Subject: run.Subject{Unknown: 1,
+			Judged: &run.Judged{Word: "no", Role: "r"}, Change: &run.Change{Files: []string{"a"}}}}}}
+	var page bytes.Buffer
+	require.NoError(t, e.Markdown(&page))
+	for _, text := range []string{"# Evidence of a run\n", "| Artifact | f, from nothing to nothing |", "| Time | since " + at(1) + " |",
+		"| fix |  | 0 | Fix |  | 0 | 0.0s | $0.00 | artifact |", "Not listed: 2 passes that", "|  | 0 | r | v |  |\n",
+		"- q, round 1: none, no file\n- q, round 2: 1.5\n\n",
+		"| gate p, round 1 | rejected | no by r | a | unknown | not decided |",
+		"Nothing was delivered: there is nothing to deliver\n", "\n2 lines of the journal cannot be read.\n"} {
+		require.Contains(t, page.String(), text)
+	}
+	require.NotContains(t, page.String(), "| Pipeline |")
+	require.NotContains(t, page.String(), "It had")
+	require.NotContains(t, page.String(), "Attempts that failed")
+	page.Reset()
+	require.NoError(t, evidence.Evidence{StartedAt: at(1), FinishedAt: "x", Delivery: &evidence.Delivery{
+		DeliveryCompleted: run.DeliveryCompleted{Message: "skipped"}}, Passes: []evidence.Pass{{Role: "r"}},
+		Inputs: make([]rundir.InputFile, 20)}.Markdown(&page))
+	for _, text := range []string{"| Time | " + at(1) + " to x |", "\nNothing was delivered: skipped\n",
+		"## What was checked\n\nNothing.\n", "No question was asked.\n", "It had 20 files:"} {
+		require.Contains(t, page.String(), text)
+	}
+	require.NotContains(t, page.String(), "more.")
+	require.ErrorIs(t, evidence.Evidence{}.Markdown(broken{}), errBroken)
+}
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestLimitIsShownWhileRunWaits: a limit that the run does not wait for any more is no part of the evidence.
+func TestLimitIsShownWhileRunWaits(t *testing.T) {
+	j := &journal{t: t}
+	j.add(run.KindRunStart, run.RunStart{RunID: "r-1"})
+	j.add(run.KindRunLimited, run.RunLimited{Limited: run.Limited{LimitedCall: run.LimitedCall{
+		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Until: at(30), N: 1}}})
+	e, err := evidence.Read(j.dir())
+	require.NoError(t, err)
+	require.Equal(t, "max", e.Limited.Account)
+	var page bytes.Buffer
+	require.NoError(t, e.Markdown(&page))
+	require.Contains(t, page.String(), "| Limit | waits until 2026-01-02 03:30 (UTC) for account max (usage limit) |")
+	j.add(run.KindRunUnlimited, run.RunUnlimited{Cause: run.LimitTimer})
+	j.lines.WriteString("{damaged\n")
+	e, err = evidence.Read(j.dir())
+	require.NoError(t, err)
+	require.Nil(t, e.Limited)
+	require.Equal(t, 1, e.Damaged)
+}
