@@ -110,7 +110,8 @@ func TestRestOfBudgets(t *testing.T) {
 	s.Spent.USD, s.Used.Tokens = 20, 300
 	require.Zero(t, s.Remaining())
 	require.Zero(t, s.RemainingTokens())
-	for amount, want := range map[float64]bool{-0.01: false, 0: true, 5: true, MaxBudgetUSD: true, MaxBudgetUSD + 1: false} {
+	for amount, want := range map[float64]bool{-0.01: false, 0: true, 5: true, MaxBudgetUSD: true,
+		MaxBudgetUSD + 1: false} {
 		require.Equal(t, want, ValidBudget(amount), amount)
 	}
 	require.Equal(t, "$0.00", Budget{}.Words())

@@ -49,9 +49,10 @@ func TestFoundAboutChanges(t *testing.T) {
 		found    *Found
 		tampered bool
 	}{
-		"a change":               {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryOK, Found: fresh}, fresh, false},
-		"a clean change":         {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryOK}, nil, false},
-		"a change that failed":   {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryAgentExit, Found: fresh}, old, true},
+		"a change":       {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryOK, Found: fresh}, fresh, false},
+		"a clean change": {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryOK}, nil, false},
+		"a change that failed": {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryAgentExit, Found: fresh}, old,
+			true},
 		"an empty output":        {PassEnd{Pass: Pass{Gives: "changes"}, Outcome: CategoryOutputEmpty}, old, true},
 		"a report":               {PassEnd{Pass: Pass{Gives: "report"}, Outcome: CategoryOK}, old, true},
 		"a plan without a scope": {PassEnd{Pass: Pass{Gives: "plan"}, Outcome: CategoryOK}, old, true},
@@ -81,7 +82,8 @@ func TestDamageTexts(t *testing.T) {
 		"events.jsonl, line 1, is missing": {File: "events.jsonl", Line: 1, Found: Missing, Expected: hash},
 		"events.jsonl is not what was written: expected sha256 abababababab, found x; repaired": {File: "events.jsonl",
 			Expected: hash, Found: "x", Repaired: true},
-		"segment 1 is missing; repaired; the file as it was found is torn/x": {File: "segment 1", Found: Missing, Kept: "torn/x",
+		"segment 1 is missing; repaired; the file as it was found is torn/x": {File: "segment 1", Found: Missing,
+			Kept:     "torn/x",
 			Repaired: true},
 		"f is not what was written: expected " + hash[:62] + " x, found " + hash[:63]: {File: "f", Expected: hash[:62] + " x",
 			Found: hash[:63]},
@@ -94,8 +96,9 @@ func TestDamageTexts(t *testing.T) {
 		same   bool
 	}{
 		"repaired":       {func(d *JournalDamage) { d.Repaired, d.Kept, d.Expected = true, "", "" }, true},
-		"another digest": {func(d *JournalDamage) { d.Found = "k" }, false}, "another line": {func(d *JournalDamage) { d.Line = 4 }, false},
-		"another file": {func(d *JournalDamage) { d.File = "x" }, false},
+		"another digest": {func(d *JournalDamage) { d.Found = "k" }, false},
+		"another line":   {func(d *JournalDamage) { d.Line = 4 }, false},
+		"another file":   {func(d *JournalDamage) { d.File = "x" }, false},
 	} {
 		b := a
 		row.change(&b)
@@ -157,7 +160,8 @@ func TestFoldOfAmendments(t *testing.T) {
 	require.NotEmpty(t, s.Means)
 	amend(RunAmended{New: PlanRef{Plan: "p3"}, Source: "run-0", Terms: PlanTerms{Stages: []StageRef{{Name: "new"}}}})
 	amend(RunAmended{New: PlanRef{Plan: "p4"}, Source: "run-0"})
-	amend(RunAmended{New: PlanRef{Plan: "p5"}, Running: true, Differences: []Amendable{{Name: "x"}, {Name: "agents.w.run"}}})
+	amend(RunAmended{New: PlanRef{Plan: "p5"}, Running: true, Differences: []Amendable{{Name: "x"},
+		{Name: "agents.w.run"}}})
 	require.Equal(t, &CurrentPlan{PlanRef: PlanRef{Plan: "p5"}, Seq: s.Seq, Replayed: 2}, s.Plan)
 	require.Equal(t, "new", s.Stages[0].Name)
 	require.Empty(t, s.Means, "other agents have other prices")
@@ -177,7 +181,8 @@ func TestFoldOfAmendments(t *testing.T) {
 func TestRolesAndUsesOfInstructions(t *testing.T) {
 	start := RunStart{Stages: []StageRef{{Name: "a", Roles: []string{"x", "y"}, Sets: []string{"S"}},
 		{Name: "b", Roles: []string{"y", "z", "z"}}, {Name: "c"}}}
-	for stage, want := range map[int][]string{-1: {"x", "y", "z"}, 0: {"x", "y", "z"}, 1: {"y", "z"}, 2: nil, 3: nil, 9: nil} {
+	for stage, want := range map[int][]string{-1: {"x", "y", "z"}, 0: {"x", "y", "z"}, 1: {"y", "z"}, 2: nil, 3: nil,
+		9: nil} {
 		require.Equal(t, want, start.RolesFrom(stage), stage)
 	}
 	i := Instruction{Uses: []InstructionUse{{Role: "r", Step: "s", Round: 2, Member: "m"}}}
@@ -197,9 +202,11 @@ func TestRolesAndUsesOfInstructions(t *testing.T) {
 	given := State{Instructions: []Instruction{{ID: 1, Not: []string{"c", "d"}}}}
 	s := newStream(t, State{})
 	s.Instructions, s.Started = given.Instructions, []string{"c"}
-	s.add(KindPassEnd, "p", PassEnd{Pass: Pass{Role: "w", Step: "1", Round: 2, Member: "m"}, Call: "c", Outcome: CategoryOK,
+	s.add(KindPassEnd, "p", PassEnd{Pass: Pass{Role: "w", Step: "1", Round: 2, Member: "m"}, Call: "c",
+		Outcome:      CategoryOK,
 		Instructions: []int64{1}})
-	require.Equal(t, []Instruction{{ID: 1, Not: []string{"d"}, Uses: []InstructionUse{{"w", "1", 2, "m"}}}}, s.Instructions)
+	require.Equal(t, []Instruction{{ID: 1, Not: []string{"d"}, Uses: []InstructionUse{{"w", "1", 2, "m"}}}},
+		s.Instructions)
 	require.Equal(t, []Instruction{{ID: 1, Not: []string{"c", "d"}}}, given.Instructions)
 	require.Empty(t, s.Started)
 	s.add(KindPassEnd, "p", PassEnd{Pass: Pass{Role: "w"}, Outcome: CategoryOK, Instructions: []int64{1}})
@@ -221,7 +228,8 @@ func TestPartsOfPayloads(t *testing.T) {
 		require.Equal(t, want, id+" "+mode)
 	}
 	tree := &State{Tree: named("t")}
-	for gives, want := range map[string][2]bool{"changes": {true, true}, "artifact": {true, false}, "report": {false, false}} {
+	for gives, want := range map[string][2]bool{"changes": {true, true}, "artifact": {true, false},
+		"report": {false, false}} {
 		p := Pass{Gives: gives, Order: "changes"}
 		require.Equal(t, want, [2]bool{p.CountsAsTurn(&State{Pictures: named("p")}), p.CountsAsTurn(tree)}, gives)
 		require.Equal(t, gives == "changes", PassEnd{Pass: p}.Turn())
@@ -282,7 +290,8 @@ func TestPartsOfPayloads(t *testing.T) {
 }
 
 func TestNamesOfFiles(t *testing.T) {
-	for name, want := range map[string][2]bool{"a": {true, true}, "a/b": {true, false}, "/a": {}, "a\x7f": {}, "a\u009f": {},
+	for name, want := range map[string][2]bool{"a": {true, true}, "a/b": {true, false}, "/a": {}, "a\x7f": {},
+		"a\u009f": {},
 		"a\u00a0": {true, true}, "a\u0080": {}, "a~": {true, true}, "a\x1f": {}, "a ": {true, true}, "..": {}} {
 		require.Equal(t, want, [2]bool{LocalName(name), SingleName(name)}, "%q", name)
 	}
@@ -363,7 +372,8 @@ func TestChildrenInForeignStreams(t *testing.T) {
 		require.Equal(t, row.want, s.startsChild(row.kind, row.alias), name)
 	}
 	s := State{}
-	for id, want := range map[string]bool{"project:api:h1": true, "project:api:h2": false, "api:h1": false, "project:": false} {
+	for id, want := range map[string]bool{"project:api:h1": true, "project:api:h2": false, "api:h1": false,
+		"project:": false} {
 		require.Equal(t, want, s.passesOn(id, "h1"), id)
 	}
 }

@@ -55,7 +55,8 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 			none = append(none, f.Name)
 		}
 	}
-	require.Equal(t, []string{"Reason", "FinishedAt", "InFlight", "Raised", "Need", "Failure", "Limited", "Review", "Decided",
+	require.Equal(t, []string{"Reason", "FinishedAt", "InFlight", "Raised", "Need", "Failure", "Limited", "Review",
+		"Decided",
 		"Again", "Feedback", "About", "Questions", "Started", "InvalidTransition"}, none)
 	for _, name := range []string{"Status", "Generation", "SunkUSD", "SunkUnknown", "Warned", "Plan", "Markers"} {
 		none = append(none, name)
@@ -100,14 +101,15 @@ func TestBranchedTakesEachField(t *testing.T) {
 func TestStoredCheckpoints(t *testing.T) {
 	s := State{Version: StateVersion, RunID: "r", ThreadID: "t", Seq: 7, Epoch: 9}
 	c := Checkpoint{Version: 1, RunID: "r", ID: "cp-7", Seq: 7, State: s}
+	const later, other = "it was written by a later release ", "it does not belong to its name: it holds "
 	for want, change := range map[string]func(*Checkpoint){
-		"": func(*Checkpoint) {},
-		"checkpoint cp: it was written by a later release (version 2, state 2)":        func(c *Checkpoint) { c.Version = 2 },
-		"checkpoint cp: it was written by a later release (version 1, state 3)":        func(c *Checkpoint) { c.State.Version = 3 },
-		"checkpoint cp: it is damaged: it has no version":                              func(c *Checkpoint) { c.Version = 0 },
-		"checkpoint cp: it does not belong to its name: it holds event 7 of run r":     func(c *Checkpoint) { c.RunID = "x" },
-		"checkpoint cp: it does not belong to its name: it holds event 7 of run other": func(c *Checkpoint) { c.State.RunID = "other" },
-		"checkpoint cp: it does not belong to its name: it holds event 8 of run r":     func(c *Checkpoint) { c.State.Seq = 8 },
+		"":                                 func(*Checkpoint) {},
+		later + "(version 2, state 2)":     func(c *Checkpoint) { c.Version = 2 },
+		later + "(version 1, state 3)":     func(c *Checkpoint) { c.State.Version = 3 },
+		"it is damaged: it has no version": func(c *Checkpoint) { c.Version = 0 },
+		other + "event 7 of run r":         func(c *Checkpoint) { c.RunID = "x" },
+		other + "event 7 of run other":     func(c *Checkpoint) { c.State.RunID = "other" },
+		other + "event 8 of run r":         func(c *Checkpoint) { c.State.Seq = 8 },
 	} {
 		changed := c
 		change(&changed)
@@ -119,7 +121,7 @@ func TestStoredCheckpoints(t *testing.T) {
 			require.Equal(t, changed, got)
 			continue
 		}
-		require.EqualError(t, err, want)
+		require.EqualError(t, err, "checkpoint cp: "+want)
 	}
 	_, err := ReadCheckpoint([]byte("{"), "r", "cp")
 	require.EqualError(t, err, "checkpoint cp: it is damaged: unexpected end of JSON input")
@@ -143,7 +145,8 @@ func TestStoredCheckpoints(t *testing.T) {
 			require.Zero(t, got, name)
 		}
 	}
-	for id, want := range map[string]bool{"cp-7": true, "cp-07": false, "7": false, "cp-": false, "cp-8": false, "turn-7": false} {
+	for id, want := range map[string]bool{"cp-7": true, "cp-07": false, "7": false, "cp-": false, "cp-8": false,
+		"turn-7": false} {
 		require.Equal(t, want, isUnnamed(id, 7), id)
 	}
 	require.True(t, isUnnamed(UnnamedID(1234567890123456789), 1234567890123456789))
@@ -163,8 +166,9 @@ func TestEventsInForce(t *testing.T) {
 		want   []int64
 		ranges Ranges
 	}{
-		"no revert":           {[]Event{start, plain, plain}, []int64{1, 2, 3}, Ranges{{1, 3}}},
-		"one":                 {[]Event{start, plain, plain, back(1, carried), plain}, []int64{1, 4, 5}, Ranges{{1, 1}, {4, 5}}},
+		"no revert": {[]Event{start, plain, plain}, []int64{1, 2, 3}, Ranges{{1, 3}}},
+		"one": {[]Event{start, plain, plain, back(1, carried), plain}, []int64{1, 4, 5},
+			Ranges{{1, 1}, {4, 5}}},
 		"to the event before": {[]Event{start, plain, back(2, carried)}, []int64{1, 2, 3}, Ranges{{1, 2}, {3, 3}}},
 		"to nothing":          {[]Event{plain, plain, back(0, carried), plain}, []int64{3, 4}, Ranges{{1, 0}, {3, 4}}},
 		"one behind another": {[]Event{start, plain, back(1, carried), plain, plain, back(4, carried)},
@@ -245,7 +249,8 @@ func TestRecorderIsTheFold(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", "c", "b"}, want.CompletedPhases())
 	require.Equal(t, []string{}, want.FailedPhases())
-	mixed := History{Completed: []PhaseMark{{"a", 1}, {"b", 4}, {"a", 6}}, Failed: []PhaseMark{{"a", 3}, {"c", 5}, {"b", 7}}}
+	mixed := History{Completed: []PhaseMark{{"a", 1}, {"b", 4}, {"a", 6}},
+		Failed: []PhaseMark{{"a", 3}, {"c", 5}, {"b", 7}}}
 	require.Equal(t, []string{"a"}, mixed.CompletedPhases())
 	require.Equal(t, []string{"c", "b"}, mixed.FailedPhases())
 }
@@ -253,7 +258,8 @@ func TestRecorderIsTheFold(t *testing.T) {
 // The marks of ends count upwards, even where a damaged stream repeats a number.
 func TestMarksCountUpwards(t *testing.T) {
 	r := NewRecorder(History{})
-	for _, end := range []struct{ phase, outcome string }{{"a", "ok"}, {"a", "failed"}, {"a", "ok"}, {"b", "error"}, {"", "ok"},
+	for _, end := range []struct{ phase, outcome string }{{"a", "ok"}, {"a", "failed"}, {"a", "ok"}, {"b", "error"},
+		{"", "ok"},
 		{"b", "error"}} {
 		r.begin(end.phase, 5)
 		r.end(end.phase, end.outcome, 5)

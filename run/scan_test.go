@@ -62,7 +62,8 @@ func TestScanValueEndsWhereJSONEnds(t *testing.T) {
 // A string is read eight bytes at a time: what ends or spoils it can be at each of them.
 func TestScanStringFindsEveryByte(t *testing.T) {
 	for before := range 20 {
-		for _, special := range []string{"\"", "\\", "\\n", "\\u12aF", "\\u12", "\\x", "\x00", "\x1f", " ", "!", "#", "[", "]",
+		for _, special := range []string{"\"", "\\", "\\n", "\\u12aF", "\\u12", "\\x", "\x00", "\x1f", " ", "!", "#", "[",
+			"]",
 			"\x7f", "\u0080", "é", "\u2028", "'"} {
 			for _, after := range []int{0, 1, 6, 7, 8, 9, 17} {
 				text := `"` + strings.Repeat("a", before) + special + strings.Repeat("b", after)
@@ -125,7 +126,8 @@ func TestUsualMembersAreLocalNames(t *testing.T) {
 	for payload, want := range map[string]bool{
 		`{"step":"a/1","role":"r"}`: true, ` { "dir" : "d" , "x" : [ {"step":"../"} ] } `: true, `{"x":1}`: true,
 		`{"member":"m","number":7,"step":"001"}`: true,
-		`{"step":"../a"}`:                        false, `{"role":"a/b"}`: false, `{"member":"a/b"}`: false, `{"dir":"/a"}`: false,
+		`{"step":"../a"}`:                        false, `{"role":"a/b"}`: false, `{"member":"a/b"}`: false,
+		`{"dir":"/a"}`:       false,
 		`{"x":1,"dir":".."}`: false, `{"Step":"a"}`: false, `{"\u0073tep":"a"}`: false, `{"step":7}`: false, `[]`: false,
 		``: false, ` `: false, `{"step":"a"`: false, `{"x":1,`: false, `{"step":"a"} `: true, `{}`: false, `{"x":`: false,
 		`7`: false, `{"step":"a`: false,

@@ -156,7 +156,8 @@ func TestScoresOfRounds(t *testing.T) {
 	}
 	f.Round = 4
 	f.keepScore(value(0.25))
-	require.Equal(t, []RoundScore{{"a", 1, 1}, {"a", 2, 2.5}, {"a", 4, 0.25}}, f.Scores, "a repeated round replaces the later")
+	require.Equal(t, []RoundScore{{"a", 1, 1}, {"a", 2, 2.5}, {"a", 4, 0.25}}, f.Scores,
+		"a repeated round replaces the later")
 	require.Equal(t, "-2.25", f.ScoreGain(2))
 	f.Phase = "b"
 	require.Equal(t, "null", f.ScoreGain(2), "another loop")
@@ -222,7 +223,8 @@ func TestTextsOfStates(t *testing.T) {
 		require.Equal(t, "done", s.StatusText(Done))
 	}
 
-	f := Failure{FailedPass: FailedPass{Step: "s", Member: "m", Category: CategoryAgentTimeout}, Message: "late", Starts: 1}
+	f := Failure{FailedPass: FailedPass{Step: "s", Member: "m", Category: CategoryAgentTimeout}, Message: "late",
+		Starts: 1}
 	require.Equal(t, "late (agent-timeout)", f.Text(WordingStages))
 	f.Starts = 2
 	require.Equal(t, "failed in 2 starts, the last time: late ("+string(CategoryAgentTimeout)+")", f.Text(WordingCorpus))
@@ -242,7 +244,8 @@ func TestTextsOfStates(t *testing.T) {
 	}
 	require.Equal(t, "7/9 corpus passes (78%)  +  2 PA cycles",
 		State{Rounds: 2, SunkUnknown: 5, Passes: PassCount{Total: 9, LastSettled: 7, Invalid: 3}}.Progress())
-	for _, n := range [][3]int{{0, 0, 0}, {5, 0, 0}, {5, -1, 0}, {0, 9, 0}, {34, 56, 61}, {1, 2, 50}, {1, 200, 1}, {1, 201, 0},
+	for _, n := range [][3]int{{0, 0, 0}, {5, 0, 0}, {5, -1, 0}, {0, 9, 0}, {34, 56, 61}, {1, 2, 50}, {1, 200, 1},
+		{1, 201, 0},
 		{9, 9, 100}, {1, 1, 100}} {
 		require.Equal(t, n[2], Percent(n[0], n[1]), n)
 	}
@@ -266,14 +269,16 @@ func TestTextsOfStates(t *testing.T) {
 	}
 	require.Equal(t, `a\nb`, OneLine("a\nb\r\n\n"))
 	require.Equal(t, "a", OneLine("a\n"))
-	for status, want := range map[Status]bool{Paused: true, WaitingLimit: false, AwaitingGateDecision: true, Running: false,
-		Done: false, Halted: false} {
+	for status, want := range map[Status]bool{Paused: true, WaitingLimit: false, AwaitingGateDecision: true,
+		Running: false,
+		Done:    false, Halted: false} {
 		require.Equal(t, want, status.NeedsOperator(), status)
 	}
 }
 
 func TestWhatStopsARun(t *testing.T) {
-	failure, problem := &Failure{FailedPass: FailedPass{Category: CategoryAgentTimeout}}, &Problem{Category: CategoryFileIO}
+	failure, problem := &Failure{FailedPass: FailedPass{Category: CategoryAgentTimeout}},
+		&Problem{Category: CategoryFileIO}
 	for _, row := range []struct {
 		state State
 		want  Category

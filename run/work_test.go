@@ -95,7 +95,8 @@ func TestTracesOfSettledPasses(t *testing.T) {
 	s.add(KindStepSkipped, "work", StepSkipped{Step: "x", Next: &Place{Stage: 1, Round: 2}})
 	require.Equal(t, Place{Stage: 1, Round: 2}, s.Next)
 	require.Equal(t, s.Seq, s.Checkpoint.Seq)
-	s.add(KindScreenshots, "work", Screenshots{Manifest: *named("shots"), Count: 1, Next: &Place{Stage: 1, Round: 2, Step: 1}})
+	s.add(KindScreenshots, "work", Screenshots{Manifest: *named("shots"), Count: 1,
+		Next: &Place{Stage: 1, Round: 2, Step: 1}})
 	require.Equal(t, "shots", s.Pictures.Digest)
 	require.Equal(t, 1, s.Next.Step)
 	s.add(KindScreenshots, "work", Screenshots{Manifest: *named("none"), Degraded: true})
@@ -106,7 +107,8 @@ func TestTracesOfSettledPasses(t *testing.T) {
 func TestCallsInFlight(t *testing.T) {
 	s := newStream(t, State{})
 	start := func(step, member, call string) {
-		s.add(KindPassStart, "p", PassStart{Pass: Pass{Step: step, Member: member, Role: "r " + member, Set: "S2"}, Call: call,
+		s.add(KindPassStart, "p", PassStart{Pass: Pass{Step: step, Member: member, Role: "r " + member, Set: "S2"},
+			Call:    call,
 			Attempt: 1})
 	}
 	flying := func() (all []string) {
@@ -125,7 +127,8 @@ func TestCallsInFlight(t *testing.T) {
 	s.add(KindPassAttempt, "p", PassAttempt{Pass: Pass{Step: "1", Member: "b"}, Category: CategorySuperseded, Late: 3})
 	require.Equal(t, []string{"1b c2", "2a c3", "1a c4"}, flying(), "an answer that came too late ends no call")
 	require.Equal(t, 3, s.Late)
-	s.add(KindPassAttempt, "p", PassAttempt{Pass: Pass{Step: "1", Member: "b"}, Call: "c2", Category: CategoryLost, Late: 0})
+	s.add(KindPassAttempt, "p", PassAttempt{Pass: Pass{Step: "1", Member: "b"}, Call: "c2", Category: CategoryLost,
+		Late: 0})
 	require.Equal(t, []string{"2a c3", "1a c4"}, flying())
 	require.Equal(t, 3, s.Late)
 	require.Equal(t, []string{"c1", "c2", "c3", "c4"}, s.Started, "the next delivery of a lost call has the same prompt")
@@ -237,8 +240,9 @@ func TestVerdictsOnChangedWork(t *testing.T) {
 		"modified, without an artifact":     {"ok", &yes, PassEnd{Modified: true}, false, "ok"},
 		"a rejection, the tree changes":     {"no", &no, PassEnd{Tree: named("t")}, true, "no"},
 	} {
-		s := newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Outcome: CategoryOK, Verdict: row.word, Approved: row.approved,
-			Pass: Pass{Role: "reviewer"}})
+		s := newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Outcome: CategoryOK, Verdict: row.word,
+			Approved: row.approved,
+			Pass:     Pass{Role: "reviewer"}})
 		s.Next = Place{Stage: 3, Round: 1, Step: 2}
 		s.add(KindPassEnd, "p", row.change)
 		require.Equal(t, row.outdated, s.Judged.Outdated, name)
@@ -268,14 +272,15 @@ func TestVerdictsOfOtherStages(t *testing.T) {
 		replies       []Reply
 		want          bool
 	}{
-		"of this stage":             {"a", "a", []Reply{{Role: "w", Phase: "a"}}, true},
-		"nothing since":             {"a", "b", []Reply{{Role: "w", Phase: "a"}}, true},
-		"no reply":                  {"a", "b", nil, true},
-		"a role worked":             {"a", "b", []Reply{{Role: "w", Phase: "b"}}, false},
-		"another verdict":           {"a", "b", []Reply{{Role: "w", Phase: "b", Judges: true}}, true},
-		"a command ran":             {"a", "b", []Reply{{Role: commandRole, Phase: "b"}}, true},
-		"a role, then a command":    {"a", "b", []Reply{{Role: "w", Phase: "b"}, {Role: commandRole, Phase: "b"}}, false},
-		"a role, then a verdict":    {"a", "b", []Reply{{Role: "w", Phase: "b"}, {Role: "r", Phase: "b", Judges: true}}, true},
+		"of this stage":          {"a", "a", []Reply{{Role: "w", Phase: "a"}}, true},
+		"nothing since":          {"a", "b", []Reply{{Role: "w", Phase: "a"}}, true},
+		"no reply":               {"a", "b", nil, true},
+		"a role worked":          {"a", "b", []Reply{{Role: "w", Phase: "b"}}, false},
+		"another verdict":        {"a", "b", []Reply{{Role: "w", Phase: "b", Judges: true}}, true},
+		"a command ran":          {"a", "b", []Reply{{Role: commandRole, Phase: "b"}}, true},
+		"a role, then a command": {"a", "b", []Reply{{Role: "w", Phase: "b"}, {Role: commandRole, Phase: "b"}}, false},
+		"a role, then a verdict": {"a", "b", []Reply{{Role: "w", Phase: "b"}, {Role: "r", Phase: "b", Judges: true}},
+			true},
 		"a role of a step so named": {"a", "b", []Reply{{Role: "w", Phase: "a", Step: "b"}}, true},
 	} {
 		s := State{Phase: row.now, Set: "a", Replies: row.replies, Judged: &Judged{Phase: row.judgedIn, Role: "r"}}
@@ -293,7 +298,8 @@ func TestSubjectIsTheLastWork(t *testing.T) {
 		Decisions: []PastDecision{{ID: "d1", Note: "n"}, {ID: "d2"}}, Values: []Value{{"tests", "ok"}},
 		Found: &Found{Count: 1}, Tampered: &Tampered{Count: 2}}
 	about := s.Subject()
-	require.Equal(t, Subject{Work: &Output{Role: "writer", Digest: "w"}, Change: &Change{Tree: "t", Files: []string{}, More: true},
+	require.Equal(t, Subject{Work: &Output{Role: "writer", Digest: "w"},
+		Change:   &Change{Tree: "t", Files: []string{}, More: true},
 		Pictures: "p", USD: 1, Unknown: 2, Earlier: []string{"d1", "d2"}, Checks: s.Values, Found: s.Found,
 		Tampered: s.Tampered}, about)
 	about.Checks[0].Text = "changed"
@@ -304,11 +310,12 @@ func TestSubjectIsTheLastWork(t *testing.T) {
 
 	score := 2.5
 	for want, j := range map[string]Judged{
-		"no by r":                                {Word: "no", Role: "r", Score: &score},
-		"score 2.5 by r":                         {Score: &score, Role: "r", Reply: "x"},
-		"none by r, 2 blockers, 1 gap":           {Role: "r", Findings: &Findings{Blockers: 2, Gaps: 1}},
-		"none by r":                              {Role: "r", Findings: &Findings{}},
-		"ok by r, 1 blocker, 3 findings, 2 gaps": {Word: "ok", Role: "r", Findings: &Findings{Blockers: 1, Findings: 3, Gaps: 2}},
+		"no by r":                      {Word: "no", Role: "r", Score: &score},
+		"score 2.5 by r":               {Score: &score, Role: "r", Reply: "x"},
+		"none by r, 2 blockers, 1 gap": {Role: "r", Findings: &Findings{Blockers: 2, Gaps: 1}},
+		"none by r":                    {Role: "r", Findings: &Findings{}},
+		"ok by r, 1 blocker, 3 findings, 2 gaps": {Word: "ok", Role: "r",
+			Findings: &Findings{Blockers: 1, Findings: 3, Gaps: 2}},
 	} {
 		require.Equal(t, want, j.Text())
 	}
@@ -398,6 +405,7 @@ func TestKeptFilesAndDecisions(t *testing.T) {
 			DecidedAt: fmt.Sprint(i), Auth: "key a", Redo: RedoStep}, asked)
 	}
 	require.Len(t, f.Decisions, keptDecisions)
-	require.Equal(t, PastDecision{Kind: QuestionGate, ID: "q", Trigger: TriggerRejected, Phase: "p", Round: 2, Action: "halt",
+	require.Equal(t, PastDecision{Kind: QuestionGate, ID: "q", Trigger: TriggerRejected, Phase: "p", Round: 2,
+		Action:   "halt",
 		Feedback: long, Note: strings.Repeat("é", 200) + " …", By: "ann", At: "1"}, f.Decisions[0])
 }

@@ -23,7 +23,8 @@ func TestEffects(t *testing.T) {
 	j.add(run.KindPassStart, run.PassStart{Pass: writer, Call: "c1", Attempt: 1})
 	j.add(run.KindPassStart, run.PassStart{Pass: writer, Call: "c1", Attempt: 1}) // after a lost worker
 	j.add(run.KindPassAttempt, run.PassAttempt{Pass: writer, Call: "c1.q", Category: run.CategoryLost})
-	j.add(run.KindPassAttempt, run.PassAttempt{Pass: writer, Call: "c1.q", Category: run.CategoryOutputEmpty, Judged: true})
+	j.add(run.KindPassAttempt, run.PassAttempt{Pass: writer, Call: "c1.q", Category: run.CategoryOutputEmpty,
+		Judged: true})
 	j.add(run.KindPassStart, run.PassStart{Pass: writer, Call: "c2", Attempt: 2, Effect: run.EffectExternal})
 	j.add(run.KindPassEnd, run.PassEnd{Pass: writer, Call: "c2.q", Outcome: run.CategoryOK, Value: "3", Verdict: "no"})
 	j.add(run.KindPassAttempt, run.PassAttempt{Pass: writer, Call: "c1.q", Category: run.CategorySuperseded, Attempt: 1,
@@ -40,7 +41,8 @@ func TestEffects(t *testing.T) {
 		j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: id, Action: action, DecidedBy: "ann"})
 	}
 	for i, action := range []string{run.ActionApprove, run.ActionApply, run.ActionHalt} {
-		blocked := run.Effect{Step: "push", Call: "p" + string(rune('1'+i)), Class: run.EffectExternal, Policy: run.RequireHuman}
+		blocked := run.Effect{Step: "push", Call: "p" + string(rune('1'+i)), Class: run.EffectExternal,
+			Policy: run.RequireHuman}
 		if i > 0 {
 			blocked.Status = "blocked"
 		}

@@ -22,8 +22,9 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Definition: "definition", Build: "build", Parent: &run.Parent{RunID: "r-0", Mode: "follow_up"},
 		Budget:   run.Budget{CapUSD: 9},
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
-		Workspace: &run.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch", Commit: "commit-0",
-			Tree: run.Blob{Digest: "tree-0"}}}
+		Workspace: &run.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch",
+			Commit: "commit-0",
+			Tree:   run.Blob{Digest: "tree-0"}}}
 	j.add(run.KindRunStart, start)
 	j.stage = "work"
 	j.add(run.KindPhaseStart, run.PhaseStart{Key: "key", Title: "Work", Round: 2})
@@ -43,7 +44,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		j.add(run.KindPassAttempt, a)
 	}
 	end := run.PassEnd{Pass: p, Call: "call-2", Outcome: run.CategoryOK, StartedAt: "from", CompletedAt: "until",
-		DurationMS: 61, Attempts: 5, Reply: &run.Blob{Digest: "reply"}, Artifact: &run.Blob{Digest: "after"}, Before: "before",
+		DurationMS: 61, Attempts: 5, Reply: &run.Blob{Digest: "reply"}, Artifact: &run.Blob{Digest: "after"},
+		Before:   "before",
 		Modified: true, Reused: true, Validation: run.Validation{Passed: true, Checks: []run.Check{{Name: "a", Passed: true},
 			{Name: "b"}, {Name: "c", Detail: "why"}}, Warnings: []string{"w"}},
 		Tally: []run.Count{{Name: "n"}}, Score: ptr(2.5), Verdict: "verdict", Value: "value",
@@ -54,7 +56,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	files := []run.FileChange{{Path: "a.go", Kind: "added"}}
 	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "call-2", Tree: run.Blob{Digest: "tree-1"},
 		Commit: "commit-1", Changed: 4, Files: files})
-	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "other", Tree: run.Blob{Digest: "tree-1"}, Changed: 9})
+	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "other", Tree: run.Blob{Digest: "tree-1"},
+		Changed: 9})
 	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "step", Call: "call-2", Cause: "edited", Changed: 8,
 		Tree: run.Blob{Digest: "tree-2"}})
 	tampered := run.Tampered{Step: "step", Call: "call-2", Role: "role", Count: 1}
@@ -63,19 +66,22 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	failed := j.add(run.KindPassEnd, run.PassEnd{Pass: artifact, Call: "call-3", Outcome: run.CategoryOutputEmpty,
 		Artifact: &run.Blob{Digest: "x"}, Before: "before"})
 	j.add(run.KindScreenshots, run.Screenshots{Step: "shots", Count: 2})
-	scored := j.add(run.KindScoreRecorded, run.ScoreRecorded{Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
-		Met: true, Why: "why"})
+	scored := j.add(run.KindScoreRecorded, run.ScoreRecorded{Name: "quality", Round: 2, Score: ptr(3.5),
+		Threshold: ptr(4.0),
+		Met:       true, Why: "why"})
 	asked := j.add(run.KindGateRequested, run.QuestionRequested{Kind: run.QuestionGate, ID: "gate", Question: "Good?",
 		Trigger: "trigger", Round: 2, Digest: "judged", Subject: run.Subject{USD: 1}})
-	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate", Action: "action", Feedback: "feedback",
-		Note: "note", DecidedBy: "ann", Auth: "key ann", DecidedAt: "then"})
+	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate", Action: "action",
+		Feedback: "feedback",
+		Note:     "note", DecidedBy: "ann", Auth: "key ann", DecidedAt: "then"})
 	second := j.add(run.KindGateRequested, run.QuestionRequested{Kind: run.QuestionGate, ID: "gate-2", Phase: "phase"})
 	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate-2", Action: "retry"})
 	j.add(run.KindRunPaused, run.RunPaused{Reason: "user-requested", Detail: "detail", By: "bob", Auth: "none"})
 	j.add(run.KindRunResumed, run.RunResumed{Epoch: 3})
 	closed := j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "key", Title: "Work", Outcome: "ok", Round: 2})
 	j.add(run.KindPhaseEnd, run.PhaseEnd{Outcome: "failed"})
-	delivered := run.DeliveryCompleted{ID: "d", Action: "apply", Delivered: true, Diff: "diff", Commit: "commit-2", To: "to",
+	delivered := run.DeliveryCompleted{ID: "d", Action: "apply", Delivered: true, Diff: "diff", Commit: "commit-2",
+		To:     "to",
 		Target: "target", Files: 3}
 	at2 := j.add(run.KindDeliveryCompleted, delivered)
 	j.add(run.KindRunEnd, run.RunEnd{Status: run.Failed, Reason: "reason"})
@@ -88,52 +94,62 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	require.Equal(t, &rundir.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch",
 		Commit: "commit-1", Start: "tree-0", Tree: "tree-2"}, e.Workspace)
 	require.Equal(t, &evidence.Artifact{File: "page.html", Seed: "seed", Now: "seed"}, e.Artifact)
-	require.Equal(t, evidence.Pass{Seq: ended, Number: 7, Step: "step", Call: "call-2", Stage: "work", Round: 2, Role: "role",
+	require.Equal(t, evidence.Pass{Seq: ended, Number: 7, Step: "step", Call: "call-2", Stage: "work", Round: 2,
+		Role:   "role",
 		Member: "member", Title: "title", Outcome: run.CategoryOK, Attempts: 5, StartedAt: "from", CompletedAt: "until",
-		DurationMS: 61, USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, Reused: true, Modified: true, Changed: 4, Files: files,
+		DurationMS: 61, USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, Reused: true, Modified: true, Changed: 4,
+		Files:  files,
 		Commit: "commit-1", Checks: end.Validation, Verdict: "verdict", Findings: end.Findings, Score: end.Score,
 		Value: "value", Tampered: &tampered, Found: end.Found, Scope: end.Scope, Set: "S1", Turn: 1, Tally: end.Tally,
 		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Before: "before", After: "after"}, e.Passes[0])
 	require.Equal(t, []any{failed, "", "", "", run.CategoryOutputEmpty, 0, 0.0, 0, run.CostExact},
-		[]any{e.Passes[1].Seq, e.Passes[1].Reply, e.Passes[1].Before, e.Passes[1].After, e.Passes[1].Outcome, e.Passes[1].Turn,
+		[]any{e.Passes[1].Seq, e.Passes[1].Reply, e.Passes[1].Before, e.Passes[1].After, e.Passes[1].Outcome,
+			e.Passes[1].Turn,
 			e.Passes[1].USD, e.Passes[1].Changed, e.Passes[1].CostKnown})
 	var known []run.CostKnown
 	for i, f := range e.Failures {
-		require.Equal(t, evidence.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role", Member: "member",
+		require.Equal(t, evidence.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role",
+			Member:  "member",
 			Attempt: i + 1, Category: f.Category, Message: "message", USD: f.USD, CostKnown: f.CostKnown}, f)
 		known = append(known, f.CostKnown)
 	}
 	require.Equal(t, []run.CostKnown{run.CostUnknown, run.CostExact, run.CostAtLeast, run.CostExact}, known)
-	require.Equal(t, []evidence.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0), Met: true,
+	require.Equal(t, []evidence.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
+		Met: true,
 		Why: "why"}}, e.Scores)
 	require.Equal(t, []evidence.Decision{{Seq: asked, Kind: "gate", ID: "gate", Question: "Good?", Trigger: "trigger",
 		Phase: "work", Round: 2, Judged: "judged", Subject: run.Subject{USD: 1}, RequestedAt: at(asked), Action: "action",
 		Feedback: "feedback", Note: "note", By: "ann", Auth: "key ann", DecidedAt: "then"},
 		{Seq: second, Kind: "gate", ID: "gate-2", Phase: "phase", RequestedAt: at(second), Action: "retry",
 			DecidedAt: at(second + 1)}}, e.Decisions)
-	require.Contains(t, e.Actions, evidence.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested", By: "bob",
+	require.Contains(t, e.Actions, evidence.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested",
+		By:   "bob",
 		Auth: "none", Note: "detail"})
 	require.Equal(t, []evidence.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
 		{Seq: closed + 1, Name: "work", Outcome: "failed", EndedAt: at(closed + 1)}}, e.Phases)
 	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered}, e.Delivery)
 	require.Equal(t, evidence.Spend{USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, CapUSD: 9,
-		Tokens: run.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
+		Tokens: run.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4},
+		ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
 			USD: 1.75, Unknown: 1}}}, e.Spend)
 	h := e.History
 	require.Equal(t, map[string]string{"before": rundir.Backup(artifact, "page.html")}, h.Backups)
 	require.Equal(t, map[string]evidence.Stage{"work": {Title: "Work", Repeats: true}}, h.Stages)
 	require.Equal(t, []evidence.Cost{{At: at(1), USD: 9}}, h.Budgets)
-	require.Equal(t, []evidence.Cost{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}}, h.Costs)
+	require.Equal(t, []evidence.Cost{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}},
+		h.Costs)
 	require.Len(t, h.Shots, 1)
 	require.Equal(t, "shots", h.Shots[0].Step)
 	require.Equal(t, "task", h.Start.Task)
 
 	var page bytes.Buffer
 	require.NoError(t, e.Markdown(&page))
-	for _, text := range []string{"| Follows | r-0 (follow_up) |", "| Works on | source base |", "| Branch | branch commit-1 |",
+	for _, text := range []string{"| Follows | r-0 (follow_up) |", "| Works on | source base |",
+		"| Branch | branch commit-1 |",
 		"| Artifact | page.html, from seed to seed |", "| Status | failed, reason |", "| Pipeline | pipe definition |",
 		"| 7 | work | 2 | member | ok | 5 | 0.1s | ≥ $1.75 | 4 files commit-1 |",
-		"| 7 | 2 | member | 1 | claude-p-timeout: message | unknown |", "| 7 | 2 | member | 3 | output-empty: message | $0.50 |",
+		"| 7 | 2 | member | 1 | claude-p-timeout: message | unknown |",
+		"| 7 | 2 | member | 3 | output-empty: message | $0.50 |",
 		"| 7 | 2 | member | value, verdict, score 2.5, 1 of 3 checks passed | b; c: why; 2 blockers; w |",
 		"- quality, round 2: 3.5 of 4.0, met\n", "| paused: user-requested | bob (not signed) | detail |",
 		" | gate work, round 2 | Good? |  |  | $1.00 | action | ann (signed) | then | feedback note |",
@@ -150,11 +166,13 @@ func TestPageOfOpenRun(t *testing.T) {
 		Artifact: &evidence.Artifact{File: "f"},
 		Passes:   []evidence.Pass{{Step: "fix", Title: "Fix", Modified: true}, {Role: "r", Value: "v", Verdict: "v"}},
 		Scores:   []evidence.Score{{Name: "q", Round: 1, Why: "no file"}, {Name: "q", Round: 2, Score: &score}},
-		Decisions: []evidence.Decision{{Kind: "gate", Phase: "p", Round: 1, Trigger: "rejected", Subject: run.Subject{Unknown: 1,
-			Judged: &run.Judged{Word: "no", Role: "r"}, Change: &run.Change{Files: []string{"a"}}}}}}
+		Decisions: []evidence.Decision{{Kind: "gate", Phase: "p", Round: 1, Trigger: "rejected",
+			Subject: run.Subject{Unknown: 1,
+				Judged: &run.Judged{Word: "no", Role: "r"}, Change: &run.Change{Files: []string{"a"}}}}}}
 	var page bytes.Buffer
 	require.NoError(t, e.Markdown(&page))
-	for _, text := range []string{"# Evidence of a run\n", "| Artifact | f, from nothing to nothing |", "| Time | since " + at(1) + " |",
+	for _, text := range []string{"# Evidence of a run\n", "| Artifact | f, from nothing to nothing |",
+		"| Time | since " + at(1) + " |",
 		"| fix |  | 0 | Fix |  | 0 | 0.0s | $0.00 | artifact |", "Not listed: 2 passes that", "|  | 0 | r | v |  |\n",
 		"- q, round 1: none, no file\n- q, round 2: 1.5\n\n",
 		"| gate p, round 1 | rejected | no by r | a | unknown | not decided |",

@@ -57,17 +57,21 @@ func loops() *pipeline.Plan {
 			{Set: "S1", Theme: "one", Steps: []pipeline.PlanStep{{Key: "001", Kind: pipeline.KindRole, Role: "writer", Number: 1,
 				InRound: 1, Order: "A", OrderLabel: "Base"}, {Key: "002", Kind: pipeline.KindRun, As: "tests", Run: "make test",
 				InRound: 2}, {Key: "003", Kind: pipeline.KindRole, Role: "writer", Number: 2, InRound: 3}}},
-			{Set: "S2", Theme: "two", Steps: []pipeline.PlanStep{{Key: "004", Kind: pipeline.KindRole, Role: "writer", Number: 3}}},
+			{Set: "S2", Theme: "two", Steps: []pipeline.PlanStep{{Key: "004", Kind: pipeline.KindRole, Role: "writer",
+				Number: 3}}},
 			{Steps: []pipeline.PlanStep{{Key: "005", Number: 4}}}, {Set: "S3", Steps: []pipeline.PlanStep{{Key: "006"}}},
 		}},
-		{Title: "Audit", Kind: pipeline.StageRepeat, Repeat: &pipeline.Repeat{Max: 3}, Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{
-			{Key: "a/1", Kind: pipeline.KindScreenshots}, {Key: "a/2", Kind: pipeline.KindTogether, Members: []string{"judge-x",
-				"judge-y"}}, {Key: "a/3", Kind: pipeline.KindRole, Role: "weaver"}, {Key: "a/4", Kind: pipeline.KindAsk},
-			{Key: "a/5", Kind: pipeline.KindRole, Role: "fixer"}, {Key: "a/6", Kind: pipeline.KindRun, As: "tests", Run: "make"},
-		}}}},
+		{Title: "Audit", Kind: pipeline.StageRepeat, Repeat: &pipeline.Repeat{Max: 3},
+			Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{
+				{Key: "a/1", Kind: pipeline.KindScreenshots}, {Key: "a/2", Kind: pipeline.KindTogether, Members: []string{"judge-x",
+					"judge-y"}}, {Key: "a/3", Kind: pipeline.KindRole, Role: "weaver"}, {Key: "a/4", Kind: pipeline.KindAsk},
+				{Key: "a/5", Kind: pipeline.KindRole, Role: "fixer"}, {Key: "a/6", Kind: pipeline.KindRun, As: "tests",
+					Run: "make"},
+			}}}},
 		{Title: "Close", Kind: pipeline.StageOnce, Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{{Key: "c"}}}}},
 	}}
-	p.Roles = []pipeline.Role{{Name: "writer", Gives: pipeline.GivesArtifact}, {Name: "fixer", Gives: pipeline.GivesArtifact},
+	p.Roles = []pipeline.Role{{Name: "writer", Gives: pipeline.GivesArtifact},
+		{Name: "fixer", Gives: pipeline.GivesArtifact},
 		{Name: "weaver", Score: &pipeline.Score{Name: "PA", Range: []float64{0, 4}}}}
 	return p
 }
@@ -78,12 +82,14 @@ func TestProgressOfEachStep(t *testing.T) {
 		at   run.Place
 		want figures.Progress
 	}{
-		{run.Place{Stage: 0, Round: 1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 1, OfSet: 3, Order: "A",
+		{run.Place{Stage: 0, Round: 1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 1, OfSet: 3,
+			Order:      "A",
 			OrderLabel: "Base", Role: "writer"}},
 		{run.Place{Stage: 0, Round: 1, Step: 1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 2, OfSet: 3,
 			Role: pipeline.CommandRole}},
 		{run.Place{Stage: 0, Round: 1, Step: 3}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
-		{run.Place{Stage: 1, Round: 2, Step: 1}, figures.Progress{Stage: "Audit", OfSet: 6, Role: "judge-x, judge-y", Round: 2}},
+		{run.Place{Stage: 1, Round: 2, Step: 1}, figures.Progress{Stage: "Audit", OfSet: 6, Role: "judge-x, judge-y",
+			Round: 2}},
 		{run.Place{Stage: 1, Round: 2, Step: 0}, figures.Progress{Stage: "Audit", OfSet: 6, Role: "screenshots", Round: 2}},
 		{run.Place{Stage: 3, Round: 1}, figures.Progress{}}, {run.Place{Stage: -1, Round: 1}, figures.Progress{}},
 		{run.Place{Stage: 0, Round: 1, Step: -1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
@@ -144,7 +150,8 @@ func TestStepsOfCycles(t *testing.T) {
 		Score: score(1)}, {ID: "judge-y"}}, Weaver: &rundir.ReportRecord{}, PAScore: score(2)}
 	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 1, Round: 2, Step: 2}}}
 	s.Records = rundir.PipelineState{MaxPACycles: 3, OpenCycle: &record, PAScoreThreshold: score(3),
-		PACycleRecords: rundir.ByNumber[rundir.PACycleRecord]{"1": {CycleNumber: 1}, "2": {CycleNumber: 2, PAScore: score(9)}}}
+		PACycleRecords: rundir.ByNumber[rundir.PACycleRecord]{"1": {CycleNumber: 1},
+			"2": {CycleNumber: 2, PAScore: score(9)}}}
 	states := func() (all []figures.StepState) {
 		for _, step := range figures.Of(s, noon).Cycle.Steps {
 			all = append(all, step.At)
@@ -166,8 +173,9 @@ func TestStepsOfCycles(t *testing.T) {
 
 	record.Auditors = []rundir.AuditorRecord{{ID: "judge-x", Score: score(1)}, {ID: "judge-y"}}
 	c := figures.Of(s, noon).Cycle
-	require.Equal(t, []any{"Audit", "PA", 4.0, "weaver", 2, 3, true, (*float64)(nil), 2.0, 3.0, false}, []any{c.Stage, c.Name,
-		c.MaxScore, c.Judge, c.Number, c.Max, c.Open, c.Previous, *c.Score, *c.Target, c.Met})
+	require.Equal(t, []any{"Audit", "PA", 4.0, "weaver", 2, 3, true, (*float64)(nil), 2.0, 3.0, false},
+		[]any{c.Stage, c.Name,
+			c.MaxScore, c.Judge, c.Number, c.Max, c.Open, c.Previous, *c.Score, *c.Target, c.Met})
 	require.Equal(t, []figures.Auditor{{Name: "x", Score: score(1)}, {Name: "y"}}, c.Auditors)
 	var names []string
 	for _, step := range c.Steps {
@@ -184,15 +192,18 @@ func TestStepsOfCycles(t *testing.T) {
 }
 
 func TestCostsOfRuns(t *testing.T) {
-	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1}, Spent: run.Totals{
-		EstimatedUSD: 0.5}, ByRole: []run.Named{{Name: "b"}, {Name: "gone"}, {Name: "a"}}}}
+	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1},
+		Spent: run.Totals{
+			EstimatedUSD: 0.5}, ByRole: []run.Named{{Name: "b"}, {Name: "gone"}, {Name: "a"}}}}
 	s.Records = rundir.PipelineState{SunkCostUSD: 1, TotalCorpusPasses: 4, LastCompletedCorpusPass: 2, MaxPACycles: 2,
 		CompletedPACycles: 1, Cost: rundir.CostTracker{TotalEstimatedCostUSD: 6, BudgetHardCapUSD: 20,
 			BudgetWarningThresholdUSD: 15, ByRole: map[string]rundir.RoleCost{"a": {CostUSD: 2, PassCount: 1},
 				"b": {CostUSD: 4, PassCount: 2, UnknownCalls: 3}}}}
 	mean, projected := 2.0, 7.0+(2+5)*2
-	require.Equal(t, figures.Cost{Total: 7, Sunk: 1, Estimated: 0.5, Budget: 20, Warn: 15, Percent: 35, Calls: 3, Mean: &mean,
-		Projected: &projected, Roles: []figures.Role{{Name: "b", USD: 4, Calls: 2, Unknown: 3}, {Name: "a", USD: 2, Calls: 1}}},
+	require.Equal(t, figures.Cost{Total: 7, Sunk: 1, Estimated: 0.5, Budget: 20, Warn: 15, Percent: 35, Calls: 3,
+		Mean:      &mean,
+		Projected: &projected, Roles: []figures.Role{{Name: "b", USD: 4, Calls: 2, Unknown: 3},
+			{Name: "a", USD: 2, Calls: 1}}},
 		figures.Of(s, noon).Cost, "two passes and a cycle of five calls may still come")
 	s.Records.Cost.BudgetHardCapUSD = 1000
 	require.Equal(t, 1, figures.Of(s, noon).Cost.Percent)
@@ -212,11 +223,13 @@ func TestCostsOfRuns(t *testing.T) {
 }
 
 func TestQualityOfRuns(t *testing.T) {
-	s := figures.Source{State: run.State{Passes: run.PassCount{Unmodified: 1, Retries: 2}, Notes: []run.Notes{{Name: "a", Entries: 9},
-		{Name: "b", Entries: 9}, {Name: "c", Entries: 5}}}}
-	s.Records = rundir.PipelineState{ConvictionEntryCount: 3, DiscoveryEntryCount: 4, PassRecords: rundir.ByNumber[rundir.PassRecord]{
-		"1": {ValidationPassed: true, ValidationDetails: run.Validation{Warnings: []string{"x"}}},
-		"2": {ValidationDetails: run.Validation{Warnings: []string{"y", "z"}}}},
+	s := figures.Source{State: run.State{Passes: run.PassCount{Unmodified: 1, Retries: 2},
+		Notes: []run.Notes{{Name: "a", Entries: 9},
+			{Name: "b", Entries: 9}, {Name: "c", Entries: 5}}}}
+	s.Records = rundir.PipelineState{ConvictionEntryCount: 3, DiscoveryEntryCount: 4,
+		PassRecords: rundir.ByNumber[rundir.PassRecord]{
+			"1": {ValidationPassed: true, ValidationDetails: run.Validation{Warnings: []string{"x"}}},
+			"2": {ValidationDetails: run.Validation{Warnings: []string{"y", "z"}}}},
 		ErrorHistory: []rundir.ErrorRecord{{Recovered: true}, {}, {}}}
 	require.Equal(t, figures.Quality{Passed: 1, Judged: 2, Warnings: 3, Notes: []figures.Note{{Name: "a", Entries: 3},
 		{Name: "b", Entries: 4}, {Name: "c", Entries: 5}}, Unmodified: 1, Retries: 2, Recovered: 1, Unrecovered: 2},
@@ -227,12 +240,16 @@ func TestLastPasses(t *testing.T) {
 	s := figures.Source{}
 	s.Records.PassRecords = rundir.ByNumber[rundir.PassRecord]{"2": {GlobalPassNumber: 2}, "9": {GlobalPassNumber: 9},
 		"10": {GlobalPassNumber: 10, SubsetID: "S1", SubsetPassNumber: 3, Rotation: "B", AgentRole: "r", DurationMS: 1500,
-			ValidationPassed: true, Outcome: "ok", RetryCount: 4, Tokens: rundir.PassTokens{EstimatedCostUSD: 0.5, UnknownCalls: 1}},
+			ValidationPassed: true, Outcome: "ok", RetryCount: 4, Tokens: rundir.PassTokens{EstimatedCostUSD: 0.5,
+				UnknownCalls: 1}},
 		"11": {GlobalPassNumber: 11}}
-	s.Records.Checkpoints = []rundir.CheckpointRecord{{ID: "cp-S1", AtPassNumber: 10}, {ID: "cp-1", AtPassNumber: 10, AtPACycle: 1},
+	s.Records.Checkpoints = []rundir.CheckpointRecord{{ID: "cp-S1", AtPassNumber: 10},
+		{ID: "cp-1", AtPassNumber: 10, AtPACycle: 1},
 		{ID: "cp-2", AtPassNumber: 9}}
-	require.Equal(t, []figures.Pass{{Number: 9, Checkpoint: "cp-2"}, {Number: 10, Set: "S1", InSet: 3, Order: "B", Role: "r",
-		Duration: 1500 * time.Millisecond, USD: 0.5, Unknown: 1, Passed: true, Outcome: "ok", Retries: 4, Checkpoint: "cp-S1"},
+	require.Equal(t, []figures.Pass{{Number: 9, Checkpoint: "cp-2"},
+		{Number: 10, Set: "S1", InSet: 3, Order: "B", Role: "r",
+			Duration: 1500 * time.Millisecond, USD: 0.5, Unknown: 1, Passed: true, Outcome: "ok", Retries: 4,
+			Checkpoint: "cp-S1"},
 		{Number: 11}}, figures.Of(s, noon).Last)
 }
 
@@ -241,7 +258,8 @@ func TestElapsedTime(t *testing.T) {
 	require.Zero(t, figures.Of(s, noon).Timing.Elapsed, "it has not started")
 	s.Records.StartedAt = run.Time(noon.Add(-time.Hour))
 	f := figures.Of(s, noon)
-	require.Equal(t, []time.Duration{50 * time.Minute, 10 * time.Minute}, []time.Duration{f.Timing.Elapsed, f.Timing.Paused})
+	require.Equal(t, []time.Duration{50 * time.Minute, 10 * time.Minute},
+		[]time.Duration{f.Timing.Elapsed, f.Timing.Paused})
 	require.Equal(t, 15*time.Minute, f.Tick(s, noon.Add(5*time.Minute)).Timing.Paused)
 	over := "later"
 	s.Records.CompletedAt = &over
@@ -256,7 +274,8 @@ func TestElapsedTime(t *testing.T) {
 		require.NoError(t, err)
 		return m
 	}
-	require.Equal(t, []figures.Pause{{From: moment("10:00"), To: moment("10:30")}, {From: moment("10:40"), To: moment("11:00")},
+	require.Equal(t, []figures.Pause{{From: moment("10:00"), To: moment("10:30")},
+		{From: moment("10:40"), To: moment("11:00")},
 		{From: moment("12:00"), To: moment("12:10")}, {From: moment("12:20")}},
 		figures.Pauses([]rundir.DecisionRow{row("09:00", "resume"), row("10:00", "wait-for-limit"), row("10:10", "ask"),
 			{TS: "bad", Decision: "resume"}, row("10:30", "end-wait-for-limit"), row("10:40", "accept-output"),
