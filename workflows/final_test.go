@@ -7,10 +7,13 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -143,6 +146,27 @@ func TestDoneRunIsFinal(t *testing.T) {
 		w.agent.will(call(2, 1), after(func() { w.dir.become(lines); w.env.CancelWorkflow() }))
 		w.wantsFinal(first, lines)
 	})
+}
+
+// The check after a reset may find the end that this execution writes, before it knows that it is written.
+func TestCheckAfterResetFindsOwnEnd(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	since, looked := false, make(chan struct{})
+	w.afterReset(func() bool { return since })
+	w.env.SetOnActivityCompletedListener(func(_ *activity.Info, result converter.EncodedValue, _ error) {
+		var res contract.ProjectResult
+		if result.HasValue() && result.Get(&res) == nil && res.Outcome == run.ProjectionFinal {
+			close(looked)
+		}
+	})
+	w.dir.when(run.KindRunEnd, func() {
+		since = true
+		w.env.SignalWorkflow("any task", nil)
+		<-looked
+	})
+	r := w.done()
+	require.Equal(t, w.dir.tail(), r.Tail)
+	require.Equal(t, []run.RunEnd{{Status: run.Done}}, payloads[run.RunEnd](w, run.KindRunEnd))
 }
 
 func TestResetCancelledRunContinues(t *testing.T) {

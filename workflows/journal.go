@@ -84,6 +84,9 @@ func (j *journal) project(ctx workflow.Context) error {
 				batch).Get(ctx,
 				&res)
 		})
+		if j.final { // the check after a reset has found this end meanwhile, and dropped what was pending
+			return errFinal
+		}
 		if isType(err, contract.ErrDiskFull) {
 			if err := j.e.awaitDiskSpace(ctx, err, asked); err != nil {
 				return err

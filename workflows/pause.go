@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -46,7 +47,7 @@ func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if ev.Reason != run.UserRequested {
 		return nil
 	}
-	return e.checkpoint(ctx, "cp-PAUSE-"+workflow.Now(ctx).UTC().Format("20060102T150405Z"))
+	return e.checkpoint(ctx, e.checkpointNow(ctx, "cp-PAUSE-"))
 }
 
 func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
@@ -132,6 +133,19 @@ func (e *engine) checkpoint(ctx workflow.Context, id string) error {
 	return e.j.emit(ctx, run.KindCheckpointCreated, s.Phase, run.CheckpointCreated{
 		ID: id, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score,
 	})
+}
+
+// checkpointNow is the name of a checkpoint with its time. Of several in one second, each later one has a number.
+func (e *engine) checkpointNow(ctx workflow.Context, prefix string) string {
+	name := prefix + workflow.Now(ctx).UTC().Format("20060102T150405Z")
+	taken := func(id string) bool {
+		return slices.ContainsFunc(e.j.state.Checkpoints, func(c run.CheckpointRef) bool { return c.ID == id })
+	}
+	id := name
+	for n := 2; taken(id); n++ {
+		id = fmt.Sprintf("%s-%d", name, n)
+	}
+	return id
 }
 
 // sleepUnlessPaused is a durable timer that a pause cuts short; why is shown in the Web UI.

@@ -101,7 +101,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 		}
 		return "", nil
 	}
-	if err := e.checkpoint(ctx, "cp-REVERT-"+workflow.Now(ctx).UTC().Format("20060102T150405Z")); err != nil {
+	if err := e.checkpoint(ctx, e.checkpointNow(ctx, "cp-REVERT-")); err != nil {
 		return "", err
 	}
 	commit, err := e.restoreFiles(ctx, c)

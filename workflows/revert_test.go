@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,26 @@ func TestRevertContinuesFromCheckpoint(t *testing.T) {
 				"and it can be taken back")
 		})
 	}
+}
+
+// Checkpoints of one second have different names: the files of the first must not change.
+func TestPausesInOneSecondHaveTheirOwnCheckpoints(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() {
+		w.onPause(func() { w.signal("resume", nil) })
+		w.signal("resume", nil)
+	})
+	w.done()
+	var ids []string
+	for _, c := range payloads[run.CheckpointCreated](w, run.KindCheckpointCreated) {
+		if strings.HasPrefix(c.ID, "cp-PAUSE-") {
+			ids = append(ids, c.ID)
+		}
+	}
+	require.Len(t, ids, 2)
+	require.Equal(t, ids[0]+"-2", ids[1])
 }
 
 func TestRevertToBoundaryKeepsPass(t *testing.T) {
