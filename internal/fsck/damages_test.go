@@ -203,7 +203,7 @@ func changedByte(raw []byte, n int) []byte {
 	return nil
 }
 
-// class names a file as the table of docs/run-directory.md does.
+// class names a file as testdata/injuries.md does.
 func class(name string) string {
 	switch {
 	case strings.HasPrefix(name, "_orchestrator/logs/"), name == layout.TracesFile, name == layout.ProvenanceFile:
