@@ -34,6 +34,9 @@ type Host struct {
 	// Suggest returns names of runs that resemble an unknown one, for the end of a message; nil: none.
 	Suggest func(name string) string
 
+	// Rows remembers the rows of run directories between lists; nil: each list reads all of them.
+	Rows *operations.Rows
+
 	// Connect finds or starts a server and a worker. The caller releases the connection.
 	Connect func(context.Context) (o operations.Operator, release func(), err error)
 }

@@ -27,7 +27,7 @@ type Listing struct {
 
 // Runs lists the runs of this machine and of its server, in no order.
 func (h Host) Runs(ctx context.Context, f operations.Filter, offline bool) (Listing, error) {
-	rows, lost, err := operations.Here(h.Settings.StateDir, h.Settings.RunRoot)
+	rows, lost, err := h.Rows.Here(h.Settings.StateDir, h.Settings.RunRoot)
 	if err != nil {
 		return Listing{}, err
 	}

@@ -45,6 +45,8 @@ type Row struct {
 
 	Limited *run.Limited `json:"limited,omitempty"` // that it waits for
 
+	Question *run.Question `json:"-"` // that is open; nil: none, or it is not known
+
 	Source     string `json:"source_run_id,omitempty"`        // from which this run was made
 	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
 	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
@@ -103,6 +105,12 @@ type Listing struct {
 // Here returns the runs of this host: those that it has recorded, and those in the folder for runs. lost are the ids
 // of recorded runs whose directory is missing or belongs to another run.
 func Here(stateDir, runRoot string) (rows []Row, lost []string, err error) {
+	return here(stateDir, runRoot, rowOf)
+}
+
+func here(
+	stateDir, runRoot string, rowOf func(projector.Dir) (Row, error),
+) (rows []Row, lost []string, err error) {
 	byID := map[string]Row{}
 	remembered, err := indexed(stateDir)
 	if err != nil {
@@ -203,6 +211,9 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 	r.Stage, r.Settled, r.Passes, r.Rounds, r.CostUSD, r.Score = s.Phase, s.Passes.LastSettled, s.Passes.Total,
 		s.Rounds, s.Total(), s.Score
 	r.NotApproved = s.NotApproved()
+	if q, open := s.Asks(); open && !s.Status.Settled() {
+		r.Question = &q
+	}
 	if s.Status == run.WaitingLimit {
 		r.Limited = s.Limited
 	}
