@@ -186,7 +186,7 @@ type RunLimited struct {
 // RunUnlimited ends the wait for a limit.
 type RunUnlimited struct {
 	By      string     `json:"by,omitempty"`   // the operator
-	Auth    string     `json:"auth,omitempty"` // who signed the message: "key NAME" or "none"; empty: there was none
+	Auth    string     `json:"auth,omitempty"` // as of a decision; empty: there was no message
 	Note    string     `json:"note,omitempty"`
 	Cause   LimitCause `json:"cause"`
 	Account string     `json:"account,omitempty"` // that is open again

@@ -216,7 +216,7 @@ type RunPaused struct {
 	Reason string      `json:"reason"`
 	Detail string      `json:"detail,omitempty"`
 	By     string      `json:"by,omitempty"`
-	Auth   string      `json:"auth,omitempty"`   // who signed the message: "key NAME" or "none"; empty: there was none
+	Auth   string      `json:"auth,omitempty"`   // as of a decision; empty: there was no message
 	Failed *FailedPass `json:"failed,omitempty"` // the pass that the pause is about
 }
 

@@ -106,7 +106,7 @@ type QuestionDecided struct {
 	Feedback   string       `json:"feedback"`
 	Note       string       `json:"note"`
 	DecidedBy  string       `json:"decided_by"`
-	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME" or "none"
+	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME", "token NAME" or "none"
 	DecisionID string       `json:"decision_id"`
 	DecidedAt  string       `json:"decided_at"`
 	Implicit   bool         `json:"implicit,omitempty"` // the operator named no question: it was the only one open
@@ -125,7 +125,7 @@ type otherDecided struct {
 	Feedback   string       `json:"feedback"`
 	Note       string       `json:"note"`
 	DecidedBy  string       `json:"decided_by"`
-	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME" or "none"
+	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME", "token NAME" or "none"
 	DecisionID string       `json:"decision_id"`
 	DecidedAt  string       `json:"decided_at"`
 	Implicit   bool         `json:"implicit,omitempty"`

@@ -16,6 +16,11 @@ type Story struct {
 
 // Sender names who sent a message, and who signed it.
 func Sender(by, auth string) string {
+	if token, ok := strings.CutPrefix(auth, "token "); ok && token == by {
+		return by + " (token)"
+	} else if ok {
+		return strings.TrimSpace(by + " (token " + token + ")")
+	}
 	switch key, signed := strings.CutPrefix(auth, "key "); {
 	case signed && key != by:
 		return strings.TrimSpace(by + " (signed by " + key + ")")

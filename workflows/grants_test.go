@@ -179,3 +179,21 @@ func TestDecisionHasItsSender(t *testing.T) {
 		Reason: "the message is refused: it is not signed (type: Refused, retryable: false)",
 	}}, payloads[run.DecisionRefused](w, run.KindDecisionRefused))
 }
+
+// A token counts only if a signature vouches for it.
+func TestMessageHasItsToken(t *testing.T) {
+	w := newHarness(t, anAsk)
+	w.agent.scores = []float64{3}
+	w.dir.when(run.KindHandoffRequested, func() {
+		w.signal("decide", message{"action": "continue", "id": "another", "by": "eve", "token": "ci"})
+		w.signal("decide", message{"action": "continue", "by": "ci", "token": "ci",
+			"signature": message{"key": "public", "value": "ada"}})
+	})
+	w.done()
+	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, contract.AuthNone, refused[0].Auth, "it is not signed")
+	decided := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
+	require.Len(t, decided, 1)
+	require.Equal(t, []string{"ci", "token ci"}, []string{decided[0].DecidedBy, decided[0].Auth})
+}

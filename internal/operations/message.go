@@ -89,8 +89,8 @@ func (o Operator) rehome(ctx context.Context, claim run.Claim, dir projector.Dir
 	return err
 }
 
-// Send sends a message as an Update and returns the run's answer. Each message has a new id: the run's state makes a
-// repetition harmless, not the id.
+// Send sends a message as an Update and returns the run's answer. A message of a request that has an id has that id, so
+// the server executes it once. Each other message has a new id: the run's state makes a repetition harmless.
 func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Message) (workflows.Ack, error) {
 	if m.By == "" {
 		m.By = o.By
@@ -122,7 +122,7 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 	}
 	var ack workflows.Ack
 	h, err := o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		UpdateID: uuid.NewString(), WorkflowID: runID, UpdateName: verb, Args: []any{m},
+		UpdateID: o.updateID(verb), WorkflowID: runID, UpdateName: verb, Args: []any{m},
 		WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
@@ -133,6 +133,14 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 		err = errors.Join(err, undo())
 	}
 	return ack, err
+}
+
+// updateID is the id of a message. A request may send several, with different verbs.
+func (o Operator) updateID(verb string) string {
+	if o.Request == "" {
+		return uuid.NewString()
+	}
+	return verb + "-" + o.Request
 }
 
 func refusalOf(runID, verb string, err error) error {

@@ -86,7 +86,8 @@ func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 		return out, err
 	}
 	in.Reopen.Overruled = overruled
-	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Note: r.Note, StayPaused: r.StayPaused}
+	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Auth: o.auth(), Note: r.Note,
+		StayPaused: r.StayPaused}
 	out.Epoch = in.Reopen.Epoch
 	return out, o.openEpoch(ctx, dir, claim, now, effective, in, workflows.VerbRevert)
 }

@@ -5,12 +5,22 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// sign signs a message to a run as this user. Nothing in it may change afterwards.
+// auth is how the journal names the sender of a request that needs no message; empty: as before.
+func (o Operator) auth() string {
+	if o.Token == "" {
+		return ""
+	}
+	return workflows.TokenAuth(o.Token)
+}
+
+// sign signs a message to a run as this user, who vouches for the token of the sender. Nothing in it may change
+// afterwards.
 func (o Operator) sign(m *workflows.Message, runID, verb string) error {
 	own, err := identity.Load(o.Settings.StateDir)
 	if err != nil {
 		return err
 	}
+	m.Token = o.Token
 	text, err := workflows.SignedText(runID, verb, *m)
 	if err != nil {
 		return err
