@@ -28,8 +28,12 @@ type Host struct {
 	Settings config.Settings
 	Secrets  *redact.Redactor
 	Trust    bool             // read run directories of other users
+	IDs      bool             // clients name runs by ids only, and no directories
 	Program  string           // the starter in messages, quoted for a shell
 	Clock    func() run.Clock // when and where times are shown
+
+	// By returns who sends a request; nil: the user of this program.
+	By func(context.Context) string
 
 	// Suggest returns names of runs that resemble an unknown one, for the end of a message; nil: none.
 	Suggest func(name string) string
@@ -131,6 +135,9 @@ func whileOpen(s run.Status, _ run.Terms) bool {
 
 // Find returns the directory of a named run, or suggests similar names.
 func (h Host) Find(name string) (projector.Dir, error) {
+	if h.IDs {
+		return h.findByID(name)
+	}
 	d, err := operations.FindHere(h.Settings.StateDir, name, h.Trust)
 	var unknown *operations.NameError
 	if errors.As(err, &unknown) && len(unknown.Found) == 0 && h.Suggest != nil {

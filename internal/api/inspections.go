@@ -56,7 +56,7 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 	if !open {
 		return s, nil
 	}
-	asked := askedOf(now.State, q)
+	asked := askedOf(&now.State, q)
 	s.Question = &asked
 	for _, a := range Attachments(ctx, d.Dir, q) {
 		a.Lines = append([]string{}, a.Lines...)
@@ -241,12 +241,16 @@ func Passes(_ context.Context, h Host, in PassesInput) (PassList, error) {
 	}
 	out := PassList{Passes: []PassLine{}, Total: len(e.Passes)}
 	for _, p := range e.Passes[max(0, len(e.Passes)-cmp.Or(in.Last, 50)):] {
-		out.Passes = append(out.Passes, PassLine{
-			Seq: p.Seq, Number: p.Number, Stage: p.Stage, Round: p.Round, Title: pipeline.Fill(p.Title, p.Set, p.Round),
-			Role: p.Role, Member: p.Member, Outcome: string(p.Outcome), Verdict: p.Verdict, Score: p.Score,
-			CostUSD: p.USD, Known: string(p.CostKnown), Changed: p.Changed, Ended: p.CompletedAt, Prompt: p.Prompt,
-			Reply: p.Reply,
-		})
+		out.Passes = append(out.Passes, passLine(p))
 	}
 	return out, nil
+}
+
+func passLine(p evidence.Pass) PassLine {
+	return PassLine{
+		Seq: p.Seq, Number: p.Number, Stage: p.Stage, Round: p.Round, Title: pipeline.Fill(p.Title, p.Set, p.Round),
+		Role: p.Role, Member: p.Member, Outcome: string(p.Outcome), Verdict: p.Verdict, Score: p.Score,
+		CostUSD: p.USD, Known: string(p.CostKnown), Changed: p.Changed, Ended: p.CompletedAt, Prompt: p.Prompt,
+		Reply: p.Reply,
+	}
 }

@@ -61,8 +61,13 @@ func unasked(rows []operations.Row, lost []string, f operations.Filter, why stri
 type ListInput struct {
 	Status   []run.Status `json:"status,omitempty" jsonschema:"only runs with these statuses, such as running or paused"`
 	Pipeline string       `json:"pipeline,omitempty" jsonschema:"only runs of this pipeline"`
+	Stage    string       `json:"stage,omitempty" jsonschema:"only runs in this stage"`
+	Since    string       `json:"since,omitempty" jsonschema:"only runs started since, as in 2026-11-25T18:00:00Z"`
+	MinScore *float64     `json:"min_score,omitempty" jsonschema:"only runs with at least this score"`
+	MaxScore *float64     `json:"max_score,omitempty" jsonschema:"only runs with at most this score"`
 	Text     string       `json:"text,omitempty" jsonschema:"only runs with this text in id, pipeline, task or directory"`
 	Limit    int          `json:"limit,omitempty" jsonschema:"maximum number of runs; default 20, at most 200"`
+	After    string       `json:"after,omitempty" jsonschema:"run_id of the last run of the list before: what follows it"`
 }
 
 // List lists runs, the newest first.
@@ -75,7 +80,16 @@ func List(ctx context.Context, h Host, in ListInput) (Listing, error) {
 	if in.Limit < 0 || in.Limit > 200 {
 		return Listing{}, invalid("list runs: the limit is %d; use a number from 1 to 200", in.Limit)
 	}
-	l, err := h.Runs(ctx, operations.Filter{Status: in.Status, Pipeline: in.Pipeline, Text: in.Text}, false)
+	f := operations.Filter{Status: in.Status, Pipeline: in.Pipeline, Stage: in.Stage, Text: in.Text,
+		MinScore: in.MinScore, MaxScore: in.MaxScore}
+	if in.Since != "" {
+		at, err := time.Parse(time.RFC3339, in.Since)
+		if err != nil {
+			return Listing{}, invalid("list runs: since is %q; write a time as in 2026-11-25T18:00:00Z", in.Since)
+		}
+		f.Since = at
+	}
+	l, err := h.Runs(ctx, f, false)
 	if err != nil {
 		return l, err
 	}
@@ -83,6 +97,14 @@ func List(ctx context.Context, h Host, in ListInput) (Listing, error) {
 		return cmp.Or(-cmp.Compare(x.StartedAt, y.StartedAt), cmp.Compare(x.RunID, y.RunID))
 	})
 	l.Total, l.Forgotten = len(l.Runs), append([]string{}, l.Forgotten...)
+	if in.After != "" {
+		at := slices.IndexFunc(l.Runs, func(r operations.Row) bool { return r.RunID == in.After })
+		if at < 0 {
+			return Listing{}, invalid("list runs: no listed run has the id %q, after which to continue; list from the start",
+				in.After)
+		}
+		l.Runs = l.Runs[at+1:]
+	}
 	l.Runs = append([]operations.Row{}, l.Runs[:min(len(l.Runs), cmp.Or(in.Limit, 20))]...)
 	return l, nil
 }

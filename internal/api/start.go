@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
@@ -23,6 +23,7 @@ import (
 type StartInput struct {
 	Config      string `json:"config,omitempty" jsonschema:"the pipeline, a YAML file; empty: that of the earlier run"`
 	Directory   string `json:"directory,omitempty" jsonschema:"of the run; empty: one in the folder for runs"`
+	Request     string `json:"request,omitempty" jsonschema:"a name for this request, whose run gets its own directory"`
 	Task        string `json:"task,omitempty" jsonschema:"what this run is to do; prompts have it as {{task}}"`
 	Source      string `json:"source,omitempty" jsonschema:"folder to work on; empty: the definition's folder"`
 	Dirty       string `json:"dirty,omitempty" jsonschema:"for uncommitted changes: halt, include, exclude or commit"`
@@ -94,6 +95,9 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 			dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-after-%.8s-%s",
 				def.Plan.Pipeline, def.Follow.Claim.RunID, time.Now().Format("20060102-150405")))
 		}
+	}
+	if in.Directory == "" && in.Request != "" { // repeated, it finds the run
+		dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, layout.Digest([]byte(in.Request))))
 	}
 	if err := def.Ask(strings.TrimSpace(in.Task), in.Source, in.Dirty); err != nil {
 		return def, "", &InputError{err}
@@ -169,7 +173,7 @@ func (h Host) closed(ctx context.Context, d projector.Dir, def operations.Defini
 	if err := o.Unchanged(ctx, def, d, claim, meta.State); err != nil {
 		return nil, err
 	}
-	o.By = connect.User()
+	o.By = h.by(ctx)
 	s := operations.Started{RunID: claim.RunID, Dir: d, Status: run.Status(meta.Status)}
 	for _, w := range o.RecordStart(ctx, d, meta.State, meta.Events.Seq) {
 		s.Warnings = append(s.Warnings, h.Secrets.Text(w))

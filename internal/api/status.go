@@ -40,6 +40,9 @@ type RunStatus struct {
 	Rejected  bool     `json:"not_approved" jsonschema:"it is done, but its last loop did not meet its condition"`
 	Damaged   bool     `json:"damaged" jsonschema:"the directory lacks or contradicts something"`
 	Next      []string `json:"next" jsonschema:"commands to type, the likeliest first"`
+
+	Host        string   `json:"host" jsonschema:"host that has the directory; empty: this one"`
+	Unavailable []string `json:"unavailable" jsonschema:"what only the directory on the other host records"`
 }
 
 // Asked is an open question.
@@ -78,7 +81,7 @@ func (h Host) status(r view.Run) RunStatus {
 		Detail: r.Described(), Means: r.Means(), Advice: r.Advice(), Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: heldText(r.Effective), Damaged: r.Damaged(), AvailableActions: []string{},
+		HeldUp: heldText(r.Effective), Damaged: r.Damaged(), AvailableActions: []string{}, Unavailable: []string{},
 		Next: append([]string{}, NextCommands(h.Program, r)...),
 	}
 	q, open := s.Asks()
@@ -86,7 +89,7 @@ func (h Host) status(r view.Run) RunStatus {
 		out.AvailableActions = Available(r.Effective.Status, run.Terms{Undecided: open})
 	}
 	if open {
-		asked := askedOf(s, q)
+		asked := askedOf(&s, q)
 		out.NeedsInput, out.Question = r.Own(), &asked
 	}
 	if p := s.Problem; p != nil {
@@ -105,11 +108,15 @@ func heldText(s run.EffectiveStatus) string {
 	return ""
 }
 
-func askedOf(s run.State, q run.Question) Asked {
+// askedOf describes a question, with its facts if the state is known.
+func askedOf(s *run.State, q run.Question) Asked {
 	a := Asked{ID: q.ID, Kind: string(q.Kind), Text: q.Words(), RequestedAt: q.RequestedAt, ExpiresAt: q.ExpiresAt,
 		OnExpiry: q.OnExpiry, Actions: []Choice{}, Facts: []string{}}
 	for _, action := range q.Actions {
 		a.Actions = append(a.Actions, Choice{action, q.Meaning(action), run.NeedsFeedback(action)})
+	}
+	if s == nil {
+		return a
 	}
 	for _, f := range s.Facts(q) {
 		a.Facts = append(a.Facts, f.Name+": "+f.Text)

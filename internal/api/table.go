@@ -24,6 +24,10 @@ func reads() []Operation {
 			Summary: "List runs with status, progress and cost, the newest first",
 		}, List),
 		does(Operation{
+			Name: "inbox", Access: CanRead, Problems: ofReads,
+			Summary: "List the open questions of all runs, the oldest first",
+		}, Inbox),
+		does(Operation{
 			Name: "status", Access: CanRead, Problems: ofReads,
 			Summary: "Show the status of a run, its open question and the operations that are available",
 		}, Status),
@@ -48,6 +52,14 @@ func reads() []Operation {
 			Name: "passes", Access: CanRead, Problems: ofReads,
 			Summary: "List the completed calls of a run with outcome, verdict and cost",
 		}, Passes),
+		does(Operation{
+			Name: "pass", Access: CanRead, Problems: ofReads,
+			Summary: "Show a completed call of a run: prompt, reply, frames and changes",
+		}, Pass),
+		does(Operation{
+			Name: "snapshots", Access: CanRead, Problems: ofReads,
+			Summary: "List the trees that the turns of a run left",
+		}, Snapshots),
 		does(Operation{
 			Name: "checkpoints", Access: CanRead, Problems: ofReads,
 			Summary: "List the checkpoints of a run, for revert, fork and replay",

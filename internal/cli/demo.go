@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/examples"
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -115,7 +116,7 @@ func (a *app) tourTurns(ctx context.Context, dir string) error {
 		return err
 	}
 	d := rundir.At(abs)
-	lines, err := readSnapshots(d)
+	lines, err := api.SnapshotsOf(d)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 )
@@ -77,7 +78,7 @@ func TestJSONShapes(t *testing.T) {
 		"user-requested")
 	runless := strings.Fields("costs list config version server-status schedule-list plan")
 	absent := map[string]any{ // what this run has nothing of
-		"checkpoints": projector.Listed{}, "snapshot list": SnapshotLine{}, "snapshot show": SnapshotReport{},
+		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{}, "snapshot show": SnapshotReport{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
 		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},

@@ -11,28 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
-
-// SnapshotLine is one turn in the output of `snapshot list --json`.
-type SnapshotLine struct {
-	Turn      int          `json:"turn"`
-	At        string       `json:"at"`
-	Step      string       `json:"step"`
-	Round     int          `json:"round"`
-	Role      string       `json:"role"`
-	Call      string       `json:"call"`
-	Outcome   run.Category `json:"outcome"` // ok, or the error that ended it
-	Changed   int          `json:"changed"` // files and folders
-	Tree      string       `json:"tree"`
-	USD       float64      `json:"usd"`
-	Unknown   int          `json:"unknown_calls"` // calls that usd lacks
-	Abandoned bool         `json:"abandoned"`     // reverted
-}
 
 // SnapshotReport is the output of `snapshot show --json`. Bytes that are not UTF-8 are shown as U+FFFD.
 type SnapshotReport struct {
@@ -71,24 +56,10 @@ needed.`,
 
 func (a *app) snapshotList() *cobra.Command {
 	const short = "List the turns of a run with call, role, changes, tree and cost"
-	return offline(a, "list", short, readSnapshots, a.printSnapshots)
+	return offline(a, "list", short, api.SnapshotsOf, a.printSnapshots)
 }
 
-func readSnapshots(d rundir.Dir) ([]SnapshotLine, error) {
-	versions, err := d.Versions()
-	lines := []SnapshotLine{}
-	for _, v := range versions {
-		if v.Cause == rundir.FromTurn {
-			lines = append(lines, SnapshotLine{
-				v.Turn, v.TS, v.Step, v.Round, v.Role, v.Call, v.Outcome, v.Changed, v.Tree, v.USD, v.Unknown,
-				v.Abandoned,
-			})
-		}
-	}
-	return lines, err
-}
-
-func (a *app) printSnapshots(lines []SnapshotLine) {
+func (a *app) printSnapshots(lines []api.Snapshot) {
 	if len(lines) == 0 {
 		fmt.Fprintln(a.out, "No turn yet: each completed call of a role that outputs changes is a turn.")
 		return

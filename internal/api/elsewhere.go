@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+)
+
+// runName is what a client of the network may name a run by: an id or the beginning of one, and no directory.
+var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+
+// findByID finds a run of this host by its id: one that it has recorded, or one in the folder for runs.
+func (h Host) findByID(id string) (projector.Dir, error) {
+	if !runName.MatchString(id) {
+		return projector.Dir{}, &operations.NameError{What: id}
+	}
+	return operations.FindID(h.Settings.StateDir, h.Settings.RunRoot, id, h.Trust)
+}
+
+// by is who sends a request.
+func (h Host) by(ctx context.Context) string {
+	if h.By == nil {
+		return connect.User()
+	}
+	return h.By(ctx)
+}
+
+// notHere lists what only the directory of a run records.
+var notHere = []string{"events", "passes", "checkpoints", "diff", "evidence", "diagnosis", "artifact", "screenshots",
+	"snapshots", "report"}
+
+// Elsewhere is the status of a run whose directory is on another host, from the answers of its workflow. It fails with
+// the error for which the directory was not found, unless a server has the run.
+func (h Host) Elsewhere(ctx context.Context, id string, missing error) (RunStatus, error) {
+	if !runName.MatchString(id) {
+		return RunStatus{}, missing
+	}
+	brief, cancel := context.WithTimeout(ctx, AskFor)
+	defer cancel()
+	o, err := h.Peek(brief, run.Claim{})
+	if err != nil {
+		return RunStatus{}, missing
+	}
+	defer o.Client.Close()
+	far, err := o.Elsewhere(brief, operations.CompleteID(h.Settings.StateDir, id))
+	if err != nil {
+		return RunStatus{}, missing
+	}
+	s := far.State
+	out := RunStatus{
+		RunID: s.RunID, Pipeline: s.Pipeline, Task: s.Task, Status: far.Effective.Status, Detail: far.Effective.Detail,
+		Means: run.Means(far.Effective.Status, s.Reason), Progress: s.Progress(), CostUSD: s.Total(), Cost: s.CostText(),
+		BudgetUSD: s.Budget.CapUSD, Score: s.Score, StartedAt: s.StartedAt, UpdatedAt: s.TS, Rejected: s.NotApproved(),
+		AvailableActions: []string{}, Next: []string{}, Host: far.Host, Unavailable: notHere,
+	}
+	if q, open := s.Asks(); open {
+		asked := askedOf(&s, q)
+		out.NeedsInput, out.Question = true, &asked
+	}
+	return out, nil
+}

@@ -1,0 +1,108 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// FindID returns the directory of a run of this host by its id or the beginning of it: one that was recorded, or one in
+// the folder for runs. No text is a path.
+func FindID(stateDir, runRoot, id string, trust bool) (projector.Dir, error) {
+	d, err := byID(stateDir, id)
+	d.Trust = trust
+	var unknown *NameError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Found) == 0:
+		return inRoot(runRoot, id, trust, err)
+	case err != nil:
+		return d, err
+	}
+	full, err := fullID(stateDir, id)
+	if err != nil {
+		return d, err
+	}
+	if claim, err := d.Claim(); err != nil || claim.RunID != full {
+		return d, &MissingError{RunID: full, Dir: d.Root}
+	}
+	return d, nil
+}
+
+// inRoot finds a run in the folder for runs.
+func inRoot(runRoot, id string, trust bool, unknown error) (projector.Dir, error) {
+	entries, err := os.ReadDir(runRoot)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return projector.Dir{}, err
+	}
+	var found []projector.Dir
+	var ids []string
+	for _, e := range entries {
+		d := projector.At(filepath.Join(runRoot, e.Name()))
+		d.Trust = trust
+		claim, err := d.Claim()
+		if err == nil && strings.HasPrefix(claim.RunID, id) && !slices.Contains(ids, claim.RunID) {
+			found, ids = append(found, d), append(ids, claim.RunID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return projector.Dir{}, unknown
+	case 1:
+		return found[0], nil
+	}
+	return projector.Dir{}, &NameError{What: id, Found: ids}
+}
+
+// Far is a run whose directory is on another host, as its workflow knows it.
+type Far struct {
+	State     run.State
+	Effective run.EffectiveStatus
+	Host      string // that has the directory
+}
+
+// Elsewhere asks the workflow of a run for its state, and for the host of its directory.
+func (o Operator) Elsewhere(ctx context.Context, runID string) (Far, error) {
+	var far Far
+	d, err := o.Client.DescribeWorkflow(ctx, runID, "")
+	if err != nil {
+		return far, fmt.Errorf("ask Temporal about run %s: %w", runID, err)
+	}
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus)
+	if err == nil {
+		err = v.Get(&far.State)
+	}
+	if err != nil {
+		return far, fmt.Errorf("ask the workflow of run %s: %w", runID, err)
+	}
+	far.Effective = effectiveBy(far.State.Status, d.Status, workflows.StatusFromAttributes(d.TypedSearchAttributes))
+	var at workflows.DirectoryAnswer
+	if v, err = o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryDirectory); err == nil {
+		err = v.Get(&at)
+	}
+	if err != nil {
+		return far, fmt.Errorf("ask the workflow of run %s for its directory: %w", runID, err)
+	}
+	far.Host = o.hostOf(ctx, at.Queue)
+	return far, nil
+}
+
+// hostOf names the host of a queue by its worker, PID@HOST@, or by the queue if no worker polls it.
+func (o Operator) hostOf(ctx context.Context, queue string) string {
+	polled, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	if err != nil || len(polled.Identities) == 0 {
+		return "the host of task queue " + queue
+	}
+	_, host, _ := strings.Cut(polled.Identities[0], "@")
+	return strings.TrimSuffix(host, "@")
+}
