@@ -54,6 +54,7 @@ var packageLayers = []layer{
 	{"control", []string{"internal/api", "internal/doctor", "internal/workercmd"}},
 	{"programs", []string{"examples"}},
 	{"programs", []string{"internal/mcp"}},
+	{"programs", []string{"internal/console"}},
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},

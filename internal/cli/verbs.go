@@ -67,6 +67,7 @@ func verbs() []verb {
 		{"repair-state", "repair", (*app).repairState},
 
 		{"codec", "environment", (*app).codec},
+		{"console", "environment", (*app).console},
 		{"grant", "environment", (*app).grant},
 		{"identity", "environment", (*app).identity},
 		{"mcp", "environment", (*app).mcp},
@@ -74,6 +75,7 @@ func verbs() []verb {
 		{"doctor", "environment", (*app).doctor},
 		{"server", "environment", (*app).server},
 		{"store", "environment", (*app).store},
+		{"token", "environment", (*app).token},
 		{"version", "environment", (*app).version},
 		{"worker", "environment", (*app).worker},
 	}

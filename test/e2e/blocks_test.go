@@ -100,6 +100,15 @@ END
 	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=eu-central-1", notRun: "needs an account"},
 	{page: "docs/cluster.md", begins: "tcld namespace", notRun: "needs an account; docs_test.go compares the names"},
 
+	{page: "docs/console.md", begins: "TOKEN=",
+		before: asks + `starter console --listen 127.0.0.1:0 > served & CONSOLE=$!; trap "kill $CONSOLE" EXIT
+			until URL=$(sed -n 's/^Console *//p' served | grep .); do sleep 0.05; done`,
+		replace: []string{"http://127.0.0.1:8400", "$URL", "asks/pipeline.yaml", "'$PWD'/asks/pipeline.yaml"},
+		want:    []string{`"needs_input":true`, "decided: continue", `"kind":"phase_handoff.decided"`, "is revoked"}},
+	{page: "docs/console.md", begins: "claude mcp add", notRun: "needs claude; internal/console tests the address"},
+	{page: "docs/console.md", begins: "starter console --listen", notRun: "internal/console tests it"},
+	{page: "docs/console.md", begins: "starter console --behind-proxy", notRun: "internal/console tests it"},
+	{page: "docs/console.md", begins: "starter console", notRun: "serves until interrupted: the next block uses it"},
 	{page: "docs/conformance.md", begins: "go test", notRun: "runs the tests"},
 	{page: "docs/api.md", begins: "go get", notRun: "needs the network"},
 }

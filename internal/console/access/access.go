@@ -1,0 +1,43 @@
+// Package access is who sends a request to the console. The server puts it into the context of a request before a
+// handler runs; pages and the API read it.
+package access
+
+import (
+	"context"
+
+	"github.com/passbook-run/passbook/internal/api"
+)
+
+// Identity is who sends a request.
+type Identity struct {
+	Name string     // of the token, or of the user who opened the login link
+	Auth string     // as the journal records it: "token NAME" or "key NAME"
+	Can  api.Access // what the request may do
+}
+
+type (
+	identityKey struct{}
+	csrfKey     struct{}
+)
+
+// With returns a context with an identity.
+func With(ctx context.Context, id Identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, id)
+}
+
+// From returns the identity of a request; false without one.
+func From(ctx context.Context) (Identity, bool) {
+	id, ok := ctx.Value(identityKey{}).(Identity)
+	return id, ok
+}
+
+// WithCSRF returns a context with the token that each form of a browser's session carries.
+func WithCSRF(ctx context.Context, token string) context.Context {
+	return context.WithValue(ctx, csrfKey{}, token)
+}
+
+// CSRF returns the token that each form carries in the hidden field csrf. It is empty without a browser's session.
+func CSRF(ctx context.Context) string {
+	token, _ := ctx.Value(csrfKey{}).(string)
+	return token
+}

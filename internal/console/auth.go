@@ -1,0 +1,178 @@
+package console
+
+import (
+	"crypto/subtle"
+	"html"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/access"
+)
+
+// authenticated puts the identity of a request into its context, or refuses the request. Who sends a token needs no
+// CSRF token: no browser adds it automatically.
+func (s *Server) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, csrf, ok, err := s.who(r)
+		switch {
+		case err != nil:
+			refuse(w, s.problemOf(err))
+			return
+		case !ok && r.Header.Get("Authorization") != "" && !s.tries.allow(r.RemoteAddr):
+			w.Header().Set("Retry-After", "60")
+			refuse(w, newProblem(codeTooMany, "there were too many wrong tokens from your address; try again in a minute"))
+			return
+		case !ok:
+			s.askLogin(w, r)
+			return
+		}
+		r, bad := withBody(w, r, s.bodyTime)
+		if bad != nil {
+			refuse(w, *bad)
+			return
+		}
+		if csrf != "" && r.Method != http.MethodGet && r.Method != http.MethodHead && !carries(r, csrf) {
+			refuse(w, newProblem(codeForbidden, "the request lacks the token of your session: reload the page and send it "+
+				"again; programs send a token of starter token create"))
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(access.WithCSRF(access.With(r.Context(), id), csrf)))
+	})
+}
+
+// who identifies a request by its token, or else by the session of its browser.
+func (s *Server) who(r *http.Request) (id access.Identity, csrf string, ok bool, err error) {
+	if sent := r.Header.Values("Authorization"); len(sent) > 0 {
+		scheme, text, _ := strings.Cut(sent[0], " ")
+		if len(sent) > 1 || !strings.EqualFold(scheme, "Bearer") {
+			return id, "", false, nil
+		}
+		t, ok, err := s.tokens.Find(strings.TrimSpace(text))
+		return access.Identity{Name: t.Name, Auth: "token " + t.Name, Can: t.Can}, "", ok, err
+	}
+	csrf, ok = s.logins.Session(r)
+	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, csrf, ok, nil
+}
+
+// carries reports whether a request has the CSRF token of its session, in a header or in the form.
+func carries(r *http.Request, csrf string) bool {
+	sent := r.Header.Get("X-CSRF-Token")
+	if sent == "" && mediaType(r) == "application/x-www-form-urlencoded" {
+		if err := r.ParseForm(); err != nil {
+			return false
+		}
+		sent = r.PostForm.Get("csrf")
+	}
+	return subtle.ConstantTimeCompare([]byte(sent), []byte(csrf)) == 1
+}
+
+// askLogin answers a request without an identity.
+func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") &&
+		!strings.HasPrefix(r.URL.Path, "/v1/") {
+		page(w, http.StatusUnauthorized, "Log in", "", "Run <code>starter console link</code> in a terminal on this "+
+			"machine, and open the link that it prints.")
+		return
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="passbook"`)
+	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; to make one, run: "+
+		"starter token create NAME --can read"))
+}
+
+// login opens a session for a one-time link. A program that only looks ahead does not use the link up.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	ahead := strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose"), "prefetch")
+	if r.Method != http.MethodGet || ahead {
+		w.Header().Set("Allow", "GET")
+		refuse(w, newProblem(codeMethod, "a login link is used when a browser opens it"))
+		return
+	}
+	_, known := s.logins.Session(r)
+	ok, err := s.logins.Use(r.URL.Query().Get("key"))
+	switch {
+	case err != nil:
+		refuse(w, s.problemOf(err))
+		return
+	case !ok && !known && !s.tries.allow(r.RemoteAddr):
+		w.Header().Set("Retry-After", "60")
+		page(w, http.StatusTooManyRequests, "Log in", "", "There were too many wrong links from your address. Try again "+
+			"in a minute.")
+		return
+	case !ok && !known:
+		page(w, http.StatusForbidden, "Log in", "", "This link was used or has expired. Run <code>starter console "+
+			"link</code> for a new one.")
+		return
+	case ok:
+		cookie, err := s.logins.NewSession()
+		if err != nil {
+			refuse(w, s.problemOf(err))
+			return
+		}
+		http.SetCookie(w, cookie)
+	}
+	// A redirect would still count as a request of the page with the link, and get no strict cookie.
+	page(w, http.StatusOK, "Logged in", "/", "")
+}
+
+// logout ends the session of a browser.
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, s.logins.Ended())
+	page(w, http.StatusOK, "Logged out", "", "To log in again, run <code>starter console link</code>.")
+}
+
+// page is a small page; next is where the browser goes from there.
+func page(w http.ResponseWriter, code int, title, next, body string) {
+	refresh := ""
+	if next != "" {
+		next = html.EscapeString(next)
+		refresh = `<meta http-equiv="refresh" content="0;url=` + next + `">`
+		body = `<a href="` + next + `">Continue</a>`
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8">` + refresh +
+		`<meta name="viewport" content="width=device-width"><title>` + title + `</title><h1>` + title + `</h1><p>` + body +
+		"</p></html>\n")) // the client has gone
+}
+
+// tries bounds the failed logins of an address. A valid token or link is accepted at any rate: it cannot be guessed.
+type tries struct {
+	mu     sync.Mutex
+	failed map[string]failures
+	now    func() time.Time
+}
+
+type failures struct {
+	since time.Time
+	n     int
+}
+
+const (
+	maxFailures  = 20 // of an address in a minute
+	maxAddresses = 10_000
+)
+
+// allow counts a failed login, and reports whether its address gets the reason.
+func (t *tries) allow(remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if len(t.failed) >= maxAddresses {
+		t.failed = map[string]failures{}
+	}
+	f := t.failed[host]
+	if now.Sub(f.since) >= time.Minute {
+		f = failures{since: now}
+	}
+	f.n++
+	t.failed[host] = f
+	return f.n <= maxFailures
+}

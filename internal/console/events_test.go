@@ -1,0 +1,131 @@
+package console
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stream opens a stream of the recorded run. next returns its next message, without comments.
+func (d *desk) stream(header string) (r *http.Response, next func() string, end func()) {
+	d.t.Helper()
+	c, err := net.Dial("tcp", d.at)
+	require.NoError(d.t, err)
+	require.NoError(d.t, c.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = c.Write([]byte(d.request("GET", "/v1/runs/"+letter+"/events", "Accept: text/event-stream\n"+
+		d.with("read")+"\n"+header, "")))
+	require.NoError(d.t, err)
+	r, err = http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(d.t, err)
+	lines := bufio.NewReader(r.Body)
+	return r, func() string {
+		d.t.Helper()
+		var message strings.Builder
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return message.String() + "EOF"
+			}
+			if line == "\n" && message.Len() > 0 {
+				return message.String()
+			}
+			message.WriteString(strings.TrimPrefix(line, "\n"))
+		}
+	}, func() { c.Close() }
+}
+
+func anEvent(seq int, kind string) string {
+	return fmt.Sprintf(`{"seq":%d,"ts":"2026-11-25T10:20:00.000Z","kind":%q,"phase":null,"payload":{}}`, seq, kind)
+}
+
+// TestStreamsFollowARun: a stream begins behind the event that the client has, follows the journal, and ends with the
+// run. A browser that asks again is told not to.
+func TestStreamsFollowARun(t *testing.T) {
+	d := newDesk(t)
+	r, next, end := d.stream("Last-Event-ID: 5")
+	defer end()
+	require.Equal(t, "text/event-stream", r.Header.Get("Content-Type"))
+	require.Equal(t, "retry: 2000\n", next())
+	require.Contains(t, next(), "id: 6\nevent: journal\ndata: {\"seq\":6,")
+	d.appendEvent(anEvent(7, "a.b"))
+	require.Equal(t, "id: 7\nevent: journal\ndata: "+anEvent(7, "a.b")+"\n", next())
+	d.appendEvent("damaged")
+	d.appendEvent(anEvent(8, "c.d"))
+	d.end()
+	require.Contains(t, next(), "id: 8\n")
+	require.Equal(t, "event: end\ndata: {}\n", next())
+	require.Equal(t, "EOF", next())
+
+	r, _, end = d.stream("Last-Event-ID: 8")
+	defer end()
+	require.Equal(t, http.StatusNoContent, r.StatusCode)
+	_, next, end = d.stream("Last-Event-ID: 7")
+	defer end()
+	require.Equal(t, "retry: 2000\n", next())
+	require.Contains(t, next(), "id: 8\n")
+	require.Equal(t, "event: end\ndata: {}\n", next())
+}
+
+// TestJournalIsReadOnAfterARebuild: the file is replaced while a stream follows it. No event is read twice.
+func TestJournalIsReadOnAfterARebuild(t *testing.T) {
+	d := newDesk(t)
+	run, err := d.s.host.Find(letter)
+	require.NoError(t, err)
+	j := journal{dir: run.Dir, last: 5}
+	read := func() (seen []int64) {
+		more, err := j.read(func(l *line) bool {
+			seen = append(seen, l.seq)
+			return true
+		})
+		require.NoError(t, err)
+		require.False(t, more)
+		return seen
+	}
+	require.Equal(t, []int64{6}, read())
+	raw, err := os.ReadFile(d.journal())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(d.journal(), raw[:len(raw)/2], 0o600))
+	require.Empty(t, read())
+	require.NoError(t, os.WriteFile(d.journal(), append(raw, anEvent(7, "a.b")+"\n{\"seq\":8"...), 0o600))
+	require.Equal(t, []int64{7}, read(), "and not the piece of a line that is being written")
+	require.NoError(t, os.Remove(d.journal()))
+	require.Empty(t, read())
+}
+
+// TestSlowReadersAreDropped: a client that reads nothing does not hold its stream.
+func TestSlowReadersAreDropped(t *testing.T) {
+	d := newDesk(t, func(s *Server) { s.pieceTime = 200 * time.Millisecond })
+	f, err := os.OpenFile(d.journal(), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	long := strings.Repeat("x", 1<<20)
+	for seq := 7; seq < 27; seq++ {
+		_, err = f.WriteString(anEvent(seq, long) + "\n")
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	_, _, end := d.stream("")
+	defer end()
+	require.Eventually(t, func() bool { return d.s.streams.Load() == 0 }, 10*time.Second, 20*time.Millisecond)
+
+	_, body := d.get("/v1/runs/" + letter + "/events")
+	require.Less(t, len(body), maxAnswer+2<<20)
+	require.True(t, strings.HasSuffix(body, `"last":9,"more":true,"closed":false}`+"\n"), body[len(body)-100:])
+}
+
+// TestStreamsAreLimited: one client cannot use up the server.
+func TestStreamsAreLimited(t *testing.T) {
+	d := newDesk(t)
+	d.s.streams.Store(maxStreams)
+	r, _, end := d.stream("")
+	defer end()
+	require.Equal(t, http.StatusTooManyRequests, r.StatusCode)
+	require.EqualValues(t, maxStreams, d.s.streams.Load())
+	d.s.streams.Store(0)
+}
