@@ -72,25 +72,17 @@ func pauses() []string {
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 func statusTable() string {
-	out := tableRow("status", "class", "`rfc_status`", "what it means", "what to do", "then, or instead") +
-		"|---|---|---|---|---|---|\n"
+	out := tableRow("status", "class", "`rfc_status`", "what it means") + "|---|---|---|---|\n"
 	for _, s := range statuses() {
 		if s != run.Paused {
-			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""), nextCells(s, ""))
+			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""))
 			continue
 		}
 		for _, reason := range pauses() {
-			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason),
-				nextCells(s, reason))
+			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason))
 		}
 	}
 	return out
-}
-
-// nextCells splits the advice for a status into two cells: what to do, and what else can be done.
-func nextCells(s run.Status, reason string) string {
-	first, other, _ := strings.Cut(strings.TrimSuffix(run.Next(s, reason), "."), "; ")
-	return first + ". | " + strings.TrimPrefix(strings.TrimPrefix(other, "or "), "then ")
 }
 
 func categoryTable() string {
@@ -108,21 +100,15 @@ func categoryTable() string {
 }
 
 func transitionTable() string {
-	heads := []string{"from \\ to"}
-	for _, to := range statuses() {
-		heads = append(heads, string(to))
-	}
-	out := tableRow(heads...) + "|---" + strings.Repeat("|:-:", len(statuses())) + "|\n"
+	out := tableRow("from", "to") + "|---|---|\n"
 	for _, from := range statuses() {
-		cells := []string{"`" + string(from) + "`"}
-		for _, to := range statuses() {
-			cell := "·"
-			if run.Transition(from, to) == nil {
-				cell = "yes"
+		var to []string
+		for _, s := range statuses() {
+			if run.Transition(from, s) == nil {
+				to = append(to, string(s))
 			}
-			cells = append(cells, cell)
 		}
-		out += tableRow(cells...)
+		out += tableRow("`"+string(from)+"`", cmp.Or(strings.Join(to, ", "), "none"))
 	}
 	return out
 }
@@ -137,32 +123,34 @@ func kindTable() string {
 }
 
 func operationTable() string {
-	heads := []string{"status"}
-	for _, op := range run.AllOperations() {
-		heads = append(heads, string(op))
-	}
-	out := tableRow(heads...) + "|---" + strings.Repeat("|:-:", len(heads)-1) + "|\n"
+	out := tableRow("status", "allowed operations") + "|---|---|\n"
 	for _, s := range statuses() {
-		cells := []string{"`" + string(s) + "`"}
+		var allowed []string
 		for _, op := range run.AllOperations() {
-			cells = append(cells, operationCell(s, op))
+			if cell := operationCell(s, op); cell != "" {
+				allowed = append(allowed, strings.TrimSpace(string(op)+cell))
+			}
 		}
-		out += tableRow(cells...)
+		out += tableRow("`"+string(s)+"`", strings.Join(allowed, ", "))
 	}
 	return out
 }
 
+// operationCell is how an operation is allowed; empty: not at all.
 func operationCell(s run.Status, op run.Operation) string {
+	if op == run.Observe || op == run.Diagnose {
+		return ""
+	}
 	plain, undecided := run.May(s, op, run.Terms{}) == nil, run.May(s, op, run.Terms{Undecided: true}) == nil
 	switch {
 	case plain && undecided:
-		return "yes"
+		return " "
 	case undecided:
-		return "undecided"
+		return " (undecided)"
 	case plain:
-		return "none undecided"
+		return " (none undecided)"
 	case run.May(s, op, run.Terms{Forced: true}) == nil:
-		return "force"
+		return " (force)"
 	}
-	return "·"
+	return ""
 }
