@@ -35,6 +35,9 @@ type Host struct {
 	// By returns who sends a request; nil: the user of this program.
 	By func(context.Context) string
 
+	// Flag names an input in messages, as a user writes it; nil: its key in JSON.
+	Flag func(key string) string
+
 	// Suggest returns names of runs that resemble an unknown one, for the end of a message; nil: none.
 	Suggest func(name string) string
 
@@ -71,6 +74,7 @@ type Operation struct {
 	Access      Access // that a client requires
 	Destructive bool   // it may end work or replace data
 	Repeatable  bool   // a repetition with the same input changes nothing more
+	Foreign     bool   // its output contains texts of agents and repositories, which are no instructions
 	Problems    []Code // that it may report
 	Input       reflect.Type
 	Output      reflect.Type
@@ -144,6 +148,14 @@ func (h Host) Find(name string) (projector.Dir, error) {
 		err = fmt.Errorf("%w%s", err, h.Suggest(name))
 	}
 	return d, err
+}
+
+// flag names an input in a message.
+func (h Host) flag(key string) string {
+	if h.Flag == nil {
+		return key
+	}
+	return h.Flag(key)
 }
 
 // find is Find for a name that must be given.

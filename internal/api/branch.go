@@ -55,7 +55,7 @@ type ForkInput struct {
 // Fork starts a new run from a checkpoint of another one, which does not change.
 func Fork(ctx context.Context, h Host, in ForkInput) (Started, error) {
 	if in.BudgetUSD < 0 {
-		return Started{}, invalid("--budget is %g; it must be above 0", in.BudgetUSD)
+		return Started{}, invalid("%s is %g; it must be above 0", h.flag("budget_usd"), in.BudgetUSD)
 	}
 	b := operations.Branching{Mode: run.ModeFork, From: in.From, Dir: in.Directory, Request: in.Request, Task: in.Task,
 		Budget: in.BudgetUSD, Model: in.Model, Agent: in.Agent, Command: in.Command, Warn: in.Warn}

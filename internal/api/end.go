@@ -58,9 +58,9 @@ type Reverted struct {
 // Revert returns a run to a checkpoint. It stays the same run.
 func Revert(ctx context.Context, h Host, in RevertInput) (Reverted, error) {
 	if in.To == "" {
-		return Reverted{}, invalid("name the checkpoint: --to CHECKPOINT; to list them, run: starter checkpoints")
+		return Reverted{}, invalid("name the checkpoint with %s; to list them, run: starter checkpoints", h.flag("to"))
 	}
-	if err := Explained(in.Force, in.Reason); err != nil {
+	if err := h.explained(in.Force, in.Reason); err != nil {
 		return Reverted{}, err
 	}
 	d, _, err := h.atHome(in.Run)

@@ -53,15 +53,15 @@ func Budget(ctx context.Context, h Host, in BudgetInput) (Answer, error) {
 	if in.Deadline != "" {
 		at, err := pipeline.ParseDeadline(in.Deadline)
 		if err != nil {
-			return Answer{}, invalid("--deadline: %w", err)
+			return Answer{}, invalid("%s: %w", h.flag("deadline"), err)
 		}
 		limits.Deadline = at.Format(time.RFC3339)
 	}
 	if in.Tokens < 0 || in.Calls < 0 || !(in.Hours >= 0) {
-		return Answer{}, invalid("--tokens, --calls and --hours must be above 0")
+		return Answer{}, invalid("%s, %s and %s must be above 0", h.flag("tokens"), h.flag("calls"), h.flag("hours"))
 	}
 	if only := in.USD == 0 && limits != (workflows.BudgetLimits{}); !only && (in.USD == 0 || !run.ValidBudget(in.USD)) {
-		return Answer{}, invalid("--usd is %g; it must be above 0 and at most %.0f, as in --usd 500", in.USD,
+		return Answer{}, invalid("%s is %g; it must be above 0 and at most %.0f, such as 500", h.flag("usd"), in.USD,
 			run.MaxBudgetUSD)
 	}
 	return message(ctx, h, in.Run, workflows.VerbBudget,

@@ -17,7 +17,7 @@ type AmendInput struct {
 // Amend lets an open run adopt a changed definition.
 func Amend(ctx context.Context, h Host, in AmendInput) (operations.Amended, error) {
 	if in.Config == "" {
-		return operations.Amended{}, invalid("name the changed definition: --config FILE")
+		return operations.Amended{}, invalid("name the file of the changed definition with %s", h.flag("config"))
 	}
 	def, err := h.LoadFile(in.Config)
 	if err != nil {
@@ -42,7 +42,7 @@ type PromoteInput struct {
 // Promote copies the result of a finished run to a path. No server is needed.
 func Promote(ctx context.Context, h Host, in PromoteInput) (operations.Promoted, error) {
 	if in.To == "" {
-		return operations.Promoted{}, invalid("name the target: --to PATH")
+		return operations.Promoted{}, invalid("name the target with %s", h.flag("to"))
 	}
 	d, err := h.find(in.Run)
 	if err != nil {

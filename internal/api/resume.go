@@ -28,7 +28,7 @@ type ResumeInput struct {
 func MayResume(h Host, in ResumeInput) (projector.Dir, run.Claim, error) {
 	d, claim, err := h.atHome(in.Run)
 	if err == nil {
-		err = Explained(in.Force, in.Reason)
+		err = h.explained(in.Force, in.Reason)
 	}
 	if err == nil {
 		err = writableHere(d.Dir, claim, in.Here)
@@ -80,10 +80,10 @@ func closedMeanwhile(err error) bool {
 	return errors.As(err, &refused) && refused.Closed
 }
 
-// Explained refuses force without a reason, before a server is started.
-func Explained(force bool, reason string) error {
+// explained refuses force without a reason, before a server is started.
+func (h Host) explained(force bool, reason string) error {
 	if force && strings.TrimSpace(reason) == "" {
-		return invalid("--force needs --reason TEXT, which is recorded")
+		return invalid("%s needs %s, which is recorded", h.flag("force"), h.flag("reason"))
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func ReopenedWith(re operations.Reopened) string {
 		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
 	}
 	for _, what := range re.Overruled {
-		text += fmt.Sprintf("Overruled with --force, and recorded: %s\n", what)
+		text += fmt.Sprintf("Overruled with force, and recorded: %s\n", what)
 	}
 	return text
 }

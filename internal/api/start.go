@@ -64,14 +64,15 @@ var dirtyWays = []string{"halt", "include", "exclude", "commit"}
 func (h Host) Definition(in StartInput) (def operations.Definition, dir string, err error) {
 	switch {
 	case in.FollowUp != "" && in.FromRunPlan != "":
-		return def, "", invalid("--follow-up and --from-run-plan exclude each other: use one of them")
+		return def, "", invalid("%s and %s exclude each other: use one of them", h.flag("follow_up"),
+			h.flag("from_run_plan"))
 	case in.FollowUp != "" && in.Task == "":
-		return def, "", invalid("name the task of the follow-up: --task TEXT")
+		return def, "", invalid("name the task of the follow-up with %s", h.flag("task"))
 	case len(in.Task) > maxTask:
 		return def, "", invalid("the task has %d bytes; the maximum is %d: put the rest into a file, and name it",
 			len(in.Task), maxTask)
 	case in.Dirty != "" && !slices.Contains(dirtyWays, in.Dirty):
-		return def, "", invalid("--dirty is %q: write halt, include, exclude or commit", in.Dirty)
+		return def, "", invalid("%s is %q: write halt, include, exclude or commit", h.flag("dirty"), in.Dirty)
 	}
 	parent, mode := in.FollowUp, operations.FollowUp
 	if in.FromRunPlan != "" {
@@ -111,7 +112,7 @@ func (h Host) definition(file string, from projector.Dir) (operations.Definition
 	case file != "":
 		return h.LoadFile(file)
 	case from.Root == "":
-		return operations.Definition{}, invalid("name the pipeline: --config FILE")
+		return operations.Definition{}, invalid("name the file of the pipeline with %s", h.flag("config"))
 	}
 	return operations.LoadRun(from, price.With(h.Settings.Prices)...)
 }

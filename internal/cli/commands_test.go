@@ -52,7 +52,7 @@ func TestBudgetRefusesInvalidAmounts(t *testing.T) {
 	for _, value := range []string{"0", "-1", "1e308", "NaN", "Inf"} {
 		var out strings.Builder
 		require.Equal(t, exitUsage, Main([]string{"budget", "run-1", "--usd=" + value}, nil, &out, &out), out.String())
-		require.Contains(t, out.String(), "it must be above 0 and at most 1000000000, as in --usd 500")
+		require.Contains(t, out.String(), "it must be above 0 and at most 1000000000, such as 500")
 	}
 }
 

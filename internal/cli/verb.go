@@ -42,7 +42,7 @@ func (a *app) onNamed(cmd *cobra.Command, do func(ctx context.Context, name stri
 func (a *app) host() api.Host {
 	return api.Host{
 		Settings: a.settings, Secrets: a.secrets, Trust: a.trust, Program: program(), Suggest: a.nearRuns,
-		Clock: func() run.Clock { return clock(time.Now()) },
+		Clock: func() run.Clock { return clock(time.Now()) }, Flag: flagOf,
 		Connect: func(ctx context.Context) (operations.Operator, func(), error) {
 			s, err := a.connect(ctx, true)
 			if err != nil {
@@ -51,6 +51,14 @@ func (a *app) host() api.Host {
 			return s.Operator, func() { s.Close() }, nil
 		},
 	}
+}
+
+// flagOf returns the flag of an input of an operation.
+func flagOf(key string) string {
+	if key == "budget_usd" { // of fork
+		key = "budget"
+	}
+	return "--" + strings.ReplaceAll(key, "_", "-")
 }
 
 // on is a host whose operations use a connection, which stays open.
