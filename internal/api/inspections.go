@@ -13,11 +13,18 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // maxText is the maximum size of a text in an output, in bytes, unless the input names another one.
 const maxText = 60_000
+
+// maxLine is the maximum length of a line about a question, in characters.
+const maxLine = 400
+
+// maxRows is the maximum number of rows in an output without a limit in its input.
+const maxRows = 500
 
 // cut shortens a text to a number of bytes, at the end of a line or of a character.
 func cut(text string, most int) (string, bool) {
@@ -59,7 +66,11 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 	asked := askedOf(&now.State, q)
 	s.Question = &asked
 	for _, a := range Attachments(ctx, d.Dir, q) {
-		a.Lines = append([]string{}, a.Lines...)
+		lines := make([]string, 0, len(a.Lines))
+		for _, line := range a.Lines {
+			lines = append(lines, run.Cut(line, maxLine))
+		}
+		a.Lines = lines
 		s.About = append(s.About, a)
 	}
 	return s, nil
@@ -74,7 +85,8 @@ type DiffInput struct {
 
 // Changes are the changes of a run.
 type Changes struct {
-	Files     []ChangedFile `json:"files"`
+	Files     []ChangedFile `json:"files" jsonschema:"the first 500"`
+	Total     int           `json:"files_total"`
 	Patch     string        `json:"patch"`
 	Truncated bool          `json:"truncated" jsonschema:"the patch is longer: name paths"`
 }
@@ -132,7 +144,7 @@ func Diff(ctx context.Context, h Host, in DiffInput) (out Changes, err error) {
 		return out, err
 	}
 	patch, err := c.Patch(ctx, in.Paths...)
-	out.Files = ChangedFiles(changes)
+	out.Files, out.Total = ChangedFiles(changes[:min(len(changes), maxRows)]), len(changes)
 	out.Patch, out.Truncated = cut(strings.ToValidUTF8(string(patch), "�"), cmp.Or(in.Bytes, maxText))
 	return out, err
 }
@@ -177,7 +189,8 @@ type CheckpointsInput struct {
 
 // CheckpointList lists checkpoints.
 type CheckpointList struct {
-	Checkpoints []projector.Listed `json:"checkpoints"`
+	Checkpoints []projector.Listed `json:"checkpoints" jsonschema:"the newest 500, the newest last"`
+	Total       int                `json:"total"`
 }
 
 // Checkpoints lists the checkpoints of a run, to which it can be reverted or from which it can be forked. No server is
@@ -191,7 +204,7 @@ func Checkpoints(_ context.Context, h Host, in CheckpointsInput) (CheckpointList
 		return CheckpointList{}, err
 	}
 	all, err := projector.ListCheckpoints(d.Dir, in.All)
-	return CheckpointList{append([]projector.Listed{}, all...)}, err
+	return CheckpointList{append([]projector.Listed{}, all[max(0, len(all)-maxRows):]...), len(all)}, err
 }
 
 // PassesInput is the input of [Passes].

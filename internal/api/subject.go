@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -40,7 +39,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		}
 		shown[digest] = true
 		if f, err := projector.FileOf(d, digest); err == nil && f != "" {
-			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d.Path(f))})
+			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d, f)})
 		}
 	}
 	if j := q.Judged; j != nil {
@@ -67,7 +66,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		all = append(all, Attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines})
 	}
 	if folder := picturesOf(d, q.Pictures); folder != "" {
-		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d.Path(folder))})
+		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d, folder)})
 	}
 	return all
 }
@@ -162,8 +161,8 @@ func picturesOf(d rundir.Dir, manifest string) string {
 	return ""
 }
 
-func pictureNames(folder string) []string {
-	entries, err := os.ReadDir(folder)
+func pictureNames(d rundir.Dir, folder string) []string {
+	entries, err := d.ReadDir(folder)
 	if err != nil {
 		return nil
 	}
@@ -177,8 +176,8 @@ func pictureNames(folder string) []string {
 }
 
 // endOf returns the last lines of a file; none if the file cannot be read.
-func endOf(file string) []string {
-	raw, err := os.ReadFile(file)
+func endOf(d rundir.Dir, file string) []string {
+	raw, err := d.ReadFile(file)
 	if err != nil {
 		return nil
 	}

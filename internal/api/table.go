@@ -24,28 +24,28 @@ func reads() []Operation {
 			Summary: "List runs with status, progress and cost, the newest first",
 		}, List),
 		does(Operation{
-			Name: "inbox", Access: CanRead, Problems: ofReads,
+			Name: "inbox", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "List the open questions of all runs, the oldest first",
 		}, Inbox),
 		does(Operation{
-			Name: "status", Access: CanRead, Problems: ofReads,
+			Name: "status", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Show the status of a run, its open question and the operations that are available",
 		}, Status),
 		does(Operation{
-			Name: "wait", Access: CanRead, Problems: ofReads,
+			Name: "wait", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Wait until a run asks, pauses or ends, and show its status",
 			Details: "If the run still works after that time, timed_out is true: wait again.",
 		}, Wait),
 		does(Operation{
-			Name: "question", Access: CanRead, Problems: ofReads,
+			Name: "question", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Show the open question of a run and what it is about",
 		}, Question),
 		does(Operation{
-			Name: "diagnose", Access: CanRead, Problems: ofReads,
+			Name: "diagnose", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Explain the state of a run and its cause",
 		}, Diagnose),
 		does(Operation{
-			Name: "diff", Access: CanRead, Problems: ofReads,
+			Name: "diff", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Show the changes of a run as a patch",
 		}, Diff),
 		does(Operation{
@@ -53,7 +53,7 @@ func reads() []Operation {
 			Summary: "List the completed calls of a run with outcome, verdict and cost",
 		}, Passes),
 		does(Operation{
-			Name: "pass", Access: CanRead, Problems: ofReads,
+			Name: "pass", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Show a completed call of a run: prompt, reply, frames and changes",
 		}, Pass),
 		does(Operation{
@@ -65,7 +65,7 @@ func reads() []Operation {
 			Summary: "List the checkpoints of a run, for revert, fork and replay",
 		}, Checkpoints),
 		does(Operation{
-			Name: "evidence", Access: CanRead, Problems: ofReads,
+			Name: "evidence", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Return the record of a run as Markdown: task, work, checks, decisions and costs",
 		}, Evidence),
 	}
@@ -148,9 +148,10 @@ func results() []Operation {
 			Details: "Another file there is refused without force. No server is needed.",
 		}, Promote),
 		does(Operation{
-			Name: "verify", Access: CanOperate, Repeatable: true, Problems: append([]Code{CodeNotAllowed}, ofReads...),
-			allows:  func(s run.Status, _ run.Terms) bool { return s.Settled() },
-			Summary: "Run the gates of a finished run again",
+			Name: "verify", Foreign: true, Access: CanOperate, Repeatable: true,
+			Problems: append([]Code{CodeNotAllowed}, ofReads...),
+			allows:   func(s run.Status, _ run.Terms) bool { return s.Settled() },
+			Summary:  "Run the gates of a finished run again",
 			Details: "It executes the commands of the run on a copy of its final tree, and may take minutes. The run does " +
 				"not change. No server is needed.",
 		}, Verify),
