@@ -38,6 +38,7 @@ type options struct {
 	only     string        // expression: mutants whose line in the report matches
 	work     string        // folder of builds; empty means a temporary one
 	list     bool          // print the mutants and stop
+	plant    string        // file with faults that are planted instead of a sample
 }
 
 func main() {
@@ -55,6 +56,8 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "regular expression: only mutants whose description matches")
 	flag.StringVar(&o.work, "work", "", "keep the builds in this folder")
 	flag.BoolVar(&o.list, "list", false, "list the chosen mutants and stop")
+	flag.StringVar(&o.plant, "plant", "", "plant the faults of a file, one a line: NAME, FILE, FUNCTION, OLD, NEW, with tabs "+
+		"between; no sample")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,11 +80,20 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("find the root of the checkout: %w", err)
 	}
-	code, err := load(ctx, strings.TrimSpace(string(out)), passbook, o)
+	known, planting := passbook, faults
+	if o.plant != "" {
+		all, err := readPlanted(o.plant)
+		if err != nil {
+			return err
+		}
+		known, planting = planted(all)
+		o.number, o.faults = 0, true
+	}
+	code, err := load(ctx, strings.TrimSpace(string(out)), known, o)
 	if err != nil {
 		return err
 	}
-	code.helpers, code.faults, code.equivalent = helpers, faults, "tools/mutate/equivalent.txt"
+	code.helpers, code.faults, code.equivalent = helpers, planting, "tools/mutate/equivalent.txt"
 	return mutate(ctx, os.Stdout, code, o)
 }
 

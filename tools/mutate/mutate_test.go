@@ -153,3 +153,18 @@ func TestFaultsNameExistingCode(t *testing.T) {
 	_, err = mutateSample(t, sample(t), old, all)
 	require.ErrorContains(t, err, "does not compile")
 }
+
+func TestPlantedFaultsOfFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "faults.txt")
+	text := "# comment\n\none\ta/b.go\tT.f\told\tx\\n\\ty\ntwo\ta/c.go\tg\told\tnew\td,e\nthree\tf/g.go\th\told\tnew\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	all, err := readPlanted(file)
+	require.NoError(t, err)
+	targets, faults := planted(all)
+	require.Equal(t, []target{{folder: "a", tests: []string{"a", "d", "e"}}, {folder: "f", tests: []string{"f"}}}, targets)
+	require.Equal(t, namedFault{name: "one", file: "a/b.go", function: "T.f", old: "old", text: "x\n\ty"}, faults[0])
+	require.Len(t, faults, 3)
+	require.NoError(t, os.WriteFile(file, []byte("one\ttwo\n"), 0o600))
+	_, err = readPlanted(file)
+	require.ErrorContains(t, err, "faults.txt:1: write NAME")
+}

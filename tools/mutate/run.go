@@ -47,7 +47,7 @@ func (r *runner) reach(ctx context.Context) error {
 			return fmt.Errorf("list the tests of %s: %w\n%s", p.folder, err, out)
 		}
 		for name := range strings.FieldsSeq(string(out)) {
-			if strings.HasPrefix(name, "Test") && r.code.wants(p, name, r.number > 0) {
+			if strings.HasPrefix(name, "Test") && r.code.wants(p, name, r.number > 0 || r.plant != "") {
 				all = append(all, &test{program: p, name: name, reached: map[int]bool{}})
 			}
 		}
