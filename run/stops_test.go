@@ -1,0 +1,176 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What pauses, resumes and ends of epochs leave of a run's failures and needs.
+func TestFailuresOverPausesAndResumes(t *testing.T) {
+	failed := &FailedPass{Step: "1", Member: "a", Category: CategoryAgentTimeout}
+	s := newStream(t, State{})
+	s.Wording = WordingStages
+	pause := func(f *FailedPass) {
+		s.add(KindRunPaused, "", RunPaused{Reason: PassFailed, Detail: "late", By: "ann", Failed: f})
+	}
+	resume := func(p RunResumed) { s.add(KindRunResumed, "", p) }
+	pause(failed)
+	require.Equal(t, &Failure{FailedPass: FailedPass{"1", "a", "agent-timeout"}, Message: "late", Starts: 1},
+		s.State.Failure)
+	resume(RunResumed{Epoch: 1})
+	pause(failed)
+	require.Equal(t, 2, s.State.Failure.Starts)
+	resume(RunResumed{Epoch: 1})
+	pause(&FailedPass{Step: "1", Member: "b"})
+	require.Equal(t, 1, s.State.Failure.Starts)
+	s.Need, s.Review = &Need{USD: 1}, "S1"
+	resume(RunResumed{Epoch: 1, Force: true})
+	require.Nil(t, s.State.Failure)
+	require.Nil(t, s.Need)
+	require.Equal(t, 3, s.Starts)
+	s.add(KindRunPaused, "", RunPaused{Reason: UserRequested})
+	require.Equal(t, "S1", s.Review)
+	resume(RunResumed{Epoch: 1})
+	s.add(KindRunPaused, "", RunPaused{Reason: UserReview})
+	require.Empty(t, s.Review)
+	resume(RunResumed{Epoch: 1})
+
+	pause(failed)
+	s.Need = &Need{USD: 1}
+	s.add(KindRunEnd, "", RunEnd{Status: Failed, Reason: "why", Type: "type"})
+	require.Equal(t, "type", s.Markers.Failure.Type)
+	kept := s.State
+	resume(RunResumed{Epoch: 2})
+	require.Equal(t, []any{Running, "", 2, ""}, []any{s.Status, s.Reason, s.Epoch, s.FinishedAt})
+	require.NotNil(t, s.State.Failure)
+	require.Nil(t, s.Need)
+	s.State = kept
+	resume(RunResumed{Epoch: 2, Force: true})
+	require.Nil(t, s.State.Failure)
+	s.State = kept
+	resume(RunResumed{Epoch: 3, State: &State{Failure: kept.Failure, Task: "carried", Status: Failed}})
+	require.Equal(t, []any{Running, 3, "carried", 1}, []any{s.Status, s.Epoch, s.Task, s.Starts})
+
+	s = newStream(t, State{})
+	s.add(KindRunReplaying, "", Source{})
+	before := s.Starts
+	resume(RunResumed{Epoch: 1})
+	require.Equal(t, before, s.Starts, "the end of the recorded part is no start")
+	s.add(KindBudgetExceeded, "", BudgetEvent{Need: &Need{Role: "w", USD: 2}, Budget: Budget{CapUSD: 3}, TotalUSD: 2})
+	require.Equal(t, &Need{Role: "w", USD: 2}, s.Need)
+	require.Equal(t, CategoryBudgetExceeded, s.Problem.Category)
+	s.add(KindBudgetWarning, "", BudgetEvent{})
+	require.True(t, s.Warned)
+}
+
+// What belongs to a pass moves the head behind it; a named checkpoint stays.
+func TestHeadIsBehindWhatFollows(t *testing.T) {
+	s := newStream(t, State{})
+	s.add(KindPassEnd, "p", PassEnd{Pass: Pass{Number: 3}, Outcome: CategoryOK, Validation: Validation{Passed: true}})
+	require.EqualValues(t, 2, s.Checkpoint.Seq)
+	s.add(KindArtifactUpdated, "p", ArtifactUpdated{Artifact: *named("a")})
+	s.add(KindNoteAppended, "p", NoteAppended{Note: "n"})
+	require.Equal(t, &CheckpointRef{ID: "cp-4", Seq: 4, TS: s.TS, AtPass: 3, Artifact: "a"}, s.Checkpoint)
+	s.add(KindPhaseStart, "p", PhaseStart{Key: "p"})
+	s.add(KindArtifactUpdated, "p", ArtifactUpdated{Artifact: *named("b")})
+	require.EqualValues(t, 4, s.Checkpoint.Seq, "something came between")
+	score := 2.5
+	s.add(KindCheckpointCreated, "p", CheckpointCreated{ID: "cp-S1", AtPass: 3, AtRound: 1, USD: 2, Score: &score})
+	want := CheckpointRef{ID: "cp-S1", Seq: 7, TS: s.TS, AtPass: 3, AtRound: 1, USD: 2, Score: &score, Artifact: "b"}
+	require.Equal(t, []CheckpointRef{want}, s.Checkpoints)
+	s.add(KindArtifactUpdated, "p", ArtifactUpdated{Artifact: *named("c")})
+	require.Equal(t, &want, s.Checkpoint)
+	require.True(t, KindArtifactUpdated.Follows())
+	require.False(t, KindPassEnd.Follows())
+	require.False(t, Kind("unknown").Follows())
+	for range keptCheckpoints {
+		s.add(KindCheckpointCreated, "p", CheckpointCreated{ID: "x"})
+	}
+	require.Len(t, s.Checkpoints, keptCheckpoints)
+	require.Equal(t, "x", s.Checkpoints[0].ID)
+}
+
+func TestStartTakesWhatItIsGiven(t *testing.T) {
+	workspace := Workspace{Tree: Blob{Digest: "t"}, Base: "base", Branch: "b"}
+	start := RunStart{RunID: "r", ThreadID: "th", RunKind: "k", Pipeline: "p", Task: "x", Epoch: 1, CreatedAt: "c",
+		Plan:       "plan",
+		Definition: "d", TotalPasses: 4, MaxRounds: 9, Budget: Budget{CapUSD: 2}, Stages: []StageRef{{Name: "a"}},
+		Workspace: &workspace, From: &Place{Stage: 1, Round: 2}, Notes: []NoteRef{{Name: "n", File: "n.md"}},
+		Artifact: &ArtifactRef{File: "f", Seed: *named("seed")}, Replies: []Reply{{Step: "s"}},
+		Found: []ErrorNoted{{Context: "ctx", Category: CategoryFileIO, Message: "m", Attempt: 2}}}
+	s := &stream{t, State{TS: "2026-01-02T03:00:00.000Z"}}
+	s.add(KindRunStart, "", start)
+	require.Equal(t, []any{"r", "th", "k", "p", "x", 1, "c", s.TS, 1, Running, 4, Place{Stage: 1, Round: 2}, "base", "t",
+		"seed"},
+		[]any{s.RunID, s.ThreadID, s.RunKind, s.Pipeline, s.Task, s.Epoch, s.CreatedAt, s.StartedAt, s.Starts, s.Status,
+			s.Passes.Total, s.Next, s.Commit, s.Tree.Digest, s.Artifact.Digest})
+	require.Nil(t, s.Stages, "a run of corpus wording that names none has none")
+	require.Equal(t, &CurrentPlan{PlanRef: start.PlanRef()}, s.Plan)
+	require.Equal(t, []Notes{{Name: "n", File: "n.md"}}, s.Notes)
+	require.Equal(t, start.Replies, s.Replies)
+	require.Equal(t, &Problem{TS: s.TS, Context: "ctx", Category: CategoryFileIO, Message: "m", Attempt: 2}, s.Problem)
+	require.EqualValues(t, 1, s.Checkpoint.Seq)
+
+	workspace.Commit = "commit"
+	start.Wording, start.State, start.Plan = WordingStages, &State{Passes: PassCount{Total: 1, Invalid: 2},
+		StartedAt: "then",
+		Next:      Place{Step: 7}}, ""
+	s = &stream{t, State{TS: "2026-01-02T03:00:00.000Z"}}
+	s.add(KindRunStart, "", start)
+	require.Equal(t, []any{"commit", "then", PassCount{Total: 4, Invalid: 2}, Place{Step: 7}, start.Stages,
+		(*CurrentPlan)(nil)},
+		[]any{s.Commit, s.StartedAt, s.Passes, s.Next, s.Stages, s.Plan})
+	ended := s.State
+	ended.Status = Failed
+	require.NotEmpty(t, Apply(ended, Event{Seq: 9, Kind: KindRunStart, Payload: []byte(`{"epoch":1}`)}).InvalidTransition)
+	require.Equal(t, 2, Apply(ended, Event{Seq: 9, Kind: KindRunStart, Payload: []byte(`{"epoch":2}`)}).Epoch)
+}
+
+func TestPartsOfQuestions(t *testing.T) {
+	for _, spec := range questionKinds {
+		for _, o := range spec.Offers {
+			got, ok := spec.Offer(o.Trigger)
+			require.True(t, ok)
+			require.Equal(t, o, got)
+		}
+		got, ok := spec.Offer("none")
+		require.False(t, ok)
+		require.Equal(t, Offer{Trigger: "none"}, got)
+		for _, a := range spec.Answers {
+			require.True(t, KnownAction(a.Action))
+			require.Equal(t, a.Meaning, Question{Kind: spec.Kind}.Meaning(a.Action))
+			q := Question{Kind: spec.Kind, Actions: []string{"x", a.Action, ActionHalt}}
+			if a.Effect.Has(EndsHalted) {
+				require.Equal(t, a.Action, q.Halts())
+			} else {
+				require.Equal(t, ActionHalt, q.Halts())
+			}
+		}
+		require.Equal(t, spec.Text, Question{Kind: spec.Kind}.Words())
+	}
+	require.Equal(t, "t", Question{Text: "t", Phase: "p"}.Words())
+	require.Equal(t, "p", Question{Phase: "p"}.Words())
+	require.Equal(t, `no gate is open: the answer to "g" is stale`,
+		strings.ReplaceAll((&StaleError{What: "gate", ID: "g"}).Error(),
+			"  ", " "))
+	require.Equal(t, `the answer to gate "g" is stale: "h" is open`,
+		(&StaleError{What: "gate", ID: "g", Active: "h"}).Error())
+}
+
+// Totals keep calls, tokens and costs apart.
+func TestTotalsOfCalls(t *testing.T) {
+	var sum Totals
+	sum.Add(Spend{USD: 1, Tokens: Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}})
+	require.Empty(t, sum.Known, "of an earlier version")
+	sum.Add(Spend{USD: 0.5, Estimated: true, Known: CostAtLeast, Tokens: Tokens{Input: 10}})
+	sum.Add(Spend{Known: CostUnknown})
+	require.Equal(t, Totals{Calls: 3, Tokens: Tokens{Input: 11, Output: 2, CacheRead: 3, CacheWrite: 4}, USD: 1.5,
+		EstimatedUSD: 0.5, Unknown: 2, Known: CostAtLeast}, sum)
+	sum.Add(Spend{USD: 1, Covers: 5})
+	require.Equal(t, []any{0, CostExact, 4}, []any{sum.Unknown, sum.Known, sum.Calls})
+	line := Line{Bytes: []byte("one")}
+	require.Equal(t, Chain("a").Then("one"), line.Chain("a"))
+	require.Equal(t, Chain("b").Then("one"), line.Chain("b"), "the buffer is used again")
+}
