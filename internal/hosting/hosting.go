@@ -60,6 +60,9 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	if err := limitCache(); err != nil {
+		return err
+	}
 	host := newHost(o, self)
 	key, err := grants.Load(o.Settings)
 	if err != nil {

@@ -55,7 +55,7 @@ func newEnv(t *testing.T, extra ...string) *environment {
 		"PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
 		"PASSBOOK_BROWSER="+filepath.Join(programs, "browser"),
 		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
-	h.env = append(h.env, extra...)
+	h.env = append(append(h.env, extra...), caching()...)
 	t.Cleanup(h.clear)
 	return h
 }

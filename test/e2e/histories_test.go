@@ -8,13 +8,43 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/internal/certs"
+	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/test/histories"
 )
+
+var noCache = flag.Bool("no-cache", false, "each task of all tests executes the workflow again from its whole history")
+
+// uncached is the setting of workers that keep no execution in memory.
+const uncached = hosting.CacheVar + "=0"
+
+// caching is that setting, if all tests are to have it.
+func caching() []string {
+	if *noCache {
+		return []string{uncached}
+	}
+	return nil
+}
+
+// replayed wants the tasks of an execution not to have been on a worker's own queue, which has those that it keeps in
+// memory.
+func (h *environment) replayed(history *historypb.History) {
+	if !slices.Contains(h.env, uncached) {
+		return
+	}
+	for _, e := range history.Events {
+		queue := e.GetWorkflowTaskScheduledEventAttributes().GetTaskQueue()
+		if queue.GetKind() == enumspb.TASK_QUEUE_KIND_STICKY {
+			h.t.Errorf("event %d: the workflow task went to a worker that kept the execution in memory", e.EventId)
+		}
+	}
+}
 
 var recordTo = flag.String("record-histories", "", "store the histories of all tests in this folder")
 
@@ -38,6 +68,7 @@ func (h *environment) replayHistories() {
 		if len(history.Events) < 3 { // no worker has executed anything
 			continue
 		}
+		h.replayed(history)
 		if err := histories.Replay(history, histories.Options{}); err != nil {
 			h.t.Errorf("replay %s: %v", e.Execution.WorkflowId, err)
 		}

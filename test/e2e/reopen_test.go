@@ -54,7 +54,7 @@ func (h *environment) wentOn(dir string, before []byte, why string) {
 // away ends a workflow in the middle of a call, behind the run's back, and gives what the directory held.
 func away(t *testing.T, end func(c client.Client, id string)) (h *environment, dir string, before []byte) {
 	t.Helper()
-	h = newEnv(t)
+	h = newEnv(t, uncached)
 	h.spoil(slow("5", "4"))
 	dir = h.dir("run")
 	h.begin(dir)

@@ -18,7 +18,7 @@ import (
 // behind its tail.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, uncached)
 	h.spoil(slow("7", "6"))
 	dir := h.dir("run")
 	h.begin(dir)

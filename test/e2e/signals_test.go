@@ -35,7 +35,7 @@ stages:
 // answer. The run has no browser and waits for an operator.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t, "PASSBOOK_BROWSER=/bin/false")
+	h := newEnv(t, "PASSBOOK_BROWSER=/bin/false", uncached)
 	out, dir, folder := h.dir("out"), h.dir("run"), t.TempDir()
 	require.NoError(t, os.MkdirAll(out, 0o700))
 	h.env = append(h.env, "OUT="+out)

@@ -83,7 +83,7 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 		"PASSBOOK_HEARTBEAT="+heartbeat.String(), "PASSBOOK_SETTINGS="+empty,
 		"PASSBOOK_RUN_ROOT="+filepath.Join(s.root, "runs"),
 		"PATH="+programs+":"+os.Getenv("PATH"), scripted.CallLogEnv+"="+s.log)
-	s.env = append(append(s.env, g.server...), settings...)
+	s.env = slices.Concat(s.env, g.server, settings, caching())
 	s.op = operations.Operator{
 		Client: g.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "test",
 		Settings: config.Settings{

@@ -23,7 +23,7 @@ echo Done.
 // instruction. With --now the call is made again. A replay composes the same prompts and makes no call.
 func TestSteer(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
+	h := newEnv(t, uncached)
 	out, dir, folder := h.dir("out"), h.dir("run"), t.TempDir()
 	require.NoError(t, os.MkdirAll(out, 0o700))
 	h.env = append(h.env, "OUT="+out)

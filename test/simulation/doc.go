@@ -10,19 +10,31 @@
 //   - The environment has a separate clock, which jumps to the next timer when no activity runs. It would jump to the
 //     end of the workflow while a run waits for its operator, so the operator is a timer there.
 //   - A goroutine that is left at the end is an error of the bubble. So a lost delivery is repeated by the simulation,
-//     except for calls: the environment leaves a goroutine behind if a workflow ends between two attempts.
+//     except for calls: the environment leaves a goroutine behind if a workflow ends between two attempts. No run is
+//     terminated then.
 //   - Two timers that fire at the same time wake their goroutines in any order. So each turn takes an odd time.
+//   - The files of a working tree are stored at the same time, in any order, so their steps differ between executions.
 //   - The folder has always the same name: the journal contains it, and digests of that are names of files.
 //
 // Each activity waits for its turn when it begins, and before each step on the disk (internal/durable). A supervisor
 // with its agent waits before each of its steps. The scheduler chooses one of them when all others are blocked. Before
-// that a worker may crash (in the middle of a write, too), a delivery be lost whose worker continues, a supervisor be
-// killed, a message arrive, or time pass. Continue-as-new and epochs are new environments on the same disk. After a
-// crash the next step ends its goroutine. Only what internal/durable does not see, such as the removal of scratch
-// directories, can happen before that.
+// that a disturbance may happen: a worker crashes (in the middle of a write, too), a delivery is lost whose worker
+// continues, a supervisor is killed, a message arrives (signal or Update), the disk is full or the store away for some
+// writes, or the workflow is terminated or reset. Continue-as-new, epochs and resets are new environments on the same
+// disk: a reset executes one of the executions of its epoch from its input, and an interceptor reports that it comes
+// from a reset. After a crash the next step ends its goroutine. Only what internal/durable does not see, such as the
+// removal of scratch directories, can happen before that.
 //
-// After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events. At
-// the end the invariants of test/e2e apply, except that the ledger of costs is off and that only the artifact is
-// compared with an undisturbed run, and the check of the directory. The environment does not wait for activities that
-// it cancels, knows no resets, and does not execute the workflow again from its history.
+// After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events.
+// After a crash both state files must be readable and complete lines must be events. At the end the invariants of
+// test/e2e apply, except that the ledger of costs is off and that only the artifact or tree is compared with an
+// undisturbed run, and the check of the directory.
+//
+// A failure is shrunk: disturbances are removed in halves as long as the run still fails. The choices of the schedule,
+// of each disturbance and of each agent come from separate sources of the seed, so that what is left happens as before.
+// pgregory.net/rapid shrinks the stream of all choices instead. Without one of them every later one has another
+// meaning, and the run seldom fails again.
+//
+// Not covered: history that is executed again (the end-to-end tests without a cache do that), reads of the store that
+// fail, workflows of accounts and of notices, git, screenshots, and directories that move.
 package simulation

@@ -33,7 +33,7 @@ func (w *world) plant(s activities.Step) error {
 		_, err = f.Write(s.Data)
 		w.check(err)
 		return f.Close()
-	case w.fault == metaLost && w.crashes > 0 && s.Path == w.dir.Path(layout.MetaFile):
+	case w.fault == metaLost && w.count[crash] > 0 && s.Path == w.dir.Path(layout.MetaFile):
 		w.meta, _ = os.ReadFile(s.Path)
 	case w.fault == metaLost && w.meta != nil && durable.Op(s.Op) == durable.OpSyncFolder &&
 		s.Path == filepath.Clean(w.dir.Root):

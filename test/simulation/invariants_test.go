@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/durable"
@@ -95,7 +96,7 @@ func (w *world) ended() {
 		w.check(err)
 		events = append(events, e)
 	}
-	if meta.Events.Seq != int64(len(events)) {
+	if meta.Events.Seq != int64(len(events)) && !w.running {
 		w.fail("invariant 1: meta.json is at event %d of %d", meta.Events.Seq, len(events))
 	}
 	w.check(wholeLines(w.dir.Root))
@@ -109,10 +110,10 @@ func (w *world) ended() {
 	if left := w.machine.agents(); len(left) > 0 {
 		w.fail("invariant 8: %d agents survive", len(left))
 	}
-	w.check(w.provenance(meta))
-	w.check(oneEnd(events))
+	w.check(w.provenance(meta, events))
+	w.check(w.oneEnd(events))
 	r, err := fsck.Check(context.Background(), w.dir.Dir, fsck.CheckOptions{})
-	if err == nil && !r.OK {
+	if err == nil && !r.OK && !w.running {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}
 	w.check(err)
@@ -136,6 +137,32 @@ func wholeLines(root string) error {
 		}
 		return nil
 	})
+}
+
+// crashed checks what must hold whenever a worker has crashed: state files can be read, and complete lines are events.
+func (w *world) crashed() {
+	for _, read := range []func() error{
+		func() error { _, err := w.dir.Meta(); return err },
+		func() error { _, err := records.State(w.dir.Dir); return err },
+	} {
+		if err := read(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			w.fail("invariant 1: after a crash: %w", err)
+		}
+	}
+	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.check(err)
+	}
+	if !bytes.HasPrefix(raw, w.journal) {
+		w.fail("invariant 3: after a crash the journal does not begin with what it was")
+	}
+	n := 0
+	for line := range strings.Lines(string(raw)) {
+		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
+		if n++; strings.HasSuffix(line, "\n") && (err != nil || e.Seq != int64(n)) {
+			w.fail("invariant 3: after a crash line %d is no event: %w", n, err)
+		}
+	}
 }
 
 // keep records, at a crash, the files of the checkpoints that are committed.
@@ -182,7 +209,12 @@ func (w *world) answeredOnce(events []run.Event) error {
 	}
 	ends := map[string]int64{}
 	for _, e := range events {
-		if e.Kind == run.KindRunReverted { // what it abandons may be done again
+		var resumed run.RunResumed
+		if e.Kind == run.KindRunResumed {
+			e.Decode(&resumed)
+		}
+		// what a revert abandons may be done again; a gate that halted the run asks again about the same answer
+		if e.Kind == run.KindRunReverted || resumed.From == run.Halted {
 			clear(ends)
 		}
 		if e.Kind != run.KindPassEnd {
@@ -199,14 +231,16 @@ func (w *world) answeredOnce(events []run.Event) error {
 }
 
 // costs wants the rows of the cost log to add up to what the state files say (6).
-func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, _ []run.Event) error {
+func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, events []run.Event) error {
 	rows, skipped, err := rundir.Rows[rundir.CostRow](w.dir.Dir, layout.CostLog)
 	if err != nil || skipped > 0 {
 		return fmt.Errorf("invariant 6: %d rows cannot be read: %w", skipped, err)
 	}
 	sum := 0.0
 	for _, r := range rows {
-		sum = run.Cents(sum + r.USD)
+		if !abandoned(events, r.Seq) {
+			sum = run.Cents(sum + r.USD)
+		}
 	}
 	got := []float64{meta.State.Total(), run.Cents(book.Cost.TotalEstimatedCostUSD + book.SunkCostUSD)}
 	if want := []float64{sum, sum}; !reflect.DeepEqual(got, want) {
@@ -215,11 +249,33 @@ func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, _ []run.Event
 	return nil
 }
 
-// provenance wants every row to go on where the one before ended, and the last to be the artifact (9).
-func (w *world) provenance(meta rundir.Meta) error {
+// abandoned reports whether a reset abandoned an event: the next execution found its answer and journaled it again.
+func abandoned(events []run.Event, seq int64) bool {
+	return slices.ContainsFunc(events, func(e run.Event) bool {
+		var p run.RunReverted
+		if e.Kind == run.KindRunReverted {
+			e.Decode(&p)
+		}
+		return p.Cause == "reset" && p.Abandoned.First <= seq && seq <= p.Abandoned.Last
+	})
+}
+
+// goesBack reports whether a reset is between two events.
+func goesBack(events []run.Event, from, to int64) bool {
+	return slices.ContainsFunc(events[min(from, int64(len(events))):max(from, to-1)], func(e run.Event) bool {
+		return e.Kind == run.KindRunReverted && abandoned([]run.Event{e}, e.Seq-1)
+	})
+}
+
+// provenance wants the row of each file to go on where the one before ended, and the last to be the artifact, or the
+// file of the tree (9).
+func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
 	type row struct {
+		Path   string `json:"path"`
+		Old    string `json:"old_path"`
 		Before string `json:"hash_before"`
 		After  string `json:"hash_after"`
+		Seq    int64  `json:"seq"`
 	}
 	rows, skipped, err := rundir.Rows[row](w.dir.Dir, layout.ProvenanceFile)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(rows) == 0 {
@@ -228,11 +284,17 @@ func (w *world) provenance(meta rundir.Meta) error {
 	if err != nil || skipped > 0 {
 		return fmt.Errorf("invariant 9: %d rows cannot be read: %w", skipped, err)
 	}
-	for i := range rows[1:] {
-		if rows[i+1].Before != rows[i].After {
-			return fmt.Errorf("invariant 9: row %d begins with %.8s, row %d ended with %.8s", i+2, rows[i+1].Before, i+1,
-				rows[i].After)
+	after, seq := map[string]string{}, int64(0)
+	for i, r := range rows {
+		if goesBack(events, seq, r.Seq) { // and the files with it
+			clear(after)
 		}
+		seq = r.Seq
+		if last, known := after[r.Path]; known && r.Before != last {
+			return fmt.Errorf("invariant 9: row %d of %s begins with %.8s, the one before ended with %.8s", i+1, r.Path,
+				r.Before, last)
+		}
+		after[r.Path] = r.After
 	}
 	if a := meta.State.Artifact; a != nil && rows[len(rows)-1].After != a.Digest {
 		return fmt.Errorf("invariant 9: the last row ends with %.8s, the artifact is %.8s", rows[len(rows)-1].After, a.Digest)
@@ -240,22 +302,37 @@ func (w *world) provenance(meta rundir.Meta) error {
 	return nil
 }
 
-// oneEnd wants one terminal event in each epoch (10).
-func oneEnd(events []run.Event) error {
-	epoch, ends := 1, map[int]int{}
+// oneEnd wants one terminal event in each epoch that has events (10). What a reset abandoned does not count.
+func (w *world) oneEnd(events []run.Event) error {
+	epoch, ends := 1, map[int][]int64{1: nil}
 	for _, e := range events {
 		switch e.Kind {
+		case run.KindRunReverted:
+			var p run.RunReverted
+			if e.Decode(&p); p.Cause != "reset" {
+				continue
+			}
+			epoch = max(p.State.Epoch, 1)
+			for n := range ends {
+				if n > epoch {
+					delete(ends, n)
+					continue
+				}
+				ends[n] = slices.DeleteFunc(ends[n], func(seq int64) bool { return seq >= p.Abandoned.First })
+			}
 		case run.KindRunResumed:
 			var p run.RunResumed
 			e.Decode(&p)
 			epoch = max(epoch, p.Epoch)
+			ends[epoch] = append(ends[epoch], []int64{}...)
 		case run.KindRunEnd, run.KindRunInterrupted:
-			ends[epoch]++
+			ends[epoch] = append(ends[epoch], e.Seq)
 		}
 	}
-	for n := 1; n <= epoch; n++ {
-		if ends[n] != 1 {
-			return fmt.Errorf("invariant 10: epoch %d has %d terminal events", n, ends[n])
+	for n := range ends {
+		open := n == epoch && w.running // it is the last one that the operator opens
+		if len(ends[n]) != 1 && !(open && len(ends[n]) == 0) {
+			return fmt.Errorf("invariant 10: epoch %d has %d terminal events", n, len(ends[n]))
 		}
 	}
 	return nil

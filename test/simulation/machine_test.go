@@ -2,8 +2,10 @@ package simulation_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -169,11 +171,11 @@ func (p *simulated) supervise() {
 	}
 	began := time.Now()
 	prompt, err := os.ReadFile(call.Stdin)
-	if err != nil {
+	if err != nil && call.Stdin != "" {
 		w.fail("the agent of %s has no prompt: %v", name, err)
 		return
 	}
-	act := w.behave(name, string(prompt))
+	act := w.behave(name, string(prompt), len(call.Argv) > 1)
 	w.calls.begin(name)
 	time.Sleep(act.takes)
 	if !p.turn("print " + name) {
@@ -181,6 +183,7 @@ func (p *simulated) supervise() {
 	}
 	exit := map[string]any{"version": supervisor.Version, "delivery": p.dir, "code": act.code, "started": began,
 		"duration": time.Since(began)}
+	maps.Copy(exit, act.exit)
 	if _, stopped := p.running(); stopped {
 		var why struct {
 			Cause string `json:"cause"`
@@ -188,26 +191,26 @@ func (p *simulated) supervise() {
 		p.read(supervisor.StopFile, &why)
 		act.stdout, exit["killed"], exit["kill_cause"], exit["code"] = "", true, why.Cause, -1
 	}
-	if act.late {
-		exit["timed_out"], exit["code"], exit["signal"] = true, -1, "killed"
-	}
-	if act.page != "" {
-		w.check(os.WriteFile(filepath.Join(call.Dir, "page.html"), []byte(act.page), 0o600))
-	}
-	half := len(act.stdout) / 2
-	w.check(os.WriteFile(call.Stdout, []byte(act.stdout[:half]), 0o600))
-	w.check(os.Chtimes(call.Stdout, time.Now(), time.Now())) // the kernel's clock is not the bubble's
+	w.leave(act, call.Dir)
+	p.print(call.Stdout, act.stdout[:len(act.stdout)/2])
 	if !p.turn("go on with " + name) {
 		return
 	}
-	w.check(os.WriteFile(call.Stdout, []byte(act.stdout), 0o600))
-	w.check(os.Chtimes(call.Stdout, time.Now(), time.Now()))
-	w.check(os.WriteFile(call.Stderr, []byte(act.stderr), 0o600))
+	p.print(call.Stdout, act.stdout)
+	p.print(call.Stderr, act.stderr)
+	if act.replaced {
+		w.check(errors.Join(os.Remove(call.Stdout), os.Mkdir(call.Stdout, 0o700)))
+	}
 	if act.lost || !p.turn("exit "+name) {
 		return
 	}
 	w.calls.end(name, act.usable && exit["killed"] == nil)
 	p.write(supervisor.ExitFile, exit)
+}
+
+// print writes what an agent has printed so far. The kernel's clock is not the bubble's.
+func (p *simulated) print(path, text string) {
+	p.m.w.check(errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, time.Now(), time.Now())))
 }
 
 // turn waits until it is the process's turn, and returns false if it was killed meanwhile.

@@ -1,52 +1,121 @@
 package simulation_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // message sends a message at a random moment: what it asks for may be impossible then.
-func (w *world) message() {
-	m := workflows.Message{By: "ada"}
-	verb := []string{workflows.VerbPause, workflows.VerbResume, workflows.VerbDecide, workflows.VerbBudget,
-		workflows.VerbSteer, workflows.VerbRevert, "cancel"}[w.choose(7)]
+func (w *world) message(r *rand.Rand) {
+	verbs := []string{workflows.VerbPause, workflows.VerbResume, workflows.VerbDecide, workflows.VerbBudget,
+		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbRehome, contract.AccountWake,
+		"cancel", "nonsense"}
+	m := workflows.Message{By: "ada", Now: r.IntN(3) == 0}
+	verb := verbs[r.IntN(len(verbs))]
 	switch verb {
 	case "cancel":
 		w.note("cancel")
 		w.env.CancelWorkflow()
 		return
+	case "nonsense":
+		w.note("nonsense")
+		w.env.SignalWorkflow(workflows.VerbPause, []int{1})
+		return
+	case contract.AccountWake:
+		w.wake(r)
+		return
+	case workflows.VerbResume:
+		m.Force, m.Reason = r.IntN(2) == 0, []string{"", "try"}[r.IntN(2)]
 	case workflows.VerbDecide:
-		m.Action, m.Feedback = []string{"continue", "retry_feedback", "continue_with_waiver"}[w.choose(3)], "more"
+		m.Action, m.Feedback = []string{"continue", "retry_feedback", "continue_with_waiver", "halt"}[r.IntN(4)], "more"
 	case workflows.VerbBudget:
-		m.USD = float64(w.choose(10))
+		m.USD = float64(r.IntN(10))
 	case workflows.VerbSteer:
-		m.Text, m.Role = "Use fewer words.", []string{"", "builder", "nobody"}[w.choose(3)]
+		m.Text, m.Role = "Use fewer words.", []string{"", "builder", "nobody"}[r.IntN(3)]
 	case workflows.VerbRevert:
-		m.To = w.boundary()
+		m.To, m.StayPaused = w.boundary(r), r.IntN(3) == 0
+	case workflows.VerbAmend:
+		m.Plan = &w.amended
+	case workflows.VerbRehome:
+		m.Dir = w.dir.Root + "-moved"
 	}
-	w.send(w.env, verb, m)
+	if r.IntN(2) == 0 {
+		w.send(w.env, verb, m)
+		return
+	}
+	w.note(fmt.Sprintf("update %s %s", verb, text(m)))
+	w.env.UpdateWorkflow(verb, fmt.Sprint("update-", w.picks), &testsuite.TestUpdateCallback{
+		OnAccept: func() {}, OnReject: func(error) {}, OnComplete: func(any, error) {}}, m)
 }
 
+// wake sends what the workflow of an account sends, also if the run does not wait for one.
+func (w *world) wake(r *rand.Rand) {
+	m := contract.AccountMessage{Account: "0123456789abcdef", Number: int64(r.IntN(3)), Run: "run-1",
+		Probe: r.IntN(2) == 0}
+	if now, err := w.dir.Now(); err == nil && now.State.Limited != nil {
+		c := now.State.Limited.LimitedCall
+		m.Account, m.Number = cmp.Or(c.AccountID, m.Account), c.Number
+	}
+	w.note(fmt.Sprintf("account %+v", m))
+	w.env.SignalWorkflow(contract.AccountWake, m)
+}
+
+// terminate ends the workflow at once. An operator opens the next epoch, or the workflow is reset to the begin of one
+// of the executions of its epoch.
+func (w *world) terminate(r *rand.Rand, resetTo int) {
+	w.note(fmt.Sprintf("terminate; reset to execution %d", resetTo))
+	if w.resetTo = resetTo; resetTo >= 0 {
+		clear(w.settled) // stages are done again, and their checkpoints replaced
+	}
+	w.env.SignalWorkflow(termination, nil)
+	stays := r.IntN(2) == 0
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.flights {
+		if !stays && !f.local { // its heartbeat gets the answer that there is no such activity
+			f.lose(errTerminated)
+		}
+	}
+}
+
+const termination = "terminate"
+
+var errTerminated = errors.New("the workflow was terminated")
+
 // boundary is one of the checkpoints of the run; empty: there is none.
-func (w *world) boundary() string {
+func (w *world) boundary(r *rand.Rand) string {
 	now, err := w.dir.Now()
 	if err != nil || now.State.Checkpoint == nil {
 		return ""
 	}
-	if w.chance(2) {
-		return fmt.Sprintf("pass-%d", 1+w.choose(4))
+	if r.IntN(2) == 0 {
+		return fmt.Sprintf("pass-%d", 1+r.IntN(4))
 	}
 	return now.State.Checkpoint.ID
 }
 
 func (w *world) send(env *testsuite.TestWorkflowEnvironment, verb string, m workflows.Message) {
-	w.note(fmt.Sprintf("message %s %+v", verb, m))
+	w.note(fmt.Sprintf("message %s %s", verb, text(m)))
 	env.SignalWorkflow(verb, m)
+}
+
+// text is a message as operators type it.
+func text(m workflows.Message) string {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 const maxQuiets = 300
@@ -84,7 +153,10 @@ func (w *world) look(env *testsuite.TestWorkflowEnvironment) {
 		return
 	}
 	if now.State.Reason == run.BudgetThreshold {
-		w.send(env, workflows.VerbBudget, workflows.Message{USD: now.State.Total() + 1 + now.State.Budget.CapUSD, By: "ada"})
+		m := workflows.Message{By: "ada", USD: now.State.Total() + 1 + now.State.Budget.CapUSD}
+		const more = 100
+		m.Calls, m.Hours, m.Tokens = more*w.quiets, float64(more*w.quiets), int64(1000*more*w.quiets)
+		w.send(env, workflows.VerbBudget, m)
 	}
 	w.send(env, workflows.VerbResume, workflows.Message{By: "ada", Force: w.quiets > 3, Reason: "try again"})
 }

@@ -9,22 +9,29 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdk "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
+	trees "github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -34,7 +41,9 @@ import (
 // newWorld returns the world of a seed, in an empty folder. It must be called inside a bubble.
 func newWorld(seed uint64, root string, p plan, f fault) *world {
 	r := rand.New(rand.NewPCG(seed, 2))
-	w := &world{plan: p, random: r, answers: rand.New(rand.NewPCG(seed, 1)), root: root, fault: f, calls: newCallLog(),
+	w := &world{seed: seed, plan: p, random: r, count: map[disturbance]int{}, failed: map[string]int{},
+		faults: slices.Sorted(maps.Keys(agentFaults)), resetTo: -1,
+		answers: rand.New(rand.NewPCG(seed, 1)), root: root, fault: f, calls: newCallLog(),
 		settled:  map[string]string{},
 		arrivals: make(chan struct{}, 1), over: make(chan struct{})}
 	w.dir, w.store = projector.At(filepath.Join(root, "run")), "file://"+filepath.Join(root, "store")
@@ -83,26 +92,56 @@ const maxEpochs = 5
 
 // epoch executes one epoch, and returns whether another one can follow.
 func (w *world) epoch(in workflows.Input) (again bool) {
+	w.inputs = nil
+	at := 0
 	for n := 0; ; n++ {
-		res, err := w.execute(in, n > 0)
+		if at == len(w.inputs) {
+			w.inputs = append(w.inputs, in)
+		}
+		res, err := w.execute(w.inputs[at], at > 0, n != at)
 		next := (*workflow.ContinueAsNewError)(nil)
 		w.executions++
-		switch {
+		switch back := w.resetTo; {
+		case err != nil && strings.Contains(err.Error(), termination) && back >= 0:
+			at, w.resetTo = back, -1
+			w.inputs = w.inputs[:at+1]
 		case errors.As(err, &next):
-			in = workflows.Input{}
+			at, in = at+1, workflows.Input{}
 			w.check(converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+			w.inputs = w.inputs[:at]
 		case err != nil:
 			w.note("the workflow has ended: " + w.name(err.Error()))
-			return true
+			w.running = true
+			w.check(w.closed(err))
+			return !w.stopped
 		default:
 			w.note("the run is " + string(res.Status))
-			return res.Status == run.Failed || res.Status == run.Cancelled
+			w.running = false
+			return res.Status == run.Failed || res.Status == run.Cancelled || res.Status == run.Halted
+		}
+		if n > maxExecutions {
+			w.stop(errors.New("the epoch does not end"))
 		}
 	}
 }
 
-// execute is one execution of the workflow.
-func (w *world) execute(in workflows.Input, continued bool) (res workflows.Result, err error) {
+const maxExecutions = 200
+
+// closed wants a workflow that ended with an error to have closed the run, unless it was terminated or has not opened
+// the directory.
+func (w *world) closed(cause error) error {
+	if text := cause.Error(); strings.Contains(text, termination) || strings.Contains(text, "open "+w.dir.Root) {
+		return nil
+	}
+	now, err := w.dir.Now()
+	if err == nil && !now.State.Status.Closed() {
+		err = fmt.Errorf("the workflow has ended and its run is %s: %w", now.State.Status, cause)
+	}
+	return err
+}
+
+// execute is one execution of the workflow. After a reset it has the input of an earlier one.
+func (w *world) execute(in workflows.Input, continued, reset bool) (res workflows.Result, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	start := time.Now()
@@ -112,6 +151,8 @@ func (w *world) execute(in workflows.Input, continued bool) (res workflows.Resul
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
 	env.SetTestTimeout(10_000 * time.Hour)
+	at := &executions{reset: reset, epoch: w.epochs}
+	env.SetWorkerOptions(sdk.Options{Interceptors: []interceptor.WorkerInterceptor{at}})
 	if continued {
 		env.SetContinuedExecutionRunID("the execution before")
 	}
@@ -120,8 +161,11 @@ func (w *world) execute(in workflows.Input, continued bool) (res workflows.Resul
 	w.mu.Unlock()
 	workflows.Register(env, nil, nil)
 	w.register()
+	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", mock.Anything, mock.Anything).Return(nil)
 	w.attend(env)
 	env.ExecuteWorkflow(workflows.Name, in)
+	w.left = w.leaves()
+	clear(w.retries)
 	if err := env.GetWorkflowError(); err != nil {
 		return res, err
 	}
@@ -145,19 +189,21 @@ func (w *world) input() (in workflows.Input, err error) {
 		}
 		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: b.Digest, Size: b.Size})
 	}
-	def, problems := pipeline.Parse("simulated.yaml", []byte(w.plan.definition), folder)
-	if len(problems) > 0 {
-		return in, fmt.Errorf("%v in\n%s", problems, w.plan.definition)
+	p, source, err := w.stored(ctx, s, w.plan.definition(), folder)
+	if err != nil {
+		return in, err
 	}
-	p := pipeline.Expand(def)
-	source, err := blobs.Put(ctx, s, []byte(w.plan.definition))
+	longer, other, err := w.stored(ctx, s, strings.Replace(w.plan.definition(), "timeout: 1m", "timeout: 2m", 1), folder)
 	seed, serr := blobs.Put(ctx, s, []byte(sources["seed.html"]))
 	stored, perr := s.PutJSON(ctx, p)
 	inputs, ierr := s.PutJSON(ctx, manifest)
 	policy, oerr := s.PutJSON(ctx, map[string]int{"version": 1})
-	if err := errors.Join(err, serr, perr, ierr, oerr); err != nil {
+	plan2, lerr := s.PutJSON(ctx, longer)
+	if err := errors.Join(err, serr, perr, ierr, oerr, lerr); err != nil {
 		return in, err
 	}
+	w.amended = run.PlanRef{Plan: string(plan2), Definition: other.Digest, Inputs: string(inputs),
+		Policy: string(policy), ConfigHash: longer.ConfigHash}
 	claim := run.Claim{
 		Version: run.ClaimVersion, RunID: "run-1", ThreadID: "run-1", CreatedAt: run.Time(time.Now()),
 		Pipeline: p.Pipeline, ConfigHash: p.ConfigHash, Store: w.store, Host: host, TaskQueue: "passbook",
@@ -170,7 +216,43 @@ func (w *world) input() (in workflows.Input, err error) {
 		Host: host,
 	}
 	ev = ev.Under(ev.PlanRef(), contract.TermsOf(p, 0))
-	return w.target(claim, ev), errors.Join(w.dir.Take(claim), s.Close())
+	if err := w.dir.Take(claim); err != nil {
+		return in, err
+	}
+	if w.plan.tree {
+		if ev.Artifact, ev.Workspace, err = nil, new(run.Workspace), nil; err == nil {
+			*ev.Workspace, err = w.workspace(ctx, s, p)
+		}
+	}
+	return w.target(claim, ev), errors.Join(err, s.Close())
+}
+
+// stored is the plan of a definition, and its source in the store.
+func (w *world) stored(ctx context.Context, s *store.Store, text string, folder fstest.MapFS) (*pipeline.Plan, run.Blob,
+	error) {
+	def, problems := pipeline.Parse("simulated.yaml", []byte(text), folder)
+	if len(problems) > 0 {
+		return nil, run.Blob{}, fmt.Errorf("%v in\n%s", problems, text)
+	}
+	source, err := blobs.Put(ctx, s, []byte(text))
+	return pipeline.Expand(def), source, err
+}
+
+// workspace stores the source of the working tree, and checks it out into the directory.
+func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan) (run.Workspace, error) {
+	out := run.Workspace{Kind: "dir", Source: filepath.Join(w.root, "src")}
+	w.leave(behaviour{files: tree}, out.Source)
+	saved, err := workspace.Save(ctx, s, out.Source, out, workspace.FirstRules(p), nil)
+	if err != nil {
+		return out, err
+	}
+	out.Tree = workspace.Blob(saved)
+	checkout := w.dir.Path(layout.WorkspaceDir)
+	if err := w.dir.Inside().Mkdir(checkout, 0o755); err != nil {
+		return out, err
+	}
+	_, err = trees.Checkout(ctx, s, saved.Digest, checkout, workspace.Rules(*p.Workspace))
+	return out, err
 }
 
 func (w *world) target(claim run.Claim, start run.RunStart) workflows.Input {
@@ -197,12 +279,21 @@ func (w *world) reopened() (in workflows.Input, err error) {
 	if err != nil {
 		return in, err
 	}
-	in = w.target(claim, c.Start)
+	start := c.Start
+	if ref := c.State.PlanInForce(start); ref == w.amended {
+		var p pipeline.Plan
+		if err := s.GetJSON(ctx, store.Digest(ref.Plan), &p); err != nil {
+			return in, err
+		}
+		start = start.Under(ref, contract.TermsOf(&p, 0))
+	}
+	in = w.target(claim, start)
 	in.Snapshot = &workflows.Snapshot{State: c.State, Tail: c.Tail}
 	if last, err := journal.SegmentEnd(ctx, blobs.Of(s), c.Meta.SegmentHead); err == nil {
 		in.Snapshot.Head, in.Snapshot.Archived = c.Meta.SegmentHead, last
 	}
-	in.Reopen = &workflows.Reopen{Epoch: c.State.Epoch + 1, From: c.State.Status, By: "ada", Host: host}
+	in.Reopen = &workflows.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,
+		Force: c.State.Status == run.Halted, Unended: c.State.Status == run.Halted && !c.Ended}
 	if !c.State.Status.Closed() {
 		in.Reopen.From, in.Reopen.Interruption = run.Interrupted, "its workflow has failed"
 	}

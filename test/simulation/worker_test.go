@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -61,6 +63,7 @@ func (w *world) start(place int) *worker {
 func (k *worker) crash() {
 	w := k.w
 	w.keep()
+	w.crashed()
 	k.dead = true
 	k.proc.end()
 	w.machine.orphan(k)
@@ -84,7 +87,7 @@ func (k *worker) step(s activities.Step) error {
 		return nil
 	}
 	o := k.w.park(&ticket{key: fmt.Sprintf("%s: %s %s", k.name, s.Op, k.w.name(s.Path)), worker: k,
-		op: durable.Op(s.Op), bytes: len(s.Data)})
+		op: durable.Op(s.Op), path: s.Path, bytes: len(s.Data)})
 	if o.err == nil && k.dead {
 		runtime.Goexit()
 	}
@@ -130,7 +133,7 @@ func (f *flight) lose(crashed error) {
 }
 
 // anyFlight returns one of the deliveries that can be lost; nil: there is none.
-func (w *world) anyFlight() *flight {
+func (w *world) anyFlight(r *rand.Rand) *flight {
 	w.mu.Lock()
 	all := slices.DeleteFunc(slices.Clone(w.flights), func(f *flight) bool { return f.local || len(f.gone) > 0 })
 	w.mu.Unlock()
@@ -138,7 +141,7 @@ func (w *world) anyFlight() *flight {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b *flight) int { return strings.Compare(a.key, b.key) })
-	return all[w.choose(len(all))]
+	return all[r.IntN(len(all))]
 }
 
 var local = []string{contract.ReadRound, contract.Compose, contract.FindCheckpoint, contract.Amend}
@@ -149,6 +152,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 	ctx := args[0].Interface().(context.Context)
 	info := activity.GetInfo(ctx)
 	env := w.env
+	w.retrying(info.ActivityID, false)
 	for n := 0; ; n++ {
 		f := &flight{key: fmt.Sprintf("%s %s, attempt %d.%d", name, info.ActivityID, info.Attempt, n),
 			local: slices.Contains(local, name), gone: make(chan error, 1)}
@@ -164,6 +168,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 		case ctx.Err() != nil || env.IsWorkflowCompleted():
 			err = temporal.NewCanceledError() // no worker gets it again
 		case ok:
+			w.retrying(info.ActivityID, true)
 			return out
 		case name == contract.RunPass:
 			err = temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: host})
@@ -173,6 +178,24 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 		}
 		return []reflect.Value{reflect.Zero(f.worker.does[name].Type().Out(0)), reflect.ValueOf(&err).Elem()}
 	}
+}
+
+// retrying notes that the environment repeats an activity later. If the workflow ends before that, it leaves a
+// goroutine behind.
+func (w *world) retrying(activity string, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.retries == nil {
+		w.retries = map[string]bool{}
+	}
+	w.retries[activity] = is
+}
+
+// leaves reports whether a goroutine of the environment may be left behind.
+func (w *world) leaves() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left || slices.Contains(slices.Collect(maps.Values(w.retries)), true)
 }
 
 // deliver delivers an activity to the worker that the scheduler chooses; false: the delivery was lost.

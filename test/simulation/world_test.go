@@ -18,10 +18,13 @@ import (
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // world is one simulated run: a host with workers, the disk, and the scheduler that lets one of them go on at a time.
 type world struct {
+	seed    uint64
 	plan    plan
 	random  *rand.Rand // only the scheduler, and the process whose turn it is, may use it
 	answers *rand.Rand // of the operator
@@ -44,12 +47,21 @@ type world struct {
 	log      []string
 	picks    int
 	quiets   int
-	crashes  int
-	losses   int
-	kills    int
-	messages int
+	count    map[disturbance]int
+	happened []string          // disturbances, as a plan lists them
+	faults   []string          // ways in which agents fail, in order
+	failed   map[string]int    // how often they did
+	full     int               // steps that a full disk fails
+	away     int               // steps that an absent store fails
+	inputs   []workflows.Input // of the executions of this epoch
+	amended  run.PlanRef       // another plan in the store
+	resetTo  int               // the one that the next execution repeats; -1: none
 
-	epochs, executions int // beyond the first epoch; in all
+	retries            map[string]bool // activities that the environment repeats
+	left               bool            // it has left a goroutine behind
+	running            bool            // the last epoch has no end: its workflow was ended
+	stopped            bool            // it does not end
+	epochs, executions int             // beyond the first epoch; in all
 
 	settled map[string]string // digests of files that must not change any more
 
@@ -63,6 +75,7 @@ type ticket struct {
 	key    string
 	worker *worker // of a step
 	op     durable.Op
+	path   string
 	bytes  int
 	turn   chan order
 }
@@ -88,9 +101,6 @@ func (w *world) park(k *ticket) order {
 
 // choose returns a number below n.
 func (w *world) choose(n int) int { return w.random.IntN(n) }
-
-// chance is true in one of n cases.
-func (w *world) chance(n int) bool { return w.choose(n) == 0 }
 
 // schedule lets one ticket go on at a time until the world is over. All other goroutines are blocked when it chooses,
 // so the order depends on the seed alone.
@@ -128,7 +138,7 @@ func (w *world) pick() bool {
 	slices.SortStableFunc(waiting, func(a, b *ticket) int { return cmp.Compare(w.name(a.key), w.name(b.key)) })
 	k := waiting[w.choose(len(waiting))]
 	w.note(w.name(k.key))
-	o := w.disturb(k)
+	o := w.order(k)
 	w.mu.Lock()
 	w.parked = slices.DeleteFunc(w.parked, func(p *ticket) bool { return p == k })
 	w.mu.Unlock()
@@ -138,39 +148,16 @@ func (w *world) pick() bool {
 
 const maxPicks = 60_000
 
-// disturb does what may happen before a ticket goes on: a crash of its worker, the loss of a delivery, the death of a
-// supervisor, a message, or the passing of time.
-func (w *world) disturb(k *ticket) order {
-	o := order{}
-	switch {
-	case k.worker != nil && w.crashes < w.plan.crashes && w.chance(w.plan.calm):
-		if k.op == durable.OpWrite && k.bytes > 1 {
-			o.err = durable.Torn{Bytes: w.choose(k.bytes)}
-		}
-		w.crashes++
-		w.note(fmt.Sprintf("crash of %s", k.worker.name))
-		k.worker.crash()
-	case w.losses < w.plan.losses && w.chance(w.plan.calm):
-		if f := w.anyFlight(); f != nil {
-			w.losses++
-			w.note("lost delivery " + f.key)
-			f.lose(nil)
-		}
-	case w.kills < w.plan.kills && w.chance(w.plan.calm):
-		if all := w.machine.agents(); len(all) > 0 {
-			w.kills++
-			p := all[w.choose(len(all))]
-			w.note("killed supervisor of " + w.callName(p.dir))
-			p.end()
-		}
-	case w.messages < w.plan.messages && w.chance(w.plan.calm):
-		w.messages++
-		w.message()
-	case w.chance(40):
-		time.Sleep(time.Duration(1+w.choose(15)) * time.Second)
+// order is what a ticket is told. Its own choices do not depend on what disturbs the run.
+func (w *world) order(k *ticket) order {
+	o := order{worker: k.worker}
+	late, place := w.choose(40), w.choose(len(w.workers))
+	seconds := time.Duration(1+w.choose(15)) * time.Second
+	if o.err = w.disturb(k); late == 0 {
+		time.Sleep(seconds)
 	}
-	if o.worker = k.worker; o.worker == nil {
-		o.worker = w.workers[w.choose(len(w.workers))]
+	if o.worker == nil {
+		o.worker = w.workers[place]
 	}
 	return o
 }
@@ -220,7 +207,15 @@ func (w *world) failure() error {
 	return errors.Join(w.broken...)
 }
 
-// stop gives up a run that cannot end: nothing of it can be waited for.
+// stop gives up a run that does not end.
 func (w *world) stop(err error) {
-	panic(fmt.Sprintf("%v; the last steps:\n%s", err, strings.Join(w.log[max(0, len(w.log)-30):], "\n")))
+	if w.picks > 2*maxPicks { // it did not help
+		panic(fmt.Sprintf("%v; the last steps:\n%s", err, strings.Join(w.log[max(0, len(w.log)-30):], "\n")))
+	}
+	if w.stopped {
+		return
+	}
+	w.check(err)
+	w.stopped, w.resetTo = true, -1
+	w.env.SignalWorkflow(termination, nil)
 }

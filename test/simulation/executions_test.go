@@ -1,0 +1,57 @@
+package simulation_test
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/workflow"
+)
+
+// executions intercepts executions of the workflow: they can be terminated, and know that they come from a reset.
+type executions struct {
+	interceptor.WorkerInterceptorBase
+	epoch int // what it has begun
+	reset bool
+}
+
+// InterceptWorkflow is of interceptor.WorkerInterceptor.
+func (e *executions) InterceptWorkflow(_ workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &inbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next},
+		of: e}
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	of *executions
+}
+
+// Init is of interceptor.WorkflowInboundInterceptor.
+func (i *inbound) Init(out interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&outbound{
+		WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: out}, of: i.of,
+	})
+}
+
+// ExecuteWorkflow ends the execution in a panic when it is terminated: none of its code is executed after that.
+func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		workflow.GetSignalChannel(ctx, termination).Receive(ctx, nil)
+		panic(termination)
+	})
+	return i.Next.ExecuteWorkflow(ctx, in)
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	of *executions
+}
+
+// GetInfo is of interceptor.WorkflowOutboundInterceptor.
+func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
+	info := *o.Next.GetInfo(ctx)
+	if info.FirstRunID = fmt.Sprint("start ", o.of.epoch); o.of.reset {
+		info.OriginalRunID = "the execution that was reset"
+	}
+	return &info
+}
