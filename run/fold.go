@@ -17,7 +17,7 @@ type folder struct {
 
 func (f *folder) apply(e *Event) {
 	r := kinds[e.Kind]
-	if r == nil || !r.follows {
+	if r == nil || !r.partOfPass {
 		f.applyOne(e, r)
 		return
 	}

@@ -28,8 +28,8 @@ type kindRow struct {
 
 // traits are what the writers of derived files and the workflow want to know of a kind.
 type traits struct {
-	follows bool // it belongs to the event that ended before it: what a pass left besides its reply
-	started bool // it comes only after a start of the run
+	partOfPass bool // what the pass that ended before it left besides its reply
+	started    bool // it comes only after a start of the run
 }
 
 // texts are what people read about an event. Each is set: noLog, noHeadline and noStory where there is nothing to read.
@@ -96,9 +96,9 @@ func (r *kindRow) decodes() any {
 // unchanged is the fold of events that change nothing in the small state.
 func unchanged(*folder, *Event) {}
 
-// Follows reports whether an event belongs to the one that ended before it: what a pass left besides its reply. A
+// PartOfPass reports whether an event belongs to the pass that ended before it: what it left besides its reply. A
 // checkpoint is made behind all of them.
-func (k Kind) Follows() bool { return k.has().follows }
+func (k Kind) PartOfPass() bool { return k.has().partOfPass }
 
 func (k Kind) has() traits {
 	if r := kinds[k]; r != nil {

@@ -23,7 +23,7 @@ const (
 
 // workKinds leave the status alone.
 func workKinds() []kindRow {
-	follows := traits{follows: true}
+	ofPass := traits{partOfPass: true}
 	return []kindRow{
 		{
 			kind: KindPhaseStart, traits: traits{started: true},
@@ -40,19 +40,19 @@ func workKinds() []kindRow {
 		{kind: KindPassEnd, fold: (*folder).endPass, texts: about((*Log).passEnded, passHeadline, noStory)},
 		{kind: KindStepSkipped, fold: (*folder).skipStep, texts: about((*Log).skipped, noHeadline, noStory)},
 		{
-			kind: KindArtifactUpdated, traits: follows, fold: (*folder).updateArtifact,
+			kind: KindArtifactUpdated, traits: ofPass, fold: (*folder).updateArtifact,
 			texts: about((*Log).artifact, noHeadline, artifactStory),
 		},
 		{
-			kind: KindWorkspaceUpdated, traits: follows, fold: (*folder).updateWorkspace,
+			kind: KindWorkspaceUpdated, traits: ofPass, fold: (*folder).updateWorkspace,
 			texts: about((*Log).workspace, noHeadline, workspaceStory),
 		},
 		{
-			kind: KindWorkspaceTampered, traits: follows, fold: (*folder).tampered,
+			kind: KindWorkspaceTampered, traits: ofPass, fold: (*folder).tampered,
 			texts: about((*Log).tampered, tamperedHeadline, noStory),
 		},
 		{
-			kind: KindNoteAppended, traits: follows, fold: (*folder).appendNote,
+			kind: KindNoteAppended, traits: ofPass, fold: (*folder).appendNote,
 			texts: about[NoteAppended](noLog, noHeadline, noStory),
 		},
 		{kind: KindSnapshotCreated, fold: unchanged, texts: about[SnapshotCreated](noLog, noHeadline, noStory)},
@@ -66,11 +66,11 @@ func workKinds() []kindRow {
 		},
 		{kind: KindScreenshots, fold: (*folder).takePictures, texts: about((*Log).pictures, picturesHeadline, noStory)},
 		{
-			kind: KindScoreRecorded, traits: follows, fold: (*folder).recordScore,
+			kind: KindScoreRecorded, traits: ofPass, fold: (*folder).recordScore,
 			texts: about((*Log).scored, scoreHeadline, noStory),
 		},
 		{
-			kind: KindEffectReused, traits: follows,
+			kind: KindEffectReused, traits: ofPass,
 			fold: func(f *folder, _ *Event) { f.Reused++ }, texts: about[Effect](noLog, noHeadline, noStory),
 		},
 		{kind: KindEffectBlocked, fold: unchanged, texts: about[Effect](noLog, noHeadline, noStory)},

@@ -96,7 +96,7 @@ func (e *engine) withinBudget(ctx workflow.Context, all []*pass) ([]*pass, error
 	left, n := restOf(s), 0
 	for _, p := range all {
 		need := s.Needs(p.role.Name)
-		if !left.covers(&need) && follows(ctx, changeMean) {
+		if !left.covers(&need) && patched(ctx, changeMean) {
 			break
 		}
 		p.share, p.tokens, n = need.USD, need.Tokens, n+1
@@ -128,7 +128,7 @@ func (p *pass) bounded(usd float64) float64 {
 // members of its group. It sets the pass's share. Without it the step begins again when they have settled.
 func (p *pass) covered(ctx workflow.Context) bool {
 	s := p.e.j.state
-	if s.Status != run.Replaying && p.e.budgetSpent(ctx) && follows(ctx, changeMean) {
+	if s.Status != run.Replaying && p.e.budgetSpent(ctx) && patched(ctx, changeMean) {
 		return false
 	}
 	if !p.e.gated(s, p.step.PlanStep) {
@@ -149,7 +149,7 @@ func (p *pass) covered(ctx workflow.Context) bool {
 		p.share = p.bounded(left.usd)
 		return true
 	}
-	return !follows(ctx, changeMean)
+	return !patched(ctx, changeMean)
 }
 
 // completes reports whether passes are all that a step has left.

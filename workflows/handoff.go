@@ -145,7 +145,7 @@ func (e *engine) lastAnswerAccepts(ctx workflow.Context, at run.Place) bool {
 		return false
 	}
 	judged, _ := e.reviewSubject()
-	return judged == d.Digest && follows(ctx, changeLoopAsks)
+	return judged == d.Digest && patched(ctx, changeLoopAsks)
 }
 
 // loopRetried reports whether an operator asked for one more round after this one.

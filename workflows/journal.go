@@ -148,7 +148,7 @@ func (j *journal) batch() (contract.ProjectInput, int, error) {
 // none.
 func (j *journal) wholePrefix(n int) int {
 	for k := n; k > 0; k-- {
-		if !j.pending[k].Kind.Follows() {
+		if !j.pending[k].Kind.PartOfPass() {
 			return k
 		}
 	}

@@ -17,8 +17,8 @@ const (
 	changeLoopAsks = "the answer at an ask step decides the end of its loop about the same work"
 )
 
-// follows reports whether an execution follows a change of this code.
-func follows(ctx workflow.Context, change string) bool {
+// patched reports whether an execution runs a change of this code: its history does not predate it.
+func patched(ctx workflow.Context, change string) bool {
 	return workflow.GetVersion(ctx, change, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 }
 
@@ -46,7 +46,7 @@ func (e *engine) verdict(ctx workflow.Context) run.Verdict {
 	if verdict.Rejected() || v.Approves() || v.Word == "" && v.Approved == nil && !e.in.Start.Judged {
 		return verdict
 	}
-	if !follows(ctx, changeApproval) {
+	if !patched(ctx, changeApproval) {
 		return verdict
 	}
 	no := false
@@ -72,7 +72,7 @@ func (e *engine) accepted(ctx workflow.Context) bool {
 		return false
 	}
 	last, _ := e.lastOutput()
-	return d.Digest == last && follows(ctx, changeAccepted)
+	return d.Digest == last && patched(ctx, changeAccepted)
 }
 
 // unjudgedQuestion asks what to do with a step whose role returned no verdict.

@@ -62,7 +62,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 				return nil
 			}
 			if interrupts++; interrupts > 2 {
-				return quiet(exitForced) // no answer: the run continues or pauses without this terminal
+				return silentExit(exitForced) // no answer: the run continues or pauses without this terminal
 			}
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
 		case now := <-watch.C:
@@ -104,7 +104,7 @@ func (a *app) signalled(d rundir.Dir, sig os.Signal) error {
 	fmt.Fprintf(a.out, "Ended by a signal (%s). The run continues. To watch it: %s watch %s\n", sig, program(),
 		shell.Quote(d.Root))
 	if number, ok := sig.(syscall.Signal); ok {
-		return quiet(exitSignal + int(number))
+		return silentExit(exitSignal + int(number))
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		fmt.Fprintln(a.out, line)
 	}
 	if interrupts > 1 && s.Status == run.Paused {
-		return quiet(exitForced)
+		return silentExit(exitForced)
 	}
 	return outcome(s)
 }

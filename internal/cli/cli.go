@@ -62,7 +62,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	if flushed := safe.Flush(); err == nil {
 		err = flushed
 	}
-	if err != nil && !errors.As(err, new(quiet)) {
+	if err != nil && !errors.As(err, new(silentExit)) {
 		text := a.secrets.Text(volume.Explain(err).Error()) + hint(err)
 		fmt.Fprintf(errw, "Error: %s\n", terminal.Safe(asCalled(text, program(), root.Commands())))
 	}

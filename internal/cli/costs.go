@@ -61,7 +61,7 @@ costs of one run.
 		if err := show(a, *asJSON, r, a.printHostCosts); err != nil || len(r.Damage) == 0 {
 			return err
 		}
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	}
 	return cmd
 }

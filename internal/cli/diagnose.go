@@ -66,11 +66,11 @@ func (s inspection) urgency() error {
 		return err
 	}
 	if s.Effective.Status == run.Interrupted {
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	}
 	if s.Effective.Status.Class() == run.Live {
 		if s.Effective.NoWorker != nil || s.Effective.Held != nil {
-			return quiet(exitAttention)
+			return silentExit(exitAttention)
 		}
 		return nil
 	}

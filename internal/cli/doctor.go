@@ -50,7 +50,7 @@ Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 		}
 		r := doctor.Examine(cmd.Context(), o)
 		if err = show(a, *asJSON, r, a.printReport); err == nil && !r.OK {
-			err = quiet(exitAttention)
+			err = silentExit(exitAttention)
 		}
 		return err
 	}

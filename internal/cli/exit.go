@@ -33,18 +33,18 @@ func asUsage(err error) error {
 	return &api.InputError{Err: err}
 }
 
-// quiet is an exit code without a message: the verb has already printed the cause.
-type quiet int
+// silentExit is an exit code without a message: the verb has already printed the cause.
+type silentExit int
 
-func (q quiet) Error() string { return "" }
+func (q silentExit) Error() string { return "" }
 
 // attention returns the exit code of a check.
 func attention(r fsck.Report) error {
 	switch {
 	case r.NeedsOperator():
-		return quiet(exitOperator)
+		return silentExit(exitOperator)
 	case !r.OK:
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	}
 	return nil
 }
@@ -53,9 +53,9 @@ func attention(r fsck.Report) error {
 func repaired(res fsck.RepairResult, left fsck.Report) error {
 	switch {
 	case res.NeedsOperatorDecision:
-		return quiet(exitOperator)
+		return silentExit(exitOperator)
 	case !res.Applied && len(res.Changes) > 0:
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	}
 	return attention(left)
 }
@@ -69,7 +69,7 @@ var exitCodes = map[api.Code]int{
 
 // exitCode is the only function that decides on exit codes.
 func exitCode(err error) int {
-	var q quiet
+	var q silentExit
 	switch {
 	case err == nil:
 		return exitSuccess

@@ -46,9 +46,9 @@ func TestExitCodes(t *testing.T) {
 		{"a removal that was refused in the middle", &operations.RemovalError{Err: &operations.RefusedError{}}, 1},
 		{"no run in the directory", rundir.ErrNoRun, 2},
 		{"unknown verb", errors.New(`unknown command "x" for "starter"`), 2},
-		{"needs attention", quiet(exitAttention), 3},
-		{"needs an operator", quiet(exitOperator), 4},
-		{"second Ctrl+C", quiet(exitForced), 130},
+		{"needs attention", silentExit(exitAttention), 3},
+		{"needs an operator", silentExit(exitOperator), 4},
+		{"second Ctrl+C", silentExit(exitForced), 130},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -111,5 +111,5 @@ func (a *app) recover(ctx context.Context, runID, traces, dir string) error {
 		fmt.Fprintf(a.out, "To continue from event %d: %s fork %s --from %s\n",
 			out.AsOf, program(), runID, shell.Quote(out.Checkpoint))
 	}
-	return quiet(exitAttention)
+	return silentExit(exitAttention)
 }

@@ -54,7 +54,7 @@ is closed in a separate epoch without calls. A cancelled run can be resumed in a
 	}, func(ctx context.Context, name string) error {
 		out, err := api.Cancel(ctx, a.host(), api.RunInput{Run: name})
 		if err = a.answered(out, err); err == nil && out.Status != run.Cancelled {
-			return quiet(exitAttention)
+			return silentExit(exitAttention)
 		}
 		return err
 	})

@@ -156,17 +156,17 @@ func (a *app) greet(s *session, st operations.Started) {
 func outcome(s run.State) error {
 	switch {
 	case s.NotApproved():
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	case s.Status == run.Done, s.Status == run.WaitingLimit:
 		return nil
 	case s.Status == run.Paused && (s.Reason == run.UserRequested || s.Reason == run.UserReview):
 		return nil
 	case s.StoppedBy() != "":
-		return quiet(cmp.Or(s.StoppedBy().Info().Exit, exitAttention))
+		return silentExit(cmp.Or(s.StoppedBy().Info().Exit, exitAttention))
 	case s.Status == run.Paused:
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	case s.Status.Class() == run.OperatorPause:
-		return quiet(exitOperator)
+		return silentExit(exitOperator)
 	}
-	return quiet(exitError)
+	return silentExit(exitError)
 }

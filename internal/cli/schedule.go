@@ -268,7 +268,7 @@ func (a *app) scheduleTrigger() *cobra.Command {
 			fmt.Fprintf(a.out,
 				"Nothing was started: a run of schedule %s is open. To see it: %s schedule describe %s. "+
 					"To start another run beside it: --overlap allow-all\n", name, program(), shell.Quote(name))
-			return quiet(exitAttention)
+			return silentExit(exitAttention)
 		case x.RunID == "":
 			return fmt.Errorf("trigger schedule %s: %s: %s", name, x.Status, x.Problem)
 		}

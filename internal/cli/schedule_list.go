@@ -36,7 +36,7 @@ without a server nothing starts, and the exit code is 3.`,
 		}
 		err = show(a, *asJSON, r, func(r scheduleReport) { a.printSchedules(r, host) })
 		if r.Problem != "" && err == nil {
-			return quiet(exitAttention)
+			return silentExit(exitAttention)
 		}
 		return err
 	}

@@ -101,7 +101,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 	case err != nil:
 		return err
 	case res.Forced:
-		return quiet(exitForced)
+		return silentExit(exitForced)
 	case res.State.Status == "" || res.State.Status.Class() == run.Live:
 		fmt.Fprintf(a.out, "The run continues. To watch it: %s watch %s\n", program(), shell.Quote(st.Dir.Root))
 		return nil

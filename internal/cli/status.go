@@ -47,10 +47,10 @@ shown as interrupted.`,
 // attention returns the exit code of a damaged run, and of an interrupted one with an open question.
 func (s inspection) attention() error {
 	if _, open := s.Now.State.Asks(); open && s.Own() && s.Effective.Status == run.Interrupted {
-		return quiet(exitOperator)
+		return silentExit(exitOperator)
 	}
 	if s.Damaged() {
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ checkout changes. No server is needed. If a command fails, the exit code is 3.
 		if err := show(a, *asJSON, v, a.printVerified); err != nil || v.Passed {
 			return err
 		}
-		return quiet(exitAttention)
+		return silentExit(exitAttention)
 	})
 }
 

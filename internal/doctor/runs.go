@@ -123,7 +123,7 @@ func (e *examiner) open(ctx context.Context, o operations.Operator, name string,
 			waits)
 		return
 	}
-	at, behind := follows(ctx, d, live.Seq)
+	at, behind := awaitEvent(ctx, d, live.Seq)
 	switch {
 	case behind:
 		e.say(Problem, "runs", name, fix, "%s is stalled at event %d of %d; the workflow is %s%s", d.Root, at, live.Seq,
@@ -147,8 +147,8 @@ func stateOf(ctx context.Context, o operations.Operator, runID string) (run.Stat
 	return s, v.Get(&s)
 }
 
-// follows waits a moment until a directory reaches an event.
-func follows(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind bool) {
+// awaitEvent waits a moment until a directory reaches an event.
+func awaitEvent(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind bool) {
 	behind = true
 	err := until(ctx, stalled, func() (bool, error) { // a file that cannot be read now is read again
 		now, err := d.Now()

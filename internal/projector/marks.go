@@ -43,7 +43,7 @@ func MarkID(id string) string {
 // markHead adds the checkpoint of the i-th unseen event, unless the event after it belongs to the same step.
 func (p *Projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
 	c, ok := run.NewCheckpoint(p.meta.State.Clone(), p.chains[i])
-	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.Follows() && c.ID == run.UnnamedID(c.Seq) {
+	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.PartOfPass() && c.ID == run.UnnamedID(c.Seq) {
 		return list // the checkpoint comes after the next event
 	}
 	if ok && c.RunID != "" { // before the first event there is no checkpoint
