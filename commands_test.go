@@ -31,7 +31,7 @@ func TestCommandsInMessagesAreQuoted(t *testing.T) {
 	require.Empty(t, found, "wrap the argument in shell.Quote, or make the command with shell.Sprintf")
 }
 
-func TestACommandThatIsNotQuotedIsSeen(t *testing.T) {
+func TestUnquotedCommandIsFound(t *testing.T) {
 	for _, row := range []struct {
 		name, expr string
 		seen       bool

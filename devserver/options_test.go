@@ -60,7 +60,7 @@ func TestRemoteIsAllowedOnRequest(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestATakenPortIsSaid(t *testing.T) {
+func TestOccupiedPortIsReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()

@@ -37,7 +37,7 @@ func PlantedOrder(_ workflow.Context, m map[int]int) (last int) {
 }
 `
 
-func TestTheDeterminismGateTurnsRed(t *testing.T) {
+func TestWorkflowcheckFindsNondeterminism(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	dir := checkout(t, root)

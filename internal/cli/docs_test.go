@@ -30,7 +30,7 @@ func TestDocsNameCommandsThatExist(t *testing.T) {
 	require.Greater(t, found, 200, "commands in pages")
 }
 
-func TestAWrongCommandInAPageIsFound(t *testing.T) {
+func TestWrongCommandOnPageIsFound(t *testing.T) {
 	for text, wrong := range map[string]bool{
 		"`starter list`":                                             false,
 		"`starter lits`":                                             true,

@@ -24,7 +24,7 @@ func long(t testing.TB) projector.Dir {
 	return d
 }
 
-func TestALaggingStateReadsAsIfItDidNot(t *testing.T) {
+func TestLaggingStateReadsAsCurrent(t *testing.T) {
 	s := whole(t)
 	plain, lagging := projector.At(filepath.Join(t.TempDir(), "run")), long(t)
 	require.NoError(t, plain.Take(claim()))
@@ -47,7 +47,7 @@ func TestALaggingStateReadsAsIfItDidNot(t *testing.T) {
 	same(t, look(t, plain), look(t, lagging), "at the end nothing differs")
 }
 
-func TestALaggingDirectoryThatIsStoppedAnywhereIsWhole(t *testing.T) {
+func TestLaggingDirectoryIsCompleteAfterAnyStop(t *testing.T) {
 	s := whole(t)
 	want := look(t, written(t, s))
 	n := 5 // a batch in the middle, while state.json lags
@@ -71,7 +71,7 @@ func TestALaggingDirectoryThatIsStoppedAnywhereIsWhole(t *testing.T) {
 	}
 }
 
-func TestALaggingDirectoryWithoutItsStateIsMadeAgain(t *testing.T) {
+func TestLaggingDirectoryWithoutStateIsRebuilt(t *testing.T) {
 	s := whole(t)
 	want := look(t, written(t, s))
 	d := long(t)

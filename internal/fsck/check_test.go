@@ -20,9 +20,9 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// TestACheckInTheMiddleOfAProjectionFindsNothing checks before every single step of every write of a run: that is all
+// TestCheckDuringProjectionFindsNothing checks before every single step of every write of a run: that is all
 // that a check beside a live writer can come upon.
-func TestACheckInTheMiddleOfAProjectionFindsNothing(t *testing.T) {
+func TestCheckDuringProjectionFindsNothing(t *testing.T) {
 	s := whole(t)
 	d := projector.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, d.Take(claim()))
@@ -98,9 +98,9 @@ func (m meanwhile) Err() error {
 	return m.Context.Err()
 }
 
-// TestAProjectionThatEndsMeanwhileIsNoFinding lets a whole projection happen after a check has read meta.json: no
+// TestProjectionEndingDuringCheckIsNoFinding lets a whole projection happen after a check has read meta.json: no
 // process holds the lock when the check asks, and what it read is no contradiction, since meta.json has changed.
-func TestAProjectionThatEndsMeanwhileIsNoFinding(t *testing.T) {
+func TestProjectionEndingDuringCheckIsNoFinding(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
 	s.begin(about(3), 1)
@@ -334,8 +334,8 @@ func bodyOf(t *testing.T, name string) (projector.Dir, fakeBlobs) {
 	return projector.Dir{}, nil
 }
 
-// TestACheckOfNothing is an error, not a finding.
-func TestACheckOfNothing(t *testing.T) {
+// TestCheckOfEmptyDirectory is an error, not a finding.
+func TestCheckOfEmptyDirectory(t *testing.T) {
 	_, err := fsck.Check(context.Background(), projector.At(t.TempDir()).Dir, fsck.CheckOptions{})
 	require.ErrorIs(t, err, rundir.ErrNoRun)
 
@@ -467,9 +467,9 @@ func BenchmarkCheck(b *testing.B) {
 	b.ReportMetric(float64(len(s.lines))*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// TestACheckpointBehindTwoReverts: the first revert sets files aside, which the state of the next checkpoint counts;
+// TestCheckpointAfterTwoReverts: the first revert sets files aside, which the state of the next checkpoint counts;
 // the second goes back to that one. Its directory is what was written, and an edit of its manifest is found as before.
-func TestACheckpointBehindTwoReverts(t *testing.T) {
+func TestCheckpointAfterTwoReverts(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.pass(1)

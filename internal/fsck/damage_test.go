@@ -135,8 +135,8 @@ func TestAProjectionNamesDamage(t *testing.T) {
 	}
 }
 
-// TestAProjectionReadsTheSegmentsAfterARest, so that a lost one is known before the run ends.
-func TestAProjectionReadsTheSegmentsAfterARest(t *testing.T) {
+// TestProjectionReadsSegmentsAfterPause, so that a lost one is known before the run ends.
+func TestProjectionReadsSegmentsAfterPause(t *testing.T) {
 	s, d, b := resting(t)
 	first, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, 5)})
 	require.NoError(t, err)
@@ -241,8 +241,8 @@ func TestDamageIsNamedUntilItIsRepaired(t *testing.T) {
 	require.True(t, check(t, d).OK)
 }
 
-// TestAStreamThatIsCutIsNamed where a run stands: what is shown is less than what was written.
-func TestAStreamThatIsCutIsNamed(t *testing.T) {
+// TestTruncatedStreamIsReported where a run stands: what is shown is less than what was written.
+func TestTruncatedStreamIsReported(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
 	s.send()

@@ -72,8 +72,8 @@ func TestTakeOver(t *testing.T) {
 		"whoever is left of the epoch before can write nothing more")
 }
 
-// TestADoneRunTakesNoEpoch: completed is final from the disk too.
-func TestADoneRunTakesNoEpoch(t *testing.T) {
+// TestCompletedRunRefusesNewEpoch: completed is final from the disk too.
+func TestCompletedRunRefusesNewEpoch(t *testing.T) {
 	s := whole(t)
 	d := written(t, s)
 	before := look(t, d)

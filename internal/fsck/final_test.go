@@ -24,9 +24,9 @@ func otherwise(s *story) []string {
 	return lines
 }
 
-// TestADoneRunIsFinal: behind run.end{done} nothing is written, and the answer says what the run has come to. The lines
-// of the run itself are taken as ever.
-func TestADoneRunIsFinal(t *testing.T) {
+// TestCompletedRunIsFinal: after run.end{done} nothing is written, and the result has the state of the run. The lines
+// of the run itself are accepted.
+func TestCompletedRunIsFinal(t *testing.T) {
 	s := whole(t)
 	n := len(s.lines)
 	half, other := n/2, otherwise(s)
@@ -85,8 +85,8 @@ func TestADoneRunIsFinal(t *testing.T) {
 	}
 }
 
-// TestASegmentIsNotedOnce: storing the end of a done run once more, as after a reset, touches no file.
-func TestASegmentIsNotedOnce(t *testing.T) {
+// TestSegmentDamageIsRecordedOnce: storing the end of a done run once more, as after a reset, touches no file.
+func TestSegmentDamageIsRecordedOnce(t *testing.T) {
 	s := whole(t)
 	d := written(t, s)
 	seal := func() string {

@@ -147,9 +147,9 @@ func repairedOnce(t *testing.T, d projector.Dir, s *story, when string) {
 	require.Equal(t, before, look(t, d), when)
 }
 
-// TestARepairInVainLeavesNothing: where making the files again does not end a finding, the repair says so and is no
+// TestFailedRepairLeavesNothing: where making the files again does not end a finding, the repair says so and is no
 // repair.
-func TestARepairInVainLeavesNothing(t *testing.T) {
+func TestFailedRepairLeavesNothing(t *testing.T) {
 	d, good := bodyOf(t, "with turns")
 	bad := otherTrees{good}
 	raw, err := bad.Manifest(t.Context(), "")

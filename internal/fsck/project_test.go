@@ -260,9 +260,9 @@ func TestAShorterStreamIsAGap(t *testing.T) {
 	}
 }
 
-// TestAForeignPieceBehindALogThatWasAhead: a writer died between a log and meta.json, and another program left half a
+// TestForeignBytesAfterLogAhead: a writer died between a log and meta.json, and another program left half a
 // line behind it. It is moved aside, and the log is as it would be without it.
-func TestAForeignPieceBehindALogThatWasAhead(t *testing.T) {
+func TestForeignBytesAfterLogAhead(t *testing.T) {
 	s := whole(t)
 	const piece = `{"who wrote this`
 	for _, cut := range []int{2, len(s.batches) / 2, len(s.batches) - 2} {

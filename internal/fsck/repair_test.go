@@ -58,8 +58,8 @@ func TestAnUnknownKeyOutlivesARepair(t *testing.T) {
 	}
 }
 
-// TestAHaltThatWasDecidedIsCarriedOut sets what the last decision says, and nothing else.
-func TestAHaltThatWasDecidedIsCarriedOut(t *testing.T) {
+// TestDecidedHaltIsExecuted sets what the last decision says, and nothing else.
+func TestDecidedHaltIsExecuted(t *testing.T) {
 	d, _ := bodyOf(t, "reference, asking")
 	require.NoError(t, os.Mkdir(d.Path("phase_handoff_decisions"), 0o755))
 	write(t, d, "phase_handoff_decisions/b.json",
@@ -111,9 +111,9 @@ func TestALiveRunIsNotRepaired(t *testing.T) {
 	require.Contains(t, res.RepairHint, "its workflow is open")
 }
 
-// TestARepairThatIsCutOff stops a repair before its steps. A reader always finds the old meta.json or the new one, the
+// TestInterruptedRepair stops a repair before its steps. A reader always finds the old meta.json or the new one, the
 // first copy that was kept is of the hurt one, and the next repair ends it.
-func TestARepairThatIsCutOff(t *testing.T) {
+func TestInterruptedRepair(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		hurt  func(projector.Dir)

@@ -79,8 +79,8 @@ func TestEveryTurnLeavesASnapshot(t *testing.T) {
 	require.Equal(t, 4, b.Turns)
 }
 
-// TestARevertDoesNotTouchSnapshots: the turns behind it keep their numbers and their bytes.
-func TestARevertDoesNotTouchSnapshots(t *testing.T) {
+// TestRevertKeepsSnapshots: the turns behind it keep their numbers and their bytes.
+func TestRevertKeepsSnapshots(t *testing.T) {
 	s := newStory(t)
 	s.worksOn("")
 	s.turn(1, "ok", "tree 1")
@@ -149,8 +149,8 @@ func TestFullSnapshotsSurviveACrashAnywhere(t *testing.T) {
 	}
 }
 
-// TestALostDirectoryGetsItsSnapshotsBack byte for byte.
-func TestALostDirectoryGetsItsSnapshotsBack(t *testing.T) {
+// TestLostDirectoryRestoresSnapshots byte for byte.
+func TestLostDirectoryRestoresSnapshots(t *testing.T) {
 	s := newStory(t)
 	s.worksOn(run.SnapshotsFull)
 	s.turn(1, "ok", "tree 1")
@@ -169,9 +169,9 @@ func TestALostDirectoryGetsItsSnapshotsBack(t *testing.T) {
 	require.True(t, errors.Is(err, os.ErrNotExist), "a tree that the store has not is an error: %v", err)
 }
 
-// TestAStoreThatIsLostGetsTheTreeBack from the manifests: the lists of the folders. Contents are in the run's own
+// TestLostStoreIsFilledWithTree from the manifests: the lists of the folders. Contents are in the run's own
 // checkout.
-func TestAStoreThatIsLostGetsTheTreeBack(t *testing.T) {
+func TestLostStoreIsFilledWithTree(t *testing.T) {
 	for name, turns := range map[string]int{"before the first turn": 0, "after two": 2} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)

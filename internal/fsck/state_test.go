@@ -372,9 +372,9 @@ func parse(t *testing.T, d projector.Dir, name string, v any) {
 	require.NoError(t, json.Unmarshal(raw, v))
 }
 
-// TestARevertCanBeTakenBack goes back and then forward again to what it had left behind: its evidence is back where it
+// TestRevertCanBeReverted goes back and then forward again to what it had left behind: its evidence is back where it
 // was, and nothing is lost.
-func TestARevertCanBeTakenBack(t *testing.T) {
+func TestRevertCanBeReverted(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	start := s.state
@@ -409,9 +409,9 @@ func TestARevertCanBeTakenBack(t *testing.T) {
 	same(t, got, look(t, d), "made again from the events")
 }
 
-// TestACheckpointThatSomethingFollows: a named one stays where it is, an unnamed one moves behind what belongs to its
+// TestCheckpointBeforeEventsOfPass: a named one stays where it is, an unnamed one moves behind what belongs to its
 // pass.
-func TestACheckpointThatSomethingFollows(t *testing.T) {
+func TestCheckpointBeforeEventsOfPass(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z"})

@@ -65,7 +65,7 @@ func indented(t *testing.T, v any) string {
 
 // A state.json that was changed, in whatever layout, is made again from the events: nothing is taken over from it, and
 // a copy of it stays.
-func TestAChangedStateIsMadeAgain(t *testing.T) {
+func TestChangedStateIsRebuilt(t *testing.T) {
 	s := wholeStory(t)
 	for name, change := range map[string]func(text string) string{
 		"a word of the same length": func(text string) string { return strings.Replace(text, "a pass", "A PASS", 1) },

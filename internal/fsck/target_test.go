@@ -135,8 +135,8 @@ func TestAnotherProgramsClaimIsNone(t *testing.T) {
 	}
 }
 
-// TestAClaimMadeMeanwhileDecides: a start that another one overtakes between its reads is refused with the holder.
-func TestAClaimMadeMeanwhileDecides(t *testing.T) {
+// TestConcurrentClaimWins: a start that another one overtakes between its reads is refused with the holder.
+func TestConcurrentClaimWins(t *testing.T) {
 	root := t.TempDir()
 	for round := range 300 {
 		d := projector.At(filepath.Join(root, strconv.Itoa(round)))

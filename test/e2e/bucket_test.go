@@ -34,8 +34,8 @@ func TestAStoreOnS3(t *testing.T) {
 	require.True(t, statusIs(dir, run.Done))
 }
 
-// TestABucketThatIsNotThere is an error that says so, and no obstacle to a start with the right one.
-func TestABucketThatIsNotThere(t *testing.T) {
+// TestMissingBucket is an error that says so, and no obstacle to a start with the right one.
+func TestMissingBucket(t *testing.T) {
 	t.Parallel()
 	right := fakes3.Start(t)
 	h := newEnv(t, "PASSBOOK_STORE="+strings.Replace(right, "s3://passbook?", "s3://nowhere?", 1))

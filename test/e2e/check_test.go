@@ -42,8 +42,8 @@ func clean(t *testing.T, dir string) {
 	require.NoError(t, checked(dir))
 }
 
-// TestACheckNamesAnInjury hurts a run in its middle: the next check says what it is, and none does when it is mended.
-func TestACheckNamesAnInjury(t *testing.T) {
+// TestCheckReportsInjury hurts a run in its middle: the next check says what it is, and none does when it is mended.
+func TestCheckReportsInjury(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("7", "600"))

@@ -12,10 +12,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestACollectedStore sweeps a store that two runs share, one of which is over and one of which rests, and then asks
+// TestStoreAfterGC sweeps a store that two runs share, one of which is over and one of which rests, and then asks
 // everything of it: the one is written again to the byte and promoted, the other goes on to its end, and both are
 // sound.
-func TestACollectedStore(t *testing.T) {
+func TestStoreAfterGC(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"file", "s3"} {
 		t.Run(kind, func(t *testing.T) {

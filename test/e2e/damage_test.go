@@ -14,9 +14,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestAChangedLineIsNamedAndRepaired changes one byte of an old line while a run is paused. The run records it, comes
+// TestChangedLineIsReportedAndRepaired changes one byte of an old line while a run is paused. The run records it, comes
 // to its end, and its workflow closes; every verb names the damage; a repair writes the line again from the store.
-func TestAChangedLineIsNamedAndRepaired(t *testing.T) {
+func TestChangedLineIsReportedAndRepaired(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("3", "2"))

@@ -119,9 +119,9 @@ func private(t *testing.T, dir string) {
 	}))
 }
 
-// TestAPreservedHandoff loses the workflow while the run waits. Deciding lets it go on in a new epoch; resuming without
-// deciding is refused.
-func TestAPreservedHandoff(t *testing.T) {
+// TestInterruptedRunKeepsHandoff loses the workflow while the run waits. A decision continues it in a new epoch; a
+// resume without a decision is refused.
+func TestInterruptedRunKeepsHandoff(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	dir := h.dir("run")

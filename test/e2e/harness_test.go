@@ -20,10 +20,10 @@ import (
 	"github.com/passbook-run/passbook/test/e2e/point"
 )
 
-// TestTheHarnessSeesWhatIsPaidForTwice proves the harness: a worker that never finds an earlier answer takes over where
+// TestHarnessDetectsRepeatedCalls proves the harness: a worker that never finds an earlier answer takes over where
 // one died between an answer and its journaling, and invariant 4 must not hold. With an honest one in its place, it
 // does.
-func TestTheHarnessSeesWhatIsPaidForTwice(t *testing.T) {
+func TestHarnessDetectsRepeatedCalls(t *testing.T) {
 	t.Parallel()
 	g := newGrounds(t, small())
 	first := g.first(t, string(activities.PointStored))
@@ -51,9 +51,9 @@ func TestTheHarnessSeesWhatIsPaidForTwice(t *testing.T) {
 	}
 }
 
-// TestACallOutlivesItsWorkerFromItsStart kills the worker when its agent has just begun: the next worker finds the
+// TestCallOutlivesWorkerFromStart kills the worker when its agent has just begun: the next worker finds the
 // supervisor, and joins the call.
-func TestACallOutlivesItsWorkerFromItsStart(t *testing.T) {
+func TestCallOutlivesWorkerFromStart(t *testing.T) {
 	t.Parallel()
 	g := newGrounds(t, small())
 	first := g.first(t, string(activities.PointSpawned))

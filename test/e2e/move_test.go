@@ -16,9 +16,9 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// TestACopyIsNotTheRun copies the directory of a run that rests, and asks the copy for everything that would make it
+// TestCopyIsNotTheRun copies the directory of a run that rests, and asks the copy for everything that would make it
 // the run's. Then the directory is moved, and goes on from its new place.
-func TestACopyIsNotTheRun(t *testing.T) {
+func TestCopyIsNotTheRun(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("5", "600"))
@@ -53,9 +53,9 @@ func TestACopyIsNotTheRun(t *testing.T) {
 	h.sound(moved)
 }
 
-// TestAClosedRunIsMoved moves the directory of a cancelled run: its next epoch is at the new place, and says on which
+// TestClosedRunIsMoved moves the directory of a cancelled run: its next epoch is at the new place, and says on which
 // cluster.
-func TestAClosedRunIsMoved(t *testing.T) {
+func TestClosedRunIsMoved(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("4", "600"))

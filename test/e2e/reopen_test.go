@@ -92,9 +92,9 @@ func TestDeleted(t *testing.T) {
 	h.wentOn(dir, before, "")
 }
 
-// TestTheDatabaseIsGone loses Temporal's database, and in the harder case the store as well: the directory alone
+// TestMissingDatabase loses Temporal's database, and in the harder case the store as well: the directory alone
 // suffices (requirement 004).
-func TestTheDatabaseIsGone(t *testing.T) {
+func TestMissingDatabase(t *testing.T) {
 	t.Parallel()
 	for name, storeToo := range map[string]bool{"database": false, "database and store": true} {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ func ports(p process) []string {
 	return regexp.MustCompile(`\b[0-9]{4,5}\b`).FindAllString(text+" "+p.Ready.Dial, -1)
 }
 
-// folder is a cluster's, with nothing in it.
-func folder(t *testing.T) *launcher {
+// newLauncher returns the launcher of an empty cluster.
+func newLauncher(t *testing.T) *launcher {
 	t.Helper()
 	h := &launcher{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1},
 		path: os.Getenv("PATH")}
@@ -41,8 +41,8 @@ func folder(t *testing.T) *launcher {
 	return h
 }
 
-func TestAProcessIsStartedOnce(t *testing.T) {
-	h := folder(t)
+func TestProcessIsStartedOnce(t *testing.T) {
+	h := newLauncher(t)
 	p := process{Name: "sleeper", Argv: []string{"sleep", "600"}}
 	require.NoError(t, h.bring(t.Context(), p))
 	require.NoError(t, h.bring(t.Context(), p))
@@ -61,8 +61,8 @@ func TestAProcessIsStartedOnce(t *testing.T) {
 	require.NotEqual(t, all, again)
 }
 
-func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
-	h := folder(t)
+func TestOneShotIsNotRecorded(t *testing.T) {
+	h := newLauncher(t)
 	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true,
 		Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
 	output, err := os.ReadFile(filepath.Join(h.Dir, "said"))
@@ -71,14 +71,14 @@ func TestWhatIsDoneOnceIsNotRecorded(t *testing.T) {
 	require.Empty(t, h.running)
 }
 
-func TestAProcessThatEndsIsAFailureWithItsLastWords(t *testing.T) {
+func TestEarlyExitReportsOutput(t *testing.T) {
 	for name, p := range map[string]process{
 		"a job": {Name: "x", Once: true, Argv: []string{"sh", "-c", "echo no such host; exit 3"}},
 		"a server": {Name: "x", Argv: []string{"sh", "-c", "echo no such host; exit 3"},
 			Ready: probe{Command: []string{"false"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := folder(t).bring(t.Context(), p)
+			err := newLauncher(t).bring(t.Context(), p)
 			require.ErrorContains(t, err, "x: it ended: exit status 3")
 			require.ErrorContains(t, err, "no such host")
 		})
@@ -86,7 +86,7 @@ func TestAProcessThatEndsIsAFailureWithItsLastWords(t *testing.T) {
 }
 
 func TestProcessIsReadyWhenItsProbeSucceeds(t *testing.T) {
-	h := folder(t)
+	h := newLauncher(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := l.Addr().String()
@@ -98,9 +98,9 @@ func TestProcessIsReadyWhenItsProbeSucceeds(t *testing.T) {
 	require.False(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"false"}}}))
 }
 
-// Else the jobs that come after it would work on somebody else's server.
-func TestAPortThatIsTakenIsRefused(t *testing.T) {
-	h := folder(t)
+// Otherwise later jobs would use the server of another process.
+func TestOccupiedPortIsRefused(t *testing.T) {
+	h := newLauncher(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -110,11 +110,11 @@ func TestAPortThatIsTakenIsRefused(t *testing.T) {
 	require.Empty(t, h.running)
 }
 
-func TestOnesOwnSettingsDoNotLeadProcessesElsewhere(t *testing.T) {
+func TestSettingsOfTerminalAreNotInherited(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "example.org:7233")
 	t.Setenv("PASSBOOK_STORE", "s3://elsewhere")
 	t.Setenv("LANG", "C.UTF-8")
-	h := folder(t)
+	h := newLauncher(t)
 	require.NoError(t, h.bring(t.Context(), process{
 		Name: "job", Once: true, Argv: []string{"sh", "-c", `echo "$TEMPORAL_ADDRESS|$PASSBOOK_STORE|$LANG" >said`},
 		Env: map[string]string{"TEMPORAL_ADDRESS": "here:1"},
@@ -124,22 +124,22 @@ func TestOnesOwnSettingsDoNotLeadProcessesElsewhere(t *testing.T) {
 	require.Equal(t, "here:1||C.UTF-8\n", string(output))
 }
 
-func TestStoppingEndsWhatWasStartedAndNothingElse(t *testing.T) {
-	h := folder(t)
+func TestStopEndsOnlyRecordedProcesses(t *testing.T) {
+	h := newLauncher(t)
 	require.NoError(t, h.bring(t.Context(), process{Name: "first", Argv: []string{"sleep", "600"}}))
 	require.NoError(t, h.bring(t.Context(), process{Name: "second", Argv: []string{"sleep", "600"}}))
-	stranger := exec.Command("sleep", "600")
-	require.NoError(t, stranger.Start())
-	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
-	started, ok := identify(stranger.Process.Pid)
+	unrelated := exec.Command("sleep", "600")
+	require.NoError(t, unrelated.Start())
+	t.Cleanup(func() { _ = unrelated.Process.Kill(); _ = unrelated.Wait() })
+	started, ok := identify(unrelated.Process.Pid)
 	require.True(t, ok)
-	require.NoError(t, h.keep(append(h.running, record{Name: "third", PID: stranger.Process.Pid,
+	require.NoError(t, h.keep(append(h.running, record{Name: "third", PID: unrelated.Process.Pid,
 		Started: started + "0"})))
 
 	require.NoError(t, stopAll(t.Context(), h.settings))
 	require.False(t, h.running[0].alive())
 	require.False(t, h.running[1].alive())
-	require.True(t, record{PID: stranger.Process.Pid, Started: started}.alive(),
+	require.True(t, record{PID: unrelated.Process.Pid, Started: started}.alive(),
 		"a process that only has the number of one that ended")
 	all, err := h.records()
 	require.NoError(t, err)
@@ -147,19 +147,19 @@ func TestStoppingEndsWhatWasStartedAndNothingElse(t *testing.T) {
 	require.NoError(t, stopAll(t.Context(), h.settings), "a second time there is nothing to do")
 }
 
-func TestWhoDoesNotListenIsKilled(t *testing.T) {
-	h := folder(t)
-	deaf := process{
-		Name: "deaf", Argv: []string{"sh", "-c", "trap '' TERM; touch deaf; while :; do sleep 1; done"},
-		Ready: probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "deaf")}},
+func TestProcessIsKilledAfterGracePeriod(t *testing.T) {
+	h := newLauncher(t)
+	stubborn := process{
+		Name: "stubborn", Argv: []string{"sh", "-c", "trap '' TERM; touch stubborn; while :; do sleep 1; done"},
+		Ready: probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "stubborn")}},
 	}
-	require.NoError(t, h.bring(t.Context(), deaf))
+	require.NoError(t, h.bring(t.Context(), stubborn))
 	require.NoError(t, end(t.Context(), h.running[0], 200*time.Millisecond))
 	require.False(t, h.running[0].alive())
 }
 
-func TestAWorkerAtWorkHasAChild(t *testing.T) {
-	h := folder(t)
+func TestBusyWorkerHasChild(t *testing.T) {
+	h := newLauncher(t)
 	ready := probe{Command: []string{"test", "-e", filepath.Join(h.Dir, "begun")}}
 	require.NoError(t, h.bring(t.Context(), process{Name: "busy",
 		Argv: []string{"sh", "-c", "sleep 60 & touch begun; wait"}, Ready: ready}))

@@ -87,7 +87,7 @@ func topology(root string) []process {
 	}
 }
 
-func TestTheClusterIsTheOneOfCompose(t *testing.T) {
+func TestPlanMatchesComposeFile(t *testing.T) {
 	root := checkout(t)
 	got, err := plan(t.Context(), settings{Root: root, Dir: "/c", Offset: 10000, Workers: 2})
 	require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestUnknownServiceIsRefused(t *testing.T) {
 }
 
 // Two clusters on one machine must not meet: every port moves with the offset.
-func TestEveryPortMoves(t *testing.T) {
+func TestOffsetMovesEveryPort(t *testing.T) {
 	root := checkout(t)
 	one, err := plan(t.Context(), settings{Root: root, Dir: "/c", Offset: 10000, Workers: 1})
 	require.NoError(t, err)

@@ -47,8 +47,8 @@ func TestWorkerFollowsThePlan(t *testing.T) {
 		answerOf(t, workerPrompt("4"), nil).Result)
 }
 
-// TestAWorkerSeesThatItsFolderIsNotClean: doing a turn on what an earlier attempt has left does not pass unnoticed.
-func TestAWorkerSeesThatItsFolderIsNotClean(t *testing.T) {
+// TestWorkerFindsUncleanFolder: doing a turn on what an earlier attempt has left does not pass unnoticed.
+func TestWorkerFindsUncleanFolder(t *testing.T) {
 	for message, plan := range map[string]string{
 		"create a: it is there already":        "create `a`\n\n```text\nx\n```\n",
 		"change gone: lstat gone":              "change `gone`\n\n```text\nx\n```\n",

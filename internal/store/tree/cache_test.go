@@ -106,7 +106,7 @@ func TestEveryPartOfAStampCounts(t *testing.T) {
 	}
 }
 
-func TestAStampOfTheLastTickIsNotTrusted(t *testing.T) {
+func TestRecentTimestampIsNotTrusted(t *testing.T) {
 	look := time.Date(2026, 11, 21, 12, 0, 0, 500e6, time.UTC)
 	rows := []struct {
 		name string

@@ -84,7 +84,7 @@ func requireOnly(t *testing.T, dir string, files map[string]string, damaged stri
 }
 
 // What is right in every blob but adds up to a lie is refused too.
-func TestAManifestThatLiesAboutASize(t *testing.T) {
+func TestManifestWithWrongSize(t *testing.T) {
 	s, to := openStore(t), t.TempDir()
 	d, err := s.Put(t.Context(), []byte("hello"))
 	require.NoError(t, err)

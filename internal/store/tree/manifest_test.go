@@ -98,7 +98,7 @@ func TestTheManifestOfARunDirectory(t *testing.T) {
 }
 
 // A few nodes can say that they are more folders than there is memory for.
-func TestATreeThatUnfoldsWithoutEnd(t *testing.T) {
+func TestTreeWithRecursiveNode(t *testing.T) {
 	s, d := openHooked(t, nil), store.Digest("")
 	node := []byte(empty)
 	for range 40 {

@@ -124,7 +124,7 @@ func save(t *testing.T, s *store.Store, dir string, prev *tree.Cache) tree.Saved
 	return saved
 }
 
-func TestATreeComesBack(t *testing.T) {
+func TestTreeIsRestored(t *testing.T) {
 	long := strings.Repeat("n", 255)
 	rows := []struct {
 		name  string
