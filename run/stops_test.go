@@ -82,9 +82,9 @@ func TestHeadIsBehindWhatFollows(t *testing.T) {
 	require.Equal(t, []CheckpointRef{want}, s.Checkpoints)
 	s.add(KindArtifactUpdated, "p", ArtifactUpdated{Artifact: *named("c")})
 	require.Equal(t, &want, s.Checkpoint)
-	require.True(t, KindArtifactUpdated.Follows())
-	require.False(t, KindPassEnd.Follows())
-	require.False(t, Kind("unknown").Follows())
+	require.True(t, KindArtifactUpdated.PartOfPass())
+	require.False(t, KindPassEnd.PartOfPass())
+	require.False(t, Kind("unknown").PartOfPass())
 	for range keptCheckpoints {
 		s.add(KindCheckpointCreated, "p", CheckpointCreated{ID: "x"})
 	}
