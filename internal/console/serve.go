@@ -135,7 +135,7 @@ func (at Listening) check() error {
 	if host == "localhost" || ip != nil && ip.IsLoopback() || at.Cert != "" || at.Proxy != "" {
 		return nil
 	}
-	return invalid("listen on %s: other machines could reach it, and passwords and prompts would not be encrypted; give "+
+	return invalid("listen on %s: other machines could reach it, and tokens and prompts would not be encrypted; give "+
 		"--tls-cert and --tls-key, or put it behind a proxy with TLS and name that: --behind-proxy https://HOST", at.Address)
 }
 

@@ -146,10 +146,8 @@ func TestScenarioByEveryClient(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")
-	for name, text := range storyFiles {
-		require.NoError(t, os.MkdirAll(filepath.Join(h.root, "definition"), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(h.root, "definition", name), []byte(text), 0o600))
-	}
+	h.storyTo(h.dir("definition"))
+	token := strings.TrimSpace(h.starter("token", "create", "ci", "--can", "operate"))
 	model := &trial{environment: h, t: t, source: h.dir("model")} // the same commit for all
 	require.NoError(t, os.Mkdir(model.source, 0o700))
 	model.write("work.txt", "line\n")
@@ -162,12 +160,21 @@ func TestScenarioByEveryClient(t *testing.T) {
 		for name, send := range storyClients() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				journal := h.within(t).story(t, name, send)
+				journal := h.within(t).story(t, name, nil, send)
 				mu.Lock()
 				defer mu.Unlock()
 				journals[name] = journal
 			})
 		}
+		t.Run("HTTP API", func(t *testing.T) {
+			t.Parallel()
+			h := h.within(t)
+			start, send := h.byAPI(h.console(token))
+			journal := h.story(t, "HTTP API", start, send)
+			mu.Lock()
+			defer mu.Unlock()
+			journals["HTTP API"] = journal
+		})
 	})
 	if t.Failed() {
 		return
@@ -179,17 +186,24 @@ func TestScenarioByEveryClient(t *testing.T) {
 	}
 }
 
-// story is a whole run by one client. It returns the journal without names, authentication, times, and what is another
-// for each run: its id, its folder, and its commits, which contain the time.
-func (h *environment) story(t *testing.T, client string, send storyClient) []byte {
+// story is a whole run by one client, which starts it, or the starter does. It returns the journal without names,
+// authentication, times, and what is another for each run: its id, its folder, and its commits, which contain the time.
+func (h *environment) story(
+	t *testing.T, client string, start func(tr *trial, definition string), send storyClient,
+) []byte {
 	t.Helper()
 	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
 	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),
 		dir: filepath.Join(folder, "run")}
 	require.NoError(t, os.CopyFS(tr.source, os.DirFS(h.dir("model"))))
 	tr.before = tr.standing()
-	h.starter("run", "--config", h.dir("definition/pipeline.yaml"), "--output-dir", tr.dir, "--source", tr.source,
-		"--task", "Add lines.", "--detach")
+	if start == nil {
+		start = func(tr *trial, definition string) {
+			h.starter("run", "--config", definition, "--output-dir", tr.dir, "--source", tr.source, "--task", "Add lines.",
+				"--detach")
+		}
+	}
+	start(tr, h.dir("definition/pipeline.yaml"))
 	var answered []run.Question
 	for _, step := range storySteps {
 		q := tr.asked(step.kind, answered...)

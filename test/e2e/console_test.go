@@ -1,0 +1,213 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// console is a starter that serves the HTTP API, with a token that can operate.
+type console struct {
+	h     *environment
+	cmd   *exec.Cmd
+	url   string
+	token string
+}
+
+// console starts a console and waits for its address. It ends with the test.
+func (h *environment) console(token string) *console {
+	h.t.Helper()
+	out, err := os.Create(filepath.Join(h.t.TempDir(), "console.log"))
+	require.NoError(h.t, err)
+	c := &console{h: h, cmd: h.command(context.WithoutCancel(h.t.Context()), "console", "--listen", "127.0.0.1:0"),
+		token: token}
+	c.cmd.Stdout, c.cmd.Stderr = out, out
+	require.NoError(h.t, c.cmd.Start())
+	h.t.Cleanup(func() {
+		c.end(syscall.SIGTERM)
+		out.Close()
+	})
+	until(h.t, "the console serves", func() bool {
+		for line := range strings.Lines(string(read(h.t, out.Name()))) {
+			if url, ok := strings.CutPrefix(line, "Console "); ok && strings.HasSuffix(line, "\n") {
+				c.url = strings.TrimSpace(url)
+			}
+		}
+		return c.url != ""
+	})
+	return c
+}
+
+// end ends the console with a signal; nothing if it has ended.
+func (c *console) end(s syscall.Signal) {
+	if c.cmd.ProcessState == nil {
+		_ = c.cmd.Process.Signal(s)
+		_ = c.cmd.Wait()
+	}
+}
+
+// post sends a request. A broken connection is an error.
+func (c *console) post(path, key string, body any) (status int, answer map[string]any, err error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := http.NewRequestWithContext(c.h.t.Context(), http.MethodPost, c.url+path, bytes.NewReader(raw))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &answer)
+	}
+	return got.StatusCode, answer, err
+}
+
+// do sends a request that must succeed.
+func (c *console) do(path, key string, body any) map[string]any {
+	c.h.t.Helper()
+	status, answer, err := c.post(path, key, body)
+	require.NoError(c.h.t, err)
+	require.Equal(c.h.t, http.StatusOK, status, answer)
+	return answer
+}
+
+// storyTo writes the files of the story.
+func (h *environment) storyTo(folder string) string {
+	h.t.Helper()
+	require.NoError(h.t, os.MkdirAll(folder, 0o700))
+	for name, text := range storyFiles {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	return filepath.Join(folder, "pipeline.yaml")
+}
+
+// TestAKilledConsoleActsOnce kills the console between a request and its answer. The same request to the next console
+// has no second effect: a start finds its run, and an instruction is given once.
+func TestAKilledConsoleActsOnce(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	definition := h.storyTo(h.dir("definition"))
+	tr := &trial{environment: h, t: t, source: h.dir("source")}
+	require.NoError(t, os.Mkdir(tr.source, 0o700))
+	tr.write("work.txt", "line\n")
+	tr.git("init", "-q", "-b", "main")
+	tr.git("add", "-A")
+	tr.git("commit", "-q", "-m", "Begin")
+	token := strings.TrimSpace(h.starter("token", "create", "ci", "--can", "operate"))
+
+	c := h.console(token)
+	start := map[string]any{"config": definition, "source": tr.source, "task": "Add lines."}
+	lost := make(chan error, 1)
+	go func() {
+		_, _, err := c.post("/v1/runs", "one", start)
+		lost <- err
+	}()
+	var dir string
+	until(t, "the run is claimed", func() bool {
+		claims, err := filepath.Glob(h.dir("runs/story-*/run.json"))
+		require.NoError(t, err)
+		if len(claims) > 0 {
+			dir = filepath.Dir(claims[0])
+		}
+		return dir != ""
+	})
+	c.end(syscall.SIGKILL)
+	<-lost
+	c = h.console(token)
+	started := c.do("/v1/runs", "one", start)
+	require.Equal(t, dir, started["directory"])
+	require.Equal(t, started["run_id"], c.do("/v1/runs", "one", start)["run_id"])
+	runs, err := os.ReadDir(h.dir("runs"))
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	other := c.do("/v1/runs", "two", start)
+	require.NotEqual(t, started["run_id"], other["run_id"], "another key starts another run")
+
+	tr.dir = dir
+	tr.asked(run.QuestionHandoff)
+	h.steerOnce(c, dir, token)
+}
+
+// steerOnce kills the console when the run is steered, and repeats the request. The console may have answered in the
+// last moment: its answer is forgotten, as if it had been killed earlier.
+func (h *environment) steerOnce(c *console, dir, token string) {
+	t := h.t
+	t.Helper()
+	path, body := "/v1/runs/"+metaOf(t, dir).RunID+"/steer", map[string]any{"text": "Keep the API."}
+	lost := make(chan error, 1)
+	go func() {
+		_, _, err := c.post(path, "three", body)
+		lost <- err
+	}()
+	steered := func() int { return len(of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)) }
+	until(t, "the run is steered", func() bool { return steered() == 1 })
+	c.end(syscall.SIGKILL)
+	<-lost
+	files, err := filepath.Glob(filepath.Join(h.state(), "console", "requests", "*"))
+	require.NoError(t, err)
+	for _, file := range files {
+		var kept map[string]any
+		if strings.HasSuffix(file, ".lock") || json.Unmarshal(read(t, file), &kept) != nil {
+			continue
+		}
+		delete(kept, "status")
+		raw, err := json.Marshal(kept)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, raw, 0o600))
+	}
+	c = h.console(token)
+	answer := c.do(path, "three", body)
+	require.Contains(t, answer["message"], "the next prompt contains the instruction")
+	require.Equal(t, answer, c.do(path, "three", body))
+	require.Equal(t, "token ci", of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)[0].Auth)
+	require.Equal(t, 1, steered())
+	c.do(path, "four", body)
+	until(t, "another key is another instruction", func() bool { return steered() == 2 })
+}
+
+// byAPI starts the run and sends every message with the HTTP API alone. A decision about another question is refused.
+func (h *environment) byAPI(c *console) (start func(tr *trial, definition string), send storyClient) {
+	start = func(tr *trial, definition string) {
+		c.do("/v1/runs", "story", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source,
+			"task": "Add lines."})
+	}
+	return start, func(tr *trial, verb string, m workflows.Message) {
+		path := "/v1/runs/" + metaOf(tr.t, tr.dir).RunID + "/" + verb
+		if verb == workflows.VerbSteer {
+			c.do(path, "", map[string]any{"text": m.Text, "role": m.Role})
+			return
+		}
+		decision := map[string]any{"action": m.Action, "feedback": m.Feedback, "note": m.Note, "by": m.By}
+		decision["question"] = "plan:1:5:00000000"
+		status, answer, err := c.post(path, "", decision)
+		require.NoError(tr.t, err)
+		require.Equal(tr.t, http.StatusUnprocessableEntity, status, answer)
+		delete(decision, "question") // the open one, as the other clients answer it
+		c.do(path, "", decision)
+	}
+}
