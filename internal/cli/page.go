@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/internal/view"
@@ -71,9 +72,9 @@ files of a workspace are read from the run's store. No server is needed.`,
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) (err error) {
 		options := o.options()
 		options.Next = a.recordedNext(d)
-		s := openContents(ctx, d)
-		defer func() { err = errors.Join(err, s.close()) }()
-		options.Contents = s.copy
+		s := operations.OpenContents(ctx, d)
+		defer func() { err = errors.Join(err, s.Close()) }()
+		options.Contents = s.Copy
 		var page bytes.Buffer
 		if err := report.Write(&page, d, options); err != nil {
 			return err

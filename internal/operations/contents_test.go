@@ -1,4 +1,4 @@
-package cli
+package operations
 
 import (
 	"bytes"
@@ -19,18 +19,18 @@ func TestContentsComeFromStoreOfRun(t *testing.T) {
 	d := projector.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "r", ThreadID: "r", Store: "file://" + folder}))
 
-	missing := openContents(t.Context(), d.Dir)
-	require.ErrorIs(t, missing.copy("any", io.Discard), os.ErrNotExist)
-	require.NoError(t, missing.close())
+	missing := OpenContents(t.Context(), d.Dir)
+	require.ErrorIs(t, missing.Copy("any", io.Discard), os.ErrNotExist)
+	require.NoError(t, missing.Close())
 	require.NoFileExists(t, folder, "reading creates no store")
 
 	s, err := store.Open(t.Context(), "file://"+folder)
 	require.NoError(t, err)
 	digest, err := s.Put(t.Context(), []byte("text"))
 	require.NoError(t, err)
-	there := openContents(t.Context(), d.Dir)
+	there := OpenContents(t.Context(), d.Dir)
 	var got bytes.Buffer
-	require.NoError(t, there.copy(string(digest), &got))
+	require.NoError(t, there.Copy(string(digest), &got))
 	require.Equal(t, "text", got.String())
-	require.NoError(t, there.close())
+	require.NoError(t, there.Close())
 }

@@ -1,4 +1,4 @@
-package cli
+package operations
 
 import (
 	"context"
@@ -9,13 +9,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// contents reads files of a run's workspace from its store. Without the store every read is the same error.
-type contents struct {
+// Contents reads files of a run's workspace from its store. Without the store every read is the same error.
+type Contents struct {
 	ctx   context.Context
 	end   context.CancelFunc
 	store *store.Store
@@ -25,16 +24,16 @@ type contents struct {
 // contentsWithin limits how long a page waits for a store that responds slowly or not at all.
 const contentsWithin = 30 * time.Second
 
-// openContents opens the store of a run. Unlike [store.Open], it creates nothing.
-func openContents(ctx context.Context, d rundir.Dir) *contents {
-	c := &contents{}
+// OpenContents opens the store of a run. Unlike [store.Open], it creates nothing.
+func OpenContents(ctx context.Context, d rundir.Dir) *Contents {
+	c := &Contents{}
 	c.ctx, c.end = context.WithTimeout(ctx, contentsWithin)
 	claim, err := d.Claim()
 	if err == nil {
 		err = presentStore(claim.Store)
 	}
 	if err == nil {
-		c.store, err = operations.OpenStore(c.ctx, claim.Store)
+		c.store, err = OpenStore(c.ctx, claim.Store)
 	}
 	c.err = err
 	return c
@@ -42,7 +41,7 @@ func openContents(ctx context.Context, d rundir.Dir) *contents {
 
 // presentStore returns an error if the folder of a store is missing, as on another machine.
 func presentStore(at string) error {
-	if !operations.HostBound(at) {
+	if !HostBound(at) {
 		return nil
 	}
 	u, err := url.Parse(at)
@@ -55,7 +54,8 @@ func presentStore(at string) error {
 	return nil
 }
 
-func (c *contents) copy(digest string, to io.Writer) error {
+// Copy writes the content of a file, named by its digest.
+func (c *Contents) Copy(digest string, to io.Writer) error {
 	if c.err != nil {
 		return c.err
 	}
@@ -69,7 +69,8 @@ func (c *contents) copy(digest string, to io.Writer) error {
 	return err
 }
 
-func (c *contents) close() error {
+// Close releases the store.
+func (c *Contents) Close() error {
 	c.end()
 	if c.store == nil {
 		return nil
