@@ -3,6 +3,8 @@ package operations
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -36,11 +38,11 @@ type stamp [len(rowFiles)]struct {
 const unsettled = 2 * time.Second
 
 // stampOf returns the stamp of a directory. It is of no use if a file has just changed: another change may have the
-// same time.
+// same time. Nothing of the files is read, so links are followed.
 func stampOf(d projector.Dir, now time.Time) (s stamp, useful bool) {
 	useful = true
 	for i, name := range rowFiles {
-		fi, err := d.Stat(name)
+		fi, err := os.Stat(filepath.Join(d.Root, name))
 		if err != nil {
 			continue
 		}
