@@ -180,6 +180,7 @@ func (c *collector) pass(e run.Event) {
 		r.Turn = c.turns
 	}
 	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, layout.PromptFile(p.Pass)
+	r.Frames = layout.EnvelopeFile(p.Pass)
 	if p.Reply != nil {
 		r.Reply = layout.ReplyFile(p.Pass)
 	}

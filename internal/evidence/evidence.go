@@ -126,6 +126,7 @@ type Pass struct {
 	Tally  []run.Count `json:"-"` // of a verifier
 	Prompt string      `json:"-"` // file in the run directory
 	Reply  string      `json:"-"` // file; "": the pass was given up
+	Frames string      `json:"-"` // file with what the agent reported; it may be missing
 	Before string      `json:"-"` // digest of the artifact
 	After  string      `json:"-"` // digest; "": the artifact did not change
 }

@@ -101,7 +101,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Files:  files,
 		Commit: "commit-1", Checks: end.Validation, Verdict: "verdict", Findings: end.Findings, Score: end.Score,
 		Value: "value", Tampered: &tampered, Found: end.Found, Scope: end.Scope, Set: "S1", Turn: 1, Tally: end.Tally,
-		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Before: "before", After: "after"}, e.Passes[0])
+		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Frames: layout.EnvelopeFile(p), Before: "before",
+		After: "after"}, e.Passes[0])
 	require.Equal(t, []any{failed, "", "", "", run.CategoryOutputEmpty, 0, 0.0, 0, run.CostExact},
 		[]any{e.Passes[1].Seq, e.Passes[1].Reply, e.Passes[1].Before, e.Passes[1].After, e.Passes[1].Outcome,
 			e.Passes[1].Turn,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // difference is the change of one pass to the artifact, or the delivered change.
@@ -54,7 +56,7 @@ func (v *page) differences(s source) {
 		before, err1 := texts.read(p.Before)
 		after, err2 := texts.read(p.After)
 		if err1 != nil || err2 != nil {
-			d.Missing = "Its text before or after is no longer in the directory."
+			d.Missing = missingText
 		} else {
 			d.compare(before, after)
 		}
@@ -67,6 +69,57 @@ func (v *page) differences(s source) {
 		v.Patch = &d
 	}
 }
+
+// Difference is the change of one file.
+type Difference = difference
+
+// Patch returns the changes of a patch of git, one for each file. Each shows the first lines of its change.
+func Patch(raw string) []Difference {
+	var all []Difference
+	for _, part := range strings.Split("\n"+raw, "\ndiff --git ")[1:] {
+		title, rest, _ := strings.Cut(part, "\n")
+		if _, after, ok := strings.Cut(title, " b/"); ok {
+			title = after
+		}
+		d := Difference{Title: title}
+		d.take([]byte(rest))
+		all = append(all, d)
+	}
+	return all
+}
+
+// ChangesOf returns what one pass changed: files of the workspace, or the artifact. more counts files that the journal
+// does not list.
+func ChangesOf(d rundir.Dir, seq int64, o Options) (all []Difference, more int, err error) {
+	s, _, err := load(d, o.filled())
+	if err != nil {
+		return nil, 0, err
+	}
+	room := newSpace(s.opt)
+	for _, p := range s.found.Passes {
+		switch {
+		case p.Seq != seq:
+			continue
+		case p.After == "":
+			c := s.filesOf(p, &room)
+			return c.Files, c.More, nil
+		}
+		texts := artifacts{s: s, files: s.files()}
+		before, err1 := texts.read(p.Before)
+		after, err2 := texts.read(p.After)
+		d := Difference{Title: s.found.Artifact.File}
+		if err := errors.Join(err1, err2); err != nil {
+			d.Missing = missingText
+		} else {
+			d.compare(before, after)
+		}
+		return []Difference{d}, 0, nil
+	}
+	return nil, 0, nil
+}
+
+// missingText stands for the change of an artifact without one of its versions.
+const missingText = "Its text before or after is no longer in the directory."
 
 // compare returns the unified difference of two texts.
 func (d *difference) compare(before, after []byte) {

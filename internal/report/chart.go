@@ -237,7 +237,8 @@ func ink(n int) color.Color { return color.NRGBA{R: 1, G: uint8(n), B: 1, A: 255
 
 var inkShape = regexp.MustCompile(`(fill|stroke):#01(0[1-9])01`)
 
-// inPage adapts a drawing to the page: it removes size and fonts, and replaces colours. Text in it is already escaped.
+// inPage adapts a drawing to the page: it removes size and fonts, and replaces colours. Styles become attributes, which
+// the policy of a page that allows no inline style does not forbid. Text in it is already escaped.
 func inPage(svg string) template.HTML {
 	_, svg, _ = strings.Cut(svg, "viewBox=")
 	svg = inkShape.ReplaceAllStringFunc(svg, func(m string) string {
@@ -249,10 +250,24 @@ func inPage(svg string) template.HTML {
 		return name + ":var(" + map[int]string{text: "--muted", grid: "--line", faint: "--faint"}[n] + ")"
 	})
 	svg = fontShape.ReplaceAllString(svg, "")
+	svg = styleShape.ReplaceAllStringFunc(svg, attributes)
 	return template.HTML(`<svg aria-hidden="true" viewBox=` + svg) //nolint:gosec // the library escapes texts
 }
 
 var fontShape = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;?`)
+
+var styleShape = regexp.MustCompile(`style="[^"]*"`)
+
+// attributes returns a style as attributes of the element.
+func attributes(style string) string {
+	var out []string
+	for _, one := range strings.Split(strings.TrimSuffix(strings.TrimPrefix(style, `style="`), `"`), ";") {
+		if name, value, ok := strings.Cut(one, ":"); ok {
+			out = append(out, fmt.Sprintf("%s=%q", strings.TrimSpace(name), strings.TrimSpace(value)))
+		}
+	}
+	return strings.Join(out, " ")
+}
 
 // short cuts a name to a number of characters.
 func short(name string, most int) string {

@@ -402,7 +402,7 @@ func (c *Comparison) strips(v *page, room int64) []strip {
 	var out []strip
 	left := 0
 	for _, k := range order {
-		st := strip{Name: fmt.Sprintf("Round %d · %s", k.round, viewOf(k.name))}
+		st := strip{Name: fmt.Sprintf("Round %d · %s", k.round, ViewOf(k.name))}
 		for i, p := range shots[k] {
 			side := []string{"A", "B"}[i]
 			if p == nil {
@@ -415,7 +415,7 @@ func (c *Comparison) strips(v *page, room int64) []strip {
 			}
 			room -= used
 			pic.Caption, pic.Alt = side, fmt.Sprintf("The page of run %s in round %d, %s", side, k.round,
-				viewOf(k.name))
+				ViewOf(k.name))
 			st.Shots = append(st.Shots, pic)
 		}
 		if len(st.Shots) > 0 {

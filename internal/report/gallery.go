@@ -50,7 +50,7 @@ func (v *page) gallery(s source) {
 	room := s.opt.Pictures
 	left, size := 0, int64(0)
 	for _, n := range namesOf(v, s) {
-		st := strip{Name: viewOf(n.name)}
+		st := strip{Name: ViewOf(n.name)}
 		for _, p := range n.shots {
 			pic, used, err := embed(s.dir, p.shot, room)
 			switch {
@@ -79,8 +79,8 @@ func (v *page) gallery(s source) {
 	}
 }
 
-// viewOf describes a picture: full-1440x900.png is "Whole page, 1440x900".
-func viewOf(name string) string {
+// ViewOf describes a picture: full-1440x900.png is "Whole page, 1440x900".
+func ViewOf(name string) string {
 	name = strings.TrimSuffix(name, path.Ext(name))
 	kind, rest, _ := strings.Cut(name, "-")
 	size, step, scrolled := strings.Cut(rest, "-step")

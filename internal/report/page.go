@@ -149,7 +149,7 @@ func (v *page) fill(s source) error {
 	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
 	shown := view.Recorded(st)
 	v.StatusText, v.Means, v.Advice = shown.StatusText(), shown.Means(), st.Advice()
-	v.StatusClass = statusClass(st.Status)
+	v.StatusClass = StatusClass(st.Status)
 	if text := shown.Limit(); text != "" {
 		v.Means += " It " + text + "."
 	}
@@ -175,8 +175,8 @@ func (v *page) fill(s source) error {
 	return nil
 }
 
-// statusClass returns the CSS class of a status.
-func statusClass(s run.Status) string {
+// StatusClass returns the CSS class of a status.
+func StatusClass(s run.Status) string {
 	return string(cmp.Or(s.Color(), run.ColorPaused))
 }
 

@@ -13,6 +13,7 @@ import (
 
 // group is a round of a stage, with its passes.
 type group struct {
+	Stage string // its name in the journal
 	Title string
 	Note  string
 	Bad   bool
@@ -63,6 +64,7 @@ func (s source) textsOf(p evidence.Pass, space *int) texts {
 
 // row is one pass.
 type row struct {
+	Seq                         int64 // of its event
 	Name, Role, Result, Changes string
 	At                          string
 	DurationMS                  int64
@@ -86,7 +88,7 @@ func (v *page) groups(s source) []group {
 	room := newSpace(s.opt)
 	for _, p := range passes {
 		if key := fmt.Sprint(p.Stage, "\x00", p.Round, "\x00", p.Set); key != last || len(all) == 0 {
-			all, last = append(all, group{Title: s.title(p)}), key
+			all, last = append(all, group{Stage: p.Stage, Title: s.title(p)}), key
 		}
 		g := &all[len(all)-1]
 		r := rowOf(p)
@@ -145,7 +147,7 @@ func (g *group) sum() {
 
 func rowOf(p evidence.Pass) row {
 	r := row{
-		Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), At: p.StartedAt, DurationMS: p.DurationMS,
+		Seq: p.Seq, Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), At: p.StartedAt, DurationMS: p.DurationMS,
 		Attempts: p.Attempts, Outcome: p.Outcome, USD: p.USD, Unknown: p.Unknown,
 		Bad: p.Outcome != run.CategoryOK || !p.Checks.Passed && len(p.Checks.Checks) > 0 || p.Value == "failed",
 	}

@@ -54,6 +54,24 @@ func Write(to io.Writer, d rundir.Dir, o Options) error {
 	return execute(to, "report", v)
 }
 
+// Page is the content of the page of a run.
+type Page = page
+
+// Group is a round of a stage, with its passes.
+type Group = group
+
+// Asked is a question with its place.
+type Asked = asked
+
+// Read returns the content of the page, for pages that show parts of it.
+func Read(d rundir.Dir, o Options) (*Page, error) { return read(d, o.filled()) }
+
+// Fragments returns a copy of the templates "facts", "chart", "shot" and "difference" with their functions.
+func Fragments() (*template.Template, error) { return pages.Clone() }
+
+// Style returns the style sheet of the pages.
+func Style() string { return styleSource }
+
 // execute writes a page. Text of agents and of foreign files can contain characters that change the order in which a
 // browser shows the text around them; they are shown as codes, as in a terminal.
 func execute(to io.Writer, name string, v any) error {
