@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/console"
 	"github.com/passbook-run/passbook/internal/console/login"
+	"github.com/passbook-run/passbook/internal/console/pages"
 	"github.com/passbook-run/passbook/internal/identity"
 )
 
@@ -38,7 +39,7 @@ needs no Temporal server; other requests start one if none runs.`,
 		if err != nil {
 			return err
 		}
-		o := console.Options{Host: a.host(), User: own.Name, Err: a.err}
+		o := console.Options{Host: a.host(), User: own.Name, Err: a.err, Pages: pages.New}
 		return console.Serve(ctx, o, at, func(base string) error {
 			path, err := login.NewLink(a.settings.StateDir, time.Now())
 			if err != nil {

@@ -1,0 +1,274 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/run"
+)
+
+var (
+	everything = flag.Bool("pages.all", false, "every page at every width, in both themes and without scripts")
+	shots      = flag.String("pages.shots", "", "a folder for pictures of the pages")
+)
+
+// tab is a tab of a real Chromium, with its messages and the requests that leave the server.
+type tabOf struct {
+	t      *testing.T
+	ctx    context.Context
+	server *httptest.Server
+	mu     sync.Mutex
+	log    []string
+}
+
+// openTab starts a Chromium.
+func openTab(t *testing.T, d *desk) *tabOf {
+	t.Helper()
+	program, err := browser.Find("")
+	if err != nil {
+		t.Skip(err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.Flag("disable-background-networking", true))
+	alloc, stop := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(alloc)
+	t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // for a busy machine
+	t.Cleanup(cancel)
+	b := &tabOf{t: t, ctx: ctx, server: httptest.NewServer(d.handler)}
+	t.Cleanup(func() {
+		b.server.CloseClientConnections() // the pages follow their runs
+		b.server.Close()
+	})
+	require.NoError(t, chromedp.Listen(ctx, b.hear))
+	require.NoError(t, chromedp.Do(ctx, command(network.Enable, network.EnableParams{}),
+		command(runtime.Enable, cdp.Empty{}), command(cdplog.Enable, cdp.Empty{})))
+	return b
+}
+
+func command[P any](c cdp.Command[P, cdp.Empty], p P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, c, p)
+		return chromedp.Void{}, err
+	}
+}
+
+func (b *tabOf) hear(ev any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch ev := ev.(type) {
+	case *network.EventRequestWillBeSent:
+		if u := ev.Request.URL; !strings.HasPrefix(u, b.server.URL) && !strings.HasPrefix(u, "data:") {
+			b.log = append(b.log, "request for "+u)
+		}
+	case *runtime.EventConsoleAPICalled:
+		b.log = append(b.log, "console: "+string(ev.Type))
+	case *runtime.EventExceptionThrown:
+		b.log = append(b.log, "exception: "+ev.ExceptionDetails.Text)
+	case *cdplog.EventEntryAdded:
+		b.log = append(b.log, "log: "+ev.Entry.Text)
+	}
+}
+
+func (b *tabOf) messages() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.log
+}
+
+// look sets the width of the window and the theme.
+func (b *tabOf) look(width int, scheme string) {
+	b.t.Helper()
+	height := int64(900)
+	if width < 500 {
+		height = 760
+	}
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(int64(width), height),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+				{Name: "prefers-reduced-motion", Value: "reduce"}}})))
+}
+
+func (b *tabOf) open(path string) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(b.server.URL+path)))
+}
+
+// eval evaluates JavaScript in the page, also where its own is switched off.
+func eval[T any](b *tabOf, script string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err, script)
+	return v
+}
+
+// until waits for a condition in the page.
+func (b *tabOf) until(script string) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		v, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](script))
+		return err == nil && v // the page may be loading
+	}, time.Minute, 50*time.Millisecond, script)
+}
+
+func (b *tabOf) press(keys string) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
+}
+
+// tabTo presses Tab until an element that matches has the focus.
+func (b *tabOf) tabTo(selector string) {
+	b.t.Helper()
+	for range 60 {
+		if eval[bool](b, fmt.Sprintf(`document.activeElement.matches(%q)`, selector)) {
+			return
+		}
+		b.press(kb.Tab)
+	}
+	b.t.Fatalf("no Tab leads to %s", selector)
+}
+
+// keep takes a picture of the page with -pages.shots.
+func (b *tabOf) keep(name string) {
+	b.t.Helper()
+	if *shots == "" {
+		return
+	}
+	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.MkdirAll(*shots, 0o755))
+	require.NoError(b.t, os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o644))
+}
+
+// axe is the version of the accessibility checker.
+const axe = "4.14.1"
+
+// accessibility returns the script of axe-core, which npm installs once into the user's cache.
+func accessibility(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	folder := filepath.Join(cache, "passbook", "tests", "axe-core-"+axe)
+	file := filepath.Join(folder, "node_modules", "axe-core", "axe.min.js")
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		return string(raw)
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("accessibility is not checked without npm")
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(folder), 0o755))
+	temp, err := os.MkdirTemp(filepath.Dir(folder), ".installing-")
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix",
+		temp, "axe-core@"+axe).CombinedOutput()
+	require.NoError(t, err, string(out))
+	if err := os.Rename(temp, folder); err != nil { // another process was faster
+		require.NoError(t, errors.Join(os.RemoveAll(temp)))
+	}
+	raw, err = os.ReadFile(file)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// violations are the serious findings of axe-core on the page.
+func (b *tabOf) violations(script string) []string {
+	b.t.Helper()
+	eval[int](b, script+";0")
+	return eval[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
+		.filter(v => v.impact === "serious" || v.impact === "critical")
+		.map(v => v.id + ": " + v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary).join(" | ")))`)
+}
+
+// pagesOf are one page of each kind.
+func pagesOf(id, paused string) map[string]string {
+	return map[string]string{
+		"inbox": "/inbox", "runs": "/runs", "run": "/runs/" + id, "changes": "/runs/" + id + "/changes",
+		"cost": "/runs/" + id + "/cost", "checkpoints": "/runs/" + paused + "/checkpoints",
+		"pictures": "/runs/" + id + "/pictures", "history": "/runs/" + id + "/history", "log": "/runs/" + id + "/log",
+		"pass": "/runs/" + id + "/passes/4", "revert": "/runs/" + paused + "/do/revert?at=cp-S1",
+		"replay": "/runs/" + paused + "/do/replay", "missing": "/runs/nothing",
+	}
+}
+
+// TestPagesInBrowser requires that every page fits a phone, has no serious accessibility problem, requests nothing from
+// elsewhere and runs nothing that an agent wrote. With -pages.all also on wide screens, in the dark, without scripts.
+func TestPagesInBrowser(t *testing.T) {
+	script := accessibility(t)
+	d := newDesk(t)
+	asking(t, first, morning).write(d.root)
+	paused := begin(t, second, morning.Add(time.Minute))
+	paused.pass(1, "One.")
+	paused.pass(2, strings.Repeat("x", 1<<20))
+	paused.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested, By: "ada " + evil})
+	paused.write(d.root)
+	b := openTab(t, d)
+	widths, schemes := []int{360}, []string{"light"}
+	if *everything {
+		widths, schemes = []int{360, 800, 1400}, []string{"light", "dark"}
+	}
+	for _, scheme := range schemes {
+		for _, width := range widths {
+			b.look(width, scheme)
+			for name, path := range pagesOf(first, second) {
+				b.open(path)
+				b.keep(fmt.Sprintf("%s-%s-%d", name, scheme, width))
+				eval[int](b, `document.querySelectorAll("details:not(.shot details)").forEach(d => d.open = true);
+					document.querySelectorAll(".talks input").forEach(i => i.click()), 0`)
+				wide := eval[int](b, `document.documentElement.scrollWidth`)
+				require.LessOrEqual(t, wide, width, "%s at %d pixels is %d wide", path, width, wide)
+				require.Empty(t, b.violations(script), "%s at %d pixels, %s", path, width, scheme)
+			}
+		}
+	}
+	require.Equal(t, []string{"log: Failed to load resource: the server responded with a status of 404 (Not Found)"},
+		slices.Compact(b.messages()))
+}
+
+// TestQuestionIsAnsweredByKeyboard follows the keys from the inbox to the decision, on a phone, also without scripts.
+func TestQuestionIsAnsweredByKeyboard(t *testing.T) {
+	d := newDesk(t)
+	asking(t, first, morning).write(d.root)
+	b := openTab(t, d)
+	for _, off := range []bool{false, true} {
+		require.NoError(t, chromedp.Do(b.ctx, command(emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: off})))
+		d.connected = 0
+		b.look(360, "light")
+		b.open("/inbox")
+		b.tabTo(`input[name=action]`)
+		b.press(kb.ArrowDown) // the second answer needs feedback
+		require.Equal(t, "retry_feedback", eval[string](b, `document.querySelector("input[name=action]:checked").value`))
+		b.tabTo(`#feedback`)
+		require.True(t, eval[bool](b, `(() => { const r = document.activeElement.getBoundingClientRect();
+			return r.top >= 0 && r.bottom <= innerHeight })()`), "the feedback is on the screen")
+		b.press("Name the source.")
+		b.tabTo(`.send button`)
+		b.press(kb.Enter)
+		b.until(`document.querySelector("h1").textContent === "That did not work"`)
+		require.Equal(t, 1, d.connected, "the decision was sent to the run")
+	}
+}

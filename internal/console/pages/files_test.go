@@ -1,0 +1,113 @@
+package pages
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/run"
+)
+
+func (d *desk) head(path string) http.Header {
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, httptest.NewRequestWithContext(d.t.Context(), http.MethodGet, path, nil))
+	require.Equal(d.t, http.StatusOK, w.Code, path)
+	return w.Header()
+}
+
+func TestFilesOfAgentsAreNoDocumentsOfThisServer(t *testing.T) {
+	d := newDesk(t)
+	asking(t, first, morning).write(d.root)
+	h := d.head("/runs/" + first + "/artifact")
+	require.Equal(t, "sandbox; default-src 'none'", h.Get("Content-Security-Policy"))
+	require.Equal(t, "application/octet-stream", h.Get("Content-Type"))
+	require.Equal(t, "attachment; filename*=UTF-8''artifact.html", h.Get("Content-Disposition"))
+	require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+	h = d.head("/runs/" + first + "/pictures/_orchestrator/screenshots/cycle-1/viewport-1440x900.png")
+	require.Equal(t, "sandbox; default-src 'none'", h.Get("Content-Security-Policy"))
+	require.Equal(t, "image/png", h.Get("Content-Type"))
+	require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+}
+
+func TestPagesAllowOnlyThisServer(t *testing.T) {
+	d := newDesk(t)
+	asking(t, first, morning).write(d.root)
+	for _, path := range everyPage(first) {
+		h := d.head(path)
+		require.Contains(t, h.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'", path)
+		require.Contains(t, h.Get("Content-Security-Policy"), "frame-ancestors 'none'", path)
+		require.Equal(t, "no-store", h.Get("Cache-Control"), path)
+	}
+}
+
+func TestPagesNeedAnIdentity(t *testing.T) {
+	w := httptest.NewRecorder()
+	New(api.Host{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil))
+	require.Equal(t, http.StatusUnauthorized, w.Code)
+}
+
+// A page of a run gets an event when the journal has grown, and the output of running calls.
+func TestLiveEvents(t *testing.T) {
+	d := newDesk(t)
+	s := begin(t, first, morning)
+	s.pass(1, "One.")
+	dir := s.write(d.root)
+	server := httptest.NewServer(d.handler)
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/runs/"+first+"/live", nil)
+	require.NoError(t, err)
+	answer, err := server.Client().Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+
+	lines := bufio.NewScanner(answer.Body)
+	require.True(t, lines.Scan(), "the answer begins at once")
+	require.Equal(t, "retry: 2000", lines.Text())
+	before := len(s.lines)
+	pass := run.Pass{Step: "002", Number: 2, InRound: 2, OfRound: 4, Round: 1, Role: "builder", Gives: "artifact"}
+	s.add(run.KindPassStart, run.PassStart{Pass: pass, Agent: "agent", Call: "no-call", Attempt: 1, Attempts: 3,
+		Prompt: s.blobs.keep("p"), Before: s.artifact.Digest})
+	s.extend(dir, before)
+	var kinds []string
+	var text strings.Builder
+	for lines.Scan() && len(kinds) < 2 {
+		if kind, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			kinds = append(kinds, kind)
+		}
+		text.WriteString(lines.Text() + "\n")
+	}
+	require.Equal(t, []string{"now", "changed"}, kinds, text.String())
+	require.Contains(t, text.String(), "builder")
+	require.Contains(t, text.String(), "not available here")
+
+	require.NoError(t, server.Config.Shutdown(ctx), "an open stream does not hold up the end of the server")
+}
+
+// The list of 1,000 runs and the inbox of 1,000 questions need no time per run once they are known.
+func BenchmarkThousandRuns(b *testing.B) {
+	d := newDesk(b)
+	for i := range 1000 {
+		s := begin(b, fmt.Sprintf("%08x-cccc-4ccc-8ccc-cccccccccccc", i+1), morning.Add(time.Duration(i)*time.Second))
+		s.ask("h-1")
+		s.write(d.root)
+	}
+	for _, path := range []string{"/runs", "/inbox"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				code, _ := d.get(path)
+				require.Equal(b, http.StatusOK, code)
+			}
+		})
+	}
+}

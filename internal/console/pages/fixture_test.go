@@ -1,0 +1,251 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// evil is text of an agent that tries to be markup, to run, to reorder the text around it, or to widen the page.
+const evil = `</pre></title></textarea><script>alert(1)</script><img src=x onerror=alert(2)>"'` +
+	"\u202emoc.live\u2066 \x1b[31mred\x1b]0;title\x07 javascript:alert(3) " +
+	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
+
+// blobs are a store in memory.
+type blobs map[string][]byte
+
+func (b blobs) Get(_ context.Context, digest string) ([]byte, error) {
+	data, ok := b[digest]
+	if !ok {
+		return nil, fmt.Errorf("blob %s: %w", digest, fs.ErrNotExist)
+	}
+	return data, nil
+}
+
+func (b blobs) Put(_ context.Context, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := hex.EncodeToString(sum[:])
+	b[name] = data
+	return name, nil
+}
+
+func (b blobs) Name(_ context.Context, name string, data []byte) error {
+	if _, there := b[name]; !there {
+		b[name] = data
+	}
+	return nil
+}
+
+func (b blobs) keep(data string) run.Blob {
+	name, err := b.Put(context.Background(), []byte(data))
+	if err != nil {
+		panic(err)
+	}
+	return run.Blob{Digest: name, Size: int64(len(data)), Chars: len(data)}
+}
+
+// treeless is a store for runs without a workspace.
+type treeless struct {
+	projector.Trees
+	blobs
+}
+
+// story writes the journal of a run.
+type story struct {
+	t        testing.TB
+	id       string
+	blobs    blobs
+	state    run.State
+	lines    []string
+	phase    string
+	artifact run.Blob
+	began    time.Time
+}
+
+func (s *story) moment() string {
+	return run.Time(s.began.Add(time.Duration(s.state.Seq) * time.Second))
+}
+
+func (s *story) add(kind run.Kind, payload any) {
+	s.t.Helper()
+	raw, err := run.Payload(payload)
+	require.NoError(s.t, err)
+	e := run.Event{Seq: s.state.Seq + 1, TS: s.moment(), Kind: kind, Payload: raw}
+	if s.phase != "" {
+		e.Phase = &s.phase
+	}
+	s.state = run.Apply(s.state, e)
+	require.Empty(s.t, s.state.InvalidTransition)
+	line, err := e.Line()
+	require.NoError(s.t, err)
+	s.lines = append(s.lines, line)
+}
+
+// begin starts a run that revises a page.
+func begin(t testing.TB, id string, began time.Time) *story {
+	s := &story{t: t, id: id, blobs: blobs{}, began: began}
+	inputs, err := json.Marshal(rundir.Inputs{Version: 1})
+	require.NoError(t, err)
+	s.artifact = s.blobs.keep("<html>\n<script>alert(4)</script>\n</html>\n")
+	s.add(run.KindRunStart, run.RunStart{
+		Task: "A page about " + evil, RunKind: "pipeline", Pipeline: "weave", RunID: id, ThreadID: id, Epoch: 1,
+		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep("{}").Digest,
+		Inputs: s.blobs.keep(string(inputs)).Digest, Artifact: &run.ArtifactRef{File: "artifact.html", Seed: s.artifact},
+		Stages: []run.StageRef{{Name: "write", Kind: "each"}, {Name: "harden", Kind: "repeat"}},
+		Budget: run.Budget{CapUSD: 4, WarnUSD: 3}, TotalPasses: 4, MaxRounds: 6,
+	})
+	s.phase = "write"
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1})
+	return s
+}
+
+// pass completes a pass with a reply, and with a picture of the page.
+func (s *story) pass(n int, reply string) {
+	p := run.Pass{Step: fmt.Sprintf("%03d", n), Number: n, InRound: n, OfRound: 4, Round: 1, Role: "builder",
+		Gives: "artifact", Title: fmt.Sprintf("Pass %d %s", n, evil)}
+	s.add(run.KindPassStart, run.PassStart{Pass: p, Agent: "agent", Call: p.Step, Attempt: 1, Attempts: 3,
+		Prompt: s.blobs.keep("Make it better. " + evil), Before: s.artifact.Digest})
+	answer := s.blobs.keep(reply)
+	now := s.blobs.keep(strings.Replace(string(s.blobs[s.artifact.Digest]), "</html>",
+		fmt.Sprintf("<p>line %d %s</p>\n</html>", n, evil), 1))
+	end := run.PassEnd{Pass: p, Call: p.Step, Outcome: "ok", StartedAt: s.state.TS, CompletedAt: s.state.TS,
+		DurationMS: 1500, Attempts: 1, Reply: &answer, Before: s.artifact.Digest, Artifact: &now, Modified: true,
+		Validation: run.Validation{Passed: true, Checks: []run.Check{{Name: "whole " + evil, Passed: true}},
+			Warnings: []string{}},
+		Spend: run.Spend{USD: 0.25, Tokens: run.Tokens{Input: 100, Output: 20}, Model: "m"},
+		Next:  &run.Place{Round: 1, Step: n}}
+	s.add(run.KindPassEnd, end)
+	s.artifact = now
+	s.add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: now})
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: fmt.Sprintf("cp-S%d", n), AtPass: n, USD: s.state.Total()})
+}
+
+// shots takes a picture of the page.
+func (s *story) shots(round int) {
+	var buf bytes.Buffer
+	img := image.NewGray(image.Rect(0, 0, 144, 90))
+	for i := range img.Pix {
+		img.Pix[i] = uint8(60 * round)
+	}
+	require.NoError(s.t, png.Encode(&buf, img))
+	raw, err := json.Marshal([]run.Shot{{Name: "viewport-1440x900.png", Digest: s.blobs.keep(buf.String()).Digest,
+		Size: int64(buf.Len()), Width: 144, Height: 90}})
+	require.NoError(s.t, err)
+	s.add(run.KindScreenshots, run.Screenshots{Step: "shots", Round: round, Dir: fmt.Sprintf("screenshots/cycle-%d",
+		round), Manifest: s.blobs.keep(string(raw)), Count: 1, Attempts: 1})
+}
+
+// ask opens a question about the work so far.
+func (s *story) ask(id string) {
+	s.add(run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: id, Phase: "write", Round: 1,
+		Type: run.HandoffFeedbackAlways, Trigger: "approved", Digest: "d-" + id, Question: "Is it good? " + evil,
+		Actions: []string{"continue", "retry_feedback", "halt"}, Subject: s.state.Subject()})
+}
+
+func (s *story) decide(id, action string) {
+	s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: id, Action: action,
+		DecidedBy: "grace", DecidedAt: s.moment(), Feedback: "yes " + evil})
+}
+
+// write makes the run directory below a folder.
+func (s *story) write(root string) projector.Dir {
+	s.t.Helper()
+	d := projector.At(filepath.Join(root, s.id))
+	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: s.id, ThreadID: s.id, Pipeline: "weave",
+		CreatedAt: run.Time(s.began), Store: "file://" + filepath.Join(root, "no-store")}))
+	p, err := d.Project(s.t.Context(), treeless{blobs: s.blobs}, projector.Batch{Epoch: 1, First: 1, Lines: s.lines})
+	require.NoError(s.t, err)
+	require.Equal(s.t, run.ProjectionWritten, p.Outcome)
+	return d
+}
+
+var morning = time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+
+// asking is a run with passes, pictures and an open question.
+func asking(t testing.TB, id string, began time.Time) *story {
+	s := begin(t, id, began)
+	s.pass(1, "First. "+evil)
+	s.shots(1)
+	s.pass(2, "Second.\n\n```\ncode\n```\n"+evil)
+	s.shots(2)
+	s.ask("h-1")
+	return s
+}
+
+// desk is a console over stored runs, without a server.
+type desk struct {
+	t         testing.TB
+	root      string
+	handler   http.Handler
+	connected int // attempts to connect to a server
+	can       api.Access
+}
+
+var errNoServer = errors.New("no server in this test")
+
+func newDesk(t testing.TB) *desk {
+	d := &desk{t: t, root: t.TempDir(), can: api.CanOperate}
+	h := api.Host{Program: "starter", Clock: func() run.Clock { return run.Clock{Now: morning.Add(time.Hour)} },
+		Settings: config.Settings{StateDir: t.TempDir(), RunRoot: d.root},
+		Connect: func(context.Context) (operations.Operator, func(), error) {
+			d.connected++
+			return operations.Operator{}, nil, errNoServer
+		}}
+	s := newSite(h)
+	s.now = func() time.Time { return morning.Add(time.Hour) }
+	pages := s.routes()
+	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := access.WithCSRF(access.With(r.Context(), access.Identity{Name: "ada", Can: d.can}), "the-token")
+		pages.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return d
+}
+
+func (d *desk) get(path string) (int, string) {
+	d.t.Helper()
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, httptest.NewRequestWithContext(d.t.Context(), http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+func (d *desk) post(path string, form url.Values) (int, string, string) {
+	d.t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(d.t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	d.handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String(), w.Header().Get("Location")
+}
+
+// extend writes further lines of the journal.
+func (s *story) extend(d projector.Dir, before int) {
+	s.t.Helper()
+	p, err := d.Project(s.t.Context(), treeless{blobs: s.blobs}, projector.Batch{Epoch: 1, First: int64(before + 1),
+		Prev: run.Chain("").Over(s.lines[:before]), Lines: s.lines[before:]})
+	require.NoError(s.t, err)
+	require.Equal(s.t, run.ProjectionWritten, p.Outcome)
+}

@@ -1,0 +1,204 @@
+package pages
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// nowPart is what the running calls of a run do.
+type nowPart struct {
+	Calls []call
+	Seq   int64 // of the last event
+}
+
+// call is one running call.
+type call struct {
+	Name    string
+	About   string // its description in the plan
+	Since   string
+	Attempt int
+	Doing   string // the tool that runs, tokens
+	Lines   []string
+	Partial string
+	Problem string // why there is no output
+}
+
+// newOutput reads the output of calls of this host, with redacted secrets.
+func (s *site) newOutput() *live.Calls {
+	return &live.Calls{
+		File: func(id string) (string, error) { return calls.Output(s.h.Settings.Scratch(), id) },
+		Hide: s.h.Secrets.Text,
+	}
+}
+
+// working reads what the running calls of a run do.
+func (s *site) working(sub subject, from *live.Calls) nowPart {
+	state, now := sub.State(), s.now()
+	part := nowPart{Seq: state.Seq}
+	if len(state.InFlight) == 0 {
+		return part
+	}
+	var plan *pipeline.Plan
+	if p, err := sub.dir.Plan(); err == nil { // without it, the output is read as text
+		plan = &p
+	}
+	if from == nil {
+		from = s.newOutput()
+	}
+	for _, o := range from.Read(figures.InFlight(state, plan, now)) {
+		c := call{Name: callName(o.InFlightCall), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
+			Lines: o.Lines, Partial: o.Partial, Since: run.Time(o.InFlightCall.Since)}
+		if o.Err != nil {
+			c.Problem = "Its output is not available here: " + s.h.Secrets.Text(o.Err.Error())
+		}
+		part.Calls = append(part.Calls, c)
+	}
+	return part
+}
+
+// callName names a call by its member or role, or by the step of a command.
+func callName(f figures.InFlightCall) string {
+	switch {
+	case f.Member != "":
+		return f.Member
+	case f.Role != "":
+		return f.Role
+	}
+	return f.Step
+}
+
+// How often a followed run is read, and the maximum time between two messages to its page.
+const (
+	refresh = 500 * time.Millisecond
+	beat    = 15 * time.Second
+)
+
+// maxStreams is the number of pages that are followed at a time.
+const maxStreams = 200
+
+// streams are the open streams of events.
+type streams struct {
+	open   atomic.Int64
+	once   sync.Once
+	ending chan struct{} // closed when the server ends
+}
+
+// end returns a channel that is closed when the server of a request shuts down: a stream would hold it up.
+func (s *streams) end(r *http.Request) <-chan struct{} {
+	s.once.Do(func() {
+		s.ending = make(chan struct{})
+		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
+			server.RegisterOnShutdown(func() { close(s.ending) })
+		}
+	})
+	return s.ending
+}
+
+// live sends what the running calls of a run do, and when its journal has grown, as server-sent events.
+func (s *site) live(w http.ResponseWriter, r *http.Request) {
+	sub, err := s.local(r, "")
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer s.streams.open.Add(-1)
+	if s.streams.open.Add(1) > maxStreams {
+		http.Error(w, "too many pages are followed; close some", http.StatusServiceUnavailable)
+		return
+	}
+	headers(w, "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := http.NewResponseController(w)
+	if err := out.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.fail(w, r, err)
+		return
+	}
+	tick := time.NewTicker(refresh)
+	defer tick.Stop()
+	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	if err != nil {
+		after = sub.State().Seq
+	}
+	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after}, time.Now()
+	for text := "retry: 2000\n\n"; ; text = f.next() {
+		if text == "" && time.Since(sent) > beat {
+			text = ": alive\n\n"
+		}
+		if text != "" {
+			if _, err := io.WriteString(w, text); err != nil || out.Flush() != nil {
+				return
+			}
+			sent = time.Now()
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.streams.end(r):
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// follower finds out what has changed of a run.
+type follower struct {
+	s     *site
+	sub   subject
+	from  *live.Calls
+	seq   int64  // of the last event that the page shows
+	shown string // what the calls did
+}
+
+// next returns the events about what has changed; "" if nothing has.
+func (f *follower) next() string {
+	now, err := f.sub.dir.Now()
+	if err != nil {
+		return "" // a file is being replaced
+	}
+	f.sub.Run.Now = now
+	part := f.s.working(f.sub, f.from)
+	text, err := f.s.part("now", part)
+	var events strings.Builder
+	if err == nil && text != f.shown {
+		event(&events, "now", text)
+		f.shown = text
+	}
+	if part.Seq != f.seq {
+		event(&events, "changed", fmt.Sprint(part.Seq))
+	}
+	f.seq = part.Seq
+	return events.String()
+}
+
+// event writes one event of a stream.
+func event(to *strings.Builder, kind, data string) {
+	fmt.Fprintf(to, "event: %s\n", kind)
+	for _, line := range strings.Split(data, "\n") {
+		fmt.Fprintf(to, "data: %s\n", line)
+	}
+	to.WriteString("\n")
+}
+
+// part executes one template. Characters that change the order of the text around them are shown as codes, as in a
+// terminal.
+func (s *site) part(name string, body any) (string, error) {
+	var out bytes.Buffer
+	safe := terminal.NewWriter(&out)
+	err := errors.Join(s.pages.ExecuteTemplate(safe, name, body), safe.Flush())
+	return out.String(), err
+}
