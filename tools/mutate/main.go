@@ -56,8 +56,8 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "regular expression: only mutants whose description matches")
 	flag.StringVar(&o.work, "work", "", "keep the builds in this folder")
 	flag.BoolVar(&o.list, "list", false, "list the chosen mutants and stop")
-	flag.StringVar(&o.plant, "plant", "", "plant the faults of a file, one a line: NAME, FILE, FUNCTION, OLD, NEW, with tabs "+
-		"between; no sample")
+	flag.StringVar(&o.plant, "plant", "", "plant the faults of a file, one a line: NAME, FILE, FUNCTION, OLD, NEW, with "+
+		"tabs between; no sample")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
