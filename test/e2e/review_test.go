@@ -22,7 +22,7 @@ func TestReview(t *testing.T) {
 		"gate": testFixedGate, "plan only": testPlanOnly, "follow-up": testFollowUp,
 		"what was planned": testFromRunPlan, "lost at a gate": testLostAtAGate,
 		"moved": testMovedWhileItWaits, "turns in a folder": testTurns, "written by init": testInit,
-		"decided": testDecided,
+		"decided": testDecided, "by pages": testByPages,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

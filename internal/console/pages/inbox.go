@@ -216,6 +216,9 @@ func (s *site) attachChanges(ctx context.Context, q *question) {
 		return
 	}
 	q.Changes, q.Cut = report.Patch(out.Patch), out.Truncated
+	if len(q.Changes) > 0 { // the attached patch shows the same
+		q.Texts = slices.DeleteFunc(q.Texts, func(t text) bool { return t.Name == "Diff" })
+	}
 }
 
 // pair is one view of the page that a run changes, before and after its last change.
