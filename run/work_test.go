@@ -143,6 +143,11 @@ func TestCallsInFlight(t *testing.T) {
 	s.add(KindPassEnd, "p", PassEnd{Pass: Pass{Step: "2", Member: "a"}, Call: "c3", Outcome: CategoryOK})
 	require.Empty(t, s.InFlight)
 	require.Equal(t, []string{"c2"}, s.Started)
+	s.Again = "h1"
+	s.add(KindStepSkipped, "p", StepSkipped{Step: "3", Next: &Place{Step: 4}})
+	require.Empty(t, s.Tries, "they are those of the step before")
+	require.Empty(t, s.Started)
+	require.Empty(t, s.Again)
 }
 
 // Replies are kept by step and member; the first pass of a round forgets those of the rounds before it.

@@ -34,6 +34,8 @@ func TestCodexJSONL(t *testing.T) {
 			want{text: "hello", session: "s-1", known: run.CostUnknown}},
 		{"without usage", lineOf(codexTurn, codexAnswer, `{"type":"turn.completed"}`),
 			want{status: StatusComplete, text: "hello", known: run.CostUnknown}},
+		{"a second turn without an answer", lineOf(codexTurn, codexAnswer, codexTurn, `{"type":"turn.completed"}`),
+			want{status: StatusComplete, known: run.CostUnknown}},
 		{"wrong types", lineOf(codexTurn, `{"type":"turn.completed","usage":7}`, `{"type":"item.completed","item":1}`),
 			want{known: run.CostUnknown, warned: 1}},
 		{"error", lineOf(codexStart, codexTurn, `{"type":"error","message":"Reconnecting... 1/5"}`,
@@ -53,6 +55,9 @@ func TestCodexJSONL(t *testing.T) {
 	require.Equal(t, []any{"file_change", ToolStarted, `[{"path":"a.go","kind":"add"}]`},
 		[]any{frames[2].Name, frames[2].State, frames[2].Text})
 	require.Equal(t, []any{"item_1", ToolOK}, []any{frames[3].ID, frames[3].State})
+	declined := strings.Replace(codexFailed, `"status":"failed"`, `"status":"declined"`, 1)
+	_, frames = readIn(find(t, CodexJSONL), lineOf(codexCommand, declined), chunkSize)
+	require.Equal(t, ToolFailed, frames[1].State, "the agent was not allowed to")
 }
 
 func TestCodexSessionIsContinued(t *testing.T) {

@@ -69,3 +69,18 @@ func TestPriceOfOneLine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Price{Input: 10, Output: 50, CacheWrite: 12}, row.Price, "reading the cache costs nothing")
 }
+
+// Prices of the settings count before those of the list, also for known models.
+func TestOwnPricesCountFirst(t *testing.T) {
+	listed, known := Known().Find("claude-opus-5")
+	require.True(t, known)
+	own, known := With([]string{"malformed", "claude-opus-* 10 9", "mine 1 2 3 4"}).Find("claude-opus-5")
+	require.True(t, known)
+	require.Equal(t, Price{Input: 10, Output: 9, CacheRead: 1, CacheWrite: 12.5}, own)
+	require.NotEqual(t, listed, own)
+	mine, known := With([]string{"mine 1 2 3 4"}).Find("mine")
+	require.True(t, known)
+	require.Equal(t, Price{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, mine)
+	same, _ := With([]string{"mine 1 2"}).Find("claude-opus-5")
+	require.Equal(t, listed, same)
+}
