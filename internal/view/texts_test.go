@@ -1,0 +1,60 @@
+package view_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/view"
+	"github.com/passbook-run/passbook/run"
+)
+
+func TestUnrepairedDamage(t *testing.T) {
+	repaired, open := run.JournalDamage{Repaired: true}, run.JournalDamage{}
+	require.False(t, view.Unrepaired(nil))
+	require.False(t, view.Unrepaired([]run.JournalDamage{repaired, repaired}))
+	require.True(t, view.Unrepaired([]run.JournalDamage{repaired, open}))
+}
+
+// The countdown ends at the reset; after it another run may make the first call.
+func TestCountdownOfLimits(t *testing.T) {
+	l := run.NewLimited([]run.LimitedCall{{Limit: run.Limit{Number: 1, Reset: "2026-01-02T10:00:00.000Z"},
+		Until: "2026-01-02T10:05:00.000Z"}})
+	at := func(hour, minute int) run.Clock {
+		return run.Clock{Now: time.Date(2026, 1, 2, hour, minute, 0, 0, time.UTC)}
+	}
+	require.Equal(t, ", in 1h 30m", view.Countdown(l, at(8, 30)))
+	require.Equal(t, ", called again within 4m 0s", view.Countdown(l, at(10, 1)))
+	require.Empty(t, view.Countdown(l, at(10, 6)))
+	require.Empty(t, view.Countdown(l, run.Clock{}))
+}
+
+func TestAdviceIsAboutPauses(t *testing.T) {
+	of := func(effective run.Status, reason string) string {
+		r := view.Recorded(run.State{Status: run.Paused, Reason: reason})
+		r.Effective.Status = effective
+		return r.Advice()
+	}
+	require.NotEmpty(t, of(run.Paused, run.DiskFull))
+	require.Empty(t, of(run.Paused, run.UserRequested), "no error has paused it")
+	require.Empty(t, of(run.Interrupted, run.DiskFull))
+}
+
+func TestWhyRunsDoNotContinue(t *testing.T) {
+	for want, s := range map[string]run.State{
+		"Finished. Delivered to branch passbook/r.": {Status: run.Done, Delivery: &run.Delivered{Delivered: true, To: "branch",
+			Target: "passbook/r", Commit: "abc", Message: "m"}},
+		"Finished. Nothing was delivered: no change": {Status: run.Done, Delivery: &run.Delivered{Message: "no change",
+			Target: "t"}},
+		"3 of 4 passes, 2 cycles, 5 calls, $1.50. Score 2.5.": {Status: run.Done, Rounds: 2, Score: new(2.5),
+			Passes: run.PassCount{Total: 4, LastSettled: 3, Invalid: 1}, Spent: run.Totals{Calls: 5, USD: 1.5}},
+		"The budget is now $9.00. Press r to resume.": {Status: run.Paused, Reason: run.BudgetThreshold, Raised: true,
+			Budget: run.Budget{CapUSD: 9}},
+		run.Means(run.Paused, run.BudgetThreshold) + " $3.00 of $3.00 are spent.\nPress b to raise it, then r to resume.": {
+			Status: run.Paused, Reason: run.BudgetThreshold, Budget: run.Budget{CapUSD: 3}, Spent: run.Totals{USD: 3}},
+		"": {Status: run.Running},
+	} {
+		require.Equal(t, want, view.WhyPaused(s, s.Status))
+	}
+}
