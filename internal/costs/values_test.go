@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/accounts"
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -245,4 +246,17 @@ func TestSummaryLines(t *testing.T) {
 	require.Equal(t, time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC), led.midnight(r.At, 2))
 	require.True(t, unreadable(errors.Join(&storeError{errors.New("x")})))
 	require.False(t, unreadable(errors.New("x")))
+}
+
+// TestCallOfAnotherHostCostsNothingHere: the host that claimed the delivery counts it.
+func TestCallOfAnotherHostCostsNothingHere(t *testing.T) {
+	h := newHost(t)
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	c := calls.Claim{Version: 1, Call: "r/1", Host: "there", At: run.Time(h.now)}
+	c.Supervisor.PID = 1 << 30
+	require.NoError(t, h.of("r/1").Claim(t.Context(), c, 1))
+	h.settled("r/1")
+	d := h.used()
+	require.Zero(t, d.Calls+d.Unknown+d.Reserved.Calls)
+	require.Zero(t, d.USD)
 }
