@@ -260,3 +260,18 @@ func TestCallOfAnotherHostCostsNothingHere(t *testing.T) {
 	require.Zero(t, d.Calls+d.Unknown+d.Reserved.Calls)
 	require.Zero(t, d.USD)
 }
+
+// TestAnswerOfAnotherRunCostsNothing: a replay takes the recorded answer, which was paid for when it was made.
+func TestAnswerOfAnotherRunCostsNothing(t *testing.T) {
+	h := newHost(t)
+	for id, source := range map[string]string{"r/1": "r-0/1", "r/2": ""} {
+		require.Nil(t, h.reserve(id, Budget{}))
+		h.claim(id, 1, true)
+		_, err := h.of(id).Put(t.Context(), calls.Answer{Version: 2, Call: id, Delivery: 1, Host: "here", Source: source,
+			Read: calls.Reading{Spend: exact(2)}})
+		require.NoError(t, err)
+		h.settled(id)
+	}
+	d := h.used()
+	require.Equal(t, []any{2.0, 1, 0}, []any{d.USD, d.Calls, d.Reserved.Calls})
+}
