@@ -43,8 +43,9 @@ func TestAdviceIsAboutPauses(t *testing.T) {
 
 func TestWhyRunsDoNotContinue(t *testing.T) {
 	for want, s := range map[string]run.State{
-		"Finished. Delivered to branch passbook/r.": {Status: run.Done, Delivery: &run.Delivered{Delivered: true, To: "branch",
-			Target: "passbook/r", Commit: "abc", Message: "m"}},
+		"Finished. Delivered to branch passbook/r.": {Status: run.Done,
+			Delivery: &run.Delivered{Delivered: true, To: "branch",
+				Target: "passbook/r", Commit: "abc", Message: "m"}},
 		"Finished. Nothing was delivered: no change": {Status: run.Done, Delivery: &run.Delivered{Message: "no change",
 			Target: "t"}},
 		"3 of 4 passes, 2 cycles, 5 calls, $1.50. Score 2.5.": {Status: run.Done, Rounds: 2, Score: new(2.5),
