@@ -35,7 +35,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/records", "internal/agent/probe"}},
 	{"storage", []string{"internal/projector"}},
 	{"storage", []string{"internal/fsck"}},
-	{"storage", []string{"internal/secrets", "internal/grants", "internal/identity"}},
+	{"storage", []string{"internal/secrets", "internal/grants", "internal/identity", "internal/links"}},
 	{"storage", []string{"internal/accounts", "internal/blobs", "internal/workspace"}},
 	{"storage", []string{"internal/calls"}},
 	{"storage", []string{"internal/costs"}},

@@ -61,6 +61,7 @@ type Config struct {
 	WorkflowQueue func(store string) string             // queue of workflow tasks of a store's runs
 	Now           func() time.Time
 	Grants        Grants // checks every input; nil in tests only: everything is allowed
+	Links         Links  // makes links to the console for notices; nil: none
 
 	// keeps the machine awake until release, and as long as a call inherits the file; nil: it may sleep
 	KeepAwake func() (file *os.File, release func())
@@ -96,6 +97,12 @@ const (
 type Grants interface {
 	Check(in contract.Granted) error
 	Sign(use contract.Permission) string
+}
+
+// Links makes links to the console. Each is empty if the host has no console.
+type Links interface {
+	Page(run string) string
+	Answer(run, question, receiver string, ends time.Time) (string, error)
 }
 
 // Activities are the activities of one worker process.

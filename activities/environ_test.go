@@ -172,7 +172,7 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 	t.Setenv("MAY_SEE", "the worker's")
 	ctx := environ.WithVariables(context.Background(), []string{"MAY_SEE=the run's", "PATH=" + os.Getenv("PATH")})
 	to := pipeline.Notify{Run: []string{"sh", "-c", `echo "$MAY_SEE" >"$0"`, file}, Env: []string{"MAY_SEE"}}
-	require.NoError(t, notifyCommand(ctx, to, contract.NotifyInput{}, nil))
+	require.NoError(t, notifyCommand(ctx, to, contract.NotifyInput{}, "", nil))
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "the run's\n", string(raw))

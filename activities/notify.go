@@ -15,11 +15,13 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 )
 
 // Headers of a webhook request.
@@ -44,15 +46,19 @@ func (a *Activities) Notify(ctx context.Context, in contract.NotifyInput) (Notif
 	if in.Receiver < 0 || in.Receiver >= len(plan.Notify) {
 		return Notified{}, badInput("read the plan: no receiver %d", in.Receiver)
 	}
-	message, err := json.Marshal(in.Notice)
+	to := plan.Notify[in.Receiver]
+	link, err := a.linkFor(in.Notice, to)
 	if err != nil {
 		return Notified{}, err
 	}
-	to := plan.Notify[in.Receiver]
+	message, err := json.Marshal(linked{in.Notice, link})
+	if err != nil {
+		return Notified{}, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, to.Timeout, fmt.Errorf("timeout after %s", to.Timeout))
 	defer cancel()
 	if len(to.Run) > 0 {
-		err = notifyCommand(ctx, to, in, message)
+		err = notifyCommand(ctx, to, in, link, message)
 	} else {
 		err = a.notifyWebhook(ctx, to, in.Notice.ID, message)
 	}
@@ -61,18 +67,48 @@ func (a *Activities) Notify(ctx context.Context, in contract.NotifyInput) (Notif
 	} else if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("%w (%w)", cause, err)
 	}
+	if err != nil && link != "" && strings.Contains(err.Error(), link) { // the receiver repeats what it got
+		err = errors.New(strings.ReplaceAll(err.Error(), link, "[link]"))
+	}
 	return Notified{}, err
 }
 
+// linked is a message with a link to the console.
+type linked struct {
+	contract.Notice
+	Link string `json:"link"` // empty: the host has no console
+}
+
+// linkFor returns the address at which a person continues: one that answers the question, if the receiver gets such
+// links, or else the page of the run.
+func (a *Activities) linkFor(n contract.Notice, to pipeline.Notify) (string, error) {
+	switch {
+	case a.cfg.Links == nil:
+		return "", nil
+	case !to.Link || n.QuestionID == "":
+		return a.cfg.Links.Page(n.Run), nil
+	}
+	var ends time.Time
+	if n.ExpiresAt != "" {
+		var err error
+		if ends, err = time.Parse(run.TimeFormat, n.ExpiresAt); err != nil {
+			return "", badInput("read the notice: %v", err)
+		}
+	}
+	return a.cfg.Links.Answer(n.Run, n.QuestionID, to.Who(), ends)
+}
+
 // notifyCommand runs a command with the notice on standard input.
-func notifyCommand(ctx context.Context, to pipeline.Notify, in contract.NotifyInput, message []byte) error {
+func notifyCommand(
+	ctx context.Context, to pipeline.Notify, in contract.NotifyInput, link string, message []byte,
+) error {
 	cmd := groupCommand(ctx, to.Run)
 	cmd.Dir = os.TempDir() // the run directory may be unavailable
 	cmd.Stdin = bytes.NewReader(append(message, '\n'))
 	cmd.Env = agent.Command{Env: to.Env, Environment: environ.FromContext(ctx), Dir: cmd.Dir,
 		ExtraEnv: map[string]string{
 			"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event,
-			"PASSBOOK_STATUS": string(in.Notice.Status),
+			"PASSBOOK_STATUS": string(in.Notice.Status), "PASSBOOK_LINK": link,
 		}}.Environ()
 	return runAndReport(cmd)
 }

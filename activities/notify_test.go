@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,11 +36,45 @@ func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	}
 	plan, err := s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}})
 	require.NoError(t, err)
-	a := newActivities(t, Config{Getenv: func(name string) string { return env[name] }})
+	a := newActivities(t, Config{Getenv: func(name string) string { return env[name] }, Links: console{}})
 	_, err = a.Notify(ctx, contract.NotifyInput{
 		Target: contract.Target{RunID: "run-1", Store: url}, PlanUse: contract.PlanUse{Plan: string(plan)}, Notice: notice,
 	})
 	return err
+}
+
+// console makes links that show what they are made of.
+type console struct{}
+
+func (console) Page(run string) string { return "https://console/runs/" + run }
+
+func (console) Answer(run, question, receiver string, ends time.Time) (string, error) {
+	return strings.Join([]string{"https://console/q", run, question, receiver, ends.Format(time.DateTime)}, "/"), nil
+}
+
+func TestNotifyLinksToTheConsole(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "said")
+	asked := notice
+	t.Cleanup(func() { notice = asked })
+	for _, c := range []struct {
+		question, expires string
+		link              bool
+		want              string
+	}{
+		{"", "", true, "https://console/runs/run-1"},
+		{"12-abc", "", false, "https://console/runs/run-1"},
+		{"12-abc", "", true, "https://console/q/run-1/12-abc/sh/0001-01-01 00:00:00"},
+		{"12-abc", "2026-11-25T09:00:00.000Z", true, "https://console/q/run-1/12-abc/sh/2026-11-25 09:00:00"},
+	} {
+		notice.QuestionID, notice.ExpiresAt = c.question, c.expires
+		script := `cat >"$0"; echo "$PASSBOOK_LINK" >>"$0"; echo "no bell for $PASSBOOK_LINK"; exit 1`
+		err := notify(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Link: c.link}, nil)
+		require.EqualError(t, err, "exit status 1: no bell for [link]", "a link is never recorded")
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(raw), `"link":"`+c.want+`"}`)
+		require.Contains(t, string(raw), "\n"+c.want+"\n")
+	}
 }
 
 var notice = contract.Notice{

@@ -61,6 +61,29 @@ type Settings struct {
 	Codec   Codec   `mapstructure:"codec"`
 	Grant   Grant   `mapstructure:"grant"`
 	Decide  Decide  `mapstructure:"decide"`
+	Console Console `mapstructure:"console"`
+}
+
+// Console configures the links to the console in notices.
+type Console struct {
+	// address of the console as people reach it, such as https://passbook.example.org; empty: notices have no links
+	URL string `mapstructure:"url"`
+	// how long a link that answers a question is valid
+	LinkExpires time.Duration `mapstructure:"link_expires"`
+}
+
+func (c Console) check() error {
+	var errs []error
+	u, err := url.Parse(c.URL)
+	if c.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "") {
+		errs = append(errs, fmt.Errorf("settings: console.url is %q; it must be an http or https address without a path, "+
+			"such as https://passbook.example.org", Masked(c.URL)))
+	}
+	if c.LinkExpires < time.Minute {
+		errs = append(errs, fmt.Errorf("settings: console.link_expires is %s; it must be at least 1m", c.LinkExpires))
+	}
+	return errors.Join(errs...)
 }
 
 // Decide configures whose messages to runs a worker accepts.
@@ -161,6 +184,7 @@ func defaults() map[string]any {
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 		"grant.key_file": "", "grant.disable": false, "grant.stores": []string{}, "grant.roots": []string{},
 		"decide.unsigned": Allow, "decide.identities": []string{},
+		"console.url": "", "console.link_expires": 7 * 24 * time.Hour,
 	}
 	for _, b := range Bounds() {
 		all[b.Setting] = 0
@@ -366,7 +390,7 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check())
+	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }

@@ -102,6 +102,26 @@ var every = map[string]struct {
 	"decide.unsigned": {"deny", func(s Settings) any { return s.Decide.Unsigned }, "deny"},
 	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },
 		Words{"ada=a2V5", "bob=a2V5"}},
+
+	"console.url": {"https://passbook.example.org:8443", func(s Settings) any { return s.Console.URL },
+		"https://passbook.example.org:8443"},
+	"console.link_expires": {"36h", func(s Settings) any { return s.Console.LinkExpires }, 36 * time.Hour},
+}
+
+func TestConsoleAddressIsAnOrigin(t *testing.T) {
+	for _, address := range []string{
+		"passbook.example.org", "ftp://example.org", "https://", "https://u:p@example.org", "https://example.org/a",
+		"https://example.org?a=b", "https://example.org#a", "http://[::1",
+	} {
+		t.Setenv("PASSBOOK_CONSOLE_URL", address)
+		_, err := Load(nil)
+		require.ErrorContains(t, err, "it must be an http or https address without a path", address)
+		require.NotContains(t, err.Error(), ":p@")
+	}
+	t.Setenv("PASSBOOK_CONSOLE_URL", "http://127.0.0.1:8400/")
+	t.Setenv("PASSBOOK_CONSOLE_LINK_EXPIRES", "59s")
+	_, err := Load(nil)
+	require.ErrorContains(t, err, "console.link_expires is 59s; it must be at least 1m")
 }
 
 func TestTableCoversEverySetting(t *testing.T) {

@@ -198,10 +198,12 @@ type Notify struct {
 	// or the name of the environment variable that contains the address
 	WebhookEnv string `json:"webhook_env,omitempty" yaml:"webhook_env"`
 	// name of the environment variable with the key that signs the message
-	SecretEnv string        `json:"secret_env,omitempty" yaml:"secret_env"`
-	On        []string      `json:"on"`                     // On…
-	Timeout   time.Duration `json:"timeout"`                // of one attempt
-	GiveUp    time.Duration `json:"give_up" yaml:"give_up"` // total duration of the attempts
+	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"`
+	// the message has a link that answers the question; who has the link can answer
+	Link    bool          `json:"link,omitempty"`
+	On      []string      `json:"on"`                     // On…
+	Timeout time.Duration `json:"timeout"`                // of one attempt
+	GiveUp  time.Duration `json:"give_up" yaml:"give_up"` // total duration of the attempts
 }
 
 // Delivery configures where the changes of a finished run go.

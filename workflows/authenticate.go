@@ -43,11 +43,8 @@ func (c *control) authenticated(ctx workflow.Context, verb string, m Message) (M
 	if m.auth = from.Auth; from.Refused != "" {
 		return m, refuse("the message is refused: %s", from.Refused)
 	}
-	if m.Token != "" && from.Auth != contract.AuthNone {
-		m.auth = TokenAuth(m.Token)
+	if m.Via != "" && from.Auth != contract.AuthNone {
+		m.auth = m.Via
 	}
 	return m, nil
 }
-
-// TokenAuth is how the journal names the sender of a message whose signature vouches for a token of the console.
-func TokenAuth(name string) string { return "token " + name }

@@ -50,7 +50,8 @@ type Message struct {
 
 	Grants *contract.Grants `json:"grants,omitempty"` // amend, resume, rehome: replace those of the run
 
-	Token string `json:"token,omitempty"` // of the console's client, for which the signature vouches
+	// the client of the console for which the signature vouches: "token NAME" or "link NAME"
+	Via string `json:"via,omitempty"`
 
 	Signature *contract.Signature `json:"signature,omitempty"` // of SignedText
 	auth      string              // who signed it, once it is verified

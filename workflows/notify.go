@@ -111,6 +111,7 @@ func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.
 	}
 	if q, open := s.Asks(); open {
 		n.Question, n.QuestionID, n.Actions = run.Cut(q.Words(), maxNoticeText), q.ID, q.Actions
+		n.ExpiresAt = q.ExpiresAt
 	}
 	if ev.Kind == run.KindRunPaused {
 		var p run.RunPaused

@@ -220,6 +220,7 @@ type Notice struct {
 	Detail     string     `json:"detail"`
 	Question   string     `json:"question"` // text; empty: none is open
 	QuestionID string     `json:"question_id"`
+	ExpiresAt  string     `json:"expires_at"` // when the question expires; empty: never
 	Actions    []string   `json:"actions"`
 	Next       []string   `json:"next"` // commands to run
 	Directory  string     `json:"directory"`

@@ -23,6 +23,8 @@ import (
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/console/tokens"
+	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/mcp"
 	"github.com/passbook-run/passbook/internal/operations"
 )
@@ -44,6 +46,7 @@ type Server struct {
 	proxied bool
 	logins  *login.Book
 	tokens  tokens.File
+	links   *links.Maker
 	tries   *tries
 	streams atomic.Int64
 	ending  chan struct{} // closed when the server ends
@@ -63,6 +66,11 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 		tokens: tokens.In(o.Host.Settings.StateDir), tries: &tries{failed: map[string]failures{}, now: time.Now},
 		ending: make(chan struct{}), errors: slog.New(slog.NewTextHandler(o.Err, nil)),
 		bodyTime: bodyTime, pieceTime: pieceTime}
+	key, err := grants.Load(o.Host.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s.links = links.New(o.Host.Settings.Console, key.Derive(links.Purpose))
 	shared := asClient(o.Host)
 	s.host = shared
 	s.host.IDs = true // pages look a run up in the list, and name its directory
@@ -101,9 +109,8 @@ func asClient(h api.Host) api.Host {
 			return o, release, err
 		}
 		o.By, o.Request = id.Name, requestOf(ctx)
-		o.Token, _ = strings.CutPrefix(id.Auth, "token ")
-		if o.Token == id.Auth {
-			o.Token = ""
+		if !strings.HasPrefix(id.Auth, "key ") { // else the signature is its own
+			o.Via = id.Auth
 		}
 		return o, release, nil
 	}
@@ -128,6 +135,8 @@ func (s *Server) routes(pages http.Handler) (http.Handler, error) {
 	outside := http.NewServeMux()
 	outside.Handle("/", s.authenticated(inside))
 	outside.HandleFunc("/login", s.login)
+	outside.Handle(links.Path, s.linked(pages))
+	outside.Handle("GET /static/", pages) // the style sheet of the page of a link
 	outside.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = w.Write([]byte("ok\n")) // the client has gone

@@ -97,6 +97,13 @@ func (k *Key) Sign(p contract.Permission) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
+// Derive returns a key for another purpose, which all programs with this key get. It tells nothing about this key.
+func (k *Key) Derive(purpose string) []byte {
+	mac := hmac.New(sha256.New, k.secret)
+	mac.Write([]byte("passbook key 1 " + purpose))
+	return mac.Sum(nil)
+}
+
 // Plan returns the use of a plan by the run of a target, with its grant.
 func (k *Key) Plan(t contract.Target, plan, inputs string) contract.PlanUse {
 	u := contract.PlanUse{Plan: plan, Inputs: inputs}

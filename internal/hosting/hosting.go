@@ -23,6 +23,7 @@ import (
 	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/identity"
+	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -69,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	conf := o.activities()
-	conf.Grants = key
+	conf.Grants, conf.Links = key, links.New(o.Settings.Console, key.Derive(links.Purpose))
 	if o.trusted, err = identity.Trust(o.Settings); err != nil {
 		return err
 	}

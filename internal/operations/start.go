@@ -43,7 +43,7 @@ type Operator struct {
 
 	Converter  converter.DataConverter // of the client; nil: payloads are not encrypted
 	Redact     *redact.Redactor        // of all texts that are sent; nil: nothing is redacted
-	Token      string                  // of the console's client that sends messages; empty: this user does
+	Via        string                  // of the console: "token NAME" or "link NAME"; empty: this user sends messages
 	Request    string                  // id of a request that may be repeated; empty: it has none
 	Embedded   bool                    // the server is the embedded one of this host
 	Attributes bool                    // the namespace has the search attributes

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -37,6 +38,10 @@ func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("operation")
 	if name == "decide" {
+		if id, _ := access.From(r.Context()); id.Question != "" && id.Question != r.PostForm.Get("question") {
+			s.fail(w, r, &api.InputError{Err: errors.New("answer the question: the link is about another one; open it again")})
+			return
+		}
 		if stale := sub.stale(r.PostForm); stale != nil {
 			s.show(w, r, *stale)
 			return
@@ -73,7 +78,7 @@ func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 	}
 	s.lists.forget()
 	path, text := s.result(sub, o, out)
-	if o.Name == "decide" && r.PostForm.Get("returns") == "inbox" {
+	if o.Name == "decide" && sub.Path == runPath(sub.Row.RunID) && r.PostForm.Get("returns") == "inbox" {
 		path = "/inbox"
 	}
 	s.lead(w, r, path, text)

@@ -6,6 +6,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,6 +72,7 @@ func (s *site) routes() http.Handler {
 		"GET /inbox":                    s.inbox,
 		"GET /runs":                     s.runs,
 		"GET /runs/{id}":                s.overview,
+		"GET /runs/{id}/question":       s.asked,
 		"GET /runs/{id}/changes":        s.changes,
 		"GET /runs/{id}/cost":           s.cost,
 		"GET /runs/{id}/checkpoints":    s.checkpoints,
@@ -102,7 +105,8 @@ func (s *site) routes() http.Handler {
 // identified refuses requests without an identity that may read. The server in front asks browsers to log in.
 func (s *site) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id, ok := access.From(r.Context()); !ok || !id.Can.Includes(api.CanRead) {
+		id, ok := access.From(r.Context())
+		if (!ok || !id.Can.Includes(api.CanRead)) && !strings.HasPrefix(r.URL.Path, "/static/") {
 			http.Error(w, "log in first: starter console prints a link", http.StatusUnauthorized)
 			return
 		}
@@ -132,9 +136,12 @@ type frame struct {
 // show writes a page.
 func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 	id, _ := access.From(r.Context())
-	waiting, err := s.waiting()
-	if err != nil {
-		waiting = nil // the page itself reports what cannot be read
+	var waiting []operations.Row
+	if id.Base == "" {
+		var err error
+		if waiting, err = s.waiting(); err != nil {
+			waiting = nil // the page itself reports what cannot be read
+		}
 	}
 	f := frame{Title: v.title, Section: section(r.URL), Who: id, CSRF: access.CSRF(r.Context()), Body: v.body,
 		Note: s.notes.take(r.URL.Query().Get("note"), s.now()), Waiting: len(waiting),
@@ -220,7 +227,7 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		f.Status, f.Problem.Code = http.StatusForbidden, api.CodeNotAllowed
 	}
 	if id := r.PathValue("id"); id != "" && f.Status != http.StatusNotFound {
-		f.Back = runPath(id)
+		f.Back = pathFor(r.Context(), id)
 	}
 	s.show(w, r, view{name: "failure", title: "A problem", status: f.Status, body: f})
 }
@@ -233,6 +240,12 @@ type accessError struct {
 
 func (e *accessError) Error() string {
 	return fmt.Sprintf("%s: your access does not include it; log in with a token that can %s", e.operation, e.needs)
+}
+
+// pathFor is the path of the page of a run for who sends a request.
+func pathFor(ctx context.Context, run string) string {
+	id, _ := access.From(ctx)
+	return cmp.Or(id.Base, runPath(run))
 }
 
 func runPath(id string) string { return "/runs/" + url.PathEscape(id) }

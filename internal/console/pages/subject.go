@@ -101,7 +101,7 @@ func (s *site) subject(r *http.Request) (subject, error) {
 }
 
 func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
-	sub := subject{Row: row, Path: runPath(row.RunID)}
+	sub := subject{Row: row, Path: pathFor(ctx, row.RunID)}
 	if row.Directory == "" {
 		sub.describe()
 		return sub, nil

@@ -1,0 +1,152 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// phone is a browser that was never logged in, at the address of a console.
+type phone struct {
+	t    *testing.T
+	base string
+}
+
+func (p phone) do(method, path string, form url.Values) (int, string) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(p.t.Context(), method, p.base+path, strings.NewReader(form.Encode()))
+	require.NoError(p.t, err)
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", p.base)
+	}
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(p.t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(p.t, err)
+	return res.StatusCode, string(body)
+}
+
+// linked begins a run that asks twice and writes its notices into a folder, with links.
+func (h *environment) linked() (dir, notices string) {
+	h.t.Helper()
+	folder, notices := filepath.Join(h.root, "linked"), filepath.Join(h.root, "notices")
+	require.NoError(h.t, os.MkdirAll(folder, 0o700))
+	require.NoError(h.t, os.MkdirAll(notices, 0o700))
+	h.env = append(h.env, "PASSBOOK_CONSOLE_URL=https://passbook.example.org", "NOTICES="+notices)
+	for file, text := range map[string]string{"plan.md": "Plan it.\n", "pipeline.yaml": `pipeline: linked
+agent: {run: [sh, -c, "cat >/dev/null; echo '<script>alert(1)</script> Greet the world.'"], reply: text}
+notify:
+  - run: [sh, -c, 'echo "$PASSBOOK_LINK" > "$NOTICES/$PASSBOOK_EVENT-$PPID" && mv "$NOTICES/$PASSBOOK_EVENT-$PPID" "$NOTICES/$(basename $PASSBOOK_NOTICE_ID)"']
+    env: [NOTICES]
+    on: [question]
+    link: true
+roles: {planner: {prompt: plan.md, gives: report}}
+stages:
+  - name: plan
+    steps:
+      - role: planner
+      - ask: Is this the right plan?
+      - ask: Is it still?
+`} {
+		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
+	}
+	dir = h.dir("run")
+	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	return dir, notices
+}
+
+// linkIn returns the path of the link in the nth notice.
+func linkIn(t *testing.T, notices string, n int) string {
+	t.Helper()
+	var files []string
+	until(t, "the notice has arrived", func() bool {
+		files, _ = filepath.Glob(filepath.Join(notices, "[0-9]*"))
+		return len(files) >= n
+	})
+	require.Len(t, files, n)
+	raw, err := os.ReadFile(files[n-1])
+	require.NoError(t, err)
+	path, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "https://passbook.example.org")
+	require.True(t, ok, "%s", raw)
+	return path
+}
+
+// A person without an account opens the link in a notice: looking decides nothing, the form answers this question, and
+// the link answers no other one.
+func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	dir, notices := h.linked()
+	link := linkIn(t, notices, 1)
+	until(t, "the run asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
+	p := phone{t, h.console()}
+	before := len(eventsOf(t, dir))
+	var page string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodGet} {
+		code, body := p.do(method, link, nil)
+		require.Equal(t, http.StatusOK, code, body)
+		page = body
+	}
+	require.Contains(t, page, "Is this the right plan?")
+	require.NotContains(t, page, "<script>alert")
+	for _, other := range []string{"/inbox", "/runs", "/v1/runs", link + "/do/cancel", link + "/artifact", link + "x",
+		link[:len(link)-2]} {
+		code, _ := p.do(http.MethodGet, other, nil)
+		require.GreaterOrEqual(t, code, 400, other)
+	}
+	code, _ := p.do(http.MethodPost, link+"/do/cancel", nil)
+	require.Equal(t, http.StatusNotFound, code)
+	require.Len(t, eventsOf(t, dir), before, "nothing was decided")
+
+	field := func(name string) string {
+		m := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(page)
+		require.NotNil(t, m, name)
+		return m[1]
+	}
+	form := url.Values{"question": {field("question")}, "digest": {field("digest")}, "action": {"continue"},
+		"by": {"Somebody on a train"}}
+	code, body := p.do(http.MethodPost, link+"/do/decide", form)
+	require.Equal(t, http.StatusOK, code, body)
+	require.Contains(t, body, "This question is answered")
+	until(t, "the second question is open", func() bool { return len(metaOf(t, dir).State.Questions) == 1 })
+	code, body = p.do(http.MethodPost, link+"/do/decide", form)
+	require.Equal(t, http.StatusConflict, code, "the link of the first question does not answer the second one")
+	require.Contains(t, body, "no longer open")
+	form.Set("question", metaOf(t, dir).State.Questions[0].ID)
+	code, _ = p.do(http.MethodPost, link+"/do/decide", form)
+	require.Equal(t, http.StatusUnprocessableEntity, code)
+
+	var auth []string
+	for _, e := range eventsOf(t, dir) {
+		if e.Kind == run.KindHandoffDecided {
+			auth = append(auth, string(e.Payload))
+		}
+	}
+	require.Len(t, auth, 1)
+	require.Contains(t, auth[0], `"auth":"link sh"`)
+	require.Contains(t, auth[0], `"decided_by":"Somebody on a train"`)
+}
+
+// console starts a console on a free port, which ends with the test, and returns its address.
+func (h *environment) console() string {
+	h.t.Helper()
+	a := h.attach("console", "--listen", "127.0.0.1:0")
+	h.t.Cleanup(func() {
+		a.interrupt()
+		<-a.end
+	})
+	address := regexp.MustCompile(`Console +(http://\S+)`)
+	until(h.t, "the console listens", func() bool { return address.MatchString(a.output()) })
+	return address.FindStringSubmatch(a.output())[1]
+}
