@@ -108,7 +108,7 @@ func asClient(h api.Host) api.Host {
 		if err != nil {
 			return o, release, err
 		}
-		o.By, o.Request = id.Name, requestOf(ctx)
+		o.By, o.Request, o.Inherit = id.Name, requestOf(ctx), true // the client has no terminal on this host
 		if !strings.HasPrefix(id.Auth, "key ") { // else the signature is its own
 			o.Via = id.Auth
 		}

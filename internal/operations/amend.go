@@ -63,7 +63,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, 
 		return out, err
 	}
 	out.Status, out.Message = ack.Status, ack.Message
-	_, err = o.handOver(claim.RunID, o.storeOf(claim), "resume", *def.Plan)
+	_, err = o.handOver(claim.RunID, "", o.storeOf(claim), "resume", *def.Plan)
 	return out, err
 }
 

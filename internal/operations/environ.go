@@ -31,14 +31,39 @@ func nothing() error { return nil }
 
 // handOver passes the operator's PATH and the variables that the definition allows to the calls of a run. Calls of a
 // run that is not bound to a host get the environment of their worker.
-func (o Operator) handOver(runID, storeURL, by string, plan pipeline.Plan) (undo func() error, err error) {
+func (o Operator) handOver(runID, origin, storeURL, by string, plan pipeline.Plan) (undo func() error, err error) {
 	if o.Environ == nil || !HostBound(storeURL) {
 		return nothing, nil
 	}
+	variables, err := o.variablesFor(runID, origin)
+	if err != nil {
+		return nil, err
+	}
 	return environ.Save(o.Settings.StateDir, environ.Environment{
-		RunID: runID, By: by, At: time.Now().UTC().Truncate(time.Millisecond), Variables: agent.AllowedEnv(o.Environ,
+		RunID: runID, By: by, At: time.Now().UTC().Truncate(time.Millisecond), Variables: agent.AllowedEnv(variables,
 			VariablesOf(plan)),
 	})
+}
+
+// variablesFor returns the environment for a run: the operator's, or with Inherit the recorded one of the run, or else
+// of the run that it was made of.
+func (o Operator) variablesFor(runID, origin string) ([]string, error) {
+	if !o.Inherit {
+		return o.Environ, nil
+	}
+	for _, id := range []string{runID, origin} {
+		if id == "" {
+			continue
+		}
+		e, err := environ.Load(o.Settings.StateDir, id)
+		if err == nil {
+			return e.Variables, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return o.Environ, nil
 }
 
 // handOverTo passes the environment to the execution of an input.
@@ -54,7 +79,8 @@ func (o Operator) handOverTo(ctx context.Context, in workflows.Input) (undo func
 	if in.Reopen != nil {
 		by = "resume"
 	}
-	return o.handOver(in.Claim.RunID, in.Target.Store, by, plan)
+	origin, _ := in.Start.Origin()
+	return o.handOver(in.Claim.RunID, origin, in.Target.Store, by, plan)
 }
 
 // handOverResumed passes the environment to an open run that is about to be resumed. A run without a known directory
@@ -85,7 +111,7 @@ func (o Operator) handOverResumed(ctx context.Context, runID string) (undo func(
 			return nil, err
 		}
 	}
-	return o.handOver(runID, o.storeOf(claim), "resume", plan)
+	return o.handOver(runID, "", o.storeOf(claim), "resume", plan)
 }
 
 func storedPlan(ctx context.Context, storeURL, digest string) (pipeline.Plan, error) {

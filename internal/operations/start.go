@@ -40,6 +40,7 @@ type Operator struct {
 	Build     string
 	By        string   // the user, for the journal
 	Environ   []string // NAME=value; calls of started and resumed runs get what is allowed of it; nil: nothing
+	Inherit   bool     // a run keeps the environment that it has, instead of Environ
 
 	Converter  converter.DataConverter // of the client; nil: payloads are not encrypted
 	Redact     *redact.Redactor        // of all texts that are sent; nil: nothing is redacted

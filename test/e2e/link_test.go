@@ -90,7 +90,7 @@ func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
 	dir, notices := h.linked()
 	link := linkIn(t, notices, 1)
 	until(t, "the run asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
-	p := phone{t, h.console()}
+	p := phone{t, h.console("").url}
 	before := len(eventsOf(t, dir))
 	var page string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodGet} {
@@ -136,17 +136,4 @@ func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
 	require.Len(t, auth, 1)
 	require.Contains(t, auth[0], `"auth":"link sh"`)
 	require.Contains(t, auth[0], `"decided_by":"Somebody on a train"`)
-}
-
-// console starts a console on a free port, which ends with the test, and returns its address.
-func (h *environment) console() string {
-	h.t.Helper()
-	a := h.attach("console", "--listen", "127.0.0.1:0")
-	h.t.Cleanup(func() {
-		a.interrupt()
-		<-a.end
-	})
-	address := regexp.MustCompile(`Console +(http://\S+)`)
-	until(h.t, "the console listens", func() bool { return address.MatchString(a.output()) })
-	return address.FindStringSubmatch(a.output())[1]
 }
