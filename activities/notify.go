@@ -79,7 +79,7 @@ type linked struct {
 	Link string `json:"link"` // empty: the host has no console
 }
 
-// linkFor returns the address at which a person continues: one that answers the question, if the receiver gets such
+// linkFor returns the address at which its reader continues: one that answers the question, if the receiver gets such
 // links, or else the page of the run.
 func (a *Activities) linkFor(n contract.Notice, to pipeline.Notify) (string, error) {
 	switch {

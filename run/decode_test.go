@@ -149,7 +149,7 @@ func TestDecodersOfUnusualTypes(t *testing.T) {
 		inner
 		B int    `json:"b"`
 		C string `json:"-"`
-		d string
+		d string //lint:ignore U1000 the decoder must leave it out
 	}
 	type capital struct{ Name string }
 	type Another struct {

@@ -58,9 +58,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	require.Equal(t, []string{"Reason", "FinishedAt", "InFlight", "Raised", "Need", "Failure", "Limited", "Review",
 		"Decided",
 		"Again", "Feedback", "About", "Questions", "Started", "InvalidTransition"}, none)
-	for _, name := range []string{"Status", "Generation", "SunkUSD", "SunkUnknown", "Warned", "Plan", "Markers"} {
-		none = append(none, name)
-	}
+	none = append(none, "Status", "Generation", "SunkUSD", "SunkUnknown", "Warned", "Plan", "Markers")
 	v := reflect.TypeFor[State]()
 	all := append(append(sameFields(got, before), sameFields(got, now)...), none...)
 	for i := range v.NumField() {

@@ -109,7 +109,7 @@ func asClient(h api.Host) api.Host {
 			return o, release, err
 		}
 		o.By, o.Request, o.Inherit = id.Name, requestOf(ctx), true // the client has no terminal on this host
-		if !strings.HasPrefix(id.Auth, "key ") { // else the signature is its own
+		if !strings.HasPrefix(id.Auth, "key ") {                   // else the signature is its own
 			o.Via = id.Auth
 		}
 		return o, release, nil

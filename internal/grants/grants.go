@@ -97,7 +97,7 @@ func (k *Key) Sign(p contract.Permission) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// Derive returns a key for another purpose, which all programs with this key get. It tells nothing about this key.
+// Derive returns a key for another purpose, which all programs with this key get. It discloses nothing about this key.
 func (k *Key) Derive(purpose string) []byte {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write([]byte("passbook key 1 " + purpose))

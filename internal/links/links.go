@@ -1,4 +1,4 @@
-// Package links makes and reads the links in notices, with which a person answers one question of a run without a
+// Package links makes and reads the links in notices, with which their readers answer one question of a run without a
 // terminal and without a login.
 //
 // A link names a run, a question, the receiver of the notice and the time of its end, and is signed (HMAC-SHA-256). A
