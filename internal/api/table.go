@@ -82,7 +82,7 @@ func starts() []Operation {
 		}, Start),
 		does(Operation{
 			Name: "fork", Access: CanOperate, Problems: ofRequests, allows: allowed(run.Fork),
-			Summary: "Start a new run from a checkpoint of another one, with another model, budget or pipeline",
+			Summary: "Start a new run from a checkpoint, with another model, budget or pipeline",
 			Details: "The other run does not change.",
 		}, Fork),
 		does(Operation{
