@@ -62,6 +62,13 @@ var storySteps = []struct {
 // storyClient sends one message in its own way.
 type storyClient func(tr *trial, verb string, m workflows.Message)
 
+// storyStarts are the clients that start the run themselves.
+var storyStarts = map[string]func(tr *trial, definition string){
+	"MCP": func(tr *trial, definition string) {
+		tr.tool("start", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source, "task": "Add lines."})
+	},
+}
+
 // storyClients are all ways to answer; tctl is among them with the flag.
 func storyClients() map[string]storyClient {
 	clients := map[string]storyClient{
@@ -89,6 +96,17 @@ func storyClients() map[string]storyClient {
 			tr.cli(tr.dir).do("workflow", "signal", "--name", verb, "--input", inJSON(tr.t, m))
 		},
 		"Web UI": byForm(),
+		"MCP": func(tr *trial, verb string, m workflows.Message) {
+			in := map[string]any{"run": tr.dir}
+			for key, text := range map[string]string{"action": m.Action, "feedback": m.Feedback, "note": m.Note,
+				"by": m.By, "text": m.Text, "role": m.Role} {
+				if text != "" && (verb == workflows.VerbDecide || key != "by") {
+					in[key] = text
+				}
+			}
+			require.Equal(tr.t, true, tr.tool("wait", map[string]any{"run": tr.dir})["needs_input"])
+			tr.tool(verb, in)
+		},
 	}
 	if *tctl != "" {
 		clients["tctl"] = func(tr *trial, verb string, m workflows.Message) {
@@ -160,7 +178,7 @@ func TestScenarioByEveryClient(t *testing.T) {
 		for name, send := range storyClients() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				journal := h.within(t).story(t, name, nil, send)
+				journal := h.within(t).story(t, name, storyStarts[name], send)
 				mu.Lock()
 				defer mu.Unlock()
 				journals[name] = journal

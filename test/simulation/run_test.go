@@ -93,6 +93,9 @@ const maxEpochs = 5
 // epoch executes one epoch, and returns whether another one can follow.
 func (w *world) epoch(in workflows.Input) (again bool) {
 	w.inputs = nil
+	if tail, err := w.dir.Tail(); err == nil {
+		w.began = tail.Seq
+	}
 	at := 0
 	for n := 0; ; n++ {
 		if at == len(w.inputs) {
@@ -127,14 +130,17 @@ func (w *world) epoch(in workflows.Input) (again bool) {
 
 const maxExecutions = 200
 
-// closed wants a workflow that ended with an error to have closed the run, unless it was terminated or has not opened
-// the directory.
+// closed wants a workflow that ended with an error to have closed the run, unless it was terminated, has not opened the
+// directory or journaled nothing, or the environment has given up to reach the store, which a server never does.
 func (w *world) closed(cause error) error {
-	if text := cause.Error(); strings.Contains(text, termination) || strings.Contains(text, "open "+w.dir.Root) {
-		return nil
+	text := cause.Error()
+	for _, excused := range []string{termination, "open " + w.dir.Root, contract.ErrNoStore} {
+		if strings.Contains(text, excused) {
+			return nil
+		}
 	}
 	now, err := w.dir.Now()
-	if err == nil && !now.State.Status.Closed() {
+	if err == nil && !now.State.Status.Closed() && now.Tail.Seq != w.began {
 		err = fmt.Errorf("the workflow has ended and its run is %s: %w", now.State.Status, cause)
 	}
 	return err

@@ -60,6 +60,7 @@ type world struct {
 	retries            map[string]bool // activities that the environment repeats
 	left               bool            // it has left a goroutine behind
 	running            bool            // the last epoch has no end: its workflow was ended
+	began              int64           // last event before this epoch
 	stopped            bool            // it does not end
 	epochs, executions int             // beyond the first epoch; in all
 

@@ -1,0 +1,90 @@
+package realcli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/testenv"
+	"github.com/passbook-run/passbook/test/modelapi"
+)
+
+// asks is a pipeline that asks once, and whose agent costs nothing.
+const asks = `pipeline: asks
+artifact: {file: notes.md, seed: seed.md}
+agents: {writer: {run: [echo, hello], reply: text}}
+roles: {writer: {prompt: p.md, gives: report, agent: writer}}
+stages:
+  - name: plan
+    steps: [{role: writer}, {ask: 'Is this right?'}]
+  - name: work
+    steps: [{role: writer}]
+`
+
+// TestClaudeFollowsARun lets the real claude start a run, wait for its question, answer it and wait for the end, with
+// the MCP server alone.
+func TestClaudeFollowsARun(t *testing.T) {
+	cli := Claude()
+	program := installed(t, cli)
+	root := t.TempDir()
+	project, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	programs, err := testenv.Programs(project, root, "./starter", "./worker", "./internal/supervisor/passbook-call")
+	require.NoError(t, err)
+	home, dir := filepath.Join(root, "home"), filepath.Join(root, "run")
+	for name, text := range map[string]string{"asks.yaml": asks, "p.md": "Do it.\n", "seed.md": "Notes\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	turn := func(tool string, in map[string]any) modelapi.Turn {
+		return modelapi.Turn{Text: "Next.", Tool: "mcp__passbook__passbook_" + tool, Input: in}
+	}
+	api := modelapi.NewAnthropic(
+		turn("start", map[string]any{"config": filepath.Join(root, "asks.yaml"), "directory": dir}),
+		turn("wait", map[string]any{"run": dir}),
+		turn("question", map[string]any{"run": dir}),
+		turn("decide", map[string]any{"run": dir, "action": "continue", "note": "it is right"}),
+		turn("wait", map[string]any{"run": dir}),
+		modelapi.Turn{Text: "Done."},
+	)
+	t.Cleanup(api.Close)
+	require.NoError(t, cli.WriteHome(home, api.URL))
+	environ := append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+filepath.Join(root, "state"))
+	starter := filepath.Join(programs, "starter")
+	t.Cleanup(func() {
+		stop := exec.CommandContext(context.WithoutCancel(t.Context()), starter, "server", "stop", "--now")
+		stop.Env = environ
+		out, err := stop.CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"passbook": map[string]any{
+		"command": starter, "args": []string{"mcp"},
+		"env": map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(root, "state"), "HOME": os.Getenv("HOME")},
+	}}})
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program[0], "-p", "Run the pipeline.", "--output-format", "json", "--strict-mcp-config",
+		"--mcp-config", string(config), "--allowedTools", "mcp__passbook")
+	cmd.Dir, cmd.Env = root, append(environ, append(cli.Environ(api.URL), "HOME="+home)...)
+	out, err := cmd.Output()
+	require.NoError(t, err, string(out))
+	asked, _ := api.Asked()
+	require.Len(t, asked, 6, string(out))
+	require.Contains(t, asked[0].Tools, "mcp__passbook__passbook_decide")
+	results := asked[5].Results
+	require.Len(t, results, 5)
+	for i, want := range []string{`"new\":true`, `"needs_input\":true`, "Is this right?", "decided: continue", `"status\":\"done`} {
+		require.Contains(t, results[i], strings.TrimPrefix(want, `"`))
+	}
+	journal, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+	require.NoError(t, err)
+	require.Regexp(t, `"note":"it is right".*"decided_by":"claude-code for [^"]+","auth":"key `, string(journal))
+}
