@@ -25,6 +25,7 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/e2e/point"
+	"github.com/passbook-run/passbook/test/histories"
 )
 
 // ordeal is what happens to one run.
@@ -141,10 +142,27 @@ func (g *grounds) soak(ctx context.Context, o ordeal, stranger process.Identity)
 	if o.forgetful { // what was paid for twice is counted, and breaks other promises too
 		return s, errors.Join(s.watch.over(), endSupervisors(filepath.Join(s.root, "state", "scratch")))
 	}
-	if err := s.invariants(g.want, stranger); err != nil {
+	if err := errors.Join(s.invariants(g.want, stranger), s.replays(ctx)); err != nil {
 		return s, err
 	}
 	return s, os.RemoveAll(s.root)
+}
+
+// replays executes the workflow code once more on the histories of all executions of the run.
+func (s *site) replays(ctx context.Context) error {
+	for next := ""; ; {
+		history, err := histories.Fetch(ctx, s.op.Client, s.runID, next)
+		if err != nil {
+			return err
+		}
+		if err := histories.Replay(history, histories.Options{}); err != nil {
+			return fmt.Errorf("replay execution %q of %s: %w", next, s.runID, err)
+		}
+		next = history.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if next == "" {
+			return nil
+		}
+	}
 }
 
 // account keeps what the agents' log and the journal have in the end.
