@@ -24,11 +24,11 @@ import (
 
 // acting are the verbs that change something. All others read, and have --json.
 var acting = strings.Fields(`
-	starter attach budget cancel codec codec-key codec-serve grant grant-key identity completion completion-bash
+	starter attach budget cancel codec codec-key codec-serve console console-link grant grant-key identity completion completion-bash
 	completion-fish completion-powershell completion-zsh demo demo-turns fork help init mcp pause rebuild replay
 	report resume revert steer run schedule schedule-backfill schedule-create schedule-delete schedule-pause
 	schedule-trigger schedule-unpause server server-build server-env server-install server-ui server-start
-	server-stop server-uninstall snapshot store worker scripted-agent
+	server-stop server-uninstall snapshot store token token-create token-revoke worker scripted-agent
 `)
 
 // jsonKeys reads the table of docs/json.md: the keys of each verb.

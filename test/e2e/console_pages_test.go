@@ -79,8 +79,8 @@ func testByPages(t *testing.T, h *environment) {
 	tr.asked(run.QuestionDelivery, q)
 	require.Contains(t, b.get("/inbox?run="+id), "&#43;line 5", "the change that the question is about")
 	require.Contains(t, b.answer(id, "fix", "five is not enough"), "decided: fix")
-	require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-implementer-5"))), "five is not enough")
 	tr.over(run.Done)
+	require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-implementer-5"))), "five is not enough")
 	require.Contains(t, b.get("/runs/"+id), "The run is completed.")
 	require.Contains(t, b.get("/runs/"+id+"/changes"), "Delivered")
 }

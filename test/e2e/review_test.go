@@ -318,7 +318,7 @@ func testFollowUp(t *testing.T, h *environment) {
 
 	output, code = h.try("run", "--follow-up", parent.RunID, "--detach")
 	require.Equal(t, 2, code, output)
-	require.Contains(t, output, "--task TEXT")
+	require.Contains(t, output, "name the task of the follow-up with --task\n")
 }
 
 // testFromRunPlan: what an earlier run planned is done; the plan is not made again.
