@@ -181,12 +181,12 @@ func TestDecisionHasItsSender(t *testing.T) {
 }
 
 // A token counts only if a signature vouches for it.
-func TestMessageHasItsToken(t *testing.T) {
+func TestMessageNamesItsClient(t *testing.T) {
 	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
 	w.dir.when(run.KindHandoffRequested, func() {
-		w.signal("decide", message{"action": "continue", "id": "another", "by": "eve", "token": "ci"})
-		w.signal("decide", message{"action": "continue", "by": "ci", "token": "ci",
+		w.signal("decide", message{"action": "continue", "id": "another", "by": "eve", "via": "token ci"})
+		w.signal("decide", message{"action": "continue", "by": "ci", "via": "token ci",
 			"signature": message{"key": "public", "value": "ada"}})
 	})
 	w.done()

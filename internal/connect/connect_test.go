@@ -150,6 +150,8 @@ func TestDialReportsTheStageThatFails(t *testing.T) {
 			[]string{"TLS is not enabled", "TEMPORAL_TLS=true"}, ""},
 		{"server without TLS, client with", plain, map[string]string{"TEMPORAL_TLS": "true"}, connect.StageTLS,
 			[]string{"does not use it", "TEMPORAL_TLS=false"}, ""},
+		{"server that is too slow for TLS", silent.Addr().String(), map[string]string{"TEMPORAL_TLS": "true"},
+			connect.StageTLS, []string{"does not answer the TLS handshake in time", "overloaded"}, ""},
 		{
 			"unknown authority", withTLS(tls.NoClientCert),
 			map[string]string{"TEMPORAL_TLS": "true", "TEMPORAL_TLS_SERVER_NAME": "localhost"},

@@ -97,6 +97,7 @@ func testDurations(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		require.NoError(t, os.CopyFS(dir, os.DirFS(from.dir)))
+		require.NoError(t, os.Remove(filepath.Join(dir, logs+"decisions.jsonl"))) // pauses do not count
 		state := filepath.Join(dir, "_orchestrator", "state.json")
 		s := from.state(t)
 		ended := when(t, s.text(t, "completedAt"))
