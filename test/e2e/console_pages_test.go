@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // reader is a browser without scripts that is logged in to a console.
@@ -45,14 +46,19 @@ var hidden = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^
 // answer sends the form of the inbox.
 func (b *reader) answer(runID, action, feedback string) string {
 	b.t.Helper()
-	_, form, ok := strings.Cut(b.get("/inbox?run="+runID), `<form class="answer"`)
-	require.True(b.t, ok, "no question is open")
-	fields := url.Values{"action": {action}, "feedback": {feedback}}
-	for _, m := range hidden.FindAllStringSubmatch(form, -1) {
+	return b.send("/inbox?run="+runID, `<form class="answer"`, "/runs/"+runID+"/do/decide",
+		url.Values{"action": {action}, "feedback": {feedback}})
+}
+
+// send fills in a form of a page and sends it.
+func (b *reader) send(page, form, action string, fields url.Values) string {
+	b.t.Helper()
+	_, inside, ok := strings.Cut(b.get(page), form)
+	require.True(b.t, ok, "%s has no form", page)
+	for _, m := range hidden.FindAllStringSubmatch(inside, -1) {
 		fields.Set(m[1], html.UnescapeString(m[2]))
 	}
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.base+"/runs/"+runID+"/do/decide",
-		strings.NewReader(fields.Encode()))
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.base+action, strings.NewReader(fields.Encode()))
 	require.NoError(b.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", b.base)
@@ -60,15 +66,35 @@ func (b *reader) answer(runID, action, feedback string) string {
 	return b.page(answer, err)
 }
 
-// testByPages answers the questions of a rejected run by the pages of the console alone, up to its delivery.
-func testByPages(t *testing.T, h *environment) {
-	c := h.console("")
+// logIn opens the login link of a console.
+func (h *environment) logIn(t *testing.T, c *console) *reader {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	b := &reader{t: t, base: c.url, Client: http.Client{Jar: jar}}
-	link := strings.TrimSpace(h.starter("console", "link"))
-	answer, err := b.Get(link)
+	answer, err := b.Get(strings.TrimSpace(h.starter("console", "link")))
 	b.page(answer, err)
+	return b
+}
+
+// byPages sends every message with the forms of the pages.
+func byPages(b *reader) storyClient {
+	return func(tr *trial, verb string, m workflows.Message) {
+		b.t = tr.t
+		id := metaOf(tr.t, tr.dir).RunID
+		if verb == workflows.VerbSteer {
+			path := "/runs/" + id + "/do/steer"
+			b.send(path, `method="post" action="`+path+`"`, path, url.Values{"text": {m.Text}, "role": {m.Role}})
+			return
+		}
+		b.send("/inbox?run="+id, `<form class="answer"`, "/runs/"+id+"/do/decide", url.Values{"action": {m.Action},
+			"feedback": {m.Feedback}, "note": {m.Note}, "by": {m.By}})
+	}
+}
+
+// testByPages answers the questions of a rejected run by the pages of the console alone, up to its delivery.
+func testByPages(t *testing.T, h *environment) {
+	b := h.logIn(t, h.console(""))
 	tr := h.trial(t)
 	tr.steerAgents("verdicts", "rejected\nrejected\nrejected\nrejected\n")
 	tr.begin()
