@@ -4,6 +4,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -80,7 +81,8 @@ func (c Connection) Dial(ctx context.Context, address string, logger *slog.Logge
 		return c.result(ctx, d)
 	case <-time.After(probeAfter):
 	}
-	if failed := c.probe(ctx); failed != nil { // the SDK would keep trying
+	// The SDK would keep trying. It is given the rest of the time if the server is only slow, as on a busy machine.
+	if failed := c.probe(ctx); failed != nil && !errors.Is(failed, context.DeadlineExceeded) {
 		cancel()
 		d := <-done
 		if d.err != nil {

@@ -102,9 +102,6 @@ func (c Connection) checkTLS(ctx context.Context, conn net.Conn, conf *tls.Confi
 		return nil
 	case !c.Explicit:
 		return c.fail(StageTLS, err, c.remedy(), "the TLS handshake with the embedded server at %s fails (%v)", addr, err)
-	case errors.Is(err, context.DeadlineExceeded):
-		return c.fail(StageTLS, err, "It may be overloaded: try again. If it does not use TLS, set TEMPORAL_TLS=false",
-			"the server at %s does not answer the TLS handshake in time", addr)
 	case errors.As(err, &plain):
 		return c.fail(StageTLS, err, "Set TEMPORAL_TLS=false; an API key or a certificate enables TLS",
 			"TLS is enabled, and the server at %s does not use it", addr)

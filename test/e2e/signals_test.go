@@ -49,6 +49,7 @@ func TestSignals(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	h.starter("run", definition, "--output-dir", dir, "--detach")
+	until(t, "the run has a journal", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 	until(t, "the run reminds of its question", func() bool {
 		return len(of[run.QuestionReminded](eventsOf(t, dir), run.KindQuestionReminded)) > 0
 	})
