@@ -210,7 +210,7 @@ func Checkpoints(_ context.Context, h Host, in CheckpointsInput) (CheckpointList
 // PassesInput is the input of [Passes].
 type PassesInput struct {
 	Run  string `json:"run" jsonschema:"id of the run, the beginning of one, or its directory"`
-	Last int    `json:"last,omitempty" jsonschema:"only so many of the newest ones; default 50, at most 500"`
+	Last int    `json:"last,omitempty" jsonschema:"maximum number of the newest ones; default 50, at most 500"`
 }
 
 // PassList lists passes, the oldest first.

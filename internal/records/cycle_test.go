@@ -22,7 +22,7 @@ func tokens(n int64, usd float64) rundir.CallTokens {
 	return rundir.CallTokens{InputTokens: 1000 * n, OutputTokens: 200 * n, EstimatedCostUSD: usd}
 }
 
-// TestStateOfACycle compares state.json while a cycle goes on, and its record.
+// TestStateOfACycle compares state.json during a cycle, and its record.
 func TestStateOfACycle(t *testing.T) {
 	j := newJournal(t)
 	j.start()

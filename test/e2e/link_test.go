@@ -115,7 +115,7 @@ func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
 		return m[1]
 	}
 	form := url.Values{"question": {field("question")}, "digest": {field("digest")}, "action": {"continue"},
-		"by": {"Somebody on a train"}}
+		"by": {"An operator on a train"}}
 	code, body := p.do(http.MethodPost, link+"/do/decide", form)
 	require.Equal(t, http.StatusOK, code, body)
 	require.Contains(t, body, "This question is answered")
@@ -135,5 +135,5 @@ func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
 	}
 	require.Len(t, auth, 1)
 	require.Contains(t, auth[0], `"auth":"link sh"`)
-	require.Contains(t, auth[0], `"decided_by":"Somebody on a train"`)
+	require.Contains(t, auth[0], `"decided_by":"An operator on a train"`)
 }

@@ -26,7 +26,7 @@ func (w *world) happens(name string, chance func() bool) bool {
 // other disturbances are missing, has the same ones.
 func (w *world) dice() *rand.Rand { return rand.New(rand.NewPCG(w.seed, uint64(w.picks)<<1|1)) }
 
-// disturb does what may happen before a ticket goes on, and returns the error with which its step fails.
+// disturb does what may happen before a ticket continues, and returns the error with which its step fails.
 func (w *world) disturb(k *ticket) error {
 	r := w.dice()
 	for _, t := range disturbances {

@@ -267,7 +267,7 @@ func goesBack(events []run.Event, from, to int64) bool {
 	})
 }
 
-// provenance wants the row of each file to go on where the one before ended, and the last to be the artifact, or the
+// provenance wants the row of each file to continue where the one before ended, and the last to be the artifact, or the
 // file of the tree (9).
 func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
 	type row struct {

@@ -193,7 +193,7 @@ func (p *simulated) supervise() {
 	}
 	w.leave(act, call.Dir)
 	p.print(call.Stdout, act.stdout[:len(act.stdout)/2])
-	if !p.turn("go on with " + name) {
+	if !p.turn("continue with " + name) {
 		return
 	}
 	p.print(call.Stdout, act.stdout)

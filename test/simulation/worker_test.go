@@ -121,7 +121,7 @@ type flight struct {
 	gone   chan error // gets why the server does not wait for it any more
 }
 
-// lose has the server give up a delivery, which goes on unless its worker has crashed.
+// lose has the server give up a delivery, which continues unless its worker has crashed.
 func (f *flight) lose(crashed error) {
 	select {
 	case f.gone <- crashed:
@@ -203,7 +203,7 @@ func (w *world) deliver(ctx context.Context, name string, f *flight, in reflect.
 	stop := waiting(ctx)
 	f.worker = w.park(&ticket{key: "begin " + f.key}).worker
 	stop()
-	// The old one goes on after its delivery was lost: only while the server waits, its context is the server's.
+	// The old one continues after its delivery was lost: only while the server waits, its context is the server's.
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	f.cancel = cancel
 	unbind := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

@@ -22,7 +22,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// world is one simulated run: a host with workers, the disk, and the scheduler that lets one of them go on at a time.
+// world is one simulated run: a host with workers, the disk, and the scheduler that lets one of them run at a time.
 type world struct {
 	seed    uint64
 	plan    plan
@@ -103,7 +103,7 @@ func (w *world) park(k *ticket) order {
 // choose returns a number below n.
 func (w *world) choose(n int) int { return w.random.IntN(n) }
 
-// schedule lets one ticket go on at a time until the world is over. All other goroutines are blocked when it chooses,
+// schedule lets one ticket run at a time until the world is over. All other goroutines are blocked when it chooses,
 // so the order depends on the seed alone.
 func (w *world) schedule() {
 	for {
@@ -125,7 +125,7 @@ func (w *world) tick() {
 	synctest.Wait()
 }
 
-// pick lets one ticket go on, and returns false if none waits.
+// pick lets one ticket continue, and returns false if none waits.
 func (w *world) pick() bool {
 	w.mu.Lock()
 	waiting := slices.Clone(w.parked)
