@@ -117,6 +117,15 @@ func TestPartsOfStream(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, recent, want, "%d bytes", bytes)
 	}
+	for _, read := range []func(rundir.Dir) error{
+		func(d rundir.Dir) error { _, _, err := d.Events(); return err },
+		func(d rundir.Dir) error { _, err := d.First(); return err },
+		func(d rundir.Dir) error { _, err := d.Tail(); return err },
+		func(d rundir.Dir) error { _, err := d.Recent(9); return err },
+		func(d rundir.Dir) error { _, err := d.Versions(); return err },
+	} {
+		require.Error(t, read(put(t, map[string]string{layout.EventsFile + "/x": ""})), "no file")
+	}
 	empty := put(t, nil)
 	recent, err := empty.Recent(10)
 	require.NoError(t, err)
@@ -153,7 +162,8 @@ func TestClaimsAndOwners(t *testing.T) {
 		"{": claim,
 		`{"run_id":"r","host":"h2","cluster":"c2","embedded":true,"address":"a2","epoch":2}`: moved,
 		`{"run_id":"x","host":"h2","cluster":"c2","embedded":true,"address":"a2","epoch":2}`: claim,
-		`{"run_id":"r","host":"h2"}`: claim,
+		`{"run_id":"r","host":"h2"}`:    claim,
+		`{"run_id":"r","address":"a2"}`: claim,
 	} {
 		files := map[string]string{layout.OwnerFile: owner}
 		if owner == "" {
@@ -163,7 +173,7 @@ func TestClaimsAndOwners(t *testing.T) {
 		require.Equal(t, want, d.CurrentClaim(claim), owner)
 		o, err := d.Owner()
 		if owner == "{" {
-			require.ErrorContains(t, err, "unexpected end of JSON input; nothing was written")
+			require.ErrorContains(t, err, "read "+d.Path(layout.OwnerFile)+": unexpected end of JSON input; nothing was written")
 			require.ErrorContains(t, err, "mv "+d.Path(layout.OwnerFile))
 			require.Zero(t, o)
 		} else {
@@ -171,6 +181,8 @@ func TestClaimsAndOwners(t *testing.T) {
 		}
 	}
 	inner := &fs.PathError{Op: "open", Path: "f", Err: fs.ErrPermission}
+	require.EqualError(t, &rundir.UnreadableError{File: "f", Err: inner, Next: "mv f g"}, "read f: permission denied; "+
+		"nothing was written. The run continues once the file can be read: restore it, or type: mv f g")
 	require.EqualError(t, &rundir.AccessError{Dir: "d", Err: inner},
 		"open run directory d: permission denied; make it readable, or name another directory")
 	require.EqualError(t, &rundir.AccessError{Dir: "d", Owner: "ann", Err: inner},
@@ -190,6 +202,14 @@ func TestRowsOfLogs(t *testing.T) {
 	require.Equal(t, []any{"verifier-depth", 3, map[string]int{"a": 4}, "pa-score", 2.5, map[string]int(nil)},
 		[]any{rows[0].Type,
 			rows[0].Pass, rows[0].Counts, rows[1].Type, *rows[1].Score, rows[1].Counts})
+	whole, skipped, err := rundir.Rows[rundir.CostRow](put(t, map[string]string{"log": `{"costUsd":2}` + "\n"}), "log")
+	require.NoError(t, err)
+	require.Equal(t, []any{[]rundir.CostRow{{USD: 2}}, 0}, []any{whole, skipped})
+	none, skipped := rundir.ReadTraces([]byte(`{"call":"c","turn":"x"}` + "\n"))
+	require.Equal(t, []any{[]rundir.TraceRow{{Call: "c"}}, 0}, []any{none, skipped})
+	turn := rundir.TurnNumber(5)
+	require.NoError(t, json.Unmarshal([]byte(`"step-1"`), &turn))
+	require.Zero(t, turn, "the key of a step is no number")
 	traces, skipped := rundir.ReadTraces([]byte(`{"call":"c","turn":"step-1"}` + "\n" +
 		`{"call":"c","turn":4,"tool":"sh"}` + "\n" + `{"call":"d","turn":5}` + "\n{}\n{\n{torn"))
 	require.Equal(t, 3, skipped)
@@ -200,6 +220,11 @@ func TestRowsOfLogs(t *testing.T) {
 	raw, err := json.Marshal(rundir.ByNumber[string]{"10": "<a>", "2": "b", "x": "c", "a": "d"})
 	require.NoError(t, err)
 	require.Equal(t, `{"a":"d","x":"c","2":"b","10":"\u003ca\u003e"}`, string(raw))
+	var plain strings.Builder
+	enc := json.NewEncoder(&plain)
+	enc.SetEscapeHTML(false)
+	require.NoError(t, enc.Encode(rundir.ByNumber[string]{"1": "<a>"}))
+	require.Equal(t, `{"1":"<a>"}`+"\n", plain.String(), "the caller decides how marks are written")
 	require.Equal(t, &rundir.StateMark{Size: 9, CRC32C: 0xe3069283}, rundir.MarkOf([]byte("123456789")))
 }
 
@@ -343,6 +368,12 @@ func TestStatesThatCanBeFolded(t *testing.T) {
 		"no sets":        {func(s *rundir.PipelineState) { s.Cost.BySubset = nil }, "parts of it are missing"},
 		"no cycle costs": {func(s *rundir.PipelineState) { s.Cost.ByPACycle = nil }, "parts of it are missing"},
 		"an open cycle":  {func(s *rundir.PipelineState) { s.OpenCycle = cycle }, "parts of it are missing"},
+		"an open cycle with nothing done": {func(s *rundir.PipelineState) {
+			s.OpenCycle, s.InFlightPACycle = cycle, &rundir.InFlightCycle{Cycle: 1}
+		}, "parts of it are missing"},
+		"an open cycle that is whole": {func(s *rundir.PipelineState) {
+			s.OpenCycle, s.InFlightPACycle = cycle, &rundir.InFlightCycle{Cycle: 1, Done: map[string]bool{}}
+		}, ""},
 	} {
 		s := rundir.NewState()
 		row.change(&s)

@@ -1,0 +1,350 @@
+package rundir_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// journalFile writes events, each a kind and its payload as JSON.
+func journalFile(t *testing.T, rows ...[2]string) string {
+	t.Helper()
+	var b strings.Builder
+	for i, row := range rows {
+		e := run.Event{Seq: int64(i + 1), TS: fmt.Sprintf("2026-01-02T03:04:%02d.000Z", i+1), Kind: run.Kind(row[0]),
+			Payload: json.RawMessage(row[1])}
+		line, err := e.Line()
+		require.NoError(t, err)
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// metaOf writes the meta.json that has seen the first lines of a stream.
+func metaOf(t *testing.T, events string, seen int, change func(*rundir.Meta)) string {
+	t.Helper()
+	fold := run.NewFold(run.State{}, run.History{})
+	var m rundir.Meta
+	for line := range strings.Lines(events) {
+		if m.Events.Seq == int64(seen) {
+			break
+		}
+		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
+		require.NoError(t, err)
+		fold.Apply(e)
+		m.Events.Seq++
+		m.Events.Size += int64(len(line))
+		m.Events.Chain = m.Events.Chain.Then(strings.TrimSuffix(line, "\n"))
+	}
+	m.State, m.History = fold.State(), fold.History()
+	if change != nil {
+		change(&m)
+	}
+	raw, err := json.Marshal(m)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func threeEvents(t *testing.T) string {
+	return journalFile(t, [2]string{"run.start", `{"run_id":"r","task":"fix"}`},
+		[2]string{"phase.start", `{"phase_key":"build","round":1}`}, [2]string{"run.paused", `{"reason":"operator"}`})
+}
+
+// TestNowJoinsMetaAndNewerLines: the state is that of all lines, wherever meta.json ends.
+func TestNowJoinsMetaAndNewerLines(t *testing.T) {
+	events := threeEvents(t)
+	whole, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events}).Now()
+	require.NoError(t, err)
+	require.Equal(t, []any{run.Paused, "operator", "r", int64(3), int64(3)},
+		[]any{whole.State.Status, whole.State.Reason, whole.State.RunID, whole.Lag, whole.Tail.Seq})
+	require.ErrorIs(t, whole.Why, fs.ErrNotExist, "meta.json is missing")
+	require.Equal(t, []string{"build"}, whole.Snapshot.SeenPhases)
+	for seen := 1; seen <= 3; seen++ {
+		now, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
+			layout.MetaFile: metaOf(t, events, seen, nil)}).Now()
+		require.NoError(t, err)
+		require.Equal(t, whole.State, now.State, "meta.json has %d lines", seen)
+		require.Equal(t, whole.Snapshot, now.Snapshot)
+		require.Equal(t, whole.Tail, now.Tail)
+		require.Equal(t, int64(3-seen), now.Lag)
+		require.Equal(t, int64(seen), now.Meta.Events.Seq)
+		require.NoError(t, now.Why)
+		require.Empty(t, now.Damage)
+	}
+	empty, err := put(t, map[string]string{layout.ClaimFile: "{}"}).Now()
+	require.NoError(t, err)
+	require.NoError(t, empty.Why, "a run before its first event lacks nothing")
+	require.Equal(t, []any{run.Tail{}, int64(0), rundir.Meta{}}, []any{empty.Tail, empty.Lag, empty.Meta})
+
+	damaged, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
+		layout.MetaFile: "{"}).Now()
+	require.NoError(t, err)
+	require.ErrorIs(t, damaged.Why, layout.ErrDamaged)
+	require.Equal(t, whole.State, damaged.State)
+	require.Equal(t, int64(3), damaged.Lag)
+}
+
+// TestNowOfAnotherStream: a meta.json that has seen another stream does not count, and the reason says so.
+func TestNowOfAnotherStream(t *testing.T) {
+	events := threeEvents(t)
+	for name, change := range map[string]func(*rundir.Meta){
+		"a longer stream":      func(m *rundir.Meta) { m.Events.Size += 100; m.Events.Seq = 9 },
+		"within a line":        func(m *rundir.Meta) { m.Events.Size--; m.Events.Seq = 9 },
+		"one byte longer":      func(m *rundir.Meta) { m.Events.Size++; m.Events.Seq = 9 },
+		"a stream that is one": func(m *rundir.Meta) { m.Events.Size = 1; m.Events.Seq = 9 },
+	} {
+		d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
+			layout.MetaFile: metaOf(t, events, 2, change)})
+		now, err := d.Now()
+		require.NoError(t, err)
+		meta, err := d.Meta()
+		require.NoError(t, err)
+		require.EqualError(t, now.Why, fmt.Sprintf("%s is not the file that meta.json has seen (9 events, %d bytes): "+
+			"starter check lists what is wrong", d.Path(layout.EventsFile), meta.Events.Size), name)
+		require.Zero(t, now.Meta, name)
+		require.Zero(t, now.Lag, name)
+		require.Equal(t, run.Paused, now.State.Status, name)
+		require.Equal(t, int64(3), now.Tail.Seq, name)
+	}
+	gone, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.MetaFile: metaOf(t, events, 2, nil)}).Now()
+	require.NoError(t, err)
+	require.ErrorContains(t, gone.Why, "is not the file that meta.json has seen (2 events")
+	require.Empty(t, gone.State.Status)
+}
+
+// TestDamageThatTheJournalRecords: a line counts as repaired when it has its first bytes again.
+func TestDamageThatTheJournalRecords(t *testing.T) {
+	first := journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, [2]string{"phase.start", `{"phase_key":"a"}`})
+	lines := strings.Split(first, "\n")
+	digest := func(i int) string { return layout.Digest([]byte(lines[i])) }
+	damage := func(file string, line int64, expected, found string) run.JournalDamage {
+		return run.JournalDamage{File: file, Line: line, Expected: expected, Found: found}
+	}
+	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: first})
+	for name, row := range map[string]struct {
+		damage   run.JournalDamage
+		repaired bool
+	}{
+		"the first line is as it was":  {damage(layout.EventsFile, 1, digest(0), "x"), true},
+		"the second line is as it was": {damage(layout.EventsFile, 2, digest(1), "x"), true},
+		"the line is still another":    {damage(layout.EventsFile, 2, "x", digest(1)), false},
+		"another line has the bytes":   {damage(layout.EventsFile, 2, digest(0), "x"), false},
+		"the line is missing":          {damage(layout.EventsFile, 7, "x", "y"), false},
+		"a segment":                    {damage("segment "+digest(0), 1, digest(0), "x"), false},
+		"no line is known":             {damage(layout.EventsFile, 0, digest(0), "x"), false},
+	} {
+		got, err := d.Damage(run.State{Damage: []run.JournalDamage{row.damage}})
+		require.NoError(t, err)
+		row.damage.Repaired = row.repaired
+		require.Equal(t, []run.JournalDamage{row.damage}, got, name)
+	}
+	none, err := d.Damage(run.State{})
+	require.NoError(t, err)
+	require.Empty(t, none)
+	unreadable := put(t, map[string]string{layout.EventsFile + "/x": ""})
+	_, err = unreadable.Damage(run.State{Damage: []run.JournalDamage{{}}})
+	require.Error(t, err)
+
+	raw, err := json.Marshal(damage(layout.EventsFile, 1, digest(0), "x"))
+	require.NoError(t, err)
+	events := journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, [2]string{"phase.start", `{"phase_key":"a"}`},
+		[2]string{string(run.KindJournalDamaged), string(raw)})
+	now, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events}).Now()
+	require.NoError(t, err)
+	require.Len(t, now.Damage, 1)
+	require.True(t, now.Damage[0].Repaired)
+}
+
+func TestPlanInForce(t *testing.T) {
+	plan := func(version int, name string) string {
+		return fmt.Sprintf(`{"version":%d,"pipeline":%q}`, version, name)
+	}
+	amended := func(seq int64) string {
+		raw, err := json.Marshal(rundir.Meta{State: run.State{Plan: &run.CurrentPlan{Seq: seq}}})
+		require.NoError(t, err)
+		return string(raw)
+	}
+	version := pipeline.PlanVersion
+	old, newer := layout.PlanFile, layout.InForce(7, layout.PlanFile)
+	for name, row := range map[string]struct {
+		files map[string]string
+		at    string
+		want  string
+	}{
+		"no meta.json":   {map[string]string{old: plan(version, "one")}, old, ""},
+		"an earlier run": {map[string]string{layout.MetaFile: "{}", old: plan(version, "one")}, old, ""},
+		"a damaged meta": {map[string]string{layout.MetaFile: "{", old: plan(version, "one")}, old, ""},
+		"not amended":    {map[string]string{layout.MetaFile: amended(0), old: plan(version, "one")}, old, ""},
+		"amended":        {map[string]string{layout.MetaFile: amended(7), newer: plan(version, "two")}, newer, ""},
+		"missing": {map[string]string{layout.MetaFile: amended(7), old: plan(version, "one")}, newer,
+			"no such file"},
+		"a version to come": {map[string]string{old: plan(99, "one")}, old, "has version 99, and this program reads version"},
+	} {
+		d := put(t, row.files)
+		at, err := d.InForce(layout.PlanFile)
+		require.NoError(t, err, name)
+		require.Equal(t, row.at, at, name)
+		p, err := d.Plan()
+		if row.want != "" {
+			require.ErrorContains(t, err, row.want, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, version, p.Version, name)
+	}
+	unreadable := put(t, map[string]string{layout.MetaFile + "/x": ""})
+	_, err := unreadable.Plan()
+	require.Error(t, err)
+}
+
+// TestForeignRuns reads directories of another program, whose decisions stand beside the stream.
+func TestForeignRuns(t *testing.T) {
+	waiting := string(run.AwaitingPhaseHandoff)
+	start := [2]string{"run.start", `{"task":"x"}`}
+	asked := [2]string{"phase.handoff_requested", `{"phase":"check","handoff_id":"h1"}`}
+	end := func(status string) [2]string { return [2]string{"run.end", `{"status":"` + status + `"}`} }
+	meta := func(status string) string { return `{"status":"` + status + `"}` }
+	answer := func(id, action string) string { return `{"handoff_id":"` + id + `","action":"` + action + `"}` }
+	for name, row := range map[string]struct {
+		events               [][2]string
+		meta, answer, status string
+	}{
+		"no meta.json":                  {[][2]string{start}, "", "", "running"},
+		"another status":                {[][2]string{start}, meta("failed"), "", "running"},
+		"done stays":                    {[][2]string{start, end("done")}, meta("running"), answer("h1", "halt"), "done"},
+		"an end before a start":         {[][2]string{start, end("failed"), start}, meta("failed"), "", "failed"},
+		"another end before a start":    {[][2]string{start, end("failed"), start}, meta("cancelled"), "", "running"},
+		"no end before a start":         {[][2]string{start, end("failed"), start}, meta("running"), "", "running"},
+		"asked":                         {[][2]string{start, asked}, meta("running"), "", waiting},
+		"answered":                      {[][2]string{start, asked}, meta("running"), answer("h1", "continue"), "running"},
+		"another question answered":     {[][2]string{start, asked}, meta("running"), answer("h0", "continue"), waiting},
+		"answered, and meta.json waits": {[][2]string{start, asked}, meta("paused"), answer("h1", "continue"), waiting},
+		"halted by the answer":          {[][2]string{start, asked}, meta("halted"), answer("h1", "halt"), "halted"},
+		"halted without an answer":      {[][2]string{start, asked}, meta("halted"), "", waiting},
+		"halted by an earlier answer":   {[][2]string{start}, meta("halted"), answer("h0", "halt"), "halted"},
+		"not halted by the answer":      {[][2]string{start, asked}, meta("halted"), answer("h1", "continue"), waiting},
+		"the halt is under way":         {[][2]string{start, asked}, meta("running"), answer("h1", "halt"), waiting},
+		"no question is open": {[][2]string{start, {"run.paused", `{}`}}, meta("running"), answer("", "continue"),
+			"paused"},
+	} {
+		files := map[string]string{layout.EventsFile: journalFile(t, row.events...) + "not an event\n"}
+		if row.meta != "" {
+			files[layout.MetaFile] = row.meta
+		}
+		if row.answer != "" {
+			files[layout.DecisionsDir+"/1.json"] = row.answer
+		}
+		d := put(t, files)
+		require.True(t, d.Foreign(), name)
+		now, err := d.Now()
+		require.NoError(t, err, name)
+		require.NoError(t, now.Why, name)
+		require.Equal(t, row.status, string(now.State.Status), name)
+		require.Equal(t, int64(len(row.events)+1), now.Tail.Seq, name)
+		require.Equal(t, int64(len(row.events)), now.Snapshot.Seq, name)
+		require.Equal(t, "x", now.State.Task, name)
+	}
+	damaged := put(t, map[string]string{layout.EventsFile: journalFile(t, start), layout.MetaFile: "{"})
+	now, err := damaged.Now()
+	require.NoError(t, err)
+	require.ErrorIs(t, now.Why, layout.ErrDamaged)
+	require.ErrorContains(t, now.Why, damaged.Path(layout.MetaFile)+" is damaged: ")
+	require.Equal(t, run.Running, now.State.Status)
+	_, err = put(t, map[string]string{layout.EventsFile: "", layout.MetaFile: "{}", layout.DecisionsDir: ""}).Now()
+	require.Error(t, err, "the folder of decisions cannot be read")
+	_, err = put(t, map[string]string{layout.EventsFile + "/x": ""}).Now()
+	require.Error(t, err, "the stream cannot be read")
+	_, err = put(t, map[string]string{layout.EventsFile: "", layout.MetaFile + "/x": ""}).Now()
+	require.Error(t, err, "meta.json cannot be read")
+}
+
+func TestWhoseDirectory(t *testing.T) {
+	for name, row := range map[string]struct {
+		files   []string
+		foreign bool
+	}{
+		"empty": {nil, false}, "a stream": {[]string{layout.EventsFile}, true},
+		"meta.json": {[]string{layout.MetaFile}, true},
+		"both":      {[]string{layout.EventsFile, layout.MetaFile}, true}, "claimed": {[]string{layout.ClaimFile}, false},
+		"ours": {[]string{layout.ClaimFile, layout.EventsFile, layout.MetaFile}, false},
+	} {
+		files := map[string]string{}
+		for _, file := range row.files {
+			files[file] = ""
+		}
+		d := put(t, files)
+		require.Equal(t, row.foreign, d.Foreign(), name)
+		require.Equal(t, map[bool]run.State{true: run.ForeignState()}[row.foreign], d.Blank(), name)
+	}
+	for _, s := range []run.Status{run.Done, run.Halted, run.Cancelled, run.Failed} {
+		require.True(t, rundir.Terminal(s), s)
+	}
+	for _, s := range []run.Status{run.Running, run.Paused, run.Interrupted, run.Pending} {
+		require.False(t, rundir.Terminal(s), s)
+	}
+}
+
+// TestChildOfCrossProjectRun: its parent names it, and its status is all that is known of it.
+func TestChildOfCrossProjectRun(t *testing.T) {
+	above := func(name, parent string, files map[string]string) rundir.Dir {
+		all := map[string]string{}
+		if parent != "" {
+			all[layout.MetaFile] = parent
+		}
+		for file, text := range files {
+			all[name+"/"+file] = text
+		}
+		d := put(t, all)
+		require.NoError(t, os.MkdirAll(d.Path(name), 0o755))
+		return rundir.At(d.Path(name))
+	}
+	meta := map[string]string{layout.MetaFile: `{"status":"awaiting_phase_handoff"}`}
+	for name, row := range map[string]struct {
+		d     rundir.Dir
+		child bool
+	}{
+		"declared":        {above("api", `{"projects":{"api":{},"web":{}}}`, meta), true},
+		"another project": {above("api", `{"projects":{"web":{}}}`, meta), false},
+		"no projects":     {above("api", `{}`, meta), false},
+		"nothing above":   {above("api", "", meta), false},
+		"damage above":    {above("api", "{", meta), false},
+		"with a stream": {above("api", `{"projects":{"api":{}}}`, map[string]string{layout.EventsFile: "",
+			layout.MetaFile: "{}"}), false},
+		"a run of Passbook": {above("api", `{"projects":{"api":{}}}`, map[string]string{layout.ClaimFile: "{}",
+			layout.MetaFile: "{}"}), false},
+	} {
+		child, err := row.d.IsChild()
+		require.NoError(t, err, name)
+		require.Equal(t, row.child, child, name)
+	}
+	now, err := above("api", `{"projects":{"api":{}}}`, meta).Now()
+	require.NoError(t, err)
+	require.Equal(t, run.AwaitingPhaseHandoff, now.State.Status)
+	now, err = above("api", `{"projects":{"web":{}}}`, meta).Now()
+	require.NoError(t, err)
+	require.NotEqual(t, run.AwaitingPhaseHandoff, now.State.Status)
+
+	d := above("api", `{"projects":{"api":{}}}`, meta)
+	t.Chdir(filepath.Dir(d.Root))
+	child, err := rundir.At("api").IsChild()
+	require.NoError(t, err)
+	require.True(t, child, "a relative path")
+	blocked := above("api", "", meta)
+	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(blocked.Root), layout.MetaFile), 0o700))
+	child, err = blocked.IsChild()
+	require.Error(t, err)
+	require.False(t, child)
+	_, err = blocked.Now()
+	require.Error(t, err)
+}
