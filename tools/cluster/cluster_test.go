@@ -28,8 +28,7 @@ func ports(p process) []string {
 // newLauncher returns the launcher of an empty cluster.
 func newLauncher(t *testing.T) *launcher {
 	t.Helper()
-	h := &launcher{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1},
-		path: os.Getenv("PATH")}
+	h := &launcher{settings: settings{Root: checkout(t), Dir: t.TempDir(), Offset: 10000, Workers: 1}}
 	require.NoError(t, os.Mkdir(filepath.Join(h.Dir, "log"), 0o700))
 	t.Cleanup(func() {
 		for _, r := range h.running {

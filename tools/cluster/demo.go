@@ -37,13 +37,10 @@ func demo(ctx context.Context, s settings, kill bool) error {
 	if kill {
 		go func() { killed <- killInTheMiddle(watch, all, there) }()
 	}
-	t := translator{settings: s}
-	on := append(os.Environ(), "TEMPORAL_ADDRESS="+fmt.Sprintf("%s:%d", loopback, 7233+s.Offset))
-	for name, value := range t.passbook() {
-		on = append(on, name+"="+value)
-	}
+	on := s.passbook()
+	on["TEMPORAL_ADDRESS"] = s.address()
 	fmt.Println("On the cluster:")
-	cluster, err := runDemo(ctx, s, on, there)
+	cluster, err := runDemo(ctx, s, environment(on), there)
 	if err != nil {
 		return err
 	}
@@ -71,13 +68,7 @@ func demo(ctx context.Context, s settings, kill bool) error {
 
 func embeddedDemo(ctx context.Context, s settings, dir string) (digest string, err error) {
 	fmt.Println("On the embedded server:")
-	var env []string
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "TEMPORAL_") && !strings.HasPrefix(e, "PASSBOOK_") {
-			env = append(env, e)
-		}
-	}
-	env = append(env, "PASSBOOK_STATE_DIR="+filepath.Join(s.Dir, "embedded"))
+	env := environment(map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(s.Dir, "embedded")})
 	digest, err = runDemo(ctx, s, env, dir)
 	stop := exec.Command(filepath.Join(s.Root, "bin", "starter"), "server", "stop")
 	stop.Env = env

@@ -55,8 +55,6 @@ func run(ctx context.Context, args []string) error {
 		return start(ctx, s)
 	case "stop":
 		return stopAll(ctx, s)
-	case "status":
-		return status(s)
 	case "demo":
 		return demo(ctx, s, *kill)
 	case "temporal-cli":
@@ -64,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	case "tctl":
 		return printed(buildTctl(ctx, s))
 	default:
-		return errors.New("missing command: start, stop, status, demo, temporal-cli or tctl")
+		return errors.New("missing command: start, stop, demo, temporal-cli or tctl")
 	}
 }
 

@@ -51,10 +51,7 @@ func plan(ctx context.Context, s settings) ([]process, error) {
 	var out []process
 	done := map[string]bool{}
 	for len(done) < len(p.Services) {
-		name, err := next(p.Services, done)
-		if err != nil {
-			return nil, err
-		}
+		name := next(p.Services, done)
 		processes, err := t.processes(p.Services[name])
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", name, err)
@@ -65,15 +62,14 @@ func plan(ctx context.Context, s settings) ([]process, error) {
 	return out, nil
 }
 
-// next is the first service by name whose needs are done.
-func next(services types.Services, done map[string]bool) (string, error) {
-	for _, name := range slices.Sorted(maps.Keys(services)) {
+// next is the first service by name whose needs are done. There is one: LoadProject refuses cycles.
+func next(services types.Services, done map[string]bool) string {
+	ready := func(name string) bool {
 		waits := func(need string) bool { return !done[need] }
-		if !done[name] && !slices.ContainsFunc(slices.Collect(maps.Keys(services[name].DependsOn)), waits) {
-			return name, nil
-		}
+		return !done[name] && !slices.ContainsFunc(slices.Collect(maps.Keys(services[name].DependsOn)), waits)
 	}
-	return "", fmt.Errorf("the services need each other in a circle")
+	names := slices.Sorted(maps.Keys(services))
+	return names[slices.IndexFunc(names, ready)]
 }
 
 // translator converts services to processes: host names become loopback, ports are moved, and paths inside a container
@@ -107,7 +103,10 @@ func (t translator) processes(s types.ServiceConfig) ([]process, error) {
 		}
 		p.Env["PGHOST"], p.Env["PGPORT"] = loopback, t.port("postgres", 5432)
 	case "temporalio/admin-tools":
-		p.Argv, p.Once = t.entrypoint(s), true
+		p.Once = true
+		for _, arg := range s.Entrypoint {
+			p.Argv = append(p.Argv, mounted(s, arg))
+		}
 	case "temporalio/server":
 		p.Argv = []string{"temporal-server", "start"}
 		for name, port := range innerPorts {
@@ -139,12 +138,15 @@ func (t translator) workers(one process) []process {
 }
 
 // passbook configures the folders of worker and starter.
-func (t translator) passbook() map[string]string {
+func (s settings) passbook() map[string]string {
 	return map[string]string{
-		"PASSBOOK_STATE_DIR": filepath.Join(t.Dir, "state"), "PASSBOOK_RUN_ROOT": filepath.Join(t.Dir, "runs"),
+		"PASSBOOK_STATE_DIR": filepath.Join(s.Dir, "state"), "PASSBOOK_RUN_ROOT": filepath.Join(s.Dir, "runs"),
 		"PASSBOOK_ENVIRONMENT": "cluster",
 	}
 }
+
+// address is that of the server.
+func (s settings) address() string { return loopback + ":" + strconv.Itoa(7233+s.Offset) }
 
 func (s settings) database() string { return filepath.Join(s.Dir, "postgres", "data") }
 
@@ -157,15 +159,6 @@ func (t translator) port(service string, inside uint32) string {
 		}
 	}
 	return strconv.Itoa(outside + t.Offset)
-}
-
-// entrypoint returns the command of the service, with the files that are mounted into it.
-func (t translator) entrypoint(s types.ServiceConfig) []string {
-	argv := slices.Clone(s.Entrypoint)
-	for i := range argv {
-		argv[i] = mounted(s, argv[i])
-	}
-	return argv
 }
 
 // mounted returns the local path of a mounted file.

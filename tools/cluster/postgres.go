@@ -32,22 +32,15 @@ func findPostgres() (string, error) {
 }
 
 // initDatabase creates the database's files, once, with the name and password of docker-compose.yml.
-func initDatabase(ctx context.Context, s settings, path string) error {
+func initDatabase(ctx context.Context, s settings, processes []process) error {
 	if _, err := os.Stat(filepath.Join(s.database(), "PG_VERSION")); err == nil {
 		return nil
-	}
-	processes, err := plan(ctx, s)
-	if err != nil {
-		return err
 	}
 	i := slices.IndexFunc(processes, func(p process) bool { return p.Name == "postgres" })
 	if i < 0 {
 		return errors.New("docker-compose.yml has no service postgres")
 	}
-	return initdb(ctx, s, path, processes[i].Env["POSTGRES_USER"], processes[i].Env["POSTGRES_PASSWORD"])
-}
-
-func initdb(ctx context.Context, s settings, path, name, password string) error {
+	name, password := processes[i].Env["POSTGRES_USER"], processes[i].Env["POSTGRES_PASSWORD"]
 	home := filepath.Dir(s.database())
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return err
@@ -56,18 +49,17 @@ func initdb(ctx context.Context, s settings, path, name, password string) error 
 	if err := os.WriteFile(secret, []byte(password+"\n"), 0o600); err != nil {
 		return err
 	}
-	program, err := lookUp("initdb", path)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, program, "-D", s.database(), "-U", name, "--pwfile="+secret, "--auth=scram-sha-256",
+	cmd := exec.CommandContext(ctx, "initdb", "-D", s.database(), "-U", name, "--pwfile="+secret, "--auth=scram-sha-256",
 		"--encoding=UTF8", "--no-locale")
 	cmd.Dir = home
 	if err := asOwner(cmd); err != nil {
 		return err
 	}
-	if err := give(cmd, home, secret); err != nil {
-		return err
+	if c := cmd.SysProcAttr; c != nil { // the owner needs both
+		uid, gid := int(c.Credential.Uid), int(c.Credential.Gid)
+		if err := errors.Join(os.Chown(home, uid, gid), os.Chown(secret, uid, gid)); err != nil {
+			return err
+		}
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, output)
@@ -99,19 +91,6 @@ func asOwner(cmd *exec.Cmd) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return nil
-}
-
-// give changes the owner of files to the user of the command.
-func give(cmd *exec.Cmd, paths ...string) error {
-	if cmd.SysProcAttr == nil || cmd.SysProcAttr.Credential == nil {
-		return nil
-	}
-	for _, p := range paths {
-		if err := os.Chown(p, int(cmd.SysProcAttr.Credential.Uid), int(cmd.SysProcAttr.Credential.Gid)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -22,28 +22,31 @@ var programs = []program{
 
 var temporalCLI = program{"temporal", "tools", "github.com/temporalio/cli/cmd/temporal"}
 
-// prepare creates the folder, the programs and the database's files, and returns the PATH for processes.
-func prepare(ctx context.Context, s settings) (path string, err error) {
+// prepare creates the folder, the programs and the database's files, and adds the programs to PATH.
+func prepare(ctx context.Context, s settings, processes []process) error {
 	if err := makeFolders(s); err != nil {
-		return "", err
+		return err
 	}
 	postgres, err := findPostgres()
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, p := range programs {
 		if _, err := build(ctx, s, p); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := buildWorker(ctx, s); err != nil {
-		return "", err
+		return err
 	}
 	if err := copyUIConfig(ctx, s); err != nil {
-		return "", err
+		return err
 	}
-	path = strings.Join([]string{s.Cache, postgres, os.Getenv("PATH")}, string(filepath.ListSeparator))
-	return path, initDatabase(ctx, s, path)
+	path := []string{s.Cache, postgres, os.Getenv("PATH")}
+	if err := os.Setenv("PATH", strings.Join(path, string(filepath.ListSeparator))); err != nil {
+		return err
+	}
+	return initDatabase(ctx, s, processes)
 }
 
 // makeFolders refuses a folder of another user, because the default folder has a predictable name.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -20,15 +19,14 @@ const readyTimeout = 2 * time.Minute
 
 // start starts what does not run, in order, and returns when all is ready.
 func start(ctx context.Context, s settings) error {
-	path, err := prepare(ctx, s)
-	if err != nil {
-		return err
-	}
 	processes, err := plan(ctx, s)
 	if err != nil {
 		return err
 	}
-	h := launcher{settings: s, path: path}
+	if err := prepare(ctx, s, processes); err != nil {
+		return err
+	}
+	h := launcher{settings: s}
 	if h.running, err = s.records(); err != nil {
 		return err
 	}
@@ -37,18 +35,17 @@ func start(ctx context.Context, s settings) error {
 			return fmt.Errorf("%w\nstarted processes keep running; `make cluster-stop` ends them", err)
 		}
 	}
-	t := translator{settings: s}
-	fmt.Printf("The cluster runs: TEMPORAL_ADDRESS=%s:%d, Web UI http://%s:%d, everything in %s\n", loopback,
-		7233+s.Offset, loopback, 8233+s.Offset, s.Dir)
-	fmt.Printf("Start your own runs with: TEMPORAL_ADDRESS=%s:%d PASSBOOK_STATE_DIR=%s bin/starter run ...\n",
-		loopback, 7233+s.Offset, t.passbook()["PASSBOOK_STATE_DIR"])
+	env := s.passbook()
+	fmt.Printf("The cluster runs: TEMPORAL_ADDRESS=%s, Web UI http://%s:%d, everything in %s\n", s.address(), loopback,
+		8233+s.Offset, s.Dir)
+	fmt.Printf("Start your own runs with: TEMPORAL_ADDRESS=%s PASSBOOK_STATE_DIR=%s bin/starter run ...\n", s.address(),
+		env["PASSBOOK_STATE_DIR"])
 	return nil
 }
 
 // launcher starts processes and keeps the record of them.
 type launcher struct {
 	settings
-	path    string // PATH, starting with the programs of the cluster and of PostgreSQL
 	running []record
 }
 
@@ -91,11 +88,7 @@ func (h *launcher) command(p process) (*exec.Cmd, error) {
 		return nil, err
 	}
 	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
-	if cmd.Path, err = lookUp(p.Argv[0], h.path); err != nil {
-		return nil, err
-	}
-	cmd.Err = nil // discard the error of the look-up in this process's PATH
-	cmd.Env = h.environment(p)
+	cmd.Env = environment(p.Env)
 	cmd.Dir = h.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // independent of this terminal
@@ -105,17 +98,13 @@ func (h *launcher) command(p process) (*exec.Cmd, error) {
 	return cmd, err
 }
 
-// environment is that of this process, without variables that would redirect worker and server.
-func (h *launcher) environment(p process) []string {
-	var env []string
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "TEMPORAL_") && !strings.HasPrefix(e, "PASSBOOK_") && !strings.HasPrefix(e, "PATH=") {
-			env = append(env, e)
-		}
-	}
-	env = append(env, "PATH="+h.path)
-	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
-		env = append(env, name+"="+p.Env[name])
+// environment is that of this process with more variables, and without those that would redirect worker and server.
+func environment(more map[string]string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
+		return strings.HasPrefix(e, "TEMPORAL_") || strings.HasPrefix(e, "PASSBOOK_")
+	})
+	for name, value := range more {
+		env = append(env, name+"="+value)
 	}
 	return env
 }
@@ -157,7 +146,7 @@ func (h *launcher) ready(ctx context.Context, p process) bool {
 	switch {
 	case p.Ready.Command != nil:
 		cmd := exec.CommandContext(ctx, p.Ready.Command[0], p.Ready.Command[1:]...)
-		cmd.Env = h.environment(p)
+		cmd.Env = environment(p.Env)
 		return cmd.Run() == nil
 	case p.Ready.Dial != "":
 		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", p.Ready.Dial)
@@ -178,18 +167,4 @@ func (h *launcher) lastWords(name string) string {
 	}
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	return strings.Join(lines[max(0, len(lines)-8):], "\n") + "\nfull log: " + h.logFile(name)
-}
-
-// lookUp finds a program in a PATH other than this process's.
-func lookUp(program, path string) (string, error) {
-	if strings.Contains(program, "/") {
-		return program, nil
-	}
-	for _, dir := range filepath.SplitList(path) {
-		full := filepath.Join(dir, program)
-		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return full, nil
-		}
-	}
-	return "", fmt.Errorf("program %s not found in %s", program, path)
 }

@@ -82,18 +82,3 @@ func gone(ctx context.Context, r record, most time.Duration) bool {
 	}
 	return true
 }
-
-// status prints the started processes and whether they run.
-func status(s settings) error {
-	all, err := s.records()
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		fmt.Println("Nothing was started.")
-	}
-	for _, r := range all {
-		fmt.Printf("  %-10s pid %-8d %s\n", r.Name, r.PID, map[bool]string{true: "runs", false: "has ended"}[r.alive()])
-	}
-	return nil
-}
