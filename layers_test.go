@@ -108,12 +108,20 @@ func TestUpwardImportIsFound(t *testing.T) {
 func TestArchitecturePageListsTheLayers(t *testing.T) {
 	page, err := os.ReadFile("docs/architecture.md")
 	require.NoError(t, err)
-	_, table, ok := strings.Cut(string(page), "## Packages\n")
+	_, section, ok := strings.Cut(string(page), "## Packages\n")
 	require.True(t, ok)
-	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| (pure|storage|views|engine|control|programs) \\| `([a-z0-9/]+)` "+
-		"\\| .+ \\|$").FindAllStringSubmatch(table, -1) {
-		documented[m[2]] = m[1]
+	documented, layer := map[string]string{}, ""
+	for line := range strings.Lines(section) {
+		if m := regexp.MustCompile(`^- \*\*(\w+)\*\*`).FindStringSubmatch(line); m != nil {
+			layer = m[1]
+		} else if !strings.HasPrefix(line, "  ") {
+			layer = ""
+		}
+		for _, m := range regexp.MustCompile("`([a-z0-9/-]+)`").FindAllStringSubmatch(line, -1) {
+			if layer != "" {
+				documented[m[1]] = layer
+			}
+		}
 	}
 	built := map[string]string{}
 	for _, l := range packageLayers {
