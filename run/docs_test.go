@@ -115,11 +115,36 @@ func transitionTable() string {
 
 func kindTable() string {
 	out := tableRow("kind", "payload", "what it does to the status") + "|---|---|---|\n"
-	for _, k := range run.Kinds() {
+	var names, others []string // of consecutive kinds with the same row, and of those that do not change the status
+	kinds := run.Kinds()
+	for i, k := range kinds {
 		payload, effect := run.KindRow(k)
-		out += tableRow("`"+string(k)+"`", "`"+payload+"`", cmp.Or(effect, "·"))
+		if effect == "" {
+			others = append(others, "`"+string(k)+"` (`"+payload+"`)")
+			continue
+		}
+		names = append(names, "`"+string(k)+"`")
+		if i+1 < len(kinds) {
+			if p, e := run.KindRow(kinds[i+1]); p == payload && e == effect {
+				continue
+			}
+		}
+		out += tableRow(strings.Join(names, ", "), "`"+payload+"`", effect)
+		names = nil
 	}
-	return out
+	return out + "\n" + wrapped("These do not change it: "+strings.Join(others, ", ")+".")
+}
+
+// wrapped breaks a paragraph into lines of at most 120 columns.
+func wrapped(text string) string {
+	out, line := "", ""
+	for _, word := range strings.Fields(text) {
+		if len(line)+len(word) >= 120 {
+			out, line = out+line+"\n", ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return out + line + "\n"
 }
 
 func operationTable() string {

@@ -443,9 +443,15 @@ func TestDocsListEveryCode(t *testing.T) {
 	_, section, there := strings.Cut(string(page), "\n## Check and repair\n")
 	require.True(t, there)
 	var found, known []string
-	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| (error|warning|info) \\| .+ \\| .+ \\|$")
-	for _, m := range row.FindAllStringSubmatch(section, -1) {
-		found = append(found, m[1]+" "+m[2])
+	severity := ""
+	row := regexp.MustCompile("^\\| `([a-z_]+)` \\| .+ \\|$")
+	for line := range strings.Lines(section) {
+		line = strings.TrimSuffix(line, "\n")
+		if heading, ok := strings.CutPrefix(line, "### "); ok {
+			severity = map[string]string{"Errors": "error", "Warnings": "warning", "Information": "info"}[heading]
+		} else if m := row.FindStringSubmatch(line); m != nil {
+			found = append(found, m[1]+" "+severity)
+		}
 	}
 	for _, c := range fsck.Codes() {
 		known = append(known, string(c.Code)+" "+string(c.Severity))
