@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,24 +81,21 @@ func (l *Ledger) locked(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// names returns the names of the files with days since a time, in order.
+// names returns the names of the days since a time that have a file or were read before, in order.
 func (l *Ledger) names(since time.Time) ([]string, error) {
 	entries, err := os.ReadDir(l.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the ledger of costs: %w", err)
 	}
-	var out []string
+	out := slices.Collect(maps.Keys(l.days))
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), suffix)
-		if _, err := time.Parse(time.DateOnly, name); ok && err == nil && name >= nameOf(since) {
+		if _, err := time.Parse(time.DateOnly, name); ok && err == nil {
 			out = append(out, name)
 		}
 	}
 	slices.Sort(out)
-	return out, nil
+	return slices.DeleteFunc(slices.Compact(out), func(name string) bool { return name < nameOf(since) }), nil
 }
 
 func nameOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }

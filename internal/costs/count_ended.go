@@ -24,12 +24,10 @@ func (l *Ledger) CountEnded(ctx context.Context, since time.Time) error {
 		if err != nil {
 			continue // it counts as reserved
 		}
-		rows, err := l.found(ctx, calls.Ledger{Store: s, Call: r.ID}, r, false)
-		if err != nil {
-			continue
-		}
-		for _, row := range rows {
-			l.days[nameOf(r.At)].apply(row)
+		if rows, err := l.found(ctx, calls.Ledger{Store: s, Call: r.ID}, r, false); err == nil {
+			for _, row := range rows {
+				l.days[nameOf(r.At)].apply(row)
+			}
 		}
 	}
 	return nil

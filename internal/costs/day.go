@@ -58,9 +58,6 @@ func (l *Ledger) reload(d *day, name string, f *os.File, info fs.FileInfo) (*day
 		return nil, errors.New("it is no regular file; move it away")
 	}
 	same := d != nil && !d.damaged() && d.info != nil && os.SameFile(d.info, info)
-	if same && !d.torn && d.size == info.Size() && d.info.ModTime().Equal(info.ModTime()) {
-		return d, nil
-	}
 	fresh := newDay(name)
 	if same && d.size <= info.Size() {
 		fresh = d // it has only grown
@@ -92,7 +89,7 @@ func (d *day) read(f *os.File, info fs.FileInfo) error {
 	if d.torn = len(rest) > 0; info.Size() == 0 {
 		d.lost++ // a file is created with its first line
 	}
-	next := len(d.rows) + d.lost + 1
+	next := len(d.rows) + 1
 	for _, line := range all {
 		r, err := decode(line)
 		if errors.Is(err, errNewer) {
@@ -102,9 +99,7 @@ func (d *day) read(f *os.File, info fs.FileInfo) error {
 			d.lost, next = d.lost+1, next+1
 			continue
 		}
-		if r.N > next {
-			d.lost += r.N - next
-		}
+		d.lost += max(0, r.N-next)
 		next = r.N + 1
 		d.apply(r)
 	}

@@ -18,7 +18,7 @@ import (
 // is locked.
 func (l *Ledger) restore(ctx context.Context, d *day, storeURL string) error {
 	note := Damage{Day: d.name, Lines: d.lost}
-	rows := slices.DeleteFunc(slices.Clone(d.rows), func(r row) bool { return r.Kind == kindDamaged && r.Damage == nil })
+	rows := slices.Clone(d.rows)
 	stores := []string{storeURL}
 	for _, r := range d.records {
 		if !slices.Contains(stores, r.Store) {
