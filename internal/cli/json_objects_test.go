@@ -17,9 +17,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestJSONObjectsAreDocumented compares the objects that docs/operating.md lists with their types.
+// TestJSONObjectsAreDocumented compares the objects that docs/json.md lists with their types.
 func TestJSONObjectsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operating.md")
+	page, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	for row, object := range map[string]any{
 		"`list`: `standing`":    run.EffectiveStatus{},
