@@ -47,7 +47,7 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	what := string(e.Operation) + " a run"
-	if e.Operation == "budget" { // a message that is no operation of the table
+	if e.Operation == SetBudget {
 		what = "raise the budget of a run"
 	}
 	return fmt.Sprintf("cannot %s that is %s (allowed: %s)", what, e.From, verbsOf(e.Allowed))

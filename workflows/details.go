@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 
 // showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
 func (e *engine) showDetails(ctx workflow.Context) {
-	text := details(e.j.state, e.in)
+	text := Details(e.j.state, e.in)
 	if e.held.Held {
 		text += fmt.Sprintf("\nA disk is full: %s. The next attempt is at %s, or at once after a resume.\n",
 			run.OneLine(e.held.Message), e.held.RetryAt)
@@ -23,8 +24,9 @@ func (e *engine) showDetails(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, text)
 }
 
-// details returns the summary of a run: status, progress, cost, what it waits for, and the commands to run next.
-func details(s run.State, in Input) string {
+// Details returns what the Web UI shows of a run, as Markdown: status, progress, cost, what it waits for, the
+// operations that are available, and the commands to run next.
+func Details(s run.State, in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
 	b.WriteString(figures(s))
@@ -52,9 +54,19 @@ func details(s run.State, in Input) string {
 	if s.Checkpoint != nil && s.Status != run.Done {
 		fmt.Fprintf(&b, "- continues from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)
 	}
+	fmt.Fprintf(&b, "- available actions: %s\n", operations(s.Available(s.Status)))
 	fmt.Fprintf(&b, "- directory `%s`\n\n", in.Target.Dir)
 	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", nextSteps(s), strings.Join(commands(s, in), "\n"))
 	return b.String()
+}
+
+// operations lists operations: "pause, cancel", or "none".
+func operations(all []run.Operation) string {
+	var names []string
+	for _, op := range all {
+		names = append(names, string(op))
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 func parenthesized(text string) string {

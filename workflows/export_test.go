@@ -2,9 +2,6 @@ package workflows
 
 import "github.com/passbook-run/passbook/run"
 
-// Details is open to tests.
-var Details = details
-
 // Note journals a payload as a message does, in a run that has just begun.
 func Note(payload any) error {
 	e := &engine{}

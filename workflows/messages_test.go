@@ -223,7 +223,8 @@ func TestDetails(t *testing.T) {
 		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds finished: 1 | 100.40 of "+
 		"100.00 USD "+
 		"(100%) | 2.5 | write, S2 |\n\n"+
-		"- continues from checkpoint cp-S1, pass 28\n- directory `/runs/1`\n\n"+
+		"- continues from checkpoint cp-S1, pass 28\n"+
+		"- available actions: fork, replay, resume, cancel, revert, budget, steer, amend\n- directory `/runs/1`\n\n"+
 		run.Means(run.Paused, run.BudgetThreshold)+" "+run.Next(run.Paused, run.BudgetThreshold)+"\n\n```\n"+
 		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
 		"eval \"`starter server env`\"\n"+

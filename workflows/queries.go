@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
+	"errors"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
@@ -16,6 +19,22 @@ const (
 	QueryHeld        = "held"
 	QueryDirectory   = "directory"
 )
+
+// StatusAnswer answers the query `status`: the folded state, and the operations that the status allows.
+type StatusAnswer struct {
+	run.State
+	AvailableActions []run.Operation `json:"available_actions"`
+}
+
+// UnmarshalJSON reads both parts: the state has its own reader, which ignores other keys.
+func (a *StatusAnswer) UnmarshalJSON(raw []byte) error {
+	var beside struct {
+		AvailableActions []run.Operation `json:"available_actions"`
+	}
+	err := errors.Join(json.Unmarshal(raw, &a.State), json.Unmarshal(raw, &beside))
+	a.AvailableActions = beside.AvailableActions
+	return err
+}
 
 // PlanAnswer answers the query `plan`.
 type PlanAnswer struct {
@@ -73,7 +92,10 @@ func (e *engine) registerQueries(ctx workflow.Context) error {
 		name, about string
 		handler     any
 	}{
-		{QueryStatus, "The folded state: status, place, passes, cost, last checkpoint.", e.queryStatus},
+		{
+			QueryStatus, "The folded state (status, place, passes, cost, last checkpoint) and the available actions.",
+			e.queryStatus,
+		},
 		{QueryPlan, "What the run will do.", e.queryPlan},
 		{QueryCost, "Cost by role and stage.", e.queryCost},
 		{QueryHandoff, "The question that waits for a decision.", e.queryHandoff},
@@ -99,10 +121,10 @@ func (e *engine) registerQueries(ctx workflow.Context) error {
 }
 
 // queryStatus adds the refused signals that are not journaled yet.
-func (e *engine) queryStatus() (run.State, error) {
+func (e *engine) queryStatus() (StatusAnswer, error) {
 	s := e.j.state
 	s.Refused += e.control.refusals.Counted
-	return s, nil
+	return StatusAnswer{s, s.Available(s.Status)}, nil
 }
 
 func (e *engine) queryPlan() (PlanAnswer, error) {

@@ -79,8 +79,7 @@ type Operation struct {
 	Input       reflect.Type
 	Output      reflect.Type
 
-	allows func(run.Status, run.Terms) bool // nil: every status does
-	call   func(ctx context.Context, h Host, input []byte) (any, error)
+	call func(ctx context.Context, h Host, input []byte) (any, error)
 }
 
 // Call executes an operation. The input is a JSON object; an unknown key is an [InputError].
@@ -114,27 +113,6 @@ func decode(input []byte, in any) error {
 		return errors.New("there is data after the object")
 	}
 	return nil
-}
-
-// Available lists the operations that change a run and that its status allows.
-func Available(s run.Status, t run.Terms) []string {
-	names := []string{}
-	for _, o := range Table() {
-		if o.allows != nil && o.allows(s, t) {
-			names = append(names, o.Name)
-		}
-	}
-	return names
-}
-
-// allowed looks an operation up in the table of statuses.
-func allowed(op run.Operation) func(run.Status, run.Terms) bool {
-	return func(s run.Status, t run.Terms) bool { return run.May(s, op, t) == nil }
-}
-
-// whileOpen allows a message that every run accepts from its first event to its end.
-func whileOpen(s run.Status, _ run.Terms) bool {
-	return s.Known() && s != run.Unknown && s != run.Pending && !s.Closed()
 }
 
 // Find returns the directory of a named run, or suggests similar names.

@@ -55,7 +55,7 @@ func (h Host) Elsewhere(ctx context.Context, id string, missing error) (RunStatu
 		RunID: s.RunID, Pipeline: s.Pipeline, Task: s.Task, Status: far.Effective.Status, Detail: far.Effective.Detail,
 		Means: run.Means(far.Effective.Status, s.Reason), Progress: s.Progress(), CostUSD: s.Total(), Cost: s.CostText(),
 		BudgetUSD: s.Budget.CapUSD, Score: s.Score, StartedAt: s.StartedAt, UpdatedAt: s.TS, Rejected: s.NotApproved(),
-		AvailableActions: []string{}, Next: []string{}, Host: far.Host, Unavailable: notHere,
+		AvailableActions: []run.Operation{}, Next: []string{}, Host: far.Host, Unavailable: notHere,
 	}
 	if q, open := s.Asks(); open {
 		asked := askedOf(&s, q)

@@ -26,7 +26,7 @@ type RunStatus struct {
 	Question   *Asked `json:"question" jsonschema:"the open question; null: none"`
 
 	// AvailableActions are names of operations.
-	AvailableActions []string `json:"available_actions" jsonschema:"operations that the status allows"`
+	AvailableActions []run.Operation `json:"available_actions" jsonschema:"operations that the status allows"`
 
 	Progress  string   `json:"progress"`
 	CostUSD   float64  `json:"cost_usd" jsonschema:"of the calls whose cost is known"`
@@ -81,12 +81,12 @@ func (h Host) status(r view.Run) RunStatus {
 		Detail: r.Described(), Means: r.Means(), Advice: r.Advice(), Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: heldText(r.Effective), Damaged: r.Damaged(), AvailableActions: []string{}, Unavailable: []string{},
+		HeldUp: heldText(r.Effective), Damaged: r.Damaged(), AvailableActions: []run.Operation{}, Unavailable: []string{},
 		Next: append([]string{}, NextCommands(h.Program, r)...),
 	}
 	q, open := s.Asks()
 	if r.Own() {
-		out.AvailableActions = Available(r.Effective.Status, run.Terms{Undecided: open})
+		out.AvailableActions = s.Available(r.Effective.Status)
 	}
 	if open {
 		asked := askedOf(&s, q)

@@ -1,10 +1,6 @@
 package api
 
-import (
-	"slices"
-
-	"github.com/passbook-run/passbook/run"
-)
+import "slices"
 
 // The problems that most operations report.
 var (
@@ -13,7 +9,8 @@ var (
 	ofResumes  = append([]Code{CodeUndecided}, ofRequests...)
 )
 
-// Table is the table of operations. To add one, write its function and add a row.
+// Table is the table of operations. To add one, write its function and add a row. Which statuses allow an operation is
+// in package run ([run.Terms.Available]).
 func Table() []Operation { return slices.Concat(reads(), starts(), controls(), results()) }
 
 // reads are the operations that change nothing.
@@ -81,12 +78,12 @@ func starts() []Operation {
 				"that run is returned. Paths are relative to the folder of this program.",
 		}, Start),
 		does(Operation{
-			Name: "fork", Access: CanOperate, Problems: ofRequests, allows: allowed(run.Fork),
+			Name: "fork", Access: CanOperate, Problems: ofRequests,
 			Summary: "Start a new run from a checkpoint, with another model, budget or pipeline",
 			Details: "The other run does not change.",
 		}, Fork),
 		does(Operation{
-			Name: "replay", Access: CanOperate, Problems: ofRequests, allows: allowed(run.Replay),
+			Name: "replay", Access: CanOperate, Problems: ofRequests,
 			Summary: "Repeat the work of a run in a new run, from a checkpoint",
 			Details: "Recorded results are used: a call is made only if no answer to the same question is recorded.",
 		}, Replay),
@@ -97,41 +94,40 @@ func starts() []Operation {
 func controls() []Operation {
 	return []Operation{
 		does(Operation{
-			Name: "decide", Access: CanDecide, Repeatable: true, Problems: ofResumes, allows: allowed(run.Decide),
+			Name: "decide", Access: CanDecide, Repeatable: true, Problems: ofResumes,
 			Destructive: true,
 			Summary:     "Answer the open question of a run",
 			Details:     "If two operators decide, the first decision wins. An action may end the run or deliver its work.",
 		}, Decide),
 		does(Operation{
-			Name: "pause", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: allowed(run.Pause),
+			Name: "pause", Access: CanOperate, Repeatable: true, Problems: ofRequests,
 			Summary: "Pause a run after the running pass",
 		}, Pause),
 		does(Operation{
-			Name: "resume", Access: CanOperate, Repeatable: true, Problems: ofResumes, allows: allowed(run.Resume),
+			Name: "resume", Access: CanOperate, Repeatable: true, Problems: ofResumes,
 			Summary: "Resume a paused, failed, cancelled or interrupted run",
 			Details: "Answered calls are not paid for again.",
 		}, Resume),
 		does(Operation{
 			Name: "cancel", Access: CanOperate, Destructive: true, Repeatable: true, Problems: ofRequests,
-			allows:  allowed(run.Cancel),
 			Summary: "Cancel a run and end its running call",
 			Details: "Completed results stay, and a cancelled run can be resumed.",
 		}, Cancel),
 		does(Operation{
-			Name: "revert", Access: CanOperate, Destructive: true, Problems: ofResumes, allows: allowed(run.Revert),
+			Name: "revert", Access: CanOperate, Destructive: true, Problems: ofResumes,
 			Summary: "Revert a paused, failed or cancelled run to a checkpoint",
 			Details: "It stays the same run. Reverted passes stay in its journal and on disk.",
 		}, Revert),
 		does(Operation{
-			Name: "budget", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: whileOpen,
+			Name: "budget", Access: CanOperate, Repeatable: true, Problems: ofRequests,
 			Summary: "Set the budget of a run",
 		}, Budget),
 		does(Operation{
-			Name: "steer", Access: CanOperate, Problems: ofRequests, allows: whileOpen,
+			Name: "steer", Access: CanOperate, Problems: ofRequests,
 			Summary: "Add an instruction to the next prompts of a run",
 		}, Steer),
 		does(Operation{
-			Name: "amend", Access: CanOperate, Repeatable: true, Problems: ofRequests, allows: whileOpen,
+			Name: "amend", Access: CanOperate, Repeatable: true, Problems: ofRequests,
 			Summary: "Let a run adopt a changed definition",
 			Details: "A change of completed steps is refused, and the problem lists the differences.",
 		}, Amend),
@@ -143,14 +139,13 @@ func results() []Operation {
 	return []Operation{
 		does(Operation{
 			Name: "promote", Access: CanOperate, Destructive: true, Repeatable: true,
-			Problems: append([]Code{CodeNotAllowed}, ofReads...), allows: allowed(run.Promote),
-			Summary: "Copy the result of a finished run to a path",
-			Details: "Another file there is refused without force. No server is needed.",
+			Problems: append([]Code{CodeNotAllowed}, ofReads...),
+			Summary:  "Copy the result of a finished run to a path",
+			Details:  "Another file there is refused without force. No server is needed.",
 		}, Promote),
 		does(Operation{
 			Name: "verify", Foreign: true, Access: CanOperate, Repeatable: true,
 			Problems: append([]Code{CodeNotAllowed}, ofReads...),
-			allows:   func(s run.Status, _ run.Terms) bool { return s.Settled() },
 			Summary:  "Run the gates of a finished run again",
 			Details: "It executes the commands of the run on a copy of its final tree, and may take minutes. The run does " +
 				"not change. No server is needed.",

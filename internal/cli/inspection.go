@@ -32,14 +32,21 @@ type statusReport struct {
 	Lag             int64               `json:"lag"` // events that meta.json does not include yet
 	Next            []string            `json:"next"`
 
+	AvailableActions []run.Operation `json:"available_actions"` // that the status allows, as every client lists them
+
 	Damage []run.JournalDamage `json:"damage"` // that the journal records, and whether it was repaired
 
 	CrossParent *run.CrossParent `json:"cross_parent"` // of a run across projects; nil: of one project
 }
 
 func (s inspection) report() statusReport {
+	available := []run.Operation{}
+	if s.Own() {
+		available = s.Now.State.Available(s.Effective.Status)
+	}
 	return statusReport{
-		RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+		AvailableActions: available,
+		RunID:            s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
 		Snapshot: s.Now.Snapshot, State: s.Now.State,
 		Lag: s.Now.Lag, Next: append([]string{}, nextCommands(s)...),
 		Damage: append([]run.JournalDamage{}, s.Now.Damage...), CrossParent: s.Projects,

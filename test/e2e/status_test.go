@@ -2,9 +2,11 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -18,6 +20,7 @@ type statusOutput struct {
 	Snapshot        run.Snapshot        `json:"snapshot"`
 	State           run.State           `json:"state"`
 	Lag             int64               `json:"lag"`
+	Available       []run.Operation     `json:"available_actions"`
 }
 
 func (h *environment) status(dir string) statusOutput {
@@ -53,9 +56,15 @@ func (h *environment) agree(c client.Client, dir string, want run.Status) {
 
 	v, err := c.QueryWorkflow(t.Context(), meta.RunID, "", workflows.QueryStatus)
 	require.NoError(t, err)
-	var live run.State
+	var live workflows.StatusAnswer
 	require.NoError(t, v.Get(&live))
 	require.Equal(t, want, live.Status, "query")
+	require.Equal(t, output.Available, live.AvailableActions, "query")
+	v, err = c.QueryWorkflow(t.Context(), meta.RunID, "", "__temporal_workflow_metadata")
+	require.NoError(t, err)
+	var shown sdkpb.WorkflowMetadata
+	require.NoError(t, v.Get(&shown))
+	require.Contains(t, shown.CurrentDetails, "- available actions: "+listed(output.Available)+"\n", "Web UI")
 
 	d, err := c.DescribeWorkflow(t.Context(), meta.RunID, "")
 	require.NoError(t, err)
@@ -65,6 +74,14 @@ func (h *environment) agree(c client.Client, dir string, want run.Status) {
 	require.Equal(t, meta.State.Phase, stage, "search attribute of the stage")
 
 	h.answers(c, meta.RunID, want)
+}
+
+func listed(all []run.Operation) string {
+	names := make([]string, len(all))
+	for i, op := range all {
+		names[i] = string(op)
+	}
+	return strings.Join(names, ", ")
 }
 
 // answers compares the answer to an Update: a budget that stays as it is.

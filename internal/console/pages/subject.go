@@ -119,14 +119,14 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 	}
 	id, _ := access.From(ctx)
 	status, undecided := sub.Run.Effective.Status, sub.Asks != nil
-	names := api.Available(status, run.Terms{Undecided: undecided})
+	names := run.Terms{Undecided: undecided}.Available(status)
 	for _, op := range []run.Operation{run.Resume, run.Revert} { // of a halted run, with a reason
 		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided}) == nil {
-			names = append(names, string(op))
+			names = append(names, op)
 		}
 	}
 	for _, o := range api.Table() {
-		if slices.Contains(names, o.Name) && id.Can.Includes(o.Access) && sub.Run.Own() {
+		if slices.Contains(names, run.Operation(o.Name)) && id.Can.Includes(o.Access) && sub.Run.Own() {
 			sub.Actions = append(sub.Actions, o)
 		}
 	}
