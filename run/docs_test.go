@@ -72,15 +72,9 @@ func pauses() []string {
 func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
 func statusTable() string {
-	out := tableRow("status", "class", "`rfc_status`", "what it means") + "|---|---|---|---|\n"
+	out := tableRow("status", "class", "`rfc_status`") + "|---|---|---|\n"
 	for _, s := range statuses() {
-		if s != run.Paused {
-			out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC(), run.Means(s, ""))
-			continue
-		}
-		for _, reason := range pauses() {
-			out += tableRow("`"+string(s)+"`, "+reason, string(s.Class()), s.RFC(), run.Means(s, reason))
-		}
+		out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC())
 	}
 	return out
 }

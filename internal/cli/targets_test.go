@@ -53,13 +53,13 @@ var targetTable = []struct {
 	{"another program's `run.json`", [8]deed{refuses, refuses, refuses, refuses, orDeletes, adds, orKeeps, refuses}},
 	{"a journal without `run.json`", [8]deed{refuses, refuses, refuses, completes, orDeletes, adds, orKeeps, refuses}},
 	{"another run", [8]deed{archives, refuses, refuses, refuses, refuses, refuses, refuses, resumes}},
-	{"a directory within another run's", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses,
+	{"within another run's directory", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses,
 		refuses}},
 	{"a link to an empty directory", [8]deed{writes, writes, writes, writes, writes, adds, writes, refuses}},
 	{"a link to other files", [8]deed{refuses, refuses, refuses, refuses, orDeletes, orKeeps, orKeeps, refuses}},
 	{"a link to nothing", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses, refuses}},
 	{"a file", [8]deed{refuses, refuses, refuses, refuses, refuses, orKeeps, refuses, refuses}},
-	{"no permission to write", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses, refuses}},
+	{"not writable", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses, refuses}},
 	{"another user's, not writable", [8]deed{refuses, refuses, refuses, refuses, refuses, refuses, refuses, refuses}},
 }
 
@@ -215,7 +215,7 @@ func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
 	moved := targetVerbs[verb].name == "resume"
 	path, inTheWay := w.target(t, kind, folder, moved)
 	call := w.here
-	if kind == "no permission to write" || kind == "another user's, not writable" {
+	if kind == "not writable" || kind == "another user's, not writable" {
 		call = w.asNobody(t, kind, path)
 	}
 	before, started := everything(t, w.root), w.temporal.count()
@@ -299,7 +299,7 @@ func (w *targetWorld) target(t *testing.T, kind, folder string, moved bool) (pat
 		require.NoError(t, err)
 		lay(path, map[string]string{"events.jsonl": string(raw)})
 		inTheWay = []string{"events.jsonl"}
-	case "another run", "a directory within another run's":
+	case "another run", "within another run's directory":
 		old := filepath.Join(folder, "old")
 		w.run(t, "other.yaml", old, id, run.Failed)
 		require.NoError(t, os.Rename(old, path))
@@ -318,7 +318,7 @@ func (w *targetWorld) target(t *testing.T, kind, folder string, moved bool) (pat
 		require.NoError(t, os.Symlink(elsewhere, path))
 	case "a file":
 		lay(folder, map[string]string{"target": "mine\n"})
-	case "no permission to write", "another user's, not writable":
+	case "not writable", "another user's, not writable":
 		if moved {
 			old := filepath.Join(folder, "old")
 			w.run(t, "other.yaml", old, id, run.Failed)
@@ -479,8 +479,15 @@ func TestDocsShowTheTargets(t *testing.T) {
 		want += " " + v.doc + " |"
 	}
 	want += "\n|" + strings.Repeat("---|", len(targetVerbs)+1) + "\n"
+	same := map[[8]deed][]string{} // targets that are treated alike have one row
 	for _, row := range targetTable {
-		want += "| " + row.target + " |"
+		same[row.does] = append(same[row.does], row.target)
+	}
+	for _, row := range targetTable {
+		if row.target != same[row.does][0] {
+			continue
+		}
+		want += "| " + strings.Join(same[row.does], "; ") + " |"
 		for _, d := range row.does {
 			want += " " + string(d) + " |"
 		}
