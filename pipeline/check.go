@@ -186,6 +186,7 @@ func (d *decoder) checkRole(r *Role) {
 	d.checkSession(at.key("session"), *r)
 	d.checkGuard(at, *r)
 	d.checkPrompt(at.key("prompt"), r)
+	d.checkSchema(at.key("schema"), r)
 }
 
 // checkSession reports a role whose agent cannot continue sessions.
@@ -254,6 +255,7 @@ func (d *decoder) checkStages() {
 		}
 	}
 	d.checkReferences(names)
+	d.checkLanes()
 }
 
 func (d *decoder) checkStep(at location, step Step, s Stage, names map[string]*yaml.Node) {

@@ -121,6 +121,7 @@ func (c *comparer) stages() {
 func (c *comparer) stage(at []string, a, b PlanStage) {
 	c.values(under(at, "kind"), string(a.Kind), string(b.Kind))
 	c.values(under(at, "repeat"), a.Repeat, b.Repeat)
+	c.values(under(at, "each"), a.Lanes, b.Lanes)
 	c.values(under(at, "checkpoint"), a.Checkpoint, b.Checkpoint)
 	c.values(under(at, "dir"), a.Dir, b.Dir)
 	c.values(under(at, "pause_after"), a.PauseAfter, b.PauseAfter)

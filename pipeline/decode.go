@@ -155,6 +155,9 @@ func (d *decoder) stage(at location) Stage {
 			s.Orders[i].Label = usualLabel(o)
 		}
 	}
+	if s.Each != nil && s.Each.AtOnce == 0 {
+		s.Each.AtOnce = defaultLanes
+	}
 	steps := d.steps(at, s)
 	for i := range d.items(steps) {
 		s.Steps = append(s.Steps, d.step(steps.item(i)))

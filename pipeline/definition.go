@@ -242,6 +242,7 @@ const (
 	GivesArtifact = "artifact" // the whole artifact, in the reply or as the file it changed
 	GivesReport   = "report"   // text only
 	GivesChanges  = "changes"  // changes to the workspace
+	GivesList     = "list"     // a JSON list, of items for lanes
 	GivesOutcome  = "outcome"  // of a command: ok or failed; not for roles
 )
 
@@ -266,9 +267,12 @@ type Role struct {
 	// false: it may change the protected paths of the workspace
 	Protect *bool `json:"protect,omitempty"`
 	// reply: its reply declares the paths that the work will change
-	Scope  string    `json:"scope,omitempty"`
-	Limits Limits    `json:"limits"` // complete: merged over those of the definition
-	With   []KeyText `json:"with,omitempty" yaml:"-"`
+	Scope string `json:"scope,omitempty"`
+	// of a role that returns a list: path and text of the JSON Schema of the list
+	Schema     string    `json:"schema,omitempty"`
+	SchemaText string    `json:"schema_text,omitempty" yaml:"-"`
+	Limits     Limits    `json:"limits"` // complete: merged over those of the definition
+	With       []KeyText `json:"with,omitempty" yaml:"-"`
 }
 
 // Protected reports whether the role may not change the protected paths of the workspace.
@@ -334,7 +338,21 @@ type Stage struct {
 	Dir        string // folder for evidence, with {n}
 	PauseAfter bool   `yaml:"pause_after"` // pause for a review after each round
 	// condition on the result of a round, see ParseUntil; if a round does not meet it, the run pauses
-	Gate string `yaml:"quality_gate"`
+	Gate  string `yaml:"quality_gate"`
+	Each  *Each  // the stage runs once for each item of a list
+	Merge *Merge // of the changes of its lanes
+}
+
+// Each is the list whose items a stage works through in lanes: several at the same time, each with its own tree.
+type Each struct {
+	In        string `json:"in"` // NAME.items, NAME.lines or a glob
+	AtOnce    int    `json:"at_once" yaml:"at_once"`
+	IfFailing string `json:"if_failing,omitempty" yaml:"if_failing"` // continue, or empty: ask
+}
+
+// Merge is how the changes of lanes become one tree.
+type Merge struct {
+	Conflicts string `json:"conflicts,omitempty"` // ask, the default
 }
 
 // Order is the position in the file list from which to read, wrapping around: len * Num / Den, rounded down.

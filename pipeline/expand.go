@@ -10,6 +10,7 @@ const (
 	StageEach   StageKind = "each"
 	StageOnce   StageKind = "once"
 	StageRepeat StageKind = "repeat"
+	StageLanes  StageKind = "lanes"
 )
 
 // expander numbers the steps of a definition. keys contains each step's key by stage, round and step.
@@ -57,7 +58,7 @@ func (e *expander) rounds(s Stage) int {
 
 func (e *expander) key(s Stage, round, step int, p Step) string {
 	switch {
-	case p.Role != "" && s.Repeat == nil:
+	case p.Role != "" && s.Repeat == nil && s.Each == nil:
 		e.plan.Total++
 		if r, _ := e.plan.Role(p.Role); r.Builds() {
 			e.plan.Builders++
@@ -78,6 +79,7 @@ func (e *expander) stage(si int) PlanStage {
 	ps := PlanStage{
 		Name: s.Name, Title: stageTitle(e.def.Wording, s.Name), Kind: stageKind(s), Repeat: s.Repeat,
 		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter, Gate: s.Gate,
+		Lanes: e.lanes(si),
 	}
 	if s.Repeat != nil {
 		e.plan.MaxRounds = s.Repeat.Max
@@ -94,6 +96,8 @@ func stageKind(s Stage) StageKind {
 		return StageEach
 	case s.Repeat != nil:
 		return StageRepeat
+	case s.Each != nil:
+		return StageLanes
 	default:
 		return StageOnce
 	}

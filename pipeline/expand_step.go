@@ -27,7 +27,7 @@ func (e *expander) step(at place, set Set) PlanStep {
 		limits := e.def.Limits
 		step.Limits = &limits
 	}
-	if p.Role != "" && s.Repeat == nil {
+	if p.Role != "" && s.Repeat == nil && s.Each == nil {
 		step.Number, _ = strconv.Atoi(step.Key)
 	}
 	order := e.order(s, p, set, &step)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -18,8 +19,10 @@ func ConfigHash(d *Definition) string {
 		})},
 		{"Artifact", d.Artifact}, {"Workspace", d.Workspace}, {"AlwaysRead", d.AlwaysRead},
 		{"Roles", each(d.Roles, func(r Role) object {
+			more := slices.Concat(optional("Unprotected", !r.Protected()), optional("Scope", r.Scope),
+				optional("Schema", r.SchemaText))
 			return append(object{{"Name", r.Name}, {"Prompt", r.Prompt}, {"Gives", r.Gives}, {"Agent", r.Agent},
-				{"Checks", r.Checks}}, append(optional("Unprotected", !r.Protected()), optional("Scope", r.Scope)...)...)
+				{"Checks", r.Checks}}, more...)
 		})},
 		{"Corpus", each(d.Corpus, func(s Set) object { return object{{"ID", s.ID}, {"Files", s.Files}} })},
 		{"Stages", each(d.Stages, significantStage)},
@@ -39,7 +42,11 @@ func significantStage(s Stage) object {
 			until = u.shape()
 		}
 	}
-	return object{
+	in := ""
+	if s.Each != nil {
+		in = s.Each.In
+	}
+	return append(optional("Each", in), object{
 		{"Name", s.Name}, {"ForEach", s.ForEach}, {"Checkpoint", s.Checkpoint}, {"Dir", s.Dir},
 		{"Repeats", s.Repeat != nil}, {"Until", until}, {"Otherwise", otherwise},
 		{"Orders", each(s.Orders, func(o Order) object {
@@ -47,7 +54,7 @@ func significantStage(s Stage) object {
 				{"Den", o.Den}}
 		})},
 		{"Steps", each(s.Steps, significantStep)},
-	}
+	}...)
 }
 
 func significantStep(p Step) object {

@@ -138,7 +138,7 @@ var injuries = []injury{
 	{"missing prompt key", "prompt: prompts/judge.md, ", "",
 		`x.yaml:11: prompt is missing in roles.judge; write prompt: prompts/judge.md`},
 	{"missing gives", "gives: report, ", "",
-		`x.yaml:11: gives is missing in roles.judge; write gives: artifact, report or changes`},
+		`x.yaml:11: gives is missing in roles.judge; write gives: artifact, report, changes or list`},
 	{"missing seed key", ", seed: seed.html", "", `x.yaml:4: seed is missing in artifact; write seed: seed/page.html`},
 	{"missing until", ", until: score >= 3", "",
 		`x.yaml:23: until is missing in stage "polish".repeat; write until: score >= 3.5`},
@@ -185,8 +185,8 @@ var injuries = []injury{
 	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md",
 		`prompts/bad.md:2: {{refrences}} is not a placeholder; write one of {{context}}, {{references}}, {{notes}}, ` +
 			`{{replies}}, {{pictures}}, {{artifact}}, {{files}}, {{content}}, {{parent}}, {{feedback}}, {{task}}, {{base}}, ` +
-			`{{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}} or {{with.KEY}}, or ` +
-			`\{{refrences}} for the text itself` +
+			`{{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}}, {{item}} or ` +
+			`{{with.KEY}}, or \{{refrences}} for the text itself` +
 			"\n" +
 			`prompts/bad.md:3: {{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here`},
 	{"no such role in a step", "{role: judge}", "{role: juge}",

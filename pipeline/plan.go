@@ -43,6 +43,7 @@ type PlanStage struct {
 	Dir        string      `json:"dir,omitempty"`
 	PauseAfter bool        `json:"pause_after,omitempty"`
 	Gate       string      `json:"quality_gate,omitempty"`
+	Lanes      *Lanes      `json:"lanes,omitempty"`
 	Rounds     []PlanRound `json:"rounds"`
 }
 

@@ -159,6 +159,8 @@ var objects = []struct{ at, src string }{
 	{"/$defs/role/properties/verdict", "roles: {r: {verdict: {KEY: 1}}}"},
 	{"/$defs/stage", "stages: [{KEY: 1}]"},
 	{"/$defs/stage/properties/repeat", "stages: [{repeat: {KEY: 1}}]"},
+	{"/$defs/stage/properties/each", "stages: [{each: {KEY: 1}}]"},
+	{"/$defs/stage/properties/merge", "stages: [{merge: {KEY: 1}}]"},
 	{"/$defs/order/then", "stages: [{for_each: corpus, orders: {A: {KEY: 1}}}]"},
 	{"/$defs/step", "stages: [{steps: [{KEY: 1}]}]"},
 	{"/$defs/step/properties/screenshots", "stages: [{steps: [{screenshots: {KEY: 1}}]}]"},

@@ -54,6 +54,9 @@ func (d *Definition) seenStage(from, stage int) (target, error) {
 		return target{}, fmt.Errorf("see is %q, a stage that has not finished by then; name an earlier one, or last",
 			d.Stages[stage].Name)
 	}
+	if d.Stages[stage].Each != nil {
+		return target{}, fmt.Errorf("see is %q, a stage with replies of each lane; name another", d.Stages[stage].Name)
+	}
 	if !slices.ContainsFunc(d.Stages[stage].Steps, Step.answers) {
 		return target{}, fmt.Errorf("see is %q, a stage in which no role replies; name another", d.Stages[stage].Name)
 	}
@@ -66,6 +69,8 @@ func (d *Definition) seenStep(stage, step int, t target) (target, error) {
 	switch {
 	case t.stage > stage, t.stage == stage && t.step >= step && s.Repeat == nil:
 		return target{}, fmt.Errorf("see is %q, a step that has not run by then; name an earlier one", as)
+	case t.stage < stage && s.Each != nil:
+		return target{}, fmt.Errorf("see is %q, a step with a reply of each lane; name another", as)
 	case t.stage < stage && s.ForEach != "":
 		return target{}, fmt.Errorf("see is %q, a step with one reply for each set; name its stage %q for the last", as,
 			s.Name)

@@ -40,6 +40,8 @@ func (s PlanStage) sentence() string {
 			sentence += ", otherwise " + s.Repeat.Otherwise
 		}
 		return sentence
+	case StageLanes:
+		return fmt.Sprintf("once for each of %s, up to %d at the same time", s.Lanes.In, s.Lanes.AtOnce)
 	default:
 		return "once"
 	}

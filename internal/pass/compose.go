@@ -28,6 +28,9 @@ func Compose(r Request) string {
 	if !placed["task"] && r.Vars.Task != "" {
 		sections = append(sections, taskIntro+r.Vars.Task)
 	}
+	if !placed["item"] && r.Vars.Item != "" {
+		sections = append(sections, itemIntro+r.Vars.Item)
+	}
 	if !placed[template.Feedback] {
 		sections = append(sections, r.feedback())
 	}

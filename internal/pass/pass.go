@@ -19,6 +19,7 @@ type Request struct {
 	Gets     []string // pipeline.Part…: parts of this step, in addition to those that the template places
 	Gives    string   // what to produce
 	Verdict  bool     // ask for a structured verdict
+	Schema   string   // JSON Schema of the list to produce; empty: any
 	Scope    bool     // ask for the paths that the work will change
 	Vars     Vars
 	Wording  run.Wording
@@ -56,6 +57,7 @@ type Vars struct {
 	Theme       string // {{theme}}
 	Round       int    // {{n}}
 	Rounds      int    // {{max}}
+	Item        string // {{item}}: of a lane; before the prompt if the template does not place it
 	With        []Text // {{with.KEY}}
 }
 

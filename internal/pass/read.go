@@ -32,6 +32,7 @@ func Read(role pipeline.Role, notes []pipeline.Note, reply string, file, before 
 	r.readScore(role.Score, text)
 	r.readVerdict(role.Verdict, text)
 	r.readScope(role.Scope, text)
+	r.readList(role, text)
 	return r
 }
 

@@ -31,6 +31,8 @@ func (v Vars) lookup(name string) (text string, known bool) {
 		return v.Theme, true
 	case "n":
 		return numberOrEmpty(v.Round), true
+	case "item":
+		return v.Item, true
 	case "max":
 		return numberOrEmpty(v.Rounds), true
 	default:

@@ -19,7 +19,7 @@ const Parent = "parent"
 
 // Variables lists the placeholders for a word or a number. {{with.KEY}} is not in this list.
 func Variables() []string {
-	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max"}
+	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max", "item"}
 }
 
 // Problem is an unknown placeholder.
