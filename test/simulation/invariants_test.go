@@ -33,41 +33,65 @@ func (w *world) projected() {
 	if !bytes.HasPrefix(raw, w.journal) {
 		w.fail("invariant 3: batch %d: the journal does not begin with what it was", w.batches)
 	}
+	if w.read == nil {
+		w.read = newReading()
+	}
+	added := raw[min(len(w.journal), len(raw)):]
 	w.journal = raw
 	meta, err := w.dir.Meta()
 	if err != nil {
 		w.fail("invariant 1: batch %d: %w", w.batches, err)
 		return
 	}
-	w.check(folds(raw, meta))
+	if w.check(w.read.add(added, meta)); w.read.named != meta.Events.Seq { // an earlier one
+		w.read = newReading()
+		w.check(w.read.add(raw, meta))
+	}
+	w.check(w.read.folds(meta))
 }
 
-// folds compares meta.json with the journal that it names.
-func folds(raw []byte, meta rundir.Meta) error {
-	fold := run.NewFold(run.State{}, run.History{})
-	chain, ts := run.Chain(""), ""
-	var state run.State
-	for i, line := range strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n") {
+// reading is the fold and the chain of a journal as far as it was read.
+type reading struct {
+	fold  *run.Fold
+	seq   int64
+	ts    string
+	chain run.Chain
+	named int64     // the event that meta.json names
+	state run.State // at that event
+}
+
+func newReading() *reading {
+	return &reading{fold: run.NewFold(run.State{}, run.History{}), chain: run.Chain("")}
+}
+
+// add reads more lines. meta.json names one of all.
+func (r *reading) add(raw []byte, meta rundir.Meta) error {
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSuffix(line, "\n")
 		e, err := run.ParseLine(line)
 		switch {
 		case err != nil:
-			return fmt.Errorf("invariant 3: line %d: %w", i+1, err)
-		case e.Seq != int64(i)+1:
-			return fmt.Errorf("invariant 3: line %d has seq %d", i+1, e.Seq)
-		case e.TS < ts:
+			return fmt.Errorf("invariant 3: line %d: %w", r.seq+1, err)
+		case e.Seq != r.seq+1:
+			return fmt.Errorf("invariant 3: line %d has seq %d", r.seq+1, e.Seq)
+		case e.TS < r.ts:
 			return fmt.Errorf("invariant 3: event %d goes back in time", e.Seq)
 		}
-		ts = e.TS
-		chain = chain.Over([]string{line})
-		fold.Apply(e)
+		r.seq, r.ts, r.chain = e.Seq, e.TS, r.chain.Over([]string{line})
+		r.fold.Apply(e)
 		if e.Seq == meta.Events.Seq {
-			state = fold.State()
-			if chain != meta.Events.Chain {
+			r.named, r.state = e.Seq, r.fold.State()
+			if r.chain != meta.Events.Chain {
 				return fmt.Errorf("invariant 3: meta.json has another chain at event %d", e.Seq)
 			}
 		}
 	}
-	want, werr := json.Marshal(state)
+	return nil
+}
+
+// folds compares meta.json with the fold of the journal.
+func (r *reading) folds(meta rundir.Meta) error {
+	want, werr := json.Marshal(r.state)
 	got, gerr := json.Marshal(meta.State)
 	if werr != nil || gerr != nil || !bytes.Equal(want, got) {
 		return errors.Join(werr, gerr, fmt.Errorf("invariant 1: meta.json at event %d is not the fold of its events",
@@ -103,7 +127,9 @@ func (w *world) ended() {
 	if !bytes.HasPrefix(raw, w.journal) {
 		w.fail("invariant 3: the journal does not begin with what it was")
 	}
-	w.check(folds(raw, meta))
+	all := newReading()
+	w.check(all.add(raw, meta))
+	w.check(all.folds(meta))
 	w.check(w.unchanged())
 	w.check(w.answeredOnce(events))
 	w.check(w.costs(meta, book, events))

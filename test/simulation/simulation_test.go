@@ -1,10 +1,13 @@
 package simulation_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +25,7 @@ var (
 	seed      = flag.Uint64("sim.seed", 1, "seed of its first run; the next one has the next seed")
 	only      = flag.String("sim.only", "", "disturbances that happen, as a failure lists them, separated by semicolons")
 	keepGoing = flag.Bool("sim.all", false, "continue after a failure")
+	atOnce    = flag.Int("sim.parallel", runtime.GOMAXPROCS(0), "runs at the same time")
 	verbose   = flag.Bool("sim.log", false, "print the steps of each run")
 )
 
@@ -54,7 +58,8 @@ func (c *counts) add(o counts) {
 
 // simulate executes the run of a seed and a plan.
 func simulate(t *testing.T, seed uint64, p plan, f fault) (o outcome) {
-	root := folder(t)
+	root, leave := folder(t, seed)
+	defer leave()
 	var w *world
 	defer func() {
 		if p := recover(); p != nil { // a goroutine is left that nothing wakes
@@ -85,53 +90,79 @@ func (w *world) outcome() outcome {
 	return o
 }
 
-// folder returns an empty folder in memory, always of the same name: the journal contains it, and digests of that are
-// names of files, so another name is another run. Only one process has it at a time.
-func folder(t *testing.T) string {
+// folder returns an empty folder in memory. Its name follows from the seed: the journal contains it, and digests of that
+// are names of files, so another name is another run. Only one run has it at a time.
+func folder(t *testing.T, seed uint64) (root string, leave func()) {
 	memory := "/dev/shm"
 	if fi, err := os.Stat(memory); err != nil || !fi.IsDir() {
 		memory = "/tmp"
 	}
-	root := filepath.Join(memory, fmt.Sprintf("passbook-simulation-%d", os.Getuid()))
-	held.Do(func() {
-		_, err := durable.WaitLock(t.Context(), root+".lock", durable.Self("simulation", time.Now()))
-		require.NoError(t, err)
-	})
+	const folders = 64
+	root = filepath.Join(memory, fmt.Sprintf("passbook-simulation-%d-%02d", os.Getuid(), seed%folders))
+	lock, err := durable.WaitLock(t.Context(), root+".lock", durable.Self("simulation", time.Now()))
+	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(root))
 	require.NoError(t, os.Mkdir(root, 0o700))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(root)) })
-	return root
+	return root, func() { require.NoError(t, errors.Join(os.RemoveAll(root), lock.Remove())) }
 }
 
-var held sync.Once // the lock of the folder, until this process ends
+// tally sums up what several runs do at the same time.
+type tally struct {
+	mu   sync.Mutex
+	next uint64
+	all  counts
+}
 
-func TestSimulation(t *testing.T) {
-	began, all := time.Now(), counts{disturbances: map[disturbance]int{}, faults: map[string]int{}}
-	for n := range *runs {
-		s := *seed + uint64(n)
-		p := draw(s)
-		if *only != "" {
-			p.only = strings.Split(*only, ";")
-		}
-		o, err := judge(t, s, p)
-		all.add(o.counts)
-		if *verbose {
-			t.Logf("seed %d:\n%s", s, strings.Join(o.log, "\n"))
-		}
-		if err != nil {
-			t.Errorf("%v; %s", err, again(t, s, p, o))
-		}
-		if t.Failed() && !*keepGoing {
-			break
-		}
+// seed returns the next seed; false: there is none left, or a run has failed.
+func (a *tally) seed(t *testing.T) (uint64, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.next >= *seed+uint64(*runs) || t.Failed() && !*keepGoing {
+		return 0, false
 	}
-	took := time.Since(began)
+	a.next++
+	return a.next - 1, true
+}
+
+// TestSimulation executes several runs at the same time, each in its folder.
+func TestSimulation(t *testing.T) {
+	began := time.Now()
+	a := &tally{next: *seed, all: counts{disturbances: map[disturbance]int{}, faults: map[string]int{}}}
+	var each sync.WaitGroup
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a run needs little memory
+	for range *atOnce {
+		each.Go(func() {
+			for s, ok := a.seed(t); ok; s, ok = a.seed(t) {
+				t.Run(fmt.Sprint("seed ", s), func(t *testing.T) { a.one(t, s) })
+			}
+		})
+	}
+	each.Wait()
+	all, took := a.all, time.Since(began)
 	t.Logf("%d runs in %s, %.0f a minute: %+v", *runs, took.Round(time.Millisecond), float64(*runs)/took.Minutes(), all)
-	if *runs > 20 { // otherwise it shows nothing
+	if *runs > 20 && !t.Failed() { // otherwise it shows nothing
 		for _, k := range disturbances {
 			require.Positive(t, all.disturbances[k], "%s never happened: %+v", k, all)
 		}
 		require.True(t, all.epochs > 0 && all.executions > *runs, "what did not happen? %+v", all)
+	}
+}
+
+// one executes the run of a seed.
+func (a *tally) one(t *testing.T, s uint64) {
+	p := draw(s)
+	if *only != "" {
+		p.only = strings.Split(*only, ";")
+	}
+	o, err := judge(t, s, p)
+	a.mu.Lock()
+	a.all.add(o.counts)
+	a.mu.Unlock()
+	if *verbose {
+		t.Logf("seed %d:\n%s", s, strings.Join(o.log, "\n"))
+	}
+	if err != nil {
+		t.Errorf("%v; %s", err, again(t, s, p, o))
 	}
 }
 

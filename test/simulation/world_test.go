@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
@@ -43,7 +42,6 @@ type world struct {
 	flights  []*flight
 	env      *testsuite.TestWorkflowEnvironment // of the open execution; nil: none is open
 	broken   []error
-	hash     uint64
 	log      []string
 	picks    int
 	quiets   int
@@ -68,12 +66,14 @@ type world struct {
 
 	meta    []byte // that a planted fault puts back
 	journal []byte // as the last projection left it
+	read    *reading
 	batches int
 }
 
 // ticket is one goroutine that waits for its turn.
 type ticket struct {
 	key    string
+	name   string  // without what differs between two executions of the same seed
 	worker *worker // of a step
 	op     durable.Op
 	path   string
@@ -89,7 +89,7 @@ type order struct {
 
 // park waits for the turn of a ticket.
 func (w *world) park(k *ticket) order {
-	k.turn = make(chan order, 1)
+	k.turn, k.name = make(chan order, 1), w.name(k.key)
 	w.mu.Lock()
 	w.parked = append(w.parked, k)
 	w.mu.Unlock()
@@ -136,9 +136,9 @@ func (w *world) pick() bool {
 	if w.picks++; w.picks > maxPicks {
 		w.stop(fmt.Errorf("the run does not end: %d steps", w.picks))
 	}
-	slices.SortStableFunc(waiting, func(a, b *ticket) int { return cmp.Compare(w.name(a.key), w.name(b.key)) })
+	slices.SortStableFunc(waiting, func(a, b *ticket) int { return cmp.Compare(a.name, b.name) })
 	k := waiting[w.choose(len(waiting))]
-	w.note(w.name(k.key))
+	w.note(k.name)
 	o := w.order(k)
 	w.mu.Lock()
 	w.parked = slices.DeleteFunc(w.parked, func(p *ticket) bool { return p == k })
@@ -180,13 +180,10 @@ func (w *world) callName(dir string) string {
 	return call + "/" + filepath.Base(dir)
 }
 
-// note adds a line to the record of the run, which its hash covers.
+// note adds a line to the record of the run.
 func (w *world) note(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%x %s", w.hash, line)
-	w.hash = h.Sum64()
 	w.log = append(w.log, line)
 }
 
