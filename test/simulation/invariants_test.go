@@ -262,9 +262,13 @@ func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, events []run.
 	if err != nil || skipped > 0 {
 		return fmt.Errorf("invariant 6: %d rows cannot be read: %w", skipped, err)
 	}
-	sum := 0.0
+	sum, reverts := 0.0, run.Reverts{}
+	for _, e := range events {
+		reverts.Take(e)
+	}
+	counted := reverts.Counted()
 	for _, r := range rows {
-		if !abandoned(events, r.Seq) {
+		if counted.Has(r.Seq) {
 			sum = run.Cents(sum + r.USD)
 		}
 	}

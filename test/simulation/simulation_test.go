@@ -90,8 +90,8 @@ func (w *world) outcome() outcome {
 	return o
 }
 
-// folder returns an empty folder in memory. Its name follows from the seed: the journal contains it, and digests of that
-// are names of files, so another name is another run. Only one run has it at a time.
+// folder returns an empty folder in memory. Its name follows from the seed: the journal contains it, and digests of
+// that are names of files, so another name is another run. Only one run has it at a time.
 func folder(t *testing.T, seed uint64) (root string, leave func()) {
 	memory := "/dev/shm"
 	if fi, err := os.Stat(memory); err != nil || !fi.IsDir() {
