@@ -135,20 +135,34 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 		return nil
 	}
 	progress(BuildNotice)
-	var output bytes.Buffer
 	// The flags are those of the whole project, so that the build cache has compiled most packages: -trimpath would not
 	// find them. The stamp of the version control is omitted: git refuses a checkout of another user.
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", source, "-buildvcs=false", "-o", path+".new", ".")
-	cmd.Stdout, cmd.Stderr = &output, &output
+	workspace, err := goCommand(ctx, source, "off", "run", "-buildvcs=false", "./reduce")
+	if err == nil {
+		_, err = goCommand(ctx, source, workspace, "build", "-buildvcs=false", "-o", path+".new", ".")
+	}
+	if err != nil {
+		return err
+	}
+	return durable.Disk{}.Rename(path+".new", path)
+}
+
+// goCommand returns the output of a go command in the server's source. It ignores a workspace of the user.
+func goCommand(ctx context.Context, source, workspace string, args ...string) (string, error) {
+	var out, messages bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = source, &out, &messages
+	cmd.Env = append(os.Environ(), "GOWORK="+workspace)
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return errors.New("build the Temporal server: Go is not installed; install it, set a server binary, or set " +
+		return "", errors.New("build the Temporal server: Go is not installed; install it, set a server binary, or set " +
 			"TEMPORAL_ADDRESS to a running server")
 	case err != nil:
-		return fmt.Errorf("build the Temporal server in %s: %w\n%s", source, err, strings.TrimSpace(output.String()))
+		return "", fmt.Errorf("build the Temporal server in %s: go %s: %w\n%s", source, args[0], err,
+			strings.TrimSpace(messages.String()))
 	}
-	return durable.Disk{}.Rename(path+".new", path)
+	return strings.TrimSpace(out.String()), nil
 }
 
 // source returns the server's source folder: in the configured checkout, or above the executable or the working

@@ -37,6 +37,12 @@ func main() {
 	}
 }
 `)
+	edit("devserver/reduce/main.go", `package main
+
+import "os"
+
+func main() { os.Stdout.WriteString("off\n") }
+`)
 	return root, edit
 }
 
