@@ -1,9 +1,9 @@
 // Command reduce prepares the source of a Temporal server without the parts that Passbook never uses: archives in the
-// clouds of Amazon and Google, and workers that the server starts there or in Kubernetes. These parts are 40 % of the
-// packages that the server imports, a third of the time of its compilation, and half of the program.
+// clouds of Amazon and Google, and workers that the server starts there or in Kubernetes. They are 40 % of the packages
+// that the server imports, a third of the time of its compilation, and half of the program.
 //
-// It copies the modules of [parts] from the module cache, exchanges the named packages, and prints the path of a go.work
-// with which the go command uses the copies:
+// It copies the modules of [parts] from the module cache, exchanges the named packages, and prints the path of a
+// go.work with which the go command uses the copies:
 //
 //	GOWORK=$(go -C devserver run ./reduce) go -C devserver build
 //
