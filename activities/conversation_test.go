@@ -115,9 +115,9 @@ func TestSessionIsPartOfTheQuestion(t *testing.T) {
 // TestSessionThatIsNotThereBeginsAnew: the call is made with its own prompt, and a warning contains the reason.
 func TestSessionThatIsNotThereBeginsAnew(t *testing.T) {
 	for name, row := range map[string]struct {
-		hurt  func(*harness)
-		plays []string
-		why   string
+		damage func(*harness)
+		plays  []string
+		why    string
 	}{
 		"its file was removed": {func(h *harness) {
 			require.NoError(h.t, os.RemoveAll(filepath.Join(h.dir, "state", "sessions")))
@@ -133,7 +133,7 @@ func TestSessionThatIsNotThereBeginsAnew(t *testing.T) {
 			h := conversing(t, row.plays...)
 			_, kept, _ := h.said()
 			h.next("2", kept)
-			row.hurt(h)
+			row.damage(h)
 			reply, again, validation := h.said()
 			last := len(row.plays)
 			require.NotContains(t, reply, "said 1")

@@ -65,7 +65,7 @@ func TestDeliveryCommitNamesRun(t *testing.T) {
 // obstacle is a way in which a target stands that takes no delivery.
 type obstacle struct {
 	delivery string
-	hurt     func(h *trees)
+	damage   func(h *trees)
 	why      string
 	dirty    []string
 	repair   func(h *trees)
@@ -131,7 +131,7 @@ func TestTargetRefusesDelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := onTree(t, "answer", resultBranch, row.delivery)
 			h.carry(edited)
-			row.hurt(h)
+			row.damage(h)
 			before := h.standing()
 			res := h.deliver("", false)
 			require.False(t, res.Delivered)

@@ -175,7 +175,7 @@ func TestUnknownStoreSchemeIsNonRetryable(t *testing.T) {
 func TestProjectReportsRepairs(t *testing.T) {
 	tests := []struct {
 		name, file string
-		hurt       func(raw string) string
+		damage     func(raw string) string
 		message    string
 	}{
 		{"state that is no JSON", layout.StateFile, func(string) string { return "x" }, "state.json is damaged"},
@@ -198,10 +198,10 @@ func TestProjectReportsRepairs(t *testing.T) {
 			path := filepath.Join(in.Dir, filepath.FromSlash(tt.file))
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)
-			if tt.hurt == nil {
+			if tt.damage == nil {
 				require.NoError(t, os.Remove(path))
 			} else {
-				require.NoError(t, os.WriteFile(path, []byte(tt.hurt(string(raw))), 0o600))
+				require.NoError(t, os.WriteFile(path, []byte(tt.damage(string(raw))), 0o600))
 			}
 			res, _, err = h.project(in, nil)
 			require.NoError(t, err)

@@ -151,7 +151,7 @@ func TestInterruptedDeliveryIsCompleted(t *testing.T) {
 }
 
 func TestChangedTargetAsks(t *testing.T) {
-	for name, hurt := range map[string]func(h *trees){
+	for name, damage := range map[string]func(h *trees){
 		"changed":               func(h *trees) { h.put("a.txt", "mine\n") },
 		"staged":                func(h *trees) { h.put("a.txt", "mine\n"); h.git("add", "a.txt") },
 		"committed":             func(h *trees) { h.put("a.txt", "mine\n"); h.git("commit", "-q", "-am", "Mine") },
@@ -160,7 +160,7 @@ func TestChangedTargetAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := onTree(t, "answer", "{to: branch, branch: result}", "{to: checkout}")
 			h.carry(edited)
-			hurt(h)
+			damage(h)
 			before := h.standing()
 			res := h.deliver("", false)
 			require.False(t, res.Delivered)

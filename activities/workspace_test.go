@@ -288,7 +288,7 @@ func (h *trees) committed(commit string, files map[string]string) {
 }
 
 func TestSyncWorkspace(t *testing.T) {
-	for name, hurt := range map[string]func(t *testing.T, h *trees, to contract.Tree){
+	for name, damage := range map[string]func(t *testing.T, h *trees, to contract.Tree){
 		"as it was left": func(*testing.T, *trees, contract.Tree) {},
 		"half laid out": func(t *testing.T, h *trees, _ contract.Tree) {
 			require.NoError(t, os.Remove(filepath.Join(h.workspace(), "new.txt")))
@@ -303,7 +303,7 @@ func TestSyncWorkspace(t *testing.T) {
 			h := onTree(t, "answer")
 			to, res := h.carry(edited)
 			h.committed(res.Commit, edited)
-			hurt(t, h, to)
+			damage(t, h, to)
 			again := h.carryTo(to)
 			h.committed(again.Commit, edited)
 			require.Equal(t, "main", h.git("branch", "--show-current"))

@@ -27,7 +27,7 @@ func (d *Definition) seen(stage, step int) (target, error) {
 			}
 		}
 	}
-	return target{}, fmt.Errorf("see is %q, not a stage and not the `as` of a step; %s", see, suggest(see, d.seeable()))
+	return target{}, fmt.Errorf("see is %q, not a stage and not the `as` of a step; %s", see, suggest(see, d.visible()))
 }
 
 // seenLast returns the nearest earlier step with a reply; in a repeated stage that can be a step of the previous round.
@@ -82,8 +82,8 @@ func (d *Definition) seenStep(stage, step int, t target) (target, error) {
 // answers reports whether a role replies in the step.
 func (s Step) answers() bool { return s.Role != "" || len(s.Together) > 0 }
 
-// seeable lists what `see` may name.
-func (d *Definition) seeable() []string {
+// visible lists what `see` may name.
+func (d *Definition) visible() []string {
 	names := []string{"last"}
 	for _, s := range d.Stages {
 		names = append(names, s.Name)

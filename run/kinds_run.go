@@ -58,7 +58,7 @@ func statusKinds() []kindRow {
 			texts: about((*Log).limited, limitedHeadline, limitedStory),
 		},
 		{
-			kind: KindRunUnlimited, effect: "running", traits: traits{started: true}, fold: (*folder).unlimit,
+			kind: KindRunUnlimited, effect: "running", traits: traits{started: true}, fold: (*folder).endLimit,
 			texts: about((*Log).unlimited, noHeadline, unlimitedStory),
 		},
 		{

@@ -244,7 +244,7 @@ func limitOccasion(after State) string {
 	return ""
 }
 
-func (f *folder) unlimit(e *Event) {
+func (f *folder) endLimit(e *Event) {
 	p := decoded[RunUnlimited](e)
 	if f.become(Running, "") {
 		f.Limited = f.Limited.Due(e.TS, p.Account, p.Cause == LimitOperator)

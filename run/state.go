@@ -96,7 +96,7 @@ type State struct {
 	Files     []string       `json:"files,omitempty"`     // that the run changed, the first of them
 	MoreFiles bool           `json:"more_files,omitempty"`
 	Again     string         `json:"again,omitempty"`    // the decision that wants the step at Next done once more
-	Feedback  string         `json:"feedback,omitempty"` // the operator's words for the round that is done again
+	Feedback  string         `json:"feedback,omitempty"` // the operator's comment for the round that is done again
 	About     *About         `json:"about,omitempty"`    // the question that Feedback answers
 	// open, or undecided when the run failed: the newest last, behind at most a hand-off
 	Questions []Question `json:"questions,omitempty"`

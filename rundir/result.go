@@ -79,20 +79,20 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 	err = d.ReadJSON(layout.ResultFile, &recorded)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Result{}, d.untaken(claim, "its manifest %s is missing", layout.ResultFile)
+		return Result{}, d.refuse(claim, "its manifest %s is missing", layout.ResultFile)
 	case errors.Is(err, layout.ErrDamaged):
-		return Result{}, d.untaken(claim, "%v", err)
+		return Result{}, d.refuse(claim, "%v", err)
 	case err != nil:
 		return Result{}, err
 	case recorded != want:
 		return Result{},
-			d.untaken(claim, "its manifest %s differs from the journal (%.12s, and the journal has %.12s)",
+			d.refuse(claim, "its manifest %s differs from the journal (%.12s, and the journal has %.12s)",
 				layout.ResultFile, recorded.Digest, want.Digest)
 	}
 	return want, nil
 }
 
-func (d Dir) untaken(claim run.Claim, format string, args ...any) error {
+func (d Dir) refuse(claim run.Claim, format string, args ...any) error {
 	return &ResultError{Dir: d.Root, RunID: claim.RunID, Why: fmt.Sprintf(format, args...)}
 }
 
@@ -126,33 +126,33 @@ func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Cl
 	}
 	switch {
 	case s.RunID != claim.RunID:
-		return r, d.untaken(claim, "its events are those of run %s", s.RunID)
+		return r, d.refuse(claim, "its events are those of run %s", s.RunID)
 	case !ended:
-		return r, d.untaken(claim, "its events name none")
+		return r, d.refuse(claim, "its events name none")
 	}
-	return r, d.vouched(ctx, blobs, claim, all.Lines, r.Seq)
+	return r, d.confirmed(ctx, blobs, claim, all.Lines, r.Seq)
 }
 
-// vouched checks that the store has the same lines up to the one that ended the run.
-func (d Dir) vouched(ctx context.Context, blobs BlobReader, claim run.Claim, lines []string, end int64) error {
+// confirmed checks that the store has the same lines up to the one that ended the run.
+func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, lines []string, end int64) error {
 	meta, err := d.Meta()
 	if err != nil {
-		return d.untaken(claim, "%v", err)
+		return d.refuse(claim, "%v", err)
 	}
 	sealed, err := journal.Segments(ctx, blobs, meta.SegmentHead)
 	if layout.Lost(err) || errors.Is(err, layout.ErrDamaged) {
-		return d.untaken(claim, "the store does not vouch for its journal: %v", err)
+		return d.refuse(claim, "the store does not confirm its journal: %v", err)
 	}
 	if err != nil {
 		return err
 	}
 	if int64(len(sealed)) < end {
-		return d.untaken(claim, "the store holds events 1 to %d of its journal, and the run ended with event %d",
+		return d.refuse(claim, "the store holds events 1 to %d of its journal, and the run ended with event %d",
 			len(sealed), end)
 	}
 	for i := range min(len(sealed), len(lines)) {
 		if sealed[i] != lines[i] {
-			return d.untaken(claim, "event %d of %s is not the one in the store", i+1, layout.EventsFile)
+			return d.refuse(claim, "event %d of %s is not the one in the store", i+1, layout.EventsFile)
 		}
 	}
 	return nil

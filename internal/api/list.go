@@ -32,13 +32,13 @@ func (h Host) Runs(ctx context.Context, f operations.Filter, offline bool) (List
 		return Listing{}, err
 	}
 	if offline {
-		return unasked(rows, lost, f, "Temporal was not asked"), nil
+		return serverNotAsked(rows, lost, f, "Temporal was not asked"), nil
 	}
 	brief, stop := context.WithTimeout(ctx, AskFor)
 	defer stop()
 	op, err := h.Peek(brief, run.Claim{})
 	if err != nil {
-		r := unasked(rows, lost, f, err.Error())
+		r := serverNotAsked(rows, lost, f, err.Error())
 		r.Silent = !errors.Is(err, ErrNoServer)
 		return r, nil
 	}
@@ -47,12 +47,12 @@ func (h Host) Runs(ctx context.Context, f operations.Filter, offline bool) (List
 	defer cancel()
 	l, err := op.List(ctx, rows, lost, f)
 	if err != nil {
-		return unasked(rows, lost, f, err.Error()), nil
+		return serverNotAsked(rows, lost, f, err.Error()), nil
 	}
 	return Listing{Runs: l.Runs, Forgotten: l.Forgotten, Server: op.Address}, nil
 }
 
-func unasked(rows []operations.Row, lost []string, f operations.Filter, why string) Listing {
+func serverNotAsked(rows []operations.Row, lost []string, f operations.Filter, why string) Listing {
 	l := operations.Offline(rows, lost, f, why)
 	return Listing{Runs: l.Runs, Forgotten: l.Forgotten, Problem: why}
 }

@@ -57,7 +57,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 				return a.signalled(st.Dir.Dir, sig)
 			}
 			if leave {
-				v.say(fmt.Sprintf("Detached: the run continues. To pause it: %s pause %s", program(),
+				v.note(fmt.Sprintf("Detached: the run continues. To pause it: %s pause %s", program(),
 					shell.Quote(st.Dir.Root)))
 				return nil
 			}
@@ -67,10 +67,10 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
 		case now := <-watch.C:
 			if text := a.host().HeldUp(ctx, s.Operator, st.Dir.Dir, v.state.Status); held.fresh(text, now) {
-				v.say("  ! " + run.OneLine(text))
+				v.note("  ! " + run.OneLine(text))
 			}
 			if err := s.ensure(ctx); err != nil {
-				v.say("The server or the worker cannot be started again: " + err.Error())
+				v.note("The server or the worker cannot be started again: " + err.Error())
 			}
 			if open, err := s.Open(ctx, st.RunID); err == nil && !open {
 				if gone++; gone > 2 {
@@ -185,12 +185,12 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *eventPrinter) {
 	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
 	for _, line := range interrupted(nth) {
-		v.say(line)
+		v.note(line)
 	}
 	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
 	var refused *operations.RefusedError
 	if err != nil && !errors.As(err, &refused) {
-		v.say("The pause did not reach the run: " + err.Error())
+		v.note("The pause did not reach the run: " + err.Error())
 	}
 }
 

@@ -38,7 +38,7 @@ type app struct {
 	read     sync.Once // starts the one reader of in
 	lines    chan string
 	trust    bool             // the user trusts received run directories
-	unkept   sync.Once        // prints the warning that there is no keeper
+	noKeeper sync.Once        // prints the warning that there is no keeper
 	started  *Started         // the run of a verb that starts or resumes one
 	secrets  *redact.Redactor // hides secrets in what is printed about the work
 }

@@ -112,8 +112,8 @@ type openQuestion struct {
 	Decisions       []run.PastDecision  `json:"decisions"`
 }
 
-func (a *app) jsonQuestion(s inspection, show bool) error {
-	if !show {
+func (a *app) jsonQuestion(s inspection, printed bool) error {
+	if !printed {
 		return asUsage(errors.New("--json requires --show"))
 	}
 	r := openQuestion{RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
@@ -125,10 +125,10 @@ func (a *app) jsonQuestion(s inspection, show bool) error {
 }
 
 // showQuestion returns the open question, and prints it on request.
-func (a *app) showQuestion(ctx context.Context, s inspection, say bool) (run.Question, bool) {
+func (a *app) showQuestion(ctx context.Context, s inspection, printed bool) (run.Question, bool) {
 	q, open := s.Now.State.Asks()
 	switch {
-	case !say:
+	case !printed:
 	case !open:
 		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.Claim.RunID, view.Describe(s.Effective))
 	default:

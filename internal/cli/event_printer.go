@@ -81,8 +81,8 @@ func (v *eventPrinter) committed() bool {
 	return err == nil && meta.Events.Seq >= v.state.Seq
 }
 
-// say prints a message.
-func (v *eventPrinter) say(text string) {
+// note prints a message.
+func (v *eventPrinter) note(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.print(text)

@@ -76,7 +76,7 @@ func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
 		_, err := v.update(time.Now())
 		require.NoError(t, err)
 	}
-	v.say("By the way.")
+	v.note("By the way.")
 	v.clear()
 	require.Equal(t, append(want, "By the way."), strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
 	require.NotContains(t, out.String(), "\x1b")

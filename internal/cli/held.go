@@ -24,8 +24,8 @@ func (a *app) heldLine(s run.EffectiveStatus, d rundir.Dir) string {
 	return ""
 }
 
-// sayAgain is the minimum time between two different notices: each may name another temporary file.
-const sayAgain = time.Minute
+// repeatAfter is the minimum time between two different notices: each may name another temporary file.
+const repeatAfter = time.Minute
 
 // notices suppresses repeated notices.
 type notices struct {
@@ -35,7 +35,7 @@ type notices struct {
 
 // fresh reports whether to print a notice now.
 func (n *notices) fresh(text string, now time.Time) bool {
-	if text == "" || text == n.last || n.last != "" && now.Sub(n.at) < sayAgain {
+	if text == "" || text == n.last || n.last != "" && now.Sub(n.at) < repeatAfter {
 		return false
 	}
 	n.last, n.at = text, now

@@ -122,12 +122,12 @@ func (a *app) ownKeeper(ctx context.Context) error {
 	return a.ensureKeeper(ctx, local.KeeperOptions{Key: key})
 }
 
-// warnUnkept warns once that there is no keeper; the run does not need one.
-func (a *app) warnUnkept(ctx context.Context, err error) {
+// warnNoKeeper warns once that there is no keeper; the run does not need one.
+func (a *app) warnNoKeeper(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	a.unkept.Do(func() {
+	a.noKeeper.Do(func() {
 		fmt.Fprintln(a.err, "Warning: nothing restarts the worker and the server if they crash:",
 			a.secrets.Text(err.Error()))
 	})

@@ -53,31 +53,31 @@ func (a *app) printNoRuns(r api.Listing, o listOptions) {
 
 // printListNotes prints what the table does not show.
 func (a *app) printListNotes(r api.Listing) {
-	say := func(format string, args ...any) { fmt.Fprintf(a.out, "\n"+format+"\n", args...) }
+	note := func(format string, args ...any) { fmt.Fprintf(a.out, "\n"+format+"\n", args...) }
 	if len(r.Runs) < r.Total {
-		say("%d of %d runs are shown; --limit 0 shows all.", len(r.Runs), r.Total)
+		note("%d of %d runs are shown; --limit 0 shows all.", len(r.Runs), r.Total)
 	}
 	if r.Problem != "" && len(r.Runs) > 0 {
-		say("Status as recorded (%s).", r.Problem)
+		note("Status as recorded (%s).", r.Problem)
 	}
-	if n, oldest := unserved(r.Runs); n > 0 {
-		say("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
+	if n, oldest := withoutWorker(r.Runs); n > 0 {
+		note("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
 			false: "runs wait"}[n == 1], view.NoWorker(*oldest), program(), shell.Line(a.host().StartsWorker()...))
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
-			say("%.8s: %s. Check it: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
+			note("%.8s: %s. Check it: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
 		}
 	}
 	if n := len(r.Forgotten); n > 0 && r.Problem == "" {
-		say("Further runs without directory and workflow: %d. To remove one from the list: %s remove RUN", n, program())
+		note("Further runs without directory and workflow: %d. To remove one from the list: %s remove RUN", n, program())
 	} else if n > 0 {
-		say("Further runs whose directory is missing: %d. Temporal may have them.", n)
+		note("Further runs whose directory is missing: %d. Temporal may have them.", n)
 	}
 }
 
-// unserved counts the runs that no worker serves, and returns what is known of the one that has waited longest.
-func unserved(runs []operations.Row) (n int, oldest *run.NoWorker) {
+// withoutWorker counts the runs that no worker serves, and returns what is known of the one that has waited longest.
+func withoutWorker(runs []operations.Row) (n int, oldest *run.NoWorker) {
 	for _, r := range runs {
 		none := r.EffectiveStatus.NoWorker
 		if none == nil {

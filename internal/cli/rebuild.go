@@ -57,7 +57,7 @@ No server is needed.`,
 				if tail, err = s.Rebuild(ctx, args[0], abs); err != nil {
 					return err
 				}
-				return s.Remake(ctx, projector.At(abs))
+				return s.RewriteDerived(ctx, projector.At(abs))
 			})
 			if err != nil {
 				return err

@@ -148,27 +148,27 @@ func (a *app) scheduleDescribe() *cobra.Command {
 }
 
 func (a *app) printSchedule(s operations.ScheduleRow, host string) {
-	say := func(label, text string) {
+	field := func(label, text string) {
 		if text != "" {
 			fmt.Fprintf(a.out, "  %-14s %s\n", label, text)
 		}
 	}
-	say("times", strings.Join(s.Times, ", ")+" ("+s.TimeZone+")"+jitter(s))
-	say("state", scheduleState(s, host))
-	say("note", s.Note)
-	say("overlap", s.Overlap)
-	say("catch-up", inDays(time.Duration(s.CatchUpWindowS)*time.Second))
-	say("definition", s.Config)
-	say("task", s.Task)
-	say("source", s.Source)
-	say("directories", s.OutputRoot)
+	field("times", strings.Join(s.Times, ", ")+" ("+s.TimeZone+")"+jitter(s))
+	field("state", scheduleState(s, host))
+	field("note", s.Note)
+	field("overlap", s.Overlap)
+	field("catch-up", inDays(time.Duration(s.CatchUpWindowS)*time.Second))
+	field("definition", s.Config)
+	field("task", s.Task)
+	field("source", s.Source)
+	field("directories", s.OutputRoot)
 	for i, at := range s.Next {
 		if i == 3 {
 			break
 		}
-		say(map[bool]string{true: "next runs"}[i == 0], localTime(at))
+		field(map[bool]string{true: "next runs"}[i == 0], localTime(at))
 	}
-	say("problem", s.Problem)
+	field("problem", s.Problem)
 }
 
 func jitter(s operations.ScheduleRow) string {

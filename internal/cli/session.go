@@ -78,13 +78,13 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err := a.ensureWorker(ctx, srv, busy); err != nil {
 			return err
 		}
-		a.warnUnkept(ctx, a.ensureKeeper(ctx, local.KeeperOptions{}))
+		a.warnNoKeeper(ctx, a.ensureKeeper(ctx, local.KeeperOptions{}))
 		return nil
 	}
 	if err := s.ensure(ctx); err != nil {
 		return s, err
 	}
-	a.warnUnkept(ctx, a.ownKeeper(ctx))
+	a.warnNoKeeper(ctx, a.ownKeeper(ctx))
 	return s, nil
 }
 

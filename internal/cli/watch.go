@@ -54,7 +54,7 @@ pauses or finishes.`,
 			if err == nil && (status.Class() == run.Live || status == run.WaitingLimit) && now.Sub(asked) >= serverEvery {
 				asked = now
 				if held.fresh(a.heldLine(a.host().EffectiveStatus(ctx, d, v.state.Status), d), now) {
-					v.say("  ! " + run.OneLine(held.last))
+					v.note("  ! " + run.OneLine(held.last))
 				}
 			}
 			if !rests || err != nil {

@@ -44,7 +44,7 @@ type Server struct {
 	base    string   // URL as clients see it, without a path
 	names   []string // hosts by which clients may address it, beside this machine
 	proxied bool
-	logins  *login.Book
+	logins  *login.Sessions
 	tokens  tokens.File
 	links   *links.Maker
 	tries   *tries

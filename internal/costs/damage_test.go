@@ -58,7 +58,7 @@ func TestDamagedFileIsRestored(t *testing.T) {
 			require.InDelta(t, 5, h.used().USD, 1e-9)
 			sum, err = h.program().Summarize(h.now.Add(-time.Hour), ByDay)
 			require.NoError(t, err)
-			kept := filepath.Join(h.dir, folder, aside, "2026-11-25.1"+suffix)
+			kept := filepath.Join(h.dir, folder, damaged, "2026-11-25.1"+suffix)
 			require.Equal(t, []Damage{{Day: "2026-11-25", File: kept, Lines: row.lines, Restored: row.restored}}, sum.Damage)
 			same, err = os.ReadFile(kept)
 			require.NoError(t, err)

@@ -175,7 +175,7 @@ func (l *Ledger) add(d *day, rows ...row) error {
 
 // rewrite replaces the file of a day by rows. The file that was there stays in the folder damaged.
 func (l *Ledger) rewrite(d *day, rows []row) error {
-	kept, err := l.keepAside(d.name)
+	kept, err := l.keepDamaged(d.name)
 	if err != nil {
 		return err
 	}
@@ -206,8 +206,8 @@ func (l *Ledger) rewrite(d *day, rows []row) error {
 	return nil
 }
 
-// keepAside copies the file of a day to the folder damaged, and returns the path of the copy; empty: there is no file.
-func (l *Ledger) keepAside(name string) (string, error) {
+// keepDamaged copies the file of a day to the folder damaged, and returns the path of the copy; empty: no file.
+func (l *Ledger) keepDamaged(name string) (string, error) {
 	data, err := os.ReadFile(l.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -216,7 +216,7 @@ func (l *Ledger) keepAside(name string) (string, error) {
 		return "", fmt.Errorf("keep the damaged ledger of costs: %w", err)
 	}
 	for n := 1; ; n++ {
-		path := filepath.Join(l.dir, aside, fmt.Sprintf("%s.%d%s", name, n, suffix))
+		path := filepath.Join(l.dir, damaged, fmt.Sprintf("%s.%d%s", name, n, suffix))
 		won, err := l.opt.Disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600, DirPerm: 0o700})
 		if err != nil {
 			return "", fmt.Errorf("keep the damaged ledger of costs: %w", err)

@@ -107,8 +107,8 @@ func TestFilesAreForTheOwner(t *testing.T) {
 	require.NoError(t, os.WriteFile(h.file(), []byte("hello\n"), 0o600))
 	h.Ledger = h.program()
 	require.Nil(t, h.reserve("r/2", Budget{}))
-	for name, want := range map[string]os.FileMode{"": 0o700, "2026-11-25.jsonl": 0o600, "lock": 0o600, aside: 0o700,
-		aside + "/2026-11-25.1.jsonl": 0o600} {
+	for name, want := range map[string]os.FileMode{"": 0o700, "2026-11-25.jsonl": 0o600, "lock": 0o600, damaged: 0o700,
+		damaged + "/2026-11-25.1.jsonl": 0o600} {
 		info, err := os.Stat(filepath.Join(h.dir, folder, name))
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode().Perm(), name)
@@ -121,7 +121,7 @@ func TestCallAfterDamageIsRecordedBehindIt(t *testing.T) {
 	h := newHost(t)
 	h.paid("r/1", exact(1))
 	kept := func(n int) string {
-		return filepath.Join(h.dir, folder, aside, fmt.Sprintf("2026-11-25.%d%s", n, suffix))
+		return filepath.Join(h.dir, folder, damaged, fmt.Sprintf("2026-11-25.%d%s", n, suffix))
 	}
 	require.NoError(t, os.MkdirAll(filepath.Dir(kept(1)), 0o700))
 	require.NoError(t, os.WriteFile(kept(1), []byte("hello\n"), 0o600))
@@ -227,7 +227,7 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 	for _, id := range []string{"r/1", "r/2", "r/3"} {
 		require.Nil(t, h.reserve(id, Budget{}))
 	}
-	require.NoDirExists(t, filepath.Join(h.dir, folder, aside))
+	require.NoDirExists(t, filepath.Join(h.dir, folder, damaged))
 	raw, err := os.ReadFile(h.file())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(h.file(), append(raw, '{'), 0o600))
@@ -235,7 +235,7 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 	require.Nil(t, h.reserve("r/4", Budget{}))
 	require.Empty(t, h.damages())
 	require.Equal(t, 4, h.used().Reserved.Calls)
-	kept, err := os.ReadFile(filepath.Join(h.dir, folder, aside, "2026-11-25.1"+suffix))
+	kept, err := os.ReadFile(filepath.Join(h.dir, folder, damaged, "2026-11-25.1"+suffix))
 	require.NoError(t, err)
 	require.Equal(t, string(raw)+"{", string(kept))
 	for i, line := range h.lines() {

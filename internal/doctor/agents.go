@@ -48,11 +48,11 @@ func (e *examiner) agents(ctx context.Context, o *operations.Operator) {
 		case e.OnlyAgents:
 			found = true
 			about, _ := adapter.SetupOf(a.Program)
-			e.say(Unchecked, "agents", a.Program, about.Install, "not in PATH")
+			e.add(Unchecked, "agents", a.Program, about.Install, "not in PATH")
 		}
 	}
 	if usual && !found {
-		e.say(Unchecked, "agents", "agents", e.typed("doctor --config FILE"),
+		e.add(Unchecked, "agents", "agents", e.typed("doctor --config FILE"),
 			"neither claude nor codex nor gemini is in PATH; name a pipeline to check its agents")
 	}
 }
@@ -99,7 +99,7 @@ func (e *examiner) askWorker(ctx context.Context, o *operations.Operator, runID 
 	case len(agents) == 0:
 		return nil, false
 	case o == nil:
-		e.say(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
+		e.add(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
 		return nil, false
 	}
 	op := *o
@@ -107,10 +107,10 @@ func (e *examiner) askWorker(ctx context.Context, o *operations.Operator, runID 
 	out, err := op.ExamineAgents(ctx, runID, agents)
 	switch {
 	case errors.Is(err, operations.ErrNoWorker):
-		e.say(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
+		e.add(Unchecked, "agents", "asked by", e.typed("doctor --agents --start"), "no worker runs on this machine"+here)
 		return nil, false
 	case err != nil || len(out.Agents) != len(agents):
-		e.say(Warning, "agents", "asked by", e.starts(op), "the worker of this machine does not answer: %v"+here, err)
+		e.add(Warning, "agents", "asked by", e.starts(op), "the worker of this machine does not answer: %v"+here, err)
 		return nil, false
 	}
 	whose := "the environment of this terminal"
@@ -137,24 +137,24 @@ func (e *examiner) askHere(ctx context.Context, a pipeline.Agent) contract.Agent
 func (e *examiner) answer(of pipeline.Agent, a contract.AgentAnswer) {
 	name := filepath.Base(of.Run[0])
 	about, known := adapter.SetupOf(name)
-	say := func(s State, fix, format string, args ...any) {
+	add := func(s State, fix, format string, args ...any) {
 		if a.Sandbox != "" {
 			format, args = format+" (sandbox: %s)", append(args, a.Sandbox)
 		}
-		e.say(s, "agents", name, fix, format, args...)
+		e.add(s, "agents", name, fix, format, args...)
 	}
 	switch {
 	case a.Missing != "":
-		e.say(Problem, "agents", name, cmp.Or(about.Install,
+		e.add(Problem, "agents", name, cmp.Or(about.Install,
 			"install it, or give its full path under agent.run in the pipeline file"), "%s", a.Missing)
 	case a.Failed != "" && known:
-		say(Problem, about.Install, "%s exists and does not answer --version: %s", a.Path, a.Failed)
+		add(Problem, about.Install, "%s exists and does not answer --version: %s", a.Path, a.Failed)
 	case a.Failed != "":
-		say(Unchecked, "", "%s exists; it does not answer --version, which is optional", a.Path)
+		add(Unchecked, "", "%s exists; it does not answer --version, which is optional", a.Path)
 	case a.Login == contract.LoginWith:
-		say(OK, "", "%s: %s, with %s (only a call shows whether it is accepted)", a.Path, a.Version, a.With)
+		add(OK, "", "%s: %s, with %s (only a call shows whether it is accepted)", a.Path, a.Version, a.With)
 	case a.Login == contract.LoginNotPassed:
-		say(Warning, "write env: ["+a.With+"] in the agent of the pipeline file",
+		add(Warning, "write env: ["+a.With+"] in the agent of the pipeline file",
 			"%s: %s; %s is set, and calls do not get it", a.Path, a.Version, a.With)
 	case a.Login == contract.LoginMissing:
 		worst := Problem
@@ -165,11 +165,11 @@ func (e *examiner) answer(of pipeline.Agent, a contract.AgentAnswer) {
 		if a.Printed != "" {
 			printed = " (" + a.Printed + ")"
 		}
-		say(worst, about.SignIn, "%s: %s, not logged in%s", a.Path, a.Version, printed)
+		add(worst, about.SignIn, "%s: %s, not logged in%s", a.Path, a.Version, printed)
 	case a.Login == contract.LoginOK:
-		say(OK, "", "%s: %s, logged in", a.Path, a.Version)
+		add(OK, "", "%s: %s, logged in", a.Path, a.Version)
 	default:
-		say(Unchecked, "", "%s: %s; only a call shows whether it is logged in", a.Path, a.Version)
+		add(Unchecked, "", "%s: %s; only a call shows whether it is logged in", a.Path, a.Version)
 	}
 }
 

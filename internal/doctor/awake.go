@@ -15,7 +15,7 @@ func (e *examiner) awake(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	if err := awake.Probe(ctx); err != nil {
-		e.say(Warning, "worker", "keep awake", "set keep_awake: false if this machine does not sleep",
+		e.add(Warning, "worker", "keep awake", "set keep_awake: false if this machine does not sleep",
 			"this machine may sleep while calls run: %v", err)
 		return
 	}

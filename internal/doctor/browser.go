@@ -20,7 +20,7 @@ const (
 func (e *examiner) browser(ctx context.Context) {
 	path, err := browser.Find(e.Settings.Browser)
 	if err != nil {
-		e.say(Warning, "browser", "browser",
+		e.add(Warning, "browser", "browser",
 			"sudo apt-get install chromium (Debian, Ubuntu), brew install --cask chromium (macOS), or set "+
 				"PASSBOOK_BROWSER to its path",
 			"there is no %s: screenshots are left out, and auditors get a page's source",
@@ -34,7 +34,7 @@ func (e *examiner) browser(ctx context.Context) {
 	page := browser.Page{HTML: []byte("<!DOCTYPE html><title>blank</title>"), Name: "a blank page"}
 	request := browser.Request{Sizes: []browser.Size{{W: 320, H: 200}}, Kinds: []string{browser.Viewport}}
 	if _, err := browser.Shoot(ctx, browser.Options{Exec: path, Timeout: startsWithin}, page, request); err != nil {
-		e.say(Warning, "browser", "browser", "run it yourself: "+path+" --headless --screenshot about:blank",
+		e.add(Warning, "browser", "browser", "run it yourself: "+path+" --headless --screenshot about:blank",
 			"%s does not take a picture: %v", output, err)
 		return
 	}

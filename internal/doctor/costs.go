@@ -23,18 +23,18 @@ func (e *examiner) costs() {
 		day, err = l.Today()
 	}
 	if err != nil {
-		e.say(Problem, area, "ledger", "calls wait until it can be read; restore it from a backup, or move it away", "%v",
+		e.add(Problem, area, "ledger", "calls wait until it can be read; restore it from a backup, or move it away", "%v",
 			err)
 		return
 	}
 	for _, d := range sum.Damage {
-		e.say(Warning, area, "ledger", e.typed("costs"), "%s", d.Text())
+		e.add(Warning, area, "ledger", e.typed("costs"), "%s", d.Text())
 	}
 	if !b.Set() {
 		return
 	}
 	if day.Spent(b) {
-		e.say(Warning, area, "budget of today", "wait, or raise per_day in the settings and restart the worker: "+
+		e.add(Warning, area, "budget of today", "wait, or raise per_day in the settings and restart the worker: "+
 			e.typed("server stop")+", "+e.typed("server start"), "it is used up, and calls wait until %s (%s): %s",
 			when(day.Until), day.Zone, day.Text(b))
 		return

@@ -20,8 +20,8 @@ import (
 
 // Limits of free space, in bytes.
 const (
-	littleRoom = 1 << 30
-	noRoom     = 64 << 20
+	lowSpace = 1 << 30
+	noSpace  = 64 << 20
 )
 
 // place is a folder that a run writes to.
@@ -69,7 +69,7 @@ func (e *examiner) disksOf(ctx context.Context, d rundir.Dir) {
 	}
 	claim = d.CurrentClaim(claim)
 	if claim.Host != "" && e.host != "" && claim.Host != e.host {
-		e.say(Unchecked, "disk", "host",
+		e.add(Unchecked, "disk", "host",
 			"run doctor on that host, or set PASSBOOK_STATE_DIR to the run's state directory",
 			"%s is written by host %s, and this state directory (%s) is that of host %s: the run's own state "+
 				"directory and store are not checked", d.Root, claim.Host,
@@ -98,7 +98,7 @@ func (e *examiner) folder(p place) {
 		if p.variable != "" {
 			fix = "check " + p.variable + ": " + e.typed("config")
 		}
-		e.say(Problem, "disk", p.name, fix, "%v", err)
+		e.add(Problem, "disk", p.name, fix, "%v", err)
 		return
 	}
 	on, unknown := volume.Of(there)
@@ -110,11 +110,11 @@ func (e *examiner) folder(p place) {
 		if unknown == nil {
 			where += " on " + on.String()
 		}
-		e.say(Problem, "disk", p.name, p.fix("make "+there+" writable"), "%s cannot be written: %v", where, err)
+		e.add(Problem, "disk", p.name, p.fix("make "+there+" writable"), "%s cannot be written: %v", where, err)
 		return
 	}
 	if unknown != nil {
-		e.say(Unchecked, "disk", p.name, "", "%s is writable; its free space is not known (%v)", p.path, unknown)
+		e.add(Unchecked, "disk", p.name, "", "%s is writable; its free space is not known (%v)", p.path, unknown)
 		return
 	}
 	e.freeSpace(p, on)
@@ -124,10 +124,10 @@ func (e *examiner) folder(p place) {
 func (e *examiner) freeSpace(p place, on volume.Info) {
 	fix := p.fix("free space in " + on.Mount)
 	switch {
-	case on.Full() || on.Free < noRoom:
-		e.say(Problem, "disk", p.name, fix, "%s: the disk is full (%s); runs pause there", p.path, on)
-	case on.Free < littleRoom:
-		e.say(Warning, "disk", p.name, fix, "%s: little space is left (%s)", p.path, on)
+	case on.Full() || on.Free < noSpace:
+		e.add(Problem, "disk", p.name, fix, "%s: the disk is full (%s); runs pause there", p.path, on)
+	case on.Free < lowSpace:
+		e.add(Warning, "disk", p.name, fix, "%s: little space is left (%s)", p.path, on)
 	default:
 		e.ok("disk", p.name, "%s is writable (%s)", p.path, on)
 	}
@@ -164,7 +164,7 @@ func (e *examiner) bucket(ctx context.Context, address string) {
 		_, err = s.Has(ctx, store.DigestOf([]byte("doctor")))
 	}
 	if err != nil {
-		e.say(Problem, "disk", "store", "check PASSBOOK_STORE and the bucket's credentials: "+e.typed("config"),
+		e.add(Problem, "disk", "store", "check PASSBOOK_STORE and the bucket's credentials: "+e.typed("config"),
 			"%s cannot be read: %s", shown,
 			strings.ReplaceAll(err.Error(), address, shown))
 		return

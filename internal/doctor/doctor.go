@@ -107,8 +107,8 @@ func (e *examiner) quietly(ctx context.Context) *operations.Operator {
 	return &o
 }
 
-// say adds a check.
-func (e *examiner) say(s State, area, name, fix, format string, args ...any) {
+// add adds a check.
+func (e *examiner) add(s State, area, name, fix, format string, args ...any) {
 	e.report.Checks = append(e.report.Checks,
 		Check{Area: area, Name: name, State: s, Detail: fmt.Sprintf(format, args...), Fix: fix})
 	if s == Warning || s == Problem {
@@ -117,7 +117,7 @@ func (e *examiner) say(s State, area, name, fix, format string, args ...any) {
 }
 
 func (e *examiner) ok(area, name, format string, args ...any) {
-	e.say(OK, area, name, "", format, args...)
+	e.add(OK, area, name, "", format, args...)
 }
 
 // typed returns a command of the starter as an operator types it.

@@ -224,15 +224,15 @@ func TestExamineOfOpenRuns(t *testing.T) {
 		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: long, LastStartedTime: long,
 		LastFailure: &failurepb.Failure{Message: "append event 3: no space left on device"},
 	}
-	untaken := &workflowpb.PendingActivityInfo{
+	unpolled := &workflowpb.PendingActivityInfo{
 		ActivityType: &commonpb.ActivityType{Name: "RunPass"}, Attempt: 1,
 		State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: long,
 	}
 	at2, at3 := &run.State{Status: run.Running, Seq: 2}, &run.State{Status: run.Paused, Reason: "disk-full", Seq: 3}
 	f.runs = map[string]workflow{
 		"well": {isOpen, at2, nil}, "stalled": {isOpen, at3, []*workflowpb.PendingActivityInfo{project}},
-		"mute":    {isOpen, nil, nil},
-		"untaken": {isOpen, at2, []*workflowpb.PendingActivityInfo{untaken}}, "ended": {terminated, nil, nil},
+		"mute":      {isOpen, nil, nil},
+		"unpolled": {isOpen, at2, []*workflowpb.PendingActivityInfo{unpolled}}, "ended": {terminated, nil, nil},
 		"fresh": {isOpen, at2, nil}, "bare": {terminated, nil, nil},
 	}
 	for id := range f.runs {
@@ -265,7 +265,7 @@ func TestExamineOfOpenRuns(t *testing.T) {
 			"fix the cause; the activity is retried automatically. Details: starter diagnose " + root + "/stalled",
 		},
 		{"mute", doctor.Problem, "its workflow is open and answers no query: no worker runs it (no worker)", worker},
-		{"untaken", doctor.Warning, "running in " + root + "/untaken; no worker takes RunPass from queue  since " +
+		{"unpolled", doctor.Warning, "running in " + root + "/unpolled; no worker takes RunPass from queue  since " +
 			long.AsTime().Local().Format(time.DateTime), worker},
 		{"ended", doctor.Problem, "interrupted: the events in " + root +
 			"/ended leave it running, and its workflow has been terminated", "starter resume " + root + "/ended"},
@@ -275,9 +275,9 @@ func TestExamineOfOpenRuns(t *testing.T) {
 		require.Contains(t, r.Checks, doctor.Check{Area: "runs", Name: "run " + want.name, State: want.state,
 			Detail: want.message, Fix: want.fix})
 	}
-	hurt := find(t, r, "run damaged")
-	require.Equal(t, doctor.Problem, hurt.State)
-	require.Equal(t, "starter check "+damaged.Root, hurt.Fix)
+	damage := find(t, r, "run damaged")
+	require.Equal(t, doctor.Problem, damage.State)
+	require.Equal(t, "starter check "+damaged.Root, damage.Fix)
 
 	one := projector.At(filepath.Join(root, "well"))
 	o.Run = &one.Dir

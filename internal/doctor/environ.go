@@ -83,12 +83,12 @@ func (e *examiner) calls(claim run.Claim, d rundir.Dir, status run.Status) {
 	name, g := fmt.Sprintf("env %.8s", claim.RunID), e.environment(claim)
 	again := e.typed("resume %s", d.Root) + " in this terminal"
 	if g.unread != nil && g.variables == nil {
-		e.say(Problem, "agents", name, "make the file readable or remove it, then run "+again,
+		e.add(Problem, "agents", name, "make the file readable or remove it, then run "+again,
 			"its calls wait until its environment can be read: %v", g.unread)
 		return
 	}
 	if g.variables == nil {
-		e.say(Unchecked, "agents", name, "", "its calls get %s, which is not known here", g.whose)
+		e.add(Unchecked, "agents", name, "", "its calls get %s, which is not known here", g.whose)
 		return
 	}
 	here := agent.AllowedEnv(os.Environ(), operations.VariablesOf(plan))
@@ -117,7 +117,7 @@ func (e *examiner) calls(claim run.Claim, d rundir.Dir, status run.Status) {
 		fix = ""
 	}
 	words = append(words, "PATH="+environ.Value(g.variables, "PATH"))
-	e.say(worst, "agents", name, fix, "its calls get %s: %s", g.whose, strings.Join(words, "; "))
+	e.add(worst, "agents", name, fix, "its calls get %s: %s", g.whose, strings.Join(words, "; "))
 }
 
 // programs lists the programs of agents, each once, except the built-in one.
@@ -178,7 +178,7 @@ func (e *examiner) workersAgents() {
 	}
 	for _, program := range programs(e.Agents) {
 		if _, err := environ.LookPath(program, g.variables); err != nil {
-			e.say(Problem, "agents", program,
+			e.add(Problem, "agents", program,
 				"start the worker in a terminal that finds it: "+e.typed("server stop")+", then "+
 					e.typed("server start"),
 				"calls of runs whose store is a bucket get %s, which does not find it: PATH=%s", g.whose,

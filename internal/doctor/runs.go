@@ -28,7 +28,7 @@ const (
 func (e *examiner) runs(ctx context.Context, o *operations.Operator) {
 	dirs, err := e.dirs()
 	if err != nil {
-		e.say(Problem, "runs", "runs", "", "%v", err)
+		e.add(Problem, "runs", "runs", "", "%v", err)
 		return
 	}
 	if len(dirs) == 0 {
@@ -61,13 +61,13 @@ func (e *examiner) dirs() ([]rundir.Dir, error) {
 func (e *examiner) run(ctx context.Context, o *operations.Operator, d rundir.Dir) {
 	claim, err := d.Claim()
 	if err != nil {
-		e.say(Problem, "runs", "run", e.typed("check %s", d.Root), "%v", err)
+		e.add(Problem, "runs", "run", e.typed("check %s", d.Root), "%v", err)
 		return
 	}
 	name := fmt.Sprintf("run %.8s", claim.RunID)
 	now, err := d.Now()
 	if err != nil {
-		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", err)
+		e.add(Problem, "runs", name, e.typed("check %s", d.Root), "%v", err)
 		return
 	}
 	s := run.NewEffectiveStatus(now.State.Status, run.LiveUnknown, "no server answers")
@@ -77,13 +77,13 @@ func (e *examiner) run(ctx context.Context, o *operations.Operator, d rundir.Dir
 	written := s.Liveness == run.LiveOpen && errors.Is(now.Why, fs.ErrNotExist) // in a moment
 	switch {
 	case now.Why != nil && !written:
-		e.say(Problem, "runs", name, e.typed("check %s", d.Root), "%v", now.Why)
+		e.add(Problem, "runs", name, e.typed("check %s", d.Root), "%v", now.Why)
 	case s.Liveness == run.LiveUnknown:
-		e.say(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; %s",
+		e.add(Unchecked, "runs", name, e.typed("status %s", d.Root), "%s in %s, as recorded; %s",
 			recordedWords(now.State),
 			d.Root, s.Detail)
 	case s.Status == run.Interrupted:
-		e.say(Problem, "runs", name, e.typed("resume %s", d.Root), "interrupted: the events in %s leave it %s, and %s",
+		e.add(Problem, "runs", name, e.typed("resume %s", d.Root), "interrupted: the events in %s leave it %s, and %s",
 			d.Root, s.Recorded, s.Detail)
 	case s.Liveness != run.LiveOpen:
 		e.ok("runs", name, "%s in %s%s", recordedWords(now.State), d.Root, advice(now.State))
@@ -118,7 +118,7 @@ func (e *examiner) open(ctx context.Context, o operations.Operator, name string,
 	live, err := stateOf(ctx, o, claim.RunID)
 	waits, fix := e.waits(ctx, o, claim.RunID, d)
 	if err != nil {
-		e.say(Problem, "runs", name, e.starts(o), "its workflow is open and answers no query: no worker runs it (%v)%s",
+		e.add(Problem, "runs", name, e.starts(o), "its workflow is open and answers no query: no worker runs it (%v)%s",
 			err,
 			waits)
 		return
@@ -126,10 +126,10 @@ func (e *examiner) open(ctx context.Context, o operations.Operator, name string,
 	at, behind := awaitEvent(ctx, d, live.Seq)
 	switch {
 	case behind:
-		e.say(Problem, "runs", name, fix, "%s is stalled at event %d of %d; the workflow is %s%s", d.Root, at, live.Seq,
+		e.add(Problem, "runs", name, fix, "%s is stalled at event %d of %d; the workflow is %s%s", d.Root, at, live.Seq,
 			recordedWords(live), waits)
 	case waits != "":
-		e.say(Warning, "runs", name, fix, "%s in %s%s", recordedWords(live), d.Root, waits)
+		e.add(Warning, "runs", name, fix, "%s in %s%s", recordedWords(live), d.Root, waits)
 	default:
 		e.ok("runs", name, "%s in %s, which has all %d events%s", recordedWords(live), d.Root, live.Seq, advice(live))
 	}
@@ -191,7 +191,7 @@ func (e *examiner) waits(ctx context.Context, o operations.Operator, runID strin
 			words += fmt.Sprintf("; %s waits for its attempt %d, the last failed: %s", kind, p.GetAttempt(),
 				p.GetLastFailure().GetMessage())
 			fix = "fix the cause; the activity is retried automatically. Details: " + fix
-		case untaken(p, time.Now()):
+		case unpolled(p, time.Now()):
 			words += fmt.Sprintf("; no worker takes %s from queue %s since %s", kind, queue,
 				when(p.GetScheduledTime().AsTime()))
 			fix = e.starts(o)
@@ -200,7 +200,7 @@ func (e *examiner) waits(ctx context.Context, o operations.Operator, runID strin
 	return words, fix
 }
 
-func untaken(p *workflowpb.PendingActivityInfo, now time.Time) bool {
+func unpolled(p *workflowpb.PendingActivityInfo, now time.Time) bool {
 	return p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && p.GetLastStartedTime() == nil &&
 		now.Sub(p.GetScheduledTime().AsTime()) > stalled
 }

@@ -17,18 +17,18 @@ func (e *examiner) sandbox(h sandbox.Host) {
 	what := strings.Join(offers, ", ")
 	switch mode := e.Settings.Sandbox.Mode; {
 	case h.Problem == "" && !h.Isolation:
-		e.say(Warning, "sandbox", "sandbox", "", "calls can run in a sandbox, but without network: none or addresses: %s",
+		e.add(Warning, "sandbox", "sandbox", "", "calls can run in a sandbox, but without network: none or addresses: %s",
 			what)
 	case h.Problem == "":
 		e.ok("sandbox", "sandbox", "calls run in mode %s by default: %s; with network open, they reach the ports of "+
 			"this host", cmp.Or(mode, sandbox.Workspace), what)
 	case mode == sandbox.None:
-		e.say(Unchecked, "sandbox", "sandbox", h.Fix, "calls run without a sandbox, as the settings say: %s (%s)",
+		e.add(Unchecked, "sandbox", "sandbox", h.Fix, "calls run without a sandbox, as the settings say: %s (%s)",
 			h.Problem, what)
 	case mode != "":
-		e.say(Problem, "sandbox", "sandbox", h.Fix, "the settings ask for sandbox.mode %s: %s (%s)", mode, h.Problem, what)
+		e.add(Problem, "sandbox", "sandbox", h.Fix, "the settings ask for sandbox.mode %s: %s (%s)", mode, h.Problem, what)
 	default:
-		e.say(Warning, "sandbox", "sandbox", h.Fix, "calls run without a sandbox: %s (%s)", h.Problem, what)
+		e.add(Warning, "sandbox", "sandbox", h.Fix, "calls run without a sandbox: %s (%s)", h.Problem, what)
 	}
 }
 

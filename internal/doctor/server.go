@@ -39,16 +39,16 @@ func (e *examiner) program() {
 func (e *examiner) server(ctx context.Context) (operations.Operator, bool) {
 	var err error
 	if e.host, err = local.HostID(e.Settings.StateDir); err != nil {
-		e.say(Problem, "server", "host", "check the settings: "+e.typed("config"), "%v", err)
+		e.add(Problem, "server", "host", "check the settings: "+e.typed("config"), "%v", err)
 		return operations.Operator{}, false
 	}
 	conn, err := connect.Find(e.Settings)
 	if err != nil {
-		e.say(Problem, "server", "server", "check the settings: "+e.typed("config"), "%v", err)
+		e.add(Problem, "server", "server", "check the settings: "+e.typed("config"), "%v", err)
 		return operations.Operator{}, false
 	}
 	if e.status, err = local.Read(e.Settings.StateDir); err != nil {
-		e.say(Problem, "server", "server", "", "%v", err)
+		e.add(Problem, "server", "server", "", "%v", err)
 		return operations.Operator{}, false
 	}
 	address := ""
@@ -63,11 +63,11 @@ func (e *examiner) server(ctx context.Context) (operations.Operator, bool) {
 	cl, err := conn.Dial(ctx, address, slog.New(slog.DiscardHandler))
 	var failed *connect.Error
 	if errors.As(err, &failed) {
-		e.say(Problem, "server", string(failed.Stage), failed.Fix, "%s", failed.What)
+		e.add(Problem, "server", string(failed.Stage), failed.Fix, "%s", failed.What)
 		return operations.Operator{}, false
 	}
 	if err != nil {
-		e.say(Problem, "server", "server", "", "%v", err)
+		e.add(Problem, "server", "server", "", "%v", err)
 		return operations.Operator{}, false
 	}
 	o := e.operator(operations.Operator{Client: cl, Converter: conn.Options.DataConverter, Address: address,
@@ -81,21 +81,21 @@ func (e *examiner) server(ctx context.Context) (operations.Operator, bool) {
 
 // absent reports an embedded server that does not run, which is no problem.
 func (e *examiner) absent(ctx context.Context) {
-	e.say(Unchecked, "server", "server", e.typed("server start"), "the embedded server does not run; a run starts it")
+	e.add(Unchecked, "server", "server", e.typed("server start"), "the embedded server does not run; a run starts it")
 	path, there, err := local.Cached(local.Options{StateDir: e.Settings.StateDir, Binary: e.Settings.Server})
 	switch {
 	case err != nil:
-		e.say(Problem, "server", "binary", "set TEMPORAL_ADDRESS, or PASSBOOK_SERVER to a Temporal server's program",
+		e.add(Problem, "server", "binary", "set TEMPORAL_ADDRESS, or PASSBOOK_SERVER to a Temporal server's program",
 			"%v",
 			err)
 		return
 	case !there:
-		e.say(Unchecked, "server", "binary", e.typed("server build"), "not built yet; that takes a few minutes, once")
+		e.add(Unchecked, "server", "binary", e.typed("server build"), "not built yet; that takes a few minutes, once")
 		return
 	}
 	version, err := local.Version(ctx, path)
 	if err != nil {
-		e.say(Problem, "server", "binary", "set PASSBOOK_SERVER to a Temporal server's program, or leave it unset",
+		e.add(Problem, "server", "binary", "set PASSBOOK_SERVER to a Temporal server's program, or leave it unset",
 			"%v", err)
 		return
 	}
@@ -108,7 +108,7 @@ func (e *examiner) healthy(ctx context.Context, o operations.Operator, secure bo
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{},
 		grpc.Header(&header))
 	if err != nil && !operations.Denied(err) {
-		e.say(Problem, "server", "server", "check the server's log", "%v", err)
+		e.add(Problem, "server", "server", "check the server's log", "%v", err)
 		return
 	}
 	which := "TEMPORAL_ADDRESS or profile"
@@ -132,7 +132,7 @@ func (e *examiner) secure(o operations.Operator) {
 		return
 	}
 	if why := e.status.Server.Insecure(); why != "" {
-		e.say(Warning, "server", "tls", "unset PASSBOOK_SERVER, then "+e.typed("server stop")+" and "+
+		e.add(Warning, "server", "tls", "unset PASSBOOK_SERVER, then "+e.typed("server stop")+" and "+
 			e.typed("server start"), "the embedded server is %s", why)
 		return
 	}
@@ -151,7 +151,7 @@ func (e *examiner) namespace(ctx context.Context, o operations.Operator) {
 	ns, err := o.Client.WorkflowService().DescribeNamespace(ctx,
 		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
 	if err != nil {
-		e.say(Problem, "server", "namespace", "", "%v", err)
+		e.add(Problem, "server", "namespace", "", "%v", err)
 		return
 	}
 	keep := ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
@@ -162,7 +162,7 @@ func (e *examiner) namespace(ctx context.Context, o operations.Operator) {
 		if o.Embedded {
 			fix = e.typed("server start")
 		}
-		e.say(Warning, "server", "namespace", fix,
+		e.add(Warning, "server", "namespace", fix,
 			"%s keeps closed runs for only %s; after that, a lost directory cannot be rebuilt from the history",
 			o.Namespace, days)
 		return
@@ -184,7 +184,7 @@ func (e *examiner) attributes(ctx context.Context, o operations.Operator) {
 	})
 	if len(missing) > 0 {
 		names := strings.Join(slices.Sorted(maps.Keys(missing)), ", ")
-		e.say(Warning, "server", "attributes", e.createAttributes(o, missing),
+		e.add(Warning, "server", "attributes", e.createAttributes(o, missing),
 			"namespace %s lacks %s: the Web UI cannot find runs by them", o.Namespace, names)
 		return
 	}
@@ -196,7 +196,7 @@ func (e *examiner) unlisted(ctx context.Context, o operations.Operator) {
 	want := workflows.SearchAttributes()
 	if _, err := o.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: o.Namespace,
 		Query: workflows.SearchAttributesQuery()}); err != nil {
-		e.say(Warning, "server", "attributes", connect.CreateAttributes(o.Namespace, o.Address, want),
+		e.add(Warning, "server", "attributes", connect.CreateAttributes(o.Namespace, o.Address, want),
 			"namespace %s cannot filter by the search attributes of runs, and does not list those it has: %v",
 			o.Namespace, err)
 		return
@@ -212,16 +212,16 @@ func (e *examiner) clock(o operations.Operator, dates []string, now time.Time) {
 		return
 	}
 	if len(dates) == 0 {
-		e.say(Unchecked, "server", "clock", "", "the server does not report its time")
+		e.add(Unchecked, "server", "clock", "", "the server does not report its time")
 		return
 	}
 	t, err := http.ParseTime(dates[0])
 	if err != nil {
-		e.say(Unchecked, "server", "clock", "", "the server reports no valid time: %q", dates[0])
+		e.add(Unchecked, "server", "clock", "", "the server reports no valid time: %q", dates[0])
 		return
 	}
 	if skew := now.Sub(t).Round(time.Second); skew.Abs() > skewAtMost {
-		e.say(Warning, "server", "clock", "set this machine's clock: timedatectl set-ntp true (Linux)",
+		e.add(Warning, "server", "clock", "set this machine's clock: timedatectl set-ntp true (Linux)",
 			"this machine's clock is %s off the server's", skew)
 		return
 	}

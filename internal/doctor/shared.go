@@ -17,7 +17,7 @@ import (
 func (e *examiner) capabilities() {
 	c, err := local.ReadCapabilities(e.Settings.StateDir)
 	if err != nil {
-		e.say(Unchecked, "worker", "capabilities", "", "%v", err)
+		e.add(Unchecked, "worker", "capabilities", "", "%v", err)
 		return
 	}
 	if !c.Process.Alive() {
@@ -25,14 +25,14 @@ func (e *examiner) capabilities() {
 	}
 	for _, s := range c.Stores {
 		if s.Missing != "" {
-			e.say(Problem, "worker", "capabilities",
+			e.add(Problem, "worker", "capabilities",
 				"start the worker with the store's credentials; it checks every "+e.Settings.Recheck.String(),
 				"the worker (pid %d) does not reach the store %s, and takes no work of its runs: %s", c.Process.PID,
 				s.Name, s.Missing)
 		}
 	}
 	if len(c.LeftOut) > 0 {
-		e.say(Warning, "worker", "capabilities", "raise concurrency.queues, or start another worker",
+		e.add(Warning, "worker", "capabilities", "raise concurrency.queues, or start another worker",
 			"the worker (pid %d) polls no more than %d queues, and leaves out %s",
 			c.Process.PID, len(c.Queues), strings.Join(c.LeftOut, ", "))
 	}
@@ -43,7 +43,7 @@ func (e *examiner) capabilities() {
 func (e *examiner) shared(ctx context.Context, o operations.Operator) {
 	needs, err := operations.OpenNeeds(ctx, o.Client, o.Converter)
 	if err != nil {
-		e.say(Unchecked, "worker", "shared stores", "", "list the open runs: %v", err)
+		e.add(Unchecked, "worker", "shared stores", "", "list the open runs: %v", err)
 		return
 	}
 	needs = slices.DeleteFunc(needs,
@@ -65,7 +65,7 @@ func (e *examiner) shared(ctx context.Context, o operations.Operator) {
 			seen[l.Queue], seen[l.Words] = true, true
 			found, err := e.awaitPollers(ctx, o, l.Queue, l.Kind)
 			if err != nil {
-				e.say(Unchecked, "worker", "shared stores", "", "%v", err)
+				e.add(Unchecked, "worker", "shared stores", "", "%v", err)
 				return
 			}
 			if len(found) == 0 {
@@ -75,7 +75,7 @@ func (e *examiner) shared(ctx context.Context, o operations.Operator) {
 	}
 	switch {
 	case len(lacks) > 0:
-		e.say(Problem, "worker", "shared stores",
+		e.add(Problem, "worker", "shared stores",
 			"install it on a host with a worker, or start a worker where it is: "+e.starts(o),
 			"%s; what needs it waits", strings.Join(lacks, "; "))
 	case len(needs) > 0:

@@ -30,7 +30,7 @@ func (e *examiner) worker(ctx context.Context, o operations.Operator) {
 	for _, name := range []string{q.Dir, q.HostCalls} {
 		found, err := e.awaitPollers(ctx, o, name, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 		if err != nil {
-			e.say(Unchecked, "worker", "queues", "", "%v", err)
+			e.add(Unchecked, "worker", "queues", "", "%v", err)
 			return
 		}
 		for _, identity := range found {
@@ -65,10 +65,10 @@ func (e *examiner) queues(ctx context.Context, o operations.Operator, idle []str
 	case o.Embedded && !hosting.AnyOpen(ctx, o.Client, o.Namespace):
 		e.ok("worker", "queues", "no run is open, so no worker is needed; one starts with the next run")
 	case o.Embedded:
-		e.say(Problem, "worker", "queues", e.starts(o), "runs are open, and no worker polls %s",
+		e.add(Problem, "worker", "queues", e.starts(o), "runs are open, and no worker polls %s",
 			strings.Join(idle, ", "))
 	default:
-		e.say(Problem, "worker", "queues", e.starts(o), "no worker polls %s; start a worker on this machine",
+		e.add(Problem, "worker", "queues", e.starts(o), "no worker polls %s; start a worker on this machine",
 			strings.Join(idle, ", "))
 	}
 }
@@ -77,7 +77,7 @@ func (e *examiner) queues(ctx context.Context, o operations.Operator, idle []str
 func (e *examiner) background() {
 	w := e.status.Worker
 	if w == nil {
-		e.say(Unchecked, "worker", "background", "",
+		e.add(Unchecked, "worker", "background", "",
 			"no background worker runs; it starts with a run and stops when there is no work")
 		return
 	}
@@ -95,7 +95,7 @@ func (e *examiner) keeper() {
 	case !e.Settings.Keeper || k == nil && e.status.Server == nil:
 		return
 	case k == nil:
-		e.say(Warning, "worker", "keeper", e.typed("server start"),
+		e.add(Warning, "worker", "keeper", e.typed("server start"),
 			"no keeper runs: nothing restarts the server and the worker if they crash")
 		return
 	}
@@ -104,7 +104,7 @@ func (e *examiner) keeper() {
 		local.Restarts
 	}{{"server", k.Server}, {"worker", k.Worker}} {
 		if part.GaveUp {
-			e.say(Problem, "worker", "keeper", "fix the cause, then run: "+e.typed("server start"),
+			e.add(Problem, "worker", "keeper", "fix the cause, then run: "+e.typed("server start"),
 				"it could not restart the %s: %s", part.name, part.Restarts)
 			return
 		}

@@ -375,7 +375,7 @@ func (sc scene) rebuilds(t *testing.T, from projector.Dir, name, how string) {
 	hurt := look(t, d)
 	_, err := d.Rebuild(t.Context(), sc.story.blobs, sc.source())
 	if err == nil {
-		err = fsck.Remake(t.Context(), d, sc.story.blobs, readTree)
+		err = fsck.RewriteDerived(t.Context(), d, sc.story.blobs, readTree)
 	}
 	switch {
 	case err != nil:

@@ -261,7 +261,7 @@ func (sc scene) runAll(t *testing.T, h hostileDir) string {
 		ReadTree: readTree}))
 	note(fsck.Check(ctx, h.Dir.Dir, fsck.CheckOptions{ReadTree: readTree}))
 	note(h.Rebuild(ctx, sc.story.blobs, sc.source()))
-	note(nil, fsck.Remake(ctx, h.Dir, sc.story.blobs, readTree))
+	note(nil, fsck.RewriteDerived(ctx, h.Dir, sc.story.blobs, readTree))
 	note(h.Archive(ctx))
 	return output.String()
 }

@@ -70,9 +70,9 @@ func TakeOver(ctx context.Context, d projector.Dir, o rundir.Owner, tail run.Tai
 	return d.Inside().WriteFile(d.Path(layout.OwnerFile), raw, layout.FilePerm)
 }
 
-// Remake rewrites the existing derived files of a rebuilt directory that differ from what the run wrote, each after a
-// copy, as [Repair] does.
-func Remake(ctx context.Context, d projector.Dir, blobs projector.Blobs, readTree func([]byte) error) error {
+// RewriteDerived rewrites the existing derived files of a rebuilt directory that differ from what the run wrote, each
+// after a copy, as [Repair] does.
+func RewriteDerived(ctx context.Context, d projector.Dir, blobs projector.Blobs, readTree func([]byte) error) error {
 	lock, err := projector.Lock(ctx, d.Dir, "rebuild")
 	if err != nil {
 		return err

@@ -67,8 +67,8 @@ func TestSeal(t *testing.T) {
 	_ = one
 }
 
-// TestSegmentsThatAreHurt are told apart, and none is read as a journal.
-func TestSegmentsThatAreHurt(t *testing.T) {
+// TestDamagedSegments are told apart, and none is read as a journal.
+func TestDamagedSegments(t *testing.T) {
 	ctx := context.Background()
 	s := whole(t)
 	one, two := sealed(t, s, written(t, s), 10, 20)

@@ -37,7 +37,7 @@ func IdleStop(c client.Client, namespace, stateDir string, idle time.Duration) f
 }
 
 func inUse(ctx context.Context, c client.Client, namespace, stateDir string) bool {
-	if alone, err := local.NobodyAttached(stateDir); err != nil || !alone {
+	if alone, err := local.NoTerminalAttached(stateDir); err != nil || !alone {
 		return true
 	}
 	return AnyOpen(ctx, c, namespace) || anyScheduled(ctx, c)

@@ -43,7 +43,7 @@ func TestConcurrentLoadsMakeOneKey(t *testing.T) {
 
 func TestUnusableKeysAreRefused(t *testing.T) {
 	for name, row := range map[string]struct {
-		hurt    func(path string) error
+		damage  func(path string) error
 		message string
 	}{
 		"empty":          {func(p string) error { return os.Truncate(p, 0) }, "does not contain 32 bytes in Base64"},
@@ -74,7 +74,7 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 			f := file(t)
 			_, err := f.Load()
 			require.NoError(t, err)
-			require.NoError(t, row.hurt(f.Path))
+			require.NoError(t, row.damage(f.Path))
 			_, err = f.Load()
 			require.ErrorContains(t, err, f.Path+" "+row.message)
 			require.True(t, strings.HasSuffix(err.Error(), ": remove it"), err)

@@ -55,8 +55,8 @@ func Alone(stateDir string) (release func() error, alone bool, err error) {
 	return f.Close, true, nil
 }
 
-// NobodyAttached reports whether no process is attached now.
-func NobodyAttached(stateDir string) (bool, error) {
+// NoTerminalAttached reports whether no process is attached now.
+func NoTerminalAttached(stateDir string) (bool, error) {
 	release, alone, err := Alone(stateDir)
 	if !alone {
 		return false, err

@@ -15,7 +15,7 @@ import (
 
 func nobody(t *testing.T, dir string) bool {
 	t.Helper()
-	alone, err := local.NobodyAttached(dir)
+	alone, err := local.NoTerminalAttached(dir)
 	require.NoError(t, err)
 	return alone
 }

@@ -236,7 +236,7 @@ func TestPromoteRefuses(t *testing.T) {
 		{"the journal is not sealed", edit(layout.MetaFile, `"segment_head": "`, `"segment_head": "", "was": "`),
 			"the store holds events 1 to 0"},
 		{"the store has lost the journal", edit(layout.MetaFile, `"segment_head": "`,
-			`"segment_head": "`+strings.Repeat("0", 64)+`", "was": "`), "does not vouch"},
+			`"segment_head": "`+strings.Repeat("0", 64)+`", "was": "`), "does not confirm"},
 		{"the events are another run's", edit(layout.ClaimFile, "r1", "r2"), "those of run r1"},
 	}
 	for _, tt := range tests {

@@ -20,8 +20,8 @@ func CheckRebuild(runID, dir string) error {
 	return projector.MayWrite(d.Dir)
 }
 
-// Remake rebuilds the derived files of a rebuilt directory that differ from what the run wrote.
-func (o Operator) Remake(ctx context.Context, d projector.Dir) error {
+// RewriteDerived rebuilds the derived files of a rebuilt directory that differ from what the run wrote.
+func (o Operator) RewriteDerived(ctx context.Context, d projector.Dir) error {
 	claim, err := d.Claim()
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (o Operator) Remake(ctx context.Context, d projector.Dir) error {
 		return err
 	}
 	defer s.Close()
-	return fsck.Remake(ctx, d, blobs.Of(s), blobs.ReadTree)
+	return fsck.RewriteDerived(ctx, d, blobs.Of(s), blobs.ReadTree)
 }
 
 // Rebuild rebuilds a lost run directory from the newest execution's history and the segments that it names.

@@ -286,11 +286,11 @@ func (r *recovering) calls(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.untraced(ctx)
+	return r.writeUntraced(ctx)
 }
 
-// untraced writes the answers of calls without traces.
-func (r *recovering) untraced(ctx context.Context) error {
+// writeUntraced writes the answers of calls without traces.
+func (r *recovering) writeUntraced(ctx context.Context) error {
 	for _, c := range r.out.Calls {
 		for _, what := range c.Lost {
 			r.lacks("call %s: %s", c.ID, what)

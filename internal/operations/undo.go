@@ -118,7 +118,7 @@ func (b *beginning) removeCheckout(ctx context.Context) error {
 // removeDir removes the claim, everything else in a directory that was vacant, and the created folders.
 func (b *beginning) removeDir() error {
 	if !b.vacant {
-		return projector.Unclaim(b.dir.Dir, b.claim)
+		return projector.RemoveClaim(b.dir.Dir, b.claim)
 	}
 	if err := b.dir.Remove(); err != nil {
 		return err

@@ -44,8 +44,8 @@ func (d Dir) take(c run.Claim) error {
 	return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
 }
 
-// Unclaim removes the claim of a run that did not start. The claim of another run stays.
-func Unclaim(d rundir.Dir, c run.Claim) error {
+// RemoveClaim removes the claim of a run that did not start. The claim of another run stays.
+func RemoveClaim(d rundir.Dir, c run.Claim) error {
 	if holder, err := d.Claim(); err != nil || holder.RunID != c.RunID {
 		return nil //nolint:nilerr // the run has no claim here
 	}

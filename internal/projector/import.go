@@ -34,14 +34,14 @@ type need struct{ what, digest string }
 // directory is stored: these files are the blobs of the run (requirement 004: the directory alone suffices). files is
 // the number of stored files.
 func Import(ctx context.Context, d rundir.Dir, blobs Blobs, start run.RunStart, s run.State) (files int, err error) {
-	lacks, err := unfilled(ctx, blobs, start, s)
+	lacks, err := missingNeeds(ctx, blobs, start, s)
 	if err != nil || len(lacks) == 0 {
 		return 0, err
 	}
 	if files, err = importAll(ctx, d, blobs); err != nil {
 		return files, err
 	}
-	if lacks, err = unfilled(ctx, blobs, start, s); err != nil || len(lacks) == 0 {
+	if lacks, err = missingNeeds(ctx, blobs, start, s); err != nil || len(lacks) == 0 {
 		return files, err
 	}
 	return files, missed(d.Root, lacks)
@@ -49,7 +49,7 @@ func Import(ctx context.Context, d rundir.Dir, blobs Blobs, start run.RunStart, 
 
 // Complete returns a *MissingError if the store lacks what a run needs to continue from a state.
 func Complete(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) error {
-	lacks, err := unfilled(ctx, blobs, start, s)
+	lacks, err := missingNeeds(ctx, blobs, start, s)
 	if err != nil || len(lacks) == 0 {
 		return err
 	}
@@ -64,8 +64,8 @@ func missed(dir string, lacks []need) *MissingError {
 	return e
 }
 
-// unfilled lists the needs that the store does not satisfy.
-func unfilled(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) ([]need, error) {
+// missingNeeds lists the needs that the store does not satisfy.
+func missingNeeds(ctx context.Context, blobs Blobs, start run.RunStart, s run.State) ([]need, error) {
 	var out []need
 	for _, n := range needs(start, s) {
 		raw, err := blobs.Get(ctx, n.digest)

@@ -180,9 +180,9 @@ func TestConflicts(t *testing.T) {
 	t.Parallel()
 	const odd = "odd \"name\"\n[x].txt"
 	for _, row := range []struct {
-		name string
-		hurt func(t *testing.T, dir string)
-		want []string
+		name   string
+		damage func(t *testing.T, dir string)
+		want   []string
 	}{
 		{
 			"changed in the same place", func(t *testing.T, dir string) { write(t, dir, files{"b.txt": "mine\n"}) },
@@ -210,7 +210,7 @@ func TestConflicts(t *testing.T) {
 				odd: "o2\n"})
 			patch, err := patchSince(ctx, w, base)
 			require.NoError(t, err)
-			row.hurt(t, dir)
+			row.damage(t, dir)
 			before := read(t, dir)
 			for name, do := range map[string]func() error{
 				"check": func() error { return r.check(ctx, patch) },

@@ -60,7 +60,7 @@ func TestFastForwardRefuses(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, branch string
-		hurt         func(t *testing.T, dir string)
+		damage       func(t *testing.T, dir string)
 		is           func(error) bool
 		message      string
 	}{
@@ -86,7 +86,7 @@ func TestFastForwardRefuses(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir, _, work := delivered(t)
-			row.hurt(t, dir)
+			row.damage(t, dir)
 			before, head := read(t, dir), run(t, dir, "rev-parse", "HEAD")
 			err := r.FastForward(t.Context(), row.branch, work)
 			require.ErrorContains(t, err, row.message)

@@ -257,7 +257,7 @@ func TestCommitPatchOnCheckedOutBranch(t *testing.T) {
 func TestCommitPatchRefuses(t *testing.T) {
 	for _, row := range []struct {
 		name, branch string
-		hurt         func(t *testing.T, dir string)
+		damage       func(t *testing.T, dir string)
 		is           func(error) bool
 		text         string
 	}{
@@ -275,7 +275,7 @@ func TestCommitPatchRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			r, dir, base, patch := patched(t)
-			row.hurt(t, dir)
+			row.damage(t, dir)
 			before, refs := read(t, dir), run(t, dir, "for-each-ref")
 			_, err := r.CommitPatch(t.Context(), row.branch, base, patch, "Do it\n", trailer)
 			require.ErrorContains(t, err, row.text)

@@ -38,8 +38,8 @@ type git struct {
 	env  []string // in addition to the fixed environment
 	over []string // settings that override the repository's; see guarded
 
-	filters  []string      // those that over disables
-	patience time.Duration // to read a configuration; 0: readConfig
+	filters []string      // those that over disables
+	timeout time.Duration // to read a configuration; 0: readConfig
 }
 
 // Error is a failed git command.

@@ -45,7 +45,7 @@ const readConfig = 15 * time.Second
 
 // reading returns a context for commands that read a configuration first.
 func (g git) reading(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, cmp.Or(g.patience, readConfig), errSlowConfig)
+	return context.WithTimeoutCause(ctx, cmp.Or(g.timeout, readConfig), errSlowConfig)
 }
 
 var errSlowConfig = errors.New("reading the configuration of the repository takes too long")

@@ -147,7 +147,7 @@ func TestConfigurationThatBlocksIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, append(text, "[include]\npath = "+fifo+"\n"...), 0o600))
 	late, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err = git{dir: dir, patience: 50 * time.Millisecond}.open(late, received)
+	_, err = git{dir: dir, timeout: 50 * time.Millisecond}.open(late, received)
 	require.ErrorIs(t, err, errSlowConfig)
 	require.NoError(t, late.Err())
 }

@@ -94,12 +94,12 @@ func TestFileChangedAfterInterruptionIsKept(t *testing.T) {
 	r, dir, patch, before, _ := cutOff(t)
 	erase(t, dir, "gone")
 	write(t, dir, files{"tool": "#!edited\n"})
-	hurt := read(t, dir)
+	damage := read(t, dir)
 	var conflict *ConflictError
 	require.ErrorAs(t, r.Apply(t.Context(), patch), &conflict)
 	require.Equal(t, []string{"tool"}, conflict.Paths)
 	require.ErrorContains(t, conflict, r.backupOf(patch))
-	require.Equal(t, hurt, read(t, dir))
+	require.Equal(t, damage, read(t, dir))
 
 	write(t, dir, files{"tool": before["tool"]})
 	require.NoError(t, r.Apply(t.Context(), patch), "mended by hand")

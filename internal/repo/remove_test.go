@@ -150,12 +150,12 @@ func TestOpenRefs(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	_, base := worktree(t, r)
-	for name, hurt := range map[string][]string{
+	for name, damage := range map[string][]string{
 		"bare":   {"config", "core.bare", "true"},
 		"unborn": {"symbolic-ref", "HEAD", "refs/heads/none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, dir, hurt...)
+			run(t, dir, damage...)
 			_, err := Open(t.Context(), dir)
 			require.Error(t, err)
 			r, err := OpenRefs(t.Context(), dir)

@@ -159,10 +159,10 @@ func TestConcurrentAddWorktree(t *testing.T) {
 func TestRemoveWorktree(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name string
-		hurt func(t *testing.T, w *Worktree)
-		keep bool
-		want string // the branches that are left
+		name   string
+		damage func(t *testing.T, w *Worktree)
+		keep   bool
+		want   string // the branches that are left
 	}{
 		{"with its branch", func(*testing.T, *Worktree) {}, false, "main"},
 		{"without its branch", func(*testing.T, *Worktree) {}, true, "main passbook/r1"},
@@ -172,7 +172,7 @@ func TestRemoveWorktree(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n"})
 			w, _ := worktree(t, r)
-			row.hurt(t, w)
+			row.damage(t, w)
 			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep))
 			require.NoDirExists(t, w.Root())
 			require.Equal(t, row.want, words(run(t, dir, "branch", "--format=%(refname:short)")))

@@ -24,8 +24,8 @@ func openTestFolder(t *testing.T) (*Store, *folder) {
 
 func TestDamageIsDetectedAndRepaired(t *testing.T) {
 	injuries := []struct {
-		name string
-		hurt func(data []byte) []byte
+		name   string
+		damage func(data []byte) []byte
 	}{
 		{"a flipped byte", func(data []byte) []byte { data[3] ^= 1; return data }},
 		{"cut short", func(data []byte) []byte { return data[:3] }},
@@ -38,7 +38,7 @@ func TestDamageIsDetectedAndRepaired(t *testing.T) {
 			d, err := s.Put(t.Context(), []byte("precious"))
 			require.NoError(t, err)
 			path := f.where(d.name())
-			require.NoError(t, os.WriteFile(path, tt.hurt([]byte("precious")), 0o600))
+			require.NoError(t, os.WriteFile(path, tt.damage([]byte("precious")), 0o600))
 
 			_, err = s.Get(t.Context(), d)
 			require.ErrorIs(t, err, ErrDamaged)

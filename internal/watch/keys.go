@@ -53,9 +53,9 @@ func (m *model) interrupt() tea.Cmd {
 	m.interrupts++
 	switch m.interrupts {
 	case 1:
-		m.say("Graceful shutdown requested. Finishing current pass... Press Ctrl+C again to force exit.", false)
+		m.notify("Graceful shutdown requested. Finishing current pass... Press Ctrl+C again to force exit.", false)
 	case 2:
-		m.say("Force exit. State saved at last completed pass.", false)
+		m.notify("Force exit. State saved at last completed pass.", false)
 	default:
 		m.forced = true // no answer: the run continues or pauses without this terminal
 		return tea.Quit
@@ -141,7 +141,7 @@ func (m *model) resume() tea.Cmd {
 	return m.prompted(why+" To resume, type a reason, which is recorded:", "", true, func(text string) tea.Cmd {
 		reason := strings.TrimSpace(text)
 		if reason == "" {
-			m.say("A forced resume needs a reason", true)
+			m.notify("A forced resume needs a reason", true)
 			return nil
 		}
 		return m.do(func(ctx context.Context) (string, error) { return m.o.Actions.Resume(ctx, reason) })
@@ -152,7 +152,7 @@ func (m *model) budget() tea.Cmd {
 	return m.prompted("New budget in USD:", "", true, func(text string) tea.Cmd {
 		usd, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(text), "$"), 64)
 		if err != nil || usd <= 0 {
-			m.say(fmt.Sprintf("%q is no amount: type one such as 500", text), true)
+			m.notify(fmt.Sprintf("%q is no amount: type one such as 500", text), true)
 			return nil
 		}
 		return m.do(func(ctx context.Context) (string, error) { return m.o.Actions.Budget(ctx, usd) })
@@ -162,7 +162,7 @@ func (m *model) budget() tea.Cmd {
 func (m *model) decide(q *Question, c Choice) tea.Cmd {
 	send := func(text string) tea.Cmd {
 		if c.Words && strings.TrimSpace(text) == "" {
-			m.say(c.Action+" needs your words", true)
+			m.notify(c.Action+" needs a comment", true)
 			return nil
 		}
 		id := q.ID
@@ -171,7 +171,7 @@ func (m *model) decide(q *Question, c Choice) tea.Cmd {
 		})
 	}
 	if c.Words {
-		return m.prompted(c.Action+", in your words:", "", true, send)
+		return m.prompted(c.Action+", your comment:", "", true, send)
 	}
 	return m.prompted(fmt.Sprintf("%s: %s?", c.Action, c.Meaning), "", false, send)
 }
@@ -186,7 +186,7 @@ var errNoActions = errors.New("nothing can be done from here: no server is known
 // prompted opens the input line: for text, or for Enter.
 func (m *model) prompted(prompt, value string, typed bool, send func(string) tea.Cmd) tea.Cmd {
 	if m.o.Actions == nil {
-		m.say(errNoActions.Error(), true)
+		m.notify(errNoActions.Error(), true)
 		return nil
 	}
 	e := &entry{prompt: prompt, typed: typed, send: send}

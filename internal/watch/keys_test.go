@@ -181,7 +181,7 @@ func TestAttachedScreenEndsWithRun(t *testing.T) {
 // TestScreenShowsStatusOfServer combines the status of Temporal with the recorded status that it was given for.
 func TestScreenShowsStatusOfServer(t *testing.T) {
 	m := shown(at35(), Options{Why: func(_ run.State, stands run.Status) string { return "stands " + string(stands) }})
-	m.Update(stoodMsg{run.Interrupted, "interrupted (recorded: running)"})
+	m.Update(statusMsg{run.Interrupted, "interrupted (recorded: running)"})
 	require.Equal(t, run.Interrupted, m.scene.Status)
 	require.Equal(t, "stands interrupted", m.scene.Why)
 	s := at35()

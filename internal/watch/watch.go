@@ -151,9 +151,9 @@ func newModel(ctx context.Context, o Options) *model {
 
 // Messages of the screen.
 type (
-	tickMsg  time.Time
-	readMsg  struct{ shot shot }
-	stoodMsg struct {
+	tickMsg   time.Time
+	readMsg   struct{ shot shot }
+	statusMsg struct {
 		status run.Status
 		words  string
 	}
@@ -188,7 +188,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.ticked(time.Time(msg))
 	case readMsg:
 		return m, m.took(msg.shot)
-	case stoodMsg:
+	case statusMsg:
 		m.asks = false
 		m.reader.stands = &msg
 		m.stand()
@@ -199,14 +199,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 		if msg.notice != "" {
-			m.say(msg.notice, true)
+			m.notify(msg.notice, true)
 		}
 	case answeredMsg:
 		m.busy = false
 		if msg.err != nil {
-			m.say(msg.err.Error(), true)
+			m.notify(msg.err.Error(), true)
 		} else {
-			m.say(msg.answer, false)
+			m.notify(msg.answer, false)
 		}
 		m.asked = time.Time{}
 	case interruptMsg:
@@ -255,11 +255,11 @@ func (m *model) ask() tea.Cmd {
 		}
 	}
 	if m.o.EffectiveStatus == nil {
-		return func() tea.Msg { return stoodMsg{recorded, string(recorded)} }
+		return func() tea.Msg { return statusMsg{recorded, string(recorded)} }
 	}
 	return func() tea.Msg {
 		status, words := m.o.EffectiveStatus(m.ctx, recorded)
-		return stoodMsg{status, words}
+		return statusMsg{status, words}
 	}
 }
 
@@ -295,18 +295,18 @@ func (m *model) stand() {
 	}
 }
 
-func (m *model) say(text string, bad bool) {
+func (m *model) notify(text string, bad bool) {
 	m.notice, m.bad, m.noticed = run.OneLine(text), bad, time.Now()
 }
 
 // do runs an action in the background.
 func (m *model) do(f func(ctx context.Context) (string, error)) tea.Cmd {
 	if m.busy {
-		m.say("One moment: the last one has not been answered yet.", false)
+		m.notify("One moment: the last one has not been answered yet.", false)
 		return nil
 	}
 	m.busy = true
-	m.say("…", false)
+	m.notify("…", false)
 	ctx := m.ctx
 	return func() tea.Msg {
 		answer, err := f(ctx)
@@ -379,7 +379,7 @@ type reader struct {
 	source  figures.Source
 	figures figures.Figures
 	lag     bool
-	stands  *stoodMsg
+	stands  *statusMsg
 	asked   string // id of the described question
 	about   []string
 	choices []Choice

@@ -147,7 +147,7 @@ func (l *subject) survives(name string) {
 	require.NoError(t, exec.Command("cp", "-a", l.dir.Root, copied.Root).Run()) // with a link to a file that was lost
 	_, err := l.o.Rebuild(t.Context(), l.id, copied.Root)
 	if err == nil {
-		err = l.o.Remake(t.Context(), copied)
+		err = l.o.RewriteDerived(t.Context(), copied)
 	}
 	switch {
 	case name == layout.ClaimFile, name == layout.EventsFile: // history never shortens a directory

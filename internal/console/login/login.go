@@ -33,8 +33,8 @@ const (
 	SessionLife = 30 * 24 * time.Hour
 )
 
-// Book keeps the links and sessions of a state directory.
-type Book struct {
+// Sessions are the links and sessions of a state directory.
+type Sessions struct {
 	Links  string // folder
 	Cookie string // its name; cookies are shared by all ports of a host
 	Secure bool   // the browser sends the cookie only with TLS
@@ -43,14 +43,14 @@ type Book struct {
 }
 
 // Open returns the book of a state directory. The first call makes the key.
-func Open(stateDir, port string, secure bool) (*Book, error) {
+func Open(stateDir, port string, secure bool) (*Sessions, error) {
 	dir := filepath.Join(stateDir, "console")
 	key, err := keyfile.File{Path: filepath.Join(dir, "session.key"),
 		Replace: "remove it to log every browser out, and start the console again"}.Load()
 	if err != nil {
 		return nil, fmt.Errorf("read the key of sessions: %w", err)
 	}
-	b := &Book{Links: filepath.Join(dir, "links"), Cookie: "passbook_console_" + port, Secure: secure, Now: time.Now,
+	b := &Sessions{Links: filepath.Join(dir, "links"), Cookie: "passbook_console_" + port, Secure: secure, Now: time.Now,
 		key: key}
 	if secure { // another host of the domain cannot set it
 		b.Cookie = "__Host-" + b.Cookie
@@ -97,7 +97,7 @@ func expire(folder string, now time.Time) error {
 }
 
 // Use removes the file of a link. Only one caller succeeds.
-func (b *Book) Use(secret string) (bool, error) {
+func (b *Sessions) Use(secret string) (bool, error) {
 	file := filepath.Join(b.Links, digest(secret))
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -114,7 +114,7 @@ func (b *Book) Use(secret string) (bool, error) {
 }
 
 // NewSession returns the cookie of a new session: a random id, the time of expiry, and their signature.
-func (b *Book) NewSession() (*http.Cookie, error) {
+func (b *Sessions) NewSession() (*http.Cookie, error) {
 	id := make([]byte, 16)
 	if _, err := rand.Read(id); err != nil {
 		return nil, err
@@ -124,15 +124,15 @@ func (b *Book) NewSession() (*http.Cookie, error) {
 }
 
 // Ended returns the cookie that ends a session in its browser.
-func (b *Book) Ended() *http.Cookie { return b.cookie("", -1) }
+func (b *Sessions) Ended() *http.Cookie { return b.cookie("", -1) }
 
-func (b *Book) cookie(value string, age int) *http.Cookie {
+func (b *Sessions) cookie(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: b.Cookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: b.Secure,
 		SameSite: http.SameSiteStrictMode}
 }
 
 // Session returns the token that the forms of a session carry; false: the request has no session.
-func (b *Book) Session(r *http.Request) (csrf string, ok bool) {
+func (b *Sessions) Session(r *http.Request) (csrf string, ok bool) {
 	cookie, err := r.Cookie(b.Cookie)
 	if err != nil {
 		return "", false
@@ -149,7 +149,7 @@ func (b *Book) Session(r *http.Request) (csrf string, ok bool) {
 	return b.sign("csrf", cookie.Value[:at]), true
 }
 
-func (b *Book) sign(what, claims string) string {
+func (b *Sessions) sign(what, claims string) string {
 	m := hmac.New(sha256.New, b.key)
 	m.Write([]byte(what + "\n" + b.Cookie + "\n" + claims))
 	return hex.EncodeToString(m.Sum(nil))

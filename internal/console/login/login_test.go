@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func open(t *testing.T, state string) *Book {
+func open(t *testing.T, state string) *Sessions {
 	t.Helper()
 	b, err := Open(state, "8400", false)
 	require.NoError(t, err)
