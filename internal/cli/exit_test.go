@@ -86,3 +86,33 @@ func TestExitCodeFollowsTheStatus(t *testing.T) {
 		})
 	}
 }
+
+// TestExitCodesOfChecks: issues that an operator must decide differ from those that a repair can end.
+func TestExitCodesOfChecks(t *testing.T) {
+	report := func(codes ...fsck.Code) fsck.Report {
+		var r fsck.Report
+		for _, c := range codes {
+			r.Issues = append(r.Issues, fsck.Issue{Code: c})
+		}
+		r.OK = len(codes) == 0
+		return r
+	}
+	undecided := report(fsck.CheckpointPendingWithoutActiveHandoff)
+	interrupted := report(fsck.InterruptedWithActiveHandoff, fsck.ActiveHandoffWithoutDecision)
+	other := report(fsck.InterruptedWithActiveHandoff)
+	changes := make([]fsck.Change, 1)
+	for name, row := range map[string]struct {
+		err  error
+		want int
+	}{
+		"valid": {attention(report()), 0}, "an issue": {attention(other), 3}, "undecided": {attention(undecided), 4},
+		"interrupted and undecided": {attention(interrupted), 4},
+		"repaired":                  {repaired(fsck.RepairResult{Applied: true, Changes: changes}, report()), 0},
+		"nothing to repair":         {repaired(fsck.RepairResult{}, report()), 0},
+		"a dry run":                 {repaired(fsck.RepairResult{Changes: changes}, report()), 3},
+		"an issue is left":          {repaired(fsck.RepairResult{Applied: true, Changes: changes}, other), 3},
+		"a decision is left":        {repaired(fsck.RepairResult{NeedsOperatorDecision: true}, report()), 4},
+	} {
+		require.Equal(t, row.want, exitCode(row.err), name)
+	}
+}

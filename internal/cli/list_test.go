@@ -102,3 +102,17 @@ func TestSinceParsesDatesAndAges(t *testing.T) {
 		require.ErrorContains(t, err, text)
 	}
 }
+
+// TestListNamesTheLongestWait: of several runs without a worker, the one that has waited longest is named.
+func TestListNamesTheLongestWait(t *testing.T) {
+	rows := some()
+	for i, since := range []string{"2020-01-03T12:00:00.000Z", "2020-01-01T12:00:00.000Z", "2020-01-02T12:00:00.000Z"} {
+		rows[i].EffectiveStatus.NoWorker = &run.NoWorker{Queues: []string{"q"}, Since: since}
+	}
+	var out bytes.Buffer
+	(&app{out: &out}).printList(api.Listing{Runs: rows, Total: 3}, listOptions{})
+	require.Contains(t, out.String(), "3 open runs wait for a worker: no worker polls q since 2020-01-01 12:00:00 UTC. ")
+	n, oldest := unserved(some())
+	require.Zero(t, n)
+	require.Nil(t, oldest)
+}

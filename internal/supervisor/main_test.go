@@ -35,6 +35,10 @@ func waiting(t testing.TB, argv ...string) *supervisor.Process {
 		require.NoError(t, err)
 		argv = []string{self, supervisor.Verb}
 	}
+	if mutant, ok := os.LookupEnv("PASSBOOK_MUTANT"); ok { // a supervisor inherits no environment
+		argv = append([]string{"env", "PASSBOOK_MUTANT=" + mutant, "PASSBOOK_MUTANT_REACHED=" +
+			os.Getenv("PASSBOOK_MUTANT_REACHED")}, argv...)
+	}
 	p, err := supervisor.Start(argv, t.TempDir(), nil)
 	require.NoError(t, err)
 	return p
@@ -265,6 +269,11 @@ func TestOutputIsTruncated(t *testing.T) {
 		},
 		"a symlink in its place": {"head -c 5000 /dev/zero >mine; rm stderr; ln -s mine stderr; echo Done.", false, 6,
 			5000},
+		"an answer of exactly the limit, checked while the agent runs": {
+			"head -c 1024 /dev/zero; head -c 5000 /dev/zero >&2; until [ $(wc -c <stderr) -le 1024 ]; do sleep 0.01; done",
+			false, most, most,
+		},
+		"another answer in its place": {"echo first; rm stdout; echo Done. >stdout", false, 6, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,6 +281,8 @@ func TestOutputIsTruncated(t *testing.T) {
 			beginWithin(t, p, row.script, most)
 			exit := ended(t, p)
 			require.Equal(t, row.overflow, exit.Overflow)
+			require.Equal(t, name == "another answer in its place", exit.Replaced)
+			require.Equal(t, map[bool]int64{true: most}[row.overflow], exit.Limit)
 			require.Zero(t, exit.Code)
 			for file, size := range map[string]int64{"stdout": row.stdout, "stderr": row.stderr} {
 				fi, err := os.Stat(filepath.Join(p.Dir(), file))
