@@ -25,6 +25,7 @@ import (
 
 var (
 	mutantActive, _ = mutantNumbers.Atoi(mutantOS.Getenv("PASSBOOK_MUTANT"))
+	mutantReached   = mutantOS.Getenv("PASSBOOK_MUTANT_REACHED") // a test can clear the environment later
 	mutantSeen      mutantSync.Map
 )
 
@@ -32,8 +33,7 @@ func mutantReach(ids ...int) {
 	if _, seen := mutantSeen.LoadOrStore(ids[0], true); seen {
 		return
 	}
-	file, err := mutantOS.OpenFile(mutantOS.Getenv("PASSBOOK_MUTANT_REACHED"),
-		mutantOS.O_APPEND|mutantOS.O_CREATE|mutantOS.O_WRONLY, 0o666)
+	file, err := mutantOS.OpenFile(mutantReached, mutantOS.O_APPEND|mutantOS.O_CREATE|mutantOS.O_WRONLY, 0o666)
 	if err != nil {
 		return
 	}
