@@ -1,0 +1,149 @@
+package workspace_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+}
+
+func open(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
+	return s
+}
+
+func paths(saved tree.Saved) (all []string) {
+	for _, e := range saved.Tree.Entries {
+		all = append(all, e.Path)
+	}
+	return all
+}
+
+func TestRulesOfPlan(t *testing.T) {
+	require.Equal(t, tree.Rules{}, workspace.RulesOf(&pipeline.Plan{}))
+	w := pipeline.Workspace{Ignore: []string{"*.o"}, Secrets: "keep"}
+	require.Equal(t, tree.Rules{Ignore: []string{"*.o"}, IncludeSecrets: true, SkipOutside: true}, workspace.Rules(w))
+	w.Secrets = "skip"
+	require.False(t, workspace.Rules(w).IncludeSecrets)
+	require.Equal(t, workspace.Rules(w), workspace.RulesOf(&pipeline.Plan{Workspace: &w}))
+	require.Equal(t, tree.Limits{Size: 7, Files: 3}, workspace.Limits(pipeline.TreeLimits{Size: 7, Files: 3}))
+	plan := &pipeline.Plan{Workspace: &w, Roles: []pipeline.Role{{Name: "coder", Gives: pipeline.GivesChanges}},
+		Stages: []pipeline.PlanStage{{Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{{Role: "coder",
+			Limits: &pipeline.Limits{Tree: pipeline.TreeLimits{Size: 7, Files: 3}}}}}}}}}
+	first := workspace.FirstRules(plan)
+	require.Equal(t, []string{"*.o"}, first.Ignore)
+	require.Equal(t, tree.Limits{Size: 7, Files: 3}, first.Limits)
+}
+
+// TestWorkspaceNow has the tree and the commit that the run has come to.
+func TestWorkspaceNow(t *testing.T) {
+	of := run.Workspace{Kind: run.WorkspaceGit, Base: "b", Commit: "c", Tree: run.Blob{Digest: "old"}}
+	now := workspace.Current(contract.Tree{Workspace: of, Tree: run.Blob{Digest: "new"}, Commit: "d"})
+	require.Equal(t, run.Workspace{Kind: run.WorkspaceGit, Base: "b", Commit: "d", Tree: run.Blob{Digest: "new"}}, now)
+	require.Equal(t, "c", workspace.Current(contract.Tree{Workspace: of}).Commit)
+}
+
+// TestSaveKeepsWhatTheTreeHas: a file that the run has is not left out because it looks like a secret.
+func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
+	s, dir := open(t), t.TempDir()
+	write(t, dir, map[string]string{"a.txt": "one", "sub/b.txt": "three"})
+	first, err := workspace.Save(t.Context(), s, dir, run.Workspace{}, tree.Rules{IncludeSecrets: true}, nil)
+	require.NoError(t, err)
+	require.Equal(t, run.Blob{Digest: string(first.Digest), Size: 8}, workspace.Blob(first))
+	write(t, dir, map[string]string{".env": "secret"})
+	fresh, err := workspace.Save(t.Context(), s, dir, run.Workspace{Tree: workspace.Blob(first)}, tree.Rules{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.txt", "sub", "sub/b.txt"}, paths(fresh))
+
+	with, err := workspace.Save(t.Context(), s, dir, run.Workspace{}, tree.Rules{IncludeSecrets: true}, nil)
+	require.NoError(t, err)
+	write(t, dir, map[string]string{"other.pem": "key"})
+	again, err := workspace.Save(t.Context(), s, dir, run.Workspace{Tree: workspace.Blob(with)}, tree.Rules{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{".env", "a.txt", "sub", "sub/b.txt"}, paths(again))
+	_, err = workspace.Save(t.Context(), s, dir, run.Workspace{Tree: run.Blob{Digest: "gone"}}, tree.Rules{}, nil)
+	require.Error(t, err)
+}
+
+// TestWhatGitIgnores is left out as of the run's commit, and what git tracks is no secret.
+func TestWhatGitIgnores(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out[:len(out)-min(1, len(out))])
+	}
+	git("init", "-q")
+	write(t, dir, map[string]string{".gitignore": "build/\n", "tracked.pem": "key", "build/out": "x", "new.pem": "key"})
+	git("add", ".gitignore", "tracked.pem")
+	git("commit", "-qm", "first")
+	base := git("rev-parse", "HEAD")
+	of := run.Workspace{Kind: run.WorkspaceGit, Source: dir, Base: base}
+	rules, err := workspace.WithGit(t.Context(), tree.Rules{Ignore: []string{"*.o"}}, of, dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"*.o"}, rules.Ignore)
+	require.Contains(t, rules.Paths, "build/")
+	require.Contains(t, rules.Tracked, "tracked.pem")
+	require.NotContains(t, rules.Tracked, "new.pem")
+	saved, err := workspace.Save(t.Context(), open(t), dir, of, tree.Rules{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{".gitignore", "tracked.pem"}, paths(saved))
+
+	of.Source = filepath.Join(dir, "none")
+	same, err := workspace.WithGit(t.Context(), tree.Rules{}, of, dir)
+	require.NoError(t, err)
+	require.Zero(t, same, "the repository is gone")
+	of.Kind = ""
+	same, err = workspace.WithGit(t.Context(), tree.Rules{}, of, dir)
+	require.NoError(t, err)
+	require.Zero(t, same)
+}
+
+// TestWhatWasLeftOut names secrets before what is ignored, folders with a slash, and the number of the rest.
+func TestWhatWasLeftOut(t *testing.T) {
+	var saved tree.Saved
+	add := func(path string, folder bool, why tree.Reason) {
+		saved.Skipped = append(saved.Skipped, tree.Skipped{Path: path, Folder: folder, Reason: why})
+	}
+	add(".git", true, tree.ReasonGit)
+	add("build", true, tree.ReasonIgnored)
+	add("id_rsa", false, tree.ReasonSecret)
+	add("bad\xff", false, tree.ReasonSpecial)
+	first, count := workspace.Skipped(saved)
+	want := []run.LeftOut{{Path: "id_rsa", Reason: "secret"}, {Path: "bad\uFFFD", Reason: "special"},
+		{Path: "build/", Reason: "ignored"}}
+	require.Equal(t, want, first)
+	require.Equal(t, 3, count)
+	require.Equal(t, []string{"left out of the tree: id_rsa (secret)", "left out of the tree: bad\uFFFD (special)"},
+		workspace.LeftOut(saved))
+	require.Equal(t, "left out of the tree: build/ (ignored)", workspace.Describe(first, count, true)[2])
+	for i := range 25 {
+		add(fmt.Sprintf("key-%02d", i), false, tree.ReasonSecret)
+	}
+	lines := workspace.LeftOut(saved)
+	require.Len(t, lines, 21)
+	require.Equal(t, "left out of the tree: 8 more", lines[20])
+	require.Empty(t, workspace.Describe(nil, 0, true))
+}
