@@ -8,8 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/testenv"
+	"github.com/passbook-run/passbook/workerhost"
 )
 
 // TestMain starts an embedded server. It builds the server if the cache does not contain it.
@@ -43,4 +48,18 @@ func withServer(tests func() int) (code int, err error) {
 		err = errors.Join(err, serr)
 	}()
 	return tests(), nil
+}
+
+// TestProcessOfACallIsNoWorker: a program that does not call RunChild first is told so, whatever the call needs.
+func TestProcessOfACallIsNoWorker(t *testing.T) {
+	args := os.Args
+	defer func() { os.Args = args }()
+	for _, verb := range []string{scripted.Verb, supervisor.Verb} {
+		os.Args = []string{args[0], verb}
+		require.ErrorIs(t, workerhost.Run(t.Context(), workerhost.Options{}), workerhost.ErrChild)
+	}
+	_, ok := workerhost.RunChild([]string{"other", scripted.Verb})
+	require.False(t, ok)
+	_, ok = workerhost.RunChild(nil)
+	require.False(t, ok)
 }

@@ -44,19 +44,21 @@ func eventually(t *testing.T, want int, got func() int) {
 func TestOneInhibitorForParallelCalls(t *testing.T) {
 	started, ended := fake(t, "$last")
 	i := New(func(err error) { t.Error(err) })
-	_, first := i.Hold()
+	file, first := i.Hold()
 	_, second := i.Hold()
 	eventually(t, 1, started)
 	first()
 	first() // a second release is ignored
-	require.Zero(t, ended())
+	again, third := i.Hold()
+	require.Same(t, file, again, "the inhibitor of the call that runs")
+	third()
 	second()
 	eventually(t, 1, ended)
 	require.Equal(t, 1, started())
 
-	_, third := i.Hold()
+	_, fourth := i.Hold()
 	eventually(t, 2, started)
-	third()
+	fourth()
 	eventually(t, 2, ended)
 }
 

@@ -154,3 +154,24 @@ func TestCallsAreReadOnceEach(t *testing.T) {
 	require.Empty(t, calls.Read(nil))
 	require.Equal(t, 2, calls.Read(flights)[0].New, "a call that is read again after it ended is read from the beginning")
 }
+
+// TestToolsThatRunAtOnce: when one of them ends, the others still run.
+func TestToolsThatRunAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stdout")
+	r := live.NewReader(file, adapter.ClaudeStream)
+	tool := func(id, command string) string {
+		return `{"type":"tool_use","id":"` + id + `","name":"Bash","input":{"command":"` + command + `"}}`
+	}
+	ends := func(id string) string {
+		return `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"` + id + `"}]}}` + "\n"
+	}
+	read := func(text string) string {
+		write(t, file, text)
+		v, err := r.Read()
+		require.NoError(t, err)
+		return v.Tool
+	}
+	require.Contains(t, read(assistant("m1", tool("t1", "make")+","+tool("t2", "sleep"))), "sleep")
+	require.Contains(t, read(ends("t1")), "sleep")
+	require.Empty(t, read(ends("t2")))
+}

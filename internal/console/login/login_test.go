@@ -95,6 +95,10 @@ func TestSessions(t *testing.T) {
 	}
 	_, ok = b.Session(with("passbook_console_8401", cookie.Value))
 	require.False(t, ok, "of another port")
+	elsewhere, err := Open(state, "8401", false)
+	require.NoError(t, err)
+	_, ok = elsewhere.Session(with(elsewhere.Cookie, cookie.Value))
+	require.False(t, ok, "the console of another port has the same key")
 	b.Now = func() time.Time { return time.Now().Add(SessionLife) }
 	_, ok = b.Session(with(cookie.Name, cookie.Value))
 	require.False(t, ok, "expired")
