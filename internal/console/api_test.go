@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/access"
 )
 
 var update = flag.Bool("update", false, "write docs/openapi.json")
@@ -152,7 +153,7 @@ func TestRepeatedRequestsHaveOneEffect(t *testing.T) {
 	code := http.StatusConflict
 	rt := route{name: "test", access: api.CanRead, method: http.MethodPost,
 		serve: func(_ *Server, w http.ResponseWriter, r *http.Request) {
-			ids = append(ids, requestOf(r.Context()))
+			ids = append(ids, access.Request(r.Context()))
 			if code != http.StatusOK {
 				refuse(w, newProblem(api.CodeNotAllowed, "no"))
 				return

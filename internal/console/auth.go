@@ -2,7 +2,6 @@ package console
 
 import (
 	"crypto/subtle"
-	"html"
 	"net"
 	"net/http"
 	"strings"
@@ -36,8 +35,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			return
 		}
 		if csrf != "" && r.Method != http.MethodGet && r.Method != http.MethodHead && !carries(r, csrf) {
-			refuse(w, newProblem(codeForbidden, "the request lacks the token of your session: reload the page and send it "+
-				"again; programs send a token of starter token create"))
+			s.refuseForm(w, r)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(access.WithCSRF(access.With(r.Context(), id), csrf)))
@@ -70,12 +68,32 @@ func carries(r *http.Request, csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(sent), []byte(csrf)) == 1
 }
 
+// refuseForm answers a request whose CSRF token is not that of its session, as of a page that was opened before the
+// last login.
+func (s *Server) refuseForm(w http.ResponseWriter, r *http.Request) {
+	if isForm(r) {
+		s.keepForm(w, r, http.StatusForbidden, small{Title: "This page is from an earlier login",
+			Text: "Nothing was sent. Open the page again, and send it from there."})
+		return
+	}
+	refuse(w, newProblem(codeForbidden, "the request lacks the token of your session: reload the page and send it "+
+		"again; programs send a token of starter token create"))
+}
+
 // askLogin answers a request without an identity.
 func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") &&
-		!strings.HasPrefix(r.URL.Path, "/v1/") {
-		page(w, http.StatusUnauthorized, "Log in", "", "Run <code>starter console link</code> in a terminal on this "+
-			"machine, and open the link that it prints.")
+	const how = "Run <code>starter console link</code> in a terminal on this machine, and open the link that it prints."
+	switch {
+	case isForm(r):
+		s.keepForm(w, r, http.StatusUnauthorized, small{Title: "You are logged out", Text: "Nothing was sent. " + how +
+			" Then open the page again."})
+		return
+	case r.Method == http.MethodGet && opens(r) && r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		// the browser sends a strict cookie only when a page of this server leads there
+		page(w, http.StatusUnauthorized, small{Title: "Opening the console", Next: r.URL.RequestURI()})
+		return
+	case r.Method == http.MethodGet && opens(r):
+		page(w, http.StatusUnauthorized, small{Title: "Log in", Text: how})
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="passbook"`)
@@ -99,12 +117,12 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	case !ok && !known && !s.tries.allow(r.RemoteAddr):
 		w.Header().Set("Retry-After", "60")
-		page(w, http.StatusTooManyRequests, "Log in", "", "There were too many wrong links from your address. Try again "+
-			"in a minute.")
+		page(w, http.StatusTooManyRequests, small{Title: "Log in", Text: "There were too many wrong links from your " +
+			"address. Try again in a minute."})
 		return
 	case !ok && !known:
-		page(w, http.StatusForbidden, "Log in", "", "This link was used or has expired. Run <code>starter console "+
-			"link</code> for a new one.")
+		page(w, http.StatusForbidden, small{Title: "Log in", Text: "This link was used or has expired. Run <code>starter " +
+			"console link</code> for a new one."})
 		return
 	case ok:
 		cookie, err := s.logins.NewSession()
@@ -115,28 +133,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, cookie)
 	}
 	// A redirect would still count as a request of the page with the link, and get no strict cookie.
-	page(w, http.StatusOK, "Logged in", "/", "")
+	page(w, http.StatusOK, small{Title: "Logged in", Next: "/"})
 }
 
 // logout ends the session of a browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, s.logins.Ended())
-	page(w, http.StatusOK, "Logged out", "", "To log in again, run <code>starter console link</code>.")
-}
-
-// page is a small page; next is where the browser goes from there.
-func page(w http.ResponseWriter, code int, title, next, body string) {
-	refresh := ""
-	if next != "" {
-		next = html.EscapeString(next)
-		refresh = `<meta http-equiv="refresh" content="0;url=` + next + `">`
-		body = `<a href="` + next + `">Continue</a>`
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(code)
-	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8">` + refresh +
-		`<meta name="viewport" content="width=device-width"><title>` + title + `</title><h1>` + title + `</h1><p>` + body +
-		"</p></html>\n")) // the client has gone
+	page(w, http.StatusOK, small{Title: "Logged out", Text: "To log in again, run <code>starter console link</code>."})
 }
 
 // tries bounds the failed logins of an address. A valid token or link is accepted at any rate: it cannot be guessed.

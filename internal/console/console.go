@@ -54,6 +54,7 @@ type Server struct {
 	bodyTime, pieceTime time.Duration
 	errors              *slog.Logger
 	handler             http.Handler
+	pages               http.Handler
 }
 
 // newServer returns a server that clients reach at an address.
@@ -78,6 +79,7 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 	if o.Pages != nil {
 		shown = o.Pages(shared)
 	}
+	s.pages = shown
 	mux, err := s.routes(shown)
 	if err != nil {
 		return nil, err
@@ -108,8 +110,8 @@ func asClient(h api.Host) api.Host {
 		if err != nil {
 			return o, release, err
 		}
-		o.By, o.Request, o.Inherit = id.Name, requestOf(ctx), true // the client has no terminal on this host
-		if !strings.HasPrefix(id.Auth, "key ") {                   // else the signature is its own
+		o.By, o.Request, o.Inherit = id.Name, access.Request(ctx), true // the client has no terminal on this host
+		if !strings.HasPrefix(id.Auth, "key ") {                        // else the signature is its own
 			o.Via = id.Auth
 		}
 		return o, release, nil
@@ -150,9 +152,8 @@ func welcome(w http.ResponseWriter, r *http.Request) {
 		refuse(w, newProblem(api.CodeNotFound, "there is nothing at this address; /openapi.json lists the addresses"))
 		return
 	}
-	page(w, http.StatusOK, "Passbook", "", `The API is described in <a href="/openapi.json">openapi.json</a>.</p>`+
-		`<form method="post" action="/logout"><input type="hidden" name="csrf" value="`+access.CSRF(r.Context())+
-		`"><button>Log out</button></form><p>`)
+	page(w, http.StatusOK, small{Title: "Passbook",
+		Text: `The API is described in <a href="/openapi.json">openapi.json</a>.`})
 }
 
 // missing answers a request for an address or a method that the API lacks.

@@ -50,12 +50,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		w = patient{w, s.pieceTime}
 		switch why := s.foreign(r); {
 		case why != "":
-			refuse(w, newProblem(codeForbidden, why))
+			refuseTo(w, r, newProblem(codeForbidden, why))
 		case !plainPath(r.URL):
-			refuse(w, newProblem("not_found", "there is nothing at this address; /openapi.json lists the addresses"))
+			refuseTo(w, r, newProblem("not_found", "there is nothing at this address; /openapi.json lists the addresses"))
 		case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}, r.Method):
 			w.Header().Set("Allow", "GET, HEAD, POST")
-			refuse(w, newProblem(codeMethod, r.Method+" is not used here; /openapi.json lists the methods"))
+			refuseTo(w, r, newProblem(codeMethod, r.Method+" is not used here; /openapi.json lists the methods"))
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -23,7 +23,7 @@ func (s *Server) linked(pages http.Handler) http.Handler {
 		}
 		inside, ok := linkTarget(r.Method, rest)
 		if !ok {
-			refuse(w, newProblem(api.CodeNotFound, "the link only shows and answers its question"))
+			refuseTo(w, r, newProblem(api.CodeNotFound, "the link only shows and answers its question"))
 			return
 		}
 		r, bad := withBody(w, r, s.bodyTime)
@@ -55,12 +55,12 @@ func (s *Server) refuseLink(w http.ResponseWriter, r *http.Request, err error) {
 	const login = " Open the console, or run <code>starter decide RUN</code> in a terminal."
 	switch {
 	case errors.Is(err, links.ErrExpired):
-		page(w, http.StatusGone, "This link has expired", "", "The question may still be open."+login)
+		page(w, http.StatusGone, small{Title: "This link has expired", Text: "The question may still be open." + login})
 	case !s.tries.allow(r.RemoteAddr):
 		w.Header().Set("Retry-After", "60")
-		page(w, http.StatusTooManyRequests, "Too many wrong links", "", "Try again in a minute.")
+		page(w, http.StatusTooManyRequests, small{Title: "Too many wrong links", Text: "Try again in a minute."})
 	default:
-		page(w, http.StatusForbidden, "This link is not valid", "", "It was cut or changed, or another installation made "+
-			"it."+login)
+		page(w, http.StatusForbidden, small{Title: "This link is not valid", Text: "It was cut or changed, or another " +
+			"installation made it." + login})
 	}
 }

@@ -36,14 +36,6 @@ type kept struct {
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
-type requestKey struct{}
-
-// requestOf returns the id of a request with a key; empty: it has none.
-func requestOf(ctx context.Context) string {
-	id, _ := ctx.Value(requestKey{}).(string)
-	return id
-}
-
 // once executes a request with an Idempotency-Key once. Its repetitions get the same answer.
 func (s *Server) once(w http.ResponseWriter, r *http.Request, rt route) {
 	sent := r.Header.Values("Idempotency-Key")
@@ -99,7 +91,7 @@ func (s *Server) keepOnce(w http.ResponseWriter, r *http.Request, rt route, id s
 		}
 	}
 	// the client may go: the request is executed, and its answer is kept
-	ctx := context.WithValue(context.WithoutCancel(r.Context()), requestKey{}, id)
+	ctx := access.WithRequest(context.WithoutCancel(r.Context()), id)
 	answered := &recorded{header: w.Header(), status: http.StatusOK}
 	rt.serve(s, answered, r.WithContext(ctx))
 	if answered.status < http.StatusMultipleChoices { // else nothing was changed, and a repetition may succeed

@@ -124,8 +124,8 @@ func inputOf(o api.Operation, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, named := input["request"]; !named && requestOf(r.Context()) != "" && has(o.Input, "request") {
-		input["request"] = json.RawMessage(strconv.Quote(requestOf(r.Context())))
+	if _, named := input["request"]; !named && access.Request(r.Context()) != "" && has(o.Input, "request") {
+		input["request"] = json.RawMessage(strconv.Quote(access.Request(r.Context())))
 	}
 	for key, place := range inPath {
 		value := r.PathValue(strings.Trim(place, "{}"))

@@ -93,11 +93,18 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	close(s.ending)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancel()
-	if err := srv.Shutdown(last); err != nil {
-		return srv.Close()
+	err := srv.Shutdown(last)
+	if err != nil {
+		err = srv.Close()
 	}
-	return nil
+	if after, ok := s.pages.(ender); ok {
+		after.End(last)
+	}
+	return err
 }
+
+// ender is a handler that continues work after requests. End ends it.
+type ender interface{ End(context.Context) }
 
 // tls reads the certificate. names are the hosts that it is for.
 func (at Listening) tls() (c *tls.Config, names []string, err error) {

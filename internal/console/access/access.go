@@ -21,6 +21,7 @@ type Identity struct {
 type (
 	identityKey struct{}
 	csrfKey     struct{}
+	requestKey  struct{}
 )
 
 // With returns a context with an identity.
@@ -43,4 +44,15 @@ func WithCSRF(ctx context.Context, token string) context.Context {
 func CSRF(ctx context.Context) string {
 	token, _ := ctx.Value(csrfKey{}).(string)
 	return token
+}
+
+// WithRequest returns a context with the id of a request that may be repeated and has one effect.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
+}
+
+// Request returns the id of a request that may be repeated; empty: it has none.
+func Request(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
 }
