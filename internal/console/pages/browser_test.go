@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,28 +202,47 @@ func (b *tabOf) violations(script string) []string {
 		.map(v => v.id + ": " + v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary).join(" | ")))`)
 }
 
-// pagesOf are one page of each kind.
-func pagesOf(id, paused string) map[string]string {
-	return map[string]string{
-		"inbox": "/inbox", "runs": "/runs", "run": "/runs/" + id, "changes": "/runs/" + id + "/changes",
-		"cost": "/runs/" + id + "/cost", "checkpoints": "/runs/" + paused + "/checkpoints",
-		"pictures": "/runs/" + id + "/pictures", "history": "/runs/" + id + "/history", "log": "/runs/" + id + "/log",
-		"pass": "/runs/" + id + "/passes/4", "revert": "/runs/" + paused + "/do/revert?at=cp-S1",
-		"replay": "/runs/" + paused + "/do/replay", "missing": "/runs/nothing",
-	}
-}
-
-// TestPagesInBrowser requires that every page fits a phone, has no serious accessibility problem, requests nothing from
-// elsewhere and runs nothing that an agent wrote. With -pages.all also on wide screens, in the dark, without scripts.
-func TestPagesInBrowser(t *testing.T) {
-	script := accessibility(t)
-	d := newDesk(t)
+// stored writes runs, and returns one page of each kind.
+func stored(t *testing.T, d *desk) map[string]string {
+	t.Helper()
 	asking(t, first, morning).write(d.root)
 	paused := begin(t, second, morning.Add(time.Minute))
 	paused.pass(1, "One.")
 	paused.pass(2, strings.Repeat("x", 1<<20))
 	paused.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested, By: "ada " + evil})
 	paused.write(d.root)
+	done := begin(t, third, morning.Add(2*time.Minute))
+	done.pass(1, "One.")
+	done.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	done.write(d.root)
+	other := asking(t, fourth, morning.Add(3*time.Minute))
+	other.write(d.root)
+	id := "/runs/" + first
+	paths := map[string]string{
+		"inbox": "/inbox", "runs": "/runs", "start": "/start", "follow-up": "/start?follow_up=" + third,
+		"run": id, "changes": id + "/changes", "cost": id + "/cost", "pictures": id + "/pictures",
+		"history": id + "/history", "log": id + "/log", "pass": id + "/passes/4", "question": id + "/question",
+		"checkpoints": "/runs/" + second + "/checkpoints", "revert": "/runs/" + second + "/do/revert?at=cp-S1",
+		"done": "/runs/" + third, "promote": "/runs/" + third + "/do/promote", "verify": "/runs/" + third + "/do/verify",
+		"none": "/runs?text=none", "missing": "/runs/nothing", "refused": "/runs/" + third + "/do/pause",
+	}
+	for _, operation := range []string{"steer", "cancel", "budget", "amend", "fork", "replay", "resume"} {
+		paths[operation] = "/runs/" + second + "/do/" + operation
+	}
+	return paths
+}
+
+const (
+	third  = "33333333-cccc-4ccc-8ccc-cccccccccccc"
+	fourth = "44444444-dddd-4ddd-8ddd-dddddddddddd"
+)
+
+// TestPagesInBrowser requires that every page fits a phone, has no serious accessibility problem, requests nothing from
+// elsewhere and runs nothing that an agent wrote. With -pages.all also on wide screens, in the dark, without scripts.
+func TestPagesInBrowser(t *testing.T) {
+	script := accessibility(t)
+	d := newDesk(t)
+	paths := stored(t, d)
 	b := openTab(t, d)
 	widths, schemes := []int{360}, []string{"light"}
 	if *everything {
@@ -233,7 +251,7 @@ func TestPagesInBrowser(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, width := range widths {
 			b.look(width, scheme)
-			for name, path := range pagesOf(first, second) {
+			for name, path := range paths {
 				b.open(path)
 				b.keep(fmt.Sprintf("%s-%s-%d", name, scheme, width))
 				eval[int](b, `document.querySelectorAll("details:not(.shot details)").forEach(d => d.open = true);
@@ -244,8 +262,9 @@ func TestPagesInBrowser(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"log: Failed to load resource: the server responded with a status of 404 (Not Found)"},
-		slices.Compact(b.messages()))
+	for _, m := range b.messages() { // of the pages about problems
+		require.Regexp(t, `^log: Failed to load resource: the server responded with a status of 4(04|09)`, m)
+	}
 }
 
 // TestQuestionIsAnsweredByKeyboard follows the keys from the inbox to the decision, on a phone, also without scripts.

@@ -1,0 +1,136 @@
+package pages
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/api"
+)
+
+// reached returns what the Tab key reaches on a page, in order, and each place that it must reach but does not, or that
+// does not show the focus.
+const reached = `(() => {
+	const seen = e => e.checkVisibility({visibilityProperty: true}) && !e.disabled;
+	window.wanted = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary, " +
+		"[tabindex='0']")].filter(seen);
+	const nameOf = e => e.tagName.toLowerCase() + " " + (e.getAttribute("aria-label") || e.innerText || e.name || e.id || "").trim().slice(0, 40);
+	window.plain = new Map(wanted.map(e => [e, getComputedStyle(e).outlineStyle]));
+	window.visit = () => {
+		const e = document.activeElement;
+		if (!e || e === document.body) return "";
+		const box = e.getBoundingClientRect(), style = getComputedStyle(e), x = box.x + box.width / 2, y = box.y + box.height / 2;
+		let wrong = "";
+		if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2) wrong = "shows no focus";
+		else if (box.width < 1 || box.height < 1 || box.right <= 0 || box.bottom <= 0 || box.left >= innerWidth ||
+			box.top >= innerHeight) wrong = "is not on the screen";
+		wanted = wanted.filter(w => w !== e && !(w.type === "radio" && w.name === e.name && w.form === e.form));
+		return nameOf(e) + (wrong ? " !" + wrong : "");
+	};
+	window.missed = () => wanted.map(nameOf);
+	document.activeElement.blur();
+	return wanted.length;
+})()`
+
+// walk presses Tab through a page. Everything that can be used is reached once, in the order of the page, and shows the
+// focus; then the browser's own controls are reached, so that the page is no trap.
+func (b *tabOf) walk(path string) {
+	b.t.Helper()
+	b.open(path)
+	n := eval[int](b, reached)
+	var order []string
+	for range n + 3 {
+		b.press(kb.Tab)
+		at := eval[string](b, `visit()`)
+		if at == "" {
+			break
+		}
+		require.NotContains(b.t, at, "!", path)
+		order = append(order, at)
+	}
+	require.Empty(b.t, eval[[]string](b, `missed()`), "%s: the Tab key does not reach these; it reaches %q", path, order)
+	require.Equal(b.t, "a Skip to the content", order[0], path)
+	require.LessOrEqual(b.t, len(order), n, "%s: the Tab key returns to %q", path, order)
+}
+
+// honest walks through a page, which promises nothing that its scripts would have to do, and has no dead control.
+func (b *tabOf) honest(path string, off bool) {
+	b.t.Helper()
+	b.walk(path)
+	text := eval[string](b, `document.body.innerText`)
+	for _, p := range promises {
+		require.False(b.t, off && strings.Contains(text, p), "%s promises %q", path, p)
+	}
+	require.False(b.t, !off && strings.Contains(text, "Reload it"), "%s does not update itself", path)
+	require.Empty(b.t, eval[[]string](b, `[...document.forms].filter(f => !f.querySelector("button")).map(f => f.action)`),
+		path)
+	require.Empty(b.t, eval[[]string](b, `[...document.querySelectorAll("a:not([href]), a[href=''], a[href='#']")]
+		.filter(a => a.checkVisibility() && !a.closest("[data-unscripted]")).map(a => a.outerHTML)`), path)
+	require.NotEqual(b.t, off, eval[bool](b, `document.documentElement.classList.contains("scripts")`), path)
+}
+
+// promises are words of pages about what only scripts do.
+var promises = []string{"updates itself", "results appear here"}
+
+// TestPagesByKeyboardAndWithoutScripts walks through every page with the Tab key, with and without scripts. Without
+// them no page promises what only scripts do, and each form has a button that sends it.
+func TestPagesByKeyboardAndWithoutScripts(t *testing.T) {
+	d := newDesk(t)
+	b := openTab(t, d)
+	b.look(360, "light")
+	without := func(off bool) {
+		require.NoError(t, chromedp.Do(b.ctx, command(emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: off})))
+	}
+	without(true)
+	b.honest("/inbox", true) // without a question
+	b.honest("/runs", true)
+	paths := stored(t, d)
+	for _, off := range []bool{true, false} {
+		without(off)
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			if off || *everything { // the scripts change neither links nor forms
+				b.honest(paths[name], off)
+			}
+		}
+	}
+}
+
+// TestKeysWork: Enter and Space act where they should, and the skip link leads past the navigation.
+func TestKeysWork(t *testing.T) {
+	d := newDesk(t)
+	paths := stored(t, d)
+	b := openTab(t, d)
+	b.look(1400, "light")
+	b.open(paths["runs"])
+	b.press(kb.Tab)
+	require.True(t, eval[bool](b, `document.activeElement.matches(".skip") &&
+		document.activeElement.getBoundingClientRect().left >= 0`), "the skip link is seen")
+	b.press(kb.Enter)
+	b.press(kb.Tab)
+	require.Equal(t, "Start a run…", eval[string](b, `document.activeElement.innerText`), "the first link of the content")
+	b.press(kb.Enter)
+	b.until(`location.pathname === "/start"`)
+	b.tabTo(`details.extra summary`)
+	b.press(" ")
+	b.tabTo(`#source`)
+	b.open(paths["steer"])
+	b.tabTo(`#text`)
+	b.press("Keep the API.")
+	b.tabTo(`form.form button`)
+	b.press(" ")
+	b.until(`document.querySelector("h1").textContent === "That did not work"`)
+	require.Equal(t, "Keep the API.", eval[string](b, `document.querySelector(".typed textarea").value`))
+	require.Equal(t, api.CanOperate, d.can)
+	require.Equal(t, 1, d.connected)
+	b.tabTo(`main .button`)
+	b.press(kb.Enter)
+	b.until(fmt.Sprintf(`location.pathname === %q`, "/runs/"+second))
+}
