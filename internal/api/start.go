@@ -14,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -125,6 +126,12 @@ func (h Host) LoadFile(name string) (operations.Definition, error) {
 		return def, &InputError{err}
 	}
 	return def, err
+}
+
+// Warnings are the concerns about a definition that do not prevent a run on this host.
+func (h Host) Warnings(ctx context.Context, def operations.Definition) []string {
+	all := operations.SandboxWarnings(def.Plan, h.Settings, sandbox.Examine())
+	return slices.Concat(all, operations.BudgetWarnings(def.Plan), def.ProtectWarnings(ctx))
 }
 
 // Prepare checks what can be checked before a server is started and anything is written. It returns the directory of

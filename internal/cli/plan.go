@@ -6,8 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -33,9 +31,7 @@ func (a *app) plan() *cobra.Command {
 		if *asJSON {
 			return a.json(def.Plan)
 		}
-		warnings := operations.SandboxWarnings(def.Plan, a.settings, sandbox.Examine())
-		warnings = append(append(warnings, operations.BudgetWarnings(def.Plan)...), def.ProtectWarnings(cmd.Context())...)
-		for _, w := range warnings {
+		for _, w := range a.host().Warnings(cmd.Context(), def) {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
 		return pipeline.WriteTable(a.out, def.Plan)

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/console/form"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -28,7 +29,7 @@ const executeWithin = 2 * time.Minute
 func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		s.fail(w, r, &api.InputError{Err: fmt.Errorf("read the form: %w; shorten the text", err)})
+		s.fail(w, r, tooLong(err))
 		return
 	}
 	sub, err := s.local(r, "")
@@ -52,7 +53,8 @@ func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	input, err := inputOf(o, sub.dir.Root, r.PostForm)
+	request := form.Request(r.URL.Path, r.PostForm)
+	input, err := inputOf(o, sub.dir.Root, request, r.PostForm)
 	if err == nil {
 		err = complete(o.Name, r.PostForm)
 	}
@@ -61,16 +63,20 @@ func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if o.Name == "verify" { // it may take minutes
-		s.tasks.begin(sub.Row.RunID, func() (any, error) {
-			ctx, cancel := detached(r.Context(), time.Hour)
-			defer cancel()
+		if err := s.tasks.begin(r, sub.Row.RunID, func(ctx context.Context) (any, error) {
 			return o.Call(ctx, s.h, input)
-		}, s.now)
-		s.lead(w, r, sub.Path, "The gates run again. This page shows the results.")
+		}, func(err error) string { return s.h.ProblemOf(err).Message }); err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		s.lead(w, r, sub.Path, "The gates run again. Their results appear on this page.")
 		return
 	}
 	ctx, cancel := detached(r.Context(), executeWithin)
 	defer cancel()
+	if request != "" {
+		ctx = access.WithRequest(ctx, request)
+	}
 	out, err := o.Call(ctx, s.h, input)
 	if err != nil {
 		s.refused(w, r, sub, o, err)
@@ -110,53 +116,51 @@ func (s *site) lead(w http.ResponseWriter, r *http.Request, path, text string) {
 
 // again shows the form with what was entered and why it was refused.
 func (s *site) again(w http.ResponseWriter, r *http.Request, sub subject, o api.Operation, err error) {
-	text := s.h.ProblemOf(err).Message
-	entered := map[string]string{}
-	for name := range r.PostForm {
-		entered[name] = r.PostForm.Get(name)
-	}
+	e := refill(r, s.h.ProblemOf(err).Message)
 	if o.Name == "decide" {
 		q, unread := s.question(r.Context(), sub)
 		if unread != nil || q == nil {
 			s.fail(w, r, errors.Join(err, unread))
 			return
 		}
-		q.Returns = entered["returns"]
-		q.Answer = answerForm{entered["action"], entered["feedback"], entered["note"], text}
-		s.show(w, r, view{name: "inbox", title: "Answer", status: http.StatusUnprocessableEntity,
-			body: &inbox{Open: q, Total: 1, Place: 1}})
+		q.Returns = e.Values["returns"]
+		q.Answer = answerForm{e.Values["action"], e.Values["feedback"], e.Values["note"], e.Values["by"], e.Problem}
+		s.show(w, r, questionView(r.Context(), q, http.StatusUnprocessableEntity))
 		return
 	}
-	v, unread := s.preparation(r.Context(), sub, o, entered[marksOf[o.Name]])
+	v, unread := s.preparation(r.Context(), sub, o, e.Values[marksOf[o.Name]])
 	if unread != nil {
 		s.fail(w, r, errors.Join(err, unread))
 		return
 	}
 	body := v.body.(preparation)
-	body.Problem, body.Entered, v.status = text, entered, http.StatusUnprocessableEntity
+	body.entered, v.status = e, http.StatusUnprocessableEntity
 	v.body = body
 	s.show(w, r, v)
 }
 
 // complete refuses a form that lacks something, in the words of the page.
-func complete(operation string, form url.Values) error {
+func complete(operation string, sent url.Values) error {
 	missing := func(what string) error { return &api.InputError{Err: errors.New(what)} }
-	switch action := form.Get("action"); {
+	switch action := sent.Get("action"); {
 	case operation == "decide" && action == "":
 		return missing("Choose an answer.")
-	case operation == "decide" && run.NeedsFeedback(action) && strings.TrimSpace(form.Get("feedback")) == "":
+	case operation == "decide" && run.NeedsFeedback(action) && strings.TrimSpace(sent.Get("feedback")) == "":
 		return missing(label(action) + " needs your feedback. Enter it and send the answer again.")
 	}
 	return nil
 }
 
 // inputOf makes the input of an operation from a form. Other fields of the form are ignored.
-func inputOf(o api.Operation, directory string, form url.Values) ([]byte, error) {
+func inputOf(o api.Operation, directory, request string, sent url.Values) ([]byte, error) {
 	in := map[string]any{"run": directory}
 	for i := range o.Input.NumField() {
 		f := o.Input.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		text := strings.TrimSpace(form.Get(name))
+		text := strings.TrimSpace(sent.Get(name))
+		if name == "request" {
+			text = request
+		}
 		if name == "run" || name == "-" || text == "" {
 			continue
 		}
@@ -212,68 +216,23 @@ type staleAnswer struct {
 	subject
 	Action   string
 	Decision *run.PastDecision // that closed the question; nil: unknown
+	Texts    []form.Text       // of the answer that was not sent
 }
 
 // stale is the page about an answer that is not to the open question; nil: it is.
-func (s subject) stale(form url.Values) *view {
+func (s subject) stale(sent url.Values) *view {
 	q := s.Asks
-	if q != nil && q.ID == form.Get("question") && q.Digest == form.Get("digest") {
+	if q != nil && q.ID == sent.Get("question") && q.Digest == sent.Get("digest") {
 		return nil
 	}
-	body := staleAnswer{subject: s, Action: form.Get("action")}
+	body := staleAnswer{subject: s, Action: sent.Get("action"), Texts: form.Texts(sent)}
 	decisions := s.State().Decisions
 	for i, d := range decisions {
-		if d.ID == form.Get("question") {
+		if d.ID == sent.Get("question") {
 			body.Decision = &decisions[i]
 		}
 	}
 	return &view{name: "stale", title: "Already answered", status: http.StatusConflict, body: body}
-}
-
-// tasks are operations that take minutes, one for each run.
-type tasks struct {
-	mu  sync.Mutex
-	all map[string]*task
-}
-
-// task is an operation that a user has started here.
-type task struct {
-	Started string
-	Done    bool
-	Result  *operations.Verified
-	Problem string
-}
-
-// begin executes a function unless one is being executed for the run.
-func (t *tasks) begin(id string, f func() (any, error), now func() time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if have := t.all[id]; have != nil && !have.Done {
-		return
-	}
-	if t.all == nil {
-		t.all = map[string]*task{}
-	}
-	t.all[id] = &task{Started: run.Time(now())}
-	go func() {
-		out, err := f()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		done := &task{Started: t.all[id].Started, Done: true}
-		if err != nil {
-			done.Problem = err.Error()
-		} else if v, ok := out.(operations.Verified); ok {
-			done.Result = &v
-		}
-		t.all[id] = done
-	}()
-}
-
-// of returns the task of a run; nil: none.
-func (t *tasks) of(id string) *task {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all[id]
 }
 
 // forget lets the next list ask the server.
@@ -281,4 +240,9 @@ func (l *listings) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = time.Time{}
+}
+
+// tooLong describes a form that cannot be read.
+func tooLong(err error) error {
+	return &api.InputError{Err: fmt.Errorf("read the form: %w; shorten the text", err)}
 }

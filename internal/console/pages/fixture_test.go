@@ -203,6 +203,7 @@ type desk struct {
 	handler   http.Handler
 	connected int // attempts to connect to a server
 	can       api.Access
+	base      string // of a link; empty: a login
 }
 
 var errNoServer = errors.New("no server in this test")
@@ -219,7 +220,7 @@ func newDesk(t testing.TB) *desk {
 	s.now = func() time.Time { return morning.Add(time.Hour) }
 	pages := s.routes()
 	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := access.WithCSRF(access.With(r.Context(), access.Identity{Name: "ada", Can: d.can}), "the-token")
+		ctx := access.WithCSRF(access.With(r.Context(), access.Identity{Name: "ada", Can: d.can, Base: d.base}), "the-token")
 		pages.ServeHTTP(w, r.WithContext(ctx))
 	})
 	return d

@@ -49,7 +49,7 @@ type question struct {
 }
 
 // answerForm is what a user has entered.
-type answerForm struct{ Action, Feedback, Note, Problem string }
+type answerForm struct{ Action, Feedback, Note, By, Problem string }
 
 // text is a text of an agent.
 type text struct {

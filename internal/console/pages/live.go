@@ -134,7 +134,7 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		after = sub.State().Seq
 	}
-	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after}, time.Now()
+	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after, tasks: r.URL.Query().Get("tasks")}, time.Now()
 	for text := "retry: 2000\n\n"; ; text = f.next() {
 		if text == "" && time.Since(sent) > beat {
 			text = ": alive\n\n"
@@ -162,14 +162,26 @@ type follower struct {
 	from  *live.Calls
 	seq   int64  // of the last event that the page shows
 	shown string // what the calls did
+	tasks string // of the run
+	lost  int    // readings in a row that failed
 }
+
+// maxLost is the number of failed readings after which the run is reported as unreadable: a file may be being replaced.
+const maxLost = 4
 
 // next returns the events about what has changed; "" if nothing has.
 func (f *follower) next() string {
 	now, err := f.sub.dir.Now()
 	if err != nil {
-		return "" // a file is being replaced
+		if f.lost++; f.lost == maxLost {
+			var lost strings.Builder
+			event(&lost, "gone", "The directory of this run can no longer be read. The page shows its last state.")
+			return lost.String()
+		}
+		return ""
 	}
+	back := f.lost >= maxLost
+	f.lost = 0
 	f.sub.Run.Now = now
 	part := f.s.working(f.sub, f.from)
 	text, err := f.s.part("now", part)
@@ -178,10 +190,11 @@ func (f *follower) next() string {
 		event(&events, "now", text)
 		f.shown = text
 	}
-	if part.Seq != f.seq {
+	tasks := f.s.tasks.mark(f.sub.Row.RunID)
+	if part.Seq != f.seq || tasks != f.tasks || back {
 		event(&events, "changed", fmt.Sprint(part.Seq))
 	}
-	f.seq = part.Seq
+	f.seq, f.tasks = part.Seq, tasks
 	return events.String()
 }
 

@@ -15,12 +15,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/console/form"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
@@ -45,14 +47,29 @@ type site struct {
 	now     func() time.Time
 }
 
-// New returns the handler of the pages. It serves "/", "/inbox", "/runs" and "/static".
-func New(h api.Host) http.Handler { return newSite(h).routes() }
+// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start" and "/static".
+//
+// Its method End ends what continues after requests, when the server ends.
+func New(h api.Host) http.Handler {
+	s := newSite(h)
+	return &Handler{s.routes(), s}
+}
+
+// Handler serves the pages.
+type Handler struct {
+	http.Handler
+	s *site
+}
+
+// End ends what the pages still do, and waits for that.
+func (h *Handler) End(ctx context.Context) { h.s.tasks.end(ctx) }
 
 func newSite(h api.Host) *site {
 	if h.Rows == nil {
 		h.Rows = &operations.Rows{}
 	}
 	s := &site{h: h, now: time.Now}
+	s.tasks = tasks{folder: filepath.Join(h.Settings.StateDir, "console", "gates"), now: time.Now}
 	s.files = staticFiles()
 	base, err := report.Fragments()
 	if err != nil {
@@ -70,6 +87,7 @@ func (s *site) routes() http.Handler {
 	mux.HandleFunc("GET /static/{name}", s.static)
 	for pattern, page := range map[string]func(*http.Request) (view, error){
 		"GET /inbox":                    s.inbox,
+		"GET /start":                    s.start,
 		"GET /runs":                     s.runs,
 		"GET /runs/{id}":                s.overview,
 		"GET /runs/{id}/question":       s.asked,
@@ -91,6 +109,7 @@ func (s *site) routes() http.Handler {
 			s.show(w, r, v)
 		})
 	}
+	mux.HandleFunc("POST /start", s.begin)
 	mux.HandleFunc("POST /runs/{id}/do/{operation}", s.execute)
 	mux.HandleFunc("GET /runs/{id}/live", s.live)
 	mux.HandleFunc("GET /runs/{id}/pictures/{name...}", s.picture)
@@ -130,7 +149,9 @@ type frame struct {
 	Note    string // about the request before
 	Waiting int    // open questions
 	Decides bool   // who reads may answer them
-	Body    any
+	// who reads may start and control runs
+	Operates bool
+	Body     any
 }
 
 // show writes a page.
@@ -145,7 +166,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 	}
 	f := frame{Title: v.title, Section: section(r.URL), Who: id, CSRF: access.CSRF(r.Context()), Body: v.body,
 		Note: s.notes.take(r.URL.Query().Get("note"), s.now()), Waiting: len(waiting),
-		Decides: id.Can.Includes(api.CanDecide)}
+		Decides: id.Can.Includes(api.CanDecide), Operates: id.Can.Includes(api.CanOperate)}
 	text, err := s.part(v.name, f)
 	if err != nil {
 		http.Error(w, s.h.Secrets.Text("show the page: "+err.Error()+"; report this problem"), http.StatusInternalServerError)
@@ -192,6 +213,7 @@ type failure struct {
 	Status  int
 	Problem api.Problem
 	Back    string // where the user came from
+	Texts   []form.Text
 }
 
 // statusOf is the status of a response about a problem.
@@ -212,7 +234,7 @@ func statusOf(c api.Code) int {
 // fail shows a problem.
 func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := failure{Problem: s.h.ProblemOf(err), Back: "/runs"}
-	f.Status = statusOf(f.Problem.Code)
+	f.Status, f.Texts = statusOf(f.Problem.Code), form.Texts(r.PostForm)
 	var missing *missingError
 	var denied *accessError
 	var conflict *run.ConflictError

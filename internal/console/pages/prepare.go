@@ -16,6 +16,7 @@ import (
 // preparation is the body of the page that prepares an operation: its form, and what it will do.
 type preparation struct {
 	subject
+	entered
 	Operation api.Operation
 	At        *projector.Listed // the checkpoint; nil: the operation has none
 	Behind    *behind
@@ -25,8 +26,6 @@ type preparation struct {
 	Force     bool // the status requires force and a reason
 	Budget    run.Budget
 	Spent     string
-	Problem   string            // of the attempt before
-	Entered   map[string]string // in the attempt before
 }
 
 // behind is what lies after a checkpoint.
@@ -82,7 +81,7 @@ func changes(o api.Operation) bool { return o.Access != api.CanRead && o.Name !=
 
 func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at string) (view, error) {
 	body := preparation{subject: sub, Operation: o, Budget: sub.State().Budget, Spent: sub.State().CostText(),
-		Entered: map[string]string{}}
+		entered: newEntered()}
 	_, body.Notes = o.Input.FieldByName("Note")
 	title := label(o.Name) + " · " + sub.Row.Pipeline
 	if o.Name == "decide" { // the page shows the question
@@ -111,10 +110,22 @@ func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at
 // answering shows the open question of a run alone.
 func (s *site) answering(ctx context.Context, sub subject) (view, error) {
 	q, err := s.question(ctx, sub)
+	if err == nil && q == nil { // it was answered while the page was made
+		err = &missingError{what: "the open question of run " + sub.Row.RunID}
+	}
 	if err != nil {
 		return view{}, err
 	}
-	return view{name: "inbox", title: q.Asked.Text, body: &inbox{Open: q, Total: 1, Place: 1}}, nil
+	return questionView(ctx, q, http.StatusOK), nil
+}
+
+// questionView is the page about one question, for a link alone or beside the navigation.
+func questionView(ctx context.Context, q *question, status int) view {
+	v := view{name: "inbox", title: q.Asked.Text, status: status, body: &inbox{Open: q, Total: 1, Place: 1}}
+	if id, _ := access.From(ctx); id.Base != "" {
+		v.name, v.body = "asked", q
+	}
+	return v
 }
 
 // mark finds the checkpoint and what lies behind it.

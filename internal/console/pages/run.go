@@ -27,7 +27,9 @@ type runPage struct {
 	Damage   []string
 	Web      bool           // Temporal's Web UI can be opened
 	Far      *api.RunStatus // what the workflow of a run on another host reports; nil: nothing
-	Verify   *task          // a verification
+	Verify   *task          // the last verification
+	TaskMark string         // of it
+	Follows  bool           // a new run may continue with its result
 	All      bool           // every pass is listed
 	Few      bool           // all of them are unfolded
 	Hidden   int            // passes that are not listed
@@ -130,7 +132,9 @@ func (s *site) overview(r *http.Request) (view, error) {
 	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row model.Row) bool {
 		return !slices.Contains(shownRows, row.Name)
 	})
-	p.Verify = s.tasks.of(p.Row.RunID)
+	p.Verify, p.TaskMark = s.verification(p.subject), s.tasks.mark(p.Row.RunID)
+	p.Follows = mayStart(r.Context()) == nil &&
+		run.May(p.Run.Effective.Status, run.FollowUp, run.Terms{Undecided: p.Asks != nil}) == nil
 	return p.view("overview"), p.timeline()
 }
 
