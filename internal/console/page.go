@@ -34,8 +34,8 @@ var smallPage = template.Must(template.New("small").Parse(`<!DOCTYPE html>
 {{with .Text}}<p class="message">{{.}}</p>
 {{end}}{{with .Texts}}<section class="card typed"><h2>What you entered</h2>
 <p class="quiet">It was not sent to the run. Copy what you still need.</p>
-{{range $i, $t := .}}<p class="field"><label for="typed-{{$i}}">{{.Name}}</label><textarea id="typed-{{$i}}" rows="3" ` +
-	`readonly>{{.Text}}</textarea></p>
+{{range $i, $t := .}}<p class="field"><label for="typed-{{$i}}">{{.Name}}</label>
+<textarea id="typed-{{$i}}" rows="3" readonly>{{.Text}}</textarea></p>
 {{end}}</section>
 {{end}}{{with .Again}}<p class="buttons"><a class="button" href="{{.}}">Open the page again</a></p>
 {{end}}{{with .Next}}<p class="buttons"><a class="button" href="{{.}}">Continue</a></p>

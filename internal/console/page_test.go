@@ -20,8 +20,9 @@ func TestAFormIsNotLostWithTheSession(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"no session":      {"", http.StatusUnauthorized, "You are logged out"},
-		"another session": {"\nCookie: " + d.cookie.Name + "=" + d.cookie.Value, http.StatusForbidden, "from an earlier login"},
+		"no session": {"", http.StatusUnauthorized, "You are logged out"},
+		"another session": {"\nCookie: " + d.cookie.Name + "=" + d.cookie.Value, http.StatusForbidden,
+			"from an earlier login"},
 	} {
 		r, body := d.raw(d.request("POST", path, "Origin: http://"+d.at+row.header+asPage, form))
 		require.Equal(t, row.code, r.StatusCode, name)
