@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/injuries.md")
+var update = flag.Bool("update", false, "rewrite testdata/injuries.md and findings.txt")
 
 // injury is one row: how a directory is hurt, what a check says beside what it said before, what a repair does, what is
 // left then.
@@ -317,6 +317,7 @@ func check(t *testing.T, d projector.Dir) fsck.Report {
 // check says then.
 func TestInjuriesAreNamed(t *testing.T) {
 	ctx := context.Background()
+	texts := readFindings(t)
 	for _, b := range bodies() {
 		master, blobs := b.write(t)
 		require.Equal(t, b.codes, codesOf(check(t, master)), "the healthy directory: %s %+v", b.name, check(t, master).Issues)
@@ -336,6 +337,7 @@ func TestInjuriesAreNamed(t *testing.T) {
 				o := fsck.RepairOptions{Blobs: blobs, Now: noon, By: "tests"}
 				dry, err := fsck.Repair(ctx, d, o)
 				require.NoError(t, err)
+				texts.compare(t, b.name+": "+r.how, findings(d, report, dry))
 				require.Equal(t, r.repair, planned(dry))
 				require.False(t, dry.Applied)
 				require.Equal(t, hurt, look(t, d), "check and dry run only read")
