@@ -207,6 +207,9 @@ func TestResources(t *testing.T) {
 	r, err := read(listed.Resources[0].URI)
 	require.NoError(t, err)
 	require.Contains(t, r.Contents[0].Text, "# Evidence of r-1")
+	out, problem := d.call("status", map[string]any{"run": "r-1"}) // with the warning about foreign texts
+	require.Empty(t, problem)
+	require.NotEmpty(t, out)
 	r, err = read("passbook://runs/r-1/report.html")
 	require.NoError(t, err)
 	require.Equal(t, "text/html", r.Contents[0].MIMEType)

@@ -189,3 +189,27 @@ func TestScreenShowsStatusOfServer(t *testing.T) {
 	m.Update(readMsg{shot{scene: s, committed: true, reader: m.reader}})
 	require.Equal(t, run.Done, m.scene.Status, "the directory knows more by now")
 }
+
+// TestScrolling stays between the first and the last line.
+func TestScrolling(t *testing.T) {
+	m := shown(Scene{}, Options{})
+	m.last, m.height = 60, 50
+	for _, row := range []struct {
+		keys []string
+		want int
+	}{
+		{[]string{"k"}, 0}, {[]string{"j", "j"}, 2}, {[]string{"k"}, 1}, {[]string{"G"}, 60}, {[]string{"j"}, 60},
+		{[]string{"g"}, 0}, {[]string{" "}, 25}, {[]string{" ", " "}, 60},
+	} {
+		for _, k := range row.keys {
+			key := tea.KeyPressMsg{Text: k, Code: rune(k[0])}
+			if k == " " {
+				key = tea.KeyPressMsg{Code: tea.KeyPgDown}
+			}
+			require.Nil(t, m.key(key))
+		}
+		require.Equal(t, row.want, m.offset, "%v", row.keys)
+	}
+	require.Nil(t, m.key(tea.KeyPressMsg{Code: tea.KeyPgUp}))
+	require.Equal(t, 35, m.offset)
+}
