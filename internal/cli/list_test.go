@@ -112,7 +112,7 @@ func TestListNamesTheLongestWait(t *testing.T) {
 	var out bytes.Buffer
 	(&app{out: &out}).printList(api.Listing{Runs: rows, Total: 3}, listOptions{})
 	require.Contains(t, out.String(), "3 open runs wait for a worker: no worker polls q since 2020-01-01 12:00:00 UTC. ")
-	n, oldest := unserved(some())
+	n, oldest := withoutWorker(some())
 	require.Zero(t, n)
 	require.Nil(t, oldest)
 }
