@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	folder        = "costs"
-	suffix        = ".jsonl"
+	folder  = "costs"
+	suffix  = ".jsonl"
 	damaged = "damaged"
-	version       = 1
+	version = 1
 )
 
 // Ledger is the ledger of a host. It is safe for concurrent use, also by several processes.

@@ -231,7 +231,7 @@ func TestExamineOfOpenRuns(t *testing.T) {
 	at2, at3 := &run.State{Status: run.Running, Seq: 2}, &run.State{Status: run.Paused, Reason: "disk-full", Seq: 3}
 	f.runs = map[string]workflow{
 		"well": {isOpen, at2, nil}, "stalled": {isOpen, at3, []*workflowpb.PendingActivityInfo{project}},
-		"mute":      {isOpen, nil, nil},
+		"mute":     {isOpen, nil, nil},
 		"unpolled": {isOpen, at2, []*workflowpb.PendingActivityInfo{unpolled}}, "ended": {terminated, nil, nil},
 		"fresh": {isOpen, at2, nil}, "bare": {terminated, nil, nil},
 	}
