@@ -254,5 +254,5 @@ func TestPageShownOnScreen(t *testing.T) {
 		"the picture does not fill the screen")
 	ask[int](t, s, `document.activeElement.click(), 0`)
 	require.Equal(t, small, ask[float64](t, s, width))
-	require.Empty(t, s.messages())
+	require.Empty(t, s.Messages())
 }

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,20 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/browser"
+	chrome "github.com/passbook-run/passbook/internal/browser/tab"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -32,69 +26,22 @@ var (
 	shots      = flag.String("pages.shots", "", "a folder for pictures of the pages")
 )
 
-// tab is a tab of a real Chromium, with its messages and the requests that leave the server.
+// tabOf is a tab with the pages of a server.
 type tabOf struct {
+	*chrome.Tab
 	t      *testing.T
-	ctx    context.Context
 	server *httptest.Server
-	mu     sync.Mutex
-	log    []string
 }
 
 // openTab starts a Chromium.
 func openTab(t *testing.T, d *desk) *tabOf {
 	t.Helper()
-	program, err := browser.Find("")
-	if err != nil {
-		t.Skip(err)
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.Flag("disable-background-networking", true))
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(alloc)
-	t.Cleanup(end)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // for a busy machine
-	t.Cleanup(cancel)
-	b := &tabOf{t: t, ctx: ctx, server: httptest.NewServer(d.handler)}
+	server := httptest.NewServer(d.handler)
 	t.Cleanup(func() {
-		b.server.CloseClientConnections() // the pages follow their runs
-		b.server.Close()
+		server.CloseClientConnections() // the pages follow their runs
+		server.Close()
 	})
-	require.NoError(t, chromedp.Listen(ctx, b.hear))
-	require.NoError(t, chromedp.Do(ctx, command(network.Enable, network.EnableParams{}),
-		command(runtime.Enable, cdp.Empty{}), command(cdplog.Enable, cdp.Empty{})))
-	return b
-}
-
-func command[P any](c cdp.Command[P, cdp.Empty], p P) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, t, c, p)
-		return chromedp.Void{}, err
-	}
-}
-
-func (b *tabOf) hear(ev any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch ev := ev.(type) {
-	case *network.EventRequestWillBeSent:
-		if u := ev.Request.URL; !strings.HasPrefix(u, b.server.URL) && !strings.HasPrefix(u, "data:") {
-			b.log = append(b.log, "request for "+u)
-		}
-	case *runtime.EventConsoleAPICalled:
-		b.log = append(b.log, "console: "+string(ev.Type))
-	case *runtime.EventExceptionThrown:
-		b.log = append(b.log, "exception: "+ev.ExceptionDetails.Text)
-	case *cdplog.EventEntryAdded:
-		b.log = append(b.log, "log: "+ev.Entry.Text)
-	}
-}
-
-func (b *tabOf) messages() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.log
+	return &tabOf{chrome.Open(t, server.URL, 10*time.Minute), t, server} // for a busy machine
 }
 
 // look sets the width of the window and the theme.
@@ -104,21 +51,21 @@ func (b *tabOf) look(width int, scheme string) {
 	if width < 500 {
 		height = 760
 	}
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.EmulateViewport(int64(width), height),
-		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	require.NoError(b.t, chromedp.Do(b.Context, chromedp.EmulateViewport(int64(width), height),
+		chrome.Command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
 				{Name: "prefers-reduced-motion", Value: "reduce"}}})))
 }
 
 func (b *tabOf) open(path string) {
 	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(b.server.URL+path)))
+	require.NoError(b.t, chromedp.Do(b.Context, chromedp.Navigate(b.server.URL+path)))
 }
 
 // eval evaluates JavaScript in the page, also where its own is switched off.
 func eval[T any](b *tabOf, script string) T {
 	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	v, err := chromedp.Run(b.Context, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err, script)
 	return v
 }
@@ -127,14 +74,14 @@ func eval[T any](b *tabOf, script string) T {
 func (b *tabOf) until(script string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {
-		v, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](script))
+		v, err := chromedp.Run(b.Context, chromedp.Evaluate[bool](script))
 		return err == nil && v // the page may be loading
 	}, time.Minute, 50*time.Millisecond, script)
 }
 
 func (b *tabOf) press(keys string) {
 	b.t.Helper()
-	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
+	require.NoError(b.t, chromedp.Do(b.Context, chromedp.KeyEvent(keys)))
 }
 
 // tabTo presses Tab until an element that matches has the focus.
@@ -155,7 +102,7 @@ func (b *tabOf) keep(name string) {
 	if *shots == "" {
 		return
 	}
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
 	require.NoError(b.t, err)
 	require.NoError(b.t, os.MkdirAll(*shots, 0o755))
 	require.NoError(b.t, os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o644))
@@ -262,7 +209,7 @@ func TestPagesInBrowser(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range b.messages() { // of the pages about problems
+	for _, m := range b.Messages() { // of the pages about problems
 		require.Regexp(t, `^log: Failed to load resource: the server responded with a status of 4(04|09)`, m)
 	}
 }
@@ -273,7 +220,7 @@ func TestQuestionIsAnsweredByKeyboard(t *testing.T) {
 	asking(t, first, morning).write(d.root)
 	b := openTab(t, d)
 	for _, off := range []bool{false, true} {
-		require.NoError(t, chromedp.Do(b.ctx, command(emulation.SetScriptExecutionDisabled,
+		require.NoError(t, chromedp.Do(b.Context, chrome.Command(emulation.SetScriptExecutionDisabled,
 			emulation.SetScriptExecutionDisabledParams{Value: off})))
 		d.connected = 0
 		b.look(360, "light")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
+	chrome "github.com/passbook-run/passbook/internal/browser/tab"
 )
 
 // reached returns what the Tab key reaches on a page, in order, and each place that it must reach but does not, or that
@@ -86,7 +87,7 @@ func TestPagesByKeyboardAndWithoutScripts(t *testing.T) {
 	b := openTab(t, d)
 	b.look(360, "light")
 	without := func(off bool) {
-		require.NoError(t, chromedp.Do(b.ctx, command(emulation.SetScriptExecutionDisabled,
+		require.NoError(t, chromedp.Do(b.Context, chrome.Command(emulation.SetScriptExecutionDisabled,
 			emulation.SetScriptExecutionDisabledParams{Value: off})))
 	}
 	without(true)
