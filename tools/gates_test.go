@@ -35,6 +35,8 @@ func TestEveryGateTurnsRed(t *testing.T) {
 		{"vet", []string{lint, "vet"}, "planted.go",
 			"package clean\n\nimport \"fmt\"\n\nfunc Planted() { fmt.Printf(\"%d\", \"text\") }\n",
 			"wrong type string"},
+		{"darwin", []string{lint, "darwin"}, "planted_darwin.go",
+			"package clean\n\nvar Planted = missing\n", "undefined: missing"},
 		{"staticcheck", []string{lint, "staticcheck"}, "planted.go", "package clean\n\nfunc planted() {}\n",
 			"func planted is unused"},
 		{"errcheck, a dropped close", []string{lint, "errcheck"}, "planted.go",

@@ -4,5 +4,5 @@ package conformance
 
 import "testing"
 
-// listen hears nothing here: what needs the kernel's word is skipped.
-func listen(*testing.T, *sight) {}
+// listen observes nothing on this system. What needs events of the kernel is skipped.
+func listen(*testing.T, *observer) {}
