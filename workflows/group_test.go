@@ -87,3 +87,21 @@ func TestLaterStepSeesAllGroupReplies(t *testing.T) {
 	w.done()
 	require.Equal(t, []string{"critic-A", "critic-B", "critic-C"}, seen)
 }
+
+// A pause within a group does not change the order of its replies: the question of the next step is the same.
+func TestRepliesOfAResumedGroupKeepTheirOrder(t *testing.T) {
+	w := newHarness(t, aGroup)
+	w.agent.will(groupCall("critic-A", "1"), goes(permanent))
+	w.agent.will(groupCall("critic-B", "1"), goes(permanent))
+	w.onPause(func() { w.signal("resume", message{}) })
+	var seen []string
+	w.composing = func(in contract.ComposeInput) {
+		for _, r := range in.Context.Replies {
+			seen = append(seen, r.Role)
+		}
+	}
+	w.done()
+	require.Equal(t, []string{"pass.end look/1 critic-C", "pass.end look/1 critic-A", "pass.end look/1 critic-B",
+		"pass.end 001"}, w.story(run.KindPassEnd))
+	require.Equal(t, []string{"critic-A", "critic-B", "critic-C"}, seen)
+}

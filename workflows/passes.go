@@ -146,10 +146,26 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 			g.Replies = append(g.Replies, r)
 		}
 	}
+	g.Replies = e.inOrder(g.Replies)
 	if s.SeesStage != "" && len(g.Replies) > 1 {
 		g.Replies = g.Replies[len(g.Replies)-1:]
 	}
 	return g
+}
+
+// inOrder sorts the replies of a group as its definition lists the members, whichever of them settled first: another
+// order would be another question.
+func (e *engine) inOrder(all []run.Reply) []run.Reply {
+	place := func(r run.Reply) int {
+		for _, s := range e.round.Steps {
+			if s.Key == r.Step {
+				return slices.IndexFunc(s.Roles, func(m contract.Role) bool { return m.Name == r.Member })
+			}
+		}
+		return 0
+	}
+	slices.SortStableFunc(all, func(a, b run.Reply) int { return place(a) - place(b) })
+	return all
 }
 
 func (p *pass) stepRef() contract.StepRef {
