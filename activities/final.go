@@ -17,7 +17,11 @@ import (
 func checkEnd(ctx context.Context, d projector.Dir, s blobs.Store,
 	in contract.ProjectInput) (contract.ProjectResult, error) {
 	end, err := projector.ReadEnd(ctx, d.Dir, s)
-	if err != nil || end == nil || end.Holds(in.First, in.Prev, nil) {
+	if err == nil && end == nil {
+		tail, err := d.Tail()
+		return contract.ProjectResult{Tail: tail}, err
+	}
+	if err != nil || end.Holds(in.First, in.Prev, nil) {
 		return contract.ProjectResult{}, err
 	}
 	return contract.ProjectResult{Outcome: run.ProjectionFinal, Tail: end.Tail, End: endOf(end)}, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -147,11 +148,12 @@ func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	tail := d.tail()
-	if s := d.folded(); s.Status == run.Done && !d.holds(in) {
+	approved := func(s run.State) bool { return s.Reason == run.ReasonReviewApproved && !journal.HasEnded(d.lines) }
+	if s := d.folded(); s.Status == run.Done && !approved(s) && !d.holds(in) {
 		return contract.ProjectResult{Outcome: "final", Tail: tail, End: &contract.JournalEnd{State: s, Head: d.head}}
 	}
 	if in.CheckOnly {
-		return contract.ProjectResult{}
+		return contract.ProjectResult{Tail: tail}
 	}
 	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
 		return contract.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}

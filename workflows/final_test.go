@@ -169,6 +169,30 @@ func TestCheckAfterResetFindsOwnEnd(t *testing.T) {
 	require.Equal(t, []run.RunEnd{{Status: run.Done}}, payloads[run.RunEnd](w, run.KindRunEnd))
 }
 
+// A reset to a wait journals at once that the run went back: until then the directory shows what the reset abandoned.
+func TestResetToAWaitShowsTheWait(t *testing.T) {
+	w, _, lines := doneOnce(t, twoPasses)
+	lines = lines[:len(lines)-1] // without its end
+	w.dir.become(nil)
+	since, status := false, run.Unknown
+	w.afterReset(func() bool { return since })
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() {
+		since = true
+		w.dir.become(lines)
+		w.env.SignalWorkflow("any task", nil)
+		w.env.RegisterDelayedCallback(func() {
+			status = w.dir.state(t).Status
+			w.signal("resume", message{})
+		}, time.Hour)
+	})
+	w.done()
+	require.Equal(t, run.Paused, status)
+	require.Equal(t, lines, w.dir.lines[:len(lines)])
+	require.Equal(t, []string{"run.reverted", "run.resumed"},
+		w.story(run.KindRunReverted, run.KindRunPaused, run.KindRunResumed))
+}
+
 func TestResetCancelledRunContinues(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()

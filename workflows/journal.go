@@ -26,6 +26,7 @@ type journal struct {
 	pending        []run.Event
 	mu             workflow.Mutex
 	reportedDamage []run.JournalDamage // by this execution: the state keeps only the last ones
+	abandoned      run.Tail            // of the lines on disk that a reset abandons
 	final          bool                // the directory holds an end of the run that this execution did not write
 }
 
@@ -69,6 +70,11 @@ func (j *journal) project(ctx workflow.Context) error {
 		return err
 	}
 	defer j.mu.Unlock()
+	if len(j.pending) == 0 && j.abandoned.Seq > j.tail.Seq {
+		if err := j.rebase(ctx, j.abandoned); err != nil {
+			return err
+		}
+	}
 	verified := false
 	for rebuilt := 0; len(j.pending) > 0; {
 		var res contract.ProjectResult

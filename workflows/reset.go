@@ -63,6 +63,8 @@ func (e *engine) checkFinal(ctx workflow.Context) error {
 	if res.Outcome == run.ProjectionFinal {
 		return e.j.adoptEnd(ctx, res)
 	}
+	// An execution that waits has nothing to journal, and its directory would show what the reset abandoned.
+	e.j.abandoned, e.control.unflushed = res.Tail, e.control.unflushed || res.Tail.Seq > e.j.tail.Seq
 	return e.j.finalErr()
 }
 
