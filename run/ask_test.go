@@ -192,7 +192,11 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 			before: gate,
 			want:   as(run.QuestionGate, "retry", func(s *run.State) { goesOn(s); s.Again = "q1" })},
 		{name: "gate: halt", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q1", Action: "halt"},
-			before: gate, want: as(run.QuestionGate, "halt", haltedIn("", "gate.decided"))},
+			before: gate, want: as(run.QuestionGate, "halt", func(s *run.State) {
+				q, _ := s.Asks()
+				haltedIn("", "gate.decided")(s)
+				s.Gate = &q // asked again by the next epoch
+			})},
 		{name: "gate: stale", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q0", Action: "retry"},
 			before: gate, illegal: true},
 		{name: "an answer to another kind of question", kind: run.KindDeliveryDecided,

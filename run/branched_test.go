@@ -15,7 +15,7 @@ var own = []string{
 	"Budget", "Raised", "Need", "Means", "Plan", "Warned", "Spent", "SunkUSD", "SunkUnknown", "Used", "Late", "ByRole",
 	"ByStage", "DurationsMS", "Failure", "Limited", "Problem", "Damage", "Checkpoint", "Checkpoints", "Review",
 	"Decided", "Decisions", "Judged", "Found", "Files", "MoreFiles", "Again", "Feedback", "About", "Questions",
-	"Delivery", "Waivers", "Markers", "Reused", "Refused", "Instructions", "Started", "InvalidTransition",
+	"Gate", "Delivery", "Waivers", "Markers", "Reused", "Refused", "Instructions", "Started", "InvalidTransition",
 }
 
 // TestBranchedTakesOverTheWork fills every field of a checkpoint's state.

@@ -72,7 +72,7 @@ func isUnnamed(id string, seq int64) bool {
 // are asked again.
 func (c Checkpoint) Reverted(now State) State {
 	s := c.State.Clone()
-	s.InFlight, s.Questions, s.Decided, s.Again, s.Feedback, s.About = nil, nil, nil, "", "", nil
+	s.InFlight, s.Questions, s.Gate, s.Decided, s.Again, s.Feedback, s.About = nil, nil, nil, nil, "", "", nil
 	s.Failure, s.Review = nil, ""
 	s.Status, s.Reason, s.FinishedAt, s.InvalidTransition = Running, "", "", ""
 	s.Markers, s.Limited = s.Markers.reopened(), nil

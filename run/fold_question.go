@@ -38,7 +38,7 @@ func (f *folder) open(e *Event, p QuestionRequested) {
 	if i := f.index(QuestionHandoff); i >= 0 && q.Kind != QuestionHandoff {
 		open = append(open, f.Questions[i])
 	}
-	f.Questions, f.Feedback, f.About = append(open, q), "", nil
+	f.Questions, f.Feedback, f.About, f.Gate = append(open, q), "", nil, nil
 	f.head(e)
 }
 

@@ -76,6 +76,7 @@ func (f *folder) countRound(round int) {
 func (f *folder) move(next *Place) {
 	if next != nil {
 		f.Next, f.Settled, f.Tries, f.Again, f.Limited, f.Started = *next, nil, nil, "", nil, nil
+		f.Gate = nil
 		f.beginPlan()
 	}
 }

@@ -154,10 +154,14 @@ func settle(s State, to Status, reason, at string) (State, error) {
 	return s.closed(to, reason, at), nil
 }
 
-// closed is the state of a run that ended. It has no open question.
+// closed is the state of a run that ended. It has no open question. That of a gate is kept: its answer is journaled, so
+// the next epoch asks again instead of taking the step again.
 func (s State) closed(to Status, reason, at string) State {
 	phase := s.place()
 	s.Status, s.Reason, s.FinishedAt, s.InFlight, s.Set = to, reason, at, nil, ""
+	if q, open := s.Asks(); open && q.Kind == QuestionGate && q.Trigger == TriggerCheckFailed && to.Settled() {
+		s.Gate = &q
+	}
 	if to.Settled() || s.acrossProjects() && to == Failed {
 		s.Questions = nil
 	}

@@ -57,7 +57,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	}
 	require.Equal(t, []string{"Reason", "FinishedAt", "InFlight", "Raised", "Need", "Failure", "Limited", "Review",
 		"Decided",
-		"Again", "Feedback", "About", "Questions", "Started", "InvalidTransition"}, none)
+		"Again", "Feedback", "About", "Questions", "Gate", "Started", "InvalidTransition"}, none)
 	none = append(none, "Status", "Generation", "SunkUSD", "SunkUnknown", "Warned", "Plan", "Markers")
 	v := reflect.TypeFor[State]()
 	all := append(append(sameFields(got, before), sameFields(got, now)...), none...)

@@ -100,6 +100,7 @@ type State struct {
 	About     *About         `json:"about,omitempty"`    // the question that Feedback answers
 	// open, or undecided when the run failed: the newest last, behind at most a hand-off
 	Questions []Question `json:"questions,omitempty"`
+	Gate      *Question  `json:"gate,omitempty"` // open when the run was halted or cancelled: the next epoch asks it again
 	Delivery  *Delivered `json:"delivery,omitempty"`
 	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
 	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands

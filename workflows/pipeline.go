@@ -71,12 +71,15 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string, verify Ve
 
 // run does the steps of [runPlan].
 func (e *engine) run(ctx workflow.Context) (Result, error) {
-	cancels := e.in.Reopen != nil && e.in.Reopen.Cancel
+	reopen := e.in.Reopen
 	if err := e.openDirectory(ctx); err != nil {
 		return Result{}, err
 	}
-	if cancels {
+	switch {
+	case reopen != nil && reopen.Cancel:
 		return e.closeCancelled(ctx)
+	case reopen != nil && reopen.From == run.Done: // its workflow was ended after the review that approved it
+		return e.close(ctx, run.RunEnd{Status: run.Done, Reason: e.j.state.Reason})
 	}
 	for {
 		end, err := e.next(ctx)
@@ -129,8 +132,11 @@ func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify 
 
 // openDirectory opens the directory and journals the first event of a new run.
 func (e *engine) openDirectory(ctx workflow.Context) error {
+	// a run that is cancelled before it starts still journals start and end, and an epoch its begin
+	begun, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
 	if e.in.Reopen != nil {
-		return e.reopen(ctx)
+		return e.reopen(begun)
 	}
 	if e.in.Snapshot != nil {
 		if err := e.restoreWait(ctx); err != nil { // routes must be known before a decision arrives
@@ -139,9 +145,6 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 		e.open = true
 		return nil
 	}
-	// a run that is cancelled before it starts still journals start and end
-	begun, cancel := workflow.NewDisconnectedContext(ctx)
-	defer cancel()
 	opened, err := e.acquireOwnership(begun, contract.OpenInput{
 		Epoch: e.in.Start.Epoch, Cluster: e.in.Claim.Cluster, Embedded: e.in.Claim.Embedded, Task: e.in.Start.Task,
 	})
@@ -167,68 +170,6 @@ func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (
 		return res, fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
 	}
 	return res, nil
-}
-
-// reopen begins a new epoch of a closed run: it acquires the directory, archives what is not archived yet, and
-// journals what happened and the state to continue from.
-func (e *engine) reopen(ctx workflow.Context) error {
-	r := *e.in.Reopen
-	e.in.Reopen = nil
-	if _, err := e.acquireOwnership(ctx, contract.OpenInput{
-		Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded, Address: r.Address,
-	}); err != nil {
-		return err
-	}
-	if err := e.j.archive(ctx, e.j.tail); err != nil {
-		return err
-	}
-	if r.Unended {
-		end := run.RunEnd{Status: e.j.state.Status, Reason: e.j.state.Reason}
-		if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
-			return err
-		}
-	}
-	if r.Interruption != "" {
-		if err := e.j.emit(ctx, run.KindRunInterrupted, e.j.state.Phase, run.RunInterrupted{
-			Reason: r.Interruption, At: e.j.now(ctx),
-		}); err != nil {
-			return err
-		}
-	}
-	from := e.j.state
-	from.InFlight = nil
-	e.tryNow = r.Now
-	if r.Now {
-		from.Limited = from.Limited.Due("", "", true)
-	}
-	ev := run.RunResumed{
-		Epoch: r.Epoch, From: r.From, By: r.By, Auth: r.Auth, Note: r.Note, Force: r.Force, Why: r.Reason, Host: r.Host,
-		Build:     r.Build,
-		Overruled: r.Overruled, State: &from,
-	}
-	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
-		return err
-	}
-	if err := e.j.journalDamage(ctx, r.Repaired); err != nil {
-		return err
-	}
-	if err := e.applyReopenDecision(ctx, r.Decision); err != nil {
-		return err
-	}
-	if err := e.amendReopened(ctx, r.Amend); err != nil {
-		return err
-	}
-	e.open = true
-	if r.Cancel {
-		return nil
-	}
-	if e.control.Revert = r.Revert; r.Revert != nil {
-		return e.revert(ctx)
-	}
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
-	return e.adoptEdits(ctx)
 }
 
 // next pauses if requested, or runs one step. end: the run is to end this way.

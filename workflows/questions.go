@@ -80,21 +80,51 @@ func (e *engine) askQuestion(ctx workflow.Context, ask run.QuestionRequested, le
 	}
 	spec := ask.Kind.Spec()
 	if _, open := e.j.state.Open(ask.Kind); !open || e.j.state.Status != spec.Status {
-		about := string(ask.Kind)
-		if ask.Kind == run.QuestionHandoff {
-			about = ask.Phase
-		}
-		ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", about, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
-		ask.Subject = e.j.state.Subject()
-		if ask.Actions == nil {
-			ask.Actions = run.Offered(ask.Kind, ask.Trigger)
-		}
-		if err := e.j.emit(ctx, spec.Requested, ask.Phase, ask); err != nil {
+		if _, err := e.requestAnswer(ctx, ask); err != nil {
 			return err
 		}
-		e.noteQuestion(ctx, ask.ID)
 	}
 	return e.awaitAnswer(ctx)
+}
+
+// requestAnswer journals a question and returns its id.
+func (e *engine) requestAnswer(ctx workflow.Context, ask run.QuestionRequested) (id string, err error) {
+	about := string(ask.Kind)
+	if ask.Kind == run.QuestionHandoff {
+		about = ask.Phase
+	}
+	ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", about, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
+	ask.Subject = e.j.state.Subject()
+	if ask.Actions == nil {
+		ask.Actions = run.Offered(ask.Kind, ask.Trigger)
+	}
+	if err := e.j.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask); err != nil {
+		return "", err
+	}
+	e.noteQuestion(ctx, ask.ID)
+	return ask.ID, nil
+}
+
+// askGateAgain asks the question of a gate again, at which the run was halted or cancelled before this epoch. The
+// answer that it is about is journaled already: without this, the step would be taken again with the same answer.
+func (e *engine) askGateAgain(ctx workflow.Context) error {
+	q, at := e.j.state.Gate, e.j.state.Next
+	if q == nil || at.Stage >= len(e.in.Start.Stages) {
+		return nil
+	}
+	if err := e.readRound(ctx, at); err != nil {
+		return err
+	}
+	if at.Step >= len(e.round.Steps) { // the definition was amended
+		return nil
+	}
+	id, err := e.requestAnswer(ctx, run.QuestionRequested{
+		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
+		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, e.round.Steps[at.Step].Questions),
+	})
+	e.pending = &PendingQuestion{ID: id, At: at}
+	e.routes = routes{forward: e.nextPlace(at)}
+	return err
 }
 
 // awaitResumed waits until a run that a full disk paused continues: until then it asks nothing and does not end.

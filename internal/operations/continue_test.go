@@ -223,6 +223,44 @@ func TestResumeOfAHaltKnowsWhetherItEnded(t *testing.T) {
 	}
 }
 
+// TestResumeEndsAnApprovedRun: its workflow was terminated between the review and the end.
+func TestResumeEndsAnApprovedRun(t *testing.T) {
+	for name, ended := range map[string]bool{"ended": true, "terminated before its end": false} {
+		t.Run(name, func(t *testing.T) {
+			o, _, started := closing(t, run.Failed)
+			s, err := store.Open(t.Context(), o.Settings.Store)
+			require.NoError(t, err)
+			defer s.Close()
+			entries := []entry{
+				{run.KindRunStart, run.RunStart{RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page", Kind: "plan",
+					Plan: string(must(s.PutJSON(t.Context(), small))(t)), Definition: blobOf(t, s, "stages: []").Digest,
+					Policy: string(must(s.PutJSON(t.Context(), Policy{Version: 1}))(t)),
+					Stages: []run.StageRef{{Name: "write"}}}},
+				{run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1}},
+				{run.KindReviewRequested, run.QuestionRequested{Kind: run.QuestionReview, ID: "q1", Phase: "write",
+					Round: 1, Trigger: run.TriggerPlanReady, Actions: []string{run.ActionApprove, run.ActionHalt}}},
+				{run.KindReviewDecided, run.QuestionDecided{Kind: run.QuestionReview, ID: "q1", Action: run.ActionApprove}},
+			}
+			if ended {
+				entries = append(entries, entry{run.KindRunEnd, run.RunEnd{Status: run.Done}})
+			}
+			d := directoryOf(t, s, "r2", entries...)
+			_, err = o.Resume(t.Context(), d, Reopening{})
+			if ended {
+				require.ErrorContains(t, err, "done is final")
+				require.Empty(t, *started)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, *started, 1)
+			re := (*started)[0].Reopen
+			require.Equal(t, run.Done, re.From)
+			require.Equal(t, 2, re.Epoch)
+			require.Empty(t, re.Interruption)
+		})
+	}
+}
+
 // TestResumeAfterAnEpochWithoutEvents: its workflow was terminated after it had acquired the directory.
 func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 	o, d, started := closing(t, run.Failed)

@@ -73,12 +73,14 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 		(effective.Liveness != run.LiveUnknown || r.Force) {
 		return Reopened{}, lost
 	}
-	if err := mayReopen(c.State, effective, r); err != nil {
-		return Reopened{}, err
-	}
-	overruled, err := o.reevaluated(ctx, claim, dir, c, r)
-	if err != nil {
-		return Reopened{}, err
+	var overruled []string
+	if !lacksEnd(c, effective) {
+		if err := mayReopen(c.State, effective, r); err != nil {
+			return Reopened{}, err
+		}
+		if overruled, err = o.reevaluated(ctx, claim, dir, c, r); err != nil {
+			return Reopened{}, err
+		}
 	}
 	effective = insisted(effective, r)
 	in, restored, err := o.reopening(ctx, dir, claim, c, effective, r)
@@ -213,6 +215,13 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 		return nil, "", nil
 	}
 	return lines, src.Head, err
+}
+
+// lacksEnd reports whether a review approved the run and its workflow was ended before it wrote run.end. The next epoch
+// writes only that.
+func lacksEnd(c fsck.Continuation, effective run.EffectiveStatus) bool {
+	closed := effective.Liveness == run.LiveClosed || effective.Liveness == run.LiveGone
+	return closed && c.State.Status == run.Done && c.State.Reason == run.ReasonReviewApproved && !c.Ended
 }
 
 // mayReopen checks the preconditions of requirement 003 §6.
