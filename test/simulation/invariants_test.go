@@ -235,12 +235,7 @@ func (w *world) answeredOnce(events []run.Event) error {
 	}
 	ends := map[string]int64{}
 	for _, e := range events {
-		var resumed run.RunResumed
-		if e.Kind == run.KindRunResumed {
-			e.Decode(&resumed)
-		}
-		// what a revert abandons may be done again; a gate that halted the run asks again about the same answer
-		if e.Kind == run.KindRunReverted || resumed.From == run.Halted {
+		if e.Kind == run.KindRunReverted { // what a revert abandons may be done again
 			clear(ends)
 		}
 		if e.Kind != run.KindPassEnd {

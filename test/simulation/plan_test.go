@@ -9,6 +9,7 @@ import (
 // plan is what a seed decides before a run begins: the pipeline, and how much disturbs it.
 type plan struct {
 	tree          bool     // agents change a working tree instead of a page
+	review        bool     // the result is a plan, which an operator approves
 	budget        string   // of the definition
 	stages        []string // of the definition
 	passes        int      // at least, without repetitions that an operator asks for
@@ -52,7 +53,11 @@ func (p plan) definition() string {
 	if p.tree {
 		file, builder = "workspace: {dir: src, protect: [tests/]}", "gives: changes"
 	}
-	return fmt.Sprintf(head, p.budget, file, builder) + strings.Join(p.stages, "")
+	kind := ""
+	if p.review {
+		kind = "kind: planning\n"
+	}
+	return kind + fmt.Sprintf(head, p.budget, file, builder) + strings.Join(p.stages, "")
 }
 
 const head = `pipeline: simulated
@@ -116,6 +121,9 @@ func draw(seed uint64) plan {
 			continue
 		}
 		p.plainStage(r, n)
+	}
+	if r.IntN(6) == 0 && !p.tree {
+		p.review, p.asks = true, true
 	}
 	return p
 }

@@ -299,7 +299,7 @@ func (w *world) reopened() (in workflows.Input, err error) {
 		in.Snapshot.Head, in.Snapshot.Archived = c.Meta.SegmentHead, last
 	}
 	in.Reopen = &workflows.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,
-		Force: c.State.Status == run.Halted, Unended: c.State.Status == run.Halted && !c.Ended}
+		Force: c.State.Status == run.Halted, Unended: c.State.Status.Settled() && !c.Ended}
 	if !c.State.Status.Closed() {
 		in.Reopen.From, in.Reopen.Interruption = run.Interrupted, "its workflow has failed"
 	}
