@@ -262,7 +262,8 @@ func redactingInterceptor[In contract.Granted, Out any](a *Activities,
 		case errors.Is(err, store.ErrUnreachable):
 			err = a.storeUnreachable(err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
-			err = badInput("%v; run \"starter resume RUN\" to restore what the run directory still has", err)
+			err = badInput("%v; run \"starter resume %s\" to restore what the run directory still has", err,
+				runIDOf(ctx, in))
 		case errors.Is(err, layout.ErrDamaged):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDamaged, err)
 		}

@@ -114,8 +114,8 @@ func explainMissingSource(ctx context.Context, source string, err error) error {
 	if _, open := repo.Open(ctx, source); sourceMissing(open) {
 		return badInput(
 			"the source %s with the commits of the run no longer exists (%v): restore it, then run \"starter resume "+
-				"RUN\"",
-			source, err,
+				"%s\"",
+			source, err, runIDOf(ctx, nil),
 		)
 	}
 	return err

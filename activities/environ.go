@@ -44,8 +44,8 @@ func (a *Activities) withRunEnvironment(ctx context.Context, in any) (context.Co
 		a.warnOnce(ctx, id, err)
 	case !errors.Is(err, fs.ErrNotExist):
 		return ctx, fmt.Errorf(
-			"%w; make the file readable, or remove it and run \"starter resume RUN\" in a terminal with the variables",
-			err,
+			"%w; make the file readable, or remove it and run \"starter resume %s\" in a terminal with the variables",
+			err, id,
 		)
 	}
 	return ctx, nil
@@ -70,8 +70,8 @@ func (a *Activities) warnOnce(ctx context.Context, runID string, why error) {
 		return
 	}
 	activity.GetLogger(ctx).Warn(
-		"calls of this run use the worker's environment: the run has none; run \"starter resume RUN\" to set it", "run",
-		runID, "error", why.Error(),
+		"calls of this run use the worker's environment: the run has none; run \"starter resume "+runID+"\" to set it",
+		"error", why.Error(),
 	)
 }
 

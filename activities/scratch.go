@@ -165,7 +165,7 @@ func (a *Activities) prompt(ctx context.Context, s *store.Store, in contract.Pas
 	}
 	if got := string(store.DigestOf([]byte(text))); got != in.Prompt.Raw {
 		return nil, badInput("compose the prompt again: got %.12s, want %.12s; the program may have changed: "+
-			"run `starter resume RUN` to compose it anew", got, in.Prompt.Raw)
+			"run `starter resume %s` to compose it anew", got, in.Prompt.Raw, runIDOf(ctx, in))
 	}
 	return []byte(text), nil
 }

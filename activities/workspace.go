@@ -330,8 +330,8 @@ func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
 			werr = err // the source is what is missing
 		case werr == nil && len(w.Suppressed()) > 0:
 			werr = badInput("the source %s no longer exists, and the repository that %s leads to now has filters (%s), "+
-				"which are not executed: restore the source, then run \"starter resume RUN\"", t.Workspace.Source,
-				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "))
+				"which are not executed: restore the source, then run \"starter resume %s\"", t.Workspace.Source,
+				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "), runIDOf(ctx, nil))
 		}
 		return w, nil, werr
 	}

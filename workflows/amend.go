@@ -18,7 +18,7 @@ const VerbAmend = "amend"
 func (c *control) validateAmend(m Message) error {
 	switch {
 	case m.Plan == nil || m.Plan.Plan == "" || m.Plan.Inputs == "":
-		return refuse("the plan is missing: run \"starter amend RUN --config FILE\"")
+		return refuse("the plan is missing: run \"starter amend %s --config FILE\"", c.e.in.Target.RunID)
 	case c.Revert != nil:
 		return unmet("the run is being reverted to %s: send the message again after that", c.Revert.To)
 	}
@@ -60,15 +60,15 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 		return Ack{}, err
 	}
 	c.unflushed = true
-	return c.ack(amendedMessage(e.j.state)), nil
+	return c.ack(amendedMessage(e.j.state, e.in.Target.RunID)), nil
 }
 
 // amendedMessage describes from when an amendment counts.
-func amendedMessage(s run.State) string {
+func amendedMessage(s run.State, id string) string {
 	switch {
 	case s.Status == run.WaitingLimit && s.Limited != nil:
 		return fmt.Sprintf("amended; in force for the next call. The run still waits until %s; to try at once, run "+
-			`"starter resume RUN --now"`, s.Limited.Until)
+			`"starter resume %s --now"`, s.Limited.Until, id)
 	case s.Plan.From == nil:
 		return "amended; in force when the running step has completed or begins again"
 	}
