@@ -31,6 +31,7 @@ type Host struct {
 	IDs      bool             // clients name runs by ids only, and no directories
 	Program  string           // the starter in messages, quoted for a shell
 	Clock    func() run.Clock // when and where times are shown
+	Form     *Form            // of what messages advise; nil: commands of the starter
 
 	// By returns who sends a request; nil: the user of this program.
 	By func(context.Context) string

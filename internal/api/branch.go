@@ -19,10 +19,10 @@ type Started struct {
 	Made operations.Started `json:"-"`
 }
 
-func started(made operations.Started, warnings []string) Started {
+func (h Host) started(made operations.Started, warnings []string) Started {
 	s := Started{RunID: made.RunID, Directory: made.Dir.Root, New: made.New, Status: RecordedStatus(made.Dir.Dir),
 		Made: made, Warnings: append([]string{}, warnings...)}
-	s.Warnings = append(s.Warnings, made.Warnings...)
+	s.Warnings = h.advices(append(s.Warnings, made.Warnings...), made.RunID)
 	return s
 }
 
@@ -110,6 +110,6 @@ func (h Host) branch(ctx context.Context, name string, b operations.Branching) (
 		if err != nil {
 			return Started{}, err
 		}
-		return started(made, warnings), nil
+		return h.started(made, warnings), nil
 	})
 }

@@ -44,6 +44,6 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 			q, open := m.State.Asks()
 			return !open || q.ID != asked.ID
 		})
-		return answer(d, now.State.RunID, text), err
+		return h.answer(d, now.State.RunID, text), err
 	})
 }

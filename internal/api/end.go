@@ -29,11 +29,11 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 		if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
 			return Answer{}, err
 		}
-		a, see := answer(d, claim.RunID, ""), shell.Quote(d.Root)
-		a.Message = fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program, see)
+		see := shell.Quote(d.Root)
+		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program, see))
 		if a.Status != run.Cancelled {
-			a.Message = fmt.Sprintf("Cancelling run %s: a worker has to process the request. To check: %s status %s",
-				claim.RunID, h.Program, see)
+			a.Message = h.Advice(fmt.Sprintf("Cancelling run %s: a worker has to process the request. To check: %s status %s",
+				claim.RunID, h.Program, see), claim.RunID)
 		}
 		return a, nil
 	})

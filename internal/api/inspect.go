@@ -65,6 +65,14 @@ func NextCommands(program string, s view.Run) []string {
 	return texts
 }
 
+// next returns what to do next about a run, in the form of the clients of this host, the most likely first.
+func (h Host) next(s view.Run) []string {
+	if h.Form == nil {
+		return append([]string{}, NextCommands(h.Program, s)...)
+	}
+	return h.advices(shell.Next("starter", s.Next()), s.Claim.RunID)
+}
+
 // LastErrors returns the last rows of errors.jsonl.
 func LastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
 	const shown = 5

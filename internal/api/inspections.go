@@ -70,7 +70,7 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 		for _, line := range a.Lines {
 			lines = append(lines, run.Cut(line, maxLine))
 		}
-		a.Lines = lines
+		a.Text, a.Lines = h.Advice(a.Text, s.RunID), lines
 		s.About = append(s.About, a)
 	}
 	return s, nil

@@ -98,13 +98,13 @@ func message(ctx context.Context, h Host, name, verb string, m workflows.Message
 		if err != nil {
 			return Answer{}, err
 		}
-		return answer(d, claim.RunID, text), nil
+		return h.answer(d, claim.RunID, text), nil
 	})
 }
 
 // answer is an answer with the status that the directory records now.
-func answer(d projector.Dir, runID, text string) Answer {
-	a := Answer{RunID: runID, Directory: d.Root, Status: run.Unknown, Message: text}
+func (h Host) answer(d projector.Dir, runID, text string) Answer {
+	a := Answer{RunID: runID, Directory: d.Root, Status: run.Unknown, Message: h.Advice(text, runID)}
 	if m, err := d.Meta(); err == nil { // it may be replaced at this moment
 		a.Status = run.Status(m.Status)
 	}

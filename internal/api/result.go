@@ -28,7 +28,9 @@ func Amend(ctx context.Context, h Host, in AmendInput) (operations.Amended, erro
 		return operations.Amended{}, err
 	}
 	return connected(ctx, h, func(o operations.Operator) (operations.Amended, error) {
-		return o.Amend(ctx, def, d, in.Note)
+		made, err := o.Amend(ctx, def, d, in.Note)
+		made.Message = h.Advice(made.Message, made.RunID)
+		return made, err
 	})
 }
 

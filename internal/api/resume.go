@@ -44,7 +44,7 @@ func Resume(ctx context.Context, h Host, in ResumeInput) (Answer, error) {
 	}
 	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
 		text, err := h.resume(ctx, o, d, claim, in)
-		return answer(d, claim.RunID, text), err
+		return h.answer(d, claim.RunID, text), err
 	})
 }
 

@@ -44,14 +44,14 @@ func Start(ctx context.Context, h Host, in StartInput) (Started, error) {
 		return Started{}, err
 	}
 	if closed != nil {
-		return started(*closed, nil), nil
+		return h.started(*closed, nil), nil
 	}
 	return connected(ctx, h, func(o operations.Operator) (Started, error) {
 		made, err := o.Start(ctx, def, d)
 		if err != nil {
 			return Started{}, err
 		}
-		return started(made, nil), nil
+		return h.started(made, nil), nil
 	})
 }
 

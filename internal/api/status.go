@@ -39,7 +39,7 @@ type RunStatus struct {
 	LastError string   `json:"last_error"`
 	Rejected  bool     `json:"not_approved" jsonschema:"it is done, but its last loop did not meet its condition"`
 	Damaged   bool     `json:"damaged" jsonschema:"the directory lacks or contradicts something"`
-	Next      []string `json:"next" jsonschema:"commands to type, the likeliest first"`
+	Next      []string `json:"next" jsonschema:"what to do, the likeliest first"`
 
 	Host        string   `json:"host" jsonschema:"host that has the directory; empty: this one"`
 	Unavailable []string `json:"unavailable" jsonschema:"what only the directory on the other host records"`
@@ -75,14 +75,14 @@ func Status(ctx context.Context, h Host, in RunInput) (RunStatus, error) {
 }
 
 func (h Host) status(r view.Run) RunStatus {
-	s := r.Now.State
+	s, id := r.Now.State, r.Claim.RunID
 	out := RunStatus{
 		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, Status: r.Effective.Status,
-		Detail: r.Described(), Means: r.Means(), Advice: r.Advice(), Progress: s.Progress(), CostUSD: s.Total(),
+		Detail: h.Advice(r.Described(), id), Means: r.Means(), Advice: h.Advice(r.Advice(), id), Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: heldText(r.Effective), Damaged: r.Damaged(), AvailableActions: []run.Operation{}, Unavailable: []string{},
-		Next: append([]string{}, NextCommands(h.Program, r)...),
+		HeldUp: h.Advice(heldText(r.Effective), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{}, Unavailable: []string{},
+		Next: h.next(r),
 	}
 	q, open := s.Asks()
 	if r.Own() {
@@ -93,7 +93,7 @@ func (h Host) status(r view.Run) RunStatus {
 		out.NeedsInput, out.Question = r.Own(), &asked
 	}
 	if p := s.Problem; p != nil {
-		out.LastError = fmt.Sprintf("%s %s: %s: %s", p.TS, p.Context, p.Category, p.Message)
+		out.LastError = h.Advice(fmt.Sprintf("%s %s: %s: %s", p.TS, p.Context, p.Category, p.Message), id)
 	}
 	return out
 }
@@ -198,7 +198,7 @@ type Diagnosis struct {
 	Means     string               `json:"means"`
 	Why       []string             `json:"why"`
 	Errors    []rundir.ErrorRecord `json:"errors" jsonschema:"the last five"`
-	Next      []string             `json:"next" jsonschema:"commands to type, the likeliest first"`
+	Next      []string             `json:"next" jsonschema:"what to do, the likeliest first"`
 }
 
 // Diagnose explains the state of a run and its cause. No server is needed.
@@ -212,9 +212,11 @@ func Diagnose(ctx context.Context, h Host, in RunInput) (Diagnosis, error) {
 		return Diagnosis{}, err
 	}
 	last, err := LastErrors(d.Dir)
+	for i := range last {
+		last[i].Message = h.Advice(last[i].Message, r.Claim.RunID)
+	}
 	return Diagnosis{
 		RunID: r.Claim.RunID, Directory: d.Root, Status: r.Effective.Status, Means: r.Means(),
-		Why: append([]string{}, r.Causes()...), Errors: append([]rundir.ErrorRecord{}, last...),
-		Next: append([]string{}, NextCommands(h.Program, r)...),
+		Why: h.advices(r.Causes(), r.Claim.RunID), Errors: append([]rundir.ErrorRecord{}, last...), Next: h.next(r),
 	}, err
 }

@@ -21,7 +21,7 @@ import (
 // Attachment is a file or a list that a question is about, with its first or last lines.
 type Attachment struct {
 	Name  string   `json:"name"`
-	Text  string   `json:"text" jsonschema:"a path, or a command that shows the rest"`
+	Text  string   `json:"text" jsonschema:"a path, or what shows the rest"`
 	Lines []string `json:"lines"`
 }
 

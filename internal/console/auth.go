@@ -97,8 +97,8 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="passbook"`)
-	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; to make one, run: "+
-		"starter token create NAME --can read"))
+	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; a person makes one at "+
+		"a terminal: starter token create NAME --can read"))
 }
 
 // login opens a session for a one-time link. A program that only looks ahead does not use the link up.

@@ -75,6 +75,7 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 	shared := asClient(o.Host)
 	s.host = shared
 	s.host.IDs = true // pages look a run up in the list, and name its directory
+	s.host.Form = &api.Form{Do: "send", Call: requestCall}
 	var shown http.Handler = http.HandlerFunc(welcome)
 	if o.Pages != nil {
 		shown = o.Pages(shared)

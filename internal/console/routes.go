@@ -85,6 +85,35 @@ func routeOf(o api.Operation) route {
 	return rt
 }
 
+// requestCall is a request for an operation as messages show it: POST /v1/runs/ID/resume {"force":true}.
+func requestCall(operation string, input map[string]any) string {
+	all := routes()
+	rt := all[slices.IndexFunc(all, func(rt route) bool { return rt.name == operation })]
+	at, rest, query := rt.path, map[string]any{}, url.Values{}
+	for key, value := range input {
+		place, word := inPath[key], fmt.Sprint(value)
+		if list, ok := value.([]string); ok {
+			word = strings.Join(list, ",")
+		}
+		switch {
+		case place != "" && strings.Contains(at, place):
+			at = strings.Replace(at, place, word, 1)
+		case rt.method == http.MethodGet:
+			query.Set(key, word)
+		default:
+			rest[key] = value
+		}
+	}
+	if len(query) > 0 {
+		at += "?" + query.Encode()
+	}
+	text := rt.method + " " + at
+	if raw, err := json.Marshal(rest); err == nil && len(rest) > 0 {
+		text += " " + string(raw)
+	}
+	return text
+}
+
 // parameters of a path are fields of the input.
 var inPath = map[string]string{"run": "{id}", "pass": "{pass}"}
 
@@ -224,8 +253,8 @@ func (s *Server) allowed(rt route) http.HandlerFunc {
 		id, _ := access.From(r.Context())
 		switch {
 		case !id.Can.Includes(rt.access):
-			refuse(w, newProblem(codeForbidden, fmt.Sprintf("%s: %s can %s, and this needs a token that can %s; make one with "+
-				"starter token create", rt.name, id.Name, id.Can, rt.access)))
+			refuse(w, newProblem(codeForbidden, fmt.Sprintf("%s: %s can %s, and this needs a token that can %s; a person makes one "+
+				"at a terminal: starter token create NAME --can %[4]s", rt.name, id.Name, id.Can, rt.access)))
 		case strings.Contains(rt.path, "{id}") && !runID.MatchString(r.PathValue("id")):
 			refuse(w, newProblem(api.CodeNotFound, "the address names no run: use the id of a run or the beginning of one"))
 		case rt.method == http.MethodPost && r.ContentLength != 0 && mediaType(r) != "application/json":

@@ -76,6 +76,7 @@ func NewServer(h api.Host, can api.Access) (*sdk.Server, error) {
 			Instructions: instructions, Capabilities: &sdk.ServerCapabilities{},
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		})
+	h.Program, h.Form = "starter", &api.Form{Do: "call", Call: toolCall}
 	for _, o := range api.Table() {
 		if !can.Includes(o.Access) {
 			continue
