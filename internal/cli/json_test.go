@@ -83,7 +83,7 @@ func TestJSONShapes(t *testing.T) {
 		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
 		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},
 		"remove": removal{}, "session": SessionLine{}, "amend": operations.Amended{},
-		"verify": operations.Verified{}, "token list": TokenLine{},
+		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (a *app) finished(st operations.Started) error {
 }
 
 func (a *app) greet(s *session, st operations.Started) {
-	a.started = &Started{RunID: st.RunID, Directory: st.Dir.Root, New: st.New}
+	a.started = &Started{RunID: st.RunID, Directory: st.Dir.Root, New: st.New, Amended: st.Amended}
 	word := "Attached to"
 	switch {
 	case st.New:

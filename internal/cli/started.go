@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -15,6 +16,8 @@ type Started struct {
 	Directory string     `json:"directory"`
 	New       bool       `json:"new"`    // the command started it
 	Status    run.Status `json:"status"` // when the command ends; pending: its directory has no event yet
+
+	Amended *operations.Amended `json:"amended"` // by run --amend; nil: the run has the definition already
 }
 
 // startedFlag adds --json to a verb that starts or resumes a run.

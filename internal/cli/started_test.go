@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +56,16 @@ func TestRunPrintsAmendment(t *testing.T) {
 	require.Equal(t, 0, code, output)
 	require.Contains(t, output, "Run waits-1: amended; in force for the next call.\n  small.yaml:")
 	require.Contains(t, output, "budget.usd is \"7\"")
+
+	var out bytes.Buffer
+	Main([]string{"run", "small.yaml", "--output-dir", dir, "--amend", "--detach", "--json"}, strings.NewReader(""), &out,
+		io.Discard)
+	var printed Started
+	require.NoError(t, json.Unmarshal(out.Bytes(), &printed), out.String())
+	require.Equal(t, "waits-1", printed.RunID)
+	require.NotNil(t, printed.Amended)
+	require.Equal(t, "amended; in force for the next call", printed.Amended.Message)
+	require.Equal(t, "budget.usd", printed.Amended.Differences[0].Name)
 }
 
 // TestRaisedBudgetIsNotAdvisedAgain pauses for the budget, raises it, and looks for advice to raise it.

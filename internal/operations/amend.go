@@ -121,7 +121,8 @@ func (o Operator) unchanged(ctx context.Context, def Definition, dir projector.D
 		return &done, nil, err
 	}
 	m, err := o.amendment(ctx, def, dir, claim, now.State, "run --amend")
-	return nil, &m, err
+	return &Amended{RunID: claim.RunID, Directory: dir.Root, Status: effective.Status,
+		Message: "amended; in force from the new epoch", Differences: all}, &m, err
 }
 
 // inForce is the start of a run under the plan in force.

@@ -59,7 +59,7 @@ type Started struct {
 	Status   run.Status
 	New      bool
 	Reopened *Reopened // set if the run was interrupted
-	Amended  *Amended  // set if an open run has adopted the definition
+	Amended  *Amended  // set if the run has adopted the definition
 	Warnings []string
 }
 
