@@ -35,6 +35,7 @@ import (
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
@@ -263,7 +264,7 @@ func redactingInterceptor[In contract.Granted, Out any](a *Activities,
 			err = a.storeUnreachable(err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v; run \"starter resume %s\" to restore what the run directory still has", err,
-				runIDOf(ctx, in))
+				shell.Quote(runIDOf(ctx, in)))
 		case errors.Is(err, layout.ErrDamaged):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDamaged, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -115,7 +116,7 @@ func explainMissingSource(ctx context.Context, source string, err error) error {
 		return badInput(
 			"the source %s with the commits of the run no longer exists (%v): restore it, then run \"starter resume "+
 				"%s\"",
-			source, err, runIDOf(ctx, nil),
+			source, err, shell.Quote(runIDOf(ctx, nil)),
 		)
 	}
 	return err

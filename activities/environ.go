@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/secrets"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
 )
@@ -45,7 +46,7 @@ func (a *Activities) withRunEnvironment(ctx context.Context, in any) (context.Co
 	case !errors.Is(err, fs.ErrNotExist):
 		return ctx, fmt.Errorf(
 			"%w; make the file readable, or remove it and run \"starter resume %s\" in a terminal with the variables",
-			err, id,
+			err, shell.Quote(id),
 		)
 	}
 	return ctx, nil
@@ -70,7 +71,8 @@ func (a *Activities) warnOnce(ctx context.Context, runID string, why error) {
 		return
 	}
 	activity.GetLogger(ctx).Warn(
-		"calls of this run use the worker's environment: the run has none; run \"starter resume "+runID+"\" to set it",
+		"calls of this run use the worker's environment: the run has none; run \"starter resume "+
+			shell.Quote(runID)+"\" to set it",
 		"error", why.Error(),
 	)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -165,7 +166,7 @@ func (a *Activities) prompt(ctx context.Context, s *store.Store, in contract.Pas
 	}
 	if got := string(store.DigestOf([]byte(text))); got != in.Prompt.Raw {
 		return nil, badInput("compose the prompt again: got %.12s, want %.12s; the program may have changed: "+
-			"run `starter resume %s` to compose it anew", got, in.Prompt.Raw, runIDOf(ctx, in))
+			"run `starter resume %s` to compose it anew", got, in.Prompt.Raw, shell.Quote(runIDOf(ctx, in)))
 	}
 	return []byte(text), nil
 }

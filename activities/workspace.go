@@ -17,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -331,7 +332,7 @@ func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
 		case werr == nil && len(w.Suppressed()) > 0:
 			werr = badInput("the source %s no longer exists, and the repository that %s leads to now has filters (%s), "+
 				"which are not executed: restore the source, then run \"starter resume %s\"", t.Workspace.Source,
-				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "), runIDOf(ctx, nil))
+				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "), shell.Quote(runIDOf(ctx, nil)))
 		}
 		return w, nil, werr
 	}

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -18,7 +19,7 @@ const VerbAmend = "amend"
 func (c *control) validateAmend(m Message) error {
 	switch {
 	case m.Plan == nil || m.Plan.Plan == "" || m.Plan.Inputs == "":
-		return refuse("the plan is missing: run \"starter amend %s --config FILE\"", c.e.in.Target.RunID)
+		return refuse("the plan is missing: run \"starter amend RUN --config FILE\"")
 	case c.Revert != nil:
 		return unmet("the run is being reverted to %s: send the message again after that", c.Revert.To)
 	}
@@ -68,7 +69,7 @@ func amendedMessage(s run.State, id string) string {
 	switch {
 	case s.Status == run.WaitingLimit && s.Limited != nil:
 		return fmt.Sprintf("amended; in force for the next call. The run still waits until %s; to try at once, run "+
-			`"starter resume %s --now"`, s.Limited.Until, id)
+			`"starter resume %s --now"`, s.Limited.Until, shell.Quote(id))
 	case s.Plan.From == nil:
 		return "amended; in force when the running step has completed or begins again"
 	}

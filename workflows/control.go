@@ -151,7 +151,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			Description: d.update,
 			Validator: func(_ workflow.Context, m Message) error {
 				if m.lacksReason(verb) {
-					return errReasonRequired(c.e.in.Target.RunID)
+					return errReasonRequired()
 				}
 				return c.validate(verb, m)
 			},
@@ -202,7 +202,7 @@ func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, err
 	}
 	if m.lacksReason(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion,
 		1) != workflow.DefaultVersion {
-		return Ack{}, errReasonRequired(c.e.in.Target.RunID)
+		return Ack{}, errReasonRequired()
 	}
 	if c.changesLocation(m) {
 		if err := c.relocate(ctx, verb, m); err != nil {
@@ -218,10 +218,10 @@ func (m Message) lacksReason(verb string) bool {
 	return verb == VerbResume && m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == ""
 }
 
-func errReasonRequired(id string) error {
+func errReasonRequired() error {
 	return refuse(
-		"force needs a reason: send {\"force\":true,\"reason\":\"TEXT\"} or run \"starter resume %s --force "+
-			"--reason TEXT\"", id,
+		"force needs a reason: send {\"force\":true,\"reason\":\"TEXT\"} or run \"starter resume RUN --force " +
+			"--reason TEXT\"",
 	)
 }
 
@@ -370,7 +370,7 @@ func (c *control) validate(verb string, m Message) error {
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
 			return unmet(`%s. Fix the cause, then send {"force":true,"reason":"TEXT"} or `+
-				`run "starter resume %s --force --reason TEXT"`, repeatedFailure(s), c.e.in.Target.RunID)
+				`run "starter resume RUN --force --reason TEXT"`, repeatedFailure(s))
 		}
 	case VerbDecide:
 		if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {

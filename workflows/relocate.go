@@ -49,7 +49,7 @@ func (c *control) validateMove(verb string, m Message) error {
 		return nil
 	case verb != VerbRehome && (verb != VerbResume || m.Queue != ""):
 		return refuse(`a %s message cannot move the run: send rehome {"dir":"/new"} first, or `+
-			`run "starter resume %s --output-dir /new"`, verb, c.e.in.Target.RunID)
+			`run "starter resume RUN --output-dir /new"`, verb)
 	case m.Dir != "" && !path.IsAbs(m.Dir):
 		return refuse("%s is not an absolute path", m.Dir)
 	}

@@ -27,8 +27,8 @@ func (c *control) validateRevert(m Message) error {
 	s := c.e.j.state
 	switch {
 	case m.To == "":
-		return refuse("the checkpoint is missing: send {\"to\":\"cp-S3\"}; run \"starter checkpoints %s\" to list "+
-			"them", c.e.in.Target.RunID)
+		return refuse("the checkpoint is missing: send {\"to\":\"cp-S3\"}; run \"starter checkpoints RUN\" to list " +
+			"them")
 	case c.Revert != nil && c.Revert.To == m.To:
 		return nil
 	case c.Revert != nil:

@@ -20,10 +20,10 @@ type Form struct {
 }
 
 // atTerminal marks a command that no operation replaces.
-const atTerminal = " [by a person at a terminal]"
+const atTerminal = " [by an operator at a terminal]"
 
 // Advice returns a message in the form of the clients of this host: each command of the starter becomes the operation
-// that does the same, or is marked as one for a person. run is the run that the message is about; empty: unknown.
+// that does the same, or is marked as one for an operator. run is the run that the message is about; empty: unknown.
 func (h Host) Advice(text, run string) string {
 	if h.Form == nil {
 		return text
@@ -68,7 +68,7 @@ func (h Host) advices(texts []string, run string) []string {
 // commandStart is what precedes the words of a command: "run ", a quote, and the name of the program.
 var commandStart = regexp.MustCompile("(?:^|[\\s]|[^$]\\()((?:[Rr]un:? )?)([\"`]?)starter ()")
 
-// terminal follows a command that needs one, and says so.
+// terminal follows a command that needs one.
 var terminal = regexp.MustCompile(`^ (in|at|from) a terminal`)
 
 // keysIn names the flags in a text as the keys that they are in inputs.
@@ -100,8 +100,8 @@ func (h Host) do(run string) string {
 	return verb + run[len("run"):]
 }
 
-// commandWords reads the words of a command up to the end of its quotes, or as far as they cannot be prose. end is where
-// the command ends in the text, after its quotes.
+// commandWords reads the words of a command up to the end of its quotes, or as far as they cannot be prose. end is
+// where the command ends in the text, after its quotes.
 func commandWords(text, quote string) (words []string, end int) {
 	if quote != "" {
 		inside, _, closed := strings.Cut(text, quote)
@@ -181,7 +181,7 @@ func commandWord(before []string, word string) bool {
 // wordFlags are the flags whose values may be a plain word.
 var wordFlags = []string{"action", "to", "from", "model", "policy", "role", "can"}
 
-// callOf is an operation in the form of the host, from a command. It is false if no operation does what the command does.
+// callOf is an operation in the form of the host, from a command. It is false if no operation does the same.
 func (h Host) callOf(words []string, run string) (string, bool) {
 	name, args := operationOf(words)
 	i := slices.IndexFunc(Table(), func(o Operation) bool { return o.Name == name })
@@ -220,7 +220,7 @@ func operationOf(words []string) (name string, args []string) {
 // keysOf are the keys of flags that are not named like them.
 var keysOf = map[string]string{"output-dir": "directory", "id": "question", "budget": "budget_usd"}
 
-// inputOf is the input of an operation from the arguments of a command; false: it has an argument that the operation lacks.
+// inputOf is the input of an operation from the arguments of a command; false: the operation lacks one of them.
 func inputOf(o Operation, args []string) (map[string]any, bool) {
 	input := map[string]any{}
 	for len(args) > 0 {

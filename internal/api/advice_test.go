@@ -29,16 +29,18 @@ func tools() Host {
 
 func TestAdviceNamesOperations(t *testing.T) {
 	for text, want := range map[string]string{
-		"cannot resume a run that is done (allowed: starter status, starter run --follow-up, starter repair-state)": "cannot " +
-			`resume a run that is done (allowed: tool_status, tool_start {"follow_up":"FOLLOW-UP"}, starter repair-state ` +
-			"[by a person at a terminal])",
+		"cannot resume a run that is done (allowed: starter status, starter run --follow-up, starter repair-state)": "" +
+			`cannot resume a run that is done (allowed: tool_status, tool_start {"follow_up":"FOLLOW-UP"}, starter ` +
+			"repair-state " +
+			"[by an operator at a terminal])",
 		`Fix the cause, then send {"force":true} or run "starter resume RUN --force --reason TEXT"`: "Fix the cause, then " +
 			`send {"force":true} or call tool_resume {"force":true,"reason":"TEXT","run":"r1"}`,
 		"Free space there, then run: starter resume '/my runs/it'\\''s'": "Free space there, then call: tool_resume " +
 			`{"run":"/my runs/it's"}`,
-		"restore it (starter repair-state /runs/1 --apply), then revert": "restore it (starter repair-state /runs/1 --apply " +
-			"[by a person at a terminal]), then revert",
-		"Run `starter server start`, or set the address": "Run `starter server start` [by a person at a terminal], or set " +
+		"restore it (starter repair-state /runs/1 --apply), then revert": "restore it " +
+			"(starter repair-state /runs/1 --apply [by an operator at a terminal]), then revert",
+		"Run `starter server start`, or set the address": "Run `starter server start` " +
+			"[by an operator at a terminal], or set " +
 			"the address",
 		"start runs with the starter binary: starter run --config FILE": "start runs with the starter binary: tool_start " +
 			`{"config":"FILE"}`,
@@ -51,12 +53,13 @@ func TestAdviceNamesOperations(t *testing.T) {
 			`"starter resume RUN" in a terminal with the variables`,
 		"  amend: starter run --config /p.yaml --output-dir /runs/1 --amend\n  replace: starter run --config /p.yaml " +
 			"--output-dir /runs/1 --fresh": "  amend: tool_amend " + `{"config":"/p.yaml","run":"/runs/1"}` + "\n  replace: " +
-			"starter run --config /p.yaml --output-dir /runs/1 --fresh [by a person at a terminal]",
+			"starter run --config /p.yaml --output-dir /runs/1 --fresh [by an operator at a terminal]",
 		"--force needs --reason, or take another --output-dir": "force needs reason, or take another directory",
 		"to list them, run: starter checkpoints":               "to list them, call: tool_checkpoints",
 		"run 'starter' twice, or start the starter":            "run 'starter' twice, or start the starter",
-		"starter check lists what is damaged: then go on":      "starter check [by a person at a terminal] lists what is damaged: then go on",
-		"attach to that run: starter attach 77aa-1. Enough":    `attach to that run: tool_wait {"run":"77aa-1"}. Enough`,
+		"starter check lists what is damaged: then go on": "starter check [by an operator at a terminal] lists " +
+			"what is damaged: then go on",
+		"attach to that run: starter attach 77aa-1. Enough": `attach to that run: tool_wait {"run":"77aa-1"}. Enough`,
 	} {
 		require.Equal(t, want, tools().Advice(text, "r1"), text)
 		require.Equal(t, text, Host{}.Advice(text, "r1"))
@@ -99,14 +102,11 @@ func TestEveryAdviceHasAForm(t *testing.T) {
 	require.Greater(t, found, 30)
 }
 
-// TestMessagesOfARunNameIt: who reads a message of a run can type its commands. Only the description of the message
-// amend is about every run.
-func TestMessagesOfARunNameIt(t *testing.T) {
+// TestMessagesOfActivitiesNameTheRun: who reads one can type its commands.
+func TestMessagesOfActivitiesNameTheRun(t *testing.T) {
 	for file, text := range messages(t) {
-		if strings.HasPrefix(file, "workflows/") || strings.HasPrefix(file, "activities/") {
-			if !strings.HasPrefix(text, "Amend the definition; ") {
-				require.NotRegexp(t, `starter [a-z-]+ RUN\b`, text, file)
-			}
+		if strings.HasPrefix(file, "activities/") {
+			require.NotRegexp(t, `starter [a-z-]+ RUN\b`, text, file)
 		}
 	}
 }

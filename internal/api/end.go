@@ -30,7 +30,8 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 			return Answer{}, err
 		}
 		see := shell.Quote(d.Root)
-		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program, see))
+		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program,
+			see))
 		if a.Status != run.Cancelled {
 			a.Message = h.Advice(fmt.Sprintf("Cancelling run %s: a worker has to process the request. To check: %s status %s",
 				claim.RunID, h.Program, see), claim.RunID)

@@ -78,11 +78,13 @@ func (h Host) status(r view.Run) RunStatus {
 	s, id := r.Now.State, r.Claim.RunID
 	out := RunStatus{
 		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, Status: r.Effective.Status,
-		Detail: h.Advice(r.Described(), id), Means: r.Means(), Advice: h.Advice(r.Advice(), id), Progress: s.Progress(), CostUSD: s.Total(),
+		Detail: h.Advice(r.Described(), id), Means: r.Means(), Advice: h.Advice(r.Advice(), id),
+		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: h.Advice(heldText(r.Effective), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{}, Unavailable: []string{},
-		Next: h.next(r),
+		HeldUp: h.Advice(heldText(r.Effective), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{},
+		Unavailable: []string{},
+		Next:        h.next(r),
 	}
 	q, open := s.Asks()
 	if r.Own() {

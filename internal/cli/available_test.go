@@ -118,7 +118,8 @@ func TestEveryVerbIsACommandInMessages(t *testing.T) {
 	h := api.Host{Form: &api.Form{Do: "call", Call: func(name string, _ map[string]any) string { return "tool " + name }}}
 	check := func(command string) {
 		text := h.Advice("starter "+command, "")
-		require.True(t, strings.HasPrefix(text, "tool ") || text == "starter "+command+" [by a person at a terminal]", text)
+		marked := "starter " + command + " [by an operator at a terminal]"
+		require.True(t, strings.HasPrefix(text, "tool ") || text == marked, text)
 	}
 	a := &app{out: io.Discard, err: &outlet{to: io.Discard}}
 	for _, v := range a.root().Commands() {

@@ -97,7 +97,7 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="passbook"`)
-	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; a person makes one at "+
+	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; an operator makes one at "+
 		"a terminal: starter token create NAME --can read"))
 }
 

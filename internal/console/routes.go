@@ -253,8 +253,8 @@ func (s *Server) allowed(rt route) http.HandlerFunc {
 		id, _ := access.From(r.Context())
 		switch {
 		case !id.Can.Includes(rt.access):
-			refuse(w, newProblem(codeForbidden, fmt.Sprintf("%s: %s can %s, and this needs a token that can %s; a person makes one "+
-				"at a terminal: starter token create NAME --can %[4]s", rt.name, id.Name, id.Can, rt.access)))
+			refuse(w, newProblem(codeForbidden, fmt.Sprintf("%s: %s can %s, and this needs a token that can %s; an operator "+
+				"makes one at a terminal: starter token create NAME --can %[4]s", rt.name, id.Name, id.Can, rt.access)))
 		case strings.Contains(rt.path, "{id}") && !runID.MatchString(r.PathValue("id")):
 			refuse(w, newProblem(api.CodeNotFound, "the address names no run: use the id of a run or the beginning of one"))
 		case rt.method == http.MethodPost && r.ContentLength != 0 && mediaType(r) != "application/json":
