@@ -77,7 +77,7 @@ func (s *Server) refuseForm(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	refuse(w, newProblem(codeForbidden, "the request lacks the token of your session: reload the page and send it "+
-		"again; programs send a token of starter token create"))
+		"again; programs send a token"))
 }
 
 // askLogin answers a request without an identity.
