@@ -307,7 +307,7 @@ func (s source) elapsed() fact {
 	if mean := s.meanPass(); mean != nil {
 		f.Note = brief(*mean) + " a pass"
 	}
-	if t.Remaining != nil {
+	if t.Remaining != nil && *t.Remaining > 0 { // 0: no numbered pass, but rounds may follow
 		f.Note += ", about " + brief(*t.Remaining) + " left"
 	}
 	return f

@@ -156,7 +156,7 @@ func (s *site) question(ctx context.Context, sub subject) (*question, error) {
 	for _, at := range found.About {
 		s.attach(q, at)
 	}
-	if sub.Asks.Change != nil || len(sub.Asks.Artifacts) > 0 || state.Artifact != nil {
+	if sub.Asks.Change != nil || state.Tree != nil || state.Artifact != nil {
 		s.attachChanges(ctx, q)
 	}
 	if sub.Asks.Pictures != "" {

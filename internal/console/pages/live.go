@@ -172,7 +172,7 @@ const maxLost = 4
 // next returns the events about what has changed; "" if nothing has.
 func (f *follower) next() string {
 	now, err := f.sub.dir.Now()
-	if err != nil {
+	if err != nil || now.State.Seq == 0 && f.sub.Run.Now.State.Seq > 0 { // its files are gone
 		if f.lost++; f.lost == maxLost {
 			var lost strings.Builder
 			event(&lost, "gone", "The directory of this run can no longer be read. The page shows its last state.")

@@ -3,6 +3,8 @@ package pages
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,4 +136,40 @@ func TestKeysWork(t *testing.T) {
 	b.tabTo(`main .button`)
 	b.press(kb.Enter)
 	b.until(fmt.Sprintf(`location.pathname === %q`, "/runs/"+second))
+}
+
+// TestPageReportsThatItIsOld: a page that cannot be updated says why, and continues when it can.
+func TestPageReportsThatItIsOld(t *testing.T) {
+	d := newDesk(t)
+	dir := asking(t, first, morning).write(d.root)
+	b := openTab(t, d)
+	b.open("/runs/" + first)
+	b.until(`document.getElementById("connection").hidden`)
+	away := filepath.Join(t.TempDir(), "away")
+	require.NoError(t, os.Rename(dir.Root, away))
+	b.until(`document.getElementById("connection").innerText.includes("can no longer be read")`)
+	require.NoError(t, os.Rename(away, dir.Root))
+	b.until(`document.getElementById("connection").hidden`)
+	b.server.CloseClientConnections()
+	b.server.Close()
+	b.until(`document.getElementById("connection").innerText.includes("does not answer")`)
+	require.Contains(t, eval[string](b, `document.querySelector("h1").innerText`), "weave", "the last state stays")
+}
+
+// TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere: the inbox reports it, and keeps the text.
+func TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere(t *testing.T) {
+	d := newDesk(t)
+	s := asking(t, first, morning)
+	dir := s.write(d.root)
+	b := openTab(t, d)
+	b.open("/inbox")
+	b.tabTo(`input[name=action]`)
+	b.press(kb.ArrowDown)
+	b.tabTo(`#feedback`)
+	b.press("Name the source.")
+	before := len(s.lines)
+	s.decide("h-1", "continue")
+	s.extend(dir, before)
+	b.until(`document.getElementById("answered").innerText.includes("This question was answered")`)
+	require.Equal(t, "Name the source.", eval[string](b, `document.getElementById("feedback").value`))
 }

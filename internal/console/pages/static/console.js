@@ -12,6 +12,10 @@
   unfold();
   wide.addEventListener("change", unfold);
 
+  // The tabs of a run are wider than a phone.
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) tab.scrollIntoView({ block: "nearest", inline: "center" });
+
   // A form is sent once.
   document.addEventListener("submit", (e) => {
     if (e.target.method !== "post") return;
@@ -31,6 +35,7 @@
     connection.hidden = !text;
   };
   const away = "The console does not answer. This page shows the last state, and continues when the console is back.";
+  const unread = "The directory of this run can no longer be read. The page shows its last state.";
   const failed = (status) => say(status === 401 ? "You are logged out. This page shows the last state. Log in, and reload it."
     : status === 404 ? "This run no longer exists here. This page shows its last state."
       : "This page cannot be updated (error " + status + "). It shows the last state.");
@@ -76,6 +81,7 @@
       const answer = await fetch(location.href, { credentials: "same-origin", headers: { Accept: "text/html" } });
       if (!answer.ok) { failed(answer.status); return; }
       const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (main.dataset.live && !next.querySelector("main[data-live]")) { say(unread); return; }
       say("");
       const count = document.querySelector(".places"), counted = next.querySelector(".places");
       if (counted && count.innerHTML !== counted.innerHTML) replace(count, counted.innerHTML);
