@@ -1,0 +1,218 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+var bothWays = flag.Bool("pages.scripts", false, "use the pages in Chromium also without scripts")
+
+// chromium is a real browser on a console, used by keys alone.
+type chromium struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+}
+
+// chromium opens the login link of a console in a window as small as a phone.
+func (h *environment) chromium(t *testing.T, c *console, scripts bool) *chromium {
+	t.Helper()
+	program, err := browser.Find("")
+	if err != nil {
+		t.Skip(err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.Flag("disable-background-networking", true))
+	alloc, stop := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(alloc)
+	t.Cleanup(end)
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	t.Cleanup(cancel)
+	b := &chromium{t: t, ctx: ctx, base: c.url}
+	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(360, 760), command(emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: !scripts}),
+		chromedp.Navigate(strings.TrimSpace(h.starter("console", "link")))))
+	b.until(`location.pathname === "/inbox"`)
+	return b
+}
+
+func command[P any](c cdp.Command[P, cdp.Empty], p P) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, c, p)
+		return chromedp.Void{}, err
+	}
+}
+
+func (b *chromium) open(path string) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(b.base+path)))
+}
+
+// is evaluates a condition in the page, also where its own scripts are switched off.
+func (b *chromium) is(condition string) bool {
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition))
+	return err == nil && v // the page may be loading
+}
+
+func (b *chromium) until(condition string) {
+	b.t.Helper()
+	until(b.t, "the page shows: "+condition, func() bool { return b.is(condition) })
+}
+
+func (b *chromium) press(keys string) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.KeyEvent(keys)))
+}
+
+// tab presses Tab until an element has the focus.
+func (b *chromium) tab(selector string) {
+	b.t.Helper()
+	for range 80 {
+		if b.is(`document.activeElement.matches(` + jsText(selector) + `)`) {
+			return
+		}
+		b.press(kb.Tab)
+	}
+	b.t.Fatalf("no Tab leads to %s", selector)
+}
+
+// enter writes a text into a field; nothing if the text is empty.
+func (b *chromium) enter(selector, text string) {
+	b.t.Helper()
+	if text == "" {
+		return
+	}
+	b.tab(selector)
+	b.press(text)
+}
+
+// unfold opens the folded fields of a form.
+func (b *chromium) unfold() {
+	b.t.Helper()
+	b.tab(`details.extra summary`)
+	b.press(kb.Enter)
+}
+
+// send presses the button of a form, and waits for the text about its result.
+func (b *chromium) send(button string) {
+	b.t.Helper()
+	b.tab(button)
+	b.press(kb.Enter)
+	b.until(`!!document.querySelector(".note")`)
+}
+
+func jsText(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // it is a text
+	}
+	return string(raw)
+}
+
+// start fills in the form that starts the run, after a look at its plan.
+func (b *chromium) start(tr *trial, definition string) {
+	b.open("/runs")
+	b.tab(`a[href="/start"]`)
+	b.press(kb.Enter)
+	b.until(`!!document.querySelector("#config")`)
+	b.enter("#config", definition)
+	b.enter("#task", "Add lines.")
+	b.unfold()
+	b.enter("#source", tr.source)
+	b.enter("#directory", tr.dir)
+	b.tab(`button[name=show]`)
+	b.press(" ")
+	b.until(`!!document.querySelector(".said")`)
+	require.True(b.t, b.is(`document.querySelector(".said").innerText.includes("ask: Is this the right plan?")`))
+	b.send(`button.first`)
+	b.until(`location.pathname.startsWith("/runs/")`)
+}
+
+// message answers a question from the inbox, or steers the run from its page.
+func (b *chromium) message(tr *trial, verb string, m workflows.Message) {
+	path := "/runs/" + metaOf(tr.t, tr.dir).RunID
+	if verb == workflows.VerbSteer {
+		b.open(path)
+		b.tab(`a[href$="/do/steer"]`)
+		b.press(kb.Enter)
+		b.until(`!!document.querySelector("#text")`)
+		b.enter("#text", m.Text)
+		b.enter("#role", m.Role)
+		b.send(`form.form button`)
+		return
+	}
+	b.open(path + "/do/decide")
+	b.tab(`input[name=action]`)
+	b.press(" ")
+	for range 8 {
+		if b.is(`document.querySelector("input[name=action]:checked").value === ` + jsText(m.Action)) {
+			break
+		}
+		b.press(kb.ArrowDown)
+	}
+	require.True(b.t, b.is(`document.querySelector("input[name=action]:checked").value === `+jsText(m.Action)))
+	b.enter("#feedback", m.Feedback)
+	if m.Note != "" {
+		b.unfold()
+		b.enter("#note", m.Note)
+	}
+	b.send(`.send button`)
+}
+
+// chromiums are the browsers that tell the story of a run: with scripts; with the flag also without them.
+func chromiums() map[string]bool {
+	all := map[string]bool{"Chromium": true}
+	if *bothWays {
+		all["Chromium without scripts"] = false
+	}
+	return all
+}
+
+// testRevertInChromium cancels a run that asks, reverts it after a preview and answers it, by the keys of a browser.
+func testRevertInChromium(t *testing.T, h *environment) {
+	for _, scripts := range chromiums() {
+		tr := h.trial(t)
+		b := h.chromium(t, h.console(""), scripts)
+		tr.steerAgents("verdicts", "rejected\nrejected\nrejected\nrejected\n")
+		tr.begin()
+		tr.asked(run.QuestionHandoff)
+		path := "/runs/" + metaOf(t, tr.dir).RunID
+		b.open(path)
+		b.tab(`a[href$="/do/cancel"]`)
+		b.press(kb.Enter)
+		b.until(`!!document.querySelector(".danger")`)
+		b.send(`.danger`)
+		until(t, "the run is cancelled", func() bool { return statusIs(tr.dir, run.Cancelled) })
+		b.open(path + "/checkpoints")
+		b.tab(`a[href*="/do/revert"]`)
+		b.press(kb.Enter)
+		b.until(`!!document.querySelector(".preview")`)
+		require.True(t, b.is(`document.querySelector(".preview").innerText.includes("What is left behind")`))
+		b.tab(`#stay_paused`)
+		b.press(" ")
+		b.send(`.danger`)
+		until(t, "the run rests there", func() bool { return statusIs(tr.dir, run.Paused) })
+		require.Len(t, of[run.RunReverted](eventsOf(t, tr.dir), run.KindRunReverted), 1)
+		b.open(path)
+		b.send(`form[action$="/do/resume"] button`)
+		q := tr.asked(run.QuestionHandoff)
+		b.message(tr, workflows.VerbDecide, workflows.Message{Action: "continue"})
+		tr.asked(run.QuestionDelivery, q)
+		b.message(tr, workflows.VerbDecide, workflows.Message{Action: "approve"})
+		tr.over(run.Done)
+	}
+}
