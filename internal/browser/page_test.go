@@ -58,6 +58,15 @@ func TestPageHasNoNetworkAccess(t *testing.T) {
 	at(t, decode(t, res.Shots[0]), 300, 190, 0x00ff00) // still this page, not where it wanted to go
 }
 
+// TestPageStaysTheDocument: a page cannot replace itself by another document, not even by one of its own address.
+func TestPageStaysTheDocument(t *testing.T) {
+	res := shoot(t, []byte(`<!doctype html><style>body { margin: 0; background: #00ff00 }</style>text
+<script>location.href = "/elsewhere"</script>`), viewOnly)
+	require.Len(t, res.Blocked, 1)
+	require.True(t, strings.HasSuffix(res.Blocked[0], "/elsewhere"), res.Blocked[0])
+	at(t, decode(t, res.Shots[0]), 300, 190, 0x00ff00)
+}
+
 func TestScreenshotsAreReproducible(t *testing.T) {
 	first := shoot(t, markerPage(t), cycle)
 	second := shoot(t, markerPage(t), cycle)
