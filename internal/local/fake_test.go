@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -306,10 +307,18 @@ func options(t *testing.T, dir string) local.Options {
 		UIPort: freePort(t), StartTimeout: 20 * time.Second}
 }
 
+// freePort returns a free port below those that outgoing connections get: no other program takes it while a server is
+// restarted.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	const first, last = 20_000, 32_000
+	for range 100 {
+		port := first + rand.IntN(last-first)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "no port is free")
+	return 0
 }
