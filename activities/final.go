@@ -24,7 +24,7 @@ func checkEnd(ctx context.Context, d projector.Dir, s blobs.Store,
 	if err != nil || end.Holds(in.First, in.Prev, nil) {
 		return contract.ProjectResult{}, err
 	}
-	return contract.ProjectResult{Outcome: run.ProjectionFinal, Tail: end.Tail, End: endOf(end)}, nil
+	return contract.ProjectResult{Outcome: run.ProjectionFinal, Tail: end.Tail, End: endOf(end)}, d.CatchUp(ctx, s)
 }
 
 func endOf(e *projector.End) *contract.JournalEnd {

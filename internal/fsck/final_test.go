@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -153,4 +155,39 @@ func TestOtherEndsAreNotFinal(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, end)
 	})
+}
+
+// TestDerivedFilesOfAFinalRunCatchUp: a projection wrote the end and nothing that follows from it, and the workflow was
+// reset. Its next execution writes no event, so nothing else would write these files.
+func TestDerivedFilesOfAFinalRunCatchUp(t *testing.T) {
+	s := whole(t)
+	n := len(s.lines)
+	want := look(t, written(t, s))
+	for name, catchUp := range map[string]func(d projector.Dir) error{
+		"by a check": func(d projector.Dir) error { return d.CatchUp(t.Context(), s.blobs) },
+		"by other lines": func(d projector.Dir) error {
+			p, err := d.Project(t.Context(), s.blobs, batch(otherwise(s), n, n))
+			require.Equal(t, run.ProjectionFinal, p.Outcome)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := projector.At(filepath.Join(t.TempDir(), "run"))
+			require.NoError(t, d.Take(claim()))
+			project(t, d, s, batch(s.lines, 1, n-1))
+			write(t, d, layout.EventsFile, strings.Join(s.lines, "\n")+"\n")
+			require.NoError(t, catchUp(d))
+			meta, err := d.Meta()
+			require.NoError(t, err)
+			require.EqualValues(t, n, meta.Events.Seq)
+			require.Equal(t, run.Done, meta.State.Status)
+			r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{})
+			require.NoError(t, err)
+			require.True(t, r.OK, r.Issues)
+			require.Equal(t, want[layout.StateFile], look(t, d)[layout.StateFile])
+			before := look(t, d)
+			require.NoError(t, catchUp(d))
+			require.Equal(t, before, look(t, d), "once")
+		})
+	}
 }

@@ -28,6 +28,28 @@ func ReadEnd(ctx context.Context, d rundir.Dir, blobs Blobs) (*End, error) {
 	return p.end()
 }
 
+// CatchUp writes the derived files of a final journal whose last projection was ended before it wrote them.
+func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
+	lock, err := Lock(ctx, d.Dir, "project")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	p, err := d.Open(ctx, blobs)
+	if err != nil {
+		return err
+	}
+	return p.catchUp()
+}
+
+// catchUp leaves a directory alone that has lost its meta.json, or lines: repair-state repairs those.
+func (p *Projector) catchUp() error {
+	if len(p.unseen) == 0 || p.beyond != nil || p.meta.Events.Seq == 0 {
+		return nil
+	}
+	return p.Materialise()
+}
+
 // Holds reports whether the given lines end this journal. Later lines may only be refusals of messages that arrived
 // while the run ended.
 func (e *End) Holds(first int64, prev run.Chain, lines []string) bool {

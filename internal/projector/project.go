@@ -72,7 +72,7 @@ func (p *Projector) project(b Batch) (Projected, error) {
 		return Projected{}, err
 	}
 	if end != nil && !end.Holds(b.First, b.Prev, b.Lines) {
-		return Projected{Outcome: run.ProjectionFinal, Tail: end.Tail, End: end}, nil
+		return Projected{Outcome: run.ProjectionFinal, Tail: end.Tail, End: end}, p.catchUp()
 	}
 	owner, err := p.Dir.Owner()
 	if err != nil {
