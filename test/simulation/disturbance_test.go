@@ -29,6 +29,12 @@ func (w *world) dice() *rand.Rand { return rand.New(rand.NewPCG(w.seed, uint64(w
 // disturb does what may happen before a ticket continues, and returns the error with which its step fails.
 func (w *world) disturb(k *ticket) error {
 	r := w.dice()
+	if k.worker != nil {
+		if w.steps++; w.steps == w.plan.crashAt {
+			w.count[crash]++
+			return w.crash(k, r)
+		}
+	}
 	for _, t := range disturbances {
 		do := w.possible(t, k, r)
 		if do == nil || w.count[t] >= w.plan.most[t] && w.plan.only == nil {

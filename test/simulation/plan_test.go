@@ -19,6 +19,8 @@ type plan struct {
 	calm          int                 // a disturbance is possible at one of so many steps
 	continueAfter int                 // steps of an execution; 0: one execution has the whole epoch
 
+	crashAt int // the step of a worker at which it crashes; 0: chance decides
+
 	only []string // the disturbances that happen, as they are recorded; nil: chance decides
 }
 

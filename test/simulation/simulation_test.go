@@ -36,6 +36,7 @@ type outcome struct {
 	journal  string
 	artifact string   // digest; of the tree, if it works on one
 	happened []string // disturbances
+	steps    int      // of workers on the disk
 	counts   counts
 }
 
@@ -79,7 +80,7 @@ func simulate(t *testing.T, seed uint64, p plan, f fault) (o outcome) {
 
 // outcome is what became of the run.
 func (w *world) outcome() outcome {
-	o := outcome{err: w.failure(), log: w.log, journal: string(w.journal), happened: w.happened, counts: counts{
+	o := outcome{err: w.failure(), log: w.log, journal: string(w.journal), happened: w.happened, steps: w.steps, counts: counts{
 		w.batches, w.epochs, w.executions, w.count, w.failed,
 	}}
 	if m, err := w.dir.Meta(); err == nil && m.State.Artifact != nil {

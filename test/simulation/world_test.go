@@ -44,6 +44,7 @@ type world struct {
 	broken   []error
 	log      []string
 	picks    int
+	steps    int // of workers on the disk
 	quiets   int
 	count    map[disturbance]int
 	happened []string          // disturbances, as a plan lists them
