@@ -80,9 +80,8 @@ func simulate(t *testing.T, seed uint64, p plan, f fault) (o outcome) {
 
 // outcome is what became of the run.
 func (w *world) outcome() outcome {
-	o := outcome{err: w.failure(), log: w.log, journal: string(w.journal), happened: w.happened, steps: w.steps, counts: counts{
-		w.batches, w.epochs, w.executions, w.count, w.failed,
-	}}
+	o := outcome{err: w.failure(), log: w.log, journal: string(w.journal), happened: w.happened, steps: w.steps,
+		counts: counts{w.batches, w.epochs, w.executions, w.count, w.failed}}
 	if m, err := w.dir.Meta(); err == nil && m.State.Artifact != nil {
 		o.artifact = m.State.Artifact.Digest
 	} else if err == nil && m.Workspace != nil {
