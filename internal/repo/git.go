@@ -101,7 +101,7 @@ func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, err
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, fmt.Errorf("%w: install git %s or later and add it to PATH", ErrNoGit, minVersion)
 	case err != nil:
-		return nil, &Error{Command: args[0], Dir: g.dir, Message: strings.TrimSpace(message.String()), Err: err}
+		return out.Bytes(), &Error{Command: args[0], Dir: g.dir, Message: strings.TrimSpace(message.String()), Err: err}
 	}
 	return out.Bytes(), nil
 }

@@ -1,0 +1,105 @@
+package tree
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// Merged is a three-way merge of trees, as far as no content has to be merged.
+type Merged struct {
+	Tree Tree     // without the paths in Both
+	Both []string // paths that both sides changed, each in another way
+}
+
+// Merge merges the changes from base to theirs into ours. If both sides changed a path, Both lists all paths that
+// either side changed: renames need them.
+func Merge(base, ours, theirs Tree) Merged {
+	b, o, t := base.find(), ours.find(), theirs.find()
+	paths := map[string]bool{}
+	for _, all := range []map[string]Entry{b, o, t} {
+		for p := range all {
+			paths[p] = true
+		}
+	}
+	merged, changed, conflict := map[string]Entry{}, []string(nil), false
+	for p := range paths {
+		mine, its := o[p] != b[p], t[p] != b[p]
+		if mine || its {
+			changed = append(changed, p)
+		}
+		e := o[p]
+		switch {
+		case its && !mine:
+			e = t[p]
+		case its && mine && o[p] != t[p]:
+			folders := o[p].Mode == ModeFolder && t[p].Mode == ModeFolder
+			conflict = conflict || !folders
+		case its && mine && b[p].IsFile() && o[p].Mode == "":
+			conflict = true // both may have renamed it
+		}
+		if e.Mode != "" {
+			merged[p] = e
+		}
+	}
+	slices.Sort(changed)
+	if conflict || unrooted(merged) {
+		kept := map[string]Entry{}
+		for p, e := range merged {
+			if !slices.Contains(changed, p) {
+				kept[p] = e
+			}
+		}
+		return Merged{Tree: listed(kept), Both: changed}
+	}
+	return Merged{Tree: listed(merged)}
+}
+
+// unrooted reports whether a path is below something that is no folder.
+func unrooted(all map[string]Entry) bool {
+	for p := range all {
+		for dir := parent(p); dir != "."; dir = parent(dir) {
+			if e := all[dir]; e.Mode != "" && e.Mode != ModeFolder {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// listed returns the tree of entries, with the folders that they need.
+func listed(all map[string]Entry) Tree {
+	for p := range all {
+		for dir := parent(p); dir != "."; dir = parent(dir) {
+			if all[dir].Mode == "" {
+				all[dir] = Entry{Path: dir, Mode: ModeFolder, Perm: folderPerm}
+			}
+		}
+	}
+	var t Tree
+	for _, e := range all {
+		t.Entries = append(t.Entries, e)
+	}
+	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return t
+}
+
+const folderPerm fs.FileMode = 0o755
+
+// With returns the tree with more entries, which replace those of the same path.
+func (t Tree) With(entries ...Entry) Tree {
+	all := t.find()
+	for _, e := range entries {
+		all[e.Path] = e
+	}
+	return listed(all)
+}
+
+// At returns the entry of a path.
+func (t Tree) At(path string) (Entry, bool) {
+	i := slices.IndexFunc(t.Entries, func(e Entry) bool { return e.Path == path })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return t.Entries[i], true
+}
