@@ -18,11 +18,11 @@ type folder struct {
 func (f *folder) apply(e *Event) {
 	r := kinds[e.Kind]
 	if r == nil || !r.partOfPass {
-		f.applyOne(e, r)
+		f.inLane(e, r)
 		return
 	}
 	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && isUnnamed(f.Checkpoint.ID, e.Seq-1)
-	f.applyOne(e, r)
+	f.inLane(e, r)
 	if behind {
 		f.head(e) // it belongs to what the head stands for
 	}

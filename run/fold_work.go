@@ -44,6 +44,7 @@ func (f *folder) endPhase(e *Event) {
 	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
+		f.Lanes = nil
 		f.Feedback, f.About = "", nil // it was for this phase
 	}
 	if p.Repeats {
@@ -85,7 +86,8 @@ func (f *folder) startPass(e *Event) {
 	p := decoded[PassStart](e)
 	f.Set = p.Set
 	f.land(p.Step, p.Member)
-	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
+	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Lane: f.LaneKey(), Role: p.Role,
+		Call:    p.Call,
 		Attempt: p.Attempt, StartedAt: e.TS})
 	f.callStarted(p.Call)
 }
@@ -93,7 +95,7 @@ func (f *folder) startPass(e *Event) {
 // land removes one call from those in flight. The remaining slice may be appended to.
 func (f *folder) land(step, member string) {
 	f.InFlight = slices.DeleteFunc(list(f, f.InFlight),
-		func(l InFlightCall) bool { return l.Step == step && l.Member == member })
+		func(l InFlightCall) bool { return l.Step == step && l.Member == member && l.Lane == f.LaneKey() })
 }
 
 func (f *folder) attemptPass(e *Event) {

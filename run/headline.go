@@ -70,10 +70,7 @@ func (p Pass) label() string {
 		}
 		return fmt.Sprintf("%3d %s%s", p.Number, place, p.Role)
 	}
-	if p.Member != "" {
-		return p.Member
-	}
-	return p.Role
+	return p.Who()
 }
 
 func picturesHeadline(e *Entry, p Screenshots) string {

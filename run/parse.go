@@ -39,6 +39,7 @@ func (e *Event) parse(line []byte, r *Reader) error {
 	loose(object["ts"], &e.TS)
 	loose(object["kind"], &e.Kind)
 	loose(object["phase"], &e.Phase)
+	loose(object["lane"], &e.Lane)
 	return e.checkNames()
 }
 
@@ -78,8 +79,8 @@ func (e *Event) parsePlain(line []byte, r *Reader) bool {
 
 // fields are the values of an event's members, as they stand in the line.
 type fields struct {
-	seq, ts, kind, phase, payload []byte
-	decoded                       any
+	seq, ts, kind, phase, lane, payload []byte
+	decoded                             any
 }
 
 // set takes a member; false for a key that may be another spelling of one of them.
@@ -93,6 +94,8 @@ func (f *fields) set(key, value []byte) bool {
 		f.kind = value
 	case "phase":
 		f.phase = value
+	case "lane":
+		f.lane = value
 	case "payload":
 		f.payload = value
 	default:
@@ -107,6 +110,11 @@ func (e *Event) fill(f *fields, r *Reader) bool {
 	at, isText := plain(f.ts)
 	what, isKind := plain(f.kind)
 	if !ok || !isText || !isKind || !e.fillPhase(f.phase, r) {
+		return false
+	}
+	if lane, isText := plain(f.lane); isText {
+		e.Lane = string(lane)
+	} else if f.lane != nil {
 		return false
 	}
 	e.Seq, e.TS, e.Kind, e.Payload, e.decoded = n, string(at), kindOf(what), f.payload, f.decoded

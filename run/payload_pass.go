@@ -1,5 +1,10 @@
 package run
 
+import (
+	"cmp"
+	"strings"
+)
+
 // Pass identifies the pass of an event. It is equal in all events of one pass.
 type Pass struct {
 	Step        string `json:"step"`             // key in the plan
@@ -9,6 +14,8 @@ type Pass struct {
 	Set         string `json:"set,omitempty"`
 	Round       int    `json:"round"`
 	Member      string `json:"member,omitempty"` // of a group
+	Lane        string `json:"lane,omitempty"`   // key of its lane
+	Item        string `json:"item,omitempty"`   // name of the lane's item
 	Role        string `json:"role"`
 	Gives       string `json:"gives"`
 	Order       string `json:"order,omitempty"`
@@ -20,6 +27,9 @@ type Pass struct {
 	Files      []string `json:"files,omitempty"`
 	References []string `json:"references,omitempty"`
 }
+
+// Who names who makes the call: the role, the member of a group, and the item of a lane.
+func (p Pass) Who() string { return strings.TrimSpace(cmp.Or(p.Member, p.Role) + " " + p.Item) }
 
 // CountsAsTurn reports whether the pass is numbered as a turn when it settles: it outputs what the run makes, the
 // artifact or, in a run on a tree, changes of it. s is the state of that run.

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Problem is the newest thing that went wrong in a run, whatever came of it: what a reader of
@@ -25,6 +26,8 @@ func (p Pass) Context(t Wording) string {
 		who = p.Member
 	}
 	switch {
+	case p.Lane != "":
+		return strings.TrimSuffix(p.Step+"-"+p.Lane+"-"+p.Member, "-")
 	case p.Number > 0:
 		return "pass-" + strconv.Itoa(p.Number)
 	case p.Dir != "":

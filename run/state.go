@@ -108,9 +108,11 @@ type State struct {
 	Refused   int        `json:"refused,omitempty"` // messages that could not be acted on
 	// of operators, for the next prompts
 	Instructions      []Instruction `json:"instructions,omitempty"`
+	Lanes             *Lanes        `json:"lanes,omitempty"`
 	Started           []string      `json:"started,omitempty"` // calls of the step at Next that keep their prompt
 	InvalidTransition string        `json:"illegal,omitempty"` // the last event that the table of transitions refuses
 
+	lane    *Lane         // that the state is a view of; nil: it is that of the run
 	foreign foreignStream // set only while the stream of another program is folded
 }
 
@@ -143,6 +145,7 @@ type Delivered struct {
 type InFlightCall struct {
 	Step      string `json:"step"`
 	Member    string `json:"member,omitempty"`
+	Lane      string `json:"lane,omitempty"`
 	Role      string `json:"role"`
 	Call      string `json:"call"`
 	Attempt   int    `json:"attempt"`

@@ -127,6 +127,9 @@ func (s State) position() string {
 	if most := s.Stages[at].Rounds; most > 0 {
 		text += ", " + s.RoundWords("round", most)
 	}
+	if s.Lanes != nil {
+		text += ", " + s.Lanes.Text()
+	}
 	return text
 }
 

@@ -1,0 +1,230 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Bounds of the lanes in a state.
+const (
+	MaxActiveLanes   = 16  // at work at the same time
+	MaxWaitingLanes  = 16  // that wait for an operator; no lane starts then
+	MaxFinishedLanes = 200 // that wait for the merge of an earlier one; no lane starts then
+)
+
+// Lanes is the work on the items of a list: one lane for each. Only active lanes have a cursor. Finished ones are
+// merged in the order of the list, and then only counted.
+type Lanes struct {
+	Stage    int            `json:"stage"`  // index in the plan
+	Count    int            `json:"count"`  // items of the list
+	Digest   string         `json:"digest"` // of the list in the store
+	Base     *Blob          `json:"base,omitempty"`
+	Begun    int            `json:"begun"`  // the items before this one have a lane
+	Merged   int            `json:"merged"` // the lanes before this one are merged
+	Done     int            `json:"done"`
+	Failed   int            `json:"failed"`
+	Doubted  bool           `json:"doubted,omitempty"`  // a merged lane has a verdict that does not approve it
+	Active   []Lane         `json:"active,omitempty"`   // in the order of the list
+	Finished []FinishedLane `json:"finished,omitempty"` // that are not merged, likewise
+}
+
+// Lane is the cursor of an active lane. Texts are in the store.
+type Lane struct {
+	Index   int        `json:"index"` // of the item, from 0
+	Key     string     `json:"lane"`  // the start of the item's digest
+	Name    string     `json:"name"`  // of the item, for people
+	Step    int        `json:"step"`  // next one
+	Redo    int        `json:"redo,omitempty"`
+	Waived  bool       `json:"waived,omitempty"` // an operator accepted it as it is
+	Base    *Blob      `json:"base,omitempty"`   // tree that it began with; nil: [Lanes.Base]
+	Tree    *Blob      `json:"tree,omitempty"`   // as it is; nil: the base
+	Settled []string   `json:"settled,omitempty"`
+	Tries   []Tries    `json:"tries,omitempty"`
+	Started []string   `json:"started,omitempty"`
+	Replies []Reply    `json:"replies,omitempty"`
+	Values  []Value    `json:"values,omitempty"`
+	Verdict string     `json:"verdict,omitempty"`
+	Judged  *Judged    `json:"judged,omitempty"`
+	Tamper  *Tampered  `json:"tampered,omitempty"`
+	Waiting *LaneWait  `json:"waiting,omitempty"`
+	since   *laneOuter // of the state that it is a view of
+}
+
+// LaneWait is why a lane waits for an operator. It is asked when no other lane can work.
+type LaneWait struct {
+	Why      string `json:"why"` // failed, check or conflict
+	Question string `json:"question"`
+	Digest   string `json:"digest,omitempty"` // of what it is about
+}
+
+// Reasons why a lane waits.
+const (
+	LaneFailed   = "failed"   // a pass failed for good
+	LaneCheck    = "check"    // a check or a command failed, or a verdict is missing
+	LaneConflict = "conflict" // its changes conflict with those of earlier lanes
+)
+
+// FinishedLane is a lane whose turn to be merged has not come.
+type FinishedLane struct {
+	Index int    `json:"index"`
+	Key   string `json:"lane"`
+	Name  string `json:"name"`
+	Base  *Blob  `json:"base,omitempty"`
+	Tree  *Blob  `json:"tree,omitempty"` // nil: it changed nothing, or failed
+	// the last verdict of its roles
+	Verdict  string `json:"verdict,omitempty"`
+	Approved *bool  `json:"approved,omitempty"`
+}
+
+// laneOuter are the fields of a state that a lane has its own of.
+type laneOuter struct {
+	next                     Place
+	settled, started         []string
+	tries                    []Tries
+	replies                  []Reply
+	values                   []Value
+	verdict, again, feedback string
+	approved                 *bool
+	judged                   *Judged
+	tampered                 *Tampered
+	tree, pictures           *Blob
+	redone                   []Redone
+	limited                  *Limited
+	decided                  *Decided
+	about                    *About
+	changed                  *Place
+	set, review              string
+	failure                  *Failure
+	sessions                 []RoleSession
+}
+
+// Lane returns an active lane.
+func (s State) Lane(key string) (Lane, bool) {
+	if s.Lanes == nil {
+		return Lane{}, false
+	}
+	i := slices.IndexFunc(s.Lanes.Active, func(l Lane) bool { return l.Key == key })
+	if i < 0 {
+		return Lane{}, false
+	}
+	return s.Lanes.Active[i], true
+}
+
+// InLane returns the state as an active lane sees it: place, tree, replies and values are its own; costs, budgets and
+// status are those of the run. Events of the lane are folded into it as those of a run without lanes.
+func (s State) InLane(key string) State {
+	l, ok := s.Lane(key)
+	if !ok {
+		return s
+	}
+	l.since = &laneOuter{
+		next: s.Next, settled: s.Settled, started: s.Started, tries: s.Tries, replies: s.Replies, values: s.Values,
+		verdict: s.Verdict, again: s.Again, feedback: s.Feedback, approved: s.Approved, judged: s.Judged,
+		tampered: s.Tampered, tree: s.Tree, pictures: s.Pictures, redone: s.Redone, limited: s.Limited, decided: s.Decided,
+		about: s.About, changed: s.Changed, set: s.Set, review: s.Review, failure: s.Failure, sessions: s.Sessions,
+	}
+	v := s
+	v.lane = &l
+	v.Next = Place{Stage: s.Lanes.Stage, Round: 1, Step: l.Step}
+	v.Settled, v.Started, v.Tries, v.Values = l.Settled, l.Started, l.Tries, l.Values
+	v.Replies = slices.Concat(s.Replies, l.Replies)
+	v.Verdict, v.Judged, v.Tampered, v.Approved = l.Verdict, l.Judged, l.Tamper, nil
+	if l.Judged != nil {
+		v.Approved = l.Judged.Approved
+	}
+	v.Tree = cmp.Or(l.Tree, l.Base, s.Lanes.Base)
+	v.Redone = nil
+	if l.Redo > 0 {
+		v.Redone = []Redone{{Stage: v.Next.Stage, Until: Place{Stage: v.Next.Stage + 1}, Times: l.Redo}}
+	}
+	v.Again, v.Feedback, v.Pictures, v.Limited, v.Decided, v.About, v.Changed = "", "", nil, nil, nil, nil, nil
+	v.Set, v.Review, v.Failure, v.Sessions = "", "", nil, nil
+	return v
+}
+
+// leaveLane returns the state of the run after an event of the lane that v is a view of.
+func (v State) leaveLane() State {
+	l := *v.lane
+	outer := l.since
+	l.since = nil
+	l.Step, l.Settled, l.Started, l.Tries, l.Values = v.Next.Step, v.Settled, v.Started, v.Tries, v.Values
+	l.Replies = newest(slices.DeleteFunc(slices.Clone(v.Replies), func(r Reply) bool { return r.Phase != v.Phase }),
+		keptLaneReplies)
+	l.Verdict, l.Judged, l.Tamper = v.Verdict, v.Judged, v.Tampered
+	if base := cmp.Or(l.Base, v.Lanes.Base); v.Tree != nil && (base == nil || *v.Tree != *base) {
+		l.Tree = v.Tree
+	} else {
+		l.Tree = nil
+	}
+	s := v
+	s.lane = nil
+	s.Next, s.Settled, s.Started, s.Tries, s.Replies = outer.next, outer.settled, outer.started, outer.tries,
+		outer.replies
+	s.Values, s.Verdict, s.Again, s.Feedback, s.Approved = outer.values, outer.verdict, outer.again, outer.feedback,
+		outer.approved
+	s.Judged, s.Tampered, s.Tree, s.Pictures, s.Redone = outer.judged, outer.tampered, outer.tree, outer.pictures,
+		outer.redone
+	s.Limited, s.Decided, s.About, s.Changed = outer.limited, outer.decided, outer.about, outer.changed
+	s.Set, s.Review, s.Failure, s.Sessions = outer.set, outer.review, outer.failure, outer.sessions
+	return s.withLane(l)
+}
+
+// keptLaneReplies is how many of its replies a lane keeps.
+const keptLaneReplies = 4
+
+// withLane returns the state with a lane added or replaced.
+func (s State) withLane(l Lane) State {
+	lanes := *s.Lanes
+	lanes.Active = slices.Clone(lanes.Active)
+	i, found := slices.BinarySearchFunc(lanes.Active, l.Index,
+		func(a Lane, at int) int { return cmp.Compare(a.Index, at) })
+	if found {
+		lanes.Active[i] = l
+	} else {
+		lanes.Active = slices.Insert(lanes.Active, i, l)
+	}
+	s.Lanes = &lanes
+	return s
+}
+
+// BaseOf returns the tree that a lane began with.
+func (s State) BaseOf(l FinishedLane) Blob {
+	if b := cmp.Or(l.Base, s.Lanes.Base); b != nil {
+		return *b
+	}
+	return Blob{}
+}
+
+// LaneKey returns the key of the lane that the state is a view of; empty: of the run.
+func (s State) LaneKey() string {
+	if s.lane == nil {
+		return ""
+	}
+	return s.lane.Key
+}
+
+// Waiting counts the lanes that wait for an operator.
+func (l Lanes) Waiting() (n int) {
+	for _, a := range l.Active {
+		if a.Waiting != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Text counts the lanes: 120 of 200 lanes done, 8 active, 1 failed, 2 waiting.
+func (l Lanes) Text() string {
+	text := fmt.Sprintf("%d of %s done", l.Done, Plural(l.Count, "lane"))
+	if n := len(l.Active) - l.Waiting(); n > 0 {
+		text += fmt.Sprintf(", %d active", n)
+	}
+	if l.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", l.Failed)
+	}
+	if n := l.Waiting(); n > 0 {
+		text += fmt.Sprintf(", %d waiting", n)
+	}
+	return text
+}
