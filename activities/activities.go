@@ -206,6 +206,8 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, contract.Inspect, redactingInterceptor(a, a.inspect))
 	register(r, contract.SyncWorkspace,
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.SyncWorkspace))))
+	register(r, contract.MergeLane,
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.MergeLane))))
 	register(r, contract.Deliver, redactingInterceptor(a,
 		withSlot(a, a.slots.checkouts, requireUnfinished(a, a.Deliver))))
 	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
@@ -216,6 +218,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 // RegisterLocal registers the local activities.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 	register(r, contract.ReadRound, redactingInterceptor(a, a.ReadRound))
+	register(r, contract.ExpandLanes, redactingInterceptor(a, a.ExpandLanes))
 	register(r, contract.Compose, redactingInterceptor(a, a.Compose))
 	register(r, contract.FindCheckpoint, redactingInterceptor(a, a.FindCheckpoint))
 	register(r, contract.Amend, redactingInterceptor(a, a.Amend))

@@ -57,6 +57,7 @@ func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
 
 // composer collects the parts of one prompt.
 type composer struct {
+	a      *Activities
 	ctx    context.Context
 	s      *store.Store
 	in     contract.ComposeInput
@@ -78,7 +79,7 @@ func (a *Activities) composer(ctx context.Context, s *store.Store, in contract.C
 		return nil, err
 	}
 	c := &composer{
-		ctx: ctx, s: s, in: in, plan: plan, stage: stage, round: round, step: step, role: role,
+		a: a, ctx: ctx, s: s, in: in, plan: plan, stage: stage, round: round, step: step, role: role,
 	}
 	var manifest rundir.Inputs
 	if err := s.GetJSON(ctx, store.Digest(in.At.Inputs), &manifest); err != nil {
@@ -125,8 +126,12 @@ func (c *composer) request() (pass.Request, error) {
 	r := pass.Request{Template: template, Gives: c.role.Gives,
 		Verdict: c.role.Verdict != nil && c.role.Verdict.Schema != "", Gets: c.plan.PartsOf(c.step, c.role.Name),
 		Scope: c.role.Scope == pipeline.ScopeReply, Tampered: tamperedText(c.in.Context.Tampered),
-		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
+		Schema: c.role.SchemaText,
+		Vars:   c.vars(), Wording: run.Wording(c.plan.Wording)}
 	r.Feedback = operatorFeedback(c.in.Context)
+	if r.Vars.Item, err = c.a.item(c.ctx, c.s, c.in.Context.Item); err != nil {
+		return r, err
+	}
 	if r.Steering, err = c.steering(); err != nil {
 		return r, err
 	}

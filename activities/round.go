@@ -38,7 +38,7 @@ func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) 
 	pr := stage.RoundAt(in.Round)
 	r := contract.Round{
 		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, PauseAfter: stage.PauseAfter, Gate: stage.Gate,
-		Kind: stage.Kind, Repeat: stage.Repeat, Set: pr.Set,
+		Kind: stage.Kind, Lanes: stage.Lanes, Repeat: stage.Repeat, Set: pr.Set,
 		Dir: pipeline.Fill(stage.Dir, pr.Set, in.Round), Checkpoint: pipeline.Fill(pr.Checkpoint, pr.Set, in.Round),
 	}
 	if stage.Repeat == nil {

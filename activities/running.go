@@ -175,6 +175,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
 		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
 	}
+	if err := a.withItem(ctx, l.Store, in, &cmd); err != nil {
+		return nil, nil, err
+	}
 	limits := plan.RoleLimits(step, role.Name)
 	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
 	st.keeps = role.Session == pipeline.SessionContinue

@@ -17,9 +17,6 @@ const (
 	defaultLanes = 4
 )
 
-// ExecutesLanes is whether runs can have lanes.
-var ExecutesLanes = false
-
 // Sources of the list of a stage with lanes.
 const (
 	ItemsOfRole    = "items" // the reply of a role that returns a list
@@ -75,9 +72,6 @@ func (d *decoder) checkLanes() {
 				d.wrong(at.key("merge"), "is of the lanes of a stage, and the stage has no each; write each, or leave it out")
 			}
 			continue
-		}
-		if !ExecutesLanes {
-			d.wrong(at.key("each"), "is not executed by this release; write the steps as a separate stage for each item")
 		}
 		for _, key := range []string{"for_each", "repeat", "orders", "quality_gate", "checkpoint", "dir"} {
 			if d.get(at.key(key)) != nil {

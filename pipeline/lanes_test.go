@@ -35,7 +35,6 @@ func parseLanes(text string) (*Definition, Problems) {
 }
 
 func TestParseLanes(t *testing.T) {
-	ExecutesLanes = true
 	for name, row := range map[string]struct{ old, new, want string }{
 		"as it is":  {"", "", ""},
 		"the lines": {"plan.items", "files.lines", ""},

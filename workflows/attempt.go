@@ -308,13 +308,17 @@ func (p *pass) activityOptions(ctx workflow.Context, queue string, wait time.Dur
 	if p.step.Number == 0 {
 		id = fmt.Sprintf("%s-%d", p.step.Key, p.at.Round)
 	}
+	if p.e.lane != nil {
+		id += "-" + p.e.lane.key
+	}
 	if p.member != "" {
 		id += "-" + p.member
 	}
 	if claimed != nil {
 		id += claimed.Suffix()
 	}
-	return p.e.callOptions(ctx, queue, id, p.step.DescriptionOf(p.member, p.at.Round), p.timeout(), wait)
+	return p.e.callOptions(ctx, queue, id, p.e.inLane(p.step.DescriptionOf(p.member, p.at.Round)),
+		p.timeout(), wait)
 }
 
 func (p *pass) timeout() time.Duration { return p.role.Limits.TimeoutFor(p.attempt) }
@@ -341,6 +345,7 @@ func (p *pass) input() contract.PassInput {
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
+		Item:    p.context.Item,
 		Session: p.session(), BudgetUSD: p.share, Probe: p.e.probe(p),
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}

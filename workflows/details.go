@@ -13,6 +13,7 @@ import (
 
 // showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
 func (e *engine) showDetails(ctx workflow.Context) {
+	e = e.root
 	text := Details(e.j.state, e.in)
 	if e.held.Held {
 		text += fmt.Sprintf("\nA disk is full: %s. The next attempt is at %s, or at once after a resume.\n",
@@ -30,7 +31,17 @@ func Details(s run.State, in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
 	b.WriteString(figures(s))
+	if s.Lanes != nil {
+		for _, l := range s.Lanes.Active {
+			if l.Waiting != nil {
+				fmt.Fprintf(&b, "- waiting for you later: **%s** %s\n", run.OneLine(l.Name), run.OneLine(l.Waiting.Question))
+			}
+		}
+	}
 	for _, f := range s.InFlight {
+		if l, ok := s.Lane(f.Lane); ok {
+			f.Member = strings.TrimSpace(f.Member + " " + run.OneLine(l.Name))
+		}
 		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
 			f.Attempt, f.StartedAt)
 	}

@@ -4,7 +4,7 @@ import "github.com/passbook-run/passbook/run"
 
 // Note journals a payload as a message does, in a run that has just begun.
 func Note(payload any) error {
-	e := &engine{}
+	e := &engine{execution: &execution{}}
 	e.j = &journal{e: e}
 	return (&control{e: e}).record(nil, run.KindBudgetRaised, payload)
 }

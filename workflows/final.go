@@ -32,6 +32,7 @@ func (j *journal) adoptEnd(ctx workflow.Context, res contract.ProjectResult) err
 	}
 	j.final, j.pending = true, nil
 	j.state, j.base, j.tail, j.head = res.End.State, res.End.State, res.Tail, res.End.Head
+	j.showLanes()
 	j.e.open = true // messages are handled: they are refused
 	j.e.stop()
 	return errFinal

@@ -1,9 +1,11 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -70,7 +72,7 @@ func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) 
 			return err
 		}
 	}
-	defer func() { e.calls = nil }()
+	defer e.dropCalls(all)
 	if e.control.Pause {
 		return nil // requested while the prompts were composed: make no call
 	}
@@ -134,6 +136,9 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 		Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, About: st.About,
 		Waiver: st.Markers.Waiver, Waivers: st.Waivers,
 	}
+	if e.lane != nil {
+		g.Item = &e.lane.item
+	}
 	if st.Task != st.Pipeline {
 		g.Task = st.Task
 	}
@@ -190,6 +195,9 @@ func (p *pass) compose(ctx workflow.Context) error {
 // runAttempts runs all passes of a step concurrently. All starts are on disk before the first call.
 func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
+		if p.joins() {
+			continue
+		}
 		if err := p.journalStart(ctx); err != nil {
 			return err
 		}
@@ -239,6 +247,8 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 		}
 	}
 	switch {
+	case e.lane != nil:
+		return e.settleInLane(ctx, all, open, gated)
 	case open != nil && slices.ContainsFunc(all, (*pass).waits) && open.failure == nil:
 		return e.suspend(ctx, all)
 	case open != nil:
@@ -348,12 +358,12 @@ func (e *engine) pauseAfterFailures(ctx workflow.Context) error {
 
 // passRef returns the pass that an event refers to.
 func (p *pass) passRef() run.Pass {
-	s, r := p.step, p.e.round
+	s, r, s0 := p.step, p.e.round, p.e.j.state
 	return run.Pass{
 		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round,
-		Member: p.member,
-		Role:   p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: s.LogTitle,
-		Description: s.DescriptionOf(p.member, p.at.Round),
+		Member: p.member, Lane: s0.LaneKey(), Item: p.e.itemName(),
+		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: p.e.inLane(s.LogTitle),
+		Description: p.e.inLane(s.DescriptionOf(p.member, p.at.Round)),
 		Dir:         p.evidenceDir(), Redo: p.e.j.state.Redo(), Files: p.composed.Files,
 		References: p.composed.References,
 	}
@@ -362,18 +372,25 @@ func (p *pass) passRef() run.Pass {
 // evidenceDir returns the folder of a round's evidence. Files are named by role, so a second step of the same role
 // in a round gets a subfolder.
 func (p *pass) evidenceDir() string {
-	if !p.e.repeats() || p.e.round.Dir == "" {
+	dir := p.e.round.Dir
+	if p.e.lane != nil {
+		dir = "lanes/" + p.e.round.Stage + "/" + p.e.lane.key
+	}
+	if dir == "" || !p.e.repeats() && p.e.lane == nil {
 		return ""
 	}
 	for _, s := range p.e.round.Steps[:p.at.Step] {
 		if slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Name == p.role.Name }) {
-			return fmt.Sprintf("%s/step-%d", p.e.round.Dir, p.at.Step+1)
+			return fmt.Sprintf("%s/step-%d", dir, p.at.Step+1)
 		}
 	}
-	return p.e.round.Dir
+	return dir
 }
 
 func (p *pass) title() string {
+	if p.e.lane != nil {
+		return p.e.inLane(strings.TrimSpace(p.step.Key + " " + cmp.Or(p.member, p.role.Name)))
+	}
 	if p.member != "" {
 		return p.step.Key + " " + p.member
 	}
@@ -382,9 +399,9 @@ func (p *pass) title() string {
 
 // nextCallID returns the id of the next call. It changes only after a judged result or a redo.
 func (p *pass) nextCallID() string {
-	member, redo := p.member, ""
-	if member == "" {
-		member = "-"
+	member, redo := cmp.Or(p.member, "-"), ""
+	if p.e.lane != nil {
+		member = strings.TrimSuffix(p.e.lane.key+"+"+p.member, "+")
 	}
 	s := p.e.j.state
 	if n := s.Redo(); n > 0 {

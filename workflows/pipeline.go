@@ -8,22 +8,37 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
-// engine is one execution of a run.
+// engine works through the stages of a run, or through the steps of one of its lanes.
 type engine struct {
+	*execution
+	j        *journal
+	lane     *lane          // nil: of the run
+	round    contract.Round // last one read from the plan
+	readAt   run.Place
+	readFrom string  // the plan that it was read from
+	inStep   bool    // prompts of a step are composed, and it has not settled
+	passes   []*pass // of that step
+	routes   routes  // of the open question
+}
+
+// execution is what the run and its lanes share in one execution.
+type execution struct {
 	in            Input
-	j             *journal
+	root          *engine // of the run
+	lanes         []*engine
+	laneSteps     int                 // that lanes and merges have ended
+	merging       bool                // the changes of a lane
+	mergeErr      error               // that ends the run
+	items         []contract.LaneItem // the last part of the list that was read
+	itemsFrom     int
+	handingOver   bool // the next execution continues: no step begins
 	control       *control
 	directory     directoryUse
-	round         contract.Round // last one read from the plan
-	readAt        run.Place
-	readFrom      string  // the plan that it was read from
-	inStep        bool    // prompts of a step are composed, and it has not settled
-	passes        []*pass // of that step
 	calls         []runningCall
-	routes        routes              // of the open question
 	answerable    string              // question whose answers after a reset count
 	open          bool                // this execution owns the directory: messages may be handled
 	noWorker      bool                // no worker has opened the directory for some time
@@ -112,7 +127,8 @@ func (e *engine) handOver(ctx workflow.Context) (Result, error) {
 // newEngine registers all handlers before the workflow yields for the first time.
 func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (*engine, error) {
 	in.Options = in.Options.complete()
-	e := &engine{in: in, redact: hide, verify: verify}
+	e := &engine{execution: &execution{in: in, redact: hide, verify: verify, activityIDs: map[string]int{}}}
+	e.root = e
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.finalCheck = workflow.NewMutex(ctx)
 	e.control = &control{e: e}
@@ -205,6 +221,9 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if err := e.enterPhase(ctx, at); err != nil {
 		return nil, err
 	}
+	if e.round.Kind == pipeline.StageLanes {
+		return nil, e.runLanes(ctx, at)
+	}
 	if at.Step >= len(e.round.Steps) || e.conditionMet() || e.decided(at) {
 		return nil, e.leavePhase(ctx, at)
 	}
@@ -248,6 +267,7 @@ func (e *engine) historyFull(ctx workflow.Context) bool {
 // continueAsNew starts the next execution once everything is on disk and archived, no handler is running and no
 // signal is pending.
 func (e *engine) continueAsNew(ctx workflow.Context) error {
+	e.handingOver = true
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return err
 	}

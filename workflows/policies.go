@@ -51,9 +51,6 @@ func localOptions(ctx workflow.Context) workflow.Context {
 
 // uniqueActivityID makes an id unique within this execution: a cancelled activity still holds its id.
 func (e *engine) uniqueActivityID(id string) string {
-	if e.activityIDs == nil {
-		e.activityIDs = map[string]int{}
-	}
 	if e.activityIDs[id]++; e.activityIDs[id] > 1 {
 		return fmt.Sprintf("%s-%d", id, e.activityIDs[id])
 	}

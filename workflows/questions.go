@@ -254,6 +254,8 @@ func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message)
 func (e *engine) route(q run.Question, action string) (next *run.Place, redo string) {
 	answer, _ := q.Kind.Spec().Answer(action)
 	switch {
+	case e.round.Kind == pipeline.StageLanes: // the lane continues as it decides
+		return nil, ""
 	case answer.Effect.Has(run.ContinuesAfter):
 		return e.routes.forward, ""
 	case answer.Effect.Has(run.RepeatsSubject):

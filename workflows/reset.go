@@ -28,6 +28,7 @@ func afterReset(ctx workflow.Context, what string) bool {
 
 // checkAfterReset asks the directory, before the first action after a reset, whether its run is already done.
 func (e *engine) checkAfterReset(ctx workflow.Context) error {
+	e = e.root
 	if e.j.final {
 		return errFinal
 	}

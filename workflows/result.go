@@ -14,7 +14,7 @@ import (
 func (p *pass) settle(ctx workflow.Context, last bool) error {
 	res := p.result
 	phase := p.e.round.Stage
-	tree, err := p.syncWorkspace(ctx, res)
+	tree, err := p.changesOf(ctx, res)
 	if err != nil {
 		return err
 	}

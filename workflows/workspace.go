@@ -22,6 +22,19 @@ func (e *engine) workspace() *contract.Tree {
 	return &contract.Tree{PlanUse: e.planUse(), Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
 }
 
+// changesOf returns the event about the changes of a pass. Those of a lane are synced when the lane is merged.
+func (p *pass) changesOf(ctx workflow.Context, res *contract.PassResult) (*run.WorkspaceUpdated, error) {
+	if p.e.lane == nil {
+		return p.syncWorkspace(ctx, res)
+	}
+	if res.Changes == nil || res.Outcome != run.CategoryOK {
+		return nil, nil
+	}
+	ev := *res.Changes
+	ev.Step, ev.Call = p.step.Key, p.callID
+	return &ev, nil
+}
+
 // syncWorkspace updates the run's checkout to what a pass left, and returns the event to journal. It runs before
 // the pass settles, so that the journal has both events or none and the sync can be repeated.
 func (p *pass) syncWorkspace(ctx workflow.Context, res *contract.PassResult) (*run.WorkspaceUpdated, error) {

@@ -17,6 +17,7 @@ type StepContext struct {
 	Base     string        `json:"base,omitempty"`     // base commit of the workspace
 	Steering []string      `json:"steering,omitempty"` // instructions of operators
 	Parent   *run.Blob     `json:"parent,omitempty"`   // the brief of the run that this one follows up
+	Item     *ItemUse      `json:"item,omitempty"`     // of a lane
 	Recorded *run.Blob     `json:"recorded,omitempty"` // those of a replay's source
 }
 

@@ -259,6 +259,7 @@ type Round struct {
 	PauseAfter bool               `json:"pause_after,omitempty"` // pause for a review after the round
 	Gate       string             `json:"quality_gate,omitempty"`
 	Threshold  *float64           `json:"threshold,omitempty"`
+	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
 	Steps      []Step             `json:"steps"`
 }
 
@@ -332,6 +333,7 @@ type PassInput struct {
 	Pictures   *run.Blob    `json:"pictures,omitempty"`
 	Tree       *Tree        `json:"tree,omitempty"`  // the workspace to copy
 	Scope      *run.Scope   `json:"scope,omitempty"` // that the changes are compared with
+	Item       *ItemUse     `json:"item,omitempty"`  // of a lane
 	// of the role's previous call in the stage, if it continues its session
 	Session     *run.KeptSession `json:"session,omitempty"`
 	TimeoutMS   int64            `json:"timeout_ms"`

@@ -105,7 +105,7 @@ func phase(e run.Event) string {
 	return *e.Phase
 }
 
-func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s", p.Step, p.Round, p.Member) }
+func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s/%s", p.Step, p.Round, p.Lane, p.Member) }
 
 func (c *collector) start(e run.Event) {
 	var p run.RunStart
@@ -129,7 +129,8 @@ func (c *collector) fail(e run.Event) {
 	var p run.PassAttempt
 	e.Decode(&p)
 	f := Failure{
-		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Attempt: p.Attempt,
+		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Item: p.Item,
+		Attempt:  p.Attempt,
 		Category: p.Category.In(c.fold.Current().Wording), Message: p.Message,
 	}
 	if f.CostKnown = run.CostExact; p.Category.Info().Retry == run.RetryAttempts && p.Category != run.CategorySpawnFailed {
@@ -167,7 +168,7 @@ func (c *collector) pass(e run.Event) {
 	all.Add(p.Spend)
 	r := Pass{
 		Seq: e.Seq, Number: p.Number, Step: p.Step, Call: p.Call, Stage: phase(e), Round: p.Round, Role: p.Role,
-		Member: p.Member, Title: p.Title, Outcome: p.Outcome.In(c.fold.Current().Wording),
+		Member: p.Member, Item: p.Item, Title: p.Title, Outcome: p.Outcome.In(c.fold.Current().Wording),
 		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
 		USD: all.USD, Unknown: all.Unknown, CostKnown: run.KnownOf(all.USD, all.Unknown),
 		Reused: p.Reused, Modified: p.Modified,

@@ -97,6 +97,7 @@ type Pass struct {
 	Round       int              `json:"round"`
 	Role        string           `json:"role"`
 	Member      string           `json:"member"`
+	Item        string           `json:"item,omitempty"` // of a lane
 	Title       string           `json:"title"`
 	Outcome     run.Category     `json:"outcome"` // ok, or the error that ended it
 	Attempts    int              `json:"attempts"`
@@ -139,6 +140,7 @@ type Failure struct {
 	Round    int          `json:"round"`
 	Role     string       `json:"role"`
 	Member   string       `json:"member"`
+	Item     string       `json:"item,omitempty"` // of a lane
 	Attempt  int          `json:"attempt"`
 	Category run.Category `json:"category"`
 	Message  string       `json:"message"`

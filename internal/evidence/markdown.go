@@ -152,7 +152,9 @@ func name(number int, step string) string {
 }
 
 // who returns the role, or the title of a command.
-func (r Pass) who() string { return cmp.Or(r.Member, r.Role, r.Title) }
+func (r Pass) who() string {
+	return strings.TrimSpace(cmp.Or(r.Member, r.Role, r.Title) + " " + r.Item)
+}
 
 func (r Pass) changes() string {
 	switch {
@@ -171,7 +173,8 @@ func (e Evidence) failures(p *page) {
 	p.line("Attempts that failed:\n")
 	p.table("#", "round", "role", "attempt", "why", "cost")
 	for _, f := range e.Failures {
-		p.row(name(f.Number, f.Step), fmt.Sprint(f.Round), cmp.Or(f.Member, f.Role), fmt.Sprint(f.Attempt),
+		p.row(name(f.Number, f.Step), fmt.Sprint(f.Round), strings.TrimSpace(cmp.Or(f.Member, f.Role)+" "+f.Item),
+			fmt.Sprint(f.Attempt),
 			string(f.Category)+": "+f.Message, f.cost())
 	}
 	p.line("")

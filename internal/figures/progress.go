@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -92,6 +93,9 @@ func inFlightOf(s Source, now time.Time) []InFlightCall {
 	var out []InFlightCall
 	_, round, step, ok := s.step()
 	for _, f := range s.State.InFlight {
+		if l, ok := s.State.Lane(f.Lane); ok {
+			f.Member = cmp.Or(f.Member, f.Role) + " " + l.Name
+		}
 		fl := InFlightCall{Step: f.Step, Member: f.Member, Role: f.Role, Call: f.Call, Attempt: f.Attempt}
 		if t, known := parse(f.StartedAt); known {
 			fl.Since, fl.Elapsed = t, max(0, now.Sub(t))

@@ -34,7 +34,7 @@ const maxText = 32 << 10
 
 // textsOf reads the texts of a pass within the remaining space.
 func (s source) textsOf(p evidence.Pass, space *int) texts {
-	out := texts{Title: figures.Title(cmp.Or(p.Member, p.Role, p.Title))}
+	out := texts{Title: strings.TrimSpace(figures.Title(cmp.Or(p.Member, p.Role, p.Title)) + " " + p.Item)}
 	if result := result(p); result != "" {
 		out.Title += ": " + result
 	}

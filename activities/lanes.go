@@ -1,0 +1,294 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/pass"
+	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// lanesRead is the maximum number of items in a result.
+const lanesRead = 100
+
+// ExpandLanes stores the list of a stage, and returns a part of it.
+func (a *Activities) ExpandLanes(ctx context.Context, in contract.ExpandInput) (contract.ExpandResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return contract.ExpandResult{}, err
+	}
+	list := contract.LaneList{Version: 1}
+	if in.List == "" {
+		if list.Items, err = a.laneItems(ctx, s, in); err != nil {
+			return contract.ExpandResult{}, err
+		}
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return contract.ExpandResult{}, err
+		}
+		b, err := blobs.Put(ctx, s, raw)
+		if err != nil {
+			return contract.ExpandResult{}, err
+		}
+		in.List = b.Digest
+	} else if err := s.GetJSON(ctx, store.Digest(in.List), &list); err != nil {
+		return contract.ExpandResult{}, err
+	}
+	res := contract.ExpandResult{List: in.List, Count: len(list.Items)}
+	first := min(in.From, len(list.Items))
+	for _, item := range list.Items[first:min(first+lanesRead, len(list.Items))] {
+		item.Text = ""
+		res.Items = append(res.Items, item)
+	}
+	return res, nil
+}
+
+// laneItems returns the items of a stage's list.
+func (a *Activities) laneItems(ctx context.Context, s *store.Store,
+	in contract.ExpandInput) ([]contract.LaneItem, error) {
+	plan, err := a.plan(ctx, s, in.Plan)
+	if err != nil {
+		return nil, err
+	}
+	if in.Stage < 0 || in.Stage >= len(plan.Stages) || plan.Stages[in.Stage].Lanes == nil {
+		return nil, badInput("read the plan: stage %d has no lanes", in.Stage+1)
+	}
+	lanes := plan.Stages[in.Stage].Lanes
+	var texts []string
+	if lanes.Source == pipeline.ItemsOfGlob {
+		if in.Tree == nil {
+			return nil, badInput("list the files of %s: the run has no workspace", lanes.In)
+		}
+		t, err := tree.Load(ctx, s, store.Digest(in.Tree.Digest))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range t.Entries {
+			if e.Mode != tree.ModeFolder && (pipeline.Paths{lanes.In}).Covers(e.Path, false) {
+				texts = append(texts, e.Path)
+			}
+		}
+	} else if texts, err = a.repliedItems(ctx, s, in, plan, *lanes); err != nil {
+		return nil, err
+	}
+	if len(texts) > pipeline.MaxLanes {
+		return nil, badInput("the list %s has %d items; the maximum is %d", lanes.In, len(texts), pipeline.MaxLanes)
+	}
+	return keyed(texts), nil
+}
+
+// repliedItems returns the items in the reply of a role or the output of a command.
+func (a *Activities) repliedItems(ctx context.Context, s *store.Store, in contract.ExpandInput, plan *pipeline.Plan,
+	lanes pipeline.Lanes) ([]string, error) {
+	if in.Reply == nil {
+		return nil, badInput("the list %s is missing: its step has no valid reply", lanes.In)
+	}
+	raw, err := blobs.Get(ctx, s, in.Reply.Digest)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	if lanes.Source == pipeline.ItemsOfCommand {
+		for line := range strings.Lines(string(raw)) {
+			if line = strings.TrimSpace(line); line != "" {
+				texts = append(texts, line)
+			}
+		}
+		return texts, nil
+	}
+	items, err := pass.Items(string(raw), "")
+	if err != nil {
+		return nil, badInput("read the list %s: %v", lanes.In, err)
+	}
+	for _, item := range items {
+		var text string
+		if json.Unmarshal(item, &text) != nil {
+			text = string(item)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// keyed names each item by the start of its digest. Equal items are numbered.
+func keyed(texts []string) []contract.LaneItem {
+	used := map[string]int{}
+	items := make([]contract.LaneItem, len(texts))
+	for i, text := range texts {
+		key := string(store.DigestOf([]byte(text)))[:12]
+		if used[key]++; used[key] > 1 {
+			key = fmt.Sprintf("%s-%d", key, used[key])
+		}
+		items[i] = contract.LaneItem{Key: key, Name: itemName(text), Text: text}
+	}
+	return items
+}
+
+// itemName is the text of an item, or its name, id, path or title, in at most 80 characters.
+func itemName(text string) string {
+	var object map[string]any
+	if json.Unmarshal([]byte(text), &object) == nil {
+		for _, key := range []string{"name", "id", "path", "file", "title"} {
+			if name, ok := object[key].(string); ok && name != "" {
+				text = name
+				break
+			}
+		}
+	}
+	name := []rune(strings.Join(strings.Fields(text), " "))
+	if len(name) > 80 {
+		return string(name[:79]) + "…"
+	}
+	return string(name)
+}
+
+// item returns the text of an item of a stored list.
+func (a *Activities) item(ctx context.Context, s *store.Store, use *contract.ItemUse) (string, error) {
+	if use == nil {
+		return "", nil
+	}
+	var list contract.LaneList
+	if err := s.GetJSON(ctx, store.Digest(use.List), &list); err != nil {
+		return "", err
+	}
+	if use.Index < 0 || use.Index >= len(list.Items) {
+		return "", badInput("the list %s has %d items, not %d", use.List, len(list.Items), use.Index+1)
+	}
+	return list.Items[use.Index].Text, nil
+}
+
+// MergeLane merges the changes of a lane, and updates the checkout. Repeating it changes nothing.
+func (a *Activities) MergeLane(ctx context.Context, in contract.MergeInput) (contract.MergeResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return contract.MergeResult{}, err
+	}
+	merged, conflicts, err := mergeTrees(ctx, s, in.Base, in.Tree.Tree, in.Lane)
+	if err != nil || len(conflicts) > 0 {
+		return contract.MergeResult{Conflicts: conflicts[:min(len(conflicts), maxInlineFiles)], Count: len(conflicts)}, err
+	}
+	sync := in.SyncWorkspaceInput
+	before := sync.Tree.Tree
+	sync.Previous, sync.DiffFrom, sync.Tree.Tree = &before, &before, merged
+	out, err := a.SyncWorkspace(ctx, sync)
+	if err != nil {
+		return contract.MergeResult{}, err
+	}
+	if out.Changes != nil {
+		out.Changes.Commit = out.Commit
+	}
+	return contract.MergeResult{Changes: out.Changes, Recovered: out.Recovered}, nil
+}
+
+// mergeTrees merges the changes from base to lane into a stored tree. git merges contents and renames, and decides what
+// conflicts.
+func mergeTrees(ctx context.Context, s *store.Store, base, into, lane run.Blob) (run.Blob, []string, error) {
+	var trees [3]tree.Tree
+	for i, b := range []run.Blob{base, into, lane} {
+		t, err := tree.Load(ctx, s, store.Digest(b.Digest))
+		if err != nil {
+			return run.Blob{}, nil, err
+		}
+		trees[i] = t
+	}
+	merged := tree.Merge(trees[0], trees[1], trees[2])
+	if merged.Both != nil {
+		conflicts, err := mergeContents(ctx, s, trees, &merged)
+		if err != nil || len(conflicts) > 0 {
+			return run.Blob{}, conflicts, err
+		}
+	}
+	if err := tree.Put(ctx, s, merged.Tree); err != nil {
+		return run.Blob{}, nil, err
+	}
+	return workspace.Blob(tree.Saved{Digest: merged.Tree.Digest(), Tree: merged.Tree}), nil, nil
+}
+
+// mergeContents has git merge the paths that both sides changed, with what they were renamed from or to.
+func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merged *tree.Merged) ([]string, error) {
+	var sides [3][]repo.MergeFile
+	known := map[string]tree.Entry{} // by mode and content, with its permissions
+	for i, t := range trees {
+		for _, path := range merged.Both {
+			e, ok := t.At(path)
+			if !ok || e.Mode == tree.ModeFolder {
+				continue
+			}
+			f, err := mergeFile(ctx, s, e)
+			if err != nil {
+				return nil, err
+			}
+			sides[i] = append(sides[i], f)
+			known[fileKey(f)] = e
+		}
+	}
+	out, err := repo.MergeTrees(ctx, sides[0], sides[1], sides[2])
+	if err != nil || len(out.Conflicts) > 0 {
+		return out.Conflicts, err
+	}
+	var entries []tree.Entry
+	for _, f := range out.Files {
+		e, ok := known[fileKey(f)]
+		if !ok {
+			if e, err = newEntry(ctx, s, f); err != nil {
+				return nil, err
+			}
+		}
+		e.Path = f.Path
+		entries = append(entries, e)
+	}
+	merged.Tree = merged.Tree.With(entries...)
+	return nil, nil
+}
+
+func fileKey(f repo.MergeFile) string { return f.Mode + " " + string(store.DigestOf(f.Content)) }
+
+func mergeFile(ctx context.Context, s *store.Store, e tree.Entry) (repo.MergeFile, error) {
+	switch e.Mode {
+	case tree.ModeSymlink:
+		return repo.MergeFile{Path: e.Path, Mode: "120000", Content: []byte(e.Link)}, nil
+	case tree.ModeExecutable:
+		content, err := blobs.Get(ctx, s, string(e.Digest))
+		return repo.MergeFile{Path: e.Path, Mode: "100755", Content: content}, err
+	}
+	content, err := blobs.Get(ctx, s, string(e.Digest))
+	return repo.MergeFile{Path: e.Path, Mode: "100644", Content: content}, err
+}
+
+// newEntry stores a file whose content git merged.
+func newEntry(ctx context.Context, s *store.Store, f repo.MergeFile) (tree.Entry, error) {
+	if f.Mode == "120000" {
+		return tree.Entry{Mode: tree.ModeSymlink, Link: string(f.Content)}, nil
+	}
+	b, err := blobs.Put(ctx, s, f.Content)
+	e := tree.Entry{Mode: tree.ModeFile, Perm: fs.FileMode(0o644), Size: int64(len(f.Content)),
+		Digest: store.Digest(b.Digest)}
+	if f.Mode == "100755" {
+		e.Mode, e.Perm = tree.ModeExecutable, 0o755
+	}
+	return e, err
+}
+
+// itemVariable is the variable with the item in the environment of a call of a lane.
+const itemVariable = "PASSBOOK_ITEM"
+
+// withItem adds the item of a lane to the environment of its call.
+func (a *Activities) withItem(ctx context.Context, s *store.Store, in contract.PassInput, cmd *agent.Command) error {
+	if in.Item == nil {
+		return nil
+	}
+	text, err := a.item(ctx, s, in.Item)
+	cmd.ExtraEnv = map[string]string{itemVariable: strings.ReplaceAll(text, "\x00", "")}
+	return err
+}
