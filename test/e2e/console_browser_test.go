@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/browser"
-	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -87,7 +86,8 @@ func (b *chromium) tab(selector string) {
 		}
 		b.press(kb.Tab)
 	}
-	b.t.Fatalf("no Tab leads to %s", selector)
+	page, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	b.t.Fatalf("no Tab leads to %s on %s (%v)", selector, page, err)
 }
 
 // enter writes a text into a field; nothing if the text is empty.
@@ -180,39 +180,4 @@ func chromiums() map[string]bool {
 		all["Chromium without scripts"] = false
 	}
 	return all
-}
-
-// testRevertInChromium cancels a run that asks, reverts it after a preview and answers it, by the keys of a browser.
-func testRevertInChromium(t *testing.T, h *environment) {
-	for _, scripts := range chromiums() {
-		tr := h.trial(t)
-		b := h.chromium(t, h.console(""), scripts)
-		tr.steerAgents("verdicts", "rejected\nrejected\nrejected\nrejected\n")
-		tr.begin()
-		tr.asked(run.QuestionHandoff)
-		path := "/runs/" + metaOf(t, tr.dir).RunID
-		b.open(path)
-		b.tab(`a[href$="/do/cancel"]`)
-		b.press(kb.Enter)
-		b.until(`!!document.querySelector(".danger")`)
-		b.send(`.danger`)
-		until(t, "the run is cancelled", func() bool { return statusIs(tr.dir, run.Cancelled) })
-		b.open(path + "/checkpoints")
-		b.tab(`a[href*="/do/revert"]`)
-		b.press(kb.Enter)
-		b.until(`!!document.querySelector(".preview")`)
-		require.True(t, b.is(`document.querySelector(".preview").innerText.includes("What is left behind")`))
-		b.tab(`#stay_paused`)
-		b.press(" ")
-		b.send(`.danger`)
-		until(t, "the run rests there", func() bool { return statusIs(tr.dir, run.Paused) })
-		require.Len(t, of[run.RunReverted](eventsOf(t, tr.dir), run.KindRunReverted), 1)
-		b.open(path)
-		b.send(`form[action$="/do/resume"] button`)
-		q := tr.asked(run.QuestionHandoff)
-		b.message(tr, workflows.VerbDecide, workflows.Message{Action: "continue"})
-		tr.asked(run.QuestionDelivery, q)
-		b.message(tr, workflows.VerbDecide, workflows.Message{Action: "approve"})
-		tr.over(run.Done)
-	}
 }

@@ -16,18 +16,14 @@ func TestReview(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, "PASSBOOK_IDLE=1h") // a test that waits for its turn still finds the server
 	h.starter("server", "start")
-	tests := map[string]func(*testing.T, *environment){
+	for name, test := range map[string]func(*testing.T, *environment){
 		"approved": testApproved, "rejected": testRejected, "dirty source": testDirtySource,
 		"dirty target": testDirtyTarget, "conflict": testConflict,
 		"gate": testFixedGate, "plan only": testPlanOnly, "follow-up": testFollowUp,
 		"what was planned": testFromRunPlan, "lost at a gate": testLostAtAGate,
 		"moved": testMovedWhileItWaits, "turns in a folder": testTurns, "written by init": testInit,
 		"decided": testDecided, "by pages": testByPages,
-	}
-	if *bothWays {
-		tests["revert in Chromium"] = testRevertInChromium
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, h.within(t))
