@@ -211,7 +211,7 @@ func operationOf(words []string) (name string, args []string) {
 		return "evidence", args
 	case name == "snapshot" && len(args) > 0 && args[0] == "list":
 		return "snapshots", args[1:]
-	case name == "decide" && !slices.Contains(args, "--action"):
+	case name == "decide" && len(args) > 0 && !slices.Contains(args, "--action"):
 		return "question", slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--show" })
 	}
 	return name, args

@@ -46,7 +46,8 @@ func TestAdviceNamesOperations(t *testing.T) {
 			`{"config":"FILE"}`,
 		"starter budget /runs/1 --usd 200, then starter resume /runs/1": `tool_budget {"run":"/runs/1","usd":200}, then ` +
 			`tool_resume {"run":"/runs/1"}`,
-		"starter decide RUN": `tool_question {"run":"r1"}`,
+		"starter decide RUN":                      `tool_question {"run":"r1"}`,
+		"(allowed: starter decide, starter diff)": "(allowed: tool_decide, tool_diff)",
 		"starter decide /runs/1 --action continue_with_waiver --feedback TEXT": `tool_decide ` +
 			`{"action":"continue_with_waiver","feedback":"TEXT","run":"/runs/1"}`,
 		"make it readable, or run \"starter resume RUN\" in a terminal with the variables": "make it readable, or run " +

@@ -123,7 +123,13 @@ func (h Host) Find(name string) (projector.Dir, error) {
 	}
 	d, err := operations.FindHere(h.Settings.StateDir, name, h.Trust)
 	var unknown *operations.NameError
-	if errors.As(err, &unknown) && len(unknown.Found) == 0 && h.Suggest != nil {
+	if !errors.As(err, &unknown) || len(unknown.Found) > 0 {
+		return d, err
+	}
+	if listed, err := h.findByID(name); err == nil { // in the folder for runs, as lists show it
+		return listed, nil
+	}
+	if h.Suggest != nil {
 		err = fmt.Errorf("%w%s", err, h.Suggest(name))
 	}
 	return d, err

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -111,6 +112,20 @@ func TestClientsNameTheirOwnOperations(t *testing.T) {
 		`"next":["passbook_resume {\"run\":\"`+w.root+`/runs/run-1\"}"]`)
 	require.Contains(t, string(call("passbook_promote", map[string]any{"run": "run-1", "to": "x"})),
 		"(allowed: passbook_status, passbook_diagnose, passbook_resume, passbook_cancel, ")
+}
+
+// TestRunsOfTheListAreFound: a run in the folder for runs, which this machine has not recorded, has the name that the
+// list shows.
+func TestRunsOfTheListAreFound(t *testing.T) {
+	w := newTargetWorld(t)
+	t.Setenv("TEMPORAL_ADDRESS", "")
+	w.journaledRun(t, "aaaa-copied", run.WordingStages)
+	require.NoError(t, os.Remove(filepath.Join(w.state, "runs", "aaaa-copied")))
+	output, code := w.here("status", "aaaa-cop", "--json")
+	require.Equal(t, 0, code, output)
+	output, code = w.here("status", "aaaa-copy")
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, "did you mean")
 }
 
 // TestEveryVerbIsACommandInMessages: the packages below know which words begin a command.
