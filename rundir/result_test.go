@@ -133,12 +133,12 @@ func TestResultThatIsNotTaken(t *testing.T) {
 			c.write(t, layout.EventsFile, strings.Replace(string(text), `"thread_id":"th"`, `"thread_id":"TH"`, 1))
 		}, "event 1 of events.jsonl is not the one in the store"},
 		"no segments": {finish(t, 9, done), func(c completed) { clear(c.store) },
-			"the store does not confirm for its journal: segment "},
+			"the store does not confirm its journal: segment "},
 		"a damaged segment": {finish(t, 9, done), func(c completed) {
 			for digest := range c.store {
 				c.store[digest] = []byte("{")
 			}
-		}, "the store does not confirm for its journal: segment "},
+		}, "the store does not confirm its journal: segment "},
 		"no meta.json": {finish(t, 9, done), func(c completed) { require.NoError(t, os.Remove(c.d.Path(layout.MetaFile))) },
 			"meta.json: no such file or directory"},
 	} {
