@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -221,6 +222,25 @@ func TestLogin(t *testing.T) {
 }
 
 // TestFailedLoginsAreLimited: a client that guesses gets no more answers, and a valid token still works.
+// TestUnusableTokensAreNotDescribed: a client that may be anybody learns no path of this machine. The operator does.
+func TestUnusableTokensAreNotDescribed(t *testing.T) {
+	terminal, w := io.Pipe()
+	d := newDesk(t, func(s *Server) { s.errors = slog.New(slog.NewTextHandler(w, nil)) })
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(terminal).ReadString('\n')
+		line <- text
+	}()
+	file := filepath.Join(d.root, "state", "console", "tokens.json")
+	require.NoError(t, os.Chmod(file, 0o644))
+	r, body := d.get("/v1/runs")
+	p := d.problem(r, body)
+	require.Equal(t, http.StatusServiceUnavailable, p.Status)
+	require.NotContains(t, body, d.root)
+	require.Contains(t, p.Detail, "the console cannot read its tokens")
+	require.Contains(t, <-line, file+" can be read or written by other users (mode 0644)")
+}
+
 func TestFailedLoginsAreLimited(t *testing.T) {
 	d := newDesk(t)
 	now := time.Now()
