@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -33,7 +34,12 @@ func Serve(ctx context.Context, h api.Host, can api.Access, in io.ReadCloser, ou
 		return err
 	}
 	s.AddReceivingMiddleware(identified)
-	return s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	err = s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: maxMessage})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read the messages of the MCP client: %w; each line is one JSON-RPC message of at most %d MiB: "+
+			"correct the client, and let it start this command again", err, maxMessage>>20)
+	}
+	return err
 }
 
 // clientKey is the key of the name of the client in a context.

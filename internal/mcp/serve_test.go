@@ -110,7 +110,14 @@ func TestHugeMessage(t *testing.T) {
 	}()
 	_, err := w.out.ReadString('\n')
 	require.ErrorIs(t, err, io.EOF)
-	require.Error(t, <-w.ended)
+	require.ErrorContains(t, <-w.ended, "each line is one JSON-RPC message of at most 1 MiB: correct the client")
+}
+
+// TestNoMessage: the program that runs this command sends something else.
+func TestNoMessage(t *testing.T) {
+	w := newWire(t, newDesk(t, api.CanOperate).host)
+	w.send("garbage")
+	require.ErrorContains(t, <-w.ended, "read the messages of the MCP client: invalid character 'g'")
 }
 
 // TestWaits: several waits do not block other requests. A cancelled one ends at once.
