@@ -18,7 +18,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, csrf, ok, err := s.who(r)
 		switch {
-		case err != nil: // its text names a path, which a client without an identity is not told
+		case err != nil: // its text names a path, which is not for clients without an identity
 			s.errors.Error("check a token", "error", err)
 			refuse(w, newProblem(api.CodeUnavailable, "check the token: the console cannot read its tokens; the terminal "+
 				"of the console has the cause"))
