@@ -118,25 +118,34 @@ func (l *Ledger) settle(ctx context.Context, s *store.Store, r *record, mine boo
 
 // found returns the rows of a delivery that the ledger lacks.
 func (l *Ledger) found(ctx context.Context, of calls.Ledger, r *record, mine bool) ([]row, error) {
+	rows, err := l.costsOf(ctx, of, r)
+	if err != nil || len(rows) > 0 || !r.open() {
+		return rows, err
+	}
+	kind, err := l.ended(ctx, of, r, mine)
+	if err != nil || kind == "" {
+		return nil, err
+	}
+	// Meanwhile its worker may have stored the answer and removed the folder of the call.
+	if rows, err = l.costsOf(ctx, of, r); err != nil || len(rows) > 0 {
+		return rows, err
+	}
+	return []row{{At: run.Time(l.opt.Now()), Kind: kind, Of: r.key()}}, nil
+}
+
+// costsOf returns the costs of a delivery that its store has and the ledger lacks.
+func (l *Ledger) costsOf(ctx context.Context, of calls.Ledger, r *record) (rows []row, err error) {
 	all, err := of.Costs(ctx)
 	if err != nil {
 		return nil, &storeError{err}
 	}
-	var rows []row
 	at := run.Time(l.opt.Now())
 	for _, c := range all {
 		if c.Delivery == r.Delivery && !r.has(c.Part) {
 			rows = append(rows, row{At: at, Kind: kindCost, Of: r.key(), Part: c.Part, Spend: brief(c.Spend)})
 		}
 	}
-	if len(rows) > 0 || !r.open() {
-		return rows, nil
-	}
-	kind, err := l.ended(ctx, of, r, mine)
-	if err != nil || kind == "" {
-		return nil, err
-	}
-	return []row{{At: at, Kind: kind, Of: r.key()}}, nil
+	return rows, nil
 }
 
 // brief is a cost without the prices that it was computed with.

@@ -117,6 +117,43 @@ func TestWhoEndsACall(t *testing.T) {
 	}
 }
 
+// TestAnswerThatIsStoredMeanwhile: at any moment of a settlement by another call, the worker stores the answer and
+// removes the folder of its call. The call is not lost, and costs what it costs.
+func TestAnswerThatIsStoredMeanwhile(t *testing.T) {
+	moment := 0
+	for stored := true; stored; {
+		moment++
+		h := newHost(t)
+		require.Nil(t, h.reserve("r/1", Budget{}))
+		dir := filepath.Join(h.dir, "scratch")
+		c := calls.Claim{Version: 1, Call: "r/1", Host: "here", Role: "writer", At: run.Time(h.now), Scratch: dir}
+		c.Supervisor.PID, c.Worker = 1<<30, h.call("").Worker
+		require.NoError(t, h.of("r/1").Claim(t.Context(), c, 1))
+		exit := filepath.Join(dir, "1", supervisor.ExitFile)
+		require.NoError(t, os.MkdirAll(filepath.Dir(exit), 0o700))
+		raw, err := json.Marshal(map[string]any{"version": supervisor.Version})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(exit, raw, 0o600))
+		now := h.opt.Now
+		at := 0
+		stored = false
+		h.opt.Now = func() time.Time {
+			if at++; at == moment {
+				stored = true
+				h.answer("r/1", 1, exact(2))
+				require.NoError(t, os.RemoveAll(dir))
+			}
+			return now()
+		}
+		require.NoError(t, h.settleAll(t))
+		h.opt.Now = now
+		h.settled("r/1")
+		require.Len(t, h.lines(), map[bool]int{false: 1, true: 2}[stored], "moment %d", moment)
+		require.InDelta(t, map[bool]float64{true: 2}[stored], h.used().USD, 1e-9)
+	}
+	require.Greater(t, moment, 3, "one moment is between two reads of the store")
+}
+
 // stores opens stores by their URLs; one that it lacks is away.
 type stores map[string]*store.Store
 
