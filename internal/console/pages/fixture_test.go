@@ -201,6 +201,7 @@ type desk struct {
 	t         testing.TB
 	root      string
 	handler   http.Handler
+	streams   *streams
 	connected int // attempts to connect to a server
 	can       api.Access
 	base      string // of a link; empty: a login
@@ -218,6 +219,7 @@ func newDesk(t testing.TB) *desk {
 		}}
 	s := newSite(h)
 	s.now = func() time.Time { return morning.Add(time.Hour) }
+	d.streams = &s.streams
 	pages := s.routes()
 	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := access.WithCSRF(access.With(r.Context(), access.Identity{Name: "ada", Can: d.can, Base: d.base}), "the-token")

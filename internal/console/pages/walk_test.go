@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -144,7 +145,7 @@ func TestPageReportsThatItIsOld(t *testing.T) {
 	dir := asking(t, first, morning).write(d.root)
 	b := openTab(t, d)
 	b.open("/runs/" + first)
-	b.until(`document.getElementById("connection").hidden`)
+	require.Eventually(t, func() bool { return d.streams.open.Load() == 1 }, time.Minute, 5*time.Millisecond)
 	away := filepath.Join(t.TempDir(), "away")
 	require.NoError(t, os.Rename(dir.Root, away))
 	b.until(`document.getElementById("connection").innerText.includes("can no longer be read")`)
