@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReducedServerHasNoClouds prepares the source in an empty cache, in four processes' places at the same time.
+// TestReducedServerHasNoClouds prepares the source in an empty cache, four times concurrently.
 func TestReducedServerHasNoClouds(t *testing.T) {
 	cache := t.TempDir()
 	var paths [4]string
@@ -47,7 +47,7 @@ func TestReducedServerHasNoClouds(t *testing.T) {
 	}
 }
 
-// TestExchangeRefuses shows what somebody sees who updates the server, or adds a file that replaces another.
+// TestExchangeRefuses shows the errors after an update of the server, and of a new file that replaces another.
 func TestExchangeRefuses(t *testing.T) {
 	dir, pkg := t.TempDir(), t.TempDir()
 	write := func(path, text string) {

@@ -222,7 +222,7 @@ func TestLogin(t *testing.T) {
 }
 
 // TestFailedLoginsAreLimited: a client that guesses gets no more answers, and a valid token still works.
-// TestUnusableTokensAreNotDescribed: a client that may be anybody learns no path of this machine. The operator does.
+// TestUnusableTokensAreNotDescribed: a client without access receives no path of this machine. The log has it.
 func TestUnusableTokensAreNotDescribed(t *testing.T) {
 	terminal, w := io.Pipe()
 	d := newDesk(t, func(s *Server) { s.errors = slog.New(slog.NewTextHandler(w, nil)) })

@@ -100,7 +100,7 @@ func (h *host) paid(id string, s run.Spend) {
 	h.settled(id)
 }
 
-// TestFilesAreForTheOwner: nobody else may read what calls cost.
+// TestFilesAreForTheOwner: other users cannot read what calls cost.
 func TestFilesAreForTheOwner(t *testing.T) {
 	h := newHost(t)
 	h.paid("r/1", exact(1))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var walk = flag.Int("sim.walk", 200, "TestWalk crashes at one of so many steps on the disk; 1: at each")
+var walk = flag.Int("sim.walk", 200, "TestWalk crashes at every Nth step on the disk; 1: at each")
 
 // TestWalk executes the first runs from the seed on that nothing else disturbs, of a page and of a tree, once for each
 // step of its workers on the disk: the worker crashes at that step, in the middle of a write, too.
