@@ -7,13 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/internal/browser/tab"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -29,31 +28,12 @@ type chromium struct {
 // chromium opens the login link of a console in a window as small as a phone.
 func (h *environment) chromium(t *testing.T, c *console, scripts bool) *chromium {
 	t.Helper()
-	program, err := browser.Find("")
-	if err != nil {
-		t.Skip(err)
-	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.Flag("disable-background-networking", true))
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), opts...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(alloc)
-	t.Cleanup(end)
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	t.Cleanup(cancel)
-	b := &chromium{t: t, ctx: ctx, base: c.url}
-	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(360, 760), command(emulation.SetScriptExecutionDisabled,
-		emulation.SetScriptExecutionDisabledParams{Value: !scripts}),
+	b := &chromium{t: t, ctx: tab.Open(t, c.url, deadline).Context, base: c.url}
+	require.NoError(t, chromedp.Do(b.ctx, chromedp.EmulateViewport(360, 760),
+		tab.Command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts}),
 		chromedp.Navigate(strings.TrimSpace(h.starter("console", "link")))))
 	b.until(`location.pathname === "/inbox"`)
 	return b
-}
-
-func command[P any](c cdp.Command[P, cdp.Empty], p P) chromedp.Action[chromedp.Void] {
-	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-		_, err := cdp.Call(ctx, t, c, p)
-		return chromedp.Void{}, err
-	}
 }
 
 func (b *chromium) open(path string) {
