@@ -43,6 +43,13 @@ func (h Host) EffectiveStatus(ctx context.Context, d rundir.Dir, recorded run.St
 	return s
 }
 
+// Observe reads the journal of a run, and its status as EffectiveStatus returns it.
+func (h Host) Observe(ctx context.Context, d rundir.Dir) (rundir.Now, run.EffectiveStatus, error) {
+	return operations.Observe(d.Now, func(recorded run.Status) run.EffectiveStatus {
+		return h.EffectiveStatus(ctx, d, recorded)
+	})
+}
+
 // Peek connects to a running server, without starting anything.
 func (h Host) Peek(ctx context.Context, claim run.Claim) (operations.Operator, error) {
 	conn, err := connect.Find(h.Settings)

@@ -26,15 +26,17 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
 		return s, err
 	}
-	if s.Now, err = d.Now(); err != nil {
-		return s, err
-	}
 	if d.Foreign() {
+		if s.Now, err = d.Now(); err != nil {
+			return s, err
+		}
 		s.Effective = run.NewEffectiveStatus(s.Now.State.Status, run.LiveUnknown, ForeignDetail)
 		s.Projects, err = fsck.CrossParent(ctx, d)
 		return s, err
 	}
-	s.Effective = h.EffectiveStatus(ctx, d, s.Now.State.Status)
+	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
+		return s, err
+	}
 	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
 		s.Lost = projector.Lost(d, s.Now.State)
 	}

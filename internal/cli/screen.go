@@ -48,6 +48,11 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 			return recorded, string(recorded)
 		}
 		s := a.host().EffectiveStatus(ctx, d, recorded)
+		if s.Status == run.Interrupted { // the run may have ended since the screen read it
+			if _, again, err := a.host().Observe(ctx, d); err == nil {
+				s = again
+			}
+		}
 		held.set(a.heldLine(s, d))
 		return s.Status, view.Describe(s)
 	}

@@ -65,14 +65,15 @@ func (e *examiner) run(ctx context.Context, o *operations.Operator, d rundir.Dir
 		return
 	}
 	name := fmt.Sprintf("run %.8s", claim.RunID)
-	now, err := d.Now()
+	now, s, err := operations.Observe(d.Now, func(recorded run.Status) run.EffectiveStatus {
+		if o == nil {
+			return run.NewEffectiveStatus(recorded, run.LiveUnknown, "no server answers")
+		}
+		return o.EffectiveStatus(ctx, d.CurrentClaim(claim), recorded)
+	})
 	if err != nil {
 		e.add(Problem, "runs", name, e.typed("check %s", d.Root), "%v", err)
 		return
-	}
-	s := run.NewEffectiveStatus(now.State.Status, run.LiveUnknown, "no server answers")
-	if o != nil {
-		s = o.EffectiveStatus(ctx, d.CurrentClaim(claim), now.State.Status)
 	}
 	written := s.Liveness == run.LiveOpen && errors.Is(now.Why, fs.ErrNotExist) // in a moment
 	switch {

@@ -33,11 +33,10 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 		return Decision{}, err
 	}
 	m = o.hidden(m)
-	now, err := dir.Now()
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return Decision{}, err
 	}
-	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
 	q, open := now.State.Asks()
 	if !open {
 		if err := workflows.CheckDecision(now.State, m); err != nil {

@@ -11,7 +11,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc/codes"
 
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -33,6 +35,33 @@ func (o Operator) EffectiveStatus(ctx context.Context, claim run.Claim, recorded
 		return run.NewEffectiveStatus(recorded, run.LiveUnknown, "Temporal does not answer: "+err.Error())
 	}
 	return effectiveBy(recorded, d.Status, workflows.StatusFromAttributes(d.TypedSearchAttributes))
+}
+
+// Observe reads the journal of a run, and asks Temporal about its workflow.
+func (o Operator) Observe(ctx context.Context, d projector.Dir,
+	claim run.Claim) (rundir.Now, run.EffectiveStatus, error) {
+	return Observe(d.Now, func(recorded run.Status) run.EffectiveStatus {
+		return o.EffectiveStatus(ctx, d.CurrentClaim(claim), recorded)
+	})
+}
+
+// Observe combines the journal of a run with the answer of Temporal. A run that ends between both reads would look
+// interrupted: its journal was read before the end, its workflow is closed. Such a run is read again until its journal
+// is the same: a workflow closes after its end is in the journal.
+func Observe(read func() (rundir.Now, error),
+	ask func(recorded run.Status) run.EffectiveStatus) (rundir.Now, run.EffectiveStatus, error) {
+	last := int64(-1)
+	for {
+		now, err := read()
+		if err != nil {
+			return now, run.EffectiveStatus{}, err
+		}
+		s := ask(now.State.Status)
+		if s.Status != run.Interrupted || now.Tail.Seq == last {
+			return now, s, nil
+		}
+		last = now.Tail.Seq
+	}
 }
 
 // effectiveBy returns the standing of a run from the status of its execution and the status that it shows.

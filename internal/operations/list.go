@@ -161,11 +161,17 @@ func indexed(stateDir string) (map[string]string, error) {
 
 // Describe returns the row and the folded state of one run directory, with its status as Temporal knows it.
 func (o Operator) Describe(ctx context.Context, d projector.Dir) (Row, run.State, error) {
-	r, now, err := read(d)
+	var r Row
+	again := func() (now rundir.Now, err error) {
+		r, now, err = read(d)
+		return now, err
+	}
+	now, s, err := Observe(again, func(recorded run.Status) run.EffectiveStatus {
+		return o.EffectiveStatus(ctx, r.claim, recorded)
+	})
 	if err != nil {
 		return Row{}, run.State{}, err
 	}
-	s := o.EffectiveStatus(ctx, r.claim, r.EffectiveStatus.Recorded)
 	s.Held, s.NoWorker = o.Held(ctx, r.RunID, s), o.NoWorker(ctx, r.claim, s)
 	r.setStatus(s)
 	return r, now.State, nil
@@ -254,6 +260,11 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 	queues := o.polled()
 	for i, r := range rows {
 		effective := o.rowStatus(ctx, r, there)
+		if effective.Status == run.Interrupted { // it may have ended since it was read
+			if again, err := rowOf(projector.At(r.Directory)); err == nil {
+				rows[i], effective = again, o.rowStatus(ctx, again, there)
+			}
+		}
 		effective.NoWorker = queues.noWorker(ctx, effective, queuesOf(r.claim))
 		rows[i].setStatus(effective)
 		delete(there, r.RunID)

@@ -33,6 +33,7 @@ import (
 
 // fakeTemporal lists executions, a page each, and describes those of described.
 type fakeTemporal struct {
+	describing func() // before a workflow is described
 	client.Client
 	executions []*workflowpb.WorkflowExecutionInfo
 	described  map[string]enumspb.WorkflowExecutionStatus
@@ -69,6 +70,9 @@ func (f *fakeTemporal) ListWorkflow(_ context.Context,
 }
 
 func (f *fakeTemporal) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
+	if f.describing != nil {
+		f.describing()
+	}
 	status, there := f.described[id]
 	if !there {
 		return nil, serviceerror.NewNotFound("no such workflow")

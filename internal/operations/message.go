@@ -55,11 +55,10 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 			&PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f",
 				m.USD, most)}}
 	}
-	now, err := dir.Now()
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return workflows.Ack{}, err
 	}
-	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
 	begun := now.Tail.Seq > 0
 	if effective.Liveness == run.LiveOpen && begun || effective.Liveness == run.LiveUnknown {
 		if verb == workflows.VerbResume && claim.Host == o.Host { // on another host the folder may have another name

@@ -17,11 +17,11 @@ func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err != nil {
 		return Reopened{}, err
 	}
-	now, err := dir.Now()
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err
 	}
-	if effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status); effective.Liveness != run.LiveOpen {
+	if effective.Liveness != run.LiveOpen {
 		return o.Reopen(ctx, dir, r)
 	}
 	_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,

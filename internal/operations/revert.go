@@ -184,11 +184,10 @@ func (o Operator) Cancel(ctx context.Context, dir projector.Dir) error {
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return err
 	}
-	now, err := dir.Now()
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return err
 	}
-	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
 	switch {
 	case effective.Status == run.Cancelled:
 		return nil

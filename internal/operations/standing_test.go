@@ -1,10 +1,14 @@
 package operations
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -52,5 +56,44 @@ func TestClaimNamesTheNamespaceOfHostedTemporal(t *testing.T) {
 			Namespace: "default"}.cluster(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, id)
+	}
+}
+
+// The end of a run is in its journal before its workflow closes. Who read the journal before the end and asked Temporal
+// after it must not report an interrupted run.
+func TestRunThatEndsWhileItIsReadIsNotInterrupted(t *testing.T) {
+	for name, read := range map[string]func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error){
+		"one run": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			r, s, err := o.Describe(t.Context(), projector.At(filepath.Join(root, "a")))
+			require.Equal(t, run.Done, s.Status)
+			return r.EffectiveStatus, err
+		},
+		"its journal": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			now, s, err := o.Observe(t.Context(), projector.At(filepath.Join(root, "a")), run.Claim{RunID: "a"})
+			require.Equal(t, run.Done, now.State.Status)
+			return s, err
+		},
+		"the list": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			rows, lost, err := Here(t.TempDir(), root)
+			require.NoError(t, err)
+			l, err := o.List(t.Context(), rows, lost, Filter{})
+			require.Len(t, l.Runs, 1)
+			return l.Runs[0].EffectiveStatus, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			dir := filepath.Join(root, "a")
+			wrote(t, dir, "a", "small", "running")
+			f := &fakeTemporal{attributes: true, described: map[string]enumspb.WorkflowExecutionStatus{"a": completed}}
+			f.describing = func() {
+				f.describing = nil
+				require.NoError(t, os.RemoveAll(dir))
+				wrote(t, dir, "a", "small", "done")
+			}
+			s, err := read(t, Operator{Client: f, Namespace: "default"}, root)
+			require.NoError(t, err)
+			require.Equal(t, run.Done, s.Status)
+		})
 	}
 }

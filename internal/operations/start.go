@@ -182,11 +182,10 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return st, err
 	}
-	now, err := dir.Now()
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return st, err
 	}
-	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
 	if now.Tail.Seq == 0 && effective.Liveness == run.LiveOpen { // another start was faster
 		if now, err = firstEvent(ctx, dir); err != nil {
 			return st, err
