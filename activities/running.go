@@ -172,7 +172,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	st.command = step.Kind == pipeline.KindRun
 	st.dir = filepath.Join(a.cfg.Scratch, calls.FolderName(in.Call), strconv.Itoa(delivery))
 	cmd := agent.Command{
-		Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
+		Run: in.RunID, Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
 		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
 	}
 	if err := a.withItem(ctx, l.Store, in, &cmd); err != nil {

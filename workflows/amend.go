@@ -19,7 +19,7 @@ const VerbAmend = "amend"
 func (c *control) validateAmend(m Message) error {
 	switch {
 	case m.Plan == nil || m.Plan.Plan == "" || m.Plan.Inputs == "":
-		return refuse("the plan is missing: run \"starter amend RUN --config FILE\"")
+		return refuse("the plan is missing: run \"starter amend %s --config FILE\"", shell.Quote(c.runID()))
 	case c.Revert != nil:
 		return unmet("the run is being reverted to %s: send the message again after that", c.Revert.To)
 	}

@@ -131,7 +131,7 @@ func TestAmendWithoutPlanIsRefused(t *testing.T) {
 	var empty *reply
 	w.agent.will(call(1, 1), after(func() { empty = w.update("amend", nil) }))
 	w.done()
-	require.ErrorContains(t, empty.refused, "the plan is missing")
+	require.ErrorContains(t, empty.refused, `the plan is missing: run "starter amend run-1 --config FILE"`)
 }
 
 // TestAmendmentSurvivesContinueAsNew: each execution of one step goes by the plan in force.

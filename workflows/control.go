@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -151,7 +152,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			Description: d.update,
 			Validator: func(_ workflow.Context, m Message) error {
 				if m.lacksReason(verb) {
-					return errReasonRequired()
+					return c.errReasonRequired()
 				}
 				return c.validate(verb, m)
 			},
@@ -202,7 +203,7 @@ func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, err
 	}
 	if m.lacksReason(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion,
 		1) != workflow.DefaultVersion {
-		return Ack{}, errReasonRequired()
+		return Ack{}, c.errReasonRequired()
 	}
 	if c.changesLocation(m) {
 		if err := c.relocate(ctx, verb, m); err != nil {
@@ -218,12 +219,12 @@ func (m Message) lacksReason(verb string) bool {
 	return verb == VerbResume && m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == ""
 }
 
-func errReasonRequired() error {
-	return refuse(
-		"force needs a reason: send {\"force\":true,\"reason\":\"TEXT\"} or run \"starter resume RUN --force " +
-			"--reason TEXT\"",
-	)
+func (c *control) errReasonRequired() error {
+	return refuse(`force needs a reason: send {"force":true,"reason":"TEXT"} or run "starter resume %s --force `+
+		`--reason TEXT"`, shell.Quote(c.runID()))
 }
+
+func (c *control) runID() string { return c.e.in.Target.RunID }
 
 // drainSignals handles signals that have arrived and were not received: no signal is lost at the end of an
 // execution.
@@ -370,7 +371,7 @@ func (c *control) validate(verb string, m Message) error {
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
 			return unmet(`%s. Fix the cause, then send {"force":true,"reason":"TEXT"} or `+
-				`run "starter resume RUN --force --reason TEXT"`, repeatedFailure(s))
+				`run "starter resume %s --force --reason TEXT"`, repeatedFailure(s), shell.Quote(c.runID()))
 		}
 	case VerbDecide:
 		if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {

@@ -57,6 +57,7 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures},
 		[]string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
 	require.ErrorContains(t, refused, "001 failed in 3 consecutive starts")
+	require.ErrorContains(t, refused, "starter resume run-1 --force")
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 3)
 	require.True(t, resumed[2].Force)
@@ -64,7 +65,7 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 	require.ErrorContains(t, unexplained, "force needs a reason")
 	output := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
 	require.Len(t, output, 1, "the signal without a reason")
-	require.Contains(t, output[0].Reason, "force needs a reason")
+	require.Contains(t, output[0].Reason, `run "starter resume run-1 --force --reason TEXT"`)
 	require.Nil(t, w.dir.state(t).Failure)
 }
 

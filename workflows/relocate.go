@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -49,7 +50,7 @@ func (c *control) validateMove(verb string, m Message) error {
 		return nil
 	case verb != VerbRehome && (verb != VerbResume || m.Queue != ""):
 		return refuse(`a %s message cannot move the run: send rehome {"dir":"/new"} first, or `+
-			`run "starter resume RUN --output-dir /new"`, verb)
+			`run "starter resume %s --output-dir /new"`, verb, shell.Quote(c.runID()))
 	case m.Dir != "" && !path.IsAbs(m.Dir):
 		return refuse("%s is not an absolute path", m.Dir)
 	}

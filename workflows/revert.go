@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -27,8 +28,8 @@ func (c *control) validateRevert(m Message) error {
 	s := c.e.j.state
 	switch {
 	case m.To == "":
-		return refuse("the checkpoint is missing: send {\"to\":\"cp-S3\"}; run \"starter checkpoints RUN\" to list " +
-			"them")
+		return refuse(`the checkpoint is missing: send {"to":"cp-S3"}; run "starter checkpoints %s" to list them`,
+			shell.Quote(c.runID()))
 	case c.Revert != nil && c.Revert.To == m.To:
 		return nil
 	case c.Revert != nil:

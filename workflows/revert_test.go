@@ -147,7 +147,7 @@ func TestRevertPreconditions(t *testing.T) {
 				"starter replay, starter fork). Pause it " +
 				"first",
 		},
-		{"to nowhere", message{}, `the checkpoint is missing: send {"to":"cp-S3"}`},
+		{"to nowhere", message{}, `the checkpoint is missing: send {"to":"cp-S3"}; run "starter checkpoints run-1"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -244,6 +244,11 @@ func TestStartRefuses(t *testing.T) {
 			func(c *Command) { c.Argv = []string{"./agent.sh"} }, ErrNotFound, "agent.sh", run.CategorySpawnFailed,
 			true,
 		},
+		"a program of a run": {
+			func(c *Command) { c.Argv, c.Run = []string{"./agent.sh"}, "run 1" }, ErrNotFound,
+			"under agent.run in the pipeline file, then run: starter amend 'run 1' --config FILE",
+			run.CategorySpawnFailed, true,
+		},
 		"a file that is no program": {
 			func(c *Command) { c.Argv = []string{c.Prompt} }, fs.ErrPermission, "not an executable file",
 			run.CategorySpawnFailed, true,

@@ -39,6 +39,7 @@ type Command struct {
 	Prompt      string            // a regular file, its standard input
 	Stdout      string            // created; must not exist, so no earlier answer is overwritten
 	Stderr      string            // likewise
+	Run         string            // id of the run, for messages; empty: unknown
 	Mark        string            // value of MarkEnv, unique: identifies processes of a lost supervisor
 	Timeout     time.Duration     // on the monotonic clock; 0: none
 	Idle        time.Duration     // maximum time without output; 0: none
@@ -79,7 +80,7 @@ func (c Command) Find() error {
 	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		return nil
 	}
-	_, err := lookPath(name, c.Dir, c.Environ())
+	_, err := c.lookPath()
 	return err
 }
 
@@ -91,7 +92,7 @@ func (c Command) call() (supervisor.Call, error) {
 	if c.Refused != nil {
 		return supervisor.Call{}, fmt.Errorf("start agent %s: %w", c.Argv[0], c.Refused)
 	}
-	program, err := lookPath(c.Argv[0], c.Dir, c.Environ())
+	program, err := c.lookPath()
 	call := supervisor.Call{
 		Path: program, Argv: c.Argv, Dir: c.Dir, Stdin: c.Prompt, Stdout: c.Stdout, Stderr: c.Stderr,
 		Timeout: c.Timeout, Idle: c.Idle, Output: cmp.Or(c.Output, DefaultOutput), Grace: cmp.Or(c.Grace, DefaultGrace),

@@ -77,7 +77,7 @@ type Issue struct {
 	file string // the derived file, or folder, to be rebuilt; empty: none
 }
 
-// rule is the description of a code. RUN in a hint is replaced by the directory.
+// rule is the description of a code. RUN in a hint is replaced by the directory, and RUN-ID by the id of the run.
 type rule struct {
 	code     Code
 	severity Severity
@@ -91,7 +91,7 @@ const (
 	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"
-	hintWhole   = "starter rebuild ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
+	hintWhole   = "starter rebuild RUN-ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
 	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
 	hintForeign = "inspect it with the program that wrote the directory: nothing is repaired automatically"
 	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
@@ -105,7 +105,7 @@ func ownRules() []rule {
 	return []rule{
 		{StreamMissing, SeverityError, hintWhole},
 		{ClaimDamaged, SeverityError,
-			"copy run.json or owner.json back; a run.json that is lost is written by starter rebuild ID " +
+			"copy run.json or owner.json back; a run.json that is lost is written by starter rebuild RUN-ID " +
 				"--output-dir RUN"},
 		{MetaMissing, SeverityError, hintRepair},
 		{MetaUnreadable, SeverityError, hintRepair},

@@ -369,6 +369,10 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	remove(t, d, layout.MetaFile)
 	require.Equal(t, "starter repair-state "+d.Root+" --apply", check(t, d).Issues[0].Hint)
 
+	spaced := d.Root + " x"
+	require.NoError(t, os.Rename(d.Root, spaced))
+	require.Equal(t, "starter repair-state '"+spaced+"' --apply", check(t, projector.At(spaced)).Issues[0].Hint)
+
 	d, _ = bodyOf(t, "reference, done")
 	setKey(t, d, "status", `"running"`)
 	require.Equal(t, "starter repair-state "+d.Root+" --apply", check(t, d).Issues[0].Hint)

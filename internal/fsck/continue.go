@@ -124,7 +124,7 @@ func (x *examined) continued(ctx context.Context, blobs projector.Blobs, disk, k
 		x.broken = journal.LineDamage(disk, known, tail)
 		return slices.Concat(known, journal.NumberedBehind(disk, int64(len(known)))), nil
 	default:
-		return nil, &projector.OtherEventsError{Dir: x.dir.Root, Seq: firstOther(disk, known)}
+		return nil, projector.OtherEvents(x.dir, firstOther(disk, known))
 	}
 	i := slices.IndexFunc(x.found, func(i Issue) bool {
 		return slices.Contains([]Code{ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate}, i.Code)

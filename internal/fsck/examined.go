@@ -153,10 +153,19 @@ func (p places) String() string {
 	return text
 }
 
+// commands names the run in the commands of a hint. Its id may be unknown.
+func (x *examined) commands(hint string) string {
+	id := "RUN-ID"
+	if claim, err := x.dir.Claim(); err == nil && claim.RunID != "" {
+		id = shell.Quote(claim.RunID)
+	}
+	return strings.NewReplacer("RUN-ID", id, "RUN", shell.Quote(x.dir.Root)).Replace(hint)
+}
+
 // issue returns a finding.
 func (x *examined) issue(c Code, file, message string) Issue {
 	r, _ := ruleOf(c)
-	hint := strings.ReplaceAll(r.hint, "RUN", x.dir.Root)
+	hint := x.commands(r.hint)
 	if !x.own && !repairedAnywhere(c) && (r.hint == hintRepair || r.hint == hintRebuild) {
 		hint = hintForeign
 	}

@@ -164,7 +164,7 @@ func TestFailedRepairLeavesNothing(t *testing.T) {
 		require.False(t, res.Applied)
 		require.Empty(t, res.Changes)
 		require.Empty(t, res.BackupPath)
-		require.Contains(t, res.RepairHint, "starter rebuild")
+		require.Contains(t, res.RepairHint, "starter rebuild run-1 --output-dir OTHER")
 		require.Equal(t, before, look(t, d))
 	}
 }

@@ -68,7 +68,7 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 		return res, fmt.Errorf("repair: %w; what was there is in %s", err, folder)
 	}
 	if same, err := x.same(ctx, o, folder, backups); err != nil || same {
-		res.Changes, res.BackupPath, res.RepairHint = []Change{}, "", hintInVain
+		res.Changes, res.BackupPath, res.RepairHint = []Change{}, "", x.commands(hintInVain)
 		return res, err
 	}
 	res.Applied, res.AuditPath = true, path.Join(folder, "audit.json")

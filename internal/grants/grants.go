@@ -19,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/keyfile"
+	"github.com/passbook-run/passbook/internal/shell"
 )
 
 // File is the key of the host, in the state directory: 32 random bytes in Base64.
@@ -36,6 +37,7 @@ type Key struct {
 // RefusedError reports a use that the key did not grant.
 type RefusedError struct {
 	What    string // of the use: a directory, a plan
+	Run     string // whose use it is; empty: unknown
 	Missing bool   // there is no grant
 	Key     string // path of the key that it was checked with
 	Limit   string // if grants are not checked: why the use is outside of the settings
@@ -45,14 +47,20 @@ func (e *RefusedError) Error() string {
 	switch {
 	case e.Limit != "":
 		return fmt.Sprintf("use of %s refused: %s", e.What, e.Limit)
+	case e.Missing && e.Run == "":
+		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it; "+
+			"create schedules again", e.What)
 	case e.Missing:
 		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it; "+
-			"continue the run with \"starter resume RUN\" (if a question is open: \"starter decide RUN\"), and create "+
-			"schedules again", e.What)
+			"continue the run with \"%s\" (if a question is open: \"%s\"), and create schedules again", e.What,
+			shell.Line("starter", "resume", e.Run), shell.Line("starter", "decide", e.Run))
 	}
-	return fmt.Sprintf("use of %s refused: it was not granted with the key %s of this worker. If the run was started on "+
-		"another host, give both one key (PASSBOOK_GRANT_KEY_FILE); if the key is new, run \"starter resume RUN\"",
-		e.What, e.Key)
+	text := fmt.Sprintf("use of %s refused: it was not granted with the key %s of this worker. If the run was started on "+
+		"another host, give both one key (PASSBOOK_GRANT_KEY_FILE)", e.What, e.Key)
+	if e.Run != "" {
+		text += fmt.Sprintf("; if the key is new, run \"%s\"", shell.Line("starter", "resume", e.Run))
+	}
+	return text
 }
 
 // KeyError reports a key that cannot be used. It does not contain the key.
@@ -124,7 +132,7 @@ func (k *Key) Check(in contract.Granted) error {
 			continue
 		}
 		if !hmac.Equal([]byte(p.Grant), []byte(k.Sign(p))) {
-			return &RefusedError{What: describe(p), Missing: p.Grant == "", Key: k.from}
+			return &RefusedError{What: describe(p), Run: runOf(p), Missing: p.Grant == "", Key: k.from}
 		}
 	}
 	return nil
@@ -161,6 +169,15 @@ func below(dir string, roots []string) bool {
 }
 
 // describe names a use: its kind, and what identifies it for an operator.
+// runOf is the run that uses something; empty: it does not exist yet, or there is none.
+func runOf(p contract.Permission) string {
+	switch p.Kind {
+	case contract.KindDirectory, contract.KindPlan, contract.KindEpoch:
+		return p.Values[0]
+	}
+	return ""
+}
+
 func describe(p contract.Permission) string {
 	switch p.Kind {
 	case contract.KindDirectory:

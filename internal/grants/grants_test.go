@@ -104,7 +104,8 @@ func TestChangedInputsAreRefused(t *testing.T) {
 		require.Error(t, k.Check(in), name)
 	}
 	require.ErrorContains(t, k.Check(contract.ProjectInput{Target: contract.Target{RunID: "run-1", Dir: "/runs/1"}}),
-		"use of directory /runs/1 for run run-1 refused: it has no grant")
+		`use of directory /runs/1 for run run-1 refused: it has no grant, because an earlier Passbook or another program `+
+			`started it; continue the run with "starter resume run-1"`)
 }
 
 // Values do not run into each other.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/shell"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -144,10 +142,6 @@ func (o Operator) updateID(verb string) string {
 	return verb + "-" + o.Request
 }
 
-// commandRun finds the placeholder of the run in a command. Refusals of workflows have it: those of signals are
-// journaled, and their bytes stay the same.
-var commandRun = regexp.MustCompile(`(starter [a-z-]+ )RUN\b`)
-
 func refusalOf(runID, verb string, err error) error {
 	var app *temporal.ApplicationError
 	var missing *serviceerror.NotFound
@@ -156,7 +150,7 @@ func refusalOf(runID, verb string, err error) error {
 		return nil
 	case errors.As(err, &app):
 		return &RefusedError{
-			Verb: verb, Why: commandRun.ReplaceAllString(app.Message(), "${1}"+shell.Quote(runID)),
+			Verb: verb, Why: app.Message(),
 			Conflict:           workflows.ConflictFrom(err),
 			FailedPrecondition: app.Type() == workflows.FailedPrecondition,
 		}

@@ -21,14 +21,24 @@ type Source struct {
 
 // OtherEventsError reports that a directory and the history contain different events. Nothing was written.
 type OtherEventsError struct {
-	Dir string
-	Seq int64 // the first that differs
+	RunID string
+	Dir   string
+	Seq   int64 // the first that differs
+}
+
+// OtherEvents returns the error of a directory.
+func OtherEvents(d Dir, seq int64) *OtherEventsError {
+	e := &OtherEventsError{RunID: "RUN-ID", Dir: d.Root, Seq: seq}
+	if claim, err := d.Claim(); err == nil {
+		e.RunID = claim.RunID
+	}
+	return e
 }
 
 func (e *OtherEventsError) Error() string {
 	return fmt.Sprintf("event %d of %s is not the one in history: nothing was written. If the line was damaged, "+
 		"restore it (starter repair-state %s --apply); otherwise rebuild into another directory (starter rebuild "+
-		"RUN-ID --output-dir OTHER) and compare the two", e.Seq, e.Dir, shell.Quote(e.Dir))
+		"%s --output-dir OTHER) and compare the two", e.Seq, e.Dir, shell.Quote(e.Dir), shell.Quote(e.RunID))
 }
 
 // Lines returns the whole journal of a source.
@@ -150,7 +160,7 @@ func (p *Projector) lacks(lines []string) ([]string, error) {
 			return nil, nil
 		}
 		if lines[i] != line {
-			return nil, &OtherEventsError{Dir: p.Dir.Root, Seq: int64(i + 1)}
+			return nil, OtherEvents(p.Dir, int64(i+1))
 		}
 	}
 	return lines[len(all.Lines):], nil
