@@ -34,8 +34,8 @@ chromium: ## install Chromium for the screenshots, unless there is a browser
 bubblewrap: ## install bubblewrap for the sandboxes of agents, unless it is there
 	@scripts/bubblewrap || echo "Tests of sandboxes are skipped."
 
-agents: ## install claude, codex and gemini at the tested versions into the user's cache with npm (900 MB), unless they are there
-	@go run ./test/realcli/install || echo "Tests of real agent programs are skipped."
+agents: ## install claude, codex, gemini and the MCP inspector at the tested versions into the user's cache with npm (1.1 GB), unless they are there
+	@go run ./test/realcli/install || echo "Tests of the missing programs are skipped."
 
 cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
 	@go -C tools run ./cluster start

@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // bearer adds a token to requests.
@@ -28,6 +29,27 @@ func (d *desk) mcp(can api.Access) *sdk.ClientSession {
 	require.NoError(d.t, err)
 	d.t.Cleanup(func() { require.NoError(d.t, c.Close()) })
 	return c
+}
+
+// TestToolsReturnWhatTheirSchemasDescribe calls every tool that reads.
+func TestToolsReturnWhatTheirSchemasDescribe(t *testing.T) {
+	c := newDesk(t).mcp(api.CanRead)
+	for tool, err := range c.Tools(t.Context(), nil) {
+		require.NoError(t, err)
+		schema, err := testenv.Schema(tool.OutputSchema)
+		require.NoError(t, err)
+		in := map[string]any{"run": letter}
+		switch tool.Name {
+		case "passbook_list", "passbook_inbox":
+			delete(in, "run")
+		case "passbook_pass":
+			in["pass"] = 4
+		}
+		r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: in})
+		require.NoError(t, err)
+		require.False(t, r.IsError, "%s: %v", tool.Name, r.Content)
+		require.NoError(t, schema.Validate(r.StructuredContent), tool.Name)
+	}
 }
 
 // TestMCPOffersWhatTheTokenAllows: a client has the tools of its token, acts in its name, and names runs by ids.

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -26,7 +27,7 @@ type desk struct {
 	t       *testing.T
 	client  *sdk.ClientSession
 	host    api.Host
-	schemas map[string]*jsonschema.Resolved // of outputs, by the name of the tool
+	schemas map[string]*jsonschema.Schema // of outputs, by the name of the tool
 }
 
 func newDesk(t *testing.T, can api.Access) *desk {
@@ -48,24 +49,21 @@ func newDesk(t *testing.T, can api.Access) *desk {
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), here, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	d := &desk{t: t, client: c, host: h, schemas: map[string]*jsonschema.Resolved{}}
+	d := &desk{t: t, client: c, host: h, schemas: map[string]*jsonschema.Schema{}}
 	for tool, err := range c.Tools(t.Context(), nil) {
 		require.NoError(t, err)
-		d.schemas[tool.Name] = resolved(t, tool.OutputSchema)
+		d.schemas[tool.Name] = compiled(t, tool.OutputSchema)
 	}
 	return d
 }
 
-// resolved reads a schema as a client gets it.
-func resolved(t *testing.T, schema any) *jsonschema.Resolved {
+// compiled validates a schema as a client gets it.
+func compiled(t *testing.T, schema any) *jsonschema.Schema {
 	t.Helper()
-	raw, err := json.Marshal(schema)
+	s, err := testenv.Schema(schema)
 	require.NoError(t, err)
-	var s jsonschema.Schema
-	require.NoError(t, json.Unmarshal(raw, &s))
-	r, err := s.Resolve(nil)
-	require.NoError(t, err)
-	return r
+	require.Equal(t, []string{"object"}, s.Types.ToStrings())
+	return s
 }
 
 // call calls a tool. Its output follows its schema, and the text is the same JSON.
@@ -116,7 +114,7 @@ func TestToolsFollowTheTable(t *testing.T) {
 			require.Equal(t, o.Destructive, *tool.Annotations.DestructiveHint, name)
 			require.Equal(t, reflect.Struct, o.Input.Kind(), name)
 			require.NotEmpty(t, tool.Description)
-			resolved(t, tool.InputSchema)
+			compiled(t, tool.InputSchema)
 		}
 		var want []string
 		for _, o := range api.Table() {

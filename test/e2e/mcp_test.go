@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -22,7 +23,7 @@ func (h *environment) client(name string, args ...string) *sdk.ClientSession {
 	return c
 }
 
-// call calls a tool. problem is the text of an error.
+// call calls a tool, whose result follows its schema. problem is the text of an error.
 func call(t *testing.T, c *sdk.ClientSession, tool string, in map[string]any) (out map[string]any, problem string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "passbook_" + tool, Arguments: in})
@@ -30,6 +31,14 @@ func call(t *testing.T, c *sdk.ClientSession, tool string, in map[string]any) (o
 	text := r.Content[0].(*sdk.TextContent).Text
 	if r.IsError {
 		return nil, text
+	}
+	for described, err := range c.Tools(t.Context(), nil) {
+		require.NoError(t, err)
+		if described.Name == "passbook_"+tool {
+			schema, err := testenv.Schema(described.OutputSchema)
+			require.NoError(t, err, tool)
+			require.NoError(t, schema.Validate(r.StructuredContent), tool)
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &out))
 	return out, ""

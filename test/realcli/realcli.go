@@ -1,9 +1,10 @@
-// Package realcli installs the command lines of model providers (claude, codex and gemini) from npm at fixed versions,
-// and points them at a model API on loopback. Only tests and `make agents` use it.
+// Package realcli installs programs from npm at fixed versions: the command lines of model providers (claude, codex and
+// gemini), which it points at a model API on loopback, and the inspector of MCP. Only tests and `make agents` use it.
 package realcli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,11 +16,12 @@ import (
 	"github.com/passbook-run/passbook/test/modelapi"
 )
 
-// CLI is the command line of a provider.
+// CLI is the command line of a provider, or another program.
 type CLI struct {
-	Name    string // of its program
-	Package string // npm
-	Version string
+	Name      string // of its program
+	Package   string // npm
+	Version   string
+	integrity string // of the package, as npm records it
 
 	// program is a glob of its program below the folder of the installation.
 	program string
@@ -40,7 +42,8 @@ func All() []CLI { return []CLI{Claude(), Codex(), Gemini()} }
 func Claude() CLI {
 	return CLI{
 		Name: "claude", Package: "@anthropic-ai/claude-code", Version: "2.1.330",
-		program: "@anthropic-ai/claude-code-*/claude", API: modelapi.NewAnthropic,
+		integrity: "sha512-KQMl6kixLMGHRCDUhkUPebuBhw13MpxlH3+17QzHQx40FNVd1z3uFKUSqQXB5zF9vLQGcpoC/8wWe5R35lsWvQ==",
+		program:   "@anthropic-ai/claude-code-*/claude", API: modelapi.NewAnthropic,
 		Environ: func(url string) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-test",
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=1"}
@@ -53,7 +56,8 @@ func Claude() CLI {
 func Codex() CLI {
 	return CLI{
 		Name: "codex", Package: "@openai/codex", Version: "0.169.0",
-		program: "@openai/codex-*/vendor/*/bin/codex", API: modelapi.NewOpenAI,
+		integrity: "sha512-KhzYlkKPxoNssR8CEm45IjqnFWn7UtlF4CiD3tOJPea51xBs7MaHy0UQG9GSbCqk6Lrjn5QdJDV0QD1/FgWlGw==",
+		program:   "@openai/codex-*/vendor/*/bin/codex", API: modelapi.NewOpenAI,
 		Environ: func(string) []string { return []string{"CODEX_API_KEY=sk-test"} },
 		files: map[string]string{".codex/config.toml": `model = "gpt-5.5"
 model_provider = "loopback"
@@ -75,7 +79,8 @@ stream_max_retries = 1
 func Gemini() CLI {
 	return CLI{
 		Name: "gemini", Package: "@google/gemini-cli", Version: "0.61.0",
-		program: "@google/gemini-cli/bundle/gemini.js", script: true, API: modelapi.NewGemini,
+		integrity: "sha512-dbQ9A0qBtFJNi6XBkHvfZ6Azpn6PNgH/P8h2MZ67RLlX8hSAVjup39CRWqdRxZv7YXIuhrFaytr8y0jKnkoxnQ==",
+		program:   "@google/gemini-cli/bundle/gemini.js", script: true, API: modelapi.NewGemini,
 		Environ: func(url string) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_API_KEY=test", "GEMINI_CLI_NO_RELAUNCH=true"}
 		},
@@ -84,6 +89,15 @@ func Gemini() CLI {
  "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false, "maxAttempts": 1},
  "privacy": {"usageStatisticsEnabled": false}
 }`},
+	}
+}
+
+// Inspector is the MCP inspector, which has a CLI mode. Newer ones need Node.js 22.
+func Inspector() CLI {
+	return CLI{
+		Name: "mcp-inspector", Package: "@modelcontextprotocol/inspector", Version: "0.17.5",
+		integrity: "sha512-4IevkwKP1tvhxO5m48v21PMaxkGvMSHwbTSCW/ZRkYnqJidQDu9eoWaXKa7Q5347767bhi0HAjFfOiEt/r6jQQ==",
+		program:   "@modelcontextprotocol/inspector/cli/build/cli.js", script: true,
 	}
 }
 
@@ -142,6 +156,9 @@ func (c CLI) Install(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", temp,
 		c.Package+"@"+c.Version).CombinedOutput()
 	if err == nil {
+		err = c.genuine(temp)
+	}
+	if err == nil {
 		err = os.RemoveAll(dir) // incomplete: its program is missing
 	}
 	if err == nil {
@@ -155,6 +172,24 @@ func (c CLI) Install(ctx context.Context) error {
 	}
 	if _, err := c.Argv(); err != nil {
 		return fmt.Errorf("%s has no program for %s/%s: %w", c.Package, runtime.GOOS, runtime.GOARCH, err)
+	}
+	return nil
+}
+
+// genuine reports that npm has installed another package of that name and version.
+func (c CLI) genuine(dir string) error {
+	raw, err := os.ReadFile(filepath.Join(dir, "node_modules", ".package-lock.json"))
+	if err != nil {
+		return err
+	}
+	var lock struct {
+		Packages map[string]struct{ Integrity string }
+	}
+	if err := json.Unmarshal(raw, &lock); err != nil {
+		return fmt.Errorf("read what npm has installed: %w", err)
+	}
+	if got := lock.Packages["node_modules/"+c.Package].Integrity; got != c.integrity {
+		return fmt.Errorf("the integrity of %s is %q, want %s", c.Package, got, c.integrity)
 	}
 	return nil
 }

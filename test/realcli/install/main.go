@@ -1,4 +1,4 @@
-// Command install installs the command lines of model providers that are tested, and prints where they are.
+// Command install installs the programs from npm that tests use, and prints where they are.
 package main
 
 import (
@@ -15,7 +15,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	failed := false
-	for _, c := range realcli.All() {
+	for _, c := range append(realcli.All(), realcli.Inspector()) {
 		argv, err := c.Argv()
 		if err != nil {
 			fmt.Printf("Installing %s %s with npm into the user's cache (once)\n", c.Package, c.Version)

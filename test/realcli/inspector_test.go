@@ -1,0 +1,165 @@
+package realcli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+var inspectMCP = flag.Bool("inspector", false, "let the MCP inspector use both MCP servers")
+
+// inspector runs the MCP inspector in CLI mode against a server. Whatever it finds fails the test: it validates the
+// messages of the protocol, and each structured result against the schema of its tool.
+type inspector struct {
+	t       *testing.T
+	program []string
+	environ []string
+	dir     string
+	server  []string // its command, or its address with options
+}
+
+func (i inspector) ask(method string, args ...string) map[string]any {
+	i.t.Helper()
+	ctx, cancel := context.WithTimeout(i.t.Context(), 2*time.Minute)
+	defer cancel()
+	argv := append(append(append([]string{}, i.program...), "--cli"), i.server...)
+	cmd := exec.CommandContext(ctx, argv[0], append(append(argv[1:], "--method", method), args...)...)
+	cmd.Dir, cmd.Env = i.dir, i.environ
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	require.NoError(i.t, err, "%s %s: %s", method, args, complaints.String())
+	require.Empty(i.t, complaints.String(), "%s %s", method, args)
+	var answer map[string]any
+	require.NoError(i.t, json.Unmarshal(out, &answer), string(out))
+	return answer
+}
+
+// call calls a tool and returns its structured result.
+func (i inspector) call(tool string, args ...string) map[string]any {
+	i.t.Helper()
+	words := []string{"--tool-name", "passbook_" + tool}
+	for _, a := range args {
+		words = append(words, "--tool-arg", a)
+	}
+	answer := i.ask("tools/call", words...)
+	require.Nil(i.t, answer["isError"], "%s: %s", tool, answer["content"])
+	return answer["structuredContent"].(map[string]any)
+}
+
+// listed returns the names in a list.
+func (i inspector) listed(method, list, key string) (names []string) {
+	i.t.Helper()
+	for _, row := range i.ask(method)[list].([]any) {
+		names = append(names, row.(map[string]any)[key].(string))
+	}
+	return names
+}
+
+// TestInspector: the MCP inspector starts a run over stdio and decides it over HTTP, reads it with every tool that
+// reads and as a resource, and has no finding.
+func TestInspector(t *testing.T) {
+	if !*inspectMCP {
+		t.Skip("runs with -inspector: make test-all")
+	}
+	i := inspector{t: t, program: installed(t, Inspector()), dir: t.TempDir()}
+	project, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	programs, err := testenv.Programs(project, i.dir, "./starter", "./worker", "./internal/supervisor/passbook-call")
+	require.NoError(t, err)
+	starter, state, dir := filepath.Join(programs, "starter"), filepath.Join(i.dir, "state"), filepath.Join(i.dir, "run")
+	i.environ = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state)
+	for name, text := range map[string]string{"asks.yaml": asks, "p.md": "Do it.\n", "seed.md": "Notes\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(i.dir, name), []byte(text), 0o600))
+	}
+	command := func(args ...string) string {
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), starter, args...)
+		cmd.Dir, cmd.Env = i.dir, i.environ
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return strings.TrimSpace(string(out))
+	}
+	t.Cleanup(func() { command("server", "stop", "--now") })
+
+	stdio := i
+	stdio.server = []string{starter, "mcp"}
+	started := stdio.call("start", "config=asks.yaml", "directory="+dir)
+	id := started["run_id"].(string)
+	waited := stdio.call("wait", "run="+id)
+	require.Equal(t, true, waited["needs_input"])
+
+	http := i
+	address := serveConsole(t, i, starter)
+	http.server = []string{address + "/mcp", "--transport", "http", "--header",
+		"Authorization: Bearer " + command("token", "create", "inspector", "--can", "operate")}
+	for _, server := range []inspector{stdio, http} {
+		require.Len(t, server.listed("tools/list", "tools", "name"), len(api.Table()))
+		require.Contains(t, server.listed("resources/list", "resources", "uri"), "passbook://runs/"+id+"/evidence.md")
+		require.Contains(t, server.listed("resources/templates/list", "resourceTemplates", "uriTemplate"),
+			"passbook://runs/{run}/passes/{seq}/prompt")
+		require.Equal(t, id, server.call("status", "run="+id)["run_id"])
+		contents := server.ask("resources/read", "--uri", "passbook://runs/"+id+"/artifact")["contents"].([]any)
+		require.Equal(t, "Notes\n", contents[0].(map[string]any)["text"])
+	}
+	first := http.call("passes", "run="+id)["passes"].([]any)[0].(map[string]any)
+	for _, o := range api.Table() {
+		args := map[string][]string{"list": {}, "inbox": {}, "pass": {"run=" + id, "pass=" + string(seqOf(t, first))}}
+		if o.Access != api.CanRead {
+			continue
+		}
+		words, special := args[o.Name]
+		if !special {
+			words = []string{"run=" + id}
+		}
+		require.NotEmpty(t, http.call(o.Name, words...), o.Name)
+	}
+
+	http.call("steer", "run="+id, "text=Be brief.")
+	decided := http.call("decide", "run="+id, "action=continue", "note=it is right")
+	require.Contains(t, decided["message"], "decided: continue")
+	require.Equal(t, "done", stdio.call("wait", "run="+id)["status"])
+	journal, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+	require.NoError(t, err)
+	require.Regexp(t, `"note":"it is right".*"auth":"token inspector"`, string(journal))
+	require.Contains(t, string(journal), "Be brief.")
+}
+
+// seqOf is the number that names a pass.
+func seqOf(t *testing.T, pass map[string]any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(pass["seq"])
+	require.NoError(t, err)
+	return raw
+}
+
+// serveConsole starts `starter console` and returns its address.
+func serveConsole(t *testing.T, i inspector, starter string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), starter, "console", "--listen", "127.0.0.1:0")
+	cmd.Dir, cmd.Env = i.dir, i.environ
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() }) // the test's context has ended it
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	address := regexp.MustCompile(`http://\S+`).FindString(line)
+	require.NotEmpty(t, address, line)
+	return address
+}
