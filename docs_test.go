@@ -108,13 +108,31 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
 		"examples/README.md") {
-		for _, m := range regexp.MustCompile(`\]\(([^)#\s]+)`).FindAllStringSubmatch(read(t, page), -1) {
-			if !strings.Contains(m[1], "://") {
-				_, err := os.Stat(filepath.Join(filepath.Dir(page), m[1]))
-				require.NoError(t, err, "%s links to %s", page, m[1])
+		for _, m := range regexp.MustCompile(`\]\(([^)#\s]*)#?([^)\s]*)\)`).FindAllStringSubmatch(read(t, page), -1) {
+			target := page
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(page), m[1])
+			}
+			_, err := os.Stat(target)
+			require.NoError(t, err, "%s links to %s", page, m[1])
+			if m[2] != "" && strings.HasSuffix(target, ".md") {
+				require.Contains(t, anchors(read(t, target)), m[2], "%s links to a heading of %s", page, target)
 			}
 		}
 	}
+}
+
+// anchors are the links to the headings of a page, as GitHub names them.
+func anchors(page string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile("(?m)^#+ (.+)$").FindAllStringSubmatch(page, -1) {
+		plain := regexp.MustCompile(`[^\pL\pN_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		out = append(out, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return out
 }
 
 // One list of browsers is in Go, for the pictures; the other in a script, which runs before there is anything built.
