@@ -35,6 +35,12 @@ type Verified struct {
 	Gates  []Gate `json:"gates"`
 }
 
+// Results of a gate.
+const (
+	gatePassed = string(run.CategoryOK)
+	gateFailed = "failed"
+)
+
 // Gate is one command of a run. Equal commands of several steps are one gate.
 type Gate struct {
 	Steps      []string `json:"steps"`
@@ -192,13 +198,21 @@ func (v *verification) recorded(dir projector.Dir) error {
 		e.Decode(&p)
 		for i := range v.gates {
 			for _, key := range v.gates[i].Steps {
-				if key == p.Step && p.Value != "" {
-					v.gates[i].Recorded = p.Value
+				if key == p.Step { // only steps with a name have a value
+					v.gates[i].Recorded = commandResult(p)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// commandResult is the result of a command as the journal has it.
+func commandResult(p run.PassEnd) string {
+	if p.Outcome == run.CategoryOK && p.Validation.Passed {
+		return gatePassed
+	}
+	return gateFailed
 }
 
 // run runs one gate on a new copy of the tree.

@@ -52,6 +52,8 @@ func finished(t *testing.T, s *store.Store, commands ...string) (d projector.Dir
 			Definition: blobOf(t, s, "pipeline: p\n").Digest,
 			Workspace:  &run.Workspace{Kind: "dir", Source: from, Tree: b}}},
 		entry{run.KindWorkspaceUpdated, run.WorkspaceUpdated{Tree: b, Changed: 1}},
+		entry{run.KindPassEnd, run.PassEnd{Pass: run.Pass{Step: "test/1"}, Outcome: run.CategoryOK,
+			Validation: run.Validation{Passed: true}}},
 		entry{run.KindRunEnd, run.RunEnd{Status: run.Done}}), b.Digest
 }
 
@@ -86,6 +88,7 @@ func TestVerifyRedactsEnvironmentOfRun(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, v.Passed)
 	require.Equal(t, 4, v.Gates[0].ExitCode, v.Gates[0].Problem)
+	require.Equal(t, "ok", v.Gates[0].Recorded, "a step without a name has no value")
 	require.NotContains(t, v.Gates[0].Output, secret)
 	require.Regexp(t, `token \[.*\]\na\n`, v.Gates[0].Output)
 }
