@@ -36,8 +36,38 @@ func ShortCost(usd float64, unknown int) string {
 	return fmt.Sprintf("≥ $%.2f", usd)
 }
 
-// Text writes what a call cost.
-func (c Spend) Text() string { return ShortCost(c.USD, c.UnknownCalls()) }
+// CostPhrase is ShortCost without a heading: $1.20, cost ≥ $1.20, cost unknown.
+func CostPhrase(usd float64, unknown int) string {
+	text := ShortCost(usd, unknown)
+	if unknown > 0 {
+		return "cost " + text
+	}
+	return text
+}
+
+// Text writes what a call cost, and why that is unknown.
+func (c Spend) Text() string {
+	text := CostPhrase(c.USD, c.UnknownCalls())
+	if why := c.Why(); why != "" {
+		return text + ": " + why
+	}
+	return text
+}
+
+// Why is the reason why the cost of a call is not fully known; empty: it is known.
+func (c Spend) Why() string {
+	switch {
+	case c.UnknownCalls() <= 0:
+		return ""
+	case c.Known == CostAtLeast:
+		return "the agent's report is incomplete"
+	case c.Tokens == Tokens{}:
+		return "the agent reported no usage"
+	case c.Model == "":
+		return "no price is set for the agent"
+	}
+	return "no price is known for " + c.Model
+}
 
 // Asked reports whether a model was asked. Commands and answers that were paid for elsewhere ask none.
 func (c Spend) Asked() bool { return c.Known != "" || c.USD > 0 || c.Tokens != (Tokens{}) }

@@ -26,7 +26,7 @@ func TestUnknownCostIsNamedOnce(t *testing.T) {
 // TestLowerBoundIsShown describes a call that was ended: it cost at least what it reported.
 func TestLowerBoundIsShown(t *testing.T) {
 	call := run.Spend{USD: 0.25, Known: run.CostAtLeast}
-	require.Equal(t, "≥ $0.25", call.Text())
+	require.Equal(t, "cost ≥ $0.25: the agent's report is incomplete", call.Text())
 	var all run.Totals
 	all.Add(call)
 	all.Add(run.Spend{USD: 1, Known: run.CostExact})

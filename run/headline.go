@@ -50,10 +50,7 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if p.Value != "" && p.Verdict == "" && p.Role == commandRole {
 		extra += "  " + p.Value
 	}
-	cost := p.Spend.Text()
-	if p.Spend.UnknownCalls() > 0 {
-		cost = "cost " + cost
-	}
+	cost := CostPhrase(p.Spend.USD, p.Spend.UnknownCalls())
 	if total := e.After.Total(); total > 0 || e.After.UnknownCalls() == 0 {
 		extra = "  " + ShortCost(total, e.After.UnknownCalls()) + extra
 	}

@@ -32,8 +32,11 @@ func TestAskedAndUnknownCalls(t *testing.T) {
 		{Spend{USD: 0.004}, true, 0, "$0.00"},
 		{Spend{USD: 0.5}, true, 0, "$0.50"},
 		{Spend{Tokens: Tokens{CacheRead: 1}}, true, 0, "$0.00"},
-		{Spend{Known: CostUnknown}, true, 1, "unknown"},
-		{Spend{Known: CostAtLeast, USD: 1.2}, true, 1, "≥ $1.20"},
+		{Spend{Known: CostUnknown}, true, 1, "cost unknown: the agent reported no usage"},
+		{Spend{Known: CostUnknown, Tokens: Tokens{Input: 1}}, true, 1, "cost unknown: no price is set for the agent"},
+		{Spend{Known: CostUnknown, Tokens: Tokens{Input: 1}, Model: "m"}, true, 1,
+			"cost unknown: no price is known for m"},
+		{Spend{Known: CostAtLeast, USD: 1.2}, true, 1, "cost ≥ $1.20: the agent's report is incomplete"},
 		{Spend{Known: CostAtLeast, USD: 1, Covers: 3}, true, -2, "$1.00"},
 		{Spend{Known: CostExact, USD: 1, Covers: 2}, true, -2, "$1.00"},
 	} {

@@ -101,7 +101,7 @@ func lineageWords(r operations.Row) string {
 	if p := progressWords(r); p != "-" {
 		words += "  " + p
 	}
-	words += "  " + run.ShortCost(r.CostUSD, r.Unknown)
+	words += "  " + run.CostPhrase(r.CostUSD, r.Unknown)
 	if r.Score != nil {
 		words += "  score " + listedScore(r)
 	}
@@ -117,7 +117,8 @@ func (a *app) printDot(top []operations.Branch, asked string) {
 		if b.RunID == asked {
 			look = ", penwidth=2"
 		}
-		label := fmt.Sprintf("%.8s\n%s\n%s %s", b.RunID, b.Pipeline, listedStatus(b.Row), run.ShortCost(b.CostUSD, b.Unknown))
+		label := fmt.Sprintf("%.8s\n%s\n%s %s", b.RunID, b.Pipeline, listedStatus(b.Row),
+			run.CostPhrase(b.CostUSD, b.Unknown))
 		fmt.Fprintf(a.out, "  %s [label=%s%s];\n", strconv.Quote(b.RunID), strconv.Quote(label), look)
 		for _, child := range b.Branches {
 			label := strings.TrimSuffix(origin(child.Row), ": ")

@@ -171,9 +171,8 @@ func (c *collector) pass(e run.Event) {
 		Member: p.Member, Item: p.Item, Title: p.Title, Outcome: p.Outcome.In(c.fold.Current().Wording),
 		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
 		USD: all.USD, Unknown: all.Unknown, CostKnown: run.KnownOf(all.USD, all.Unknown),
-		Reused: p.Reused, Modified: p.Modified,
-		Checks:  p.Validation,
-		Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
+		CostNote: costNote(p.Spend, all.Unknown), Reused: p.Reused, Modified: p.Modified,
+		Checks: p.Validation, Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
 		Tampered: p.Tampered, Found: p.Found, Scope: p.Scope,
 	}
 	if p.Turn() && c.Workspace != nil {
@@ -191,6 +190,15 @@ func (c *collector) pass(e run.Event) {
 	delete(c.failed, key(p.Pass))
 	c.spend(e, p.Pass, p.Spend)
 	c.Passes = append(c.Passes, r)
+}
+
+// costNote is why the cost of a pass is not fully known, with its attempts.
+func costNote(s run.Spend, unknown int) string {
+	why := s.Why()
+	if why == "" && unknown > 0 {
+		return "that of an earlier attempt is not fully known"
+	}
+	return why
 }
 
 // tampered adds the protected files that a pass changed to it.

@@ -107,6 +107,7 @@ type Pass struct {
 	USD         float64          `json:"cost_usd"`    // of all attempts
 	Unknown     int              `json:"unknown_calls"`
 	CostKnown   run.CostKnown    `json:"cost_known"`
+	CostNote    string           `json:"cost_note"` // why the cost is not fully known; or empty
 	Reused      bool             `json:"reused"`
 	Modified    bool             `json:"artifact_modified"`
 	Changed     int              `json:"files_changed"` // of the workspace

@@ -121,7 +121,7 @@ func (r Run) LastPasses() []string {
 		}
 		out = append(out, fmt.Sprintf("%2d: %s%-9s %4.0fs  %s  %s%s", p.GlobalPassNumber, place,
 			figures.Title(p.AgentRole), float64(p.DurationMS)/1000,
-			run.ShortCost(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, completedSet(s, p)))
+			run.CostPhrase(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, completedSet(s, p)))
 	}
 	return out
 }

@@ -465,7 +465,7 @@ func (t theme) last(f figures.Figures, _ int) []string {
 		}
 		out = append(out, fmt.Sprintf("%3d: %-17s %5.0fs  %6s  %s%s", p.Number,
 			passName(p.Set, p.InSet, p.Order, p.Role),
-			p.Duration.Seconds(), run.ShortCost(p.USD, p.Unknown), verdict, extra))
+			p.Duration.Seconds(), run.CostPhrase(p.USD, p.Unknown), verdict, extra))
 	}
 	for _, fl := range f.InFlight {
 		if fl.Number > 0 {

@@ -51,7 +51,7 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 		lines = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, lines...)
 	}
 	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(lines, ", ")
-	return ends(left, fmt.Sprintf("%s  %8s", figures.Duration(s.Duration), run.ShortCost(s.USD, s.Unknown)), w)
+	return ends(left, fmt.Sprintf("%s  %12s", figures.Duration(s.Duration), run.CostPhrase(s.USD, s.Unknown)), w)
 }
 
 func verdictOf(s figures.Settled) string {

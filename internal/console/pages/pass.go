@@ -64,7 +64,7 @@ func (s *site) pass(r *http.Request) (view, error) {
 		return view{}, missing
 	}
 	p := found.Passes[at]
-	body := passPage{subject: sub, Pass: p, Cost: run.CostText(p.USD, p.Unknown), Title: titleOf(p),
+	body := passPage{subject: sub, Pass: p, Cost: run.CostPhrase(p.USD, p.Unknown), Title: titleOf(p),
 		Stage: stageOf(found, p)}
 	if body.About = pipeline.Fill(p.Title, p.Set, p.Round); body.About == p.Role {
 		body.About = ""
