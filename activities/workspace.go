@@ -250,9 +250,8 @@ func (a *Activities) checkoutOver(ctx context.Context, s *store.Store, in contra
 	return contract.SyncWorkspaceResult{Recovered: []contract.RecoveredError{{
 		Category: run.CategoryFileIO,
 		Message: fmt.Sprintf(
-			"moved %d files that no pass created out of the workspace of the active run: %s; pause the run before "+
-				"you change "+
-				"its workspace", len(moved), firstNames(moved),
+			"moved %s that no pass created out of the workspace of the active run: %s; pause the run before you "+
+				"change its workspace", run.Plural(len(moved), "file"), firstNames(moved),
 		),
 	}}}, nil
 }

@@ -62,7 +62,7 @@ func (l *Log) laneEnded(e *Entry, p LaneEnded) {
 }
 
 func (l *Log) laneMerged(_ *Entry, p LaneMerged) {
-	l.info("  Lane %d, %s, merged: %d files changed", p.Index+1, p.Name, p.Changed)
+	l.info("  Lane %d, %s, merged: %s changed", p.Index+1, p.Name, Plural(p.Changed, "file"))
 }
 
 func expandedHeadline(_ *Entry, p StageExpanded) string {

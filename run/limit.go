@@ -212,7 +212,7 @@ func (p RunUnlimited) why() string {
 	case LimitAccount:
 		return "account " + p.Account + " is open again"
 	}
-	return "the time has come"
+	return "the time was reached"
 }
 
 func (f *folder) limit(e *Event) {

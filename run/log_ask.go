@@ -6,7 +6,7 @@ import "strings"
 func (l *Log) asked(e *Entry, _ QuestionRequested) {
 	q, open := e.After.Asks()
 	if open {
-		l.warn("A decision is wanted: %s (%s)", q.Words(), strings.Join(q.Actions, ", "))
+		l.warn("Waiting for a decision: %s (%s)", q.Words(), strings.Join(q.Actions, ", "))
 		l.decide(LogDecision{Decision: "ask", Reason: q.Trigger, ID: q.ID})
 	}
 }
@@ -29,7 +29,7 @@ func (l *Log) reminded(e *Entry, p QuestionReminded) {
 		l.warn("No operator decided in time: %s", q.Words())
 		l.decide(LogDecision{Decision: "expire-question", Reason: q.OnExpiry, ID: p.ID})
 	default:
-		l.warn("Reminder %d: a decision is wanted: %s", p.Number, q.Words())
+		l.warn("Reminder %d: waiting for a decision: %s", p.Number, q.Words())
 	}
 }
 
@@ -39,6 +39,6 @@ func (l *Log) delivered(_ *Entry, p DeliveryCompleted) {
 		l.decide(LogDecision{Decision: "no-delivery", Reason: p.Message, ID: p.ID})
 		return
 	}
-	l.info("%d files delivered to %s %s", p.Files, p.To, strings.TrimSpace(p.Target+" "+p.Commit))
+	l.info("%s delivered to %s %s", Plural(p.Files, "file"), p.To, strings.TrimSpace(p.Target+" "+p.Commit))
 	l.decide(LogDecision{Decision: "deliver", Reason: strings.TrimSpace(p.Action + " " + p.To), ID: p.ID})
 }

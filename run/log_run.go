@@ -62,8 +62,8 @@ func (l *Log) ended(e *Entry, _ RunEnd) {
 	if s.Wording == WordingStages {
 		l.info("Pipeline %s: %s, %s", s.Status, s.Progress(), s.CostWords())
 	} else {
-		l.info("Pipeline %s: %d/%d passes, %d PA cycles, %s",
-			s.Status, s.Passes.LastSettled, s.Passes.Total, s.Rounds, s.CostWords())
+		l.info("Pipeline %s: %d/%d passes, %s, %s",
+			s.Status, s.Passes.LastSettled, s.Passes.Total, Plural(s.Rounds, "PA cycle"), s.CostWords())
 	}
 	if t := e.Threshold; t != nil && s.Score != nil && *s.Score < *t {
 		l.warn("Score threshold not met (%.1f of %.1f)", *s.Score, *t)
@@ -72,7 +72,7 @@ func (l *Log) ended(e *Entry, _ RunEnd) {
 }
 
 func (l *Log) reverted(e *Entry, p RunReverted) {
-	l.warn("Went back to event %d (%s): events %d to %d are abandoned",
+	l.warn("Reverted to event %d (%s): events %d to %d are abandoned",
 		p.To, p.Cause, p.Abandoned.First, p.Abandoned.Last)
 	l.decide(LogDecision{Decision: "revert", Reason: p.Cause, PassNumber: e.After.Passes.LastSettled})
 }

@@ -103,10 +103,10 @@ func (l *Log) artifact(_ *Entry, p ArtifactUpdated) {
 
 func (l *Log) workspace(_ *Entry, p WorkspaceUpdated) {
 	if p.Cause == "edited" {
-		l.warn("%d files of the workspace were changed outside of the run. They are part of it now.", p.Changed)
+		l.warn("The workspace was changed outside of the run, which adopts the changes: %s", Plural(p.Changed, "file"))
 		l.acceptEdit(p.Tree)
 	} else {
-		l.info("  %d files changed", p.Changed)
+		l.info("  %s changed", Plural(p.Changed, "file"))
 	}
 }
 

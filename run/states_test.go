@@ -32,7 +32,7 @@ func TestKindsOfLimits(t *testing.T) {
 	require.Equal(t, "b", Limit{Agent: "b"}.Whose())
 	require.Equal(t, "the agent", Limit{}.Whose())
 	for cause, want := range map[LimitCause]string{
-		LimitTimer: "the time has come", LimitOperator: "an operator asked for a call at once",
+		LimitTimer: "the time was reached", LimitOperator: "an operator asked for a call at once",
 		LimitProbe:   "it makes the first call after the reset of account a",
 		LimitAccount: "account a is open again",
 	} {

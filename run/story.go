@@ -65,7 +65,7 @@ func interruptedStory(_ *Entry, p RunInterrupted) Story {
 }
 
 func revertedStory(_ *Entry, p RunReverted) Story {
-	return Story{What: fmt.Sprintf("went back to event %d (%s)", p.To, p.Cause)}
+	return Story{What: fmt.Sprintf("reverted to event %d (%s)", p.To, p.Cause)}
 }
 
 func rehomedStory(_ *Entry, p RunRehomed) Story {
@@ -98,7 +98,7 @@ func workspaceStory(_ *Entry, p WorkspaceUpdated) Story {
 	if p.Cause == "" {
 		return Story{}
 	}
-	return Story{What: fmt.Sprintf("workspace %s by hand: %d files", p.Cause, p.Changed)}
+	return Story{What: fmt.Sprintf("workspace %s by hand: %s", p.Cause, Plural(p.Changed, "file"))}
 }
 
 // answerStory is about an answer that did not count. Those that do stand with their questions.

@@ -102,8 +102,8 @@ func (t Wording) CountedAs(p Pass) string {
 // Progress describes how far a run is: "stage 2 of 3 (review), round 2".
 func (s State) Progress() string {
 	if s.Wording != WordingStages {
-		return fmt.Sprintf("%d/%d corpus passes (%d%%)  +  %d PA cycles", s.Passes.LastSettled, s.Passes.Total,
-			Percent(s.Passes.LastSettled, s.Passes.Total), s.Rounds)
+		return fmt.Sprintf("%d/%d corpus passes (%d%%)  +  %s", s.Passes.LastSettled, s.Passes.Total,
+			Percent(s.Passes.LastSettled, s.Passes.Total), Plural(s.Rounds, "PA cycle"))
 	}
 	text := s.position()
 	if s.Verdict != "" {

@@ -106,7 +106,7 @@ func reopened(ctx context.Context, o operations.Operator, d projector.Dir, r ope
 	}
 	text := fmt.Sprintf("Run %s was %s and continues in epoch %d.", re.RunID, re.From, re.Epoch)
 	if re.Restored > 0 {
-		text = fmt.Sprintf("%d files that the store had lost were restored from the directory.\n", re.Restored) + text
+		text = fmt.Sprintf("Restored %s of the store from the directory.\n", run.Plural(re.Restored, "file")) + text
 	}
 	return ReopenedWith(re) + text,
 		AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })

@@ -17,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
 )
 
 // initChoice is what the command line of `starter init` chooses.
@@ -270,7 +271,7 @@ func (a *app) pick(ctx context.Context, question string, names, lines []string, 
 
 // reportInit prints what was written, what to check in it, and the next commands.
 func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, from string, src initSource) {
-	fmt.Fprintf(a.out, "Wrote %d files:\n", len(files))
+	fmt.Fprintf(a.out, "Wrote %s:\n", run.Plural(len(files), "file"))
 	for _, f := range files {
 		fmt.Fprintf(a.out, "  %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}

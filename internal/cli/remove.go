@@ -150,7 +150,7 @@ func (a *app) printRemovable(p operations.Removable) {
 	for _, part := range p.Parts {
 		text := []string{part.Where}
 		if part.Amount.Bytes > 0 {
-			text = append(text, fmt.Sprintf("%d files, %s", part.Amount.Objects, size(part.Amount.Bytes)))
+			text = append(text, fmt.Sprintf("%s, %s", run.Plural(part.Amount.Objects, "file"), size(part.Amount.Bytes)))
 		}
 		if part.Note != "" {
 			text = append(text, part.Note)

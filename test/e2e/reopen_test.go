@@ -129,7 +129,7 @@ func TestMissingDatabase(t *testing.T) {
 // restored returns the line about files that the store had lost; empty: none.
 func (h *environment) restored(output string) string {
 	for line := range strings.Lines(output) {
-		if strings.Contains(line, "files that the store had lost were restored") {
+		if strings.Contains(line, "of the store from the directory") {
 			return line
 		}
 	}
