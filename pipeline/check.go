@@ -40,7 +40,7 @@ type mappingOfNames struct {
 func (d *decoder) mappingsOfNames() []mappingOfNames {
 	all := []mappingOfNames{
 		{location{"agents"}, "agent"}, {location{"notes"}, "note"}, {location{"roles"}, "role"},
-		{location{"corpus"}, "set"},
+		{location{"corpus"}, "set"}, {location{"projects"}, "project"},
 	}
 	for _, role := range d.keys(location{"roles"}) {
 		at := location{"roles", role}
@@ -72,6 +72,7 @@ func (d *decoder) check() {
 	for _, s := range def.Corpus {
 		d.files(location{"corpus", s.ID, "files"})
 	}
+	d.checkProjects()
 	d.checkStages()
 	d.checkCommands()
 	d.checkNetworks()

@@ -20,7 +20,7 @@ func (d *decoder) checkCommands() {
 	for i := range d.items(location{"notify"}) {
 		d.checkCommand(location{"notify"}.item(i).key("run"))
 	}
-	if d.def.Workspace != nil {
+	if d.def.Workspace != nil || len(d.def.Projects) > 0 {
 		return
 	}
 	for _, at := range agents {

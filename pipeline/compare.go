@@ -58,6 +58,7 @@ func Compare(old, next Version, at Position) []Difference {
 	c.values([]string{"workspace"}, c.workspace(a), c.workspace(b))
 	c.values([]string{"snapshots"}, a.Snapshots, b.Snapshots)
 	c.values([]string{"delivery"}, a.Delivery, b.Delivery)
+	c.values([]string{"projects"}, a.Projects, b.Projects)
 	c.values([]string{"notes"}, a.Notes, b.Notes)
 	c.values([]string{"always_read"}, a.AlwaysRead, b.AlwaysRead)
 	c.values([]string{"roles"}, c.roles(a), c.roles(b))

@@ -138,6 +138,7 @@ func (d *decoder) decode() {
 		def.Roles[i].Tally = named(d, at.key("tally"), Tally{}, func(t *Tally) *string { return &t.Name })
 		def.Roles[i].With = named(d, at.key("with"), KeyText{}, func(w *KeyText) *string { return &w.Key })
 	}
+	def.Projects = named(d, location{"projects"}, Project{}, func(p *Project) *string { return &p.Alias })
 	for i := range d.items(location{"stages"}) {
 		def.Stages = append(def.Stages, d.stage(location{"stages"}.item(i)))
 	}

@@ -20,12 +20,13 @@ type Definition struct {
 	Budget     Budget
 	Artifact   *Artifact
 	Workspace  *Workspace
-	Snapshots  string  // full: store each turn's tree; empty: store only its manifest
-	Notes      []Note  `yaml:"-"`
-	AlwaysRead []File  `yaml:"always_read"`
-	Roles      []Role  `yaml:"-"`
-	Corpus     []Set   `yaml:"-"`
-	Stages     []Stage `yaml:"-"`
+	Snapshots  string    // full: store each turn's tree; empty: store only its manifest
+	Notes      []Note    `yaml:"-"`
+	AlwaysRead []File    `yaml:"always_read"`
+	Roles      []Role    `yaml:"-"`
+	Corpus     []Set     `yaml:"-"`
+	Projects   []Project `yaml:"-"`
+	Stages     []Stage   `yaml:"-"`
 }
 
 // Agent is a program that answers prompts. The default agent has the name "".
@@ -235,6 +236,15 @@ type Set struct {
 	ID    string `json:"id"`
 	Theme string `json:"theme"`
 	Files []File `json:"files"`
+}
+
+// Project is one project of a run across projects. It has a run, which the definition Pipeline describes.
+type Project struct {
+	Alias    string   `json:"alias" yaml:"-"`
+	Source   string   `json:"source"`   // repository or folder, relative to the definition
+	Pipeline string   `json:"pipeline"` // path of its definition
+	Task     string   `json:"task,omitempty"`
+	Needs    []string `json:"needs,omitempty"` // projects that must be done before it starts
 }
 
 // What a role outputs.

@@ -27,7 +27,8 @@ func Expand(d *Definition) *Plan {
 		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
 		Snapshots: d.Snapshots,
 		Kind:      d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
-		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus, Stages: []PlanStage{},
+		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus,
+		Projects: d.ordered(), Stages: []PlanStage{},
 	}}
 	e.number()
 	for si := range d.Stages {

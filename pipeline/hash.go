@@ -13,7 +13,8 @@ import (
 // files. It excludes limits, budget, the number of repetitions and their thresholds, labels and themes for display, and
 // everything that only observes (pauses, tallies, scores).
 func ConfigHash(d *Definition) string {
-	text, err := json.Marshal(append(optional("Kind", d.Kind), append(optional("Delivery", d.Delivery), object{
+	text, err := json.Marshal(append(optional("Kind", d.Kind), append(append(optional("Delivery", d.Delivery),
+		significantProjects(d.Projects)...), object{
 		{"Agents", each(d.Agents, func(a Agent) object {
 			return object{{"Name", a.Name}, {"Run", a.Run}, {"Reply", a.Reply}}
 		})},
@@ -32,6 +33,16 @@ func ConfigHash(d *Definition) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:16]
+}
+
+// significantProjects is left out of definitions without projects.
+func significantProjects(all []Project) object {
+	if len(all) == 0 {
+		return nil
+	}
+	return object{{"Projects", each(all, func(p Project) object {
+		return object{{"Alias", p.Alias}, {"Source", p.Source}, {"Pipeline", p.Pipeline}, {"Needs", p.Needs}}
+	})}}
 }
 
 func significantStage(s Stage) object {

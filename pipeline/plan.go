@@ -27,6 +27,7 @@ type Plan struct {
 	AlwaysRead []File      `json:"always_read,omitempty"`
 	Roles      []Role      `json:"roles"`
 	Sets       []Set       `json:"sets,omitempty"`
+	Projects   []Project   `json:"projects,omitempty"` // those that are needed come first
 	Stages     []PlanStage `json:"stages"`
 }
 

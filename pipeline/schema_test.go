@@ -153,6 +153,7 @@ var objects = []struct{ at, src string }{
 	{"/$defs/step/properties/ask/then", "stages: [{steps: [{ask: {KEY: 1}}]}]"},
 	{"/properties/notes/additionalProperties", "notes: {a: {KEY: 1}}"},
 	{"/properties/corpus/additionalProperties", "corpus: {a: {KEY: 1}}"},
+	{"/$defs/project", "projects: {a: {KEY: 1}}"},
 	{"/$defs/role", "roles: {r: {KEY: 1}}"},
 	{"/$defs/check", "roles: {r: {checks: [{KEY: 1}]}}"},
 	{"/$defs/role/properties/score", "roles: {r: {score: {KEY: 1}}}"},
