@@ -130,5 +130,6 @@ func (s State) Clone() State {
 	s.Decisions, s.Files = slices.Clone(s.Decisions), slices.Clone(s.Files)
 	s.Redone, s.Questions, s.Waivers, s.Stages = slices.Clone(s.Redone), slices.Clone(s.Questions),
 		slices.Clone(s.Waivers), slices.Clone(s.Stages)
+	s.Projects = slices.Clone(s.Projects)
 	return s
 }

@@ -15,7 +15,8 @@ var own = []string{
 	"Budget", "Raised", "Need", "Means", "Plan", "Warned", "Spent", "SunkUSD", "SunkUnknown", "Used", "Late", "ByRole",
 	"ByStage", "DurationsMS", "Failure", "Limited", "Problem", "Damage", "Checkpoint", "Checkpoints", "Review",
 	"Decided", "Decisions", "Judged", "Found", "Files", "MoreFiles", "Again", "Feedback", "About", "Questions",
-	"Gate", "Delivery", "Waivers", "Markers", "Reused", "Refused", "Instructions", "Started", "InvalidTransition",
+	"Gate", "Delivery", "Waivers", "Markers", "Projects", "Accepted", "MemberOf", "Reused", "Refused", "Instructions",
+	"Started", "InvalidTransition",
 }
 
 // TestBranchedTakesOverTheWork fills every field of a checkpoint's state.

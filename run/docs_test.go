@@ -3,6 +3,7 @@ package run_test
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -19,9 +20,25 @@ var update = flag.Bool("update", false, "update the generated tables of the docs
 func TestDocs(t *testing.T) {
 	compareTables(t, "../docs/run-state.md", map[string]string{
 		"statuses": statusTable(), "transitions": transitionTable(), "operations": operationTable(),
-		"kinds": kindTable(),
+		"kinds": kindTable(), "projects": projectTable(),
 	})
 	compareTables(t, "../docs/run-directory.md", map[string]string{"categories": categoryTable()})
+}
+
+func projectTable() string {
+	var out strings.Builder
+	out.WriteString("| outcome | the project | status of the parent | delivery | what happens next |\n|---|---|---|---|---|\n")
+	for _, r := range run.ProjectRules() {
+		delivery := "waits"
+		switch {
+		case r.Blocks:
+			delivery = "blocked"
+		case r.Ends:
+			delivery = "possible"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s | %s |\n", r.Outcome, r.Meaning, r.Parent, delivery, r.Then)
+	}
+	return out.String()
 }
 
 func compareTables(t *testing.T, page string, tables map[string]string) {

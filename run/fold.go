@@ -84,7 +84,7 @@ func (f *folder) start(e *Event) {
 	if f.StartedAt == "" {
 		f.StartedAt = e.TS
 	}
-	f.Budget, f.Plan = p.Budget, nil
+	f.Budget, f.Plan, f.MemberOf = p.Budget, nil, p.MemberOf
 	if p.Plan != "" {
 		f.Plan = &CurrentPlan{PlanRef: p.PlanRef()}
 	}
@@ -115,6 +115,10 @@ func (f *folder) begin(p *RunStart) {
 	if p.Artifact != nil {
 		seed := p.Artifact.Seed
 		f.Artifact = &seed
+	}
+	f.Projects = nil
+	for _, ref := range p.Projects {
+		f.Projects = append(f.Projects, ProjectState{ProjectRef: ref, Outcome: ProjectPending})
 	}
 	f.Notes = nil
 	for _, n := range p.Notes {
@@ -222,7 +226,8 @@ func (f *folder) end(e *Event) {
 	case Halted:
 		ended = f.Status == Halted || f.take(MarkRunHalted(f.State, p.Reason, e.TS))
 	case Cancelled:
-		ended = f.take(settle(f.State, Cancelled, p.Reason, e.TS))
+		aborted := f.Status == Cancelled && f.Reason == ReasonContractAborted // as a halt: its decision and one run.end
+		ended = aborted || f.take(settle(f.State, Cancelled, p.Reason, e.TS))
 	case Failed:
 		ended = f.take(MarkRunFailed(f.State, p.Reason, p.Type, e.TS))
 	case Interrupted:

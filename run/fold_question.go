@@ -32,6 +32,7 @@ func (f *folder) open(e *Event, p QuestionRequested) {
 		Kind: p.Kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger,
 		Actions: filledList(p.Actions), Artifacts: p.Artifacts, Type: p.Type, Verdict: p.Verdict, Approved: p.Approved,
 		LoopMaxRounds: p.LoopMaxRounds, LastOutput: p.LastOutput,
+		Project:     p.Project,
 		RequestedAt: e.TS, Deadlines: p.Deadlines, Subject: p.Subject,
 	}
 	var open []Question
@@ -84,6 +85,9 @@ func (f *folder) remember(d QuestionDecided, asked Question) {
 	f.past(d, asked)
 	if asked.Kind == QuestionHandoff {
 		f.Decided.Digest = asked.Digest
+		if asked.Phase == PhaseAcceptance && f.Decided.Action == ActionContinue {
+			f.Accepted = asked.Digest
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ type foldEvent func(*folder, *Event)
 var kinds = index(allKinds())
 
 func allKinds() []kindRow {
-	return slices.Concat(statusKinds(), askKinds(), workKinds(), laneKinds(), controlKinds())
+	return slices.Concat(statusKinds(), askKinds(), workKinds(), laneKinds(), projectKinds(), controlKinds())
 }
 
 // Kinds lists all kinds of events, in the order of the table.

@@ -41,12 +41,20 @@ func AnswerQuestion(s State, d QuestionDecided, at string) (State, error) {
 	switch {
 	case !ok && !spec.AnyAction:
 		return s, &ActionError{Kind: d.Kind, Action: d.Action}
+	case answer.Effect.Has(EndsHalted) && s.abortsContract(d.Kind):
+		return settle(s, Cancelled, ReasonContractAborted, at)
 	case answer.Effect.Has(EndsHalted):
 		return MarkRunHalted(s, spec.halted(), at)
 	case answer.Effect.Has(EndsDone):
 		return MarkRunDone(s, ReasonReviewApproved, at)
 	}
 	return s.answered(d, spec, answer.Effect, at), nil
+}
+
+// abortsContract reports whether a halt is that of a contract check of a run across projects.
+func (s *State) abortsContract(kind QuestionKind) bool {
+	q, _ := s.Open(kind)
+	return kind == QuestionGate && len(s.Projects) > 0 && q.Trigger != TriggerBlocked
 }
 
 // ActionError is an action that is not defined for its kind of question.
@@ -74,7 +82,7 @@ func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at
 	if effect.Has(RepeatsSubject) {
 		s.Feedback, s.About = d.Feedback, q.about()
 	}
-	if effect.Has(Repeats) && there {
+	if effect.Has(Repeats) && there && q.Trigger != TriggerBlocked {
 		s.Again = d.ID
 	}
 	waits := s.Status == spec.Status || spec.AlsoEnds != "" && s.Status == spec.AlsoEnds

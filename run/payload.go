@@ -95,9 +95,12 @@ type RunStart struct {
 	Receivers []Receiver `json:"receivers,omitempty"` // who is notified
 	Parent    *Parent    `json:"parent,omitempty"`    // the run that this one follows up
 	Source    *Source    `json:"source,omitempty"`    // the run that this one replays, or was forked from
-	State     *State     `json:"state,omitempty"`     // what it begins with, where it has a source
-	From      *Place     `json:"from,omitempty"`      // where it begins; nil: with the first stage
-	Brief     *Blob      `json:"brief,omitempty"`     // of the parent, for prompts
+	// of a run across projects, in the order of their starts
+	Projects []ProjectRef `json:"projects,omitempty"`
+	MemberOf *Membership  `json:"member_of,omitempty"` // of a project's run
+	State    *State       `json:"state,omitempty"`     // what it begins with, where it has a source
+	From     *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
+	Brief    *Blob        `json:"brief,omitempty"`     // of the parent, for prompts
 	// of the source of a replay, which repeats them at the same places
 	Amendments []Amendment `json:"amendments,omitempty"`
 	// of the source of a replay: the instructions that its prompts contained

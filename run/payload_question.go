@@ -22,6 +22,7 @@ type QuestionRequested struct {
 	Artifacts     []Attached   `json:"artifacts,omitempty"`
 	LastOutput    string       `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
 	Digest        string       `json:"digest,omitempty"`      // what is judged
+	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
 	Deadlines
 	Subject
 }

@@ -28,6 +28,7 @@ type Question struct {
 	Approved      *bool        `json:"approved,omitempty"` // nil: not judged
 	LoopMaxRounds int          `json:"loop_max_rounds,omitempty"`
 	LastOutput    string       `json:"last_output,omitempty"` // digest
+	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
 	RequestedAt   string       `json:"requested_at"`
 	Deadlines
 	Subject

@@ -44,6 +44,10 @@ const (
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
+	TriggerAcceptance     = "acceptance"        // of the work of all projects
+	TriggerProject        = "project"           // forwards the question of a project
+	TriggerBlocked        = "project_blocked"   // projects that are not done
+	TriggerUnprepared     = "unprepared_target" // a project's changes cannot be delivered
 	TriggerEffect         = "effect"            // a replay that asks before an external call
 	TriggerAction         = "external_action"   // likewise, before a step that declares an external action
 	TriggerUnrecorded     = "unrecorded_action" // likewise, and the replayed run has no result of it
@@ -128,6 +132,8 @@ var questionKinds = []QuestionSpec{
 				ActionContinueWithWaiver},
 			{TriggerBypass, []string{ActionContinue, ActionContinueWithWaiver, ActionHalt}, ActionContinue},
 			{TriggerScopeExpansion, []string{ActionContinue, ActionHalt, ActionContinueWithWaiver}, ActionContinue},
+			{TriggerAcceptance, []string{ActionContinue, ActionHalt}, ""},
+			{TriggerProject, []string{ActionContinue, ActionRetryFeedback, ActionContinueWithWaiver, ActionHalt}, ""},
 		},
 		Answers: []Answer{
 			{ActionContinue, ContinuesAfter, "continue the run"},
@@ -141,6 +147,7 @@ var questionKinds = []QuestionSpec{
 		AnyAction: true,
 		Offers: []Offer{
 			{TriggerCheckFailed, []string{ActionRetry, ActionContinueWithWaiver, ActionHalt}, ActionContinueWithWaiver},
+			{TriggerBlocked, []string{ActionRetry, ActionHalt}, ""},
 			{TriggerEffect, []string{ActionApprove, ActionApply, ActionHalt}, ""},
 			{TriggerAction, []string{ActionApprove, ActionApply, ActionHalt}, ""},
 			{TriggerUnrecorded, []string{ActionApprove, ActionHalt}, ""},
@@ -174,6 +181,7 @@ var questionKinds = []QuestionSpec{
 			{TriggerRejected, []string{ActionFix, ActionApprove, ActionApply, ActionSkip, ActionHalt}, ActionSkip},
 			{TriggerEffect, []string{ActionApprove, ActionApply, ActionSkip, ActionHalt}, ""},
 			{TriggerDirtyTarget, []string{ActionRetry, ActionSkip, ActionHalt}, ActionSkip},
+			{TriggerUnprepared, []string{ActionRetry, ActionHalt}, ""},
 		},
 		Answers: []Answer{
 			{ActionFix, RepeatsSubject | TakesFeedback, "do it again with your feedback, then ask about the delivery again"},

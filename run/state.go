@@ -104,8 +104,12 @@ type State struct {
 	Delivery  *Delivered `json:"delivery,omitempty"`
 	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
 	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
-	Reused    int        `json:"reused,omitempty"`  // outside calls that a replay took from the record
-	Refused   int        `json:"refused,omitempty"` // messages that could not be acted on
+	// of a run across projects, in the order of their starts
+	Projects []ProjectState `json:"projects,omitempty"`
+	Accepted string         `json:"accepted,omitempty"` // digest of all trees that an operator accepted for delivery
+	MemberOf *Membership    `json:"member_of,omitempty"`
+	Reused   int            `json:"reused,omitempty"`  // outside calls that a replay took from the record
+	Refused  int            `json:"refused,omitempty"` // messages that could not be acted on
 	// of operators, for the next prompts
 	Instructions      []Instruction `json:"instructions,omitempty"`
 	Lanes             *Lanes        `json:"lanes,omitempty"`
