@@ -210,6 +210,11 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.MergeLane))))
 	register(r, contract.Deliver, redactingInterceptor(a,
 		withSlot(a, a.slots.checkouts, requireUnfinished(a, a.Deliver))))
+	register(r, contract.ReadProject, redactingInterceptor(a, withSlot(a, a.slots.projections, a.ReadProject)))
+	register(r, contract.JoinTrees,
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.JoinTrees))))
+	register(r, contract.DeliverProject,
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.DeliverProject))))
 	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
 	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
 	register(r, contract.ExamineAgents, redactingInterceptor(a, a.ExamineAgents))

@@ -21,6 +21,12 @@ import (
 // Deliver delivers a run's changes to a branch or to the source's checkout, all or none; a dry run only lists
 // them. Delivering twice changes nothing.
 func (a *Activities) Deliver(ctx context.Context, in contract.DeliverInput) (contract.DeliverResult, error) {
+	return a.deliver(ctx, in, false)
+}
+
+// deliver implements Deliver. prepare only checks that the changes can be delivered.
+func (a *Activities) deliver(ctx context.Context, in contract.DeliverInput,
+	prepare bool) (contract.DeliverResult, error) {
 	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
@@ -38,7 +44,7 @@ func (a *Activities) Deliver(ctx context.Context, in contract.DeliverInput) (con
 	if err != nil {
 		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}
-	d := delivery{in: in, to: *plan.Delivery, w: w}
+	d := delivery{in: in, to: *plan.Delivery, w: w, prepare: prepare}
 	if err := d.findChanges(ctx); err != nil {
 		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}
@@ -63,6 +69,8 @@ type delivery struct {
 	source *repo.Repo
 	patch  []byte
 	res    contract.DeliverResult
+
+	prepare bool // only check that the changes can be delivered
 }
 
 // findChanges reads the changes to deliver: what was accepted, and nothing else in the checkout.
@@ -128,6 +136,13 @@ func (d *delivery) toBranch(ctx context.Context) error {
 	if branch == "" {
 		branch = "passbook-" + d.in.RunID[:min(8, len(d.in.RunID))]
 	}
+	if d.prepare {
+		if err := d.source.CanCommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.trailer()); err != nil {
+			return d.asQuestion(err)
+		}
+		d.res.To, d.res.Location = "branch", branch
+		return nil
+	}
 	commit, err := d.source.CommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.message(), d.trailer())
 	if err != nil {
 		return d.asQuestion(err)
@@ -146,6 +161,9 @@ func (d *delivery) toCheckout(ctx context.Context) error {
 	}
 	if err := d.apply(ctx, commit); err != nil {
 		return d.asQuestion(err)
+	}
+	if d.prepare {
+		return nil
 	}
 	if !commit {
 		d.res.Delivered = true
@@ -171,6 +189,9 @@ func (d *delivery) apply(ctx context.Context, commit bool) error {
 	}
 	if err := d.source.Ready(ctx, d.patch, applied, commit); err != nil || applied {
 		return err
+	}
+	if d.prepare {
+		return d.source.CanApply(ctx, d.patch)
 	}
 	return d.source.Apply(ctx, d.patch)
 }

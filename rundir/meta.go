@@ -47,6 +47,14 @@ type Meta struct {
 
 	Source *run.Source `json:"source,omitempty"` // of a replay or a fork: where it comes from
 
+	// of a run across projects: the source of each, by alias; and what became of them
+	Projects  map[string]string `json:"projects,omitempty"`
+	CrossMode string            `json:"cross_mode,omitempty"`
+	Phases    *Phases           `json:"phases,omitempty"`
+	// of a project's run: its alias, and the run across projects that it belongs to
+	ProjectAlias string `json:"project_alias,omitempty"`
+	ParentRun    string `json:"parent_run_id,omitempty"`
+
 	PhaseHandoff *PhaseHandoff `json:"phase_handoff,omitempty"`
 	run.Markers                // how the run came to stand where it stands; each key only where it holds
 
@@ -194,4 +202,63 @@ type PhaseHandoff struct {
 	RequestedAt   string         `json:"requested_at"`
 	run.Deadlines
 	Reminded int `json:"reminded,omitempty"` // how often
+
+	// of a run across projects: cfa or project; the project and its hand-off
+	Kind  string `json:"kind,omitempty"`
+	Alias string `json:"project_alias,omitempty"`
+	Child string `json:"child_handoff_id,omitempty"`
+}
+
+// Phases are what requirement 001 reads of a run across projects, and of a project's run.
+type Phases struct {
+	Projects        map[string]EmbeddedProject `json:"projects,omitempty"` // those that are done, by alias
+	CrossDelivery   *CrossDelivery             `json:"cross_delivery,omitempty"`
+	FinalAcceptance *FinalAcceptance           `json:"final_acceptance,omitempty"` // of a project's run
+}
+
+// EmbeddedProject is a copy of the record of a project that is done, and therefore never changes.
+type EmbeddedProject struct {
+	Status string  `json:"status"`
+	RunID  string  `json:"run_id"`
+	Tree   string  `json:"tree,omitempty"`
+	Commit string  `json:"commit,omitempty"`
+	USD    float64 `json:"usd"`
+}
+
+// CrossDelivery is what became of the changes of all projects.
+type CrossDelivery struct {
+	Status   string                    `json:"status"` // ok, partial or failed
+	Projects map[string]*run.Delivered `json:"projects"`
+}
+
+// FinalAcceptance is the last verdict on the work of a project.
+type FinalAcceptance struct {
+	Verdict   string `json:"verdict"` // APPROVED or REJECTED
+	ShipReady bool   `json:"ship_ready"`
+}
+
+// CrossCheckpoint is cross_checkpoint.json: what a run across projects waits for (requirement 001).
+type CrossCheckpoint struct {
+	Pending     bool              `json:"phase_handoff_pending"`
+	Kind        string            `json:"phase_handoff_kind,omitempty"` // project or cfa
+	ID          string            `json:"phase_handoff_id,omitempty"`
+	Alias       string            `json:"phase_handoff_project_alias,omitempty"`
+	Child       string            `json:"phase_handoff_child_id,omitempty"`
+	CFAPaused   *CFAPaused        `json:"cfa_paused_state,omitempty"`
+	SubStatus   map[string]string `json:"sub_status"`
+	PendingGate *PendingGate      `json:"pending_gate,omitempty"`
+}
+
+// CFAPaused is the state in which the acceptance of all projects waits.
+type CFAPaused struct {
+	Verdict string `json:"verdict"`
+	Tree    string `json:"tree"` // digest of all trees
+}
+
+// PendingGate is a gate that waits for a decision.
+type PendingGate struct {
+	Name      string   `json:"name"`
+	RunPolicy string   `json:"run_policy"`
+	Choices   []string `json:"choices"`
+	OnSkip    string   `json:"on_skip"`
 }

@@ -244,4 +244,4 @@ func bySeverity(all []rule) []rule {
 	return all
 }
 
-const crossFile = "cross_checkpoint.json"
+const crossFile = layout.CrossFile

@@ -26,6 +26,7 @@ const (
 	EventsFile     = "events.jsonl"
 	MetaFile       = "meta.json"
 	LockFile       = "run.lock"
+	CrossFile      = "cross_checkpoint.json" // what a run across projects waits for
 	Orchestrator   = "_orchestrator"
 	StateFile      = Orchestrator + "/state.json"
 	DefinitionFile = Orchestrator + "/pipeline.yaml"

@@ -11,11 +11,13 @@ func phaseHandoff(s run.State) *rundir.PhaseHandoff {
 	if !open {
 		return nil
 	}
-	return &rundir.PhaseHandoff{
+	h := &rundir.PhaseHandoff{
 		ID: q.ID, Phase: q.Phase, Question: q.Text, Type: q.Type, Trigger: q.Trigger, Verdict: q.Verdict,
 		Approved: q.Approved,
 		Round:    q.Round, LoopMaxRounds: q.LoopMaxRounds, Actions: list(q.Actions),
 		Artifacts: append([]run.Attached{}, q.Artifacts...), LastOutput: q.LastOutput, Digest: q.Digest,
 		RequestedAt: q.RequestedAt, Deadlines: q.Deadlines, Reminded: q.Reminded,
 	}
+	ofCross(h, q)
+	return h
 }

@@ -64,6 +64,7 @@ func (m *Header) Derive() {
 		m.Workspace = &next
 	}
 	m.outcome(s)
+	m.cross(s)
 }
 
 func (m *Header) outcome(s *run.State) {

@@ -79,6 +79,9 @@ func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 	return nil
 }
 
+// CanApply returns a [*ConflictError] if a patch does not apply to the checkout. It changes nothing.
+func (r *Repo) CanApply(ctx context.Context, patch []byte) error { return r.check(ctx, patch) }
+
 func (r *Repo) apply(ctx context.Context, patch []byte) error {
 	if applied, err := r.applied(ctx, patch); err != nil || applied {
 		return err

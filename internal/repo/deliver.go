@@ -73,22 +73,9 @@ func (r *Repo) CommitPatch(ctx context.Context, branch, base string, patch []byt
 
 func (r *Repo) commitPatch(ctx context.Context, branch, base string, patch []byte,
 	message, trailer string) (string, error) {
-	at, err := r.branchAt(ctx, branch)
-	if err != nil {
-		return "", err
-	}
-	parent := at
-	if parent == "" {
-		parent = base
-	} else if has, err := r.hasTrailer(ctx, at, trailer); err != nil || has {
+	at, parent, tree, err := r.patched(ctx, branch, base, patch, trailer)
+	if err != nil || tree == "" {
 		return at, err
-	}
-	if err := r.checkBranch(ctx, branch, patch); err != nil {
-		return "", err
-	}
-	tree, err := r.patchedTree(ctx, parent, patch)
-	if err != nil {
-		return "", err
 	}
 	id, err := r.commitObject(ctx, tree, parent, message)
 	if err != nil {
@@ -98,6 +85,33 @@ func (r *Repo) commitPatch(ctx context.Context, branch, base string, patch []byt
 		return id, r.CreateBranch(ctx, branch, id)
 	}
 	return id, r.FastForward(ctx, branch, id)
+}
+
+// CanCommitPatch returns the error that [Repo.CommitPatch] would return for the state of the branch. It changes nothing.
+func (r *Repo) CanCommitPatch(ctx context.Context, branch, base string, patch []byte, trailer string) error {
+	if _, _, _, err := r.patched(ctx, branch, base, patch, trailer); err != nil {
+		return fmt.Errorf("commit the changes on branch %s of %s: %w", branch, r.root, err)
+	}
+	return nil
+}
+
+// patched returns the tree of a branch with a patch applied. An empty tree: the newest commit of the branch, at, has the
+// trailer.
+func (r *Repo) patched(ctx context.Context, branch, base string, patch []byte,
+	trailer string) (at, parent, tree string, err error) {
+	if at, err = r.branchAt(ctx, branch); err != nil {
+		return "", "", "", err
+	}
+	if parent = at; parent == "" {
+		parent = base
+	} else if has, err := r.hasTrailer(ctx, at, trailer); err != nil || has {
+		return at, parent, "", err
+	}
+	if err := r.checkBranch(ctx, branch, patch); err != nil {
+		return "", "", "", err
+	}
+	tree, err = r.patchedTree(ctx, parent, patch)
+	return at, parent, tree, err
 }
 
 // patchedTree returns the tree of a commit with a patch applied. It writes only objects.
