@@ -5,7 +5,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -tags=disable_grpc_modules)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check clean
+.PHONY: help demo demo-review demo-projects demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -16,6 +16,9 @@ demo: ## run the whole example pipeline here and now, offline and free; the run 
 
 demo-review: build server ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
 	@sh examples/review/demo.sh "runs/demo-review-$$(date +%Y%m%d-%H%M%S)"
+
+demo-projects: build server ## change a library and two services together, offline and free; everything stays in runs/demo-projects-<time>
+	@sh examples/projects/demo.sh "runs/demo-projects-$$(date +%Y%m%d-%H%M%S)"
 
 demo-turns: build ## build a small program in eight turns, offline and free; then the snapshots, and who changed what; the run stays in runs/
 	@bin/starter server build

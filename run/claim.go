@@ -26,6 +26,10 @@ type Claim struct {
 	Mode             string `json:"mode,omitempty"` // replay or fork
 
 	Schedule Scheduled `json:"schedule,omitzero"` // the schedule that started it
+
+	// aliases of a run across projects: the folders with the runs of its projects
+	Projects []string   `json:"projects,omitempty"`
+	MemberOf Membership `json:"member_of,omitzero"` // the run across projects that it belongs to
 }
 
 // Scheduled identifies the schedule and the occurrence that started a run.

@@ -227,7 +227,7 @@ func (c *crossing) judgePending() {
 	others := 0
 	for _, alias := range c.declared {
 		child := c.byAlias[alias]
-		if child.Pending == nil || c.facts.Pending.passes(child) {
+		if child.Pending == nil || c.facts.Pending.Passes(child) {
 			continue
 		}
 		if others++; c.pending == nil {
@@ -252,9 +252,9 @@ func (c *crossing) judgePending() {
 	}
 }
 
-// passes reports whether the parent asks the question of this child: both are the same question.
-func (p *CrossDecision) passes(child ChildFacts) bool {
-	return p != nil && p.Alias == child.Alias && p.Child != "" && p.Child == child.Pending.ID
+// Passes reports whether the parent asks the question of this child: both are the same question.
+func (p *CrossDecision) Passes(child ChildFacts) bool {
+	return p != nil && child.Pending != nil && p.Alias == child.Alias && p.Child != "" && p.Child == child.Pending.ID
 }
 
 // compare reports differences between the checkpoint and the open question. A missing value is no difference.

@@ -27,7 +27,8 @@ func TestDocs(t *testing.T) {
 
 func projectTable() string {
 	var out strings.Builder
-	out.WriteString("| outcome | the project | status of the parent | delivery | what happens next |\n|---|---|---|---|---|\n")
+	out.WriteString("| outcome | the project | status of the parent | delivery | what happens next |\n" +
+		"|---|---|---|---|---|\n")
 	for _, r := range run.ProjectRules() {
 		delivery := "waits"
 		switch {

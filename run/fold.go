@@ -226,10 +226,9 @@ func (f *folder) end(e *Event) {
 	case Halted:
 		ended = f.Status == Halted || f.take(MarkRunHalted(f.State, p.Reason, e.TS))
 	case Cancelled:
-		aborted := f.Status == Cancelled && f.Reason == ReasonContractAborted // as a halt: its decision and one run.end
-		ended = aborted || f.take(settle(f.State, Cancelled, p.Reason, e.TS))
+		ended = f.endedAcross(p) || f.take(settle(f.State, Cancelled, p.Reason, e.TS))
 	case Failed:
-		ended = f.take(MarkRunFailed(f.State, p.Reason, p.Type, e.TS))
+		ended = f.endedAcross(p) || f.take(MarkRunFailed(f.State, p.Reason, p.Type, e.TS))
 	case Interrupted:
 		ended = f.take(MarkRunInterrupted(f.State, p.Reason, e.TS))
 	default:

@@ -41,20 +41,14 @@ func AnswerQuestion(s State, d QuestionDecided, at string) (State, error) {
 	switch {
 	case !ok && !spec.AnyAction:
 		return s, &ActionError{Kind: d.Kind, Action: d.Action}
-	case answer.Effect.Has(EndsHalted) && s.abortsContract(d.Kind):
-		return settle(s, Cancelled, ReasonContractAborted, at)
+	case answer.Effect.Has(EndsHalted) && s.endsAcross(d.Kind) != "":
+		return s.endAcross(s.endsAcross(d.Kind), at)
 	case answer.Effect.Has(EndsHalted):
 		return MarkRunHalted(s, spec.halted(), at)
 	case answer.Effect.Has(EndsDone):
 		return MarkRunDone(s, ReasonReviewApproved, at)
 	}
 	return s.answered(d, spec, answer.Effect, at), nil
-}
-
-// abortsContract reports whether a halt is that of a contract check of a run across projects.
-func (s *State) abortsContract(kind QuestionKind) bool {
-	q, _ := s.Open(kind)
-	return kind == QuestionGate && len(s.Projects) > 0 && q.Trigger != TriggerBlocked
 }
 
 // ActionError is an action that is not defined for its kind of question.

@@ -140,6 +140,8 @@ type WorkspaceKind string
 const (
 	WorkspaceGit WorkspaceKind = "git" // a checkout of a repository
 	WorkspaceDir WorkspaceKind = "dir" // a folder
+	// the trees of all projects, each in a folder; there is no checkout of them
+	WorkspaceProjects WorkspaceKind = "projects"
 )
 
 // Workspace is the tree that a run works on.

@@ -31,6 +31,7 @@ type ProjectRef struct {
 	RunID  string   `json:"run_id"`
 	Source string   `json:"source"` // repository or folder
 	Needs  []string `json:"needs,omitempty"`
+	Input  string   `json:"input,omitempty"` // digest of the input of its run
 }
 
 // Membership is the run across projects that a project's run belongs to.
@@ -64,14 +65,14 @@ const (
 	ProjectRejected    ProjectOutcome = "rejected"
 	ProjectHalted      ProjectOutcome = "halted"
 	ProjectFailed      ProjectOutcome = "failed"
-	ProjectCancelled   ProjectOutcome = "cancelled"
+	ProjectCancelled   ProjectOutcome = ProjectOutcome(Cancelled)
 	ProjectInterrupted ProjectOutcome = "interrupted"
 	ProjectMissing     ProjectOutcome = "missing"
 	ProjectUnreadable  ProjectOutcome = "unreadable"
 	ProjectSkipped     ProjectOutcome = "skipped"
 )
 
-// ProjectRule is a row of the table of outcomes (requirement 001): what each outcome of a project does to the run across
+// ProjectRule is a row of the table of outcomes (requirement 001): what an outcome of a project does to the run across
 // projects. A project that blocks keeps the others from being delivered, and no answer overrides it.
 type ProjectRule struct {
 	Outcome ProjectOutcome
@@ -275,4 +276,36 @@ func (f *folder) deliverProject(e *Event) {
 	f.onProject(p.Alias, func(s *ProjectState) {
 		s.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Message: p.Message}
 	})
+}
+
+// endsAcross is the reason of the end of a run across projects whose question is halted (requirement 001); empty: the
+// run is halted, as others are.
+func (s *State) endsAcross(kind QuestionKind) string {
+	q, _ := s.Open(kind)
+	switch {
+	case len(s.Projects) == 0:
+		return ""
+	case kind == QuestionGate && q.Trigger != TriggerBlocked:
+		return ReasonContractAborted
+	case q.Trigger != TriggerUnprepared:
+		return ""
+	}
+	if slices.ContainsFunc(s.Projects, func(p ProjectState) bool { return p.Delivery != nil && p.Delivery.Delivered }) {
+		return ReasonDeliveryPartial
+	}
+	return ReasonDeliveryFailed
+}
+
+func (s State) endAcross(reason, at string) (State, error) {
+	if reason == ReasonContractAborted {
+		return settle(s, Cancelled, reason, at)
+	}
+	return MarkRunFailed(s, reason, "", at)
+}
+
+// endedAcross reports whether the decision of a question has ended a run across projects: like a halt, it is its
+// decision and one run.end.
+func (s *State) endedAcross(p RunEnd) bool {
+	return s.Status == p.Status && s.Reason == p.Reason &&
+		slices.Contains([]string{ReasonContractAborted, ReasonDeliveryPartial, ReasonDeliveryFailed}, p.Reason)
 }

@@ -173,6 +173,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 		})
 	}
 	c.listenToAccounts(ctx)
+	c.listenToProjects(ctx)
 	return nil
 }
 

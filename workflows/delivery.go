@@ -18,6 +18,9 @@ func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
 		return nil, err
 	}
 	s := e.j.state
+	if len(s.Projects) > 0 {
+		return e.finishProjects(ctx)
+	}
 	planOnly := pipeline.PlanOnly(e.in.Start.Kind)
 	switch run.BeforeDelivery(s.Status == run.Halted, planOnly, s.Status == run.Done || planOnly && e.accepted(ctx)) {
 	case run.Halted:
@@ -87,6 +90,13 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	case verdict.Rejected() && override == nil:
 		return nil, e.askToDeliver(ctx, run.TriggerRejected, found,
 			notApproved(verdict)+". What should happen to the changes?")
+	}
+	if of := e.in.Start.MemberOf; of != nil {
+		found.Reason = "the run across projects " + of.RunID + " delivers the changes"
+		if override != nil {
+			action = override.Action
+		}
+		return e.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: true, Action: action})
 	}
 	in.DryRun = false
 	var done contract.DeliverResult

@@ -193,6 +193,9 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 		return false, refuse("the open question is %[2]s, not %[1]s: the decision was meant for another round or "+
 			"artifact",
 			m.ID, q.ID)
+	case q.Project != nil:
+		return false, refuse("the question is one of project %[1]s: decide it there, run \"starter decide RUN/%[1]s\"",
+			q.Project.Alias)
 	case !slices.Contains(q.Actions, m.Action):
 		return false, refuse("%s is not offered here: use one of %s", m.Action, strings.Join(q.Actions, ", "))
 	}

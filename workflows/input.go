@@ -25,6 +25,8 @@ type Input struct {
 	EpochGrant string             `json:"epoch_grant,omitempty"` // to begin the execution's epoch
 	Plans      []contract.PlanUse `json:"plans,omitempty"`       // those that the run may use
 
+	Projects []ProjectInput `json:"projects,omitempty"` // of a run across projects
+
 	Snapshot *Snapshot `json:"carry,omitempty"` // state to continue from, after continue-as-new or a close
 	// opens a new epoch of a closed run from the Snapshot of its directory
 	Reopen *Reopen `json:"reopen,omitempty"`

@@ -89,6 +89,9 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 // adoptEdits takes over edits of the artifact made while the run was paused: no call was in progress, so any
 // difference is an operator's.
 func (e *engine) adoptEdits(ctx workflow.Context) error {
+	if len(e.j.state.Projects) > 0 { // the checkouts are those of the projects
+		return nil
+	}
 	if t := e.workspace(); t != nil {
 		return e.adoptWorkspaceEdits(ctx, t)
 	}

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -59,6 +60,8 @@ type execution struct {
 	notices       notices
 	finalCheck    workflow.Mutex // guards the check after a reset whether the run is done
 	finalChecked  bool
+	projects      map[string]*projectWatch
+	readEvery     time.Duration       // interval at which projects are read that nothing watches; 0: the shortest
 	lacksGrant    bool                // a worker refused work: its key did not grant it
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
 }
@@ -108,7 +111,11 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 		case err != nil:
 			return e.closeFailed(ctx, err)
 		case end != nil:
-			return e.close(ctx, *end)
+			r, err := e.close(ctx, *end)
+			if err == nil && end.Status == run.Cancelled {
+				err = temporal.NewCanceledError(end.Reason)
+			}
+			return r, err
 		case e.historyFull(ctx):
 			return e.handOver(ctx)
 		}
@@ -208,8 +215,11 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if reason := e.j.state.Review; reason != "" && e.active() {
 		return nil, e.pause(ctx, run.UserReview, reason, "")
 	}
+	if waits, err := e.nextProject(ctx); waits || err != nil {
+		return nil, err
+	}
 	at := e.j.state.Next
-	if at.Stage >= len(e.in.Start.Stages) || e.j.state.Status.Settled() {
+	if at.Stage >= len(e.in.Start.Stages) || e.endedByAnswer() {
 		return e.finish(ctx)
 	}
 	if err := e.repeatAmendments(ctx, at); err != nil {
@@ -235,6 +245,12 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	}
 	e.steps++
 	return nil, e.runStep(ctx, at)
+}
+
+// endedByAnswer reports whether the answer to a question has ended the run.
+func (e *engine) endedByAnswer() bool {
+	s := e.j.state
+	return s.Status.Settled() || len(s.Projects) > 0 && s.Status.Closed()
 }
 
 // readRound reads the round at a place from the stored plan.
@@ -323,6 +339,11 @@ func (e *engine) drainHandlers(ctx workflow.Context) error {
 func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx) // a cancellation comes too late
 	defer cancel()
+	if end.Status == run.Cancelled {
+		if err := e.cancelProjects(ctx); err != nil {
+			return Result{}, err
+		}
+	}
 	e.control.drainSignals(ctx)
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return Result{}, err
@@ -335,6 +356,7 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 		return Result{}, err
 	}
 	e.showDetails(ctx)
+	e.tellParent(ctx)
 	return e.result(), nil
 }
 

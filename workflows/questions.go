@@ -78,13 +78,21 @@ func (e *engine) askQuestion(ctx workflow.Context, ask run.QuestionRequested, le
 	if err := e.leaveReplay(ctx); err != nil {
 		return err
 	}
+	if err := e.openQuestion(ctx, ask); err != nil {
+		return err
+	}
+	return e.awaitAnswer(ctx)
+}
+
+// openQuestion journals a question, unless it is open already.
+func (e *engine) openQuestion(ctx workflow.Context, ask run.QuestionRequested) error {
 	spec := ask.Kind.Spec()
 	if _, open := e.j.state.Open(ask.Kind); !open || e.j.state.Status != spec.Status {
 		if _, err := e.requestAnswer(ctx, ask); err != nil {
 			return err
 		}
 	}
-	return e.awaitAnswer(ctx)
+	return nil
 }
 
 // requestAnswer journals a question and returns its id.
@@ -151,7 +159,14 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 		return err
 	}
 	e.showDetails(ctx)
-	if err := e.awaitDecision(ctx); err != nil || e.workspace() == nil || e.j.state.Status != run.Running {
+	e.tellParent(ctx)
+	err := e.awaitDecision(ctx)
+	if err == nil && e.in.Start.MemberOf != nil {
+		if err = e.j.flush(ctx); err == nil {
+			e.tellParent(ctx)
+		}
+	}
+	if err != nil || e.workspace() == nil || e.j.state.Status != run.Running {
 		return err
 	}
 	return e.adoptEdits(ctx) // an operator may have edited files meanwhile
@@ -254,7 +269,7 @@ func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message)
 func (e *engine) route(q run.Question, action string) (next *run.Place, redo string) {
 	answer, _ := q.Kind.Spec().Answer(action)
 	switch {
-	case e.round.Kind == pipeline.StageLanes: // the lane continues as it decides
+	case e.round.Kind == pipeline.StageLanes, q.Trigger == run.TriggerBlocked: // lane or project decides what is next
 		return nil, ""
 	case answer.Effect.Has(run.ContinuesAfter):
 		return e.routes.forward, ""

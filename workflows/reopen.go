@@ -73,5 +73,6 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
+	e.tellParent(ctx)
 	return e.adoptEdits(ctx)
 }

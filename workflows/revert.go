@@ -140,6 +140,10 @@ func (e *engine) restoreFiles(ctx workflow.Context, c run.Checkpoint) (commit st
 			return "", err
 		}
 	}
+	if len(now.Projects) > 0 {
+		e.projects = nil // those that ended since then are read again, and not run again
+		return now.Commit, nil
+	}
 	if e.workspace() == nil || then.Tree == nil || then.Tree.Digest == now.Tree.Digest {
 		return now.Commit, nil
 	}

@@ -16,6 +16,9 @@ import (
 // workspace returns the current workspace, or nil for a run without one.
 func (e *engine) workspace() *contract.Tree {
 	w, s := e.in.Start.Workspace, e.j.state
+	if len(s.Projects) > 0 && s.Tree != nil {
+		return &contract.Tree{PlanUse: e.planUse(), Workspace: run.Workspace{Kind: run.WorkspaceProjects}, Tree: *s.Tree}
+	}
 	if w == nil || s.Tree == nil {
 		return nil
 	}

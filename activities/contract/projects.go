@@ -22,7 +22,7 @@ type ProjectMessage struct {
 type ReadProjectInput struct {
 	Target
 	Alias string `json:"project_alias"`
-	Child string `json:"run_id"`
+	Child string `json:"child_run_id"`
 }
 
 // ProjectFound is what was found of a project.
@@ -35,7 +35,6 @@ type ProjectFound struct {
 	Decided  string          `json:"decided,omitempty"` // the last decision: its action
 	Tree     *run.Blob       `json:"tree,omitempty"`
 	Commit   string          `json:"commit,omitempty"`
-	Skipped  bool            `json:"skipped,omitempty"` // its operator withholds the changes
 	USD      float64         `json:"usd"`
 }
 

@@ -42,19 +42,19 @@ func (x *examined) readCross() error {
 func (x *examined) judgeCross() {
 	c := x.cross
 	if c.err != nil {
-		x.find(CrossCheckpointUnreadable, fmt.Sprintf("%s cannot be read: %v", crossFile, c.err))
+		x.findCross(CrossCheckpointUnreadable, fmt.Sprintf("%s cannot be read: %v", crossFile, c.err))
 	}
 	id, there := x.meta.handoff()
 	switch {
 	case c.pending && !there:
-		x.find(CheckpointPendingWithoutActiveHandoff,
+		x.findCross(CheckpointPendingWithoutActiveHandoff,
 			fmt.Sprintf("%s waits for hand-off %s, and %s holds none", crossFile, c.id, layout.MetaFile))
 	case !c.pending && there:
-		x.find(ActiveHandoffWithoutCheckpointPending,
+		x.findCross(ActiveHandoffWithoutCheckpointPending,
 			fmt.Sprintf("%s holds hand-off %s, and %s waits for none", layout.MetaFile, id, crossFile))
 	}
 	if c.pending && c.gate {
-		x.find(PendingGateAndHandoffActive, crossFile+" waits for a gate and for a hand-off at the same time")
+		x.findCross(PendingGateAndHandoffActive, crossFile+" waits for a gate and for a hand-off at the same time")
 	}
 	x.judgeCrossKind()
 	x.judgeProjects()
@@ -63,16 +63,16 @@ func (x *examined) judgeCross() {
 func (x *examined) judgeCrossKind() {
 	c := x.cross
 	if want := c.prefix(); c.id != "" && !strings.HasPrefix(c.id, want) {
-		x.find(CheckpointKindIDMismatch, fmt.Sprintf("%s is of kind %s, and its hand-off %q does not begin with %q",
+		x.findCross(CheckpointKindIDMismatch, fmt.Sprintf("%s is of kind %s, and its hand-off %q does not begin with %q",
 			crossFile, c.kind, c.id, want))
 	}
 	if _, known := c.cursor.Values[c.alias]; c.kind == "project" && (c.alias == "" || !known || c.child == "") {
-		x.find(ProjectHandoffMarkerIncomplete,
+		x.findCross(ProjectHandoffMarkerIncomplete,
 			fmt.Sprintf("%s does not say which project (%q, in sub_status: %t) or which hand-off of it (%q) it "+
 				"waits for", crossFile, c.alias, known, c.child))
 	}
 	if c.kind == "cfa" && c.pending && !c.paused {
-		x.find(CFAPendingWithoutPausedState, crossFile+
+		x.findCross(CFAPendingWithoutPausedState, crossFile+
 			" waits for a hand-off of kind cfa without the state that it was paused in")
 	}
 }
@@ -88,4 +88,13 @@ func (c *crossCheckpoint) prefix() string {
 		return c.kind + ":"
 	}
 	return ""
+}
+
+// findCross adds a finding about records of several files. Passbook writes them one after another.
+func (x *examined) findCross(c Code, message string) {
+	if x.own {
+		x.lags(c, "", message)
+		return
+	}
+	x.find(c, message)
 }

@@ -92,7 +92,7 @@ func (x *examined) judgeProjects() {
 		if v.Alias != "" {
 			text = fmt.Sprintf("project %s: %s", v.Alias, text)
 		}
-		x.find(crossParentCode(v.Code), text)
+		x.findCross(crossParentCode(v.Code), text)
 	}
 }
 
@@ -121,6 +121,9 @@ func (x *examined) readProjects() error {
 		child, err := x.readChild(alias, copied[alias])
 		if err != nil {
 			return err
+		}
+		if x.own && !f.Status.Closed() && !f.Pending.Passes(child) {
+			child.Pending = nil // it is not forwarded yet: questions of projects are asked one at a time
 		}
 		f.Children = append(f.Children, child)
 	}

@@ -327,6 +327,10 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 	c run.Checkpoint) (run.RunStart, *pipeline.Plan, error) {
 	var plan pipeline.Plan
 	start, err := o.startAt(ctx, s, from, c)
+	start.MemberOf = nil // a copy of a project's run stands alone
+	if err == nil && len(start.Projects) > 0 {
+		err = errManyProjects(branchOperation(b.Mode))
+	}
 	if err != nil {
 		return start, nil, err
 	}

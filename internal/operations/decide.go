@@ -37,6 +37,9 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 	if err != nil {
 		return Decision{}, err
 	}
+	if project, about, there := forwarded(dir, now.State, m); there {
+		return o.Decide(ctx, project, about)
+	}
 	q, open := now.State.Asks()
 	if !open {
 		if err := workflows.CheckDecision(now.State, m); err != nil {

@@ -64,7 +64,13 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		} else if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
 			return workflows.Ack{}, err
 		}
-		return o.Send(ctx, claim.RunID, verb, m)
+		ack, err := o.Send(ctx, claim.RunID, verb, m)
+		if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
+			for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
+				ack.Message += "; " + w
+			}
+		}
+		return ack, err
 	}
 	_, open := now.State.Asks()
 	c := run.Conflict(effective.Status, run.Operation(verb), run.Terms{Undecided: open})

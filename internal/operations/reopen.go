@@ -307,6 +307,9 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 		return in, restored, err
 	}
 	in = o.target(dir, claim, start, scale)
+	if in.Projects, err = o.reopenedProjects(ctx, s, dir, start); err != nil {
+		return in, restored, err
+	}
 	in.Snapshot = &workflows.Snapshot{State: now.State, Tail: now.Tail}
 	if last, err := journal.SegmentEnd(ctx, blobs.Of(s),
 		now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
@@ -370,24 +373,37 @@ func (o Operator) target(dir projector.Dir, claim run.Claim, start run.RunStart,
 
 // execute starts an execution of a run.
 func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
+	in, opts, undo, err := o.prepared(ctx, in)
+	if err != nil {
+		return err
+	}
+	opts.WorkflowIDReusePolicy = reuse
+	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
+	if already := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &already) {
+		return errors.Join(err, undo()) // the environment of the faster call is used
+	}
+	return err
+}
+
+// prepared does what precedes the start of an execution: the run is known in its store, its input has grants, and its
+// calls get the environment.
+func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflows.Input,
+	opts client.StartWorkflowOptions, undo func() error, err error) {
 	if err := register(ctx, in); err != nil {
-		return err
+		return in, opts, nil, err
 	}
-	in, err := o.granted(in)
-	if err != nil {
-		return err
+	if in, err = o.granted(in); err != nil {
+		return in, opts, nil, err
 	}
-	undo, err := o.handOverTo(ctx, in)
-	if err != nil {
-		return err
+	if undo, err = o.handOverTo(ctx, in); err != nil {
+		return in, opts, nil, err
 	}
 	queue, needs, err := needs(ctx, in)
 	if err != nil {
-		return errors.Join(err, undo())
+		return in, opts, nil, errors.Join(err, undo())
 	}
-	opts := client.StartWorkflowOptions{
+	opts = client.StartWorkflowOptions{
 		ID: in.Claim.RunID, TaskQueue: queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		WorkflowIDReusePolicy:    reuse,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		StaticSummary:            summary(o.hiddenInput(in)),
 		StaticDetails: fmt.Sprintf("%s; directory `%s`; store `%s`", sizeOf(in.Start), in.Target.Dir,
@@ -410,11 +426,7 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.InitialSearchAttributes(in.Start)
 	}
-	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
-	if already := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &already) {
-		return errors.Join(err, undo()) // the environment of the faster call is used
-	}
-	return err
+	return in, opts, undo, nil
 }
 
 // sizeOf counts what a run has to do, in its words.

@@ -119,6 +119,9 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 		if err := CheckSource(ctx, def, dir); err != nil {
 			return Started{}, err
 		}
+		if _, err := o.members(ctx, def, dir); err != nil {
+			return Started{}, err
+		}
 		return o.fresh(ctx, def, dir)
 	case err != nil:
 		return Started{}, err
@@ -298,6 +301,9 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 		Cluster:   cluster, Embedded: o.Embedded, Address: o.address(),
 	}
 	claim.Schedule = def.Schedule
+	for _, p := range def.Plan.Projects {
+		claim.Projects = append(claim.Projects, p.Alias)
+	}
 	if def.Follow != nil {
 		claim.ThreadID, claim.Store = def.Follow.Claim.ThreadID, def.Follow.Claim.Store
 	}
@@ -343,11 +349,17 @@ func (o Operator) launch(ctx context.Context, def Definition, dir projector.Dir,
 	if stored.Workspace, err = prepareIn(ctx, &def, dir, claim); err != nil {
 		return Started{}, err
 	}
-	err = ofRequest(ctx, o.execute(ctx, o.input(ctx, def, dir, claim, stored),
-		enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
+	in := o.input(ctx, def, dir, claim, stored)
+	var begun []*beginning
+	if len(def.Plan.Projects) > 0 {
+		if in, begun, err = o.withProjects(ctx, &def, dir, claim, in); err != nil {
+			return Started{}, removeRefused(ctx, begun, err)
+		}
+	}
+	err = ofRequest(ctx, o.execute(ctx, in, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
 	var already *serviceerror.WorkflowExecutionAlreadyStarted
 	if err != nil && !errors.As(err, &already) {
-		return Started{}, fmt.Errorf("start run %s: %w", claim.RunID, err)
+		return Started{}, removeRefused(ctx, begun, fmt.Errorf("start run %s: %w", claim.RunID, err))
 	}
 	if err != nil { // another start was faster, or the run has ended and its files are missing
 		if open, err := o.Open(ctx, claim.RunID); err != nil || !open {

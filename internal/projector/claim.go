@@ -2,6 +2,7 @@ package projector
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -38,7 +39,7 @@ func (d Dir) take(c run.Claim) error {
 	if err != nil {
 		return err
 	}
-	if holder == c {
+	if reflect.DeepEqual(holder, c) {
 		return nil
 	}
 	return &rundir.ClaimedError{Dir: d.Root, Holder: holder}

@@ -266,7 +266,11 @@ func ownerOf(path string) string {
 // outsideOfRuns refuses a path that is a run directory or is inside one.
 func (t target) outsideOfRuns() error {
 	for dir := t.real; ; dir = filepath.Dir(dir) {
-		if claim, err := rundir.At(dir).Claim(); err == nil {
+		claim, err := rundir.At(dir).Claim()
+		if err == nil && dir == filepath.Dir(t.real) && slices.Contains(claim.Projects, filepath.Base(t.real)) {
+			return nil // the folder is for the run of this project
+		}
+		if err == nil {
 			return t.refused(nil, "Name a directory outside of it", "it is in the directory of run %s, %s", claim.RunID,
 				dir)
 		}

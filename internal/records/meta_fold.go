@@ -67,6 +67,17 @@ func (m *Header) Derive() {
 	m.cross(s)
 }
 
+// cross sets what requirement 001 reads of a run across projects and of a project's run.
+func (m *Header) cross(s *run.State) {
+	m.Projects, m.CrossMode, m.Phases, m.ProjectAlias, m.ParentRun = nil, "", phasesOf(s), "", ""
+	if of := s.MemberOf; of != nil {
+		m.ProjectAlias, m.ParentRun = of.Alias, of.RunID
+	}
+	if len(s.Projects) > 0 {
+		m.CrossMode, m.Projects = crossMode, projectsOf(s)
+	}
+}
+
 func (m *Header) outcome(s *run.State) {
 	m.Result, m.Error = nil, nil
 	switch {

@@ -87,7 +87,7 @@ func (r *Repo) commitPatch(ctx context.Context, branch, base string, patch []byt
 	return id, r.FastForward(ctx, branch, id)
 }
 
-// CanCommitPatch returns the error that [Repo.CommitPatch] would return for the state of the branch. It changes nothing.
+// CanCommitPatch returns the error that [Repo.CommitPatch] would return. It changes nothing.
 func (r *Repo) CanCommitPatch(ctx context.Context, branch, base string, patch []byte, trailer string) error {
 	if _, _, _, err := r.patched(ctx, branch, base, patch, trailer); err != nil {
 		return fmt.Errorf("commit the changes on branch %s of %s: %w", branch, r.root, err)
@@ -95,7 +95,7 @@ func (r *Repo) CanCommitPatch(ctx context.Context, branch, base string, patch []
 	return nil
 }
 
-// patched returns the tree of a branch with a patch applied. An empty tree: the newest commit of the branch, at, has the
+// patched returns the tree of a branch with a patch applied. An empty tree: the newest commit of the branch has the
 // trailer.
 func (r *Repo) patched(ctx context.Context, branch, base string, patch []byte,
 	trailer string) (at, parent, tree string, err error) {

@@ -1,0 +1,251 @@
+package operations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/passbook-run/passbook/internal/price"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// maxProjectInputs bounds the inputs of all projects: they are part of the input of the run, whose payload Temporal
+// bounds.
+const maxProjectInputs = 60 << 10
+
+// member is the definition of a project's run.
+type member struct {
+	pipeline.Project
+	Definition
+}
+
+// members loads the definitions of a run's projects and checks them and their sources, before anything is created.
+func (o Operator) members(ctx context.Context, def Definition, dir projector.Dir) ([]member, error) {
+	var all []member
+	for _, p := range def.Plan.Projects {
+		m, err := o.member(ctx, def, p, projectDir(dir, p.Alias))
+		if err != nil {
+			return nil, fmt.Errorf("project %s: %w", p.Alias, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project, dir projector.Dir) (member, error) {
+	if def.Home == "" {
+		return member{}, &SourceError{Source: p.Source, Why: "the definition lies in no folder, and its projects do"}
+	}
+	d, err := LoadFile(filepath.Join(def.Home, filepath.FromSlash(p.Pipeline)), price.With(o.Settings.Prices)...)
+	if err != nil {
+		return member{}, err
+	}
+	_, line := pipeline.Locate(def.Source, []string{"projects", p.Alias, "pipeline"})
+	switch {
+	case len(d.Plan.Projects) > 0:
+		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
+			What: p.Pipeline + " has projects too; a project's pipeline cannot"}}
+	case d.Plan.Workspace == nil:
+		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
+			What: p.Pipeline + " has no workspace; a project's pipeline works on one"}}
+	case pipeline.PlanOnly(d.Plan.Kind):
+		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
+			What: p.Pipeline + " is of kind " + d.Plan.Kind + "; a project's pipeline changes files"}}
+	}
+	source := filepath.FromSlash(p.Source)
+	if !filepath.IsAbs(source) {
+		source = filepath.Join(def.Home, source)
+	}
+	task := p.Task
+	if task == "" {
+		task = def.Task
+	}
+	if err := d.Ask(task, source, def.Dirty); err != nil {
+		return member{}, err
+	}
+	if err := policyOf(d.Plan, "", run.Budget{CapUSD: d.Plan.Budget.USD}).Allowed(o.Settings,
+		d.Plan.Budget.USD); err != nil {
+		return member{}, err
+	}
+	return member{p, d}, CheckSource(ctx, d, dir)
+}
+
+// projectDir is the directory of a project's run.
+func projectDir(dir projector.Dir, alias string) projector.Dir {
+	dir.Dir = rundir.At(filepath.Join(dir.Root, alias))
+	return dir
+}
+
+// withProjects claims the directory of each project, creates its checkout, and adds its input to that of the run. What
+// an earlier start of the same run has claimed is adopted. begun is to be removed if the run is refused.
+func (o Operator) withProjects(ctx context.Context, def *Definition, dir projector.Dir, claim run.Claim,
+	in workflows.Input) (out workflows.Input, begun []*beginning, err error) {
+	all, err := o.members(ctx, *def, dir)
+	if err != nil {
+		return in, nil, err
+	}
+	size := 0
+	for _, m := range all {
+		b, ref, p, err := o.claimProject(ctx, m, projectDir(dir, m.Alias), claim, in.Start.CreatedAt)
+		if b != nil {
+			begun = append(begun, b)
+		}
+		if err != nil {
+			return in, begun, fmt.Errorf("project %s: %w", m.Alias, err)
+		}
+		raw, err := json.Marshal(p)
+		if err != nil {
+			return in, begun, err
+		}
+		if size += len(raw); size > maxProjectInputs {
+			return in, begun, fmt.Errorf("project %s: the inputs of the projects have more than %d bytes; shorten their "+
+				"tasks, or run fewer projects", m.Alias, maxProjectInputs)
+		}
+		in.Start.Projects, in.Projects = append(in.Start.Projects, ref), append(in.Projects, p)
+	}
+	in.Start.RunKind = run.RunKindCross
+	return in, begun, nil
+}
+
+func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir, parent run.Claim,
+	at string) (*beginning, run.ProjectRef, workflows.ProjectInput, error) {
+	ref := run.ProjectRef{Alias: m.Alias, Needs: m.Needs}
+	none := workflows.ProjectInput{}
+	of := run.Membership{RunID: parent.RunID, Alias: m.Alias}
+	stored, err := upload(ctx, m.Definition, dir, parent.Store)
+	if err != nil {
+		return nil, ref, none, err
+	}
+	claim, err := dir.Claim()
+	var begun *beginning
+	switch {
+	case errors.Is(err, rundir.ErrNoRun):
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return nil, ref, none, err
+		}
+		claim = parent
+		claim.RunID, claim.ThreadID, claim.CreatedAt = id.String(), id.String(), at
+		claim.Pipeline, claim.ConfigHash, claim.MemberOf = m.Plan.Pipeline, m.Plan.ConfigHash, of
+		claim.Projects = nil
+		if begun, err = o.take(dir, claim); err != nil {
+			return nil, ref, none, err
+		}
+		begun.source = repositoryOf(m.Definition)
+	case err != nil:
+		return nil, ref, none, err
+	case claim.MemberOf != of:
+		return nil, ref, none, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a project needs a separate directory"}
+	}
+	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+		return begun, ref, none, err
+	}
+	if stored.Workspace, err = prepareIn(ctx, &m.Definition, dir, claim); err != nil {
+		return begun, ref, none, err
+	}
+	in := o.input(ctx, m.Definition, dir, claim, stored)
+	in.Start.MemberOf = &of
+	in = o.hiddenInput(in)
+	ref.RunID, ref.Source = claim.RunID, stored.Workspace.Source
+	if ref.Input, err = storeInput(ctx, in); err != nil {
+		return begun, ref, none, err
+	}
+	p, err := o.projectInput(ctx, m.Alias, in)
+	return begun, ref, p, err
+}
+
+// storeInput stores the input of a project, without grants: a later epoch of the run signs new ones.
+func storeInput(ctx context.Context, in workflows.Input) (string, error) {
+	s, err := OpenStore(ctx, in.Target.Store)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	digest, err := s.PutJSON(ctx, in)
+	return string(digest), err
+}
+
+// projectInput is the input with which a run starts one of its projects.
+func (o Operator) projectInput(ctx context.Context, alias string, in workflows.Input) (workflows.ProjectInput, error) {
+	in, opts, _, err := o.prepared(ctx, in)
+	if err != nil {
+		return workflows.ProjectInput{}, err
+	}
+	return workflows.ProjectInput{Alias: alias, Queue: opts.TaskQueue, Summary: opts.StaticSummary,
+		Details: opts.StaticDetails, Memo: opts.Memo, Input: &in}, nil
+}
+
+// reopenedProjects returns the inputs of the projects for a new epoch of their run.
+func (o Operator) reopenedProjects(ctx context.Context, s *store.Store, dir projector.Dir,
+	start run.RunStart) ([]workflows.ProjectInput, error) {
+	var all []workflows.ProjectInput
+	for _, ref := range start.Projects {
+		var in workflows.Input
+		if err := s.GetJSON(ctx, store.Digest(ref.Input), &in); err != nil {
+			return nil, fmt.Errorf("read the input of project %s: %w", ref.Alias, err)
+		}
+		in.Target.Dir = projectDir(dir, ref.Alias).Root
+		p, err := o.projectInput(ctx, ref.Alias, in)
+		if err != nil {
+			return nil, fmt.Errorf("project %s: %w", ref.Alias, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// removeRefused removes what the start of a refused run created for its projects.
+func removeRefused(ctx context.Context, begun []*beginning, err error) error {
+	for _, b := range begun {
+		err = b.refused(ctx, err)
+	}
+	return err
+}
+
+// forwarded returns the directory of the project whose question a run forwards, and the message for it. A decision is
+// made where the question was asked.
+func forwarded(dir projector.Dir, s run.State, m workflows.Message) (projector.Dir, workflows.Message, bool) {
+	q, open := s.Asks()
+	if !open || q.Project == nil || m.ID != "" && m.ID != q.ID {
+		return dir, m, false
+	}
+	m.ID, m.Implicit = q.Project.ID, m.ID == ""
+	return projectDir(dir, q.Project.Alias), m, true
+}
+
+// projectsWait is how long an operation on all projects of a run may take for each.
+const projectsWait = 20 * time.Second
+
+// toProjects sends a message to each open project of a run: a pause or a resume of the run is one of all its projects.
+// What a project refuses is a warning.
+func (o Operator) toProjects(ctx context.Context, dir projector.Dir, s run.State, verb string,
+	m workflows.Message) (warnings []string) {
+	for _, p := range s.Projects {
+		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, projectsWait)
+		_, err := o.SendUpdate(wait, projectDir(dir, p.Alias), verb, m)
+		cancel()
+		if err != nil {
+			warnings = append(warnings, fmt.Sprintf("project %s: %v", p.Alias, err))
+		}
+	}
+	return warnings
+}
+
+// errManyProjects refuses to copy a run across projects.
+func errManyProjects(op run.Operation) error {
+	return &RefusedError{Verb: string(op), Why: "the run has projects, and its copy would need copies of their runs: " +
+		"fork the run of a project (RUN/PROJECT), or start the pipeline again"}
+}

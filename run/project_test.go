@@ -1,0 +1,119 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestOutcomeOfEveryProject has a row for each outcome: what was found of a project, and what it does to its parent.
+func TestOutcomeOfEveryProject(t *testing.T) {
+	const rejected = run.ReasonRejected
+	rows := map[run.ProjectOutcome][]run.ProjectFacts{
+		run.ProjectPending: {{}, {Closed: true}},
+		run.ProjectRunning: {
+			{Begun: true}, {Begun: true, Found: run.Present, Status: run.Running},
+			{Found: run.Present, Status: run.Pending}, {Begun: true, Found: run.Present, Status: run.Replaying},
+		},
+		run.ProjectAsks: {
+			{Begun: true, Found: run.Present, Status: run.AwaitingPhaseHandoff},
+			{Begun: true, Found: run.Present, Status: run.AwaitingGateDecision},
+			{Begun: true, Found: run.Present, Status: run.AwaitingHumanReview},
+		},
+		run.ProjectPaused: {
+			{Begun: true, Found: run.Present, Status: run.Paused},
+			{Begun: true, Found: run.Present, Status: run.WaitingLimit},
+		},
+		run.ProjectDone: {
+			{Begun: true, Found: run.Present, Status: run.Done, Closed: true},
+			{Found: run.Present, Status: run.Done},
+		},
+		run.ProjectRejected: {
+			{Begun: true, Found: run.Present, Status: run.Halted, Reason: rejected, Closed: true},
+			{Begun: true, Found: run.Present, Status: run.Halted, Reason: run.ReasonNoDiff, Closed: true},
+		},
+		run.ProjectHalted:    {{Begun: true, Found: run.Present, Status: run.Halted, Closed: true}},
+		run.ProjectFailed:    {{Begun: true, Found: run.Present, Status: run.Failed, Closed: true}},
+		run.ProjectCancelled: {{Begun: true, Found: run.Present, Status: run.Cancelled, Closed: true}},
+		run.ProjectInterrupted: {
+			{Begun: true, Found: run.Present, Status: run.Interrupted, Closed: true},
+			{Begun: true, Found: run.Present, Status: run.Running, Closed: true},
+			{Begun: true, Found: run.Present, Status: run.AwaitingGateDecision, Closed: true},
+		},
+		run.ProjectMissing:    {{Begun: true, Closed: true}},
+		run.ProjectUnreadable: {{Begun: true, Found: run.Malformed}, {Found: run.Malformed, Closed: true}},
+	}
+	for _, rule := range run.ProjectRules() {
+		for _, facts := range rows[rule.Outcome] {
+			require.Equal(t, rule.Outcome, facts.Outcome(), "%+v", facts)
+		}
+		if rule.Outcome != run.ProjectSkipped { // follows from other projects
+			require.NotEmpty(t, rows[rule.Outcome], rule.Outcome)
+		}
+		require.Equal(t, rule, rule.Outcome.Rule())
+		require.Equal(t, rule.Ends && rule.Outcome != run.ProjectDone, rule.Blocks, rule.Outcome)
+	}
+	require.True(t, run.ProjectOutcome("another").Rule().Blocks, "what is unknown blocks")
+}
+
+// TestOutcomesAgreeWithTheCheck compares the table with the judgement of requirement 001: what blocks here has a
+// blocker there, and only what is done lets the parent end.
+func TestOutcomesAgreeWithTheCheck(t *testing.T) {
+	for _, status := range []run.Status{
+		run.Pending, run.Running, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff, run.AwaitingGateDecision,
+		run.Done, run.Halted, run.Failed, run.Cancelled, run.Interrupted,
+	} {
+		child := run.ChildFacts{Alias: "a", Own: run.Present, Status: string(status)}
+		parent := run.Across(run.CrossFacts{Declared: []string{"a"}, Status: run.Done, Children: []run.ChildFacts{child}})
+		facts := run.ProjectFacts{Begun: true, Found: run.Present, Status: status, Closed: status.Closed()}
+		require.Equal(t, facts.Outcome() == run.ProjectDone, parent.Children[0].Blocker == "", status)
+		live := run.Across(run.CrossFacts{Declared: []string{"a"}, Status: run.Running, Children: []run.ChildFacts{child}})
+		if facts.Outcome().Rule().Blocks {
+			require.Equal(t, run.ParentBlocked, live.Class, status)
+		}
+	}
+}
+
+// TestHaltOfARunAcrossProjects: the question decides how the run ends.
+func TestHaltOfARunAcrossProjects(t *testing.T) {
+	const start = `{"seq":1,"ts":"2026-11-20T10:00:01.000Z","kind":"run.start","phase":null,"payload":{"run_kind":` +
+		`"cross_project","run_id":"r","epoch":1,"stages":[],"projects":[{"alias":"a","run_id":"b","source":"/a"}]}}`
+	delivered := run.ProjectDelivery{Alias: "a", DeliveryCompleted: run.DeliveryCompleted{Delivered: true}}
+	for name, row := range map[string]struct {
+		kind    run.QuestionKind
+		trigger string
+		given   []run.Event
+		status  run.Status
+		reason  string
+	}{
+		"contract": {run.QuestionGate, run.TriggerCheckFailed, nil, run.Cancelled, run.ReasonContractAborted},
+		"blocked":  {run.QuestionGate, run.TriggerBlocked, nil, run.Halted, string(run.KindGateDecided)},
+		"accepted": {run.QuestionHandoff, run.TriggerAcceptance, nil, run.Halted, run.ReasonHandoffHalt},
+		"none":     {run.QuestionDelivery, run.TriggerUnprepared, nil, run.Failed, run.ReasonDeliveryFailed},
+		"some": {run.QuestionDelivery, run.TriggerUnprepared, []run.Event{event(t, run.KindProjectDelivered, "", delivered)},
+			run.Failed, run.ReasonDeliveryPartial},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, err := run.ParseEvent([]byte(start))
+			require.NoError(t, err)
+			spec := row.kind.Spec()
+			ask := run.QuestionRequested{Kind: row.kind, ID: "q", Trigger: row.trigger, Actions: []string{"halt"}}
+			answer := run.QuestionDecided{Kind: row.kind, ID: "q", Action: run.ActionHalt}
+			var s run.State
+			for _, e := range append(append([]run.Event{first}, row.given...), event(t, spec.Requested, "", ask),
+				event(t, spec.Decided, "", answer)) {
+				e.Seq, e.TS = s.Seq+1, "2026-11-20T10:00:02.000Z"
+				s = run.Apply(s, e)
+				require.Empty(t, s.InvalidTransition)
+			}
+			require.Equal(t, []any{row.status, row.reason}, []any{s.Status, s.Reason})
+			end := event(t, run.KindRunEnd, "", run.RunEnd{Status: row.status, Reason: row.reason})
+			end.Seq, end.TS = s.Seq+1, s.TS
+			s = run.Apply(s, end)
+			require.Empty(t, s.InvalidTransition, "its decision and one end")
+			require.Equal(t, row.status, s.Status)
+		})
+	}
+}

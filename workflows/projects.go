@@ -1,0 +1,438 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// ProjectInput starts the run of a project as a child workflow. Its directory is claimed and its checkout exists.
+type ProjectInput struct {
+	Alias   string         `json:"project_alias"`
+	Queue   string         `json:"queue"` // of its workflow tasks
+	Summary string         `json:"summary"`
+	Details string         `json:"details"`
+	Memo    map[string]any `json:"memo"`
+	Input   *Input         `json:"input"`
+}
+
+// projectsAtOnce is how many projects work at the same time. Requirement 001 allows one open question of all projects.
+const projectsAtOnce = 1
+
+// Intervals at which a project is read that sends no signal, such as one whose workflow was terminated.
+const (
+	projectReadMin = time.Minute
+	projectReadMax = 30 * time.Minute
+)
+
+// projectWatch is what this execution knows of a project besides the journal.
+type projectWatch struct {
+	child   workflow.ChildWorkflowFuture // nil: another execution started it, or it has ended
+	changed bool                         // its record is to be read
+}
+
+// watched returns the watches of all projects. What happened before this execution, or before a revert, is read.
+func (e *engine) watched() map[string]*projectWatch {
+	if e.projects == nil {
+		e.projects = map[string]*projectWatch{}
+		for _, p := range e.j.state.Projects {
+			e.projects[p.Alias] = &projectWatch{changed: p.Outcome != run.ProjectDone && p.Outcome != run.ProjectPending}
+		}
+	}
+	return e.projects
+}
+
+// listenToProjects handles the signals of projects.
+func (c *control) listenToProjects(ctx workflow.Context) {
+	if len(c.e.in.Projects) == 0 {
+		return
+	}
+	ch := workflow.GetSignalChannelWithOptions(ctx, contract.ProjectChanged, workflow.SignalChannelOptions{
+		Description: "The state of a project has changed. Its workflow sends this.",
+	})
+	workflow.GoNamed(ctx, "signal "+contract.ProjectChanged, func(ctx workflow.Context) {
+		for {
+			var m contract.ProjectMessage
+			ch.Receive(ctx, &m)
+			if c.awaitOpen(ctx) != nil {
+				return
+			}
+			if w := c.e.watched()[m.Alias]; w != nil {
+				w.changed = true
+			}
+		}
+	})
+}
+
+// tellParent reports to the run across projects that this project's run has changed. The events are on disk. It waits
+// until the message is sent: Temporal drops those of a workflow that has ended. A message that is lost is replaced by a
+// read at an interval.
+func (e *engine) tellParent(ctx workflow.Context) {
+	of := e.in.Start.MemberOf
+	if of == nil {
+		return
+	}
+	m := contract.ProjectMessage{Alias: of.Alias}
+	if err := workflow.SignalExternalWorkflow(ctx, of.RunID, "", contract.ProjectChanged, m).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Warn("report to the run across projects; it may have ended", "run", of.RunID, "error", err)
+	}
+}
+
+// nextProject does the next thing about the projects of the run: it reads what changed, starts what can start, asks or
+// waits. waits: the stages come later.
+func (e *engine) nextProject(ctx workflow.Context) (waits bool, err error) {
+	s := e.j.state
+	if len(s.Projects) == 0 || s.Status.Closed() || len(s.Blocked()) == 0 && s.Tree != nil {
+		return false, nil
+	}
+	if err := e.readProjects(ctx); err != nil {
+		return true, err
+	}
+	if len(e.j.state.Blocked()) == 0 {
+		return true, e.joinProjects(ctx)
+	}
+	if started, err := e.startProjects(ctx); started || err != nil {
+		return true, err
+	}
+	if e.j.state.Status == run.AwaitingPhaseHandoff || len(e.activeProjects()) > 0 {
+		return true, e.awaitProjects(ctx)
+	}
+	return true, e.askAboutBlocked(ctx)
+}
+
+// readProjects reads the record of each project that has changed, and journals what follows.
+func (e *engine) readProjects(ctx workflow.Context) error {
+	for _, p := range e.j.state.Projects {
+		w := e.watched()[p.Alias]
+		if !w.changed {
+			continue
+		}
+		w.changed = false
+		in := contract.ReadProjectInput{Alias: p.Alias, Child: p.RunID}
+		var found contract.ProjectFound
+		if err := e.runDirectoryActivity(ctx, "read project "+p.Alias, contract.ReadProject, &in, &found); err != nil {
+			return fmt.Errorf("read project %s: %w", p.Alias, err)
+		}
+		if err := e.journalProject(ctx, p.Alias, found); err != nil {
+			return err
+		}
+	}
+	return e.j.flush(ctx)
+}
+
+// journalProject journals what a project's record shows. The table in package run decides.
+func (e *engine) journalProject(ctx workflow.Context, alias string, found contract.ProjectFound) error {
+	p, _ := e.j.state.Project(alias)
+	now := run.ProjectFacts{
+		Found: found.Found, Status: found.Status, Reason: found.Reason, Closed: found.Closed,
+		Begun: p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped,
+	}.Outcome()
+	if err := e.forwardQuestion(ctx, p, now, found); err != nil {
+		return err
+	}
+	switch {
+	case now == run.ProjectPending:
+		return nil
+	case now.Rule().Ends && now != p.Outcome:
+		e.steps++
+		ev := run.ProjectEnd{Alias: alias, RunID: p.RunID, Outcome: now, Status: found.Status, Reason: found.Reason,
+			USD: found.USD}
+		if now == run.ProjectDone {
+			ev.Tree, ev.Commit = found.Tree, found.Commit
+		}
+		return e.j.emit(ctx, run.KindProjectEnded, "", ev)
+	case !now.Rule().Ends && (p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending):
+		return e.j.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: alias, RunID: p.RunID})
+	}
+	return nil
+}
+
+// forwardQuestion asks the question of a project in this run, or closes it when the project has its answer. One
+// question is open at a time.
+func (e *engine) forwardQuestion(ctx workflow.Context, p run.ProjectState, now run.ProjectOutcome,
+	found contract.ProjectFound) error {
+	q, open := e.j.state.Asks()
+	if open && q.Project != nil && q.Project.Alias == p.Alias &&
+		(now != run.ProjectAsks || found.Question == nil || found.Question.ID != q.Project.ID) {
+		m := Message{ID: q.ID, Action: run.ActionContinue, By: "project " + p.Alias, Note: found.Decided}
+		if err := e.j.emit(ctx, run.KindHandoffDecided, q.Phase, e.control.decisionEvent(ctx, q, m)); err != nil {
+			return err
+		}
+		open = false
+	}
+	if open || now != run.ProjectAsks || found.Question == nil {
+		return nil
+	}
+	of := found.Question
+	e.routes = routes{}
+	return e.openQuestion(ctx, run.QuestionRequested{
+		Kind: run.QuestionHandoff, Phase: run.PhaseOfProject(p.Alias), Question: "Project " + p.Alias + ": " + of.Text,
+		Type: run.HandoffFeedbackAlways, Trigger: run.TriggerProject, Round: 1, Actions: of.Actions, Digest: of.Digest,
+		Verdict: of.Verdict, Approved: of.Approved,
+		Project: &run.AskedBy{Alias: p.Alias, ID: of.ID, Kind: of.Kind},
+	})
+}
+
+// activeProjects lists the projects whose runs are not over.
+func (e *engine) activeProjects() (active []string) {
+	for _, p := range e.j.state.Projects {
+		if !p.Outcome.Rule().Ends && p.Outcome != run.ProjectPending {
+			active = append(active, p.Alias)
+		}
+	}
+	return active
+}
+
+// startProjects starts the projects that can start, and skips those that need one which is not done.
+func (e *engine) startProjects(ctx workflow.Context) (started bool, err error) {
+	for _, p := range e.j.state.Projects {
+		if p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped {
+			continue
+		}
+		missing, blocked := e.needed(p)
+		switch {
+		case len(blocked) > 0 && p.Outcome == run.ProjectPending:
+			ev := run.ProjectSkip{Alias: p.Alias, Needs: blocked}
+			if err := e.j.emit(ctx, run.KindProjectSkipped, "", ev); err != nil {
+				return started, err
+			}
+		case len(missing) == 0 && len(e.activeProjects()) < projectsAtOnce:
+			if e.budgetSpent(ctx) {
+				return true, e.pauseOverBudget(ctx, nil)
+			}
+			started = true
+			if err := e.startProject(ctx, p); err != nil {
+				return started, err
+			}
+		}
+	}
+	return started, e.j.flush(ctx)
+}
+
+// needed lists the projects that a project needs and that are not done, and those of them that do not work either.
+func (e *engine) needed(p run.ProjectState) (missing, blocked []string) {
+	for _, name := range p.Needs {
+		o, _ := e.j.state.Project(name)
+		if o.Outcome == run.ProjectDone {
+			continue
+		}
+		if missing = append(missing, name); o.Outcome.Rule().Blocks {
+			blocked = append(blocked, name)
+		}
+	}
+	return missing, blocked
+}
+
+// startProject starts the run of a project. One that was started before, by an execution that was reset or reverted, is
+// joined: its workflow id is its run id.
+func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
+	i := slices.IndexFunc(e.in.Projects, func(in ProjectInput) bool { return in.Alias == p.Alias })
+	if i < 0 {
+		return fmt.Errorf("start project %s: the run has no input for it", p.Alias)
+	}
+	in := e.in.Projects[i]
+	if err := e.j.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: p.Alias, RunID: p.RunID}); err != nil {
+		return err
+	}
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	e.steps++
+	free, _ := workflow.NewDisconnectedContext(ctx) // a cancelled run cancels its projects by message, in any execution
+	opts := workflow.ChildWorkflowOptions{
+		WorkflowID: in.Input.Target.RunID, TaskQueue: in.Queue, Memo: in.Memo, StaticSummary: in.Summary,
+		StaticDetails:         in.Details,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+	}
+	if e.in.Options.Attributes {
+		opts.TypedSearchAttributes = InitialSearchAttributes(in.Input.Start)
+	}
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, opts), Name, *in.Input)
+	w := e.watched()[p.Alias]
+	switch err := child.GetChildWorkflowExecution().Get(ctx, nil); {
+	case alreadyStarted(err):
+		w.changed = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("start project %s: %w", p.Alias, err)
+	}
+	w.child = child
+	workflow.GoNamed(ctx, "project "+p.Alias, func(ctx workflow.Context) {
+		if err := child.Get(ctx, nil); err != nil { // its record shows how it ended
+			workflow.GetLogger(ctx).Info("a project has ended", "project", p.Alias, "error", err)
+		}
+		w.child, w.changed = nil, true
+	})
+	return nil
+}
+
+func alreadyStarted(err error) bool {
+	var started *temporal.ChildWorkflowExecutionAlreadyStartedError
+	return errors.As(err, &started)
+}
+
+// awaitProjects waits until a project changes or a message asks for something.
+func (e *engine) awaitProjects(ctx workflow.Context) error {
+	e.showDetails(ctx)
+	due := func() bool { return e.projectChanged() || e.interruptsWait() || e.continueSuggested(ctx) }
+	for {
+		e.readEvery = max(e.readEvery, projectReadMin)
+		quiet, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+			Timeout: e.readEvery, TimerOptions: workflow.TimerOptions{Summary: "until the projects are read"},
+		}, due)
+		switch {
+		case err != nil:
+			return err
+		case quiet && !e.projectChanged() && !e.interruptsWait():
+			return errContinueAsNew
+		case quiet:
+			e.readEvery = 0
+			return nil
+		}
+		e.readEvery = min(2*e.readEvery, projectReadMax)
+		if !e.watchedByOthers() { // their futures report the end
+			continue
+		}
+		for _, alias := range e.activeProjects() {
+			e.watched()[alias].changed = true
+		}
+		return nil
+	}
+}
+
+func (e *engine) projectChanged() bool {
+	return slices.ContainsFunc(e.j.state.Projects, func(p run.ProjectState) bool { return e.watched()[p.Alias].changed })
+}
+
+func (e *engine) interruptsWait() bool {
+	return e.control.Pause && e.active() || e.control.Revert != nil || e.control.err != nil || e.j.state.Status.Closed()
+}
+
+// watchedByOthers reports whether an active project has no future in this execution.
+func (e *engine) watchedByOthers() bool {
+	return slices.ContainsFunc(e.activeProjects(), func(alias string) bool { return e.watched()[alias].child == nil })
+}
+
+// joinProjects journals the tree of all projects, for the stages.
+func (e *engine) joinProjects(ctx workflow.Context) error {
+	in := contract.JoinTreesInput{}
+	for _, p := range e.j.state.Projects {
+		if p.Tree != nil {
+			in.Trees = append(in.Trees, contract.ProjectTree{Alias: p.Alias, Tree: *p.Tree})
+		}
+	}
+	var joined run.Blob
+	if err := e.runCheckoutActivity(ctx, "join the trees of the projects", contract.JoinTrees, &in, &joined); err != nil {
+		return fmt.Errorf("join the trees of the projects: %w", err)
+	}
+	return e.j.emit(ctx, run.KindWorkspaceUpdated, "", run.WorkspaceUpdated{Cause: "projects", Tree: joined})
+}
+
+// askAboutBlocked asks what to do with projects that keep the run from being delivered. A project that works again
+// answers too.
+func (e *engine) askAboutBlocked(ctx workflow.Context) error {
+	text := "These projects are not done:"
+	for _, p := range e.j.state.Blocked() {
+		text += "\n- " + p.Text()
+	}
+	e.routes = routes{}
+	ask := run.QuestionRequested{
+		Kind: run.QuestionGate, Question: text, Phase: "projects", Round: 1, Trigger: run.TriggerBlocked,
+		Deadlines: e.deadlines(ctx, nil),
+	}
+	if err := e.awaitResumed(ctx); err != nil {
+		return err
+	}
+	if err := e.openQuestion(ctx, ask); err != nil {
+		return err
+	}
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	if err := e.awaitBlocked(ctx); err != nil {
+		return err
+	}
+	for _, p := range e.j.state.Blocked() { // the answer may be retry
+		e.watched()[p.Alias].changed = true
+	}
+	return nil
+}
+
+// awaitBlocked waits for an answer, or for a project that works again.
+func (e *engine) awaitBlocked(ctx workflow.Context) error {
+	for e.j.state.Status == run.AwaitingGateDecision {
+		e.showDetails(ctx)
+		due := func() bool {
+			return e.answered() || e.projectChanged() || e.continueSuggested(ctx) || e.control.err != nil
+		}
+		if err := workflow.Await(ctx, due); err != nil {
+			return err
+		}
+		switch {
+		case e.control.err != nil:
+			return e.control.err
+		case e.answered():
+			return nil
+		case !e.projectChanged():
+			return errContinueAsNew
+		}
+		if err := e.readProjects(ctx); err != nil {
+			return err
+		}
+		if q, open := e.j.state.Open(run.QuestionGate); open && len(e.activeProjects())+len(e.doneNow()) > 0 {
+			m := Message{ID: q.ID, Action: run.ActionRetry, By: "project"}
+			return e.j.emit(ctx, run.KindGateDecided, q.Phase, e.control.decisionEvent(ctx, q, m))
+		}
+	}
+	return nil
+}
+
+// doneNow lists the projects that can start or whose end lets the run continue.
+func (e *engine) doneNow() (ready []string) {
+	if len(e.j.state.Blocked()) == 0 {
+		return []string{""}
+	}
+	for _, p := range e.j.state.Projects {
+		if missing, _ := e.needed(p); len(missing) == 0 && p.Outcome == run.ProjectSkipped {
+			ready = append(ready, p.Alias)
+		}
+	}
+	return ready
+}
+
+// cancelProjects cancels the active projects of a cancelled run, waits for their ends, and journals them.
+func (e *engine) cancelProjects(ctx workflow.Context) error {
+	const most = 2 * time.Minute
+	active := e.activeProjects()
+	if len(active) == 0 {
+		return nil
+	}
+	for _, alias := range active {
+		p, _ := e.j.state.Project(alias)
+		if err := workflow.RequestCancelExternalWorkflow(ctx, p.RunID, "").Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("cancel a project; it may have ended", "project", alias, "error", err)
+		}
+		e.watched()[alias].changed = e.watched()[alias].child == nil
+	}
+	for until := workflow.Now(ctx).Add(most); len(e.activeProjects()) > 0 && workflow.Now(ctx).Before(until); {
+		if _, err := workflow.AwaitWithTimeout(ctx, 2*time.Second, e.projectChanged); err != nil {
+			return err
+		}
+		for _, alias := range e.activeProjects() {
+			e.watched()[alias].changed = true
+		}
+		if err := e.readProjects(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
