@@ -21,7 +21,7 @@ func (p *pass) journalSuperseded(ctx workflow.Context, notes []contract.Supersed
 		text := "call " + l.Call + " returned another result later; its cost is counted"
 		if l.Ended > 0 {
 			text = fmt.Sprintf("delivery %d of call %s ended without an answer; its cost is %s", l.Ended, l.Call,
-				l.Spend.Text())
+				run.ShortCost(l.Spend.USD, l.Spend.UnknownCalls()))
 		}
 		ev := p.attemptEvent(run.CategorySuperseded, text)
 		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
