@@ -168,7 +168,14 @@ func compareTrees(ctx context.Context, s *store.Store, from, to run.Blob) (*run.
 // SyncWorkspace updates the run's checkout to a tree, and commits it in a git checkout. Repeating it changes nothing.
 func (a *Activities) SyncWorkspace(ctx context.Context,
 	in contract.SyncWorkspaceInput) (contract.SyncWorkspaceResult, error) {
+	d := a.open(in.Dir)
+	if err := recordSync(d, in.Tree.Tree.Digest); err != nil {
+		return contract.SyncWorkspaceResult{}, err
+	}
 	res, err := a.syncWorkspace(ctx, in)
+	if err == nil {
+		err = recordContent(d, in.Tree.Tree.Digest)
+	}
 	if err != nil || in.DiffFrom == nil {
 		return res, err
 	}
@@ -366,7 +373,7 @@ func resetUnjournaled(ctx context.Context, t *contract.Tree, dir string) (bool, 
 }
 
 // inspectTree compares the run's checkout with the tree in the journal, and takes over edits made while the run
-// was paused.
+// was paused. What calls put there and the journal does not have, or has abandoned, is no edit: it is taken out.
 func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) (contract.InspectResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
@@ -386,17 +393,29 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
 		return contract.InspectResult{}, err
 	}
-	if back, err := resetUnjournaled(ctx, in.Tree, dir); err != nil || back {
-		return contract.InspectResult{Restored: back}, err
+	back, err := resetUnjournaled(ctx, in.Tree, dir)
+	if err != nil {
+		return contract.InspectResult{}, err
 	}
-	ev, err := compareTrees(ctx, s, in.Tree.Tree, workspace.Blob(saved))
+	edited, err := a.withEdits(ctx, s, in, saved.Tree)
+	if err != nil {
+		return contract.InspectResult{}, err
+	}
+	if back || edited.Digest == in.Tree.Tree.Digest { // git knows no modes but that of executables
+		_, err := a.SyncWorkspace(ctx, carry)
+		return contract.InspectResult{Restored: true}, err
+	}
+	ev, err := compareTrees(ctx, s, in.Tree.Tree, edited)
 	if err != nil {
 		return contract.InspectResult{}, err
 	}
 	ev.Cause = "edited"
 	ev.Skipped, ev.SkippedCount = workspace.Skipped(saved)
 	carry.Tree.Tree, carry.Message = ev.Tree, fmt.Sprintf("Record manual changes\n\nPassbook-Run: %s\n", in.RunID)
-	out, err := a.SyncWorkspace(ctx, carry)
+	out, err := a.syncWorkspace(ctx, carry)
+	if err == nil {
+		err = recordEdits(a.open(in.Dir), ev.Tree.Digest)
+	}
 	ev.Commit = out.Commit
 	return contract.InspectResult{Workspace: ev}, err
 }

@@ -201,6 +201,9 @@ const StateSnapshot = "state-snapshot.json"
 // OwnerFile records the execution that writes the directory since the run continued in a new epoch.
 const OwnerFile = Orchestrator + "/owner.json"
 
+// CheckoutFile records which trees the checkout may contain.
+const CheckoutFile = Orchestrator + "/checkout.json"
+
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"
 

@@ -55,6 +55,29 @@ func Merge(base, ours, theirs Tree) Merged {
 	return Merged{Tree: listed(merged)}
 }
 
+// WithEdits returns a tree with the edits in found. A path is edited if it differs from that of the tree and of all
+// others that found may consist of. Edits that do not fit into the tree, such as a file below a file, make it found.
+func WithEdits(t, found Tree, others []Tree) Tree {
+	edited, now, known := t.find(), found.find(), []map[string]Entry{t.find()}
+	for _, o := range others {
+		known = append(known, o.find())
+	}
+	for _, all := range slices.Concat(known, []map[string]Entry{now}) {
+		for p := range all {
+			if slices.ContainsFunc(known, func(of map[string]Entry) bool { return of[p] == now[p] }) {
+				continue
+			}
+			if edited[p] = now[p]; now[p].Mode == "" {
+				delete(edited, p)
+			}
+		}
+	}
+	if unrooted(edited) {
+		return found
+	}
+	return listed(edited)
+}
+
 // unrooted reports whether a path is below something that is no folder.
 func unrooted(all map[string]Entry) bool {
 	for p := range all {
