@@ -26,7 +26,7 @@ func (a *Activities) newCosts(disk durable.Disk) *costs.Ledger {
 	if a.cfg.StateDir == "" {
 		return nil
 	}
-	return costs.Open(a.cfg.StateDir, a.cfg.Host, costs.Options{Disk: disk, Now: a.cfg.Now,
+	return costs.Open(a.cfg.StateDir, a.cfg.Host, costs.Options{Disk: disk, Now: a.cfg.Now, Worker: a.worker,
 		Open: func(ctx context.Context, url string) (*store.Store, error) {
 			if strings.Contains(url, config.Mask) {
 				return nil, errors.New("its URL has a secret, which the ledger does not have")

@@ -176,7 +176,7 @@ func (l *Ledger) Reserve(ctx context.Context, c Call, b, most Budget) (short *Sh
 		if err != nil {
 			return err
 		}
-		if r := d.byKey[c.key()]; r != nil && r.open() {
+		if r := d.byKey[c.key()]; r != nil && r.open() && r.Worker == c.Worker {
 			return nil // an earlier attempt has reserved it
 		}
 		if b.Set() {

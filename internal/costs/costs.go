@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
 )
 
@@ -49,6 +50,8 @@ type Options struct {
 	Disk durable.Disk
 	Now  func() time.Time // nil: time.Now
 	Zone *time.Location   // of days; nil: local time
+	// this process, which reserves calls: it releases only what it was the last to reserve
+	Worker process.Identity
 	// opens a store by its URL
 	Open func(ctx context.Context, url string) (*store.Store, error)
 }

@@ -38,7 +38,7 @@ func newHost(t *testing.T) *host {
 
 // program opens the ledger as another program does.
 func (h *host) program() *Ledger {
-	return Open(h.dir, "here", Options{Now: func() time.Time { return h.now }, Zone: time.UTC,
+	return Open(h.dir, "here", Options{Now: func() time.Time { return h.now }, Zone: time.UTC, Worker: h.call("").Worker,
 		Open: func(context.Context, string) (*store.Store, error) { return h.s, nil }})
 }
 

@@ -122,7 +122,8 @@ func (d *day) apply(r row) {
 			d.byKey[r.Call.key()] = rec
 			d.records = append(d.records, rec)
 		} else {
-			d.byKey[r.Call.key()].released = false
+			rec := d.byKey[r.Call.key()]
+			rec.released, rec.Worker = false, r.Call.Worker
 		}
 	case kindDamaged:
 		d.damage = append(d.damage, *r.Damage)

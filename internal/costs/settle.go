@@ -54,13 +54,14 @@ func (l *Ledger) openOf(call string) (bool, error) {
 	return false, err
 }
 
-// unsettled reports whether more of the costs of a delivery may become known.
+// unsettled reports whether more of the costs of a delivery may become known. A released one may be claimed after all,
+// by another worker that has reserved the same delivery.
 func (r *record) unsettled() bool {
 	answered := false
 	for _, p := range r.parts {
 		answered = answered || p.name[:1] != "e"
 	}
-	return !answered && !r.released
+	return !answered
 }
 
 // settleOpen settles the open calls that have ended. A store that cannot be opened leaves its calls
@@ -163,7 +164,7 @@ func brief(s *run.Spend) *run.Spend {
 func (l *Ledger) ended(ctx context.Context, of calls.Ledger, r *record, mine bool) (string, error) {
 	claim, err := of.ReadClaim(ctx, r.Delivery)
 	switch {
-	case errors.Is(err, store.ErrMissing) && (mine || !r.Worker.Alive()):
+	case errors.Is(err, store.ErrMissing) && (mine && r.Worker == l.opt.Worker || !r.Worker.Alive()):
 		return kindReleased, nil
 	case errors.Is(err, store.ErrMissing):
 		return "", nil

@@ -50,6 +50,31 @@ func TestReleasedDeliveryIsReservedAgain(t *testing.T) {
 	require.InDelta(t, 2, h.used().USD, 1e-9)
 }
 
+// TestTwoWorkersReserveOneDelivery: the server gave up a delivery whose worker continues until it notices, and another
+// worker makes the same one. What the first releases does not hide what the second spends.
+func TestTwoWorkersReserveOneDelivery(t *testing.T) {
+	h := newHost(t)
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	other := h.call("r/1")
+	var err error
+	other.Worker, err = process.Of(os.Getppid())
+	require.NoError(t, err)
+	_, err = h.Reserve(t.Context(), other, Budget{}, Budget{})
+	require.NoError(t, err)
+	require.NoError(t, h.Settle(t.Context(), h.s, "r/1", 1))
+	require.Equal(t, 1, h.used().Reserved.Calls, "the second worker is about to claim it")
+
+	require.Nil(t, h.reserve("r/1", Budget{})) // the first once more, and ends before the second claims it
+	require.NoError(t, h.Settle(t.Context(), h.s, "r/1", 1))
+	require.Zero(t, h.used().Reserved.Calls)
+	h.claim("r/1", 1, false)
+	require.NoError(t, h.of("r/1").End(t.Context(), 1, calls.End{Spend: &run.Spend{Known: run.CostUnknown}}))
+	h.settled("r/1")
+	sum, err := h.program().Summarize(h.now.Add(-time.Hour), ByPipeline)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, []int{sum.Total.UnknownCalls, sum.Running.Calls})
+}
+
 // TestSettleLooksAtOneCall, however long ago it was reserved, and at each part of its costs once.
 func TestSettleLooksAtOneCall(t *testing.T) {
 	h := newHost(t)

@@ -73,7 +73,7 @@ func TestUseOfDay(t *testing.T) {
 		more   bool // of its costs may become known
 	}{
 		"open":     {record{Call: call}, Day{Reserved: Budget{USD: 2, Tokens: 50, Calls: 1}}, true, true},
-		"released": {record{Call: call, released: true}, Day{}, false, false},
+		"released": {record{Call: call, released: true}, Day{}, false, true},
 		"lost":     {record{Call: call, lost: true}, Day{USD: 2, Tokens: 50, Calls: 1, Unknown: 1}, false, true},
 		"settled":  {record{Call: call, parts: []part{spent(exact(3))}}, Day{USD: 3, Tokens: 10, Calls: 1}, false, false},
 		"unknown": {record{Call: call, parts: []part{spent(unknown)}}, Day{USD: 2, Tokens: 50, Calls: 1, Unknown: 1},
