@@ -32,6 +32,7 @@ var kindSwitches = map[string]string{
 	"history":       "charts of the report",
 	"settledOf":     "last steps of the live screen",
 	"add":           "tables of the evidence",
+	"Projected":     "counters of metrics",
 }
 
 // TestKindsAreDistinguishedInTheirTable finds every switch over kinds of events outside package run.

@@ -27,7 +27,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/awake", "internal/build", "internal/durable", "internal/process", "internal/redact",
 		"internal/regular", "internal/sandbox", "internal/scaffold", "internal/shell", "internal/testenv",
 		"internal/volume"}},
-	{"storage", []string{"internal/keyfile", "internal/layout"}},
+	{"storage", []string{"internal/keyfile", "internal/layout", "internal/telemetry"}},
 	{"storage", []string{"internal/certs", "internal/journal", "internal/object"}},
 	{"storage", []string{"internal/environ", "internal/supervisor"}},
 	{"storage", []string{"internal/sessions"}},

@@ -64,6 +64,8 @@ type Config struct {
 	Grants        Grants // checks every input; nil in tests only: everything is allowed
 	Links         Links  // makes links to the console for notices; nil: none
 
+	Projected func(Projection) // called after lines were added to a run directory; nil: it is not
+
 	// keeps the machine awake until release, and as long as a call inherits the file; nil: it may sleep
 	KeepAwake func() (file *os.File, release func())
 
@@ -154,6 +156,9 @@ func New(cfg Config) (*Activities, error) {
 	}
 	if cfg.KeepAwake == nil {
 		cfg.KeepAwake = func() (*os.File, func()) { return nil, func() {} }
+	}
+	if cfg.Projected == nil {
+		cfg.Projected = func(Projection) {}
 	}
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv

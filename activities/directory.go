@@ -124,6 +124,8 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 	p, err := d.Project(ctx, blobs.Of(s), batch)
 	if err == nil && p.Outcome == run.ProjectionWritten {
 		a.forgetClosedRun(ctx, d, in)
+		a.cfg.Projected(Projection{Dir: in.Dir, RunID: in.RunID, Pipeline: p.Pipeline, First: in.First,
+			Lines: in.Lines, Added: p.Added})
 	}
 	res := contract.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage, End: endOf(p.End)}
 	for _, what := range p.Healed {

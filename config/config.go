@@ -62,6 +62,7 @@ type Settings struct {
 	Grant   Grant   `mapstructure:"grant"`
 	Decide  Decide  `mapstructure:"decide"`
 	Console Console `mapstructure:"console"`
+	Metrics Metrics `mapstructure:"metrics"`
 }
 
 // Console configures the links to the console in notices.
@@ -184,7 +185,8 @@ func defaults() map[string]any {
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 		"grant.key_file": "", "grant.disable": false, "grant.stores": []string{}, "grant.roots": []string{},
 		"decide.unsigned": Allow, "decide.identities": []string{},
-		"console.url": "", "console.link_expires": 7 * 24 * time.Hour,
+		"metrics.listen": "",
+		"console.url":    "", "console.link_expires": 7 * 24 * time.Hour,
 	}
 	for _, b := range Bounds() {
 		all[b.Setting] = 0
@@ -390,7 +392,7 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check())
+	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(), s.Metrics.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }

@@ -103,6 +103,8 @@ var every = map[string]struct {
 	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },
 		Words{"ada=a2V5", "bob=a2V5"}},
 
+	"metrics.listen": {"127.0.0.1:9464", func(s Settings) any { return s.Metrics.Listen }, "127.0.0.1:9464"},
+
 	"console.url": {"https://passbook.example.org:8443", func(s Settings) any { return s.Console.URL },
 		"https://passbook.example.org:8443"},
 	"console.link_expires": {"36h", func(s Settings) any { return s.Console.LinkExpires }, 36 * time.Hour},

@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -48,6 +56,53 @@ func withServer(tests func() int) (code int, err error) {
 		err = errors.Join(err, serr)
 	}()
 	return tests(), nil
+}
+
+// TestWorkerServesItsMetrics: what Prometheus reads of a worker that polls, and the health of it.
+func TestWorkerServesItsMetrics(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	settings, err := config.Load(nil)
+	require.NoError(t, err)
+	settings.Metrics.Listen = l.Addr().String()
+	require.NoError(t, l.Close())
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- workerhost.Run(ctx, workerhost.Options{Settings: &settings,
+			Ready: func() error { close(ready); return nil }})
+	}()
+	<-ready
+	require.Eventually(t, func() bool { return get(t, settings, "/readyz") == "200 ready\n" }, 10*time.Second,
+		10*time.Millisecond)
+	require.Equal(t, "200 ok\n", get(t, settings, "/healthz"))
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		_, text, _ := strings.Cut(get(t, settings, "/metrics"), " ")
+		got, err := parser.TextToMetricFamilies(strings.NewReader(text))
+		require.NoError(c, err)
+		require.InDelta(c, 1, got["passbook_server_up"].GetMetric()[0].GetGauge().GetValue(), 0)
+		require.NotNil(c, got["temporal_request_total"])
+		require.Len(c, got["passbook_queue_tasks"].GetMetric(), 2)
+		require.Len(c, got["passbook_disk_free_bytes"].GetMetric(), 2)
+	}, 10*time.Second, 50*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+// get returns status and body of an answer; empty: there is none.
+func get(t *testing.T, s config.Settings, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Metrics.Listen+path, nil)
+	require.NoError(t, err)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return fmt.Sprintf("%d %s", res.StatusCode, body)
 }
 
 // TestProcessOfACallIsNoWorker: a program that does not call RunChild first is told so, whatever the call needs.

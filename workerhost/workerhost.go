@@ -84,8 +84,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("host worker: %w", err)
 	}
+	settings := o.Settings
+	if settings == nil {
+		loaded, err := config.Load(nil)
+		if err != nil {
+			return fmt.Errorf("host worker: %w", err)
+		}
+		settings = &loaded
+	}
+	metrics, ofSDK := connect.Metrics(*settings)
 	op, release, err := connect.Open(ctx, connect.Target{
-		Settings: o.Settings, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
+		Settings: settings, Metrics: ofSDK, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,
 	})
 	if err != nil {
@@ -95,6 +104,7 @@ func Run(ctx context.Context, o Options) error {
 		Settings: op.Settings, Client: op.Client, Host: op.Host, Operator: op, Converter: op.Converter,
 		Redact:   op.Redact,
 		Scripted: []string{self, scripted.Verb}, Ready: o.Ready, Abort: o.Abort, Progress: o.Progress,
+		Metrics: metrics,
 	})
 	return errors.Join(err, release())
 }

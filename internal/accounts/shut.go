@@ -214,6 +214,24 @@ func (h Host) Probes(call string) (ids []string) {
 	return ids
 }
 
+// InForce lists the accounts that their providers do not answer, as far as it is known.
+func (h Host) InForce() (all []Shut) {
+	entries, err := os.ReadDir(h.Dir)
+	if err != nil {
+		return nil // no provider was ever shut
+	}
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || !validID.MatchString(id) {
+			continue
+		}
+		if s, err := h.read(id); err == nil && s != nil && !s.Open {
+			all = append(all, *s)
+		}
+	}
+	return all
+}
+
 // locked replaces the file of an account by what do returns; nil: it stays.
 func (h Host) locked(ctx context.Context, id string, do func(*Shut) (*Shut, error)) (err error) {
 	if !validID.MatchString(id) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/config"
@@ -25,6 +26,8 @@ type Target struct {
 	Converter converter.DataConverter
 	Failures  converter.FailureConverter
 	Logger    *slog.Logger
+
+	Metrics client.MetricsHandler // of the SDK; nil: none
 }
 
 // Open connects to a target, or to the embedded server that runs on this host, and creates the search attributes. While
@@ -101,7 +104,7 @@ func (t Target) find(settings config.Settings) (Connection, error) {
 	if err != nil {
 		return conn, err
 	}
-	conn.Role = t.Role
+	conn.Role, conn.Options.MetricsHandler = t.Role, t.Metrics
 	if t.Namespace != "" {
 		conn.Options.Namespace = t.Namespace
 	}

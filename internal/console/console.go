@@ -27,6 +27,7 @@ import (
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/mcp"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/telemetry"
 )
 
 // Options configure a server.
@@ -140,10 +141,10 @@ func (s *Server) routes(pages http.Handler) (http.Handler, error) {
 	outside.HandleFunc("/login", s.login)
 	outside.Handle(links.Path, s.linked(pages))
 	outside.Handle("GET /static/", pages) // the style sheet of the page of a link
-	outside.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain")
-		_, _ = w.Write([]byte("ok\n")) // the client has gone
-	})
+	outside.HandleFunc("GET /healthz", telemetry.Healthy)
+	outside.Handle("GET /readyz", &telemetry.Readiness{Checks: []telemetry.Check{
+		{Name: "state_dir", Do: func(context.Context) error { return telemetry.Writable(s.host.Settings.StateDir) }},
+	}})
 	return outside, nil
 }
 

@@ -273,4 +273,6 @@ func TestBrowsersAreAskedToLogIn(t *testing.T) {
 	require.Equal(t, codeUnauthenticated, d.problem(r, body).Code)
 	r, body = d.raw(d.request("GET", "/healthz", "", ""))
 	require.Equal(t, "200 OK ok\n", r.Status+" "+body)
+	r, body = d.raw(d.request("GET", "/readyz", "", ""))
+	require.Equal(t, "200 OK ready\n", r.Status+" "+body)
 }

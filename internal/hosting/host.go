@@ -36,8 +36,9 @@ type host struct {
 	open func(queue) (polled, error)
 	wake chan struct{}
 
-	mu  sync.Mutex
-	met []need // from plans
+	mu    sync.Mutex
+	met   []need   // from plans
+	names []string // of the polled queues
 
 	runs      []need // of all open runs, from the last list
 	stores    map[string]*store.Store
@@ -229,6 +230,9 @@ func (h *host) announce(has found, leftOut []queue) {
 		now.Queues = append(now.Queues, q.name)
 	}
 	slices.Sort(now.Queues)
+	h.mu.Lock()
+	h.names = now.Queues
+	h.mu.Unlock()
 	for _, q := range leftOut {
 		now.LeftOut = append(now.LeftOut, q.name)
 	}
@@ -260,6 +264,13 @@ func (h *host) warn(now local.Capabilities) {
 	if len(now.LeftOut) > len(h.announced.LeftOut) {
 		slog.Warn("runs need more queues than concurrency.queues allows", "not polled", now.LeftOut)
 	}
+}
+
+// queues returns the names of the polled queues.
+func (h *host) queues() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.names)
 }
 
 // workers returns all workers that poll.

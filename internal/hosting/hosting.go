@@ -28,6 +28,7 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
+	"github.com/passbook-run/passbook/internal/telemetry"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -45,6 +46,7 @@ type Options struct {
 	Adjust    func(*activities.Config)        // a test's hooks; nil in every program
 	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
 	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
+	Metrics   *telemetry.Metrics              // of this process; nil: none
 
 	trusted *identity.Trusted
 }
@@ -75,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	secrets.LearnKeys(o.Redact, o.Settings) // they may be new
-	conf.Needs = host.needs
+	conf.Needs, conf.Projected = host.needs, o.projected
 	acts, err := activities.New(conf)
 	if err != nil {
 		return err
@@ -96,9 +98,11 @@ func Run(ctx context.Context, o Options) error {
 	checking, end := context.WithCancel(ctx)
 	var checks sync.WaitGroup
 	checks.Go(func() { host.keep(checking) })
+	unobserve := o.observe(checking, acts, host)
 	defer func() {
 		end()
 		checks.Wait()
+		unobserve()
 		o.finish(append(group, host.workers()...), acts)
 	}()
 	return o.wait(ctx)

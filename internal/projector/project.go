@@ -32,6 +32,9 @@ type Projected struct {
 
 	Damage []run.JournalDamage `json:"damage,omitempty"` // damage to the journal itself: the outcome is Damaged
 	End    *End                `json:"end,omitempty"`    // of a final journal: the outcome is Final
+
+	Added    int    `json:"-"` // lines that were not on disk before, the last ones of the batch
+	Pipeline string `json:"-"` // of the run
 }
 
 // Project appends a batch to the directory and updates everything derived, under the directory's lock. On return with
@@ -100,7 +103,8 @@ func (p *Projector) project(b Batch) (Projected, error) {
 	if err := p.Materialise(); err != nil {
 		return Projected{}, err
 	}
-	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed}, nil
+	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Added: len(fresh),
+		Pipeline: p.meta.State.Pipeline}, nil
 }
 
 // verifies reports whether the whole journal is compared with its chain before these lines are appended: at the end of

@@ -69,6 +69,8 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		return err
 	}
 	conn.Role = certs.Worker
+	metrics, ofSDK := connect.Metrics(e.Settings)
+	conn.Options.MetricsHandler = ofSDK
 	address, err := e.localAddress(ctx, conn, background)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		return err
 	}
 	worker.SetBinaryChecksum(build.ID(o.Scripted[0])) // otherwise the SDK reads and hashes the whole program at each start
-	o.Abort, o.Operator.Attributes = now, listed
+	o.Abort, o.Operator.Attributes, o.Metrics = now, listed, metrics
 	o.Ready = func() error { return local.AnnounceReady(e.Settings.StateDir, key, time.Now()) }
 	if background {
 		o.Idle = hosting.IdleStop(cl, conn.Options.Namespace, e.Settings.StateDir, e.Settings.Idle)

@@ -1,0 +1,137 @@
+package hosting
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/telemetry"
+	"github.com/passbook-run/passbook/run"
+)
+
+// pollEvery is how often the server is asked for the gauges of queues and runs; after an error, pollAgain.
+const (
+	pollEvery = 15 * time.Second
+	pollAgain = 2 * time.Second
+)
+
+// projected counts the events of a batch that this worker has added.
+func (o Options) projected(p activities.Projection) {
+	if o.Metrics == nil {
+		return
+	}
+	var events []run.Event
+	for _, line := range p.Lines[len(p.Lines)-p.Added:] {
+		events = append(events, journal.ParseAny(line))
+	}
+	o.Metrics.Projected(p.Pipeline, events, time.Now())
+}
+
+// observe serves metrics and health of this worker until the returned function is called.
+func (o Options) observe(ctx context.Context, acts *activities.Activities, h *host) (stop func()) {
+	if o.Metrics == nil || o.Settings.Metrics.Listen == "" {
+		return func() {}
+	}
+	folders := map[string]string{"run_root": o.Settings.RunRoot, "state_dir": o.Settings.StateDir}
+	o.Metrics.Use(telemetry.Sources{
+		Calls: func() (all []telemetry.Call) {
+			for _, c := range acts.RunningCalls() {
+				all = append(all, telemetry.Call(c))
+			}
+			return all
+		},
+		Limits:  func() []telemetry.Limit { return limitsOf(acts) },
+		Slots:   o.Settings.Calls,
+		Folders: folders,
+	})
+	ready := &telemetry.Readiness{Checks: []telemetry.Check{
+		{Name: "server", Do: func(ctx context.Context) error {
+			_, err := o.Client.CheckHealth(ctx, &client.CheckHealthRequest{})
+			return err
+		}},
+		{Name: "state_dir", Do: func(context.Context) error { return telemetry.Writable(o.Settings.StateDir) }},
+		{Name: "run_root", Do: func(context.Context) error { return telemetry.Writable(o.Settings.RunRoot) }},
+	}}
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() {
+		o.Metrics.Serve(ctx, o.Settings.Metrics.Listen, ready, func(err error) { slog.Warn(err.Error()) })
+	})
+	all.Go(func() { o.poll(ctx, h) })
+	return func() { cancel(); all.Wait() }
+}
+
+func limitsOf(acts *activities.Activities) (all []telemetry.Limit) {
+	for _, s := range acts.Limits() {
+		if at, err := time.Parse(run.TimeFormat, s.Reset); err == nil {
+			all = append(all, telemetry.Limit{Account: s.Account, Kind: string(s.Kind), Reset: at})
+		}
+	}
+	return all
+}
+
+// poll asks the server until ctx ends.
+func (o Options) poll(ctx context.Context, h *host) {
+	for {
+		p, err := o.ask(ctx, h.queues())
+		if ctx.Err() != nil {
+			return
+		}
+		p.Up = err == nil
+		o.Metrics.Polled(p)
+		next := pollEvery
+		if err != nil {
+			next = pollAgain
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(next):
+		}
+	}
+}
+
+// ask returns what the server knows of the queues of this worker, and of open runs.
+func (o Options) ask(ctx context.Context, queues []string) (telemetry.Polled, error) {
+	ctx, cancel := context.WithTimeout(ctx, pollEvery/3)
+	defer cancel()
+	own := contract.HostQueues(o.Settings.TaskQueue, o.Host)
+	out := telemetry.Polled{Runs: map[string]int64{}}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(queues, own.Dir, own.HostCalls)))) {
+		d, err := o.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+			Namespace: o.Operator.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name},
+			TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY, ReportStats: true,
+		})
+		if err != nil {
+			return telemetry.Polled{}, err
+		}
+		out.Queues = append(out.Queues, telemetry.Queue{Name: name, Tasks: d.GetStats().GetApproximateBacklogCount(),
+			Age: d.GetStats().GetApproximateBacklogAge().AsDuration()})
+	}
+	if !o.Operator.Attributes {
+		return out, nil
+	}
+	for _, s := range run.Statuses() {
+		if c := s.Class(); c != run.Live && c != run.OperatorPause {
+			continue
+		}
+		n, err := o.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: o.Operator.Namespace, Query: running + " AND PassbookStatus = '" + string(s) + "'",
+		})
+		if err != nil {
+			return telemetry.Polled{}, err
+		}
+		out.Runs[string(s)] = n.GetCount()
+	}
+	return out, nil
+}
