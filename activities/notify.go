@@ -92,7 +92,7 @@ func (a *Activities) linkFor(n contract.Notice, to pipeline.Notify) (string, err
 	if n.ExpiresAt != "" {
 		var err error
 		if ends, err = time.Parse(run.TimeFormat, n.ExpiresAt); err != nil {
-			return "", badInput("read the notice: %v", err)
+			return "", badInput("read the notification: %v", err)
 		}
 	}
 	return a.cfg.Links.Answer(n.Run, n.QuestionID, to.Who(), ends)

@@ -108,7 +108,7 @@ func addAttribute(aliases map[string]string, name string, t enumspb.IndexedValue
 			continue
 		}
 		if has := columns[column]; has != t {
-			return fmt.Errorf("search attribute %s has type %s there, %s was asked for; keep the type, or choose "+
+			return fmt.Errorf("search attribute %s has type %s on the server, not %s; keep the type, or choose "+
 				"another --db-filename", name, has, t)
 		}
 		return nil

@@ -45,7 +45,7 @@ func TestNamespaceIsBroughtToTheWantedValuesAtEveryStart(t *testing.T) {
 	opts, err := parse(append(args, "--search-attribute", "Stage=Int"), os.Stderr)
 	require.NoError(t, err)
 	_, err = openDatabase(t.Context(), opts)
-	require.ErrorContains(t, err, "search attribute Stage has type Keyword there, Int was asked for")
+	require.ErrorContains(t, err, "search attribute Stage has type Keyword on the server, not Int")
 }
 
 func TestAttributesAreRefusedWhenTheColumnsAreUsedUp(t *testing.T) {

@@ -188,7 +188,7 @@ var injuries = []injury{
 			`{{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}}, {{item}} or ` +
 			`{{with.KEY}}, or \{{refrences}} for the text itself` +
 			"\n" +
-			`prompts/bad.md:3: {{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here`},
+			`prompts/bad.md:3: {{with.focus}} has no value; write with: {focus: ...} in the role, or drop it here`},
 	{"no such role in a step", "{role: judge}", "{role: juge}",
 		"x.yaml:23: stage \"polish\".repeat.until asks for score, and no role step of the stage has one; write score: " +
 			"{find: ..., range: ...} in the role that does\n" +

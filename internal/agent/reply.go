@@ -127,7 +127,7 @@ func (o *output) failure() *Failure {
 	case !o.adapter.Ends:
 		return nil
 	case status == "":
-		message := fmt.Sprintf("agent's output (%d bytes) is no %s: %s", len(o.stdout), o.adapter.Name,
+		message := fmt.Sprintf("agent's output (%d bytes) is not in the format %s: %s", len(o.stdout), o.adapter.Name,
 			cmp.Or(lastChars(o.read.Problem, 300), "it has no result"))
 		return classify(exit, message, o.report()).withCategory(run.CategoryOutputTruncated)
 	case exit.Code > 0 && !exit.TimedOut && !exit.Killed:

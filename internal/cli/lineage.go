@@ -24,7 +24,7 @@ func (a *app) lineage() *cobra.Command {
 	var dot, offline bool
 	cmd := &cobra.Command{
 		Use: "lineage [RUN]", Short: "Show the runs that a run was made from, and those made from it",
-		Long: `Draw the family of a run: its source, and every replay, fork and follow-up. Each run records its own source.
+		Long: `Show the lineage of a run: its source, and every replay, fork and follow-up. Each run records its own source.
 No server is needed, and none is started.`,
 		Example: "  starter lineage RUN\n  starter lineage RUN --dot | dot -Tsvg > lineage.svg",
 	}

@@ -116,7 +116,7 @@ func (a *app) printRemovables(ctx context.Context, all []operations.Removable, r
 	}
 	for _, f := range a.freedBy(ctx, all) {
 		if f.Problem != "" {
-			fmt.Fprintf(a.out, "How much of the store is then no longer needed is unknown: %s\n", f.Problem)
+			fmt.Fprintf(a.out, "What it frees in the store cannot be computed: %s\n", f.Problem)
 			continue
 		}
 		fmt.Fprintf(a.out,

@@ -128,7 +128,7 @@ func (a *app) stop(ctx context.Context, now bool) error {
 	}
 	fmt.Fprintln(a.out, "Stopped."+calls)
 	if unknown != nil {
-		fmt.Fprintf(a.out, "Which schedules it had is unknown: %v\n", unknown)
+		fmt.Fprintf(a.out, "The schedules of the stopped server cannot be listed: %v\n", unknown)
 	}
 	if len(scheduled) > 0 {
 		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up missed times: %s\n",

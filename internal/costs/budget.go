@@ -166,7 +166,7 @@ func (l *Ledger) needs(c *Call, most Budget) error {
 
 // ErrBusy reports that another call of the same role is running whose cost is not known: when it is settled, it is
 // known what a call needs.
-var ErrBusy = fmt.Errorf("another call whose need is not known is running")
+var ErrBusy = fmt.Errorf("another call of the same role is running, and what it needs is unknown")
 
 // Reserve reserves a call in a budget, or returns why the budget does not cover it. most is what one call may use.
 // Without a budget it only records the call.

@@ -20,7 +20,7 @@ import (
 func (x *examined) judgeFiles() error {
 	if x.stream.beyond > 0 {
 		x.lags(DerivedFileBehind, layout.MetaFile,
-			fmt.Sprintf("%s has not seen the last %d of %d events", layout.MetaFile, x.stream.beyond,
+			fmt.Sprintf("%s lacks the last %d of %d events", layout.MetaFile, x.stream.beyond,
 				x.stream.lines+x.stream.beyond))
 	}
 	if x.meta.good() {

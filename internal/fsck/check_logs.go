@@ -107,7 +107,7 @@ func (x *examined) judgePromotions() error {
 		p, perr := rundir.Promotion(line)
 		switch {
 		case eerr != nil || perr != nil:
-			x.lags(LogRowUnreadable, "", fmt.Sprintf("line %d of %s is no row", i+1, layout.PromotionsFile))
+			x.lags(LogRowUnreadable, "", fmt.Sprintf("line %d of %s is not a row", i+1, layout.PromotionsFile))
 		case e.Seq != int64(i)+1:
 			x.lags(LogRowUnreadable, "", fmt.Sprintf("line %d of %s has the number %d", i+1, layout.PromotionsFile,
 				e.Seq))

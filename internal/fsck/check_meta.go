@@ -165,7 +165,7 @@ func (x *examined) judgeStatus() {
 		x.find(StatusMismatch, message)
 	}
 	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil && !x.recorded().Settled() {
-		x.find(HandoffEventWithoutMetaHandoff, fmt.Sprintf("hand-off %s is open, and %s does not hold it", open,
+		x.find(HandoffEventWithoutMetaHandoff, fmt.Sprintf("hand-off %s is open, and %s does not contain it", open,
 			layout.MetaFile))
 	}
 }

@@ -55,8 +55,8 @@ type LiveError struct {
 }
 
 func (e *LiveError) Error() string {
-	return fmt.Sprintf("%s is live (%s): nothing was repaired. Its next event writes what is behind again; to "+
-		"repair more, let it end first", e.Dir, e.Why)
+	return fmt.Sprintf("%s is live (%s): nothing was repaired. Its next event updates files that lag; for other "+
+		"findings, repair it after it has ended", e.Dir, e.Why)
 }
 
 // Repair makes meta.json, and in directories of Passbook the other derived files, consistent with the events. It

@@ -331,7 +331,7 @@ func (o *KeeperOptions) await(ctx context.Context, d *daemon, timeout time.Durat
 	return d.await(ctx, timeout, func(context.Context) error {
 		k, err := readKeeper(o.StateDir)
 		if err == nil && !k.Process.Alive() {
-			err = errors.New("it has not recorded itself")
+			err = errors.New("it has not written its record")
 		}
 		return err
 	})

@@ -45,7 +45,7 @@ func ParseObject(raw []byte) (*Object, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the JSON object")
+		return nil, errors.New("other data follows the JSON object")
 	}
 	return o, nil
 }

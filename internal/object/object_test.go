@@ -42,7 +42,7 @@ func TestObjectKeepsItsOrder(t *testing.T) {
 	require.Error(t, err)
 	require.Empty(t, object.ObjectIn(o, "bad").Keys)
 	for text, want := range map[string]string{`[1]`: "not a JSON object: it begins with [",
-		`{"a":1} x`: "something stands behind the JSON object", `{"a":1`: "EOF",
+		`{"a":1} x`: "other data follows the JSON object", `{"a":1`: "EOF",
 		`{"a"`: "EOF", `{"a":`: "EOF", `{"a" 1}`: "colon", ``: "EOF"} {
 		_, err := object.ParseObject([]byte(text))
 		require.ErrorContains(t, err, want, text)

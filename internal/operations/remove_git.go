@@ -114,7 +114,7 @@ func (g *gitRemoval) own(ctx context.Context, mine bool) error {
 		return nil
 	case errors.Is(err, repo.ErrNotOwned):
 		if !g.r.Discard {
-			g.p.refuse("%v: put back what the run had there, or remove it", err)
+			g.p.refuse("%v: restore what the run had there, or remove it", err)
 		}
 		return nil
 	case err != nil && lost:

@@ -33,7 +33,7 @@ func (o Operator) workflowParts(ctx context.Context, p *Removable, r Removal, _ 
 		return err
 	}
 	if open > 0 && len(p.Problems) == 0 {
-		p.keep("%s of its notices in Temporal: the server closes them", counted(open, "open execution"))
+		p.keep("%s of its notifications in Temporal: the server closes them", counted(open, "open execution"))
 	}
 	if len(all) == 0 {
 		return nil

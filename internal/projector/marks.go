@@ -110,7 +110,7 @@ func (e *NoCheckpointError) Error() string {
 	if len(e.Known) == 0 {
 		return fmt.Sprintf("run %s has no checkpoint %s, and no named one at all", e.RunID, e.ID)
 	}
-	return fmt.Sprintf("run %s has no checkpoint %s: there are %s (and cp-<seq> behind every step)", e.RunID, e.ID,
+	return fmt.Sprintf("run %s has no checkpoint %s: there are %s (and cp-<seq> after every step)", e.RunID, e.ID,
 		strings.Join(e.Known, ", "))
 }
 

@@ -118,7 +118,7 @@ func TestCheckpointsOfJournal(t *testing.T) {
 		require.Equal(t, want, find(id), id)
 	}
 	_, err = FindCheckpoint(t.Context(), names, "r", "none")
-	require.EqualError(t, err, "run r has no checkpoint none: there are cp-S1 (and cp-<seq> behind every step)")
+	require.EqualError(t, err, "run r has no checkpoint none: there are cp-S1 (and cp-<seq> after every step)")
 	_, err = FindCheckpoint(t.Context(), names, "other", "cp-1")
 	require.EqualError(t, err, "run other has no checkpoint cp-1, and no named one at all")
 	marks, err := Marks(t.Context(), names, "r")

@@ -210,7 +210,7 @@ func (a *artifacts) read(digest string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
-		return nil, fmt.Errorf("%s has another content now", name)
+		return nil, fmt.Errorf("%s has changed since", name)
 	}
 	a.last = map[string][]byte{digest: slices.Clip(text)}
 	return text, nil

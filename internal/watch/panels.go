@@ -66,7 +66,7 @@ func (t theme) header(s Scene, width int) []string {
 		second += fmt.Sprintf(" │ Epoch %d", s.State.Epoch)
 	}
 	if s.State.Generation > 0 {
-		second += fmt.Sprintf(" │ %d times gone back", s.State.Generation)
+		second += " │ " + run.Plural(s.State.Generation, "revert")
 	}
 	return []string{
 		ends(" "+t.strong.Render(cut(title, width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ", width),

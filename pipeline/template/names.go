@@ -49,7 +49,7 @@ func unknown(p Piece, with []string) string {
 	case isWith && (with == nil || slices.Contains(with, key)):
 		return ""
 	case isWith:
-		return fmt.Sprintf("%s has nothing to stand for; write with: {%s: ...} in the role, or drop it here", p.Text,
+		return fmt.Sprintf("%s has no value; write with: {%s: ...} in the role, or drop it here", p.Text,
 			key)
 	default:
 		return fmt.Sprintf(`%s is not a placeholder; write one of {{%s}} or {{with.KEY}}, or \%s for the text itself`,

@@ -31,7 +31,7 @@ func TestCheckKnowsTheRolesWords(t *testing.T) {
 	require.Empty(t, Check("{{with.focus}}", nil))
 	problems := Check("a\n\n{{with.focus}}", []string{})
 	require.Equal(t, []Problem{{3,
-		"{{with.focus}} has nothing to stand for; write with: {focus: ...} in the role, or drop it here"}}, problems)
+		"{{with.focus}} has no value; write with: {focus: ...} in the role, or drop it here"}}, problems)
 }
 
 func TestPlacedListsPartsInTheirOrder(t *testing.T) {

@@ -121,7 +121,7 @@ func (a *actor) killEngine(when string) int {
 	}
 	for _, pid := range victims {
 		if pid <= 1 {
-			return a.fail(fmt.Errorf("kill the engine: it is gone already (parent is %d)", pid))
+			return a.fail(fmt.Errorf("kill the engine: it has ended (parent is %d)", pid))
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			return a.fail(fmt.Errorf("kill the engine: %w", err))
