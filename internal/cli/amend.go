@@ -14,10 +14,10 @@ func (a *app) amend() *cobra.Command {
 	var in api.AmendInput
 	cmd := &cobra.Command{
 		Use: "amend [RUN] --config FILE", Short: "Let a run adopt a changed definition",
-		Long: `Let an open run adopt a changed definition: budgets, limits, thresholds, notifications, agent commands, and prompts
-and commands of steps that have not completed. Every step that begins later uses it; a running step keeps what it was
-given until it begins again. A change of completed steps, of inputs that they have read, or of what the plan consists of
-is refused, and the error lists the differing lines and the commands to choose from.`,
+		Long: `Let an open run adopt a changed definition: budgets, limits, thresholds, notifications, agent commands, and
+prompts and commands of steps that have not completed. Every step that begins later uses it; a running step keeps what
+it has until it begins again. A change of completed steps, of inputs that they have read, or of what the plan consists
+of is refused, and the error lists the differing lines and the commands to choose from.`,
 		Example: "  starter amend RUN --config pipeline.yaml\n  starter resume RUN",
 	}
 	cmd.Flags().StringVar(&in.Config, "config", "", "the changed pipeline definition (YAML)")
