@@ -63,6 +63,13 @@ func (e *expander) lanes(si int) *Lanes {
 	return &l
 }
 
+// listed reports whether the output of a command is the list of a later stage.
+func (e *expander) listed(p Step) bool {
+	return p.Run != "" && p.As != "" && slices.ContainsFunc(e.def.Stages, func(s Stage) bool {
+		return s.Each != nil && s.Each.In == p.As+"."+ItemsOfCommand
+	})
+}
+
 // checkLanes checks the stages with lanes.
 func (d *decoder) checkLanes() {
 	for si, s := range d.def.Stages {
