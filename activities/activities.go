@@ -229,6 +229,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 	register(r, contract.ReadRound, redactingInterceptor(a, a.ReadRound))
 	register(r, contract.ExpandLanes, redactingInterceptor(a, a.ExpandLanes))
+	register(r, contract.StoreLanes, redactingInterceptor(a, a.StoreLanes))
 	register(r, contract.Compose, redactingInterceptor(a, a.Compose))
 	register(r, contract.FindCheckpoint, redactingInterceptor(a, a.FindCheckpoint))
 	register(r, contract.Amend, redactingInterceptor(a, a.Amend))

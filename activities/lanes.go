@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -151,6 +152,41 @@ func itemName(text string) string {
 		return string(name[:79]) + "…"
 	}
 	return string(name)
+}
+
+// StoreLanes adds rows to the stored list of finished lanes, or returns the rows of the lanes that are merged next.
+func (a *Activities) StoreLanes(ctx context.Context, in contract.StoreLanesInput) (contract.StoreLanesResult, error) {
+	s, err := a.store(ctx, in.Store)
+	if err != nil {
+		return contract.StoreLanesResult{}, err
+	}
+	list := run.LaneRows{Version: 1}
+	if in.List != "" {
+		if err := s.GetJSON(ctx, store.Digest(in.List), &list); err != nil {
+			return contract.StoreLanesResult{}, err
+		}
+	}
+	if len(in.Rows) == 0 {
+		from := slices.IndexFunc(list.Rows, func(r run.FinishedLane) bool { return r.Index == in.Next })
+		if from < 0 {
+			return contract.StoreLanesResult{}, badInput("the list %s of finished lanes lacks lane %d", in.List, in.Next+1)
+		}
+		return contract.StoreLanesResult{Rows: list.Rows[from:min(from+run.NextFinished, len(list.Rows))]}, nil
+	}
+	added := map[int]bool{}
+	for _, r := range in.Rows {
+		added[r.Index] = true
+	}
+	list.Rows = slices.DeleteFunc(list.Rows,
+		func(r run.FinishedLane) bool { return r.Index < in.Next || added[r.Index] })
+	list.Rows = append(list.Rows, in.Rows...)
+	slices.SortFunc(list.Rows, func(a, b run.FinishedLane) int { return a.Index - b.Index })
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return contract.StoreLanesResult{}, err
+	}
+	b, err := blobs.Put(ctx, s, raw)
+	return contract.StoreLanesResult{List: b.Digest}, err
 }
 
 // item returns the text of an item of a stored list.

@@ -98,6 +98,6 @@ func (c Checkpoint) Branched() State {
 		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies,
 		Sessions: s.Sessions, Values: s.Values, Scores: s.Scores,
 		Verdict: s.Verdict, Approved: s.Approved, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
-		Lanes: s.Lanes, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,
+		Lanes: s.Lanes, LaneTotals: s.LaneTotals, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,
 	}
 }

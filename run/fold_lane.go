@@ -157,3 +157,36 @@ func (f *folder) advanceMerge() {
 func (f *folder) landLane(key string) {
 	f.InFlight = slices.DeleteFunc(slices.Clone(f.InFlight), func(l InFlightCall) bool { return l.Lane == key })
 }
+
+// storeLanes drops the finished lanes that are in the stored list now.
+func (f *folder) storeLanes(e *Event) {
+	p := decoded[LanesStored](e)
+	if f.Lanes == nil {
+		return
+	}
+	lanes := *f.Lanes
+	lanes.Rows = p.Digest
+	lanes.Finished = slices.DeleteFunc(slices.Clone(lanes.Finished),
+		func(r FinishedLane) bool { return slices.Contains(p.Lanes, r.Index) })
+	f.Lanes = &lanes
+	f.head(e)
+}
+
+// loadLanes takes finished lanes back from the stored list.
+func (f *folder) loadLanes(e *Event) {
+	p := decoded[LanesLoaded](e)
+	if f.Lanes == nil {
+		return
+	}
+	lanes := *f.Lanes
+	for _, row := range p.Rows {
+		if row.Index < lanes.Merged || lanes.holds(row.Index) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(lanes.Finished, row.Index, func(r FinishedLane, i int) int { return r.Index - i })
+		lanes.Finished = slices.Insert(slices.Clone(lanes.Finished), at, row)
+	}
+	f.Lanes = &lanes
+	f.advanceMerge()
+	f.head(e)
+}

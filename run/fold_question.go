@@ -10,8 +10,16 @@ import (
 func (f *folder) ask(e *Event, spec QuestionSpec) {
 	q := requested(e, spec.Kind)
 	f.count(q)
-	if f.become(spec.Status, "") {
+	if q.Beside && f.Status == Running || f.become(spec.Status, "") {
 		f.open(e, q)
+	}
+}
+
+// await makes a run wait for the answer to an open question.
+func (f *folder) await(e *Event) {
+	p := decoded[QuestionAwaited](e)
+	if q, open := f.Asks(); open && q.ID == p.ID && f.become(q.Kind.Spec().Status, "") {
+		f.head(e)
 	}
 }
 

@@ -44,7 +44,7 @@ func (f *folder) endPhase(e *Event) {
 	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
-		f.Lanes = nil
+		f.LaneTotals, f.Lanes = f.Lanes.leave(f.LaneTotals), nil
 		f.Feedback, f.About = "", nil // it was for this phase
 	}
 	if p.Repeats {

@@ -10,6 +10,7 @@ import (
 const (
 	KindDeliveryCompleted Kind = "delivery.completed"
 	KindQuestionReminded  Kind = "question.reminded"
+	KindQuestionAwaited   Kind = "question.awaited"
 )
 
 const answered = "running, the question cleared; `halt`: halted; `approve` of a review: done"
@@ -40,6 +41,11 @@ func askKinds() []kindRow {
 		{
 			kind: KindQuestionReminded, fold: (*folder).remind, occasion: always("question"),
 			texts: about((*Log).reminded, noHeadline, noStory),
+		},
+		{
+			kind: KindQuestionAwaited, fold: (*folder).await, traits: traits{started: true},
+			effect: "that of the question: nothing else is left to do",
+			texts:  about[QuestionAwaited](noLog, noHeadline, noStory),
 		},
 		{kind: KindDeliveryCompleted, fold: (*folder).deliver, texts: about((*Log).delivered, noHeadline, noStory)},
 	})

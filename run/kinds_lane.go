@@ -10,6 +10,8 @@ const (
 	KindLaneContinued Kind = "lane.continued"
 	KindLaneEnded     Kind = "lane.ended"
 	KindLaneMerged    Kind = "lane.merged"
+	KindLanesStored   Kind = "lanes.stored"
+	KindLanesLoaded   Kind = "lanes.loaded"
 )
 
 func laneKinds() []kindRow {
@@ -38,6 +40,14 @@ func laneKinds() []kindRow {
 		{
 			kind: KindLaneMerged, traits: ofLanes, fold: (*folder).mergeLane,
 			texts: about((*Log).laneMerged, noHeadline, noStory),
+		},
+		{
+			kind: KindLanesStored, traits: ofLanes, fold: (*folder).storeLanes,
+			texts: about[LanesStored](noLog, noHeadline, noStory),
+		},
+		{
+			kind: KindLanesLoaded, traits: ofLanes, fold: (*folder).loadLanes,
+			texts: about[LanesLoaded](noLog, noHeadline, noStory),
 		},
 	}
 }

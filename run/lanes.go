@@ -8,9 +8,10 @@ import (
 
 // Bounds of the lanes in a state.
 const (
-	MaxActiveLanes   = 16  // at work at the same time
-	MaxWaitingLanes  = 16  // that wait for an operator; no lane starts then
-	MaxFinishedLanes = 200 // that wait for the merge of an earlier one; no lane starts then
+	MaxActiveLanes   = 16 // at work at the same time
+	MaxWaitingLanes  = 16 // that wait for an operator; no lane starts then
+	MaxFinishedLanes = 48 // in the state, that wait for the merge of an earlier one; then the later ones are stored
+	NextFinished     = 16 // of them that stay in the state, and that are read again at once
 )
 
 // Lanes is the work on the items of a list: one lane for each. Only active lanes have a cursor. Finished ones are
@@ -27,6 +28,36 @@ type Lanes struct {
 	Doubted  bool           `json:"doubted,omitempty"`  // a merged lane has a verdict that does not approve it
 	Active   []Lane         `json:"active,omitempty"`   // in the order of the list
 	Finished []FinishedLane `json:"finished,omitempty"` // that are not merged, likewise
+	Rows     string         `json:"rows,omitempty"`     // digest of the stored list of other finished lanes
+}
+
+// LaneTotals counts the lanes of completed stages.
+type LaneTotals struct {
+	Count  int `json:"count"`
+	Failed int `json:"failed,omitempty"`
+}
+
+// leave counts the lanes of a stage that ends.
+func (l *Lanes) leave(before *LaneTotals) *LaneTotals {
+	if l == nil {
+		return before
+	}
+	t := LaneTotals{}
+	if before != nil {
+		t = *before
+	}
+	return &LaneTotals{t.Count + l.Count, t.Failed + l.Failed}
+}
+
+// text counts them: 12 lanes, 1 failed.
+func (t *LaneTotals) text() string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Failed > 0:
+		return fmt.Sprintf(", %s, %d failed", Plural(t.Count, "lane"), t.Failed)
+	}
+	return ", " + Plural(t.Count, "lane")
 }
 
 // Lane is the cursor of an active lane. Texts are in the store.
@@ -51,7 +82,7 @@ type Lane struct {
 	since   *laneOuter // of the state that it is a view of
 }
 
-// LaneWait is why a lane waits for an operator. It is asked when no other lane can work.
+// LaneWait is why a lane waits for an operator. Lanes ask one after the other; the others continue.
 type LaneWait struct {
 	Why      string `json:"why"` // failed, check or conflict
 	Question string `json:"question"`
@@ -64,6 +95,23 @@ const (
 	LaneCheck    = "check"    // a check or a command failed, or a verdict is missing
 	LaneConflict = "conflict" // its changes conflict with those of earlier lanes
 )
+
+// LaneRows is the stored list of finished lanes. Rows of lanes that are merged or in the state are out of date.
+type LaneRows struct {
+	Version int            `json:"version"`
+	Rows    []FinishedLane `json:"rows"` // in the order of the list
+}
+
+// NextStored reports whether the next lane to merge is in the stored list.
+func (l Lanes) NextStored() bool {
+	return l.Rows != "" && l.Merged < l.Begun && !l.holds(l.Merged)
+}
+
+// holds reports whether a lane is active, or finished and in the state.
+func (l Lanes) holds(index int) bool {
+	return slices.ContainsFunc(l.Active, func(a Lane) bool { return a.Index == index }) ||
+		slices.ContainsFunc(l.Finished, func(r FinishedLane) bool { return r.Index == index })
+}
 
 // FinishedLane is a lane whose turn to be merged has not come.
 type FinishedLane struct {
@@ -138,7 +186,8 @@ func (s State) InLane(key string) State {
 	if l.Redo > 0 {
 		v.Redone = []Redone{{Stage: v.Next.Stage, Until: Place{Stage: v.Next.Stage + 1}, Times: l.Redo}}
 	}
-	v.Again, v.Feedback, v.Pictures, v.Limited, v.Decided, v.About, v.Changed = "", "", nil, nil, nil, nil, nil
+	v.Again, v.Feedback, v.Pictures, v.Decided, v.About, v.Changed = "", "", nil, nil, nil, nil
+	v.Limited = s.Limited.InLane(key)
 	v.Set, v.Review, v.Failure, v.Sessions = "", "", nil, nil
 	return v
 }
@@ -165,7 +214,8 @@ func (v State) leaveLane() State {
 		outer.approved
 	s.Judged, s.Tampered, s.Tree, s.Pictures, s.Redone = outer.judged, outer.tampered, outer.tree, outer.pictures,
 		outer.redone
-	s.Limited, s.Decided, s.About, s.Changed = outer.limited, outer.decided, outer.about, outer.changed
+	s.Limited = outer.limited.outside(l.Key, v.Limited)
+	s.Decided, s.About, s.Changed = outer.decided, outer.about, outer.changed
 	s.Set, s.Review, s.Failure, s.Sessions = outer.set, outer.review, outer.failure, outer.sessions
 	return s.withLane(l)
 }

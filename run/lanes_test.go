@@ -103,7 +103,7 @@ func TestStateWithLanesIsBounded(t *testing.T) {
 	for _, l := range s.Lanes.Active {
 		require.LessOrEqual(t, size(t, l), 1024)
 	}
-	for i := range MaxFinishedLanes {
+	for i := range MaxFinishedLanes + MaxActiveLanes + MaxWaitingLanes {
 		index := MaxActiveLanes + i
 		key := fmt.Sprintf("%012d", index)
 		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: index, Name: "name.go"})
@@ -113,6 +113,60 @@ func TestStateWithLanesIsBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, size(t, s), 64<<10)
 	require.LessOrEqual(t, before, 24<<10)
+}
+
+// Finished lanes leave the state for the stored list, and are merged in order when they are back.
+func TestFinishedLanesAreStored(t *testing.T) {
+	s := inLanes(t, 4)
+	for i, key := range []string{"a", "b", "c", "d"} {
+		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: key})
+	}
+	tree := &Blob{Digest: strings.Repeat("1", 64)}
+	for i, key := range []string{"b", "c", "d"} {
+		s = laneEvent(t, s, KindLaneEnded, key, LaneEnded{Index: i + 1, Name: key, Outcome: LaneOutcomeDone, Tree: tree})
+	}
+	rows := s.Lanes.Finished[1:]
+	s = laneEvent(t, s, KindLanesStored, "", LanesStored{Lanes: []int{2, 3}, Digest: "list"})
+	require.Len(t, s.Lanes.Finished, 1)
+	require.False(t, s.Lanes.NextStored(), "the first lane works")
+	s = laneEvent(t, s, KindLaneEnded, "a", LaneEnded{Name: "a", Outcome: LaneOutcomeFailed})
+	require.False(t, s.Lanes.NextStored(), "the second lane is in the state")
+	s = laneEvent(t, s, KindLaneMerged, "b", LaneMerged{Index: 1, Name: "b", Tree: *tree})
+	require.True(t, s.Lanes.NextStored())
+	s = laneEvent(t, s, KindLanesLoaded, "", LanesLoaded{Rows: append([]FinishedLane{{Index: 1}}, rows...)})
+	require.Equal(t, rows, s.Lanes.Finished, "the merged lane does not return")
+	require.False(t, s.Lanes.NextStored())
+}
+
+// A question beside the work leaves the status as it is, until nothing else is left to do.
+func TestQuestionBesideTheWork(t *testing.T) {
+	s := inLanes(t, 1)
+	s = laneEvent(t, s, KindGateRequested, "", QuestionRequested{Kind: QuestionGate, ID: "q", Beside: true,
+		Actions: []string{ActionRetry}})
+	require.Equal(t, Running, s.Status)
+	q, open := s.Asks()
+	require.True(t, open)
+	require.Equal(t, "q", q.ID)
+	require.Contains(t, s.Available(Running), Decide)
+	s = laneEvent(t, s, KindQuestionAwaited, "", QuestionAwaited{ID: "another"})
+	require.Equal(t, Running, s.Status)
+	s = laneEvent(t, s, KindQuestionAwaited, "", QuestionAwaited{ID: "q"})
+	require.Equal(t, AwaitingGateDecision, s.Status)
+}
+
+// The limits of lanes are kept apart: an answer in one lane ends its own.
+func TestLimitsOfLanes(t *testing.T) {
+	s := inLanes(t, 2)
+	calls := []LimitedCall{{Lane: "a", N: 1}, {Lane: "b", N: 2}}
+	for i, key := range []string{"a", "b"} {
+		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: key})
+	}
+	s = laneEvent(t, s, KindRunLimited, "", RunLimited{Limited: *NewLimited(calls)})
+	s = laneEvent(t, s, KindRunUnlimited, "", RunUnlimited{Cause: LimitTimer})
+	require.Equal(t, 2, s.InLane("b").Limited.Call("").N)
+	s = laneEvent(t, s, KindPassEnd, "b", PassEnd{Pass: Pass{Step: "work/1", Lane: "b"}, Outcome: CategoryOK})
+	require.Nil(t, s.InLane("b").Limited)
+	require.Equal(t, 1, s.InLane("a").Limited.Call("").N)
 }
 
 func size(t *testing.T, v any) int {

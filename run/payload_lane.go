@@ -40,6 +40,17 @@ type LaneEnded struct {
 	Tree    *Blob  `json:"tree,omitempty"`   // nil: nothing to merge
 }
 
+// LanesStored records that finished lanes moved to the stored list: the state keeps those that are merged next.
+type LanesStored struct {
+	Lanes  []int  `json:"lanes"`  // their indexes
+	Digest string `json:"digest"` // of the list, a [LaneRows]
+}
+
+// LanesLoaded returns the lanes that are merged next from the stored list to the state.
+type LanesLoaded struct {
+	Rows []FinishedLane `json:"rows"`
+}
+
 // Outcomes of a lane.
 const (
 	LaneOutcomeDone   = "done"

@@ -25,6 +25,7 @@ type QuestionRequested struct {
 	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
 	Deadlines
 	Subject
+	Beside bool `json:"beside,omitempty"` // the run works beside it, until [QuestionAwaited]
 }
 
 // handoffRequested has the members of a hand-off's event, in their order on disk.
@@ -42,6 +43,7 @@ type otherRequested struct {
 	Artifacts []Attached `json:"artifacts,omitempty"`
 	Deadlines
 	Subject
+	Beside bool `json:"beside,omitempty"`
 }
 
 // MarshalJSON writes the payload as the kind's events have it.
@@ -51,7 +53,7 @@ func (q QuestionRequested) MarshalJSON() ([]byte, error) {
 	}
 	return encode(otherRequested{
 		q.ID, q.Question, q.Digest, q.Phase, q.Round, q.Trigger, q.Actions, q.Artifacts, q.Deadlines,
-		q.Subject,
+		q.Subject, q.Beside,
 	})
 }
 
@@ -97,6 +99,11 @@ func (e Event) Question() (QuestionRequested, bool) {
 // requested reads what the fold needs.
 func requested(e *Event, kind QuestionKind) QuestionRequested {
 	return decoded[requestedMembers](e).as(kind)
+}
+
+// QuestionAwaited records that nothing is left to do beside an open question: the run waits for its answer.
+type QuestionAwaited struct {
+	ID string `json:"id"`
 }
 
 // QuestionDecided is an operator's answer: the payload of all events that answer (see [QuestionSpec.Decided]).

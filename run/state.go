@@ -113,8 +113,9 @@ type State struct {
 	// of operators, for the next prompts
 	Instructions      []Instruction `json:"instructions,omitempty"`
 	Lanes             *Lanes        `json:"lanes,omitempty"`
-	Started           []string      `json:"started,omitempty"` // calls of the step at Next that keep their prompt
-	InvalidTransition string        `json:"illegal,omitempty"` // the last event that the table of transitions refuses
+	LaneTotals        *LaneTotals   `json:"lane_totals,omitempty"` // of completed stages
+	Started           []string      `json:"started,omitempty"`     // calls of the step at Next that keep their prompt
+	InvalidTransition string        `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
 
 	lane    *Lane         // that the state is a view of; nil: it is that of the run
 	foreign foreignStream // set only while the stream of another program is folded

@@ -117,9 +117,9 @@ func (s State) position() string {
 	at := slices.IndexFunc(s.Stages, func(r StageRef) bool { return r.Name == s.Phase })
 	switch {
 	case s.Status == Done && s.Rounds > 0:
-		return Plural(len(s.Stages), "stage") + ", " + Plural(s.Rounds, "round")
+		return Plural(len(s.Stages), "stage") + ", " + Plural(s.Rounds, "round") + s.LaneTotals.text()
 	case s.Status == Done:
-		return Plural(len(s.Stages), "stage")
+		return Plural(len(s.Stages), "stage") + s.LaneTotals.text()
 	case at < 0:
 		return fmt.Sprintf("stage 0 of %d", len(s.Stages))
 	}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -73,6 +74,7 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 	if res.Limit != nil && res.Limit.Kind.Passes() {
 		return p.handleLimit(ctx, res)
 	}
+	p.forgetLimit()
 	l := p.role.Limits
 	maxAttempts := p.attemptsIn(retryClass(res))
 	if p.acts() {
@@ -84,7 +86,8 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 		delay = l.Delay(p.attempt, random(ctx))
 		ev.RetryInMS = delay.Milliseconds()
 	}
-	lastStructural := p.attempt >= maxAttempts && res.Structural
+	// a later stage has no lanes without the list
+	lastStructural := p.attempt >= maxAttempts && res.Structural && p.role.Gives != pipeline.GivesList
 	if counts(res.Spend) && !lastStructural {
 		ev.Spend = &res.Spend
 	}

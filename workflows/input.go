@@ -81,6 +81,9 @@ type Snapshot struct {
 	Refusals RefusedSignals    `json:"refusals,omitzero"`
 	Pending  *PendingQuestion  `json:"waiting,omitempty"` // for an answer
 	Permits  map[string]string `json:"permits,omitempty"` // permissions of a replay's calls
+
+	Limits   []run.LimitedCall `json:"limits,omitempty"`   // of calls in lanes, with their attempts
+	Reminded string            `json:"reminded,omitempty"` // time of the last reminder of a lane's question
 }
 
 // PendingQuestion is a wait for an answer that continues in the next execution.

@@ -25,11 +25,11 @@ type lane struct {
 	item    contract.ItemUse
 	at      int // number of finished lane steps of the run when it began to work
 	running bool
-	over    bool         // it has ended or waits for an operator
-	short   bool         // the budget does not cover its next call
-	need    *run.Need    // of that call; nil: a budget is spent
-	limited *run.Limited // calls that wait for a limit
-	err     error        // that ends the run
+	over    bool      // it has ended or waits for an operator
+	short   bool      // the budget does not cover its next call
+	need    *run.Need // of that call; nil: a budget is spent
+	limited bool      // all calls of its step wait for a limit
+	err     error     // that ends the run
 }
 
 // inLane adds the item to a text about a step.
@@ -56,11 +56,11 @@ func (e *engine) runLanes(ctx workflow.Context, at run.Place) error {
 			return err
 		}
 	}
-	if err := e.applyLaneDecision(ctx); err != nil {
-		return err
-	}
 	defer e.dropLanes()
 	for e.mayStep(ctx) && !e.historyFull(ctx) {
+		if err := e.applyLaneDecision(ctx); err != nil {
+			return e.stopLanes(ctx, err)
+		}
 		e.startMerge(ctx)
 		if l := e.j.state.Lanes; l.Merged >= l.Count && e.mayStep(ctx) {
 			return e.leavePhase(ctx, at)
@@ -71,12 +71,15 @@ func (e *engine) runLanes(ctx workflow.Context, at run.Place) error {
 		if e.working() == 0 && !e.merging && e.mayStep(ctx) {
 			return e.idle(ctx)
 		}
-		seen := e.laneSteps
-		if err := workflow.Await(ctx, func() bool {
-			return e.laneSteps != seen || !e.mayStep(ctx) || e.historyFull(ctx)
-		}); err != nil {
+		if err := e.askBeside(ctx); err != nil {
 			return e.stopLanes(ctx, err)
 		}
+		if err := e.awaitLanes(ctx); err != nil {
+			return e.stopLanes(ctx, err)
+		}
+	}
+	if e.j.state.Status.Settled() {
+		e.cancelCalls() // the run was halted: nothing waits for their answers
 	}
 	if e.mayStep(ctx) {
 		e.handingOver = true // a merge ends first: no two may change the checkout at the same time
@@ -86,6 +89,56 @@ func (e *engine) runLanes(ctx workflow.Context, at run.Place) error {
 		return errContinueAsNew // without waiting for calls: the next execution joins them
 	}
 	return e.stopLanes(ctx, nil)
+}
+
+// awaitLanes waits until there is something to do: a lane or a merge has ended a step, a question is decided or due, or
+// a limit has passed.
+func (e *engine) awaitLanes(ctx workflow.Context) error {
+	seen := e.laneSteps
+	changed := func() bool {
+		_, decided := e.decidedLane()
+		return e.laneSteps != seen || decided || e.accountOpened() || !e.mayStep(ctx) || e.historyFull(ctx)
+	}
+	q, ask := e.j.state.Open(run.QuestionGate)
+	var remind time.Time
+	expired := false
+	if ask {
+		remind, expired = nextDue(q, e.besideSince(q))
+	}
+	due := earlier(remind, e.nextLimit())
+	if due.IsZero() {
+		return workflow.Await(ctx, changed)
+	}
+	summary := "until " + run.Time(due) + ": the limit of a lane"
+	if due.Equal(remind) {
+		summary = "until the reminder for " + q.ID
+	}
+	opts := workflow.AwaitOptions{
+		Timeout:      max(due.Sub(workflow.Now(ctx)), time.Millisecond),
+		TimerOptions: workflow.TimerOptions{Summary: summary},
+	}
+	if ok, err := workflow.AwaitWithOptions(ctx, opts, changed); err != nil || ok || !due.Equal(remind) {
+		return err
+	}
+	e.reminded = run.Time(workflow.Now(ctx))
+	return e.remindOrExpire(ctx, q, expired)
+}
+
+// besideSince is when a question was asked or last reminded of.
+func (e *engine) besideSince(q run.Question) time.Time {
+	at, err := time.Parse(run.TimeFormat, max(q.RequestedAt, e.reminded))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// earlier returns the earlier of two times; the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // mayStep reports whether another step of a lane may begin.
@@ -238,7 +291,8 @@ func (e *engine) atOnce() int { return min(max(1, e.round.Lanes.AtOnce), run.Max
 // after another one has ended a step.
 func (e *engine) startLane(ctx workflow.Context, l run.Lane) {
 	for _, other := range e.lanes {
-		if other.lane.key == l.Key && (other.lane.running || other.lane.short && other.lane.at == e.laneSteps) {
+		if other.lane.key == l.Key && (other.lane.running || other.lane.short && other.lane.at == e.laneSteps ||
+			other.lane.limited && e.limitedLane(ctx, l.Key)) {
 			return
 		}
 	}
@@ -281,7 +335,7 @@ func (e *engine) work(ctx workflow.Context) error {
 			return err
 		}
 		e.steps++ // only what has ended: calls may be joined in many executions
-		if e.lane.over || e.lane.short {
+		if e.lane.over || e.lane.short || e.lane.limited {
 			return nil
 		}
 		e.laneSteps++
@@ -291,6 +345,11 @@ func (e *engine) work(ctx workflow.Context) error {
 
 // settleInLane decides what follows the results of a step of a lane.
 func (e *engine) settleInLane(ctx workflow.Context, all []*pass, open *pass, gated bool) error {
+	for _, p := range all {
+		if p.result != nil {
+			p.forgetLimit()
+		}
+	}
 	switch {
 	case open != nil && open.stoppedAtBudget():
 		e.lane.short, e.lane.need = true, &run.Need{Role: open.role.Name, USD: open.share, Source: run.NeedReached}
@@ -301,7 +360,8 @@ func (e *engine) settleInLane(ctx workflow.Context, all []*pass, open *pass, gat
 		}
 		return e.failLane(ctx, run.LaneWait{Why: run.LaneFailed, Question: open.detail})
 	case open != nil && slices.ContainsFunc(all, (*pass).waits):
-		return e.awaitLimitInLane(ctx, all)
+		e.keepLimits(ctx, all)
+		return nil
 	case open != nil || !gated:
 		return nil
 	}
@@ -310,32 +370,6 @@ func (e *engine) settleInLane(ctx workflow.Context, all []*pass, open *pass, gat
 		w.Digest = r.Digest
 	}
 	return e.failLane(ctx, w)
-}
-
-// awaitLimitInLane waits for the limit of a provider. The other lanes continue.
-func (e *engine) awaitLimitInLane(ctx workflow.Context, all []*pass) error {
-	calls := []run.LimitedCall{}
-	for _, p := range all {
-		if p.waits() {
-			calls = append(calls, e.openedMeanwhile(ctx, p.waiting))
-		}
-	}
-	e.lane.limited = run.NewLimited(calls)
-	at, err := time.Parse(run.TimeFormat, e.lane.limited.Until)
-	if err != nil || !at.After(workflow.Now(ctx)) {
-		return nil
-	}
-	_, err = e.sleepUnlessPaused(ctx, at.Sub(workflow.Now(ctx)),
-		fmt.Sprintf("until %s: %s of %s", e.lane.limited.Until, e.lane.limited.Kind, e.lane.limited.Whose()))
-	return err
-}
-
-// limitedBefore returns the last wait of a call for a limit.
-func (e *engine) limitedBefore(member string) run.LimitedCall {
-	if e.lane != nil {
-		return e.lane.limited.Call(member)
-	}
-	return e.j.state.Limited.Call(member)
 }
 
 // finishLane ends a lane whose steps are complete. Work that its roles do not approve is not merged without a question.
@@ -366,12 +400,16 @@ func (e *engine) endLane(ctx workflow.Context, outcome, why string) error {
 	return e.j.emit(ctx, run.KindLaneEnded, e.round.Stage, ev)
 }
 
+// maxLaneQuestion is the maximum length of a text in a cursor.
+const maxLaneQuestion = 300
+
 // failLane leaves a lane out, or makes it wait for an operator.
 func (e *engine) failLane(ctx workflow.Context, w run.LaneWait) error {
 	if e.round.Lanes.Continues() {
-		return e.endLane(ctx, run.LaneOutcomeFailed, w.Question)
+		return e.endLane(ctx, run.LaneOutcomeFailed, run.Cut(w.Question, maxLaneQuestion))
 	}
 	e.lane.over = true
+	w.Question = run.Cut(w.Question, maxLaneQuestion)
 	ev := run.LaneWaiting{Index: e.lane.index, Name: e.lane.name, LaneWait: w}
 	return e.j.emit(ctx, run.KindLaneWaiting, e.round.Stage, ev)
 }

@@ -102,7 +102,7 @@ func (e *engine) unlimited(ctx workflow.Context, all []*pass) []*pass {
 		p.attempt = e.limitedBefore(p.member).AttemptsUsed
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(p *pass) bool {
-		return e.j.state.Limited.Call(p.member).Until > now
+		return e.limitedBefore(p.member).Until > now
 	})
 }
 

@@ -52,7 +52,11 @@ func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) 
 	if len(all) == 0 {
 		return nil
 	}
-	if all = e.unlimited(ctx, all); len(all) == 0 {
+	if all = e.unlimited(ctx, all); len(all) == 0 && e.lane != nil {
+		e.lane.limited = true
+		return nil
+	}
+	if len(all) == 0 {
 		return e.suspend(ctx, nil)
 	}
 	all, err := e.withinBudget(ctx, all)

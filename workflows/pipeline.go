@@ -32,6 +32,8 @@ type execution struct {
 	root          *engine // of the run
 	lanes         []*engine
 	laneSteps     int                 // that lanes and merges have ended
+	limits        []run.LimitedCall   // of calls in lanes, that the state does not have
+	reminded      string              // time of the last reminder of a question that lanes are asked beside
 	merging       bool                // the changes of a lane
 	mergeErr      error               // that ends the run
 	items         []contract.LaneItem // the last part of the list that was read
@@ -142,6 +144,7 @@ func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify 
 	if c := in.Snapshot; c != nil {
 		e.j.state, e.j.base, e.j.tail, e.j.head, e.j.archived = c.State, c.State, c.Tail, c.Head, c.Archived
 		e.control.Control, e.control.refusals, e.pending, e.permits = c.Control, c.Refusals, c.Pending, c.Permits
+		e.limits, e.reminded = c.Limits, c.Reminded
 	}
 	if err := e.registerQueries(ctx); err != nil {
 		return nil, err
@@ -294,7 +297,7 @@ func (e *engine) continueAsNew(ctx workflow.Context) error {
 	in.Snapshot = &Snapshot{
 		State: e.j.state, Tail: e.j.tail, Head: e.j.head, Archived: e.j.archived, Control: e.control.Control,
 		Refusals: e.control.refusals,
-		Pending:  e.pending, Permits: e.permits,
+		Pending:  e.pending, Permits: e.permits, Limits: e.lanesCarried(), Reminded: e.reminded,
 	}
 	return workflow.NewContinueAsNewError(ctx, Name, in)
 }

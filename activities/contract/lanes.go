@@ -6,6 +6,7 @@ import "github.com/passbook-run/passbook/run"
 const (
 	ExpandLanes = "ExpandLanes"
 	MergeLane   = "MergeLane"
+	StoreLanes  = "StoreLanes"
 )
 
 // LaneList is the stored list of a stage with lanes.
@@ -64,7 +65,28 @@ type MergeResult struct {
 	Recovered []RecoveredError `json:"troubles,omitempty"`
 }
 
+// StoreLanesInput adds rows to the stored list of finished lanes, or reads the next ones.
+type StoreLanesInput struct {
+	RunID string `json:"run_id"`
+	Store string `json:"store"`
+	PlanUse
+	List string             `json:"list,omitempty"` // digest of the list; empty: there is none
+	Next int                `json:"next"`           // index of the lane that is merged next; rows before it are dropped
+	Rows []run.FinishedLane `json:"rows,omitempty"` // to add; none: read
+}
+
+// StoreLanesResult is the list with the added rows, or the next rows.
+type StoreLanesResult struct {
+	List string             `json:"list,omitempty"`
+	Rows []run.FinishedLane `json:"rows,omitempty"`
+}
+
 // Permissions returns the use of the plan.
 func (in ExpandInput) Permissions() []Permission {
+	return []Permission{in.permission(in.RunID, in.Store)}
+}
+
+// Permissions returns the use of the plan.
+func (in StoreLanesInput) Permissions() []Permission {
 	return []Permission{in.permission(in.RunID, in.Store)}
 }

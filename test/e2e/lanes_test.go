@@ -41,7 +41,7 @@ func (h *environment) lanes(files int, agent, more string) (config, source strin
 	require.NoError(h.t, os.WriteFile(filepath.Join(folder, "agent.sh"), []byte(agent), 0o755))
 	config = filepath.Join(folder, "lanes.yaml")
 	require.NoError(h.t, os.WriteFile(config, []byte(`pipeline: lanes
-agent: {run: [sh, `+filepath.Join(folder, "agent.sh")+`], reply: text, env: [LANES_LOG]}
+agent: {run: [sh, `+filepath.Join(folder, "agent.sh")+`], reply: text, env: [LANES_LOG, LANES_HOLD]}
 workspace: {git: worktree}
 limits: {attempts: 1}
 roles:
@@ -54,7 +54,9 @@ stages:
 	return config, source
 }
 
+// The first lane ends when most others have ended: their rows are stored until then.
 const migrates = `echo "$PASSBOOK_ITEM" >> "$LANES_LOG"
+case "$PASSBOOK_ITEM" in *p0000*) until [ $(wc -l < "$LANES_LOG") -ge $LANES_HOLD ]; do sleep 0.2; done;; esac
 sleep 0.2
 sed -i.bak s/old/new/ "$PASSBOOK_ITEM" && rm "$PASSBOOK_ITEM.bak"
 echo changed
@@ -65,7 +67,7 @@ echo changed
 func TestLanesAreKilled(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
-	h := newEnv(t, "LANES_LOG="+log, "PASSBOOK_CONTINUE_AFTER=23")
+	h := newEnv(t, "LANES_LOG="+log, fmt.Sprintf("LANES_HOLD=%d", *laneItems-1), "PASSBOOK_CONTINUE_AFTER=23")
 	config, source := h.lanes(*laneItems, migrates, "{in: 'pages/*.txt', at_once: 16}")
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
@@ -91,6 +93,7 @@ func TestLanesAreKilled(t *testing.T) {
 		require.Equal(t, 1, n, at)
 	}
 	require.Len(t, of[run.LaneMerged](events, run.KindLaneMerged), *laneItems)
+	require.NotEmpty(t, of[run.LanesLoaded](events, run.KindLanesLoaded), "finished lanes were stored")
 	for i := range *laneItems {
 		name := fmt.Sprintf("pages/p%04d.txt", i)
 		require.Equal(t, "new\n", string(read(t, filepath.Join(dir, "workspace", name))), name)
@@ -113,14 +116,15 @@ const conflicts = `echo "$PASSBOOK_ITEM" >> "$LANES_LOG"
 case "$PASSBOOK_ITEM" in
 *p0001*) grep -q p0000 common.txt && echo both > common.txt || echo p0001 > common.txt;;
 *p0000*) echo p0000 > common.txt;;
-*p0002*) [ -e "$LANES_LOG.fixed" ] || exit 1;;
+*p0002*) [ -e "$LANES_LOG.fixed" ] || { until [ -e "$LANES_LOG.second" ]; do sleep 0.1; done; exit 1; };;
+*p0004*) until [ -e "$LANES_LOG.last" ]; do sleep 0.1; done;;
 esac
 echo new > "$PASSBOOK_ITEM"
 echo changed
 `
 
-// TestLanesAsk lets one lane conflict and another fail. The others end first; the lanes ask one after the other, in the
-// order of the list, and nothing of them is merged before.
+// TestLanesAsk lets one lane conflict and another fail. They ask one after the other while the others work, and nothing
+// of them is merged before. The run waits when no lane can work.
 func TestLanesAsk(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
@@ -128,20 +132,29 @@ func TestLanesAsk(t *testing.T) {
 	config, source := h.lanes(6, conflicts, "{in: 'pages/*.txt', at_once: 3}")
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
-	asked := func(what, text string) {
+	asked := func(status run.Status, text string) string {
 		t.Helper()
-		until(t, what, func() bool {
-			return statusIs(dir, run.AwaitingGateDecision) && strings.Contains(pending(t, dir), text)
-		})
+		until(t, text, func() bool { return statusIs(dir, status) && strings.Contains(pending(t, dir).Text, text) })
+		return pending(t, dir).ID
 	}
-	asked("the conflict", "p0001.txt: Its changes conflict with those of earlier lanes in common.txt")
+	touch := func(name string) { require.NoError(t, os.WriteFile(log+name, nil, 0o600)) }
+	const conflict = "p0001.txt: Its changes conflict with those of earlier lanes in common.txt"
+	id := asked(run.Running, conflict)
+	require.Contains(t, h.starter("status", dir), conflict)
+	require.Contains(t, h.starter("decide", "--show", dir), conflict)
 	require.Equal(t, "p0000\n", string(read(t, filepath.Join(dir, "workspace", "common.txt"))), "half merged")
 	require.Equal(t, "old\n", string(read(t, filepath.Join(dir, "workspace", "pages/p0001.txt"))), "half merged")
-	require.Equal(t, 5, lanesDone(dir), "the others continue")
+	touch(".second")
+	until(t, "the others continue", func() bool { return lanesDone(dir) == 4 })
+	require.Equal(t, id, asked(run.Running, conflict), "one lane asks at a time")
 	h.starter("decide", dir, "--action", "retry")
-	asked("the failure", "p0002.txt: ")
-	require.Equal(t, "both\n", string(read(t, filepath.Join(dir, "workspace", "common.txt"))))
-	require.NoError(t, os.WriteFile(log+".fixed", nil, 0o600))
+	id = asked(run.Running, "p0002.txt: ")
+	until(t, "the retried lane is merged", func() bool {
+		return string(read(t, filepath.Join(dir, "workspace", "common.txt"))) == "both\n"
+	})
+	touch(".last")
+	require.Equal(t, id, asked(run.AwaitingGateDecision, "p0002.txt: "), "the question is asked once")
+	touch(".fixed")
 	h.starter("decide", dir, "--action", "retry")
 	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	for i := range 6 {
@@ -152,10 +165,8 @@ func TestLanesAsk(t *testing.T) {
 	h.starter("check", dir)
 }
 
-func pending(t *testing.T, dir string) string {
+func pending(t *testing.T, dir string) run.Question {
 	t.Helper()
-	if q, open := metaOf(t, dir).State.Asks(); open {
-		return q.Text
-	}
-	return ""
+	q, _ := metaOf(t, dir).State.Asks()
+	return q
 }
