@@ -5,7 +5,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -tags=disable_grpc_modules)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-projects demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check clean
+.PHONY: help demo demo-review demo-projects demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check release-dry release-try clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,12 @@ mutants: server ## plant faults and count those that the tests detect; N=600 SEE
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
+release-dry: ## build the archives and packages of a release into dist/, and try them (docs/releases.md); takes about half an hour
+	@scripts/release dry
+
+release-try: ## the same for this system alone
+	@scripts/release fast
+
 lint: ## format, vet, staticcheck, dropped errors, texts, deterministic workflows, GitHub workflows, tidy modules
 	@scripts/lint
 
@@ -88,4 +94,4 @@ check: chromium bubblewrap agents server ## all that CI runs: lint beside all te
 	@scripts/test --lint
 
 clean: ## remove what was built; runs/ and the user's cache stay
-	rm -rf bin .cache
+	rm -rf bin dist .cache

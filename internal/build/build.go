@@ -7,8 +7,14 @@ import (
 	"runtime/debug"
 )
 
-// Version returns the module version of this build, or "devel" if the build has none.
+// version of a release, such as v0.1.0: set by the linker (-X). Empty in other builds.
+var version string
+
+// Version returns the version of this release, the module version of another build, or "devel" if that has none.
 func Version() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {
 		return "devel"

@@ -20,6 +20,7 @@ import (
 const (
 	module     = "github.com/passbook-run/passbook"
 	sourcePath = "devserver" // in a checkout
+	bundled    = "passbook-server"
 )
 
 // BuildNotice is the progress line before a build.
@@ -58,9 +59,15 @@ func Version(ctx context.Context, path string) (string, error) {
 	return b.version, err
 }
 
-// target returns the source folder and the path of the program that is built from it. Outside of a checkout there is no
-// source; then the program is the last one that was built on this machine.
+// target returns the source folder and the path of the program that is built from it. A release has the program beside
+// the starter. Outside of a checkout there is no source; then the program is the last one that was built on this
+// machine.
 func (o *Options) target() (source, path string, err error) {
+	if exe, err := os.Executable(); err == nil {
+		if path := serverBeside(exe); path != "" {
+			return "", path, nil
+		}
+	}
 	source, err = o.source()
 	if errors.Is(err, errNoSource) {
 		if last := o.lastBuilt(); last != "" {
@@ -78,6 +85,20 @@ func (o *Options) target() (source, path string, err error) {
 		return "", "", err
 	}
 	return source, filepath.Join(o.CacheDir, "devserver-"+key), nil
+}
+
+// serverBeside returns the server program of the release that a program belongs to; "": it belongs to none. The program
+// may be a link to that of the release.
+func serverBeside(program string) string {
+	program, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return ""
+	}
+	path := filepath.Join(filepath.Dir(program), bundled)
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o111 == 0 {
+		return ""
+	}
+	return path
 }
 
 // lastBuilt is the newest server program in the cache; "": there is none.

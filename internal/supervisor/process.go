@@ -32,6 +32,9 @@ func Argv() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the supervisor of calls: %w", err)
 	}
+	if target, err := filepath.EvalSymlinks(self); err == nil { // macOS returns the path of the link
+		self = target
+	}
 	small := filepath.Join(filepath.Dir(self), Program)
 	if fi, err := os.Stat(small); err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o111 != 0 {
 		return []string{small}, nil
