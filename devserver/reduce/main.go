@@ -7,8 +7,8 @@
 //
 //	GOWORK=$(go -C devserver run ./reduce) go -C devserver build
 //
-// The copies are in the user's cache, or in the folder of -into. Their path depends on the versions of the modules and
-// on what replaces their packages, so that the go command compiles them once.
+// The copies are in the user's cache. Their path depends on the versions of the modules and on what replaces their
+// packages, so that the go command compiles them once.
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -47,25 +46,16 @@ var parts = []part{
 const notBuilt = "//go:build ignore\n"
 
 func main() {
-	into := flag.String("into", "", "folder of the copies (default: server-source in Passbook's cache)")
-	flag.Parse()
-	work, err := copyTo(*into)
+	cache, err := os.UserCacheDir()
+	var work string
+	if err == nil {
+		work, err = reduce(".", filepath.Join(cache, "passbook", "server-source"))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "reduce the Temporal server's source:", err)
 		os.Exit(1)
 	}
 	fmt.Println(work)
-}
-
-func copyTo(dir string) (work string, err error) {
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(cache, "passbook", "server-source")
-	}
-	return reduce(".", dir)
 }
 
 // reduce returns the path of the go.work for the module in dir. It makes the copies below cache unless they exist.
