@@ -53,7 +53,7 @@ needs no Temporal server; other requests start one if none runs.`,
 			return nil
 		})
 	}
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(a.consoleSessions(), a.consoleLogout(), &cobra.Command{
 		Use: "link", Short: "Print another link with which a browser logs in", Args: cobra.NoArgs,
 		Long: `Print another link with which a browser logs in to the console of this state directory. It works once, for
 15 minutes. Who opens it can do what you can do with starter.`,

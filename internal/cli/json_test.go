@@ -18,14 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 )
 
 // acting are the verbs that change something. All others read, and have --json.
 var acting = strings.Fields(`
-	starter attach budget cancel codec codec-key codec-serve console console-link grant grant-key identity completion completion-bash
-	completion-fish completion-powershell completion-zsh demo demo-turns fork help init mcp pause rebuild replay
+	starter attach budget cancel codec codec-key codec-serve console console-link console-logout grant grant-key identity
+	completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help init mcp pause rebuild replay
 	report resume revert steer run schedule schedule-backfill schedule-create schedule-delete schedule-pause
 	schedule-trigger schedule-unpause server server-build server-env server-install server-ui server-start
 	server-stop server-uninstall snapshot store token token-create token-revoke worker scripted-agent
@@ -83,7 +84,7 @@ func TestJSONShapes(t *testing.T) {
 		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
 		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},
 		"remove": removal{}, "session": SessionLine{}, "amend": operations.Amended{},
-		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{},
+		"verify": operations.Verified{}, "token list": TokenLine{}, "console sessions": login.Session{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/subtle"
 	"net"
 	"net/http"
@@ -10,18 +11,19 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/console/login"
 )
 
 // authenticated puts the identity of a request into its context, or refuses the request. Who sends a token needs no
 // CSRF token: no browser adds it automatically.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, csrf, ok, err := s.who(r)
+		id, session, ok, err := s.who(r)
 		switch {
 		case err != nil: // its text names a path, which is not for clients without an identity
-			s.errors.Error("check a token", "error", err)
-			refuse(w, newProblem(api.CodeUnavailable, "check the token: the console cannot read its tokens; the terminal "+
-				"of the console has the cause"))
+			s.errors.Error("check who sends a request", "error", err)
+			refuseTo(w, r, newProblem(api.CodeUnavailable, "check who sends the request: the console cannot read its tokens "+
+				"or logins; the terminal of the console has the cause"))
 			return
 		case !ok && r.Header.Get("Authorization") != "" && !s.tries.allow(r.RemoteAddr):
 			w.Header().Set("Retry-After", "60")
@@ -36,26 +38,56 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 			refuse(w, *bad)
 			return
 		}
-		if csrf != "" && r.Method != http.MethodGet && r.Method != http.MethodHead && !carries(r, csrf) {
+		if session.CSRF != "" && r.Method != http.MethodGet && r.Method != http.MethodHead && !carries(r, session.CSRF) {
 			s.refuseForm(w, r)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(access.WithCSRF(access.With(r.Context(), id), csrf)))
+		ctx, stop := s.unlessRevoked(r)
+		defer stop()
+		ctx = access.WithSession(access.WithCSRF(access.With(ctx, id), session.CSRF), session.ID)
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
+// unlessRevoked returns the context of a request. If it only reads, the context ends when the token or session is
+// revoked: a stream or a wait may last for hours.
+func (s *Server) unlessRevoked(r *http.Request) (context.Context, func()) {
+	if r.Method != http.MethodGet {
+		return r.Context(), func() {}
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	var check *time.Timer
+	started := make(chan struct{})
+	check = time.AfterFunc(recheck, func() {
+		<-started
+		if _, _, ok, err := s.who(r); err == nil && !ok {
+			cancel(access.ErrRevoked)
+			return
+		}
+		check.Reset(recheck)
+	})
+	close(started)
+	return ctx, func() {
+		check.Stop()
+		cancel(nil)
+	}
+}
+
+// recheck is how often the identity of a request that lasts is checked.
+const recheck = time.Second
+
 // who identifies a request by its token, or else by the session of its browser.
-func (s *Server) who(r *http.Request) (id access.Identity, csrf string, ok bool, err error) {
+func (s *Server) who(r *http.Request) (id access.Identity, session login.Current, ok bool, err error) {
 	if sent := r.Header.Values("Authorization"); len(sent) > 0 {
 		scheme, text, _ := strings.Cut(sent[0], " ")
 		if len(sent) > 1 || !strings.EqualFold(scheme, "Bearer") {
-			return id, "", false, nil
+			return id, session, false, nil
 		}
 		t, ok, err := s.tokens.Find(strings.TrimSpace(text))
-		return access.Identity{Name: t.Name, Auth: "token " + t.Name, Can: t.Can}, "", ok, err
+		return access.Identity{Name: t.Name, Auth: "token " + t.Name, Can: t.Can}, session, ok, err
 	}
-	csrf, ok = s.logins.Session(r)
-	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, csrf, ok, nil
+	session, ok, err = s.logins.Session(r)
+	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, session, ok, err
 }
 
 // carries reports whether a request has the CSRF token of its session, in a header or in the form.
@@ -99,8 +131,12 @@ func (s *Server) askLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="passbook"`)
-	refuse(w, newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; an operator makes one at "+
-		"a terminal: starter token create NAME --can read"))
+	refuse(w, unauthenticated())
+}
+
+func unauthenticated() problem {
+	return newProblem(codeUnauthenticated, "send a token as \"Authorization: Bearer TOKEN\"; an operator makes one at a "+
+		"terminal: starter token create NAME --can read")
 }
 
 // login opens a session for a one-time link. A program that only looks ahead does not use the link up.
@@ -111,7 +147,11 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, newProblem(codeMethod, "a login link is used when a browser opens it"))
 		return
 	}
-	_, known := s.logins.Session(r)
+	_, known, err := s.logins.Session(r)
+	if err != nil {
+		refuseTo(w, r, s.problemOf(err))
+		return
+	}
 	ok, err := s.logins.Use(r.URL.Query().Get("key"))
 	switch {
 	case err != nil:
@@ -127,9 +167,9 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			"console link</code> for a new one."})
 		return
 	case ok:
-		cookie, err := s.logins.NewSession()
+		cookie, err := s.logins.NewSession(r)
 		if err != nil {
-			refuse(w, s.problemOf(err))
+			refuseTo(w, r, s.problemOf(err))
 			return
 		}
 		http.SetCookie(w, cookie)
@@ -140,6 +180,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 
 // logout ends the session of a browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if err := s.logins.End(r); err != nil {
+		refuseTo(w, r, s.problemOf(err))
+		return
+	}
 	http.SetCookie(w, s.logins.Ended())
 	page(w, http.StatusOK, small{Title: "Logged out", Text: "To log in again, run <code>starter console link</code>."})
 }

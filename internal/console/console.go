@@ -191,6 +191,10 @@ func (s *Server) mcp() http.Handler {
 
 // fail answers with the error of an operation. A run that is not on this host may be on another one.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if access.Revoked(r.Context()) {
+		s.askLogin(w, r)
+		return
+	}
 	p := s.problemOf(err)
 	id := r.PathValue("id")
 	if p.Code == api.CodeNotFound && id != "" {

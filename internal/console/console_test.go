@@ -75,7 +75,7 @@ func newDesk(t *testing.T, set ...func(*Server)) *desk {
 		d.tokens[can], err = d.s.tokens.Create(t.Context(), "to-"+string(can), can, time.Now())
 		require.NoError(t, err)
 	}
-	d.cookie, err = d.s.logins.NewSession()
+	d.cookie, err = d.s.logins.NewSession(&http.Request{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -101,9 +101,10 @@ func (d *desk) csrf(c *http.Cookie) string {
 	r, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, "/", nil)
 	require.NoError(d.t, err)
 	r.AddCookie(c)
-	token, ok := d.s.logins.Session(r)
+	session, ok, err := d.s.logins.Session(r)
+	require.NoError(d.t, err)
 	require.True(d.t, ok)
-	return token
+	return session.CSRF
 }
 
 // raw sends the bytes of a request, and returns the response.

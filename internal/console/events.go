@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -133,6 +134,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, j *journal) {
 		}
 		select {
 		case <-r.Context().Done():
+			if access.Revoked(r.Context()) {
+				flush("event: problem\ndata: " + oneLine(unauthenticated()) + "\n\n")
+			}
 			return
 		case <-s.ending:
 			return

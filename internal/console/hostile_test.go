@@ -134,7 +134,7 @@ func TestHostileRequests(t *testing.T) {
 	used := d.link()
 	r, _ := d.raw(d.request("GET", "/login?key="+used, "", ""))
 	require.Equal(t, http.StatusOK, r.StatusCode)
-	second, err := d.s.logins.NewSession()
+	second, err := d.s.logins.NewSession(&http.Request{})
 	require.NoError(t, err)
 	listed, err := d.s.tokens.List()
 	require.NoError(t, err)

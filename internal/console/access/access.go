@@ -4,6 +4,7 @@ package access
 
 import (
 	"context"
+	"errors"
 
 	"github.com/passbook-run/passbook/internal/api"
 )
@@ -22,6 +23,7 @@ type (
 	identityKey struct{}
 	csrfKey     struct{}
 	requestKey  struct{}
+	sessionKey  struct{}
 )
 
 // With returns a context with an identity.
@@ -45,6 +47,23 @@ func CSRF(ctx context.Context) string {
 	token, _ := ctx.Value(csrfKey{}).(string)
 	return token
 }
+
+// WithSession returns a context with the id of a browser's session.
+func WithSession(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, sessionKey{}, id)
+}
+
+// Session returns the id of the session of a browser; empty: the request has none.
+func Session(ctx context.Context) string {
+	id, _ := ctx.Value(sessionKey{}).(string)
+	return id
+}
+
+// ErrRevoked is the cause of the end of a context whose token or session was revoked during the request.
+var ErrRevoked = errors.New("the token or the login was revoked")
+
+// Revoked reports whether a request ends because its token or session was revoked.
+func Revoked(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrRevoked) }
 
 // WithRequest returns a context with the id of a request that may be repeated and has one effect.
 func WithRequest(ctx context.Context, id string) context.Context {

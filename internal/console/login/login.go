@@ -2,7 +2,8 @@
 //
 // A link is a file of the state directory that only the owner writes: the SHA-256 of its secret, with the time of
 // expiry. The first request with the secret removes the file, so a link works once, whichever console gets it. A
-// session is a signed cookie. The key is kept, so a browser stays logged in when the console restarts.
+// session is a signed cookie with a file, and ends when the file is removed. The key is kept, so a browser stays logged
+// in when the console restarts.
 package login
 
 import (
@@ -40,6 +41,7 @@ type Sessions struct {
 	Secure bool   // the browser sends the cookie only with TLS
 	Now    func() time.Time
 	key    []byte
+	folder string // of the files of sessions
 }
 
 // Open returns the book of a state directory. The first call makes the key.
@@ -51,7 +53,7 @@ func Open(stateDir, port string, secure bool) (*Sessions, error) {
 		return nil, fmt.Errorf("read the key of sessions: %w", err)
 	}
 	b := &Sessions{Links: filepath.Join(dir, "links"), Cookie: "passbook_console_" + port, Secure: secure, Now: time.Now,
-		key: key}
+		key: key, folder: sessionFolder(stateDir)}
 	if secure { // another host of the domain cannot set it
 		b.Cookie = "__Host-" + b.Cookie
 	}
@@ -113,13 +115,16 @@ func (b *Sessions) Use(secret string) (bool, error) {
 	return err == nil && b.Now().Before(until), nil
 }
 
-// NewSession returns the cookie of a new session: a random id, the time of expiry, and their signature.
-func (b *Sessions) NewSession() (*http.Cookie, error) {
+// NewSession returns the cookie of a new session of a browser: a random id, the time of expiry, and their signature.
+func (b *Sessions) NewSession(r *http.Request) (*http.Cookie, error) {
 	id := make([]byte, 16)
 	if _, err := rand.Read(id); err != nil {
 		return nil, err
 	}
 	claims := hex.EncodeToString(id) + "." + strconv.FormatInt(b.Now().Add(SessionLife).Unix(), 10)
+	if err := b.record(claims, r); err != nil {
+		return nil, fmt.Errorf("record a login: %w", err)
+	}
 	return b.cookie(claims+"."+b.sign("session", claims), int(SessionLife.Seconds())), nil
 }
 
@@ -131,22 +136,32 @@ func (b *Sessions) cookie(value string, age int) *http.Cookie {
 		SameSite: http.SameSiteStrictMode}
 }
 
-// Session returns the token that the forms of a session carry; false: the request has no session.
-func (b *Sessions) Session(r *http.Request) (csrf string, ok bool) {
-	cookie, err := r.Cookie(b.Cookie)
-	if err != nil {
-		return "", false
+// Current is the session of a request.
+type Current struct {
+	ID   string
+	CSRF string // that the forms of the session carry
+}
+
+// Session returns the session of a request; false: it has none.
+func (b *Sessions) Session(r *http.Request) (s Current, ok bool, err error) {
+	cookie, missing := r.Cookie(b.Cookie)
+	if missing != nil {
+		return s, false, nil
 	}
 	at := strings.LastIndexByte(cookie.Value, '.')
 	if at < 0 || !equal(b.sign("session", cookie.Value[:at]), cookie.Value[at+1:]) {
-		return "", false
+		return s, false, nil
 	}
 	_, expiry, _ := strings.Cut(cookie.Value[:at], ".")
-	until, err := strconv.ParseInt(expiry, 10, 64)
-	if err != nil || b.Now().Unix() >= until {
-		return "", false
+	until, bad := strconv.ParseInt(expiry, 10, 64)
+	if bad != nil || b.Now().Unix() >= until {
+		return s, false, nil
 	}
-	return b.sign("csrf", cookie.Value[:at]), true
+	s = Current{idOf(cookie.Value[:at]), b.sign("csrf", cookie.Value[:at])}
+	if ok, err = b.valid(s.ID); err != nil {
+		return s, false, fmt.Errorf("read a session: %w", err)
+	}
+	return s, ok, nil
 }
 
 func (b *Sessions) sign(what, claims string) string {

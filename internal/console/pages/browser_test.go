@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	chrome "github.com/passbook-run/passbook/internal/browser/tab"
+	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -164,6 +166,13 @@ func stored(t *testing.T, d *desk) map[string]string {
 	done.write(d.root)
 	other := asking(t, fourth, morning.Add(3*time.Minute))
 	other.write(d.root)
+	book, err := login.Open(d.state, "8400", false)
+	require.NoError(t, err)
+	for range 2 {
+		_, err = book.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux"}}, RemoteAddr: evil})
+		require.NoError(t, err)
+	}
+	d.session = "of this browser"
 	id := "/runs/" + first
 	paths := map[string]string{
 		"inbox": "/inbox", "runs": "/runs", "start": "/start", "follow-up": "/start?follow_up=" + third,
@@ -171,7 +180,8 @@ func stored(t *testing.T, d *desk) map[string]string {
 		"history": id + "/history", "log": id + "/log", "pass": id + "/passes/4", "question": id + "/question",
 		"checkpoints": "/runs/" + second + "/checkpoints", "revert": "/runs/" + second + "/do/revert?at=cp-S1",
 		"done": "/runs/" + third, "promote": "/runs/" + third + "/do/promote", "verify": "/runs/" + third + "/do/verify",
-		"none": "/runs?text=none", "missing": "/runs/nothing", "refused": "/runs/" + third + "/do/pause",
+		"sessions": "/sessions", "none": "/runs?text=none",
+		"missing": "/runs/nothing", "refused": "/runs/" + third + "/do/pause",
 	}
 	for _, operation := range []string{"steer", "cancel", "budget", "amend", "fork", "replay", "resume"} {
 		paths[operation] = "/runs/" + second + "/do/" + operation

@@ -204,6 +204,8 @@ type desk struct {
 	streams   *streams
 	connected int // attempts to connect to a server
 	can       api.Access
+	session   string // of the browser
+	state     string // directory
 	base      string // of a link; empty: a login
 }
 
@@ -217,12 +219,14 @@ func newDesk(t testing.TB) *desk {
 			d.connected++
 			return operations.Operator{}, nil, errNoServer
 		}}
+	d.state = h.Settings.StateDir
 	s := newSite(h)
 	s.now = func() time.Time { return morning.Add(time.Hour) }
 	d.streams = &s.streams
 	pages := s.routes()
 	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := access.WithCSRF(access.With(r.Context(), access.Identity{Name: "ada", Can: d.can, Base: d.base}), "the-token")
+		ctx = access.WithSession(ctx, d.session)
 		pages.ServeHTTP(w, r.WithContext(ctx))
 	})
 	return d

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/internal/terminal"
@@ -147,6 +148,9 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-r.Context().Done():
+			if access.Revoked(r.Context()) {
+				_, _ = io.WriteString(w, "event: out\ndata: logged out\n\n")
+			}
 			return
 		case <-s.streams.end(r):
 			return

@@ -47,7 +47,7 @@ type site struct {
 	now     func() time.Time
 }
 
-// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start" and "/static".
+// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start", "/sessions" and "/static".
 //
 // Its method End ends what continues after requests, when the server ends.
 func New(h api.Host) http.Handler {
@@ -89,6 +89,7 @@ func (s *site) routes() http.Handler {
 		"GET /inbox":                    s.inbox,
 		"GET /start":                    s.start,
 		"GET /runs":                     s.runs,
+		"GET /sessions":                 s.sessions,
 		"GET /runs/{id}":                s.overview,
 		"GET /runs/{id}/question":       s.asked,
 		"GET /runs/{id}/changes":        s.changes,
@@ -110,6 +111,7 @@ func (s *site) routes() http.Handler {
 		})
 	}
 	mux.HandleFunc("POST /start", s.begin)
+	mux.HandleFunc("POST /sessions/{session}", s.logOut)
 	mux.HandleFunc("POST /runs/{id}/do/{operation}", s.execute)
 	mux.HandleFunc("GET /runs/{id}/live", s.live)
 	mux.HandleFunc("GET /runs/{id}/pictures/{name...}", s.picture)
@@ -182,8 +184,11 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 }
 
 func section(u *url.URL) string {
-	if u.Path == "/inbox" {
+	switch u.Path {
+	case "/inbox":
 		return "inbox"
+	case "/sessions":
+		return "sessions"
 	}
 	return "runs"
 }

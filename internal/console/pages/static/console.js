@@ -114,6 +114,7 @@
       stream.addEventListener("open", () => say(""));
       stream.addEventListener("now", (e) => { if (!marked(now)) replace(now, e.data); });
       stream.addEventListener("gone", (e) => say(e.data));
+      stream.addEventListener("out", () => { leave(); failed(401); });
       stream.addEventListener("changed", () => { clearTimeout(timer); timer = setTimeout(load, 300); });
       stream.addEventListener("error", () => {
         if (stream && stream.readyState === EventSource.CLOSED) { // the answer was no stream: the page says why
