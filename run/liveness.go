@@ -23,6 +23,8 @@ type EffectiveStatus struct {
 
 	// nil: workers poll the queues of the open workflow, or that is unknown
 	NoWorker *NoWorker `json:"no_worker,omitempty"`
+	// Pausing describes a pause that was requested and has not begun; empty: none, or that is unknown
+	Pausing string `json:"pausing,omitempty"`
 }
 
 // NoWorker reports that an open workflow waits for a worker.

@@ -211,7 +211,9 @@ func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, err
 			return Ack{}, err
 		}
 	}
-	return c.apply(ctx, verb, m)
+	ack, err := c.apply(ctx, verb, m)
+	c.e.showDetails(ctx)
+	return ack, err
 }
 
 // lacksReason reports whether a message forces something without a reason. A note counts as a reason: earlier

@@ -22,6 +22,9 @@ func (e *engine) showDetails(ctx workflow.Context) {
 	if e.held.Waiting {
 		text += fmt.Sprintf("\nWaiting: %s. The next attempt is at %s.\n", run.OneLine(e.held.Message), e.held.RetryAt)
 	}
+	if pausing := e.control.pausing(); pausing != "" {
+		text += "\nPausing: " + pausing + ".\n"
+	}
 	workflow.SetCurrentDetails(ctx, text)
 }
 

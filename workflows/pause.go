@@ -86,6 +86,24 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	return e.j.flush(ctx) // the directory shows at once that the run continues
 }
 
+// pausing describes a pause that was requested and has not begun.
+func (c *control) pausing() string {
+	switch {
+	case !c.Pause:
+		return ""
+	case c.Now:
+		return "a pause is requested" + byWhom(c.PauseBy) + ": the running call is being ended"
+	}
+	return "a pause is requested" + byWhom(c.PauseBy) + ": it begins after the running pass; a resume cancels it"
+}
+
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + run.OneLine(name)
+}
+
 // adoptEdits takes over edits of the artifact made while the run was paused: no call was in progress, so any
 // difference is an operator's.
 func (e *engine) adoptEdits(ctx workflow.Context) error {

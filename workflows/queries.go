@@ -24,15 +24,19 @@ const (
 type StatusAnswer struct {
 	run.State
 	AvailableActions []run.Operation `json:"available_actions"`
+
+	// Pausing describes a pause that was requested and has not begun
+	Pausing string `json:"pausing,omitempty"`
 }
 
 // UnmarshalJSON reads both parts: the state has its own reader, which ignores other keys.
 func (a *StatusAnswer) UnmarshalJSON(raw []byte) error {
 	var beside struct {
 		AvailableActions []run.Operation `json:"available_actions"`
+		Pausing          string          `json:"pausing"`
 	}
 	err := errors.Join(json.Unmarshal(raw, &a.State), json.Unmarshal(raw, &beside))
-	a.AvailableActions = beside.AvailableActions
+	a.AvailableActions, a.Pausing = beside.AvailableActions, beside.Pausing
 	return err
 }
 
@@ -124,7 +128,7 @@ func (e *engine) registerQueries(ctx workflow.Context) error {
 func (e *engine) queryStatus() (StatusAnswer, error) {
 	s := e.j.state
 	s.Refused += e.control.refusals.Counted
-	return StatusAnswer{s, s.Available(s.Status)}, nil
+	return StatusAnswer{s, s.Available(s.Status), e.control.pausing()}, nil
 }
 
 func (e *engine) queryPlan() (PlanAnswer, error) {

@@ -40,6 +40,7 @@ func (h Host) EffectiveStatus(ctx context.Context, d rundir.Dir, recorded run.St
 	defer o.Client.Close()
 	s := o.EffectiveStatus(ctx, claim, recorded)
 	s.Held, s.NoWorker = o.Held(ctx, claim.RunID, s), o.NoWorker(ctx, claim, s)
+	s.Pausing = o.Pausing(ctx, claim.RunID, s)
 	return s
 }
 

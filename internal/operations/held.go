@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -54,6 +55,22 @@ func (o Operator) Held(ctx context.Context, runID string, effective run.Effectiv
 		return found
 	}
 	return nil
+}
+
+// Pausing describes a pause of a working run that was requested and has not begun; empty: none, or it is not known.
+// Only the workflow knows, and it needs a worker to answer.
+func (o Operator) Pausing(ctx context.Context, runID string, effective run.EffectiveStatus) string {
+	works := effective.Status.Class() == run.Live || effective.Status == run.WaitingLimit
+	if effective.Liveness != run.LiveOpen || effective.NoWorker != nil || effective.Held != nil || !works {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var answer workflows.StatusAnswer
+	if v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus); err != nil || v.Get(&answer) != nil {
+		return ""
+	}
+	return answer.Pausing
 }
 
 // queryHeld queries the workflow, which needs a worker.

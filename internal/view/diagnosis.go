@@ -18,6 +18,9 @@ func (r Run) Causes() []string {
 	if h := r.Effective.Held; h != nil {
 		out = append(out, h.Cause)
 	}
+	if p := r.Effective.Pausing; p != "" {
+		out = append(out, p)
+	}
 	if text := r.Limit(); text != "" {
 		out = append(out, "the run "+text)
 	} else if s.Reason != "" {

@@ -19,6 +19,8 @@ func Describe(s run.EffectiveStatus) string {
 			s.Status, s.Live)
 	case s.NoWorker != nil:
 		return fmt.Sprintf("%s (waits for a worker)", s.Status)
+	case s.Pausing != "":
+		return fmt.Sprintf("%s (%s)", s.Status, s.Pausing)
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
 		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
 	}
@@ -30,6 +32,8 @@ func Brief(s run.EffectiveStatus, notApproved bool, until string) string {
 	switch {
 	case s.NoWorker != nil:
 		return string(s.Status) + ", no worker" + until
+	case s.Pausing != "":
+		return string(s.Status) + ", pausing" + until
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
 		return string(s.Status) + "?" + until
 	case differs(s):

@@ -1,0 +1,41 @@
+package workflows_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// TestRequestedPauseIsReported: until it begins, a requested pause is in the answer to the query; a resume cancels it.
+func TestRequestedPauseIsReported(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	var before, requested, cancelled, now string
+	query := func() string {
+		v, err := w.env.QueryWorkflow(workflows.QueryStatus)
+		require.NoError(t, err)
+		var s workflows.StatusAnswer
+		require.NoError(t, v.Get(&s))
+		return s.Pausing
+	}
+	pausing := func() string { // after the signals before it
+		answer := make(chan string, 1)
+		w.env.RegisterDelayedCallback(func() { answer <- query() }, 0)
+		return <-answer
+	}
+	w.onPause(func() { now = pausing(); w.signal("resume", nil) })
+	w.agent.will(call(1, 1), after(func() {
+		before = pausing()
+		w.signal("pause", message{"by": "ada"})
+		requested = pausing()
+		w.signal("resume", nil)
+		cancelled = pausing()
+		w.signal("pause", nil)
+	}))
+	w.done()
+	require.Empty(t, before)
+	require.Equal(t, "a pause is requested by ada: it begins after the running pass; a resume cancels it", requested)
+	require.Empty(t, cancelled)
+	require.Empty(t, now, "the run is paused")
+}
