@@ -5,6 +5,10 @@
 // an environment variable selects the one that is active, so that thousands of test processes need one build. The
 // sources on disk are not changed: the compiler reads the mutants from an overlay.
 //
+// Only tests that execute the changed statement run, and the first that fails ends the search. A mutant is detected if
+// a test fails or does not end, and a gap if all of these tests pass. If some of them did not run, because of -slowest,
+// -budget or a busy machine, it is undecided and does not count.
+//
 // Named faults (faults.go) are changes that the tests must detect whatever the sample is. Mutants that no test can
 // detect are listed with a reason in equivalent.txt.
 package main
@@ -47,8 +51,8 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.StringVar(&o.packages, "packages", "", "folders of packages, divided by commas (default: all targets)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "test processes at the same time")
-	flag.DurationVar(&o.slowest, "slowest", 2*time.Minute, "leave out tests that take longer without a mutant")
-	flag.DurationVar(&o.budget, "budget", 0, "run the fastest tests up to this sum for each mutant (default: all)")
+	flag.DurationVar(&o.slowest, "slowest", 2*time.Minute, "leave out tests that take more CPU time without a mutant")
+	flag.DurationVar(&o.budget, "budget", 0, "run tests up to this sum of CPU time for each mutant (default: all)")
 	flag.Float64Var(&o.floor, "floor", 0, "fail if the lower bound of a package's kill rate is below this percentage")
 	flag.Float64Var(&o.rate, "rate", 0, "fail if the kill rate of all mutants together is below this percentage")
 	flag.BoolVar(&o.faults, "faults", true, "plant the named faults too; fail if one is not detected")

@@ -42,7 +42,8 @@ type outcome string
 const (
 	killed     outcome = "killed"
 	survived   outcome = "survived"
-	unreached  outcome = "unreached" // no test calls the function
+	unreached  outcome = "unreached" // no test executes the statement
+	undecided  outcome = "undecided" // not all tests that reach it have run; it does not count
 	equivalent outcome = "equivalent"
 )
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,16 @@ func Untested(n int) bool { return n == 3 }
 
 func Unchecked(n int) bool { return n < 3 }
 
+func Sign(n int) int {
+	switch {
+	case n > 99:
+		return 7
+	default:
+		n--
+	}
+	return n
+}
+
 func Below(text string) bool {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n == -1
@@ -76,6 +87,12 @@ func TestLargest(t *testing.T) {
 }
 
 func TestUnchecked(t *testing.T) { Unchecked(1) }
+
+func TestSign(t *testing.T) {
+	if Sign(2) != 1 {
+		t.Fatal()
+	}
+}
 `
 
 // sample writes a module with known gaps in its tests.
@@ -95,7 +112,7 @@ func sample(t *testing.T) (root string) {
 func mutateSample(t *testing.T, root string, faults []namedFault, o options) (string, error) {
 	t.Helper()
 	t.Setenv("GOWORK", "off")
-	o.workers, o.slowest, o.work = 2, time.Minute, t.TempDir()
+	o.workers, o.slowest, o.work = 2, cmp.Or(o.slowest, time.Minute), t.TempDir()
 	code, err := load(t.Context(), root, []target{{folder: "box", tests: []string{"box"}}}, o)
 	require.NoError(t, err)
 	code.equivalent, code.faults = "equivalent.txt", faults
@@ -120,10 +137,22 @@ func TestGapsAreReported(t *testing.T) {
 		"survived 33 operator | Unchecked | < => <=",
 		"survived 33 operator | Unchecked | < => >=",
 		"survived 33 constant | Unchecked | 3 => 4",
-		"unreached 37 operator | Below | == => !=",
-		"unreached 37 constant | Below | 1 => 0",
+		"survived 37 operator | Sign | > => >=",
+		"survived 37 constant | Sign | 99 => 100",
+		"unreached 38 constant | Sign | 7 => 8",
+		"unreached 47 operator | Below | == => !=",
+		"unreached 47 constant | Below | 1 => 0",
 	}, gaps, out)
-	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 12 4 3 4 1 36.4%")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 17 6 5 5 0 1 37.5%")
+}
+
+// A mutant whose tests are left out is neither detected nor a gap; one that no test reaches is a gap.
+func TestMutantsWithoutTheirTestsDoNotCount(t *testing.T) {
+	out, err := mutateSample(t, sample(t), nil, options{number: 1000, slowest: 1})
+	require.NoError(t, err)
+	require.Contains(t, out, "TestGrow of box is left out")
+	require.Contains(t, out, "undecided: box/box.go:33")
+	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 17 0 0 5 11 1 0.0%")
 }
 
 // A named fault and a kill rate that is too low end in an error of their own.

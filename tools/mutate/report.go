@@ -43,12 +43,12 @@ func report(w io.Writer, targets []*target, mutants []*mutant, o options, took t
 		}
 		tallies[m.pkg][m.outcome]++
 		total[m.outcome]++
-		if m.outcome == survived || m.outcome == unreached {
+		if m.outcome == survived || m.outcome == unreached || m.outcome == undecided {
 			fmt.Fprintf(w, "%s: %s\n\tkey: %s\n", m.outcome, m, m.key())
 		}
 	}
-	fmt.Fprintf(w, "\n%-20s %8s %8s %8s %9s %10s %7s %7s\n", "package", "mutants", "killed", "survived", "unreached",
-		"equivalent", "rate", "lower")
+	fmt.Fprintf(w, "\n%-20s %8s %8s %8s %9s %9s %10s %7s %7s\n", "package", "mutants", "killed", "survived",
+		"unreached", "undecided", "equivalent", "rate", "lower")
 	var weak []string
 	for _, t := range targets {
 		of := tallies[t.folder]
@@ -74,8 +74,9 @@ func report(w io.Writer, targets []*target, mutants []*mutant, o options, took t
 }
 
 func row(w io.Writer, name string, t tally) {
-	fmt.Fprintf(w, "%-20s %8d %8d %8d %9d %10d %6.1f%% %6.1f%%\n", name, t.judged()+t[equivalent], t[killed], t[survived],
-		t[unreached], t[equivalent], t.rate(), t.lower())
+	fmt.Fprintf(w, "%-20s %8d %8d %8d %9d %9d %10d %6.1f%% %6.1f%%\n", name,
+		t.judged()+t[undecided]+t[equivalent], t[killed], t[survived], t[unreached], t[undecided], t[equivalent],
+		t.rate(), t.lower())
 }
 
 // readEquivalent reads the keys of mutants that no test can detect, each with its reason behind a tab.

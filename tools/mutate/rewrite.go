@@ -14,7 +14,7 @@ import (
 )
 
 // switchFile is the file that each changed package gets besides. PASSBOOK_MUTANT is the active mutant; with -1 the
-// program writes the numbers of the mutants whose functions it calls to PASSBOOK_MUTANT_REACHED.
+// program writes the numbers of the mutants whose statements it executes to PASSBOOK_MUTANT_REACHED.
 const switchFile = `package %s
 
 import (
@@ -89,10 +89,11 @@ func (s *source) withCopies(path string, text []byte, mine []*mutant) []byte {
 	for decl, of := range byFunction {
 		names, renames := s.parameters(decl)
 		edits = append(edits, renames...)
-		var ids []string
 		cases := ""
+		ids := map[token.Pos][]string{}
 		for _, m := range of {
-			ids = append(ids, strconv.Itoa(m.id))
+			in := statementAt(decl, decl.Pos()+token.Pos(m.from-s.offset(decl.Pos())))
+			ids[in] = append(ids[in], strconv.Itoa(m.id))
 			call := call(decl, m.id, names)
 			if decl.Type.Results == nil || len(decl.Type.Results.List) == 0 {
 				cases += fmt.Sprintf("case %d: %s; return; ", m.id, call)
@@ -104,10 +105,41 @@ func (s *source) withCopies(path string, text []byte, mine []*mutant) []byte {
 				text[at+len(decl.Name.Name):m.from], m.text, text[m.to:end])
 		}
 		body := s.offset(decl.Body.Lbrace) + 1
-		edits = append(edits, edit{body, body, fmt.Sprintf(" switch mutantActive { case -1: mutantReach(%s); %s}; ",
-			strings.Join(ids, ", "), cases)})
+		edits = append(edits, edit{body, body, fmt.Sprintf(" switch mutantActive { %s}; ", cases)})
+		for at, of := range ids {
+			edits = append(edits, edit{s.offset(at), s.offset(at), fmt.Sprintf("if mutantActive == -1 { mutantReach(%s) }; ",
+				strings.Join(of, ", "))})
+		}
 	}
 	return append(apply(text, edits), copies.Bytes()...)
+}
+
+// statementAt is where the innermost statement of a list begins that holds a position.
+func statementAt(decl *ast.FuncDecl, pos token.Pos) token.Pos {
+	at := decl.Body.Lbrace + 1
+	look := func(list []ast.Stmt) {
+		for _, s := range list {
+			switch s.(type) {
+			case *ast.CaseClause, *ast.CommClause:
+			default:
+				if s.Pos() <= pos && pos < s.End() {
+					at = s.Pos()
+				}
+			}
+		}
+	}
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			look(n.List)
+		case *ast.CaseClause:
+			look(n.Body)
+		case *ast.CommClause:
+			look(n.Body)
+		}
+		return n == nil || n.Pos() <= pos && pos < n.End()
+	})
+	return at
 }
 
 func copyName(decl *ast.FuncDecl, id int) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,65 +34,84 @@ type runner struct {
 type test struct {
 	program program
 	name    string
-	took    time.Duration
-	reached map[int]bool // mutants whose function it calls
-	kills   int
+	took    time.Duration  // by the clock
+	cpu     time.Duration  // with all processes that it starts
+	reached map[int]bool   // mutants whose statement it executes
+	left    bool           // not run with mutants: it fails without one, or is too slow
+	kills   map[string]int // by file of the mutant
 }
 
-// reach runs each test alone without a mutant, and learns how long it takes and what it calls.
+// listing is the limit of a process that lists tests.
+const listing = 10 * time.Minute
+
+// reach runs each test alone without a mutant, and learns how long it takes and what it executes.
 func (r *runner) reach(ctx context.Context) error {
 	var all []*test
 	for _, p := range r.programs {
-		out, err := r.start(ctx, p, time.Minute, nil, "-test.list", ".")
-		if err != nil {
-			return fmt.Errorf("list the tests of %s: %w\n%s", p.folder, err, out)
+		got := r.start(ctx, p, listing, nil, "-test.list", ".")
+		if got.err != nil {
+			return fmt.Errorf("list the tests of %s: %w\n%s", p.folder, got.err, got.out)
 		}
-		for name := range strings.FieldsSeq(string(out)) {
+		for name := range strings.FieldsSeq(string(got.out)) {
 			if strings.HasPrefix(name, "Test") && r.code.wants(p, name, r.number > 0 || r.plant != "") {
-				all = append(all, &test{program: p, name: name, reached: map[int]bool{}})
+				all = append(all, &test{program: p, name: name, reached: map[int]bool{}, kills: map[string]int{}})
 			}
 		}
 	}
-	return each(ctx, r.workers, all, func(ctx context.Context, t *test) error {
-		file := filepath.Join(r.work, fmt.Sprintf("reached-%p", t))
-		from := time.Now()
-		out, err := r.start(ctx, t.program, r.slowest, []string{"PASSBOOK_MUTANT=-1", "PASSBOOK_MUTANT_REACHED=" + file},
-			"-test.run", "^"+t.name+"$")
-		t.took = time.Since(from)
-		if err != nil {
-			if t.took >= r.slowest {
-				return nil
-			}
-			fmt.Fprintf(r.w, "mutate: %s of %s fails without a mutant and is left out: %v\n%s\n", t.name,
-				t.program.folder, err, out[max(0, len(out)-2000):])
-			return nil
-		}
-		text, err := os.ReadFile(file)
-		if err != nil && !os.IsNotExist(err) {
-			return err
-		}
-		for line := range strings.FieldsSeq(string(text)) {
-			if id, err := strconv.Atoi(line); err == nil {
-				t.reached[id] = true
-			}
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.tests = append(r.tests, t)
-		return nil
-	})
+	r.tests = all
+	return each(ctx, r.workers, all, r.learn)
 }
 
-// kill runs the tests that reach a mutant, those first that detected others and then the fastest, until one fails.
+// learn runs one test without a mutant, again if it fails: a busy machine can break it. Of a test that is left out, it
+// keeps what was reached.
+func (r *runner) learn(ctx context.Context, t *test) error {
+	file := filepath.Join(r.work, fmt.Sprintf("reached-%p", t))
+	env := []string{"PASSBOOK_MUTANT=-1", "PASSBOOK_MUTANT_REACHED=" + file}
+	var got result
+	for range 2 {
+		got = r.start(ctx, t.program, 10*time.Second+5*r.slowest, env, "-test.run", "^"+t.name+"$")
+		if got.err == nil || got.late || ctx.Err() != nil {
+			break
+		}
+	}
+	t.took, t.cpu = got.wall, got.cpu
+	switch t.left = got.err != nil || t.cpu > r.slowest; {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case got.late || got.err == nil && t.left:
+		fmt.Fprintf(r.w, "mutate: %s of %s is left out: %.0f s of CPU time\n", t.name, t.program.folder,
+			t.cpu.Seconds())
+	case t.left:
+		fmt.Fprintf(r.w, "mutate: %s of %s fails without a mutant and is left out: %v\n%s\n", t.name, t.program.folder,
+			got.err, got.out[max(0, len(got.out)-2000):])
+	}
+	text, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for line := range strings.FieldsSeq(string(text)) {
+		if id, err := strconv.Atoi(line); err == nil {
+			t.reached[id] = true
+		}
+	}
+	return nil
+}
+
+// kill runs the tests that reach a mutant, those first that detect most in the least time, until one fails. A mutant
+// that only tests reach that did not run is not judged.
 func (r *runner) kill(ctx context.Context, mutants []*mutant) error {
+	done := 0
 	return each(ctx, r.workers, mutants, func(ctx context.Context, m *mutant) error {
 		if m.outcome == equivalent {
 			return nil
 		}
-		m.outcome = unreached
-		for _, group := range r.groups(m) {
-			m.outcome = survived
-			by, err := r.detects(ctx, m, group)
+		groups, all := r.groups(m)
+		m.outcome = survived
+		if len(groups) == 0 {
+			m.outcome = unreached
+		}
+		for _, group := range groups {
+			by, finished, err := r.detects(ctx, m, group)
 			if err != nil {
 				return err
 			}
@@ -99,13 +119,23 @@ func (r *runner) kill(ctx context.Context, mutants []*mutant) error {
 				m.outcome, m.by = killed, by
 				break
 			}
+			all = all && finished
+		}
+		if !all && m.outcome != killed {
+			m.outcome = undecided
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if done++; done%20 == 0 {
+			fmt.Fprintf(r.w, "mutate: %d of %d mutants\n", done, len(mutants))
 		}
 		return nil
 	})
 }
 
-// groups divides the tests that reach a mutant: each group is one process, the next one takes longer.
-func (r *runner) groups(m *mutant) [][]*test {
+// groups divides the tests that reach a mutant: each group is one process, the next one takes longer. all is false if
+// others reach it that do not run.
+func (r *runner) groups(m *mutant) (groups [][]*test, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var folders []string
@@ -115,38 +145,45 @@ func (r *runner) groups(m *mutant) [][]*test {
 		}
 	}
 	var mine []*test
+	all = true
 	for _, t := range r.tests {
-		if t.reached[m.id] && slices.Contains(folders, t.program.folder) {
+		switch {
+		case !t.reached[m.id] || !slices.Contains(folders, t.program.folder):
+		case t.left:
+			all = false
+		default:
 			mine = append(mine, t)
 		}
 	}
-	slices.SortStableFunc(mine, func(a, b *test) int {
-		return cmp.Or(cmp.Compare(b.kills, a.kills), cmp.Compare(a.took, b.took))
-	})
-	if r.budget > 0 {
-		mine = within(r.budget, mine)
+	worth := map[*test]float64{}
+	for _, t := range mine {
+		worth[t] = float64(1+4*t.kills[m.file]) / (t.cpu + t.took/20).Seconds()
 	}
-	var groups [][]*test
+	slices.SortStableFunc(mine, func(a, b *test) int { return cmp.Compare(worth[b], worth[a]) })
+	if r.budget > 0 {
+		fits := within(r.budget, mine)
+		mine, all = fits, all && len(fits) == len(mine)
+	}
 	limit := 500 * time.Millisecond
 	for len(mine) > 0 {
-		group, sum := []*test{mine[0]}, mine[0].took
+		group, sum := []*test{mine[0]}, mine[0].cpu
 		rest := slices.DeleteFunc(slices.Clone(mine[1:]), func(t *test) bool {
-			if t.program == group[0].program && sum+t.took <= limit {
-				group, sum = append(group, t), sum+t.took
+			if t.program == group[0].program && sum+t.cpu <= limit {
+				group, sum = append(group, t), sum+t.cpu
 				return true
 			}
 			return false
 		})
 		groups, mine, limit = append(groups, group), rest, limit*3
 	}
-	return groups
+	return groups, all
 }
 
-// within keeps as many of the first tests as fit into a sum of time, and at least one.
+// within keeps as many of the first tests as fit into a sum of CPU time, and at least one.
 func within(budget time.Duration, tests []*test) []*test {
 	var sum time.Duration
 	for i, t := range tests {
-		if sum += t.took; sum > budget && i > 0 {
+		if sum += t.cpu; sum > budget && i > 0 {
 			return tests[:i]
 		}
 	}
@@ -155,44 +192,60 @@ func within(budget time.Duration, tests []*test) []*test {
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// detects runs one group of tests with the mutant and names the test that failed.
-func (r *runner) detects(ctx context.Context, m *mutant, group []*test) (string, error) {
+// detects runs one group of tests with the mutant and names the test that failed. A group that does not end detects
+// the mutant if it ends without one; otherwise the machine is too busy, and the group has not finished.
+func (r *runner) detects(ctx context.Context, m *mutant, group []*test) (by string, finished bool, err error) {
 	var names []string
 	var usual time.Duration
 	for _, t := range group {
 		names, usual = append(names, t.name), usual+t.took
 	}
-	out, err := r.start(ctx, group[0].program, 15*time.Second+5*usual, []string{fmt.Sprintf("PASSBOOK_MUTANT=%d", m.id)},
-		"-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
+	args := []string{"-test.failfast", "-test.run", "^(" + strings.Join(names, "|") + ")$"}
+	limit := 15*time.Second + 5*usual
+	got := r.start(ctx, group[0].program, limit, []string{fmt.Sprintf("PASSBOOK_MUTANT=%d", m.id)}, args...)
 	if ctx.Err() != nil {
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	}
-	if err == nil {
-		return "", nil
+	if got.err == nil {
+		return "", true, nil
 	}
-	by := names[0]
-	if found := failed.FindSubmatch(out); found != nil {
+	by = names[0]
+	if found := failed.FindSubmatch(got.out); found != nil {
 		by = string(found[1])
+	}
+	end := ""
+	if got.late {
+		if r.start(ctx, group[0].program, limit, nil, args...).late {
+			return "", false, ctx.Err()
+		}
+		end = " (does not end)"
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range group {
 		if t.name == by {
-			t.kills++
+			t.kills[m.file]++
 		}
 	}
-	return group[0].program.folder + " " + by, nil
+	return group[0].program.folder + " " + by + end, true, nil
+}
+
+// result is how a process ended.
+type result struct {
+	out       []byte
+	wall, cpu time.Duration
+	late      bool // ended by its limit
+	err       error
 }
 
 // start runs a test program in a separate process group, which ends with it.
-func (r *runner) start(ctx context.Context, p program, limit time.Duration, env []string, args ...string) (
-	[]byte, error,
-) {
+func (r *runner) start(ctx context.Context, p program, limit time.Duration, env []string, args ...string) (got result) {
 	temp, err := os.MkdirTemp(r.memory(), "mutant")
 	if err != nil {
-		return nil, err
+		return result{err: err}
 	}
 	defer remove(r.w, temp)
+	from := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, p.path, args...)
@@ -205,11 +258,15 @@ func (r *runner) start(ctx context.Context, p program, limit time.Duration, env 
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	got.err = cmd.Run()
+	got.out, got.wall, got.late = out.Bytes(), time.Since(from), errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if cmd.ProcessState != nil {
+		got.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what the test left behind
 	}
-	return out.Bytes(), err
+	return got
 }
 
 // remove deletes a temporary folder. A process that a mutant left behind can still write to it.
