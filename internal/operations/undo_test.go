@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
+
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
 )
 
 // TestStartKeepsWhatMayHaveStarted: what an answer leaves open is kept, and the next start finds out.
@@ -37,5 +42,14 @@ func TestStartKeepsWhatMayHaveStarted(t *testing.T) {
 			require.EqualError(t, err, row.err.Error(), name)
 			require.ErrorIs(t, err, row.err, name)
 		}
+		if err == nil {
+			continue
+		}
+		dir := projector.At(filepath.Join(t.TempDir(), "r"))
+		begun, claimed := Operator{}.take(dir, run.Claim{Version: 1, RunID: "r"})
+		require.NoError(t, claimed)
+		require.ErrorIs(t, begun.refused(t.Context(), err), row.err, name)
+		_, there := os.Lstat(dir.Root)
+		require.Equal(t, row.left, there == nil, "%s: the directory exists only if the workflow may have started", name)
 	}
 }
