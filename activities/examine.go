@@ -98,16 +98,5 @@ func (a *Activities) runProbe(ctx context.Context, cmd agent.Command, dir string
 	if err != nil {
 		return agent.Exit{}, err
 	}
-	child, err := agent.Start(p, cmd)
-	if err != nil {
-		return agent.Exit{}, err
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		if err := child.Kill("the doctor no longer waits"); err != nil {
-			return agent.Exit{}, err
-		}
-	}
-	return child.Result()
+	return agent.Run(ctx, p, cmd, "the doctor no longer waits")
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -48,4 +49,23 @@ func (c *Child) Done() <-chan struct{} { return c.p.Done() }
 func (c *Child) Result() (Exit, error) {
 	<-c.Done()
 	return supervisor.ReadExit(c.p.Dir())
+}
+
+// Run lets a waiting supervisor run a command until it ends. If ctx ends before, the command is ended for this cause,
+// and the error is that of ctx.
+func Run(ctx context.Context, p *supervisor.Process, c Command, cause string) (Exit, error) {
+	child, err := Start(p, c)
+	if err != nil {
+		return Exit{}, err
+	}
+	select {
+	case <-child.Done():
+		return child.Result()
+	case <-ctx.Done():
+	}
+	if err := child.Kill(cause); err != nil {
+		return Exit{}, errors.Join(ctx.Err(), err)
+	}
+	<-child.Done()
+	return Exit{}, ctx.Err()
 }

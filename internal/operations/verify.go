@@ -308,20 +308,7 @@ func start(ctx context.Context, scratch string, cmd agent.Command) (agent.Exit, 
 	if err != nil {
 		return agent.Exit{}, err
 	}
-	child, err := agent.Start(p, cmd)
-	if err != nil {
-		return agent.Exit{}, err
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		if err := child.Kill("verify was interrupted"); err != nil {
-			return agent.Exit{}, errors.Join(ctx.Err(), err)
-		}
-		<-child.Done()
-		return agent.Exit{}, ctx.Err()
-	}
-	return child.Result()
+	return agent.Run(ctx, p, cmd, "verify was interrupted")
 }
 
 // maxGateOutput is how much of the output of a gate is kept, in bytes.

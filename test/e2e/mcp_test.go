@@ -58,10 +58,9 @@ func TestAgentsDecideAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	require.NoError(t, os.Mkdir(h.dir("definition"), 0o700))
-	for name, text := range map[string]string{"asks.yaml": asksOnce, "p.md": "Do it.\n", "seed.md": "Notes\n"} {
-		require.NoError(t, os.WriteFile(h.dir("definition/"+name), []byte(text), 0o600))
-	}
-	started := h.tool("start", map[string]any{"config": h.dir("definition/asks.yaml"), "directory": h.dir("run")})
+	asks, err := testenv.WriteAsks(h.dir("definition"))
+	require.NoError(t, err)
+	started := h.tool("start", map[string]any{"config": asks, "directory": h.dir("run")})
 	id := started["run_id"].(string)
 	clients := []*sdk.ClientSession{h.client("one"), h.client("two"), h.client("reader", "--can", "read")}
 	waited := make([]map[string]any, len(clients))
@@ -84,7 +83,7 @@ func TestAgentsDecideAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	require.NotEqual(t, problems[0] == "", problems[1] == "", "one of them wins: %q", problems)
-	_, err := clients[2].CallTool(t.Context(), &sdk.CallToolParams{Name: "passbook_decide"})
+	_, err = clients[2].CallTool(t.Context(), &sdk.CallToolParams{Name: "passbook_decide"})
 	require.ErrorContains(t, err, "unknown tool")
 
 	until(t, "the decision is recorded", func() bool {
@@ -94,15 +93,3 @@ func TestAgentsDecideAtOnce(t *testing.T) {
 	winner := map[bool]string{true: "one", false: "two"}[problems[0] == ""]
 	require.Regexp(t, `"decided_by":"`+winner+` for [^"]+","auth":"key `, journal)
 }
-
-// asksOnce is a pipeline that asks, without an agent that costs anything.
-const asksOnce = `pipeline: asks
-artifact: {file: notes.md, seed: seed.md}
-agents: {writer: {run: [echo, hello], reply: text}}
-roles: {writer: {prompt: p.md, gives: report, agent: writer}}
-stages:
-  - name: plan
-    steps: [{role: writer}, {ask: 'Is this right?'}]
-  - name: work
-    steps: [{role: writer}]
-`

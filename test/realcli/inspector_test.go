@@ -84,9 +84,8 @@ func TestInspector(t *testing.T) {
 	require.NoError(t, err)
 	starter, state, dir := filepath.Join(programs, "starter"), filepath.Join(i.dir, "state"), filepath.Join(i.dir, "run")
 	i.environ = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state)
-	for name, text := range map[string]string{"asks.yaml": asks, "p.md": "Do it.\n", "seed.md": "Notes\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(i.dir, name), []byte(text), 0o600))
-	}
+	_, err = testenv.WriteAsks(i.dir)
+	require.NoError(t, err)
 	command := func(args ...string) string {
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), starter, args...)
 		cmd.Dir, cmd.Env = i.dir, i.environ

@@ -15,18 +15,6 @@ import (
 	"github.com/passbook-run/passbook/test/modelapi"
 )
 
-// asks is a pipeline that asks once, and whose agent costs nothing.
-const asks = `pipeline: asks
-artifact: {file: notes.md, seed: seed.md}
-agents: {writer: {run: [echo, hello], reply: text}}
-roles: {writer: {prompt: p.md, gives: report, agent: writer}}
-stages:
-  - name: plan
-    steps: [{role: writer}, {ask: 'Is this right?'}]
-  - name: work
-    steps: [{role: writer}]
-`
-
 // TestClaudeFollowsARun lets the real claude start a run, wait for its question, answer it and wait for the end, with
 // the MCP server alone.
 func TestClaudeFollowsARun(t *testing.T) {
@@ -38,9 +26,8 @@ func TestClaudeFollowsARun(t *testing.T) {
 	programs, err := testenv.Programs(project, root, "./starter", "./worker", "./internal/supervisor/passbook-call")
 	require.NoError(t, err)
 	home, dir := filepath.Join(root, "home"), filepath.Join(root, "run")
-	for name, text := range map[string]string{"asks.yaml": asks, "p.md": "Do it.\n", "seed.md": "Notes\n"} {
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
-	}
+	_, err = testenv.WriteAsks(root)
+	require.NoError(t, err)
 	turn := func(tool string, in map[string]any) modelapi.Turn {
 		return modelapi.Turn{Text: "Next.", Tool: "mcp__passbook__passbook_" + tool, Input: in}
 	}
