@@ -81,7 +81,8 @@ func TestJSONShapes(t *testing.T) {
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{}, "snapshot show": SnapshotReport{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
-		"blame": BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
+		"export": ExportReport{},
+		"blame":  BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
 		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},
 		"remove": removal{}, "session": SessionLine{}, "amend": operations.Amended{},
 		"verify": operations.Verified{}, "token list": TokenLine{}, "console sessions": login.Session{}, "run": Started{},

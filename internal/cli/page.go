@@ -117,7 +117,7 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceable(path, o.force); err != nil {
+	if err := replaceable(path, o.force, "a page of Passbook", report.Mark); err != nil {
 		return err
 	}
 	if err := (durable.Disk{}).WriteFile(path, page, 0o644); err != nil {
@@ -132,8 +132,8 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 
 const anotherFile = "Name another file, or replace it: --force"
 
-// replaceable refuses a path that holds anything but a page of Passbook.
-func replaceable(path string, force bool) error {
+// replaceable refuses a path that holds anything else. What this program writes there has a mark near its beginning.
+func replaceable(path string, force bool, what, mark string) error {
 	fi, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -147,22 +147,22 @@ func replaceable(path string, force bool) error {
 	case !fi.Mode().IsRegular():
 		return &projector.TargetError{Path: path, Why: "it is not a regular file", Next: anotherFile}
 	}
-	ours, err := isPage(path)
+	ours, err := hasMark(path, mark)
 	if err != nil || ours {
 		return err
 	}
-	return &projector.TargetError{Path: path, Why: "it is not a page of Passbook", Next: anotherFile}
+	return &projector.TargetError{Path: path, Why: "it is not " + what, Next: anotherFile}
 }
 
-// isPage reports whether a file starts with the mark of our pages.
-func isPage(path string) (ours bool, err error) {
+// hasMark reports whether a file starts with a mark.
+func hasMark(path, mark string) (ours bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
-	return bytes.Contains(head, []byte(report.Mark)), err
+	return bytes.Contains(head, []byte(mark)), err
 }
 
 // openInBrowser opens a file in the user's browser, and does not wait for it.

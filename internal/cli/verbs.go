@@ -51,6 +51,7 @@ func verbs() []verb {
 		{"diagnose", "inspect", (*app).diagnose},
 		{"diff", "inspect", (*app).diff},
 		{"evidence", "inspect", (*app).evidence},
+		{"export", "inspect", (*app).export},
 		{"lineage", "inspect", (*app).lineage},
 		{"list", "inspect", (*app).list},
 		{"logs", "inspect", (*app).logs},

@@ -109,14 +109,14 @@ func (m *Header) head(e run.Event) {
 		m.ResumeFromCheckpointID = text(p.Source.Checkpoint)
 	}
 	m.Versions = rundir.Versions{Capabilities: list(p.Agents), Bindings: p.Build, RegistryRef: p.Definition}
-	m.TraceID = traceID(p.RunID)
+	m.TraceID = TraceID(p.RunID)
 	if m.Derived == nil { // a run that starts again after a reset adds to the files that are there
 		m.Derived = []rundir.DerivedMark{}
 	}
 }
 
-// traceID derives a 16-byte trace id from the run's id, so that every tool computes the same one.
-func traceID(runID string) string {
+// TraceID derives a 16-byte trace id from the run's id, so that every tool computes the same one.
+func TraceID(runID string) string {
 	sum := sha256.Sum256([]byte("passbook trace " + runID))
 	return hex.EncodeToString(sum[:16])
 }
