@@ -40,7 +40,7 @@ func (a *Activities) ReadProject(ctx context.Context, in contract.ReadProjectInp
 	}
 	s := meta.State
 	out.Found, out.Status, out.Reason = run.Present, run.Status(meta.Status), meta.Reason
-	out.Tree, out.Commit, out.USD = s.Tree, s.Commit, s.Total()
+	out.Tree, out.Commit, out.USD, out.Unknown = s.Tree, s.Commit, s.Total(), s.UnknownCalls()
 	if q, open := s.Asks(); open {
 		out.Question = &run.Question{Kind: q.Kind, ID: q.ID, Text: q.Words(), Digest: q.Digest, Trigger: q.Trigger,
 			Actions: q.Actions, Verdict: q.Verdict, Approved: q.Approved}

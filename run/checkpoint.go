@@ -80,9 +80,10 @@ func (c Checkpoint) Reverted(now State) State {
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
 	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages
-	s.SunkUSD = Cents(max(0, now.Total()-s.Spent.USD))
+	s.Projects = withCosts(s.Projects, now)
+	s.SunkUSD = Cents(max(0, now.Spent.USD+now.SunkUSD-s.Spent.USD))
 	s.Used = now.Used
-	s.SunkUnknown = max(0, now.UnknownCalls()-s.Spent.Unknown)
+	s.SunkUnknown = max(0, now.Spent.Unknown+now.SunkUnknown-s.Spent.Unknown)
 	s.Means, s.Need, s.Raised = now.Means, nil, false
 	s.Warned = s.Budget.WarnUSD > 0 && s.Total() >= s.Budget.WarnUSD
 	return s

@@ -102,6 +102,10 @@ func (l *Log) artifact(_ *Entry, p ArtifactUpdated) {
 }
 
 func (l *Log) workspace(_ *Entry, p WorkspaceUpdated) {
+	if p.Cause == CauseProjects {
+		l.info("The stages get the trees of all projects")
+		return
+	}
 	if p.Cause == "edited" {
 		l.warn("The workspace was changed outside of the run, which adopts the changes: %s", Plural(p.Changed, "file"))
 		l.acceptEdit(p.Tree)

@@ -306,7 +306,7 @@ type ArtifactUpdated struct {
 type WorkspaceUpdated struct {
 	Step    string       `json:"step,omitempty"`
 	Call    string       `json:"call,omitempty"`
-	Cause   string       `json:"cause,omitempty"` // edited, reverted: not by a call
+	Cause   string       `json:"cause,omitempty"` // edited, reverted, projects: not by a call
 	Tree    Blob         `json:"tree"`
 	Commit  string       `json:"commit,omitempty"` // on the run's branch
 	Changed int          `json:"changed"`          // files

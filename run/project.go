@@ -2,12 +2,17 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // RunKindCross is the kind of a run across projects. It has a run for each of its projects, whose directory is the
 // folder of the project's alias.
 const RunKindCross = "cross_project"
+
+// CauseProjects is the cause of the tree that has a folder for each project.
+const CauseProjects = "projects"
 
 // Phases of the questions that a run across projects asks itself. Hand-off ids begin with them.
 const (
@@ -49,6 +54,7 @@ type ProjectState struct {
 	Tree     *Blob          `json:"tree,omitempty"`   // of a project that is done
 	Commit   string         `json:"commit,omitempty"` // likewise
 	USD      float64        `json:"usd,omitempty"`
+	Unknown  int            `json:"unknown_calls,omitempty"` // that USD lacks
 	Delivery *Delivered     `json:"delivery,omitempty"`
 }
 
@@ -183,6 +189,7 @@ type ProjectEnd struct {
 	Tree    *Blob          `json:"tree,omitempty"`
 	Commit  string         `json:"commit,omitempty"`
 	USD     float64        `json:"usd"`
+	Unknown int            `json:"unknown_calls,omitempty"` // that USD lacks
 }
 
 // ProjectSkip records that a project is not started because others are not done.
@@ -240,6 +247,52 @@ func (p ProjectState) Text() string {
 	return text
 }
 
+// withCosts returns the projects of a checkpoint with what they have cost until now: a revert of the run reverts none.
+func withCosts(all []ProjectState, now State) []ProjectState {
+	all = slices.Clone(all)
+	for i, p := range all {
+		if later, ok := now.Project(p.Alias); ok {
+			all[i].USD, all[i].Unknown = later.USD, later.Unknown
+		}
+	}
+	return all
+}
+
+// Line describes a project: its outcome or status, its cost, and what became of its changes. live is the state in its
+// own record; nil: it was not read.
+func (p ProjectState) Line(live *State) string {
+	p.Outcome = cmp.Or(p.Outcome, ProjectPending)
+	word, usd, unknown := string(p.Outcome), p.USD, p.Unknown
+	if p.Reason != "" {
+		word += " (" + OneLine(p.Reason) + ")"
+	}
+	if live != nil && !p.Outcome.Rule().Ends && p.Outcome != ProjectPending {
+		word, usd, unknown = live.StatusText(live.Status), live.Total(), live.UnknownCalls()
+		if text := live.Progress(); text != "" && live.Status.Class() == Live {
+			word += ", " + text
+		}
+	}
+	if usd > 0 || unknown > 0 {
+		word += ", " + CostPhrase(usd, unknown)
+	}
+	switch {
+	case p.Outcome == ProjectPending && len(p.Needs) > 0:
+		word += ", needs " + strings.Join(p.Needs, ", ")
+	case p.Outcome.Rule().Blocks:
+		word += ", blocks the delivery"
+	case p.Delivery != nil && p.Delivery.Delivered:
+		word += fmt.Sprintf(", delivered to %s %s", p.Delivery.To, p.Delivery.Target)
+	case p.Delivery != nil:
+		word += ", not delivered: " + OneLine(p.Delivery.Message)
+	}
+	return word
+}
+
+// ProjectsDone describes how many projects of a run are done: 1 of 3 done.
+func (s State) ProjectsDone() string {
+	return fmt.Sprintf("%d of %d done", len(s.Projects)-len(s.Blocked()), len(s.Projects))
+}
+
 // onProject folds an event about a project. One that the run did not declare changes nothing.
 func (f *folder) onProject(alias string, change func(*ProjectState)) {
 	if i := f.projectIndex(alias); i >= 0 {
@@ -258,7 +311,8 @@ func (f *folder) startProject(e *Event) {
 func (f *folder) endProject(e *Event) {
 	p := decoded[ProjectEnd](e)
 	f.onProject(p.Alias, func(s *ProjectState) {
-		s.Outcome, s.Status, s.Reason, s.Tree, s.Commit, s.USD = p.Outcome, p.Status, p.Reason, p.Tree, p.Commit, p.USD
+		s.Outcome, s.Status, s.Reason, s.Tree, s.Commit = p.Outcome, p.Status, p.Reason, p.Tree, p.Commit
+		s.USD, s.Unknown = p.USD, p.Unknown
 	})
 	f.head(e)
 }

@@ -117,3 +117,34 @@ func TestHaltOfARunAcrossProjects(t *testing.T) {
 		})
 	}
 }
+
+// TestLineOfProject describes a project in each situation.
+func TestLineOfProject(t *testing.T) {
+	live := &run.State{Status: run.AwaitingGateDecision, Spent: run.Totals{USD: 0.5}}
+	for want, p := range map[string]run.ProjectState{
+		"pending, needs a, b":                                {ProjectRef: run.ProjectRef{Needs: []string{"a", "b"}}},
+		"failed (no agent here), $1.00, blocks the delivery": {Outcome: run.ProjectFailed, Reason: "no agent here", USD: 1},
+		"done, cost ≥ $1.00, delivered to branch x": {Outcome: run.ProjectDone, USD: 1, Unknown: 1,
+			Delivery: &run.Delivered{Delivered: true, To: "branch", Target: "x"}},
+		"done, not delivered: no changes": {Outcome: run.ProjectDone, Delivery: &run.Delivered{Message: "no changes"}},
+		"awaiting_gate_decision, $0.50":   {Outcome: run.ProjectRunning, USD: 0.1},
+	} {
+		require.Equal(t, want, p.Line(live))
+	}
+	require.Equal(t, "asks", run.ProjectState{Outcome: run.ProjectAsks}.Line(nil))
+}
+
+// TestCostOfProjects: the cost of a run includes that of its projects, and its budget covers both.
+func TestCostOfProjects(t *testing.T) {
+	s := run.State{Spent: run.Totals{USD: 1}, Budget: run.Budget{CapUSD: 4}, Projects: []run.ProjectState{
+		{Outcome: run.ProjectDone, USD: 0.5}, {Outcome: run.ProjectFailed, USD: 1, Unknown: 2}, {},
+	}}
+	require.Equal(t, []any{2.5, 1.5, 2}, []any{s.Total(), s.Remaining(), s.UnknownCalls()})
+	require.Equal(t, "1 of 3 done", s.ProjectsDone())
+
+	ref := run.ProjectRef{Alias: "a"}
+	before := run.State{Projects: []run.ProjectState{{ProjectRef: ref}}}
+	now := run.State{Spent: run.Totals{USD: 1}, Projects: []run.ProjectState{{ProjectRef: ref, USD: 2}}}
+	got := run.Checkpoint{State: before}.Reverted(now)
+	require.Equal(t, []any{1.0, 3.0}, []any{got.SunkUSD, got.Total()}, "a revert changes no cost")
+}

@@ -37,6 +37,11 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	now.Status, before.Status = Paused, Halted
 	now.Plan.Seq, now.Raised, before.Raised, before.Warned, now.Warned = 77, true, true, false, false
 	before.MoreFiles, now.MoreFiles = true, false
+	for _, s := range []State{before, now} { // TestCostOfProjects has theirs
+		for i := range s.Projects {
+			s.Projects[i].USD, s.Projects[i].Unknown = 0, 0
+		}
+	}
 	got := Checkpoint{State: before}.Reverted(now)
 
 	require.Equal(t, []string{"Epoch", "Starts", "Stages", "Budget", "Means", "Used", "Late", "Problem", "Refused",

@@ -256,8 +256,8 @@ type CheckpointRef struct {
 	Score    *float64 `json:"score"`
 }
 
-// Total is what the run has cost, what a revert left behind included.
-func (s State) Total() float64 { return Cents(s.Spent.USD + s.SunkUSD) }
+// Total is what the run has cost, what a revert left behind and its projects included.
+func (s State) Total() float64 { return Cents(s.Spent.USD + s.SunkUSD + s.ProjectsUSD()) }
 
 // NotApproved reports that a run is done although its last loop did not meet its condition, and that nothing was
 // delivered and no operator accepted the work.
@@ -272,7 +272,13 @@ func (s State) StatusText(stands Status) string {
 }
 
 // UnknownCalls counts the calls whose cost Total lacks.
-func (s State) UnknownCalls() int { return s.Spent.Unknown + s.SunkUnknown }
+func (s State) UnknownCalls() int {
+	unknown := s.Spent.Unknown + s.SunkUnknown
+	for _, p := range s.Projects {
+		unknown += p.Unknown
+	}
+	return unknown
+}
 
 // CostText writes the total: $1.20, "≥ $1.20 (2 calls not fully known)", unknown.
 func (s State) CostText() string { return CostText(s.Total(), s.UnknownCalls()) }

@@ -95,7 +95,7 @@ func artifactStory(_ *Entry, p ArtifactUpdated) Story {
 }
 
 func workspaceStory(_ *Entry, p WorkspaceUpdated) Story {
-	if p.Cause == "" {
+	if p.Cause == "" || p.Cause == CauseProjects {
 		return Story{}
 	}
 	return Story{What: fmt.Sprintf("workspace %s by hand: %s", p.Cause, Plural(p.Changed, "file"))}

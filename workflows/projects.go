@@ -144,11 +144,14 @@ func (e *engine) journalProject(ctx workflow.Context, alias string, found contra
 	case now.Rule().Ends && now != p.Outcome:
 		e.steps++
 		ev := run.ProjectEnd{Alias: alias, RunID: p.RunID, Outcome: now, Status: found.Status, Reason: found.Reason,
-			USD: found.USD}
+			USD: found.USD, Unknown: found.Unknown}
 		if now == run.ProjectDone {
 			ev.Tree, ev.Commit = found.Tree, found.Commit
 		}
-		return e.j.emit(ctx, run.KindProjectEnded, "", ev)
+		if err := e.j.emit(ctx, run.KindProjectEnded, "", ev); err != nil {
+			return err
+		}
+		return e.warnBudget(ctx)
 	case !now.Rule().Ends && (p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending):
 		return e.j.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: alias, RunID: p.RunID})
 	}
@@ -238,7 +241,7 @@ func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
 	if i < 0 {
 		return fmt.Errorf("start project %s: the run has no input for it", p.Alias)
 	}
-	in := e.in.Projects[i]
+	in := e.withinRest(e.in.Projects[i])
 	if err := e.j.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: p.Alias, RunID: p.RunID}); err != nil {
 		return err
 	}
@@ -273,6 +276,24 @@ func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
 		w.child, w.changed = nil, true
 	})
 	return nil
+}
+
+// withinRest bounds the budget of a project by what the run has left beside the projects that work. What a project does
+// not spend is left when it ends.
+func (e *engine) withinRest(in ProjectInput) ProjectInput {
+	s := e.j.state
+	if s.Budget.CapUSD <= 0 {
+		return in
+	}
+	rest := s.Remaining()
+	bounded, b := *in.Input, in.Input.Start.Budget
+	share := 0.8
+	if b.CapUSD > 0 {
+		share, rest = b.WarnUSD/b.CapUSD, min(rest, b.CapUSD)
+	}
+	bounded.Start.Budget.CapUSD, bounded.Start.Budget.WarnUSD = rest, run.Cents(rest*share)
+	in.Input = &bounded
+	return in
 }
 
 func alreadyStarted(err error) bool {
@@ -334,7 +355,7 @@ func (e *engine) joinProjects(ctx workflow.Context) error {
 	if err := e.runCheckoutActivity(ctx, "join the trees of the projects", contract.JoinTrees, &in, &joined); err != nil {
 		return fmt.Errorf("join the trees of the projects: %w", err)
 	}
-	return e.j.emit(ctx, run.KindWorkspaceUpdated, "", run.WorkspaceUpdated{Cause: "projects", Tree: joined})
+	return e.j.emit(ctx, run.KindWorkspaceUpdated, "", run.WorkspaceUpdated{Cause: run.CauseProjects, Tree: joined})
 }
 
 // askAboutBlocked asks what to do with projects that keep the run from being delivered. A project that works again

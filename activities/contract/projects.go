@@ -36,6 +36,7 @@ type ProjectFound struct {
 	Tree     *run.Blob       `json:"tree,omitempty"`
 	Commit   string          `json:"commit,omitempty"`
 	USD      float64         `json:"usd"`
+	Unknown  int             `json:"unknown_calls,omitempty"`
 }
 
 // JoinTreesInput stores a tree with the trees of all projects, each in a folder with its alias.
