@@ -79,6 +79,9 @@ func ended(s State, dir string) []Command {
 	report := Command{Operation: Observe, Steps: [][]string{{"report", dir}}}
 	next := []Command{report, {Operation: FollowUp, Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}}}
 	if s.Tree != nil {
+		if len(s.Projects) > 0 { // each has its own changes
+			return next
+		}
 		return append([]Command{{Operation: Observe, Steps: [][]string{{"diff", dir}}}}, next...)
 	}
 	return next

@@ -34,6 +34,10 @@ func Details(s run.State, in Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
 	b.WriteString(figures(s))
+	for _, p := range s.Projects {
+		text := strings.ReplaceAll(run.OneLine(p.Line(nil)), "$", "USD ")
+		fmt.Fprintf(&b, "- project **%s**, workflow `%s`: %s\n", p.Alias, p.RunID, text)
+	}
 	if s.Lanes != nil {
 		for _, l := range s.Lanes.Active {
 			if l.Waiting != nil {

@@ -37,6 +37,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
 		return s, err
 	}
+	s.Members = d.Projects(s.Now.State)
 	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
 		s.Lost = projector.Lost(d, s.Now.State)
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -116,11 +117,19 @@ func ChangedFiles(changes []repo.Change) []ChangedFile {
 // errNothing refuses to compare a run that works on nothing.
 var errNothing = errors.New("the run has neither a workspace nor an artifact: there is nothing to compare")
 
+func errProjects(aliases []string) error {
+	return fmt.Errorf("the run has projects, and each has its own changes: name one of them: RUN/%s",
+		strings.Join(aliases, ", RUN/"))
+}
+
 // OpenChanges compares the work of a run with its start. The caller calls drop.
 func OpenChanges(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop func() error, err error) {
 	c, drop, err = operations.Compare(ctx, d)
 	if errors.Is(err, rundir.ErrNoArtifact) {
 		err = &InputError{errNothing}
+		if claim, cerr := d.Claim(); cerr == nil && len(claim.Projects) > 0 {
+			err = &InputError{errProjects(claim.Projects)}
+		}
 	}
 	return c, drop, err
 }

@@ -24,6 +24,7 @@ type listOptions struct {
 	least, most   float64
 	limit         int
 	offline, json bool
+	tree          bool
 }
 
 func (a *app) list() *cobra.Command {
@@ -49,6 +50,7 @@ Columns to sort by: %s.
 	f.StringVar(&o.lineage, "lineage", "", "only runs of the lineage of this run")
 	f.StringVar(&o.sort, "sort", "started:desc", "COLUMN, or COLUMN:desc for the greatest first")
 	f.IntVar(&o.limit, "limit", 50, "maximum number of runs; 0: all")
+	f.BoolVar(&o.tree, "tree", false, "list the runs of projects below the run that they belong to")
 	f.BoolVar(&o.offline, "offline", false, "do not ask Temporal")
 	f.BoolVar(&o.json, "json", false, "as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -87,6 +89,9 @@ Columns to sort by: %s.
 			return err
 		}
 		slices.SortFunc(r.Runs, order)
+		if o.tree {
+			r.Runs = asTree(r.Runs)
+		}
 		if r.Total = len(r.Runs); o.limit > 0 && r.Total > o.limit {
 			r.Runs = r.Runs[:o.limit]
 		}
@@ -97,6 +102,27 @@ Columns to sort by: %s.
 		return nil
 	}
 	return cmd
+}
+
+// asTree moves the runs of projects below the run that they belong to. Without that run they stay where they are.
+func asTree(runs []operations.Row) []operations.Row {
+	at := func(id string) bool {
+		return slices.ContainsFunc(runs, func(r operations.Row) bool { return r.RunID == id })
+	}
+	var out []operations.Row
+	for _, r := range runs {
+		if r.Of != "" && at(r.Of) {
+			continue
+		}
+		r.Alias = ""
+		out = append(out, r)
+		for _, p := range runs {
+			if p.Of == r.RunID && p.Of != "" {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
 }
 
 // statusesOf parses --status.

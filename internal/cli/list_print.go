@@ -21,7 +21,7 @@ func (a *app) printList(r api.Listing, o listOptions) {
 	} else {
 		dirs := directories(r.Runs)
 		width := widthOf(a.out)
-		rows := table(r.Runs, width)
+		rows := table(r.Runs, width, o.tree)
 		inline := fits(rows, dirs, width)
 		for i, row := range rows {
 			if inline {
@@ -97,8 +97,8 @@ const (
 )
 
 // table returns the header and a line for each run, without the directory, all of one width. width is that of the
-// terminal; 0: not a terminal.
-func table(runs []operations.Row, width int) []string {
+// terminal; 0: not a terminal. In a tree, projects are indented below their run, with their alias.
+func table(runs []operations.Row, width int, tree bool) []string {
 	all := columns()
 	all = all[:len(all)-1]
 	cells := make([][]string, len(runs)+1)
@@ -111,6 +111,10 @@ func table(runs []operations.Row, width int) []string {
 			cells[i+1] = append(cells[i+1], cutName(c, c.text(r), width))
 		}
 		cells[i+1][0] = r.RunID[:min(short, len(r.RunID))]
+		if tree && r.Alias != "" {
+			cells[i+1][0] = "  " + cells[i+1][0]
+			cells[i+1][1] = cutName(all[1], r.Alias, width)
+		}
 	}
 	lines := make([]string, len(cells))
 	for i, c := range all {

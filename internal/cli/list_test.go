@@ -50,6 +50,20 @@ func TestListSortsByEveryColumn(t *testing.T) {
 	}
 }
 
+func TestListIndentsProjects(t *testing.T) {
+	rows := asTree([]operations.Row{
+		{RunID: "bbbbbbbb-1", Alias: "library", Of: "aaaaaaaa-1", Pipeline: "service"},
+		{RunID: "cccccccc-1", Pipeline: "other"},
+		{RunID: "aaaaaaaa-1", Pipeline: "shop"}, {RunID: "dddddddd-1", Alias: "left", Of: "removed", Pipeline: "alone"},
+	})
+	var got []string
+	for _, line := range table(rows, 0, true)[1:] {
+		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
+		require.Equal(t, strings.Contains(line, "library"), strings.HasPrefix(line, "  "), line)
+	}
+	require.Equal(t, []string{"cccccccc other", "aaaaaaaa shop", "bbbbbbbb library", "dddddddd alone"}, got)
+}
+
 func TestListPrintsTable(t *testing.T) {
 	var out bytes.Buffer
 	(&app{out: &out}).printList(api.Listing{Runs: some(), Total: 3, Forgotten: []string{"c"}}, listOptions{})
@@ -64,7 +78,7 @@ Further runs without directory and workflow: 1. To remove one from the list: sta
 }
 
 func TestNarrowTerminalCutsNamesAndMovesDirectories(t *testing.T) {
-	rows := table(some(), 80)
+	rows := table(some(), 80, false)
 	require.Equal(t, "b           a pipeline wi…  running   -             -  $2.00      -  2020-01-02", rows[3])
 	dirs := directories(some())
 	require.False(t, fits(rows, dirs, 80))

@@ -66,6 +66,7 @@ func (a *app) printStatus(s inspection) {
 	a.printRows(s.Identity())
 	fmt.Fprintln(a.out)
 	a.printRows(s.Work())
+	a.printRows(s.ProjectRows())
 	if last := s.LastPasses(); len(last) > 0 {
 		fmt.Fprintf(a.out, "\nLast %d passes:\n", len(last))
 		for _, line := range last {

@@ -38,6 +38,7 @@ type Evidence struct {
 	Actions    []Action           `json:"interventions"`
 	Spend      Spend              `json:"spend"`
 	Delivery   *Delivery          `json:"delivery"` // null: none
+	Projects   []run.ProjectState `json:"projects,omitempty"`
 	Damaged    int                `json:"damaged_lines"`
 	History    History            `json:"-"`
 }
@@ -278,6 +279,7 @@ func (c *collector) stand(s run.State) {
 	}
 	c.Spend.USD, c.Spend.Sunk, c.Spend.CapUSD, c.Spend.Tokens = s.Total(), s.SunkUSD, s.Budget.CapUSD, s.Spent.Tokens
 	c.Spend.Unknown, c.Spend.CostKnown = s.UnknownCalls(), s.CostKnown()
+	c.Projects = s.Projects
 }
 
 // fill replaces null by empty lists in the JSON.

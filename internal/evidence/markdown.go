@@ -108,8 +108,22 @@ func (p *page) more(n int) {
 	}
 }
 
+// projects lists the projects of the run. Each has its own evidence.
+func (e Evidence) projects(p *page) {
+	if len(e.Projects) == 0 {
+		return
+	}
+	p.line("Its projects, in the order of their starts:\n")
+	p.table("project", "run", "needs", "outcome", "commit")
+	for _, one := range e.Projects {
+		p.row(one.Alias, one.RunID, strings.Join(one.Needs, ", "), one.Line(nil), short(one.Commit))
+	}
+	p.line("")
+}
+
 func (e Evidence) done(p *page) {
 	p.line("## What was done\n")
+	e.projects(p)
 	switch {
 	case len(e.Passes) > 0:
 		p.table("#", "stage", "round", "role", "outcome", "attempts", "time", "cost", "changes")
@@ -308,6 +322,9 @@ func (e Evidence) spent(p *page) {
 	if s.Sunk > 0 {
 		text += ", of it " + usd(s.Sunk) + " on passes that the run went back behind"
 	}
+	if n := len(e.Projects); n > 0 {
+		text += ", of it " + usd(run.State{Projects: e.Projects}.ProjectsUSD()) + " in its " + count(n, "project")
+	}
 	p.line("%s; %d tokens in, %d out, %d read from and %d written to the cache.\n",
 		text, s.Tokens.Input, s.Tokens.Output, s.Tokens.CacheRead, s.Tokens.CacheWrite)
 	if len(s.ByRole) == 0 {
@@ -323,6 +340,8 @@ func (e Evidence) spent(p *page) {
 func (e Evidence) delivered(p *page) {
 	p.line("## Delivery\n")
 	switch d := e.Delivery; {
+	case d == nil && len(e.Projects) > 0:
+		p.line("To all projects or to none: see the outcomes of the projects.")
 	case d == nil:
 		p.line("None.")
 	case d.Delivered:

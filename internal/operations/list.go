@@ -52,6 +52,9 @@ type Row struct {
 	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
 	Schedule   string `json:"schedule,omitempty"`             // that started it
 
+	Alias string `json:"project_alias,omitempty"` // of a project's run
+	Of    string `json:"parent_run_id,omitempty"` // the run that the project belongs to
+
 	claim run.Claim
 	begun bool  // it has an event
 	why   error // of the damage
@@ -192,6 +195,7 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 		Directory: d.Root, claim: d.CurrentClaim(claim)}
 	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
 	r.Schedule = claim.Schedule.Name
+	r.Of, r.Alias = claim.MemberOf.RunID, claim.MemberOf.Alias
 	now, err := d.Now()
 	if r.why = err; err == nil {
 		r.why = now.Why

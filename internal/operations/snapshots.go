@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -35,12 +36,15 @@ func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(versions) == 0 {
-		return nil, &SnapshotError{"the run has no workspace, so there are no snapshots"}
-	}
 	claim, err := d.Claim()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(versions) == 0 && len(claim.Projects) > 0:
+		return nil, &SnapshotError{"the run has projects, and each has its own snapshots: name one of them: RUN/" +
+			strings.Join(claim.Projects, ", RUN/")}
+	case len(versions) == 0:
+		return nil, &SnapshotError{"the run has no workspace, so there are no snapshots"}
 	}
 	s, err := OpenStore(ctx, claim.Store)
 	if err != nil {

@@ -184,6 +184,18 @@ func (r Run) Foreign() []Row {
 	return append(t, Projects(r.Projects)...)
 }
 
+// ProjectRows is what the projects of a run do and cost, in rows; none for a run without projects.
+func (r Run) ProjectRows() []Row {
+	if len(r.Members) == 0 {
+		return nil
+	}
+	t := table{{"Projects", r.Now.State.ProjectsDone()}}
+	for _, p := range r.Members {
+		t.row("  "+p.Alias, "%s", p.Line())
+	}
+	return t
+}
+
 // Projects is the state of a run across projects, in rows; none for any other run.
 func Projects(p *run.CrossParent) []Row {
 	if p == nil {

@@ -17,9 +17,10 @@ type Run struct {
 	Claim     run.Claim // zero: another program recorded the run
 	Now       rundir.Now
 	Effective run.EffectiveStatus
-	Worker    []string // arguments of starter that start a worker
-	Lost      error    // no event can be read of a run that has written some
-	Projects  *run.CrossParent
+	Worker    []string             // arguments of starter that start a worker
+	Lost      error                // no event can be read of a run that has written some
+	Projects  *run.CrossParent     // of a run that another program recorded
+	Members   []rundir.Project     // projects of the run
 	Errors    []rundir.ErrorRecord // the last ones
 	Cluster   string               // of the current claim
 

@@ -122,6 +122,9 @@ func (t theme) panels(s Scene) []panel {
 	add(len(f.InFlight) > 0 || s.Status == run.Running, panel{
 		title: currentTitle(f), short: "Current", lines: func(w int) []string { return t.current(s, w) },
 	})
+	add(len(s.State.Projects) > 0, panel{
+		title: "Projects", lines: func(w int) []string { return t.projects(s.State, w) },
+	})
 	add(f.Cycle != nil, panel{title: cycleTitle(f), short: figures.Title(f.Words.Round),
 		lines: func(w int) []string { return t.cycle(f, w) }})
 	ours := s.State.RunID != "" // otherwise another program recorded it
@@ -146,6 +149,24 @@ func (t theme) panels(s Scene) []panel {
 		lines: func(w int) []string { return t.output(s.Output, w) },
 		grows: true,
 	})
+	return out
+}
+
+// projects shows the outcome of each project.
+func (t theme) projects(s run.State, w int) []string {
+	var out []string
+	for _, p := range s.Projects {
+		sign := t.dim.Render("·")
+		switch {
+		case p.Outcome == run.ProjectDone:
+			sign = t.good.Render("✓")
+		case p.Outcome.Rule().Blocks:
+			sign = t.bad.Render("✗")
+		case p.Outcome != run.ProjectPending:
+			sign = t.accent.Render("▶")
+		}
+		out = append(out, cut(sign+" "+p.Alias+"  "+t.dim.Render(run.OneLine(p.Line(nil))), w))
+	}
 	return out
 }
 

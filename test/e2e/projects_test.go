@@ -134,6 +134,7 @@ func testProjectsTogether(t *testing.T, h *environment) {
 	s.over(run.Done)
 	s.once()
 	require.Equal(t, []string{"library", "service"}, s.delivered())
+	s.shown()
 	meta := metaOf(t, s.dir)
 	require.Equal(t, "ok", meta.Phases.CrossDelivery.Status)
 	require.Equal(t, map[string]string{"library": filepath.Join(s.folder, "library"),
@@ -145,6 +146,27 @@ func testProjectsTogether(t *testing.T, h *environment) {
 			[]any{record.Status, record.RunID, child.ProjectAlias, child.ParentRun})
 	}
 	s.damages()
+}
+
+// shown wants every view of the run to have its projects.
+func (s shop) shown() {
+	s.t.Helper()
+	service := metaOf(s.t, s.project("service")).RunID
+	for name, text := range map[string]string{
+		"status": s.starter("status", s.dir), "evidence": s.starter("evidence", s.dir),
+		"list": s.starter("list", "--tree"),
+	} {
+		for _, part := range map[string][]string{
+			"status":   {"Projects:    2 of 2 done", "  service:   done, cost unknown, delivered to branch result"},
+			"evidence": {"| service | " + service + " | library | done, cost unknown, delivered to branch result |"},
+			"list":     {"\n  " + service[:8] + " "},
+		}[name] {
+			require.Contains(s.t, text, part)
+		}
+	}
+	output, code := s.try("diff", s.dir)
+	require.NotZero(s.t, code)
+	require.Contains(s.t, output, "name one of them: RUN/")
 }
 
 // damages plants contradictions into a copy of the records.
