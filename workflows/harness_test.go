@@ -43,6 +43,8 @@ type harness struct {
 	mu       sync.Mutex
 	trace    []string // what was asked of the world, in order
 
+	items []string // of a stage with lanes
+
 	store string  // where the plan is, whatever the run's input says
 	away  []error // what opening the store fails with, before it can be opened
 
@@ -164,6 +166,7 @@ func (w *harness) fresh() {
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
+	w.registerLanes()
 }
 
 // readRound reads from the store of the test, unless it is away.

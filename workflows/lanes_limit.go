@@ -102,7 +102,21 @@ func (e *engine) suspendLanes(ctx workflow.Context) (bool, error) {
 	if len(calls) == 0 {
 		return false, nil
 	}
+	together(calls)
 	return true, e.j.emit(ctx, run.KindRunLimited, e.round.Stage, run.RunLimited{Limited: *run.NewLimited(calls)})
+}
+
+// together lets calls that met the same limit wait for the same time: the first of theirs.
+func together(calls []run.LimitedCall) {
+	for i := range calls {
+		for _, other := range calls {
+			a, b := calls[i].Limit, other.Limit
+			a.Number, b.Number = 0, 0
+			if a == b {
+				calls[i].Until = min(calls[i].Until, other.Until)
+			}
+		}
+	}
 }
 
 // lanesCarried are the limits and the used attempts of calls of lanes, for the next execution.
