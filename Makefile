@@ -5,7 +5,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -tags=disable_grpc_modules)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-projects demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check release-dry release-try clean
+.PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check release-dry release-try clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,9 @@ demo-review: build server ## plan, implement and review a small repository, offl
 
 demo-projects: build server ## change a library and two services together, offline and free; everything stays in runs/demo-projects-<time>
 	@sh examples/projects/demo.sh "runs/demo-projects-$$(date +%Y%m%d-%H%M%S)"
+
+demo-migrate: build server ## migrate 200 files in lanes, offline and free; everything stays in runs/demo-migrate-<time>
+	@sh examples/migrate/demo.sh "runs/demo-migrate-$$(date +%Y%m%d-%H%M%S)"
 
 demo-turns: build ## build a small program in eight turns, offline and free; then the snapshots, and who changed what; the run stays in runs/
 	@bin/starter server build
