@@ -138,8 +138,14 @@ func mutate(ctx context.Context, w io.Writer, code *source, o options) error {
 		return err
 	}
 	fmt.Fprintf(w, "mutate: %d tests know what they reach after %.0f s\n", len(r.tests), time.Since(begun).Seconds())
-	if err := r.kill(ctx, mutants); err != nil {
-		return err
+	stopped := r.kill(ctx, mutants)
+	if stopped != nil && ctx.Err() == nil {
+		return stopped
 	}
-	return report(w, code.targets, mutants, o, time.Since(begun))
+	for _, m := range mutants {
+		if m.outcome == "" {
+			m.outcome = undecided
+		}
+	}
+	return errors.Join(stopped, report(w, code.targets, mutants, o, time.Since(begun)))
 }

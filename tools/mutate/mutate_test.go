@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,14 +113,19 @@ func sample(t *testing.T) (root string) {
 
 func mutateSample(t *testing.T, root string, faults []namedFault, o options) (string, error) {
 	t.Helper()
+	var out bytes.Buffer
+	err := mutateInto(t.Context(), t, &out, root, faults, o)
+	return out.String(), err
+}
+
+func mutateInto(ctx context.Context, t *testing.T, w io.Writer, root string, faults []namedFault, o options) error {
+	t.Helper()
 	t.Setenv("GOWORK", "off")
 	o.workers, o.slowest, o.work = 2, cmp.Or(o.slowest, time.Minute), t.TempDir()
-	code, err := load(t.Context(), root, []target{{folder: "box", tests: []string{"box"}}}, o)
+	code, err := load(ctx, root, []target{{folder: "box", tests: []string{"box"}}}, o)
 	require.NoError(t, err)
 	code.equivalent, code.faults = "equivalent.txt", faults
-	var out bytes.Buffer
-	err = mutate(t.Context(), &out, code, o)
-	return out.String(), err
+	return mutate(ctx, w, code, o)
 }
 
 // Each gap of the tests is reported with its place, and nothing else is.
@@ -153,6 +160,28 @@ func TestMutantsWithoutTheirTestsDoNotCount(t *testing.T) {
 	require.Contains(t, out, "TestGrow of box is left out")
 	require.Contains(t, out, "undecided: box/box.go:33")
 	require.Contains(t, strings.Join(strings.Fields(out), " "), "all 17 0 0 5 11 1 0.0%")
+}
+
+// stopper ends a context when the tests have been measured.
+type stopper struct {
+	bytes.Buffer
+	stop context.CancelFunc
+}
+
+func (s *stopper) Write(text []byte) (int, error) {
+	if bytes.Contains(text, []byte("know what they reach")) {
+		s.stop()
+	}
+	return s.Buffer.Write(text)
+}
+
+// An interrupted measurement reports what it has found: mutants that it has not come to do not count.
+func TestInterruptedMeasurementReports(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	out := &stopper{stop: stop}
+	err := mutateInto(ctx, t, out, sample(t), nil, options{number: 1000})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Contains(t, strings.Join(strings.Fields(out.String()), " "), "all 17 0 0 0 16 1 0.0%")
 }
 
 // A named fault and a kill rate that is too low end in an error of their own.

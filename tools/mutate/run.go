@@ -106,9 +106,9 @@ func (r *runner) kill(ctx context.Context, mutants []*mutant) error {
 			return nil
 		}
 		groups, all := r.groups(m)
-		m.outcome = survived
+		got := survived
 		if len(groups) == 0 {
-			m.outcome = unreached
+			got = unreached
 		}
 		for _, group := range groups {
 			by, finished, err := r.detects(ctx, m, group)
@@ -116,12 +116,12 @@ func (r *runner) kill(ctx context.Context, mutants []*mutant) error {
 				return err
 			}
 			if by != "" {
-				m.outcome, m.by = killed, by
+				got, m.by = killed, by
 				break
 			}
 			all = all && finished
 		}
-		if !all && m.outcome != killed {
+		if m.outcome = got; !all && got != killed {
 			m.outcome = undecided
 		}
 		r.mu.Lock()
