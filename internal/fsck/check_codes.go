@@ -95,6 +95,7 @@ const (
 	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
 	hintForeign = "inspect it with the program that wrote the directory: nothing is repaired automatically"
 	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
+	hintRow     = "correct the line, or remove it: nothing else records promotions, so none is repaired automatically"
 	hintLook    = "inspect cross_checkpoint.json: nothing is repaired automatically"
 )
 

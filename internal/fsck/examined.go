@@ -169,8 +169,11 @@ func (x *examined) issue(c Code, file, message string) Issue {
 	if !x.own && !repairedAnywhere(c) && (r.hint == hintRepair || r.hint == hintRebuild) {
 		hint = hintForeign
 	}
-	if c == HaltDecisionWithoutHaltedMeta && x.endedOtherwise() {
+	switch {
+	case c == HaltDecisionWithoutHaltedMeta && x.endedOtherwise():
 		hint = hintEnded
+	case c == LogRowUnreadable && file == "": // of promotions.jsonl, which follows from no event
+		hint = hintRow
 	}
 	if r.hint == hintDecide || c == RunningWithoutLiveWorkflow {
 		if _, open := x.asks(); open {

@@ -32,7 +32,7 @@ type injury struct {
 	after  []fsck.Code // after the repair was applied
 }
 
-func injuries() []injury { return slices.Concat(ownInjuries(), foreignInjuries()) }
+func injuries() []injury { return slices.Concat(ownInjuries(), rowInjuries(), foreignInjuries()) }
 
 func ownInjuries() []injury {
 	type codes = []fsck.Code
