@@ -1,10 +1,12 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // ports of a server.
@@ -39,6 +41,23 @@ func listenFirst(wanted []int) (net.Listener, error) {
 		return nil, fmt.Errorf("find a free port: %w", err)
 	}
 	return l, nil
+}
+
+// awaitRelease waits a moment until the ports of the last server are free. If it was killed, its process counts as
+// ended while the kernel still closes its sockets, and workers know the server by its port.
+func awaitRelease(ctx context.Context, last ports) {
+	const most = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for !last.free() {
+		select {
+		case <-ctx.Done():
+			return // another process has one
+		case <-tick.C:
+		}
+	}
 }
 
 // free reports whether both ports can be bound now.

@@ -160,6 +160,7 @@ func (o *Options) start(ctx context.Context, b binary, last Server) (Server, err
 }
 
 func (o *Options) attempt(ctx context.Context, b binary, last Server) (s Server, taken bool, err error) {
+	awaitRelease(ctx, ports{portOf(last.Address), portOf(last.UI)})
 	ports, err := choosePorts([]int{portOf(last.Address), o.Port}, []int{portOf(last.UI), o.UIPort})
 	if err != nil {
 		return s, false, err
