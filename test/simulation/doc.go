@@ -35,6 +35,6 @@
 // pgregory.net/rapid shrinks the stream of all choices instead. Without one of them every later one has another
 // meaning, and the run seldom fails again.
 //
-// Not covered: history that is executed again (the end-to-end tests without a cache do that), reads of the store that
-// fail, workflows of accounts and of notices, git, screenshots, and directories that move.
+// Not covered: workflows of accounts and of notices, git, screenshots, and directories that move. In TestRealServer the
+// same runs have a real server, which executes history again, and real processes; there the seed does not decide all.
 package simulation

@@ -25,11 +25,11 @@ func (w *world) message(r *rand.Rand) {
 	switch verb {
 	case "cancel":
 		w.note("cancel")
-		w.env.CancelWorkflow()
+		w.execution().CancelWorkflow()
 		return
 	case "nonsense":
 		w.note("nonsense")
-		w.env.SignalWorkflow(workflows.VerbPause, []int{1})
+		w.execution().SignalWorkflow(workflows.VerbPause, []int{1})
 		return
 	case contract.AccountWake:
 		w.wake(r)
@@ -50,12 +50,36 @@ func (w *world) message(r *rand.Rand) {
 		m.Dir = w.dir.Root + "-moved"
 	}
 	if r.IntN(2) == 0 {
-		w.send(w.env, verb, m)
+		w.send(w.execution(), verb, m)
 		return
 	}
 	w.note(fmt.Sprintf("update %s %s", verb, text(m)))
-	w.env.UpdateWorkflow(verb, fmt.Sprint("update-", w.picks), &testsuite.TestUpdateCallback{
+	w.execution().update(verb, fmt.Sprint("update-", w.picks), m)
+}
+
+// execution is what an operator sends messages to.
+type execution interface {
+	SignalWorkflow(name string, message any)
+	CancelWorkflow()
+	update(verb, id string, m workflows.Message)
+}
+
+// environment is the execution in the SDK's test environment.
+type environment struct {
+	*testsuite.TestWorkflowEnvironment
+}
+
+func (e environment) update(verb, id string, m workflows.Message) {
+	e.UpdateWorkflow(verb, id, &testsuite.TestUpdateCallback{
 		OnAccept: func() {}, OnReject: func(error) {}, OnComplete: func(any, error) {}}, m)
+}
+
+// execution is the open one.
+func (w *world) execution() execution {
+	if w.real != nil {
+		return w.real
+	}
+	return environment{w.env}
 }
 
 // wake sends what the workflow of an account sends, also if the run does not wait for one.
@@ -67,7 +91,7 @@ func (w *world) wake(r *rand.Rand) {
 		m.Account, m.Number = cmp.Or(c.AccountID, m.Account), c.Number
 	}
 	w.note(fmt.Sprintf("account %+v", m))
-	w.env.SignalWorkflow(contract.AccountWake, m)
+	w.execution().SignalWorkflow(contract.AccountWake, m)
 }
 
 // terminate ends the workflow at once. An operator opens the next epoch, or the workflow is reset to the begin of one
@@ -104,9 +128,9 @@ func (w *world) boundary(r *rand.Rand) string {
 	return now.State.Checkpoint.ID
 }
 
-func (w *world) send(env *testsuite.TestWorkflowEnvironment, verb string, m workflows.Message) {
+func (w *world) send(to execution, verb string, m workflows.Message) {
 	w.note(fmt.Sprintf("message %s %s", verb, text(m)))
-	env.SignalWorkflow(verb, m)
+	to.SignalWorkflow(verb, m)
 }
 
 // text is a message as operators type it.
@@ -125,14 +149,14 @@ const maxQuiets = 300
 func (w *world) attend(env *testsuite.TestWorkflowEnvironment) {
 	var look func()
 	look = func() {
-		w.look(env)
+		w.look(environment{env})
 		env.RegisterDelayedCallback(look, time.Hour)
 	}
 	env.RegisterDelayedCallback(look, time.Hour)
 }
 
 // look answers what the run waits for.
-func (w *world) look(env *testsuite.TestWorkflowEnvironment) {
+func (w *world) look(to execution) {
 	if w.quiets++; w.quiets > maxQuiets {
 		w.stop(fmt.Errorf("the run waits for ever"))
 	}
@@ -152,7 +176,7 @@ func (w *world) look(env *testsuite.TestWorkflowEnvironment) {
 		if q.Kind == run.QuestionReview && action == run.ActionRetryFeedback {
 			clear(w.settled) // the last stage is done again, and its checkpoint replaced
 		}
-		w.send(env, workflows.VerbDecide, workflows.Message{Action: action, ID: q.ID, Feedback: "more", By: "ada"})
+		w.send(to, workflows.VerbDecide, workflows.Message{Action: action, ID: q.ID, Feedback: "more", By: "ada"})
 		return
 	}
 	if now.State.Status != run.Paused {
@@ -162,7 +186,7 @@ func (w *world) look(env *testsuite.TestWorkflowEnvironment) {
 		m := workflows.Message{By: "ada", USD: now.State.Total() + 1 + now.State.Budget.CapUSD}
 		const more = 100
 		m.Calls, m.Hours, m.Tokens = more*w.quiets, float64(more*w.quiets), int64(1000*more*w.quiets)
-		w.send(env, workflows.VerbBudget, m)
+		w.send(to, workflows.VerbBudget, m)
 	}
-	w.send(env, workflows.VerbResume, workflows.Message{By: "ada", Force: w.quiets > 3, Reason: "try again"})
+	w.send(to, workflows.VerbResume, workflows.Message{By: "ada", Force: w.quiets > 3, Reason: "try again"})
 }

@@ -144,7 +144,7 @@ func (w *world) anyFlight(r *rand.Rand) *flight {
 	return all[r.IntN(len(all))]
 }
 
-var local = []string{contract.ReadRound, contract.Compose, contract.FindCheckpoint, contract.Amend}
+var localActivities = []string{contract.ReadRound, contract.Compose, contract.FindCheckpoint, contract.Amend}
 
 // perform executes an activity: on another worker whenever a delivery is lost, except for a call, which the workflow
 // repeats itself. The environment would leave a goroutine behind if the workflow ended before the next attempt.
@@ -155,7 +155,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 	w.retrying(info.ActivityID, false)
 	for n := 0; ; n++ {
 		f := &flight{key: fmt.Sprintf("%s %s, attempt %d.%d", name, info.ActivityID, info.Attempt, n),
-			local: slices.Contains(local, name), gone: make(chan error, 1)}
+			local: slices.Contains(localActivities, name), gone: make(chan error, 1)}
 		out, ok := w.deliver(ctx, name, f, args[1])
 		if ok && !out[1].IsNil() {
 			w.note(w.name(fmt.Sprintf("%s fails: %v", f.key, out[1].Interface())))

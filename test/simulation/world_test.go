@@ -41,6 +41,7 @@ type world struct {
 	workers  []*worker
 	flights  []*flight
 	env      *testsuite.TestWorkflowEnvironment // of the open execution; nil: none is open
+	real     *realRun                           // instead, of a run with a real server
 	broken   []error
 	log      []string
 	picks    int
@@ -216,5 +217,7 @@ func (w *world) stop(err error) {
 	}
 	w.check(err)
 	w.stopped, w.resetTo = true, -1
-	w.env.SignalWorkflow(termination, nil)
+	if w.real == nil {
+		w.env.SignalWorkflow(termination, nil)
+	}
 }

@@ -1,0 +1,342 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// realRun is a run with a real server, workers and agents. Its world has the model and the invariants.
+type realRun struct {
+	*world
+	crew   *crew
+	ctx    context.Context // of all requests of one run
+	op     operations.Operator
+	id     string
+	dice   *rand.Rand
+	vacant [2]time.Time // when a killed worker is replaced; zero: it is at work
+	asked  time.Time    // when the operator has sent something last
+	at     string       // what the operator has answered last
+	moved  bool         // something has changed a question: calls are not comparable
+
+	replayed int // histories
+}
+
+// playReal executes the run of a plan, and checks all that must hold at its end.
+func (c *crew) playReal(ctx context.Context, seed uint64, p plan, name string) (r *realRun, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	root := filepath.Join(c.root, name)
+	r = &realRun{world: newWorld(seed, root, p, ""), crew: c, ctx: ctx, op: c.op,
+		dice: rand.New(rand.NewPCG(seed, 3))}
+	r.world.real = r
+	r.op.Settings.ContinueAfter = p.continueAfter
+	def, err := r.prepare()
+	if err != nil {
+		return r, err
+	}
+	if err := r.start(def); err != nil {
+		return r, err
+	}
+	err = r.persist(func() error { return r.epochsOf(def) })
+	if err != nil {
+		return r, err
+	}
+	if err := r.replaced(true); err != nil {
+		return r, err
+	}
+	for range 300 {
+		if alive := r.readAgents(); len(alive) == 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if alive := r.readAgents(); len(alive) > 0 {
+		r.fail("invariant 8: agents survive: %v", alive)
+	}
+	r.ended()
+	r.check(r.once())
+	r.check(r.replays())
+	return r, r.failure()
+}
+
+// prepare writes what the run is started with.
+func (r *realRun) prepare() (operations.Definition, error) {
+	home := filepath.Join(r.root, "definition")
+	text := strings.NewReplacer("/bin/true", filepath.Join(r.root, agentProgram), "make test", "test -d docs",
+		"limits:\n", "limits:\n  time_scale: 0.02\n").Replace(r.plan.definition())
+	files := map[string]string{"pipeline.yaml": text}
+	for name, text := range sources {
+		files[name] = text
+	}
+	for name, text := range tree {
+		files["src/"+name] = text
+	}
+	r.leave(behaviour{files: files}, home)
+	told := fmt.Sprintf(`{"seed":%d,"faults":%t}`, r.seed, r.plan.agentFaults)
+	r.leave(behaviour{files: map[string]string{agentPlan: told}}, r.root)
+	err := errors.Join(r.failure(), os.Symlink(r.crew.site.program, filepath.Join(r.root, agentProgram)))
+	if err != nil {
+		return operations.Definition{}, err
+	}
+	def, err := operations.Load(os.DirFS(home), "pipeline.yaml", filepath.Join(home, "pipeline.yaml"))
+	def.Home = home
+	return def, err
+}
+
+// persist repeats what fails while the server is away.
+func (r *realRun) persist(do func() error) (err error) {
+	for range 100 {
+		if err = do(); err == nil || r.ctx.Err() != nil || !away(err) {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+// away reports whether an error may be that of a server that was killed.
+func away(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
+	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(err.Error(), "connect")
+}
+
+func (r *realRun) start(def operations.Definition) error {
+	return r.persist(func() error {
+		st, err := r.op.Start(r.ctx, def, r.dir)
+		if st.RunID != "" {
+			r.id = st.RunID
+		}
+		return err
+	})
+}
+
+// epochsOf executes the run to its end, with all its epochs.
+func (r *realRun) epochsOf(def operations.Definition) error {
+	for {
+		if err := r.epochOf(); err != nil {
+			return err
+		}
+		now, err := r.dir.Now()
+		if err != nil {
+			return err
+		}
+		s := now.State.Status
+		r.running = !s.Closed()
+		r.note(fmt.Sprintf("the execution has closed; the run is %s", s))
+		again := r.running || s == run.Failed || s == run.Cancelled || s == run.Halted
+		if !again || r.epochs == maxEpochs-1 || r.stopped {
+			return nil
+		}
+		r.epochs++
+		if now.Tail.Seq == 0 {
+			err = r.start(def)
+		} else {
+			err = r.reopen(now.State)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *realRun) reopen(s run.State) error {
+	o := operations.Reopening{Force: s.Status == run.Halted, Reason: "try again"}
+	if q, ok := s.Asks(); ok {
+		o.Decision = &workflows.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
+	}
+	return r.persist(func() error {
+		_, err := r.op.Reopen(r.ctx, r.dir, o)
+		if err != nil {
+			return fmt.Errorf("reopen: %w", err)
+		}
+		return nil
+	})
+}
+
+// epochOf disturbs the run, and answers what it asks, until its workflow has closed.
+func (r *realRun) epochOf() error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-r.ctx.Done():
+			return fmt.Errorf("the run does not end: %w", r.ctx.Err())
+		case <-tick.C:
+		}
+		r.executions++
+		if err := r.replaced(false); err != nil {
+			return err
+		}
+		if err := r.upset(); err != nil {
+			return err
+		}
+		r.watch()
+		if n%5 > 0 {
+			continue
+		}
+		if closed, err := r.closedNow(); closed || err != nil {
+			return err
+		}
+	}
+}
+
+// closedNow reports whether the workflow has no open execution.
+func (r *realRun) closedNow() (bool, error) {
+	d, err := r.op.Client.DescribeWorkflowExecution(r.ctx, r.id, "")
+	if err != nil {
+		if away(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	return d.WorkflowExecutionInfo.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+}
+
+// watch has the operator answer what the run waits for. An answer may be lost with the server.
+func (r *realRun) watch() {
+	now, err := r.dir.Now()
+	if err != nil {
+		return // it is being written for the first time
+	}
+	q, asks := now.State.Asks()
+	if !asks && now.State.Status != run.Paused {
+		return
+	}
+	at := fmt.Sprint(now.State.Epoch, now.State.Reason, q.ID, now.State.Passes.LastSettled)
+	if at == r.at && time.Since(r.asked) < 2*time.Second { // journaling an answer takes time, too
+		return
+	}
+	r.at, r.asked = at, time.Now()
+	r.look(r)
+}
+
+// upset does what may disturb the run at this moment.
+func (r *realRun) upset() error {
+	const seldom = 40 // times 20 ms
+	if r.dice.IntN(seldom) > 0 || r.plan.only != nil {
+		return nil
+	}
+	r.picks++
+	k := []disturbance{crash, kill, note, terminated, reset}[r.dice.IntN(5)]
+	if r.count[k] >= r.plan.most[k] {
+		return nil
+	}
+	r.count[k]++
+	r.note("disturbance: " + string(k))
+	switch k {
+	case crash:
+		return r.crashOne(r.dice.IntN(len(r.vacant)))
+	case kill:
+		if alive := r.readAgents(); len(alive) > 0 {
+			r.note(fmt.Sprintf("kill agent %d: %v", alive[0], killParent(alive[0])))
+		}
+	case note:
+		r.moved = true
+		r.message(r.dice)
+	case terminated:
+		err := r.op.Client.TerminateWorkflow(r.ctx, r.id, "", "test")
+		r.note(fmt.Sprintf("terminate: %v", err))
+	case reset:
+		r.note(fmt.Sprintf("reset: %v", r.resetNow()))
+		clear(r.settled)
+	}
+	return nil
+}
+
+// crashOne kills a worker, and checks what it leaves.
+func (r *realRun) crashOne(place int) error {
+	if !r.vacant[place].IsZero() {
+		return nil
+	}
+	if err := r.crew.kill(place); err != nil {
+		return err
+	}
+	r.vacant[place] = time.Now().Add(time.Duration(1+r.dice.IntN(400)) * time.Millisecond)
+	r.keep()
+	r.crashed()
+	raw, err := os.ReadFile(r.dir.Path("events.jsonl"))
+	if err == nil {
+		r.journal = raw[:1+strings.LastIndexByte(string(raw), '\n')]
+	}
+	return nil
+}
+
+// replaced starts workers in the places of those that were killed, some time after that.
+func (r *realRun) replaced(all bool) error {
+	for n, at := range r.vacant {
+		if at.IsZero() || !all && time.Now().Before(at) {
+			continue
+		}
+		r.vacant[n] = time.Time{}
+		if err := r.crew.hire(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resetNow resets the open execution to one of its workflow tasks.
+func (r *realRun) resetNow() error {
+	var tasks []int64
+	history := r.op.Client.GetWorkflowHistory(r.ctx, r.id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for history.HasNext() {
+		e, err := history.Next()
+		if err != nil {
+			return err
+		}
+		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
+			tasks = append(tasks, e.EventId)
+		}
+	}
+	if len(tasks) == 0 {
+		return errors.New("no workflow task was completed")
+	}
+	_, err := r.op.Client.ResetWorkflowExecution(r.ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: r.id},
+		Reason: "test", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: tasks[r.dice.IntN(len(tasks))],
+	})
+	return err
+}
+
+// SignalWorkflow is of execution.
+func (r *realRun) SignalWorkflow(name string, message any) {
+	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
+	defer cancel()
+	if err := r.op.Client.SignalWorkflow(ctx, r.id, "", name, message); err != nil {
+		r.note("not sent: " + err.Error())
+	}
+}
+
+// CancelWorkflow is of execution.
+func (r *realRun) CancelWorkflow() {
+	r.note(fmt.Sprintf("cancel: %v", r.op.Client.CancelWorkflow(r.ctx, r.id, "")))
+}
+
+func (r *realRun) update(verb, id string, m workflows.Message) {
+	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
+	defer cancel()
+	_, err := r.op.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: r.id, UpdateID: id,
+		UpdateName: verb, Args: []any{m}, WaitForStage: client.WorkflowUpdateStageAccepted})
+	if err != nil {
+		r.note("update: " + err.Error())
+	}
+}

@@ -1,0 +1,178 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/certs"
+	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/testenv"
+)
+
+// site is what real runs share: the embedded server, whose database is in memory.
+type site struct {
+	root, program string // program: this test binary
+	client        client.Client
+
+	mu     sync.Mutex
+	server local.Server
+	kills  int // of the server
+}
+
+// newSite starts a server.
+func newSite(t *testing.T) *site {
+	require.NoError(t, testenv.UseMemory())
+	program, err := os.Executable()
+	require.NoError(t, err)
+	s := &site{root: t.TempDir(), program: program}
+	t.Cleanup(testenv.HoldPorts())
+	require.NoError(t, s.start(t.Context()))
+	t.Cleanup(func() {
+		_, err := local.StopServer(context.Background(), s.state(), time.Second)
+		require.NoError(t, err)
+	})
+	trust, err := s.server.TLS(certs.CLI)
+	require.NoError(t, err)
+	s.client, err = client.Dial(client.Options{HostPort: s.server.Address, Namespace: s.server.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust},
+		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	require.NoError(t, err)
+	t.Cleanup(s.client.Close)
+	return s
+}
+
+func (s *site) state() string { return filepath.Join(s.root, "server") }
+
+// start starts the server, again on the same port. The kernel gives ports of its range also to connections.
+func (s *site) start(ctx context.Context) (err error) {
+	const belowRange, ports = 20_000, 10_000
+	last := s.server.Address
+	s.server, err = local.Ensure(ctx, local.Options{StateDir: s.state(), SourceDir: "../..",
+		Port: belowRange + rand.IntN(ports), UIPort: belowRange + rand.IntN(ports)}, nil)
+	if err == nil && last != "" && s.server.Address != last {
+		err = fmt.Errorf("another process has the port of the server, %s", last)
+	}
+	return err
+}
+
+// killServer kills the server at random moments, and starts it again, until the context ends.
+func (s *site) killServer(ctx context.Context, r *rand.Rand) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(5*time.Second + time.Duration(r.IntN(10_000))*time.Millisecond):
+		}
+		s.mu.Lock()
+		err := syscall.Kill(s.server.Process.PID, syscall.SIGKILL)
+		for s.server.Process.Alive() && err == nil {
+			time.Sleep(time.Millisecond)
+		}
+		if err == nil {
+			err = s.start(context.WithoutCancel(ctx))
+		}
+		s.kills++
+		s.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("start the server again: %w", err)
+		}
+	}
+}
+
+// crew is a host with two workers, whose runs follow one another.
+type crew struct {
+	site    *site
+	root    string
+	op      operations.Operator
+	env     []string
+	workers [2]*exec.Cmd
+}
+
+// newCrew starts two workers, which keep no execution in memory: each task executes the workflow from its begin.
+func (s *site) newCrew(name string) (*crew, error) {
+	root := filepath.Join(s.root, name)
+	state, settings := filepath.Join(root, "state"), filepath.Join(root, "settings.yaml")
+	c := &crew{site: s, root: root}
+	host, err := local.HostID(state)
+	if err == nil {
+		err = os.WriteFile(settings, []byte("{}\n"), 0o600)
+	}
+	if err == nil {
+		err = os.Symlink(s.program, filepath.Join(root, workerProgram))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.env = slices.Concat(testenv.CleanEnv(os.Environ()), s.server.SetEnv(), []string{"PASSBOOK_STATE_DIR=" + state,
+		"PASSBOOK_HEARTBEAT=" + heartbeat.String(), "PASSBOOK_SETTINGS=" + settings, hosting.CacheVar + "=0"})
+	c.op = operations.Operator{
+		Client: s.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "ada",
+		Settings: config.Settings{
+			StateDir: state, RunRoot: root, Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook",
+			Heartbeat: heartbeat, Environment: "test",
+		},
+	}
+	for n := range c.workers {
+		if err := c.hire(n); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// heartbeat is after how long without a sign a worker counts as lost: the shortest that the settings allow.
+const heartbeat = time.Second
+
+// hire starts a worker in a place.
+func (c *crew) hire(place int) error {
+	out, err := os.OpenFile(filepath.Join(c.root, "workers.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(filepath.Join(c.root, workerProgram))
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = c.env, c.root, out, out
+	c.workers[place] = cmd
+	return errors.Join(cmd.Start(), out.Close())
+}
+
+// kill kills the worker of a place.
+func (c *crew) kill(place int) error {
+	cmd := c.workers[place]
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	return nil
+}
+
+// dismiss ends the workers.
+func (c *crew) dismiss() error {
+	var errs []error
+	for n, cmd := range c.workers {
+		if cmd != nil && cmd.Process != nil {
+			errs = append(errs, c.kill(n))
+		}
+	}
+	return errors.Join(errs...)
+}
