@@ -72,6 +72,7 @@ type Config struct {
 	Getenv  func(string) string        // nil: os.Getenv
 	OnPoint func(p Point, call string) // called at each Point; set by tests that stop the worker there
 	OnStep  func(Step) error           // called before each Step; set by tests that fail it
+	OnRead  func(path string) error    // called before the store reads a file; set by tests that fail it
 	Machine string                     // on which processes run; empty: this one; set by tests that simulate it
 }
 
@@ -194,9 +195,9 @@ func New(cfg Config) (*Activities, error) {
 // diskOf returns the disk of run directories and stores.
 func diskOf(cfg Config) durable.Disk {
 	if cfg.OnStep == nil {
-		return durable.Disk{}
+		return durable.Disk{Reads: cfg.OnRead}
 	}
-	return durable.Disk{Hook: func(s durable.Step) error {
+	return durable.Disk{Reads: cfg.OnRead, Hook: func(s durable.Step) error {
 		return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})
 	}}
 }

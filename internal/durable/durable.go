@@ -16,6 +16,8 @@ type Disk struct {
 	// any failed step. A hook that fails from the k-th call on also fails the cleanup, so it leaves the disk as a crash
 	// before that step does. An error of type [Torn] stops a write in its middle.
 	Hook func(Step) error
+	// Reads, if set, is called before a store on this disk reads a file. Its error is that of the read.
+	Reads func(path string) error
 
 	within string // of [Disk.In]
 }

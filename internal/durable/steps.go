@@ -14,6 +14,17 @@ type Torn struct{ Bytes int }
 
 func (t Torn) Error() string { return fmt.Sprintf("the write stopped after %d bytes", t.Bytes) }
 
+// BeforeRead is to be called before a file of a store is read.
+func (d Disk) BeforeRead(path string) error {
+	if d.Reads == nil {
+		return nil
+	}
+	if err := d.Reads(path); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
 func (d Disk) before(op Op, path string) error { return d.step(Step{Op: op, Path: path}) }
 
 func (d Disk) step(s Step) error {

@@ -194,6 +194,9 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := f.disk.BeforeRead(f.where(name)); err != nil {
+		return nil, err
+	}
 	file, err := os.Open(f.where(name))
 	if isMissing(err) {
 		return nil, ErrMissing
@@ -231,6 +234,9 @@ func (f *folder) has(ctx context.Context, name string) (bool, error) {
 func (f *folder) list(ctx context.Context, prefix string) ([]string, error) {
 	var names []string
 	start := f.where(prefix[:strings.LastIndexByte(prefix, '/')+1])
+	if err := f.disk.BeforeRead(start); err != nil {
+		return nil, err
+	}
 	err := filepath.WalkDir(start, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case isMissing(err):

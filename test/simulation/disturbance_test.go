@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/store"
@@ -71,6 +72,12 @@ func (w *world) possible(t disturbance, k *ticket, r *rand.Rand) func() error {
 		return func() error { w.full = 1 + r.IntN(30); w.note("the disk is full"); return w.refused(k) }
 	case awayStore:
 		return func() error { w.away = 1 + r.IntN(6); w.note("the store is away"); return w.refused(k) }
+	case unreadable:
+		return func() error {
+			w.unread = time.Now().Add(time.Duration(1+r.IntN(20_000)) * time.Millisecond)
+			w.note("the store cannot be read")
+			return w.refused(k)
+		}
 	case terminated, reset:
 		return w.ending(t, r)
 	}

@@ -20,10 +20,10 @@
 // with its agent waits before each of its steps. The scheduler chooses one of them when all others are blocked. Before
 // that a disturbance may happen: a worker crashes (in the middle of a write, too), a delivery is lost whose worker
 // continues, a supervisor is killed, a message arrives (signal or Update), the disk is full or the store away for some
-// writes, or the workflow is terminated or reset. Continue-as-new, epochs and resets are new environments on the same
-// disk: a reset executes one of the executions of its epoch from its input, and an interceptor reports that it comes
-// from a reset. After a crash the next step ends its goroutine. Only what internal/durable does not see, such as the
-// removal of scratch directories, can happen before that.
+// writes, no read of the store succeeds for some seconds, or the workflow is terminated or reset. Continue-as-new,
+// epochs and resets are new environments on the same disk: a reset executes one of the executions of its epoch from
+// its input, and an interceptor reports that it comes from a reset. After a crash the next step ends its goroutine.
+// Only what internal/durable does not see, such as the removal of scratch directories, can happen before that.
 //
 // After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events.
 // After a crash both state files must be readable and complete lines must be events. At the end the invariants of

@@ -34,12 +34,13 @@ const (
 	note       disturbance = "message"     // to the workflow
 	fullDisk   disturbance = "full disk"   // for some steps
 	awayStore  disturbance = "away store"  // for some steps
+	unreadable disturbance = "unreadable"  // the store, for some seconds
 	terminated disturbance = "termination" // of the workflow; an operator opens the next epoch
 	reset      disturbance = "reset"       // of the workflow to the begin of one of its executions
 )
 
 // disturbances are those of a step, in the order in which chance decides.
-var disturbances = []disturbance{crash, loss, kill, note, fullDisk, awayStore, terminated, reset}
+var disturbances = []disturbance{crash, loss, kill, note, fullDisk, awayStore, terminated, reset, unreadable}
 
 // undisturbed is the plan without all that must not change the result; false: something else may change it too.
 func (p plan) undisturbed() (plan, bool) {

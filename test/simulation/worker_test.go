@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -48,7 +49,7 @@ func (w *world) start(place int) *worker {
 	k.name = fmt.Sprintf("worker %d", k.proc.id.PID)
 	var err error
 	k.acts, err = activities.New(activities.Config{
-		Host: host, Scratch: filepath.Join(w.root, "scratch"), Machine: w.machine.boot, OnStep: k.step,
+		Host: host, Scratch: filepath.Join(w.root, "scratch"), Machine: w.machine.boot, OnStep: k.step, OnRead: k.reads,
 		Sandbox: config.Sandbox{Mode: "none"}, OnPoint: k.point, Getenv: func(string) string { return "" },
 		Concurrency: config.Concurrency{Projections: 4, Segments: 4, Checkouts: 4, Screenshots: 4, Notices: 4},
 	})
@@ -92,6 +93,17 @@ func (k *worker) step(s activities.Step) error {
 		runtime.Goexit()
 	}
 	return o.err
+}
+
+// reads is called before the worker reads a file of the store. It does not wait for its turn.
+func (k *worker) reads(string) error {
+	if k.dead {
+		runtime.Goexit()
+	}
+	if time.Now().Before(k.w.unread) {
+		return store.ErrUnreachable
+	}
+	return nil
 }
 
 // point is called between the steps of a call.
