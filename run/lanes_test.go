@@ -175,3 +175,16 @@ func size(t *testing.T, v any) int {
 	require.NoError(t, err)
 	return len(raw)
 }
+
+// A line without a lane is one of the run, whatever the line before it is.
+func TestReaderForgetsTheLane(t *testing.T) {
+	const lines = `{"seq":1,"ts":"2026-11-20T10:00:00.000Z","kind":"pass.end","lane":"a","payload":{}}` + "\n" +
+		`{"seq":2,"ts":"2026-11-20T10:00:00.000Z","kind":"gate.decided","payload":{"id":"q"}}` + "\n"
+	var lanes []string
+	for line, err := range NewReader(strings.NewReader(lines), 0).Lines() {
+		require.NoError(t, err)
+		require.NoError(t, line.Err)
+		lanes = append(lanes, line.Event.Lane)
+	}
+	require.Equal(t, []string{"a", ""}, lanes)
+}

@@ -112,11 +112,11 @@ func (e *Event) fill(f *fields, r *Reader) bool {
 	if !ok || !isText || !isKind || !e.fillPhase(f.phase, r) {
 		return false
 	}
-	if lane, isText := plain(f.lane); isText {
-		e.Lane = string(lane)
-	} else if f.lane != nil {
+	lane, isText := plain(f.lane)
+	if !isText && f.lane != nil {
 		return false
 	}
+	e.Lane = string(lane) // empty: the reader uses one event for all lines
 	e.Seq, e.TS, e.Kind, e.Payload, e.decoded = n, string(at), kindOf(what), f.payload, f.decoded
 	return true
 }
