@@ -323,7 +323,7 @@ var verbs = func() map[string]bool {
 
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{
-	"codec": {"key", "serve"}, "console": {"link"}, "demo": {"turns"}, "grant": {"key"},
+	"codec": {"key", "serve"}, "console": {"link", "logout", "sessions"}, "demo": {"turns"}, "grant": {"key"},
 	"schedule": {"create", "delete", "describe", "list", "pause", "trigger", "unpause", "backfill"},
 	"server":   {"start", "stop", "status", "build", "env", "ui", "install", "uninstall"},
 	"snapshot": {"list", "show", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
