@@ -202,3 +202,12 @@ func TestConflictOfABudgetIsASentence(t *testing.T) {
 		"cannot raise the budget of a run that is done (")
 	require.ErrorContains(t, run.Conflict(run.Done, run.Pause, run.Terms{}), "cannot pause a run that is done (")
 }
+
+// TestConflictsNameAvailableActions: a refusal lists the operations that the status of a run lists.
+func TestConflictsNameAvailableActions(t *testing.T) {
+	for _, status := range run.Statuses() {
+		for _, terms := range []run.Terms{{}, {Undecided: true}, {Forced: true}} {
+			require.Equal(t, terms.Available(status), run.Conflict(status, run.Pause, terms).Available(), status)
+		}
+	}
+}

@@ -34,9 +34,11 @@ const (
 
 // Problem is an error as clients report it.
 type Problem struct {
-	Code    Code            `json:"code"`
-	Message string          `json:"message"`           // operation object: cause; what to do next
-	Allowed []run.Operation `json:"allowed,omitempty"` // what the status allows instead
+	Code    Code   `json:"code"`
+	Message string `json:"message"` // operation object: cause; what to do next
+
+	// what the status allows instead
+	AvailableActions []run.Operation `json:"available_actions,omitempty"`
 }
 
 // ProblemOf describes an error, with redacted secrets.
@@ -44,7 +46,7 @@ func (h Host) ProblemOf(err error) Problem {
 	p := Problem{Code: CodeOf(err), Message: h.Advice(h.Secrets.Text(volume.Explain(err).Error()), "")}
 	var conflict *run.ConflictError
 	if errors.As(err, &conflict) {
-		p.Allowed = conflict.Allowed
+		p.AvailableActions = conflict.Available()
 	}
 	return p
 }

@@ -36,13 +36,14 @@ var statuses = map[api.Code]int{
 
 // problem is an error as RFC 9457 describes it. Its code is that of package api.
 type problem struct {
-	Type    string          `json:"type"`
-	Title   string          `json:"title"`
-	Status  int             `json:"status"`
-	Detail  string          `json:"detail" jsonschema:"operation object: cause; what to do next"`
-	Code    api.Code        `json:"code"`
-	Allowed []run.Operation `json:"allowed,omitempty" jsonschema:"what the status of the run allows instead"`
-	Host    string          `json:"host,omitempty" jsonschema:"host that has the directory of the run"`
+	Type   string   `json:"type"`
+	Title  string   `json:"title"`
+	Status int      `json:"status"`
+	Detail string   `json:"detail" jsonschema:"operation object: cause; what to do next"`
+	Code   api.Code `json:"code"`
+	Host   string   `json:"host,omitempty" jsonschema:"host that has the directory of the run"`
+
+	AvailableActions []run.Operation `json:"available_actions,omitempty" jsonschema:"what the status of the run allows instead"`
 }
 
 // newProblem describes a problem of this server.
@@ -56,7 +57,7 @@ func newProblem(code api.Code, detail string) problem {
 func (s *Server) problemOf(err error) problem {
 	p := s.host.ProblemOf(err)
 	out := newProblem(p.Code, p.Message)
-	out.Allowed = p.Allowed
+	out.AvailableActions = p.AvailableActions
 	return out
 }
 
