@@ -67,7 +67,7 @@ echo changed
 func TestLanesAreKilled(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "log")
-	h := newEnv(t, "LANES_LOG="+log, fmt.Sprintf("LANES_HOLD=%d", *laneItems-1), "PASSBOOK_CONTINUE_AFTER=23")
+	h := newEnv(t, "LANES_LOG="+log, fmt.Sprintf("LANES_HOLD=%d", min(*laneItems-1, 100)), "PASSBOOK_CONTINUE_AFTER=23")
 	config, source := h.lanes(*laneItems, migrates, "{in: 'pages/*.txt', at_once: 16}")
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
@@ -81,7 +81,7 @@ func TestLanesAreKilled(t *testing.T) {
 		}
 		h.starter("server", "start")
 	}
-	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	untilDone(t, dir, func() int { return lanesDone(dir) + lanesMerged(dir) })
 	events := eventsOf(t, dir)
 	answers := map[string]int{}
 	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
@@ -104,12 +104,16 @@ func TestLanesAreKilled(t *testing.T) {
 	h.starter("check", dir)
 }
 
-func lanesDone(dir string) int {
+func lanesDone(dir string) int { return laneEvents(dir, run.KindLaneEnded) }
+
+func lanesMerged(dir string) int { return laneEvents(dir, run.KindLaneMerged) }
+
+func laneEvents(dir string, kind run.Kind) int {
 	raw, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
 	if err != nil {
 		return 0
 	}
-	return strings.Count(string(raw), `"kind":"lane.ended"`)
+	return strings.Count(string(raw), `"kind":"`+string(kind)+`"`)
 }
 
 const conflicts = `echo "$PASSBOOK_ITEM" >> "$LANES_LOG"
