@@ -43,7 +43,7 @@ type problem struct {
 	Code   api.Code `json:"code"`
 	Host   string   `json:"host,omitempty" jsonschema:"host that has the directory of the run"`
 
-	AvailableActions []run.Operation `json:"available_actions,omitempty" jsonschema:"what the status of the run allows instead"`
+	AvailableActions []run.Operation `json:"available_actions,omitempty" jsonschema:"what the status allows instead"`
 }
 
 // newProblem describes a problem of this server.

@@ -57,8 +57,8 @@ func (b *chromium) keep(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(*tourShots, name+".png"), png, 0o600))
 }
 
-// TestTourInChromium controls a run from the pages with keys alone: it pauses, amends, resumes, cancels, reverts, decides
-// and verifies it, and starts a fork and a replay. At the end the browser is logged out.
+// TestTourInChromium controls a run from the pages with keys alone: it pauses, amends, resumes, cancels, reverts,
+// decides and verifies it, and starts a fork and a replay. At the end the browser is logged out.
 func TestTourInChromium(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
