@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/store"
@@ -74,8 +73,10 @@ func (w *world) possible(t disturbance, k *ticket, r *rand.Rand) func() error {
 		return func() error { w.away = 1 + r.IntN(6); w.note("the store is away"); return w.refused(k) }
 	case unreadable:
 		return func() error {
-			w.unread = time.Now().Add(time.Duration(1+r.IntN(20_000)) * time.Millisecond)
 			w.note("the store cannot be read")
+			w.mu.Lock()
+			w.unread = 1 + r.IntN(6) // the environment gives up after ten attempts, which a server never does
+			w.mu.Unlock()
 			return w.refused(k)
 		}
 	case terminated, reset:

@@ -20,7 +20,7 @@
 // with its agent waits before each of its steps. The scheduler chooses one of them when all others are blocked. Before
 // that a disturbance may happen: a worker crashes (in the middle of a write, too), a delivery is lost whose worker
 // continues, a supervisor is killed, a message arrives (signal or Update), the disk is full or the store away for some
-// writes, no read of the store succeeds for some seconds, or the workflow is terminated or reset. Continue-as-new,
+// writes, some reads of the store fail, or the workflow is terminated or reset. Continue-as-new,
 // epochs and resets are new environments on the same disk: a reset executes one of the executions of its epoch from
 // its input, and an interceptor reports that it comes from a reset. After a crash the next step ends its goroutine.
 // Only what internal/durable does not see, such as the removal of scratch directories, can happen before that.

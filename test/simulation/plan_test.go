@@ -34,7 +34,7 @@ const (
 	note       disturbance = "message"     // to the workflow
 	fullDisk   disturbance = "full disk"   // for some steps
 	awayStore  disturbance = "away store"  // for some steps
-	unreadable disturbance = "unreadable"  // the store, for some seconds
+	unreadable disturbance = "unreadable"  // the store, at some reads
 	terminated disturbance = "termination" // of the workflow; an operator opens the next epoch
 	reset      disturbance = "reset"       // of the workflow to the begin of one of its executions
 )

@@ -100,10 +100,13 @@ func (k *worker) reads(string) error {
 	if k.dead {
 		runtime.Goexit()
 	}
-	if time.Now().Before(k.w.unread) {
-		return store.ErrUnreachable
+	k.w.mu.Lock()
+	defer k.w.mu.Unlock()
+	if k.w.unread == 0 {
+		return nil
 	}
-	return nil
+	k.w.unread--
+	return store.ErrUnreachable
 }
 
 // point is called between the steps of a call.

@@ -53,7 +53,7 @@ type world struct {
 	failed   map[string]int    // how often they did
 	full     int               // steps that a full disk fails
 	away     int               // steps that an absent store fails
-	unread   time.Time         // until then no read of the store succeeds
+	unread   int               // reads of the store that fail
 	inputs   []workflows.Input // of the executions of this epoch
 	amended  run.PlanRef       // another plan in the store
 	resetTo  int               // the one that the next execution repeats; -1: none
