@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/telemetry"
+	"github.com/passbook-run/passbook/internal/traces"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -25,16 +26,51 @@ const (
 	pollAgain = 2 * time.Second
 )
 
-// projected counts the events of a batch that this worker has added.
-func (o Options) projected(p activities.Projection) {
-	if o.Metrics == nil {
-		return
+// projected returns what is done with a batch that is on disk: the events that this worker has added are counted, and
+// spans that end with it are exported. A batch that is delivered again may be one whose spans an earlier worker had not
+// exported.
+func (o Options) projected(live *traces.Live) func(activities.Projection) {
+	return func(p activities.Projection) {
+		if live != nil {
+			live.Written(p.Dir, p.First)
+		}
+		if o.Metrics == nil {
+			return
+		}
+		var events []run.Event
+		for _, line := range p.Lines[len(p.Lines)-p.Added:] {
+			events = append(events, journal.ParseAny(line))
+		}
+		o.Metrics.Projected(p.Pipeline, events, time.Now())
 	}
-	var events []run.Event
-	for _, line := range p.Lines[len(p.Lines)-p.Added:] {
-		events = append(events, journal.ParseAny(line))
+}
+
+// trace exports spans to the collector that the environment names; nil: it names none. A worker works without its
+// traces, so that errors are only logged.
+func (o Options) trace(ctx context.Context) (live *traces.Live, stop func()) {
+	report := func(err error) {
+		slog.Warn("traces are not exported; the worker works without them", "error", o.Redact.Text(err.Error()))
 	}
-	o.Metrics.Projected(p.Pipeline, events, time.Now())
+	endpoint := traces.Endpoint()
+	if endpoint == "" {
+		return nil, func() {}
+	}
+	c, err := traces.Connect(ctx, endpoint, time.Second)
+	if err != nil {
+		report(err)
+		return nil, func() {}
+	}
+	live = traces.NewLive(c.Send, o.Metrics, report)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it ends after the last projection
+	var all sync.WaitGroup
+	all.Go(func() { live.Run(ctx) })
+	return live, func() {
+		cancel()
+		all.Wait()
+		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
+			report(err)
+		}
+	}
 }
 
 // observe serves metrics and health of this worker until the returned function is called.

@@ -162,6 +162,9 @@ func TestCallsHaveTheirAttributes(t *testing.T) {
 	i := slices.IndexFunc(all, func(s *Span) bool { return s.Name == "invoke_agent worker" })
 	require.Positive(t, i)
 	call := all[i]
+	require.Equal(t, "00-"+ID("r")+"-"+hex.EncodeToString(call.SpanId)+"-01", Parent("r", "r/g0.s.1.-.2", 2),
+		"the agent of the call gets it before there are events")
+	require.NotEqual(t, Parent("r", "r/g0.s.1.-.2", 1), Parent("r", "r/g0.s.1.-.2", 2))
 	has := map[string]string{}
 	for _, a := range call.Attributes {
 		has[a.Key] = strings.ReplaceAll(a.Value.String(), "  ", " ")

@@ -149,3 +149,17 @@ func TestAddressesOfCollectors(t *testing.T) {
 	_, err := Connect(t.Context(), "http://h:4318", time.Second)
 	require.ErrorContains(t, err, "set it to http/protobuf")
 }
+
+func TestEndpointOfTheEnvironment(t *testing.T) {
+	alone(t)
+	require.Empty(t, Endpoint())
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://h:4318/")
+	require.Equal(t, "http://h:4318/v1/traces", Endpoint())
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://h:4318/mine")
+	require.Equal(t, "http://h:4318/mine", Endpoint())
+	t.Setenv("OTEL_TRACES_EXPORTER", "none")
+	require.Empty(t, Endpoint())
+	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	require.Empty(t, Endpoint())
+}

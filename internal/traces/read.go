@@ -22,7 +22,7 @@ func Read(d rundir.Dir, do func([]*Span) error) (Summary, error) {
 			sum.Skipped++
 			continue
 		}
-		e := line.Event.Clone()
+		e := line.Event.Clone().At(line.Number) // as in the directory, whatever the line has
 		if fold == nil {
 			sum.RunID = RunID(d, e)
 			sum.TraceID, fold = ID(sum.RunID), NewFold(sum.RunID)

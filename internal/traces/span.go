@@ -6,6 +6,7 @@ package traces
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"time"
@@ -32,6 +33,11 @@ func spanID(runID, key string) []byte {
 
 // callKey identifies the span of a call.
 func callKey(call string, attempt int) string { return fmt.Sprintf("call %s %d", call, attempt) }
+
+// Parent returns the value of TRACEPARENT for the agent of a call: its spans are children of the span of the call.
+func Parent(runID, call string, attempt int) string {
+	return "00-" + ID(runID) + "-" + hex.EncodeToString(spanID(runID, callKey(call, attempt))) + "-01"
+}
 
 // open is a span that has not ended.
 type open struct {
