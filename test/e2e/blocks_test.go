@@ -111,6 +111,9 @@ END
 	{page: "docs/console.md", begins: "starter console", notRun: "serves until interrupted: the next block uses it"},
 	{page: "docs/conformance.md", begins: "go test", notRun: "runs the tests"},
 	{page: "docs/api.md", begins: "go get", notRun: "needs the network"},
+	{page: "docs/releases.md", begins: "sudo editor", notRun: "needs root: scripts/try-package runs what the units start"},
+	{page: "docs/releases.md", begins: "make release-dry", replace: []string{"make ", "make -n "},
+		want: []string{"scripts/release dry", "scripts/release fast"}},
 }
 
 // shownOutput is a pattern of the output in a block: pairs replace what differs from run to run.
