@@ -79,10 +79,15 @@ func (b *Sessions) valid(id string) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if now := b.Now(); err == nil && now.Sub(fi.ModTime()) > usedStep {
-		_ = os.Chtimes(file, now, now) // only shown
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	if now := b.Now(); now.Sub(fi.ModTime()) > usedStep { // the time is only shown
+		if err := os.Chtimes(file, now, now); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // List returns the sessions of a state directory, the one that was used last first.

@@ -149,7 +149,7 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			if access.Revoked(r.Context()) {
-				_, _ = io.WriteString(w, "event: out\ndata: logged out\n\n")
+				w.Write([]byte("event: out\ndata: logged out\n\n"))
 			}
 			return
 		case <-s.streams.end(r):
