@@ -313,9 +313,9 @@ func (h Host) nameOf(named, run string) string {
 var verbs = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(`amend attach blame budget cancel check checkpoints codec compare completion config
-		console cost-report costs decide demo diagnose diff doctor evidence fork grant identity init lineage list logs mcp
-		pause plan promote quality-report rebuild remove repair-state replay report resume revert run schedule server session
-		snapshot status steer store token verify version watch worker`) {
+		console cost-report costs decide demo diagnose diff doctor evidence export fork grant identity init lineage list logs
+		mcp pause plan promote quality-report rebuild remove repair-state replay report resume revert run schedule server
+		session snapshot status steer store token verify version watch worker`) {
 		all[name] = true
 	}
 	return all
