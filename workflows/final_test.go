@@ -21,7 +21,8 @@ import (
 // afterReset makes the execution one that came of a reset; since says when the history that the reset has left is
 // behind it.
 func (w *harness) afterReset(since func() bool) {
-	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&resetWorker{}}})
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
+		Interceptors: []interceptor.WorkerInterceptor{&resetWorker{}}})
 	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion,
 		workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
 		if since() {

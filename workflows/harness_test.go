@@ -133,6 +133,9 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	}
 }
 
+// deadlocked is how long a workflow may compute without a pause. The SDK's second is too short for a busy machine.
+const deadlocked = 30 * time.Second
+
 // fresh makes a new execution on the same directory, with the same agent.
 func (w *harness) fresh() {
 	var suite testsuite.WorkflowTestSuite
@@ -145,7 +148,8 @@ func (w *harness) fresh() {
 		w.start = startTime
 	}
 	w.env.SetStartTime(w.start)
-	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&checksGrants{w: w}}})
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
+		Interceptors: []interceptor.WorkerInterceptor{&checksGrants{w: w}}})
 	if w.in.Snapshot != nil && w.in.Reopen == nil {
 		w.env.SetContinuedExecutionRunID("the execution before")
 	}

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
@@ -30,6 +31,7 @@ func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, 
 	s := &scheduleOptions{env: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()}
 	workflows.Register(s.env, nil, nil)
 	s.env.SetStartTime(startTime)
+	s.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked})
 	s.env.RegisterActivityWithOptions(func(_ context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
 		s.started = append(s.started, due)
 		return start(due)

@@ -171,7 +171,8 @@ func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args 
 
 func TestCancelAtSetEndKeepsReview(t *testing.T) {
 	w := newHarness(t, twoSets)
-	w.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&answersAnyway{}}})
+	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
+		Interceptors: []interceptor.WorkerInterceptor{&answersAnyway{}}})
 	w.agent.will(call(1, 1), after(w.env.CancelWorkflow))
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError

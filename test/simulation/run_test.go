@@ -158,7 +158,8 @@ func (w *world) execute(in workflows.Input, continued, reset bool) (res workflow
 	env.SetStartTime(start)
 	env.SetTestTimeout(10_000 * time.Hour)
 	at := &executions{reset: reset, epoch: w.epochs}
-	env.SetWorkerOptions(sdk.Options{Interceptors: []interceptor.WorkerInterceptor{at}})
+	env.SetWorkerOptions(sdk.Options{DeadlockDetectionTimeout: time.Hour,
+		Interceptors: []interceptor.WorkerInterceptor{at}})
 	if continued {
 		env.SetContinuedExecutionRunID("the execution before")
 	}
