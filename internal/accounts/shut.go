@@ -198,38 +198,39 @@ func (h Host) Read(id string) (*Shut, error) { return h.read(id) }
 
 // Probes returns the accounts whose first call after a reset is a call.
 func (h Host) Probes(call string) (ids []string) {
-	entries, err := os.ReadDir(h.Dir)
-	if err != nil {
-		return nil // no provider was ever shut
-	}
-	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), suffix)
-		if !ok || !validID.MatchString(id) {
-			continue
-		}
-		if s, err := h.read(id); err == nil && s != nil && s.Probe != nil && s.Probe.Call == call {
+	h.each(func(id string, s *Shut) {
+		if s.Probe != nil && s.Probe.Call == call {
 			ids = append(ids, id)
 		}
-	}
+	})
 	return ids
 }
 
 // InForce lists the accounts that their providers do not answer, as far as it is known.
 func (h Host) InForce() (all []Shut) {
+	h.each(func(_ string, s *Shut) {
+		if !s.Open {
+			all = append(all, *s)
+		}
+	})
+	return all
+}
+
+// each visits what is known of each account and can be read.
+func (h Host) each(visit func(id string, s *Shut)) {
 	entries, err := os.ReadDir(h.Dir)
 	if err != nil {
-		return nil // no provider was ever shut
+		return // no provider was ever shut
 	}
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), suffix)
 		if !ok || !validID.MatchString(id) {
 			continue
 		}
-		if s, err := h.read(id); err == nil && s != nil && !s.Open {
-			all = append(all, *s)
+		if s, err := h.read(id); err == nil && s != nil {
+			visit(id, s)
 		}
 	}
-	return all
 }
 
 // locked replaces the file of an account by what do returns; nil: it stays.
