@@ -29,6 +29,7 @@ type journal struct {
 	unarchivable   int64     // last line that cannot be archived: it is damaged and no intact copy exists
 	pending        []run.Event
 	mu             workflow.Mutex
+	waiting        int                 // callers of project that wait for mu
 	reportedDamage []run.JournalDamage // by this execution: the state keeps only the last ones
 	abandoned      run.Tail            // of the lines on disk that a reset abandons
 	final          bool                // the directory holds an end of the run that this execution did not write
@@ -101,7 +102,10 @@ func (j *journal) flush(ctx workflow.Context) error {
 }
 
 func (j *journal) project(ctx workflow.Context) error {
-	if err := j.mu.Lock(ctx); err != nil {
+	j.waiting++
+	err := j.mu.Lock(ctx)
+	j.waiting--
+	if err != nil {
 		return err
 	}
 	defer j.mu.Unlock()
@@ -110,8 +114,9 @@ func (j *journal) project(ctx workflow.Context) error {
 			return err
 		}
 	}
-	verified := false
-	for rebuilt := 0; len(j.pending) > 0; {
+	// What messages journal meanwhile is left to the next call: they may come faster than events are written.
+	verified, last := false, j.state.Seq
+	for rebuilt := 0; len(j.pending) > 0 && j.tail.Seq < last; {
 		var res contract.ProjectResult
 		var batch contract.ProjectInput
 		var n int
@@ -132,6 +137,7 @@ func (j *journal) project(ctx workflow.Context) error {
 			if err := j.e.awaitDiskSpace(ctx, err, asked); err != nil {
 				return err
 			}
+			last = j.state.Seq
 			continue // with the pause in the batch
 		}
 		if err != nil {
@@ -160,6 +166,9 @@ func (j *journal) project(ctx workflow.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+		if res.Outcome != run.ProjectionWritten || len(res.Recovered) > 0 { // other events, or other numbers
+			last = j.state.Seq
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -38,4 +39,28 @@ func TestRequestedPauseIsReported(t *testing.T) {
 	require.Equal(t, "a pause is requested by ada: it begins after the running pass; a resume cancels it", requested)
 	require.Empty(t, cancelled)
 	require.Empty(t, now, "the run is paused")
+}
+
+// TestResumeDoesNotWaitForTheLastMessage: a message arrives with each projection, and each is journaled. The run
+// continues nevertheless.
+func TestResumeDoesNotWaitForTheLastMessage(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	const most = 50
+	resumed, sent, before := false, 0, 0
+	w.dir.before = map[int]func(){}
+	for n := range 3 * most {
+		w.dir.before[n] = func() {
+			if resumed && sent < most {
+				sent++
+				w.signal("budget", message{"usd": 100 + sent})
+			}
+		}
+	}
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.agent.will(call(2, 1), after(func() { before = sent }))
+	w.onPause(func() { resumed = true; w.signal("resume", nil) })
+	w.done()
+	require.Len(t, w.story(run.KindBudgetRaised, run.KindDecisionRefused), sent, "the last ones follow the end")
+	require.Positive(t, before)
+	require.Less(t, before, most/5)
 }
